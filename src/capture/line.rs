@@ -1,0 +1,364 @@
+//! One line of /proc/diskstats, of any kernel.
+
+use crate::counters::{Columns, Counters, Device, Requests};
+use crate::sanitize::sanitize;
+
+/// What is wrong with a line: the field, and what was found there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineFault {
+    /// A column does not hold a number that fits.
+    NotANumber {
+        /// The column's name.
+        field: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// The number of columns is none that a kernel prints.
+    ColumnCount(usize),
+    /// It is no line of diskstats at all.
+    NotDiskstats(String),
+}
+
+impl std::fmt::Display for LineFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LineFault::NotANumber { field, found } => {
+                write!(f, "'{field}' is '{found}', not a number; the line is left out")
+            }
+            LineFault::ColumnCount(n) => {
+                let s = if *n == 1 { "" } else { "s" };
+                write!(f, "{n} column{s} where diskstats has 7, 14, 18 or 20; the line is left out")
+            }
+            LineFault::NotDiskstats(found) => write!(f, "'{found}' is no line of diskstats; it is left out"),
+        }
+    }
+}
+
+/// The columns after the name, as iostats.rst names them.
+const FIELDS: [&str; 17] = [
+    "reads completed",
+    "reads merged",
+    "sectors read",
+    "ms reading",
+    "writes completed",
+    "writes merged",
+    "sectors written",
+    "ms writing",
+    "in flight",
+    "ms doing I/O",
+    "weighted ms",
+    "discards completed",
+    "discards merged",
+    "sectors discarded",
+    "ms discarding",
+    "flushes completed",
+    "ms flushing",
+];
+
+/// The four columns of a partition up to 2.6.24.
+const PARTITION_FIELDS: [&str; 4] = ["reads issued", "sectors read", "writes issued", "sectors written"];
+
+/// Columns before the counters: major, minor and name.
+const LEADING: usize = 3;
+
+/// Reads one line into `device`, reusing its memory. On an error `device` holds nothing of use.
+///
+/// Takes 7, 14, 18, 20 and more columns; what follows the twentieth is left to kernels to come.
+pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineFault> {
+    let mut words = Words { rest: line };
+    let (Some(major), Some(minor), Some(name)) = (words.next(), words.next(), words.next()) else {
+        return Err(count_fault(line));
+    };
+    device.major = device_number(major, "major", line)?;
+    device.minor = device_number(minor, "minor", line)?;
+    device.name.clear();
+    match std::str::from_utf8(name) {
+        Ok(name) => device.name.push_str(name),
+        Err(_) => device.name.push_str(&String::from_utf8_lossy(name)),
+    }
+
+    let mut values = [0u64; FIELDS.len()];
+    let mut count = 0;
+    while count < FIELDS.len() {
+        match words.number() {
+            Number::Value(value) => values[count] = value,
+            Number::End => break,
+            Number::Bad(found) => match below_zero(count, found) {
+                Some(value) => values[count] = value,
+                None => return Err(bad_number(count, found, line)),
+            },
+        }
+        count += 1;
+    }
+    device.counters = counters(&values, count).ok_or_else(|| count_fault(line))?;
+    Ok(())
+}
+
+/// How many columns a line has.
+fn column_count(line: &[u8]) -> usize {
+    Words { rest: line }.count()
+}
+
+/// The kernel's in-flight count is 32 bits and was printed with a sign; a miscount shows as -1.
+fn below_zero(count: usize, found: &[u8]) -> Option<u64> {
+    let signed: i32 = std::str::from_utf8(found).ok()?.parse().ok()?;
+    (FIELDS[count] == "in flight" && signed < 0).then_some(u64::from(signed as u32))
+}
+
+fn counters(values: &[u64; FIELDS.len()], count: usize) -> Option<Counters> {
+    let requests = |at: usize| Requests {
+        ios: values[at],
+        merges: values[at + 1],
+        sectors: values[at + 2],
+        ms: values[at + 3],
+    };
+    let columns = match count {
+        4 => {
+            let issued = |ios, sectors| Requests { ios, sectors, ..Requests::default() };
+            return Some(Counters {
+                columns: Columns::Partition,
+                reads: issued(values[0], values[1]),
+                writes: issued(values[2], values[3]),
+                ..Counters::default()
+            });
+        }
+        11..=14 => Columns::Basic,
+        15..=16 => Columns::Discards,
+        17.. => Columns::Flushes,
+        _ => return None,
+    };
+    let discards = if columns >= Columns::Discards { requests(11) } else { Requests::default() };
+    let (flushes, flush_ms) = if columns >= Columns::Flushes { (values[15], values[16]) } else { (0, 0) };
+    Some(Counters {
+        columns,
+        reads: requests(0),
+        writes: requests(4),
+        in_flight: values[8],
+        busy_ms: values[9],
+        weighted_ms: values[10],
+        discards,
+        flushes,
+        flush_ms,
+    })
+}
+
+fn device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<u32, LineFault> {
+    let number = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
+    number.ok_or_else(|| {
+        let columns = column_count(line);
+        // A line of prose is not worth the name of a column.
+        if columns < LEADING + PARTITION_FIELDS.len() || !word.iter().any(u8::is_ascii_digit) {
+            LineFault::NotDiskstats(excerpt(line))
+        } else {
+            LineFault::NotANumber { field, found: excerpt(word) }
+        }
+    })
+}
+
+fn bad_number(count: usize, found: &[u8], line: &[u8]) -> LineFault {
+    let partition = column_count(line) == LEADING + PARTITION_FIELDS.len();
+    let field = if partition { PARTITION_FIELDS[count] } else { FIELDS[count] };
+    LineFault::NotANumber { field, found: excerpt(found) }
+}
+
+fn count_fault(line: &[u8]) -> LineFault {
+    let first = Words { rest: line }.next().unwrap_or_default();
+    if first.iter().all(u8::is_ascii_digit) {
+        LineFault::ColumnCount(column_count(line))
+    } else {
+        LineFault::NotDiskstats(excerpt(line))
+    }
+}
+
+/// The start of some text, safe to show in a message.
+pub(super) fn excerpt(bytes: &[u8]) -> String {
+    const SHOWN: usize = 40;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
+    let start: String = text.chars().take(SHOWN).collect();
+    let more = if start.len() < text.len() || text.len() < bytes.len() { "…" } else { "" };
+    format!("{}{more}", sanitize(&start))
+}
+
+/// What stands at the next place where a number is due.
+enum Number<'a> {
+    Value(u64),
+    End,
+    Bad(&'a [u8]),
+}
+
+/// The words of a line. Spaces and tabs part them; a carriage return counts as one.
+struct Words<'a> {
+    rest: &'a [u8],
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r')
+}
+
+impl<'a> Words<'a> {
+    fn skip_blanks(&mut self) {
+        while let [first, rest @ ..] = self.rest
+            && is_blank(*first)
+        {
+            self.rest = rest;
+        }
+    }
+
+    fn number(&mut self) -> Number<'a> {
+        self.skip_blanks();
+        let start = self.rest;
+        let mut value: u64 = 0;
+        let mut digits = 0;
+        for &byte in start {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            // Up to 19 digits fit whatever they are.
+            value = if digits < 19 {
+                value * 10 + u64::from(digit)
+            } else {
+                match value.checked_mul(10).and_then(|v| v.checked_add(u64::from(digit))) {
+                    Some(value) => value,
+                    None => break,
+                }
+            };
+            digits += 1;
+        }
+        let rest = &start[digits..];
+        if digits > 0 && rest.first().is_none_or(|byte| is_blank(*byte)) {
+            self.rest = rest;
+            return Number::Value(value);
+        }
+        match self.next() {
+            None => Number::End,
+            Some(word) => Number::Bad(word),
+        }
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.skip_blanks();
+        let end = self.rest.iter().position(|byte| is_blank(*byte)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        (!word.is_empty()).then_some(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Device, LineFault> {
+        let mut device = Device::default();
+        parse_line(line.as_bytes(), &mut device).map(|()| device)
+    }
+
+    #[test]
+    fn twenty_columns_fill_every_field() {
+        let device = parsed(" 254       0 vda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17").unwrap();
+        let requests = |ios, merges, sectors, ms| Requests { ios, merges, sectors, ms };
+        assert_eq!((device.major, device.minor, device.name.as_str()), (254, 0, "vda"));
+        assert_eq!(
+            device.counters,
+            Counters {
+                columns: Columns::Flushes,
+                reads: requests(1, 2, 3, 4),
+                writes: requests(5, 6, 7, 8),
+                in_flight: 9,
+                busy_ms: 10,
+                weighted_ms: 11,
+                discards: requests(12, 13, 14, 15),
+                flushes: 16,
+                flush_ms: 17,
+            }
+        );
+    }
+
+    #[test]
+    fn fourteen_and_eighteen_columns_leave_the_rest_at_zero() {
+        let basic = parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10 11").unwrap().counters;
+        assert_eq!(
+            (basic.columns, basic.weighted_ms, basic.discards),
+            (Columns::Basic, 11, Requests::default())
+        );
+        let discards = parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15").unwrap().counters;
+        assert_eq!((discards.columns, discards.discards.ms, discards.flushes), (Columns::Discards, 15, 0));
+    }
+
+    #[test]
+    fn columns_of_kernels_to_come_are_passed_over() {
+        let device = parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 nineteen").unwrap();
+        assert_eq!(device.counters.flush_ms, 17);
+    }
+
+    #[test]
+    fn seven_columns_are_a_partition_of_an_old_kernel() {
+        let counters = parsed("   8    1 sda1 35486 38030 38030 38031").unwrap().counters;
+        assert_eq!(counters.columns, Columns::Partition);
+        assert_eq!((counters.reads.ios, counters.reads.sectors), (35486, 38030));
+        assert_eq!((counters.writes.ios, counters.writes.sectors), (38030, 38031));
+    }
+
+    #[test]
+    fn a_bad_field_is_named_with_what_was_found() {
+        let fault = parsed("8 0 sda 1 2 12x 4 5 6 7 8 9 10 11").unwrap_err();
+        assert_eq!(fault, LineFault::NotANumber { field: "sectors read", found: "12x".into() });
+        assert_eq!(
+            parsed("8 1 sda1 1 2 3 y").unwrap_err(),
+            LineFault::NotANumber { field: "sectors written", found: "y".into() }
+        );
+        assert_eq!(
+            parsed("8 0x sda 1 2 3 4 5 6 7 8 9 10 11").unwrap_err(),
+            LineFault::NotANumber { field: "minor", found: "0x".into() }
+        );
+    }
+
+    #[test]
+    fn other_numbers_of_columns_are_no_diskstats() {
+        assert_eq!(parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10").unwrap_err(), LineFault::ColumnCount(13));
+        assert_eq!(parsed("8 0 sda").unwrap_err(), LineFault::ColumnCount(3));
+        assert_eq!(parsed("8").unwrap_err(), LineFault::ColumnCount(1));
+        assert_eq!(
+            parsed("hello there my world").unwrap_err(),
+            LineFault::NotDiskstats("hello there my world".into())
+        );
+    }
+
+    #[test]
+    fn a_number_past_64_bits_is_no_number() {
+        let line = |n: &str| parsed(&format!("8 0 sda {n} 0 0 0 0 0 0 0 0 0 0"));
+        assert_eq!(line("18446744073709551615").unwrap().counters.reads.ios, u64::MAX);
+        assert!(matches!(
+            line("18446744073709551616"),
+            Err(LineFault::NotANumber { field: "reads completed", .. })
+        ));
+        assert_eq!(line("00000000000000000000000007").unwrap().counters.reads.ios, 7);
+    }
+
+    #[test]
+    fn an_in_flight_below_zero_is_the_kernels_32_bit_miscount() {
+        assert_eq!(
+            parsed("8 0 sda 1 2 3 4 5 6 7 8 -1 10 11").unwrap().counters.in_flight,
+            u64::from(u32::MAX)
+        );
+        assert!(parsed("8 0 sda -1 2 3 4 5 6 7 8 9 10 11").is_err());
+    }
+
+    #[test]
+    fn names_may_hold_slashes_bangs_and_letters_of_any_script() {
+        for name in ["cciss/c0d0", "cciss!c0d0p1", "dm-10", "диск", "a\u{1b}[31m"] {
+            assert_eq!(parsed(&format!("104 0 {name} 1 2 3 4 5 6 7 8 9 10 11")).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn a_message_never_holds_a_control_code() {
+        let fault = parsed("8 0 sda 1 2 \u{1b}[31mred 4 5 6 7 8 9 10 11").unwrap_err().to_string();
+        assert!(!fault.contains('\u{1b}'), "{fault:?}");
+    }
+}

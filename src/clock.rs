@@ -1,0 +1,69 @@
+//! Time: the one room that asks what time it is, and that waits.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::signals::Signals;
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// The deadline is reached.
+    Due,
+    /// This signal came first.
+    Signal(u8),
+}
+
+/// A clock that can be read and waited on.
+pub trait Clock {
+    /// A time that never goes back; only differences mean anything.
+    fn monotonic(&self) -> Duration;
+    /// The time of day.
+    fn wall(&self) -> Timestamp;
+    /// Waits until [`Clock::monotonic`] reaches `deadline`, or a signal asks to end.
+    fn wait_until(&self, deadline: Duration) -> Woken;
+}
+
+/// The machine's clock.
+pub struct RealClock<'a> {
+    signals: Option<&'a Signals>,
+}
+
+impl<'a> RealClock<'a> {
+    /// A clock whose waits the given signals cut short.
+    pub fn new(signals: Option<&'a Signals>) -> Self {
+        Self { signals }
+    }
+}
+
+impl Clock for RealClock<'_> {
+    fn monotonic(&self) -> Duration {
+        let now = clock_gettime(ClockId::Monotonic);
+        // The kernel's monotonic clock is never below zero.
+        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+    }
+
+    #[allow(clippy::disallowed_methods)] // This is the room that knows the real time.
+    fn wall(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn wait_until(&self, deadline: Duration) -> Woken {
+        loop {
+            if let Some(signal) = self.signals.and_then(Signals::received) {
+                return Woken::Signal(signal);
+            }
+            let left = deadline.saturating_sub(self.monotonic());
+            if left.is_zero() {
+                return Woken::Due;
+            }
+            let timeout = Timespec::try_from(left).ok();
+            let pipe = self.signals.map(|signals| PollFd::new(signals, PollFlags::IN));
+            // Whatever ends the poll, a signal or an error: the loop looks at the clock again.
+            let _ = poll(pipe.into_iter().collect::<Vec<_>>().as_mut_slice(), timeout.as_ref());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What the kernel counts: one device's counters, and one reading of the whole machine.
+//!
+//! Plain data. How it is read is in `capture` and `source`, what it means in `metrics`.
+
+use crate::units::Moment;
+
+/// One kind of request: the four columns that reads, writes and discards each have (iostats.rst).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Requests completed.
+    pub ios: u64,
+    /// Requests merged into a neighbour before they were issued.
+    pub merges: u64,
+    /// Sectors of 512 bytes.
+    pub sectors: u64,
+    /// Milliseconds from start to completion, summed over the requests; 32 bits in every kernel.
+    pub ms: u64,
+}
+
+/// Which columns the kernel gave for a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Columns {
+    /// 7 columns: a partition on a kernel up to 2.6.24. Requests issued and sectors, no times.
+    Partition,
+    /// 14 columns.
+    #[default]
+    Basic,
+    /// 18 columns, since 4.18: discards.
+    Discards,
+    /// 20 columns and more, since 5.5: flushes.
+    Flushes,
+}
+
+/// The counters of one device. All only grow, but for `in_flight`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Which of the fields the kernel gave; the others are zero.
+    pub columns: Columns,
+    /// Reads.
+    pub reads: Requests,
+    /// Writes.
+    pub writes: Requests,
+    /// Discards.
+    pub discards: Requests,
+    /// Flush requests completed; whole devices only.
+    pub flushes: u64,
+    /// Milliseconds that flushes took, summed; 32 bits.
+    pub flush_ms: u64,
+    /// Requests issued and not yet completed, at the moment of reading.
+    pub in_flight: u64,
+    /// Milliseconds with at least one request in flight (io_ticks); 32 bits.
+    pub busy_ms: u64,
+    /// Milliseconds weighted by the requests in flight (time_in_queue); 32 bits.
+    pub weighted_ms: u64,
+}
+
+impl Counters {
+    /// Requests of every kind that were completed: reads, writes, discards, flushes.
+    pub fn completed(&self) -> [u64; 4] {
+        [self.reads.ios, self.writes.ios, self.discards.ios, self.flushes]
+    }
+}
+
+/// One device in one reading.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Major device number; 0 for hidden NVMe paths.
+    pub major: u32,
+    /// Minor device number.
+    pub minor: u32,
+    /// The kernel's name, as /proc/diskstats prints it: `sda1`, `cciss/c0d0`. It may hold anything.
+    pub name: String,
+    /// What the kernel counted.
+    pub counters: Counters,
+}
+
+/// The first line of /proc/stat: time spent by all CPUs together, in clock ticks (proc_stat(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// User mode, guests included.
+    pub user: u64,
+    /// User mode at low priority, low-priority guests included.
+    pub nice: u64,
+    /// Kernel mode.
+    pub system: u64,
+    /// Idle.
+    pub idle: u64,
+    /// Idle while a task waited for I/O: a kind of idle, not of work.
+    pub iowait: u64,
+    /// Servicing interrupts.
+    pub irq: u64,
+    /// Servicing soft interrupts.
+    pub softirq: u64,
+    /// Taken by the hypervisor.
+    pub steal: u64,
+    /// Running guests; also in `user`.
+    pub guest: u64,
+    /// Running low-priority guests; also in `nice`.
+    pub guest_nice: u64,
+}
+
+/// One reading of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// When it was taken.
+    pub at: Moment,
+    /// Counts the breaks in time before this sample. Two samples of different stretches have no interval
+    /// between them: the clock went back there, or the machine was rebooted.
+    pub stretch: u64,
+    /// The devices in the order in which they were read.
+    pub devices: Vec<Device>,
+    /// CPU time, where the reading has it.
+    pub cpu: Option<CpuTimes>,
+}
+
+impl Sample {
+    /// The device of this name.
+    pub fn device(&self, name: &str) -> Option<&Device> {
+        self.devices.iter().find(|device| device.name == name)
+    }
+
+    /// Whether `other` has devices of the same names in the same order.
+    pub fn has_names_of(&self, other: &Sample) -> bool {
+        let names = self.devices.iter().map(|device| &device.name);
+        names.eq(other.devices.iter().map(|device| &device.name))
+    }
+}

@@ -1,0 +1,29 @@
+//! Exit codes: what a shell or a script learns from how the program ended.
+
+use std::process::ExitCode;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything asked for was done. A reader that closed the pipe counts as done.
+    Done,
+    /// Nothing to report: no such device, or a capture without two whole samples.
+    Nothing,
+    /// Wrong usage under the iostat grammar, which ends with 1 as sysstat's iostat does.
+    IostatUsage,
+    /// Wrong usage, or a file that could not be read or written.
+    Error,
+    /// Ended by the signal of this number.
+    Signal(u8),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Done => ExitCode::SUCCESS,
+            Exit::Nothing | Exit::IostatUsage => ExitCode::from(1),
+            Exit::Error => ExitCode::from(2),
+            Exit::Signal(number) => ExitCode::from(128u8.saturating_add(number)),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! `blkstat`: arguments, then a run, then an exit code.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+
+use blkstat::clock::RealClock;
+use blkstat::exit::Exit;
+use blkstat::run::{World, run};
+use blkstat::signals::Signals;
+
+fn main() -> ExitCode {
+    let plan = match blkstat::cli::plan(std::env::args_os(), &|name| std::env::var_os(name)) {
+        Ok(plan) => plan,
+        Err(refusal) => return refuse(&refusal.message, refusal.exit).into(),
+    };
+    let signals = Signals::catch().ok();
+    let clock = RealClock::new(signals.as_ref());
+    // Unbuffered, so that a report is one write.
+    let out = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    let mut err = io::stderr();
+    match out {
+        Ok(mut out) => run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err }).into(),
+        Err(error) => {
+            refuse(&format!("blkstat: cannot write to standard output: {error}\n"), Exit::Error).into()
+        }
+    }
+}
+
+/// Prints why there is no run, or the help that was asked for.
+fn refuse(message: &str, exit: Exit) -> Exit {
+    let printed = match exit {
+        Exit::Done => io::stdout().write_all(message.as_bytes()),
+        _ => io::stderr().write_all(message.as_bytes()),
+    };
+    // There is nobody left to tell.
+    printed.map_or(Exit::Error, |()| exit)
+}

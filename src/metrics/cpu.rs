@@ -1,0 +1,94 @@
+//! How the CPUs spent an interval.
+
+use crate::counters::CpuTimes;
+
+/// Shares of the time of all CPUs, in percent (the manual of iostat, CPU Utilization Report).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuShares {
+    /// User mode, guests included.
+    pub user: f64,
+    /// User mode at low priority.
+    pub nice: f64,
+    /// Kernel mode, interrupts included.
+    pub system: f64,
+    /// Idle while a task waited for I/O.
+    pub iowait: f64,
+    /// Taken by the hypervisor.
+    pub steal: f64,
+    /// Idle otherwise.
+    pub idle: f64,
+}
+
+impl CpuShares {
+    /// The shares between two readings, as iostat computes them: a figure that went back is zero, but the time
+    /// that passed is the difference of the totals as they are.
+    pub fn between(older: &CpuTimes, newer: &CpuTimes) -> Self {
+        // Readings that wrap differ by the right amount all the same.
+        let passed = total(newer).wrapping_sub(total(older)) as i64;
+        let share = |of: fn(&CpuTimes) -> u64| match of(newer).checked_sub(of(older)) {
+            Some(step) if passed >= 0 => step as f64 / passed.max(1) as f64 * 100.0,
+            _ => 0.0,
+        };
+        Self {
+            user: share(|c| c.user),
+            nice: share(|c| c.nice),
+            system: share(kernel),
+            iowait: share(|c| c.iowait),
+            steal: share(|c| c.steal),
+            idle: share(|c| c.idle),
+        }
+    }
+}
+
+/// Time in the kernel, interrupts included.
+fn kernel(cpu: &CpuTimes) -> u64 {
+    cpu.system.wrapping_add(cpu.irq).wrapping_add(cpu.softirq)
+}
+
+/// All time that passed; guests are in `user` and `nice` already.
+fn total(cpu: &CpuTimes) -> u64 {
+    [cpu.user, cpu.nice, cpu.idle, cpu.iowait, cpu.steal]
+        .iter()
+        .fold(kernel(cpu), |sum, part| sum.wrapping_add(*part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hand_computed_shares() {
+        let older = CpuTimes { user: 100, idle: 1000, ..CpuTimes::default() };
+        let newer = CpuTimes {
+            user: 150,
+            nice: 10,
+            system: 20,
+            idle: 1080,
+            iowait: 20,
+            irq: 5,
+            softirq: 5,
+            steal: 10,
+            guest: 40,
+            guest_nice: 0,
+        };
+        let shares = CpuShares::between(&older, &newer);
+        let expected =
+            CpuShares { user: 25.0, nice: 5.0, system: 15.0, iowait: 10.0, steal: 5.0, idle: 40.0 };
+        assert_eq!(shares, expected);
+    }
+
+    #[test]
+    fn time_that_stood_still_or_went_back_has_no_shares() {
+        let older = CpuTimes { idle: 1000, ..CpuTimes::default() };
+        assert_eq!(CpuShares::between(&older, &older), CpuShares::default());
+        assert_eq!(CpuShares::between(&older, &CpuTimes::default()), CpuShares::default());
+    }
+
+    #[test]
+    fn one_figure_that_went_back_is_zero_and_shortens_the_time() {
+        let older = CpuTimes { steal: 50, ..CpuTimes::default() };
+        let newer = CpuTimes { user: 100, idle: 100, ..CpuTimes::default() };
+        let shares = CpuShares::between(&older, &newer);
+        assert_eq!((shares.user, shares.steal), (100.0 / 150.0 * 100.0, 0.0));
+    }
+}

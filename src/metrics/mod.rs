@@ -1,0 +1,15 @@
+//! Two readings and the time between them, turned into rates: the one place where that is done.
+//!
+//! Pure: live reading, replay and every dialect call the same functions. "Since boot" is the interval from
+//! zero over the uptime. What has no value (an await without requests, a counter that went back) is `None`;
+//! each dialect decides how to print it.
+
+mod change;
+mod cpu;
+mod pairs;
+mod rates;
+
+pub use change::{Change, Ticks, modulo_2_32, was_replugged};
+pub use cpu::CpuShares;
+pub use pairs::Earlier;
+pub use rates::{Activity, Rates};

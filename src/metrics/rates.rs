@@ -1,0 +1,188 @@
+//! The numbers of one device over one interval.
+
+use super::change::{Change, Ticks};
+use crate::counters::{Counters, Requests};
+use crate::units::{Interval, SECTOR_BYTES};
+
+/// What one kind of request did, or several kinds together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Activity {
+    /// Requests completed; `None` when the counter went back.
+    pub ios: Option<u64>,
+    /// Requests completed a second: Δn / t.
+    pub per_s: Option<f64>,
+    /// KiB moved.
+    pub kib: Option<f64>,
+    /// KiB a second: Δs / 2 / t.
+    pub kib_per_s: Option<f64>,
+    /// Requests merged a second: Δm / t.
+    pub merges_per_s: Option<f64>,
+    /// Share of the requests that were merged before they were issued, in percent: 100 Δm / (Δm + Δn).
+    pub merge_pct: Option<f64>,
+    /// Mean response time in milliseconds: ΔT / Δn; `None` when nothing was completed.
+    pub await_ms: Option<f64>,
+    /// Mean size in KiB: Δs / 2 / Δn; `None` when nothing was completed.
+    pub size_kib: Option<f64>,
+}
+
+impl Activity {
+    fn between(older: &Requests, newer: &Requests, interval: Interval) -> Self {
+        let Change { ios, merges, sectors, ms } = Change::between(older, newer);
+        let kib = |sectors: f64| sectors * SECTOR_BYTES as f64 / 1024.0;
+        let completed = ios.filter(|n| *n > 0).map(|n| n as f64);
+        Self {
+            ios,
+            per_s: ios.map(|n| interval.per_second(n)),
+            kib: sectors.map(|s| kib(s as f64)),
+            kib_per_s: sectors.map(|s| kib(interval.per_second(s))),
+            merges_per_s: merges.map(|m| interval.per_second(m)),
+            merge_pct: merges.zip(ios).and_then(|(m, n)| share(m, n)),
+            await_ms: completed.map(|n| ms as f64 / n),
+            size_kib: sectors.zip(completed).map(|(s, n)| kib(s as f64 / n)),
+        }
+    }
+}
+
+/// 100 m / (m + n), or `None` when both are zero.
+fn share(merges: u64, ios: u64) -> Option<f64> {
+    let issued = merges.saturating_add(ios);
+    (issued > 0).then(|| merges as f64 / issued as f64 * 100.0)
+}
+
+/// The numbers of one device over one interval; formulas from the manual of iostat and iostats.rst.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// Reads.
+    pub reads: Activity,
+    /// Writes.
+    pub writes: Activity,
+    /// Discards.
+    pub discards: Activity,
+    /// Writes and discards together.
+    pub writes_and_discards: Activity,
+    /// Reads, writes and discards together; no flushes.
+    pub all: Activity,
+    /// Flushes completed a second; `None` also when the kernel does not count them.
+    pub flushes_per_s: Option<f64>,
+    /// Mean time of a flush in milliseconds; `None` when none was completed.
+    pub flush_await_ms: Option<f64>,
+    /// Mean number of requests in the queue, waiting and served: Δ(weighted ms) / 1000 t; `None` when the
+    /// counter went back.
+    pub queue: Option<f64>,
+    /// Share of the time with a request in flight, in percent; may pass 100. `None` when the counter went back.
+    pub util_pct: Option<f64>,
+}
+
+impl Rates {
+    /// The numbers between two readings of one device.
+    pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Self {
+        let activity = |of: fn(&Counters) -> Requests| Activity::between(&of(older), &of(newer), interval);
+        let flushes = newer.flushes.checked_sub(older.flushes);
+        let flush_ms = Ticks::between(older.flush_ms, newer.flush_ms).ms;
+        let busy = Ticks::between(older.busy_ms, newer.busy_ms);
+        let weighted = Ticks::between(older.weighted_ms, newer.weighted_ms);
+        Self {
+            reads: activity(|c| c.reads),
+            writes: activity(|c| c.writes),
+            discards: activity(|c| c.discards),
+            writes_and_discards: activity(|c| sum(c.writes, c.discards)),
+            all: activity(|c| sum(sum(c.reads, c.writes), c.discards)),
+            flushes_per_s: flushes.map(|n| interval.per_second(n)),
+            flush_await_ms: flushes.filter(|n| *n > 0).map(|n| flush_ms as f64 / n as f64),
+            queue: (!weighted.went_back).then(|| interval.per_second(weighted.ms) / 1000.0),
+            util_pct: (!busy.went_back).then(|| interval.per_second(busy.ms) / 10.0),
+        }
+    }
+}
+
+/// Two kinds of request together. Sums of counters wrap as the counters do.
+fn sum(a: Requests, b: Requests) -> Requests {
+    Requests {
+        ios: a.ios.wrapping_add(b.ios),
+        merges: a.merges.wrapping_add(b.merges),
+        sectors: a.sectors.wrapping_add(b.sectors),
+        ms: a.ms.wrapping_add(b.ms),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_seconds() -> Interval {
+        Interval::from_hundredths(200).unwrap()
+    }
+
+    fn counters(reads: [u64; 4], writes: [u64; 4], busy_ms: u64, weighted_ms: u64) -> Counters {
+        let requests = |[ios, merges, sectors, ms]: [u64; 4]| Requests { ios, merges, sectors, ms };
+        Counters {
+            reads: requests(reads),
+            writes: requests(writes),
+            busy_ms,
+            weighted_ms,
+            ..Counters::default()
+        }
+    }
+
+    #[test]
+    fn hand_computed_rates_of_two_seconds() {
+        let older = counters([100, 10, 800, 50], [0; 4], 1000, 3000);
+        let newer = counters([300, 60, 4000, 250], [4, 0, 64, 6], 2500, 3206);
+        let rates = Rates::between(&older, &newer, two_seconds());
+        // 200 reads in 2 s; 3200 sectors are 1600 KiB; 50 of 250 merged; 200 ms over 200 reads.
+        assert_eq!(rates.reads.per_s, Some(100.0));
+        assert_eq!(rates.reads.kib, Some(1600.0));
+        assert_eq!(rates.reads.kib_per_s, Some(800.0));
+        assert_eq!(rates.reads.merges_per_s, Some(25.0));
+        assert_eq!(rates.reads.merge_pct, Some(20.0));
+        assert_eq!(rates.reads.await_ms, Some(1.0));
+        assert_eq!(rates.reads.size_kib, Some(8.0));
+        assert_eq!((rates.writes.await_ms, rates.writes.size_kib), (Some(1.5), Some(8.0)));
+        // Together: 204 requests in 206 ms.
+        assert_eq!((rates.all.per_s, rates.all.await_ms), (Some(102.0), Some(206.0 / 204.0)));
+        // 206 weighted ms in 2000; 1500 busy ms in 2000.
+        assert_eq!((rates.queue, rates.util_pct), (Some(0.103), Some(75.0)));
+    }
+
+    #[test]
+    fn no_requests_have_no_response_time() {
+        let still = counters([5, 5, 5, 5], [5; 4], 5, 5);
+        let rates = Rates::between(&still, &still, two_seconds());
+        assert_eq!((rates.reads.per_s, rates.queue), (Some(0.0), Some(0.0)));
+        assert_eq!((rates.reads.await_ms, rates.reads.size_kib, rates.reads.merge_pct), (None, None, None));
+        assert_eq!(rates.flush_await_ms, None);
+    }
+
+    #[test]
+    fn a_counter_that_went_back_has_no_rate() {
+        let older = counters([100, 10, 800, 50], [0; 4], 1000, 3000);
+        let newer = counters([99, 9, 799, 51], [0; 4], 999, 2999);
+        let rates = Rates::between(&older, &newer, two_seconds());
+        let none = Activity {
+            ios: None,
+            per_s: None,
+            kib: None,
+            kib_per_s: None,
+            merges_per_s: None,
+            merge_pct: None,
+            await_ms: None,
+            size_kib: None,
+        };
+        assert_eq!((rates.reads, rates.all), (none, none));
+        assert_eq!((rates.queue, rates.util_pct), (None, None));
+    }
+
+    #[test]
+    fn a_response_time_survives_the_wrap_of_its_32_bit_counter() {
+        let older = counters([100, 0, 0, u64::from(u32::MAX) - 9], [0; 4], 0, 0);
+        let newer = counters([110, 0, 0, 10], [0; 4], 0, 0);
+        assert_eq!(Rates::between(&older, &newer, two_seconds()).reads.await_ms, Some(2.0));
+    }
+
+    #[test]
+    fn flushes_have_a_rate_and_a_time() {
+        let at = |flushes, flush_ms| Counters { flushes, flush_ms, ..Counters::default() };
+        let rates = Rates::between(&at(1, 10), &at(5, 16), two_seconds());
+        assert_eq!((rates.flushes_per_s, rates.flush_await_ms), (Some(2.0), Some(1.5)));
+    }
+}

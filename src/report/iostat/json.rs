@@ -1,0 +1,82 @@
+//! iostat's JSON: one document, one element of `statistics` a report.
+
+use std::fmt::Write;
+
+use super::columns::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Kind};
+use super::{Heading, Report, Style};
+use crate::sanitize::json_string;
+
+pub(super) fn begin(heading: &Heading, out: &mut String) {
+    out.push_str("{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n");
+    let mut member = |key: &str, value: String| {
+        // Writing to a String cannot fail, here and below.
+        let _ = writeln!(out, "\t\t\t\"{key}\": {value},");
+    };
+    let mut text = |key: &str, value: Option<&String>| {
+        if let Some(value) = value {
+            member(key, json_string(value));
+        }
+    };
+    text("nodename", heading.nodename.as_ref());
+    text("sysname", Some(&"Linux".to_owned()));
+    text("release", heading.release.as_ref());
+    text("machine", heading.hardware.as_ref());
+    if let Some(cpus) = heading.cpus {
+        member("number-of-cpus", cpus.to_string());
+    }
+    member("date", json_string(&heading.date));
+    out.push_str("\t\t\t\"statistics\": [\n");
+}
+
+pub(super) fn report(style: &Style, report: &Report<'_>, is_first: bool, out: &mut String) {
+    if !is_first {
+        out.push_str(",\n");
+    }
+    let mut members = Vec::new();
+    if let Some(time) = &report.time {
+        members.push(format!("\"timestamp\": {}", json_string(time)));
+    }
+    if let Some(cpu) = report.cpu.filter(|_| style.cpu) {
+        members.push(format!(
+            "\"avg-cpu\":  {{\"user\": {:.2}, \"nice\": {:.2}, \"system\": {:.2}, \"iowait\": {:.2}, \
+             \"steal\": {:.2}, \"idle\": {:.2}}}",
+            cpu.user, cpu.nice, cpu.system, cpu.iowait, cpu.steal, cpu.idle
+        ));
+    }
+    if style.disk {
+        members.push(devices(style, report));
+    }
+    let _ = write!(out, "\t\t\t\t{{\n\t\t\t\t\t{}\n\t\t\t\t}}", members.join(",\n\t\t\t\t\t"));
+}
+
+pub(super) fn end(out: &mut String) {
+    out.push_str("\n\t\t\t]\n\t\t}\n\t]\n}}\n");
+}
+
+fn devices(style: &Style, report: &Report<'_>) -> String {
+    let columns: Vec<&Column> = match (style.extended, style.short) {
+        // `-s` alone does not shorten it.
+        (false, _) => BASIC.iter().collect(),
+        (true, false) => EXTENDED_JSON_ORDER.iter().map(|i| &EXTENDED[*i]).collect(),
+        (true, true) => EXTENDED_SHORT.iter().collect(),
+    };
+    let rows: Vec<String> = report
+        .rows
+        .iter()
+        .map(|row| {
+            let mut line = format!("\t\t\t\t\t\t{{\"disk_device\": {}", json_string(row.name));
+            for column in &columns {
+                let value = (column.value)(&row.rates).unwrap_or(0.0);
+                let key = column.title.trim_start_matches('%').replace("kB", style.unit.name());
+                let _ = match column.kind {
+                    Kind::Plain | Kind::Percent | Kind::Size => write!(line, ", \"{key}\": {value:.2}"),
+                    Kind::Data => write!(line, ", \"{key}\": {:.2}", value / style.unit.kib()),
+                    Kind::Amount => write!(line, ", \"{key}\": {}", (value / style.unit.kib()) as u64),
+                };
+            }
+            line.push('}');
+            line
+        })
+        .collect();
+    format!("\"disk\": [\n{}\n\t\t\t\t\t]", rows.join(",\n"))
+}

@@ -1,0 +1,50 @@
+//! Carries a [`Plan`] out: takes samples, has them turned into reports, and writes these.
+
+mod iostat;
+mod warnings;
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+
+use crate::clock::Clock;
+use crate::exit::Exit;
+use crate::plan::Plan;
+
+/// What a run has of the world outside.
+pub struct World<'a> {
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// Where reports go. A report is one write.
+    pub out: &'a mut dyn Write,
+    /// Where warnings go.
+    pub err: &'a mut dyn Write,
+}
+
+/// Carries the plan out, and says on the error stream what went wrong, if anything did.
+pub fn run(plan: &Plan, world: &mut World<'_>) -> Exit {
+    let ended = match plan {
+        Plan::Iostat(plan) => iostat::run(plan, world),
+    };
+    ended.unwrap_or_else(|error| {
+        if is_closed_pipe(&error) {
+            return Exit::Done;
+        }
+        // If that cannot be said either, the exit code still tells.
+        let _ = writeln!(world.err, "blkstat: {error:#}");
+        Exit::Error
+    })
+}
+
+/// Whether whoever read the output went away, which is a normal end.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
+}
+
+/// Writes a report in one piece and empties the buffer.
+fn put(out: &mut dyn Write, text: &mut String) -> Result<()> {
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())?;
+    text.clear();
+    Ok(())
+}

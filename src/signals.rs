@@ -1,0 +1,42 @@
+//! The signals that ask the program to end.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+/// Remembers the first of SIGINT and SIGTERM, and can be polled: it is readable once one came.
+pub struct Signals {
+    pipe: UnixStream,
+    first: Arc<AtomicUsize>,
+}
+
+impl Signals {
+    /// Takes over SIGINT and SIGTERM: from now on they no longer end the program by themselves.
+    ///
+    /// # Errors
+    /// What the system says when it has no more file descriptors.
+    pub fn catch() -> io::Result<Self> {
+        let (pipe, write) = UnixStream::pair()?;
+        let first = Arc::new(AtomicUsize::new(0));
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register_usize(signal, Arc::clone(&first), signal.unsigned_abs() as usize)?;
+            signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
+        }
+        Ok(Self { pipe, first })
+    }
+
+    /// The number of the signal that came, if one did.
+    pub fn received(&self) -> Option<u8> {
+        u8::try_from(self.first.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}

@@ -1,0 +1,41 @@
+//! What the machine is called, and how many CPUs it has.
+
+use std::fs::read_dir;
+use std::path::Path;
+
+use rustix::system::uname;
+
+/// What uname(2) says of a machine; `None` where it is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// The host's name.
+    pub nodename: Option<String>,
+    /// The kernel's release.
+    pub release: Option<String>,
+    /// The hardware's name, as `x86_64`.
+    pub hardware: Option<String>,
+    /// CPUs that the kernel has, off-line ones too.
+    pub cpus: Option<usize>,
+}
+
+impl Machine {
+    /// This machine; its CPUs are counted below `root`.
+    pub fn this(root: &Path) -> Self {
+        let names = uname();
+        let text = |name: &std::ffi::CStr| Some(name.to_string_lossy().into_owned());
+        Self {
+            nodename: text(names.nodename()),
+            release: text(names.release()),
+            hardware: text(names.machine()),
+            cpus: count_cpus(root),
+        }
+    }
+}
+
+fn count_cpus(root: &Path) -> Option<usize> {
+    let is_cpu = |name: &str| {
+        name.strip_prefix("cpu").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let entries = read_dir(root.join("sys/devices/system/cpu")).ok()?;
+    Some(entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_cpu)).count())
+}

@@ -1,0 +1,12 @@
+//! Where the next sample comes from: a live machine, or a capture that is replayed. The one room that opens
+//! files.
+
+mod live;
+mod machine;
+mod replay;
+mod sysfs;
+
+pub use live::Live;
+pub use machine::Machine;
+pub use replay::Replay;
+pub use sysfs::{read_topology, resolve_name};

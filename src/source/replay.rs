@@ -1,0 +1,83 @@
+//! A capture that is replayed, from a file or standard input, plain or compressed.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use flate2::read::MultiGzDecoder;
+use ruzstd::decoding::StreamingDecoder;
+
+use super::sysfs::topology_by_names;
+use crate::capture::{Fault, Reader};
+use crate::counters::{Device, Sample};
+use crate::topology::Topology;
+
+/// The samples of a capture.
+pub struct Replay {
+    name: String,
+    reader: Reader<Box<dyn Read>>,
+}
+
+impl Replay {
+    /// Opens a capture; `-` is standard input. Gzip and zstd are told by their first bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or is a directory.
+    pub fn open(path: &Path) -> Result<Self> {
+        if path.as_os_str() == "-" {
+            return Self::new("standard input", Box::new(io::stdin()));
+        }
+        let name = path.display().to_string();
+        let file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
+        if file.metadata().is_ok_and(|about| about.is_dir()) {
+            bail!("{name} is a directory, not a capture");
+        }
+        Self::new(&name, Box::new(file))
+    }
+
+    fn new(name: &str, input: Box<dyn Read>) -> Result<Self> {
+        let input = decompressed(input).with_context(|| format!("cannot read {name}"))?;
+        Ok(Self { name: name.to_owned(), reader: Reader::new(input) })
+    }
+
+    /// What the capture is called in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reads the next sample into `sample`, reusing its memory; `before` is the one read before it. `false` at
+    /// the end.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or its compressed data is damaged. The samples before that were read.
+    pub fn next(&mut self, before: &Sample, sample: &mut Sample) -> Result<bool> {
+        self.reader.next(before, sample).with_context(|| format!("cannot read {}", self.name))
+    }
+
+    /// What was found wrong since the last call.
+    pub fn take_faults(&mut self) -> Vec<Fault> {
+        self.reader.take_faults()
+    }
+
+    /// Which of the devices are partitions.
+    pub fn topology(&self, devices: &[Device]) -> Topology {
+        topology_by_names(devices)
+    }
+}
+
+fn decompressed(mut input: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+    const GZIP: [u8; 2] = [0x1f, 0x8b];
+    const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+    let mut start = Vec::with_capacity(ZSTD.len());
+    input.by_ref().take(ZSTD.len() as u64).read_to_end(&mut start)?;
+    let (gzip, zstd) = (start.starts_with(&GZIP), start.starts_with(&ZSTD));
+    let whole = Cursor::new(start).chain(input);
+    if gzip {
+        Ok(Box::new(MultiGzDecoder::new(BufReader::with_capacity(64 * 1024, whole))))
+    } else if zstd {
+        Ok(Box::new(StreamingDecoder::new(BufReader::new(whole)).map_err(io::Error::other)?))
+    } else {
+        Ok(Box::new(whole))
+    }
+}

@@ -1,0 +1,64 @@
+//! What is a partition of what, and which device a name stands for. Plain data; `source` learns it from /sys or, for a capture, from the names.
+
+use std::collections::HashMap;
+
+use crate::counters::Device;
+
+/// The partitions of a machine, by the names that /proc/diskstats prints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Topology {
+    disk_of: HashMap<String, String>,
+}
+
+impl Topology {
+    /// Of pairs of a partition and the disk that it is on. A device of unknown standing counts as a partition of
+    /// a disk without a name.
+    pub fn new(partitions: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { disk_of: partitions.into_iter().collect() }
+    }
+
+    /// The disk that `name` is a partition of; `None` for a whole device.
+    pub fn disk_of(&self, name: &str) -> Option<&str> {
+        self.disk_of.get(name).map(String::as_str)
+    }
+
+    /// Whether `name` is a whole device.
+    pub fn is_whole(&self, name: &str) -> bool {
+        self.disk_of(name).is_none()
+    }
+}
+
+/// A device asked for by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// What it is to be called in a report.
+    pub shown: String,
+    /// How it is found.
+    pub key: Key,
+    /// Its partitions are asked for as well.
+    pub partitions: bool,
+}
+
+/// How a device is found among those read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// By its name in /proc/diskstats.
+    Name(String),
+    /// By its major and minor number: it was named by another node in /dev.
+    Number(u32, u32),
+}
+
+impl Named {
+    /// The device that /proc/diskstats calls by this name.
+    pub fn plain(name: &str) -> Self {
+        Self { shown: name.to_owned(), key: Key::Name(name.to_owned()), partitions: false }
+    }
+
+    /// Whether it is this device.
+    pub fn is(&self, device: &Device) -> bool {
+        match &self.key {
+            Key::Name(name) => *name == device.name,
+            Key::Number(major, minor) => (*major, *minor) == (device.major, device.minor),
+        }
+    }
+}
