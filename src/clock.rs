@@ -1,5 +1,6 @@
 //! Time: the one room that asks what time it is, and that waits.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -43,7 +44,7 @@ impl Clock for RealClock<'_> {
     fn monotonic(&self) -> Duration {
         let now = clock_gettime(ClockId::Monotonic);
         // The kernel's monotonic clock is never below zero.
-        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
     }
 
     #[allow(clippy::disallowed_methods)] // This is the room that knows the real time.
@@ -65,5 +66,37 @@ impl Clock for RealClock<'_> {
             // Whatever ends the poll, a signal or an error: the loop looks at the clock again.
             let _ = poll(pipe.into_iter().collect::<Vec<_>>().as_mut_slice(), timeout.as_ref());
         }
+    }
+}
+
+/// A clock that moves only when it is waited on, for tests.
+pub struct ManualClock<'a> {
+    now: Cell<Duration>,
+    start: Timestamp,
+    on_wait: Box<dyn Fn(u64) -> Woken + 'a>,
+    waits: Cell<u64>,
+}
+
+impl<'a> ManualClock<'a> {
+    /// A clock at `start`. Each wait, counted from 1, is over at once and calls `on_wait`, which may change the
+    /// world and says how the wait ended.
+    pub fn new(start: Timestamp, on_wait: impl Fn(u64) -> Woken + 'a) -> Self {
+        Self { now: Cell::new(Duration::ZERO), start, on_wait: Box::new(on_wait), waits: Cell::new(0) }
+    }
+}
+
+impl Clock for ManualClock<'_> {
+    fn monotonic(&self) -> Duration {
+        self.now.get()
+    }
+
+    fn wall(&self) -> Timestamp {
+        self.start.checked_add(self.now.get()).unwrap_or(self.start)
+    }
+
+    fn wait_until(&self, deadline: Duration) -> Woken {
+        self.now.set(deadline.max(self.now.get()));
+        self.waits.set(self.waits.get() + 1);
+        (self.on_wait)(self.waits.get())
     }
 }

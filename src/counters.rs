@@ -54,7 +54,22 @@ pub struct Counters {
     pub weighted_ms: u64,
 }
 
+const NO_REQUESTS: Requests = Requests { ios: 0, merges: 0, sectors: 0, ms: 0 };
+
 impl Counters {
+    /// A device that has just come.
+    pub const ZERO: Self = Self {
+        columns: Columns::Basic,
+        reads: NO_REQUESTS,
+        writes: NO_REQUESTS,
+        discards: NO_REQUESTS,
+        flushes: 0,
+        flush_ms: 0,
+        in_flight: 0,
+        busy_ms: 0,
+        weighted_ms: 0,
+    };
+
     /// Requests of every kind that were completed: reads, writes, discards, flushes.
     pub fn completed(&self) -> [u64; 4] {
         [self.reads.ios, self.writes.ios, self.discards.ios, self.flushes]
@@ -117,11 +132,5 @@ impl Sample {
     /// The device of this name.
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.iter().find(|device| device.name == name)
-    }
-
-    /// Whether `other` has devices of the same names in the same order.
-    pub fn has_names_of(&self, other: &Sample) -> bool {
-        let names = self.devices.iter().map(|device| &device.name);
-        names.eq(other.devices.iter().map(|device| &device.name))
     }
 }

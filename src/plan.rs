@@ -1,5 +1,6 @@
 //! What was asked for, resolved: plain structs. `cli` makes them, `run` carries them out.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub struct Iostat {
     pub timestamps: bool,
     /// Times as ISO 8601 writes them.
     pub iso_time: bool,
+    /// What the variable TZ says of the time zone.
+    pub time_zone: Option<OsString>,
     /// How often, and how many reports.
     pub pace: Pace,
     /// A capture to replay.
@@ -50,7 +53,7 @@ pub struct DeviceName {
 /// How often to report, and how many times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// The time between reports; `None` reports once.
+    /// The time between reports; `None` reports once on a live machine. A capture has its own.
     pub every: Option<Duration>,
     /// The number of reports; `None` goes on until it is stopped.
     pub count: Option<u64>,

@@ -1,5 +1,7 @@
 //! Which devices a report shows, and in which order.
 
+use std::collections::HashSet;
+
 use crate::counters::Device;
 use crate::topology::{Key, Named, Topology};
 
@@ -28,72 +30,84 @@ pub struct Wanted {
     pub others: Others,
 }
 
-/// A device to show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chosen<'a> {
-    /// Where it is among the devices.
+/// A place in a report: a device to show, at the place where it is to be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where the device is among those read.
     pub index: usize,
-    /// What to call it.
-    pub shown: &'a str,
+    /// What to call it, where that is not its name.
+    pub alias: Option<String>,
+    /// It is shown only if it has worked since boot.
+    only_worked: bool,
+}
+
+impl Place {
+    /// What the device at this place is called.
+    pub fn shown<'a>(&'a self, devices: &'a [Device]) -> &'a str {
+        self.alias.as_deref().unwrap_or(&devices[self.index].name)
+    }
+
+    /// Whether the device is to be shown now.
+    pub fn is_shown(&self, devices: &[Device]) -> bool {
+        !self.only_worked || devices[self.index].counters.completed() != [0; 4]
+    }
 }
 
 impl Wanted {
-    /// The devices to show, in the order to show them: by the text of what they are called; the order of
-    /// /proc/diskstats after those named where partitions are listed with their disks.
-    pub fn choose<'a>(&'a self, devices: &'a [Device], topology: &Topology) -> Vec<Chosen<'a>> {
-        let as_listed = matches!(self.others, Others::All | Others::WorkedAndPartitions);
-        let mut chosen: Vec<Chosen<'a>> = Vec::new();
+    /// The devices that may be shown, in the order to show them: by the text of what they are called; in the
+    /// order of /proc/diskstats, after those named, where partitions are listed with their disks.
+    ///
+    /// It holds as long as the names do.
+    pub fn places(&self, devices: &[Device], topology: &Topology) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
         for named in &self.named {
-            chosen.extend(
-                position(devices, |device| named.is(device))
-                    .map(|index| Chosen { index, shown: &named.shown }),
-            );
+            let alias = matches!(named.key, Key::Number(..)).then(|| named.shown.clone());
+            let device = devices.iter().position(|device| named.is(device));
+            places.extend(device.map(|index| Place { index, alias, only_worked: false }));
             if let (true, Key::Name(disk)) = (named.partitions, &named.key) {
-                let parts = indexes(devices, |device| topology.disk_of(&device.name) == Some(disk));
-                chosen.extend(parts.map(|index| Chosen { index, shown: &devices[index].name }));
+                let is_part = |index: &usize| topology.disk_of(&devices[*index].name) == Some(disk);
+                places.extend((0..devices.len()).filter(is_part).map(Place::always));
             }
         }
-        chosen.sort_by(|a, b| a.shown.cmp(b.shown));
-        chosen.dedup_by(|a, b| a.shown == b.shown);
-        let named = chosen.len();
-        let others = indexes(devices, |device| self.is_other(device, topology));
-        for index in others {
-            let shown = devices[index].name.as_str();
-            if !chosen[..named].iter().any(|chosen| chosen.shown == shown) {
-                chosen.push(Chosen { index, shown });
-            }
+        sort(&mut places, devices);
+        places.dedup_by(|a, b| a.shown(devices) == b.shown(devices));
+        let already: HashSet<String> = places.iter().map(|place| place.shown(devices).to_owned()).collect();
+        let others = (0..devices.len()).filter(|&index| {
+            let name = &devices[index].name;
+            self.others.has_standing(name, topology) && !already.contains(name)
+        });
+        let only_worked = matches!(self.others, Others::Worked | Others::WorkedAndPartitions);
+        places.extend(others.map(|index| Place { only_worked, ..Place::always(index) }));
+        if !self.others.are_as_listed() {
+            sort(&mut places, devices);
         }
-        if !as_listed {
-            chosen.sort_by(|a, b| a.shown.cmp(b.shown));
-        }
-        chosen
+        places
+    }
+}
+
+impl Place {
+    fn always(index: usize) -> Self {
+        Self { index, alias: None, only_worked: false }
+    }
+}
+
+impl Others {
+    /// Whether they come in the order of /proc/diskstats, which then is where they are read from in iostat.
+    pub fn are_as_listed(self) -> bool {
+        matches!(self, Others::All | Others::WorkedAndPartitions)
     }
 
-    fn is_other(&self, device: &Device, topology: &Topology) -> bool {
-        match self.others {
+    fn has_standing(self, name: &str, topology: &Topology) -> bool {
+        match self {
             Others::None => false,
-            Others::All => true,
-            Others::WorkedAndPartitions => has_worked(device),
-            Others::Whole => topology.is_whole(&device.name),
-            Others::Worked => has_worked(device) && topology.is_whole(&device.name),
+            Others::All | Others::WorkedAndPartitions => true,
+            Others::Whole | Others::Worked => topology.is_whole(name),
         }
     }
 }
 
-fn position(devices: &[Device], is_it: impl Fn(&Device) -> bool) -> Option<usize> {
-    devices.iter().position(is_it)
-}
-
-fn indexes<'a>(
-    devices: &'a [Device],
-    is_it: impl Fn(&Device) -> bool + 'a,
-) -> impl Iterator<Item = usize> + 'a {
-    devices.iter().enumerate().filter(move |(_, device)| is_it(device)).map(|(index, _)| index)
-}
-
-/// Whether the device has completed a request since boot.
-fn has_worked(device: &Device) -> bool {
-    device.counters.completed() != [0; 4]
+fn sort(places: &mut [Place], devices: &[Device]) {
+    places.sort_by(|a, b| a.shown(devices).cmp(b.shown(devices)));
 }
 
 #[cfg(test)]
@@ -122,7 +136,9 @@ mod tests {
 
     fn chosen(wanted: &Wanted) -> Vec<String> {
         let (devices, topology) = machine();
-        wanted.choose(&devices, &topology).into_iter().map(|chosen| chosen.shown.to_owned()).collect()
+        let places = wanted.places(&devices, &topology);
+        let shown = places.iter().filter(|place| place.is_shown(&devices));
+        shown.map(|place| place.shown(&devices).to_owned()).collect()
     }
 
     fn named(names: &[&str], others: Others) -> Wanted {
@@ -170,7 +186,8 @@ mod tests {
         devices[1].minor = 7;
         let link = Named { shown: "mylink".into(), key: Key::Number(0, 7), partitions: false };
         let wanted = Wanted { named: vec![link], others: Others::None };
-        assert_eq!(wanted.choose(&devices, &topology), [Chosen { index: 1, shown: "mylink" }]);
+        let places = wanted.places(&devices, &topology);
+        assert_eq!((places.len(), places[0].index, places[0].shown(&devices)), (1, 1, "mylink"));
     }
 
     #[test]

@@ -208,34 +208,37 @@ impl<'a> Words<'a> {
         self.skip_blanks();
         let start = self.rest;
         let mut value: u64 = 0;
-        let mut digits = 0;
-        for &byte in start {
+        let mut rest = start;
+        while let [byte, after @ ..] = rest {
             let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
                 break;
             }
-            // Up to 19 digits fit whatever they are.
-            value = if digits < 19 {
-                value * 10 + u64::from(digit)
-            } else {
-                match value.checked_mul(10).and_then(|v| v.checked_add(u64::from(digit))) {
-                    Some(value) => value,
-                    None => break,
-                }
-            };
-            digits += 1;
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+            rest = after;
         }
-        let rest = &start[digits..];
-        if digits > 0 && rest.first().is_none_or(|byte| is_blank(*byte)) {
-            self.rest = rest;
-            return Number::Value(value);
+        let digits = start.len() - rest.len();
+        if digits == 0 || digits > SURE_TO_FIT || !rest.first().is_none_or(|byte| is_blank(*byte)) {
+            return self.unusual_number();
         }
-        match self.next() {
-            None => Number::End,
-            Some(word) => Number::Bad(word),
+        self.rest = rest;
+        Number::Value(value)
+    }
+
+    /// A number of many digits, a word that is none, or the end of the line.
+    #[cold]
+    fn unusual_number(&mut self) -> Number<'a> {
+        let Some(word) = self.next() else { return Number::End };
+        let is_number = word.iter().all(u8::is_ascii_digit);
+        match std::str::from_utf8(word).ok().filter(|_| is_number).and_then(|word| word.parse().ok()) {
+            Some(value) => Number::Value(value),
+            None => Number::Bad(word),
         }
     }
 }
+
+/// So many digits fit into 64 bits whatever they are.
+const SURE_TO_FIT: usize = 19;
 
 impl<'a> Iterator for Words<'a> {
     type Item = &'a [u8];

@@ -156,7 +156,8 @@ fn resolve(typed: Typed, root: &Path, environment: &dyn Fn(&str) -> Option<OsStr
         skip_first: typed.skip_first,
         timestamps: typed.timestamps,
         iso_time: environment("S_TIME_FORMAT").is_some_and(|value| value == "ISO"),
-        pace: Pace { every: typed.interval, count: typed.count.or((typed.interval.is_none()).then_some(1)) },
+        time_zone: environment("TZ"),
+        pace: Pace { every: typed.interval, count: typed.count },
         from: typed.from,
         root: typed.root.unwrap_or_else(|| root.to_owned()),
     }

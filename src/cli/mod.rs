@@ -52,8 +52,11 @@ pub fn plan(
 ) -> Result<Plan, Refusal> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();
-    if called == "iostat" {
-        return iostat::plan(&arguments[1..], Path::new("/"), environment).map(Plan::Iostat);
+    let is_link = called == "iostat";
+    // The plain form goes past clap too: building its grammar takes longer than a report.
+    if is_link || arguments.get(1).is_some_and(|word| word == "iostat") {
+        let words = if is_link { 1 } else { 2 };
+        return iostat::plan(&arguments[words..], Path::new("/"), environment).map(Plan::Iostat);
     }
     let Arguments { root, command } = Arguments::try_parse_from(arguments).map_err(|error| {
         let exit = if error.use_stderr() { Exit::Error } else { Exit::Done };

@@ -11,5 +11,5 @@ mod rates;
 
 pub use change::{Change, Ticks, modulo_2_32, was_replugged};
 pub use cpu::CpuShares;
-pub use pairs::Earlier;
+pub use pairs::Pairs;
 pub use rates::{Activity, Rates};

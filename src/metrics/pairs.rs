@@ -4,36 +4,34 @@ use std::collections::HashMap;
 
 use crate::counters::Device;
 
-/// Finds devices of an earlier reading by their names.
-///
-/// Two readings of one machine hold the same devices in the same order but for the few that come and go, so
-/// the next device is looked for right after the last one found; only a miss costs an index.
-pub struct Earlier<'a> {
-    devices: &'a [Device],
-    next: usize,
-    index: Option<HashMap<&'a str, usize>>,
+/// For every device of a later reading, where it is in the earlier one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pairs {
+    /// The same names in the same order: nearly always.
+    Same,
+    /// Devices came, went or changed places.
+    Moved(Vec<Option<usize>>),
 }
 
-impl<'a> Earlier<'a> {
-    /// The devices of the earlier reading.
-    pub fn new(devices: &'a [Device]) -> Self {
-        Self { devices, next: 0, index: None }
+impl Pairs {
+    /// Matches the devices of two readings by their names. Of several of one name the first counts.
+    pub fn between(older: &[Device], newer: &[Device]) -> Self {
+        if older.len() == newer.len() && older.iter().zip(newer).all(|(a, b)| a.name == b.name) {
+            return Self::Same;
+        }
+        let mut index = HashMap::with_capacity(older.len());
+        for (at, device) in older.iter().enumerate() {
+            index.entry(device.name.as_str()).or_insert(at);
+        }
+        Self::Moved(newer.iter().map(|device| index.get(device.name.as_str()).copied()).collect())
     }
 
-    /// The earlier reading of the device of this name; `None` when it was not there.
-    pub fn find(&mut self, name: &str) -> Option<&'a Device> {
-        let devices = self.devices;
-        if let Some(device) = devices.get(self.next).filter(|device| device.name == name) {
-            self.next += 1;
-            return Some(device);
+    /// Where the device at `index` of the later reading is in the earlier one; `None` when it is not there.
+    pub fn earlier(&self, index: usize) -> Option<usize> {
+        match self {
+            Self::Same => Some(index),
+            Self::Moved(places) => places.get(index).copied().flatten(),
         }
-        let index = self.index.get_or_insert_with(|| {
-            // Backwards, so that the first of two devices of one name stays.
-            devices.iter().enumerate().rev().map(|(at, device)| (device.name.as_str(), at)).collect()
-        });
-        let at = *index.get(name)?;
-        self.next = at + 1;
-        devices.get(at)
     }
 }
 
@@ -41,15 +39,19 @@ impl<'a> Earlier<'a> {
 mod tests {
     use super::*;
 
+    fn devices(names: &[&str]) -> Vec<Device> {
+        names.iter().map(|name| Device { name: (*name).into(), ..Device::default() }).collect()
+    }
+
     #[test]
-    fn devices_are_found_in_any_order() {
-        let devices: Vec<_> =
-            ["sda", "sdb", "sdc"].map(|name| Device { name: name.into(), ..Device::default() }).into();
-        let mut earlier = Earlier::new(&devices);
-        for name in ["sda", "sdc", "sdb", "sdc", "sda"] {
-            assert_eq!(earlier.find(name).map(|d| d.name.as_str()), Some(name));
-        }
-        assert_eq!(earlier.find("sdd"), None);
-        assert_eq!(earlier.find("sdb").map(|d| d.name.as_str()), Some("sdb"));
+    fn the_same_names_in_the_same_order_need_no_index() {
+        let pairs = Pairs::between(&devices(&["sda", "sdb"]), &devices(&["sda", "sdb"]));
+        assert_eq!((&pairs, pairs.earlier(1)), (&Pairs::Same, Some(1)));
+    }
+
+    #[test]
+    fn devices_are_found_wherever_they_went() {
+        let pairs = Pairs::between(&devices(&["sda", "sdb", "sdb"]), &devices(&["sdc", "sdb", "sda"]));
+        assert_eq!(pairs, Pairs::Moved(vec![None, Some(1), Some(0)]));
     }
 }

@@ -1,3 +1,4 @@
 //! Finished numbers into bytes: a dialect is a folder or file in here. No files, no clock, no arguments.
 
+mod fixed;
 pub mod iostat;

@@ -10,13 +10,13 @@ use jiff::tz::TimeZone;
 use super::warnings::Warnings;
 use super::{World, put};
 use crate::clock::Woken;
-use crate::counters::{Columns, Counters, CpuTimes, Sample};
+use crate::counters::{Columns, Counters, CpuTimes, Device, Sample};
 use crate::exit::Exit;
-use crate::metrics::{CpuShares, Earlier, Rates, was_replugged};
+use crate::metrics::{CpuShares, Pairs, Rates, was_replugged};
 use crate::plan::Iostat;
 use crate::report::iostat::{Heading, Printer, Report, Row};
-use crate::select::{Others, Wanted};
-use crate::source::{Live, Machine, Replay, read_topology, resolve_name};
+use crate::select::{Place, Wanted};
+use crate::source::{Live, Machine, Replay, local_time_zone, read_topology, resolve_name};
 use crate::topology::{Named, Topology};
 use crate::units::{Elapsed, Interval, Moment};
 
@@ -42,7 +42,7 @@ fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
         others: plan.others,
     };
     let mut reporter = Reporter::new(plan, wanted, NewDevice::FromZero);
-    reporter.devices.topology = read_topology(&plan.root, &newer.devices);
+    reporter.devices.pair(&older, &newer, |devices| read_topology(&plan.root, devices));
     reporter.begin(Machine::this(&plan.root), world.clock.wall());
     let mut is_first = true;
     loop {
@@ -58,9 +58,7 @@ fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
         }
         std::mem::swap(&mut older, &mut newer);
         read(&mut newer, world.err)?;
-        if !older.has_names_of(&newer) {
-            reporter.devices.topology = read_topology(&plan.root, &newer.devices);
-        }
+        reporter.devices.pair(&older, &newer, |devices| read_topology(&plan.root, devices));
     }
     warnings.finish(world.err);
     reporter.end(world)
@@ -111,11 +109,11 @@ fn replay(plan: &Iostat, path: &Path, world: &mut World<'_>) -> Result<Exit> {
             Ok(false) => break Ok(()),
             Err(error) => break Err(error),
         }
-        if !older.has_names_of(&newer) {
-            reporter.devices.topology = source.topology(&newer.devices);
-        }
+        reporter.devices.pair(&older, &newer, |devices| source.topology(devices));
+        let has_something = plan.style.disk || older.cpu.is_some() && newer.cpu.is_some();
         if let Elapsed::Forward(interval) = newer.at.since(&older.at)
             && newer.stretch == older.stretch
+            && has_something
         {
             if reporter.count == 0 {
                 reporter.begin(Machine::default(), newer.at.wall.unwrap_or_default());
@@ -134,7 +132,11 @@ fn replay(plan: &Iostat, path: &Path, world: &mut World<'_>) -> Result<Exit> {
         return ended.map(|()| done);
     }
     ended?;
-    let why = if samples < 2 { "does not hold two whole samples" } else { "holds no two samples in order" };
+    let why = match samples {
+        0 | 1 => "does not hold two whole samples",
+        _ if plan.style.disk => "holds no two samples in order of time",
+        _ => "holds no CPU times",
+    };
     // The exit code tells it as well.
     let _ = writeln!(world.err, "blkstat: {} {why}, so there is nothing to report", source.name());
     Ok(Exit::Nothing)
@@ -162,8 +164,9 @@ struct Reporter<'a> {
     plan: &'a Iostat,
     devices: DeviceRows<'a>,
     printer: Printer,
+    time_zone: TimeZone,
     /// What is not written yet.
-    text: String,
+    text: Vec<u8>,
     /// Reports so far.
     count: u64,
 }
@@ -171,8 +174,9 @@ struct Reporter<'a> {
 impl<'a> Reporter<'a> {
     fn new(plan: &'a Iostat, wanted: Wanted, new_device: NewDevice) -> Self {
         let printer = Printer::new(plan.style);
-        let devices = DeviceRows { plan, wanted, new_device, topology: Topology::default() };
-        Self { plan, devices, printer, text: String::new(), count: 0 }
+        let devices = DeviceRows { plan, wanted, new_device, pairs: Pairs::Same, places: Vec::new() };
+        let time_zone = local_time_zone(plan.time_zone.as_deref());
+        Self { plan, devices, printer, time_zone, text: Vec::new(), count: 0 }
     }
 
     fn is_done(&self) -> bool {
@@ -186,7 +190,7 @@ impl<'a> Reporter<'a> {
             release: machine.release,
             hardware: machine.hardware,
             cpus: machine.cpus,
-            date: local_time(now, format),
+            date: self.local_time(now, format),
         };
         self.printer.begin(&heading, &mut self.text);
     }
@@ -195,12 +199,16 @@ impl<'a> Reporter<'a> {
         let format = if self.plan.iso_time { "%Y-%m-%dT%H:%M:%S%z" } else { "%m/%d/%y %H:%M:%S" };
         let older_cpu = if is_boot(older) { Some(CpuTimes::default()) } else { older.cpu };
         let report = Report {
-            time: newer.at.wall.filter(|_| self.plan.timestamps).map(|now| local_time(now, format)),
+            time: newer.at.wall.filter(|_| self.plan.timestamps).map(|now| self.local_time(now, format)),
             cpu: older_cpu.zip(newer.cpu).map(|(older, newer)| CpuShares::between(&older, &newer)),
             rows: self.devices.between(older, newer, interval),
         };
         self.printer.report(&report, &mut self.text);
         self.count += 1;
+    }
+
+    fn local_time(&self, at: Timestamp, format: &str) -> String {
+        at.to_zoned(self.time_zone.clone()).strftime(format).to_string()
     }
 
     fn end(mut self, world: &mut World<'_>) -> Result<Exit> {
@@ -215,37 +223,41 @@ struct DeviceRows<'a> {
     plan: &'a Iostat,
     wanted: Wanted,
     new_device: NewDevice,
-    topology: Topology,
+    pairs: Pairs,
+    places: Vec<Place>,
 }
 
 impl DeviceRows<'_> {
+    /// Finds out which device is which in two samples; what the devices are is asked only when names changed.
+    fn pair(&mut self, older: &Sample, newer: &Sample, topology: impl FnOnce(&[Device]) -> Topology) {
+        self.pairs = Pairs::between(&older.devices, &newer.devices);
+        if self.pairs != Pairs::Same {
+            self.places = self.wanted.places(&newer.devices, &topology(&newer.devices));
+        }
+    }
+
+    /// The rows of the report on two samples that [`Self::pair`] has seen.
     fn between<'s>(&'s self, older: &Sample, newer: &'s Sample, interval: Interval) -> Vec<Row<'s>> {
-        let mut earlier = Earlier::new(&older.devices);
-        let mut rows = Vec::new();
-        for chosen in self.wanted.choose(&newer.devices, &self.topology) {
-            let device = &newer.devices[chosen.index];
-            let now = &device.counters;
-            let before = match earlier.find(&device.name) {
-                Some(before) if was_replugged(&before.counters, now) => Counters::default(),
-                Some(before) => before.counters,
-                None if self.new_device == NewDevice::FromZero => Counters::default(),
+        let mut rows = Vec::with_capacity(self.places.len());
+        for place in self.places.iter().filter(|place| place.is_shown(&newer.devices)) {
+            let now = &newer.devices[place.index].counters;
+            let before = match self.pairs.earlier(place.index).map(|at| &older.devices[at].counters) {
+                Some(before) if was_replugged(before, now) => &Counters::ZERO,
+                Some(before) => before,
+                None if self.new_device == NewDevice::FromZero => &Counters::ZERO,
                 None => continue,
             };
-            if !self.leaves_out(&before, now) {
-                rows.push(Row { name: chosen.shown, rates: Rates::between(&before, now, interval) });
+            if !self.leaves_out(before, now) {
+                let name = place.shown(&newer.devices);
+                rows.push(Row { name, rates: Rates::between(before, now, interval) });
             }
         }
         rows
     }
 
     fn leaves_out(&self, before: &Counters, now: &Counters) -> bool {
-        let lists_diskstats = matches!(self.wanted.others, Others::All | Others::WorkedAndPartitions);
         let has_no_times = now.columns == Columns::Partition;
         (self.plan.active_only && before.completed() == now.completed())
-            || (self.plan.style.extended && lists_diskstats && has_no_times)
+            || (self.plan.style.extended && self.plan.others.are_as_listed() && has_no_times)
     }
-}
-
-fn local_time(at: Timestamp, format: &str) -> String {
-    at.to_zoned(TimeZone::system()).strftime(format).to_string()
 }

@@ -43,8 +43,8 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Writes a report in one piece and empties the buffer.
-fn put(out: &mut dyn Write, text: &mut String) -> Result<()> {
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())?;
+fn put(out: &mut dyn Write, text: &mut Vec<u8>) -> Result<()> {
+    out.write_all(text).and_then(|()| out.flush())?;
     text.clear();
     Ok(())
 }

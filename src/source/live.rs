@@ -12,6 +12,9 @@ use crate::clock::Clock;
 use crate::counters::{CpuTimes, Sample};
 use crate::units::Moment;
 
+/// Room for /proc/diskstats of some hundred devices, so that it takes one read and not ten.
+const FIRST_READ: usize = 64 * 1024;
+
 /// Reads samples below a root: `ROOT/proc/diskstats`, `ROOT/proc/uptime` and `ROOT/proc/stat`.
 pub struct Live<'a> {
     diskstats: PathBuf,
@@ -24,7 +27,7 @@ impl<'a> Live<'a> {
     /// A source of samples of the machine below `root`, which is `/` for this one.
     pub fn new(root: &Path, clock: &'a dyn Clock) -> Self {
         let proc = root.join("proc");
-        Self { diskstats: proc.join("diskstats"), proc, clock, text: Vec::new() }
+        Self { diskstats: proc.join("diskstats"), proc, clock, text: Vec::with_capacity(FIRST_READ) }
     }
 
     /// Takes a sample into `sample`, reusing its memory. Bad lines are left out and handed to `fault`.

@@ -1,15 +1,16 @@
 //! iostat's JSON: one document, one element of `statistics` a report.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write;
 
 use super::columns::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Kind};
 use super::{Heading, Report, Style};
 use crate::sanitize::json_string;
 
-pub(super) fn begin(heading: &Heading, out: &mut String) {
-    out.push_str("{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n");
+pub(super) fn begin(heading: &Heading, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n");
     let mut member = |key: &str, value: String| {
-        // Writing to a String cannot fail, here and below.
+        // Writing to a Vec cannot fail, here and below.
         let _ = writeln!(out, "\t\t\t\"{key}\": {value},");
     };
     let mut text = |key: &str, value: Option<&String>| {
@@ -25,12 +26,12 @@ pub(super) fn begin(heading: &Heading, out: &mut String) {
         member("number-of-cpus", cpus.to_string());
     }
     member("date", json_string(&heading.date));
-    out.push_str("\t\t\t\"statistics\": [\n");
+    out.extend_from_slice(b"\t\t\t\"statistics\": [\n");
 }
 
-pub(super) fn report(style: &Style, report: &Report<'_>, is_first: bool, out: &mut String) {
+pub(super) fn report(style: &Style, report: &Report<'_>, is_first: bool, out: &mut Vec<u8>) {
     if !is_first {
-        out.push_str(",\n");
+        out.extend_from_slice(b",\n");
     }
     let mut members = Vec::new();
     if let Some(time) = &report.time {
@@ -49,8 +50,8 @@ pub(super) fn report(style: &Style, report: &Report<'_>, is_first: bool, out: &m
     let _ = write!(out, "\t\t\t\t{{\n\t\t\t\t\t{}\n\t\t\t\t}}", members.join(",\n\t\t\t\t\t"));
 }
 
-pub(super) fn end(out: &mut String) {
-    out.push_str("\n\t\t\t]\n\t\t}\n\t]\n}}\n");
+pub(super) fn end(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\n\t\t\t]\n\t\t}\n\t]\n}}\n");
 }
 
 fn devices(style: &Style, report: &Report<'_>) -> String {

@@ -97,17 +97,19 @@ pub struct Row<'a> {
 /// Writes the reports of one run into a buffer of the caller's.
 pub struct Printer {
     style: Style,
+    /// The line above the devices, the same in every report.
+    titles: String,
     reports: usize,
 }
 
 impl Printer {
     /// A printer of reports in a style.
     pub fn new(style: Style) -> Self {
-        Self { style, reports: 0 }
+        Self { style, titles: text::titles(&style), reports: 0 }
     }
 
     /// What comes before the first report.
-    pub fn begin(&self, heading: &Heading, out: &mut String) {
+    pub fn begin(&self, heading: &Heading, out: &mut Vec<u8>) {
         match self.style.format {
             Format::Text => text::begin(heading, out),
             Format::Json => json::begin(heading, out),
@@ -115,16 +117,16 @@ impl Printer {
     }
 
     /// The next report.
-    pub fn report(&mut self, report: &Report<'_>, out: &mut String) {
+    pub fn report(&mut self, report: &Report<'_>, out: &mut Vec<u8>) {
         match self.style.format {
-            Format::Text => text::report(&self.style, report, out),
+            Format::Text => text::report(&self.style, &self.titles, report, out),
             Format::Json => json::report(&self.style, report, self.reports == 0, out),
         }
         self.reports += 1;
     }
 
     /// What comes after the last report.
-    pub fn end(&self, out: &mut String) {
+    pub fn end(&self, out: &mut Vec<u8>) {
         match self.style.format {
             Format::Text => {}
             Format::Json => json::end(out),

@@ -1,10 +1,11 @@
 //! iostat's tables. Every number stands in a column of fixed width that grows when it does not fit.
 
-use std::fmt::Write;
+use std::io::Write;
 
 use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, Kind};
 use super::{Heading, Report, Style};
 use crate::metrics::CpuShares;
+use crate::report::fixed::{push_fixed, push_whole};
 use crate::sanitize::sanitize;
 
 /// Width of the column that holds the device's name.
@@ -13,10 +14,10 @@ const NAME_WIDTH: usize = 13;
 /// What stands for a part of the heading that is not known.
 const UNKNOWN: &str = "-";
 
-pub(super) fn begin(heading: &Heading, out: &mut String) {
+pub(super) fn begin(heading: &Heading, out: &mut Vec<u8>) {
     let known = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
     let cpus = heading.cpus.map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
-    // Writing to a String cannot fail, here and below.
+    // Writing to a Vec cannot fail, here and below.
     let _ = writeln!(
         out,
         "Linux {} ({}) \t{} \t_{}_\t({cpus} CPU)\n",
@@ -27,7 +28,8 @@ pub(super) fn begin(heading: &Heading, out: &mut String) {
     );
 }
 
-pub(super) fn report(style: &Style, report: &Report<'_>, out: &mut String) {
+/// One report; `titles` is the line above its devices.
+pub(super) fn report(style: &Style, titles: &str, report: &Report<'_>, out: &mut Vec<u8>) {
     if let Some(time) = &report.time {
         let _ = writeln!(out, "{time}");
     }
@@ -36,16 +38,18 @@ pub(super) fn report(style: &Style, report: &Report<'_>, out: &mut String) {
     }
     if style.disk {
         let columns = columns(style);
-        titles(style, columns, out);
+        out.extend_from_slice(titles.as_bytes());
         for row in &report.rows {
-            let _ = write!(out, "{:<NAME_WIDTH$}", sanitize(row.name));
+            let name = sanitize(row.name);
+            out.extend_from_slice(name.as_bytes());
+            out.resize(out.len() + NAME_WIDTH.saturating_sub(name.len()), b' ');
             for column in columns {
                 cell(style, column, (column.value)(&row.rates).unwrap_or(0.0), out);
             }
-            out.push('\n');
+            out.push(b'\n');
         }
     }
-    out.push_str("\n\n");
+    out.extend_from_slice(b"\n\n");
 }
 
 fn columns(style: &Style) -> &'static [Column] {
@@ -57,28 +61,28 @@ fn columns(style: &Style) -> &'static [Column] {
     }
 }
 
-fn titles(style: &Style, columns: &[Column], out: &mut String) {
-    let _ = write!(out, "{:<NAME_WIDTH$}", "Device");
-    for column in columns {
-        let _ =
-            write!(out, " {:>width$}", column.title.replace("kB", style.unit.name()), width = column.width);
-    }
-    out.push('\n');
-}
-
-fn cell(style: &Style, column: &Column, value: f64, out: &mut String) {
-    let width = column.width;
-    let _ = match column.kind {
-        Kind::Plain | Kind::Percent | Kind::Size => write!(out, " {value:>width$.2}"),
-        Kind::Data => write!(out, " {:>width$.2}", value / style.unit.kib()),
-        Kind::Amount => write!(out, " {:>width$}", (value / style.unit.kib()) as u64),
+/// The line above the devices.
+pub(super) fn titles(style: &Style) -> String {
+    let title = |column: &Column| {
+        format!(" {:>width$}", column.title.replace("kB", style.unit.name()), width = column.width)
     };
+    let titles: String = columns(style).iter().map(title).collect();
+    format!("{:<NAME_WIDTH$}{titles}\n", "Device")
 }
 
-fn cpu_table(cpu: &CpuShares, out: &mut String) {
-    out.push_str("avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n       ");
+fn cell(style: &Style, column: &Column, value: f64, out: &mut Vec<u8>) {
+    out.push(b' ');
+    match column.kind {
+        Kind::Plain | Kind::Percent | Kind::Size => push_fixed(out, value, column.width, 2),
+        Kind::Data => push_fixed(out, value / style.unit.kib(), column.width, 2),
+        Kind::Amount => push_whole(out, (value / style.unit.kib()) as u64, column.width),
+    }
+}
+
+fn cpu_table(cpu: &CpuShares, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n       ");
     for share in [cpu.user, cpu.nice, cpu.system, cpu.iowait, cpu.steal, cpu.idle] {
         let _ = write!(out, " {share:>7.2}");
     }
-    out.push_str("\n\n");
+    out.extend_from_slice(b"\n\n");
 }

@@ -1,0 +1,54 @@
+//! The time zone that times are printed in.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::path::Path;
+
+use jiff::tz::TimeZone;
+
+/// The local time zone: what the variable TZ says (tzset(3)), else /etc/localtime, else UTC.
+///
+/// One file is read. The library's own way lists every zone of the machine first, which took longer than a report.
+pub fn local_time_zone(tz: Option<&OsStr>) -> TimeZone {
+    let Some(tz) = tz.map(OsStr::to_string_lossy) else {
+        return read_zone(Path::new("/etc/localtime")).unwrap_or(TimeZone::UTC);
+    };
+    let name = tz.strip_prefix(':').unwrap_or(&tz);
+    if name.is_empty() {
+        return TimeZone::UTC;
+    }
+    let path = Path::new("/usr/share/zoneinfo").join(name);
+    read_zone(&path).or_else(|| TimeZone::posix(name).ok()).unwrap_or(TimeZone::UTC)
+}
+
+fn read_zone(path: &Path) -> Option<TimeZone> {
+    let mut data = Vec::new();
+    OpenOptions::new().read(true).open(path).ok()?.read_to_end(&mut data).ok()?;
+    TimeZone::tzif(&path.to_string_lossy(), &data).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+
+    fn at_epoch(tz: &str) -> String {
+        Timestamp::UNIX_EPOCH
+            .to_zoned(local_time_zone(Some(OsStr::new(tz))))
+            .strftime("%Y-%m-%dT%H:%M:%S%z")
+            .to_string()
+    }
+
+    #[test]
+    fn a_rule_needs_no_file() {
+        assert_eq!(at_epoch("IST-5:30"), "1970-01-01T05:30:00+0530");
+        assert_eq!(at_epoch(":EST5EDT,M3.2.0,M11.1.0"), "1969-12-31T19:00:00-0500");
+    }
+
+    #[test]
+    fn an_empty_or_unknown_zone_is_utc() {
+        assert_eq!(at_epoch(""), "1970-01-01T00:00:00+0000");
+        assert_eq!(at_epoch("No/Such_Zone"), "1970-01-01T00:00:00+0000");
+    }
+}

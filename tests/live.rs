@@ -1,0 +1,162 @@
+//! Live reports, on roots made for the test and a clock that does not wait.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use blkstat::clock::{Clock, ManualClock, Woken};
+use blkstat::exit::Exit;
+use blkstat::run::{World, run};
+use jiff::Timestamp;
+
+/// A machine of one disk with one partition, and an idle loop device.
+fn lay(root: &Path, uptime: &str, cpu: &str, sda: &str) {
+    fs::create_dir_all(root.join("proc")).unwrap();
+    fs::create_dir_all(root.join("sys/block/sda/sda1")).unwrap();
+    fs::create_dir_all(root.join("sys/block/loop0")).unwrap();
+    fs::write(root.join("proc/uptime"), format!("{uptime} 5.00\n")).unwrap();
+    fs::write(root.join("proc/stat"), format!("{cpu}\ncpu0 1 2 3 4\n")).unwrap();
+    let zeros = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+    let lines = format!("   7 0 loop0 {zeros}\n   8 0 sda {sda}\n   8 1 sda1 5 0 40 1 {}\n", &zeros[8..]);
+    fs::write(root.join("proc/diskstats"), lines).unwrap();
+}
+
+const BOOT: (&str, &str, &str) =
+    ("100.00", "cpu  100 0 100 800 0 0 0 0", "1000 0 8000 500 0 0 0 0 0 5000 500 0 0 0 0 0 0");
+const LATER: (&str, &str, &str) =
+    ("102.00", "cpu  150 0 110 940 0 0 0 0", "1300 100 12000 1100 0 0 0 0 4 6000 1100 0 0 0 0 10 25");
+
+/// What a run prints whose waits each lay out the next state of the machine.
+fn printed(arguments: &str, root: &Path, clock: &dyn Clock) -> (String, String, Exit) {
+    let words = format!("blkstat iostat {arguments} --root {}", root.display());
+    let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|name| {
+        (name == "S_TIME_FORMAT").then(|| "ISO".into())
+    })
+    .unwrap();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = run(&plan, &mut World { clock, out: &mut out, err: &mut err });
+    (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
+}
+
+fn two_readings(arguments: &str) -> String {
+    let root = tempfile::tempdir().unwrap();
+    lay(root.path(), BOOT.0, BOOT.1, BOOT.2);
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| {
+        lay(root.path(), LATER.0, LATER.1, LATER.2);
+        Woken::Due
+    });
+    let (out, err, exit) = printed(arguments, root.path(), &clock);
+    assert_eq!((err.as_str(), exit), ("", Exit::Done));
+    // The heading tells of the machine that the test runs on.
+    out.split_once("\n\n").unwrap().1.to_owned()
+}
+
+#[test]
+fn the_first_report_covers_the_time_since_boot_and_the_next_the_interval() {
+    // 1000 reads in 100 s; then 300 in 2 s, 600 ms of them, 4000 sectors, 1000 ms busy.
+    let expected = "\
+Device             tps      kB/s    rqm/s   await  areq-sz  aqu-sz  %util
+sda              10.00     40.00     0.00    0.50     4.00    0.01   5.00
+
+
+Device             tps      kB/s    rqm/s   await  areq-sz  aqu-sz  %util
+sda             150.00   1000.00    50.00    2.00     6.67    0.30  50.00
+
+
+";
+    assert_eq!(two_readings("-dxs 1 2"), expected);
+    assert_eq!(two_readings("-dxs -y 1 1"), expected.split_inclusive("\n\n\n").nth(1).unwrap());
+}
+
+#[test]
+fn cpu_shares_of_the_interval() {
+    // 200 ticks: 50 user, 10 system, 140 idle.
+    let text = two_readings("-c 1 2");
+    assert!(text.ends_with("          25.00    0.00    5.00    0.00    0.00   70.00\n\n\n\n"), "{text}");
+}
+
+#[test]
+fn a_fraction_of_a_second_is_measured_by_the_monotonic_clock() {
+    // The uptime says 2 s, the clock that a wait ends 0.5 s after the start.
+    let text = two_readings("-dxs 0.5 2");
+    assert!(
+        text.contains("sda             600.00   4000.00   200.00    2.00     6.67    1.20 200.00\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn times_are_written_as_iso_8601_when_asked() {
+    let text = two_readings("-dt 1 1");
+    assert!(text.starts_with("1970-01-01T") || text.starts_with("1969-12-31T"), "{text}");
+}
+
+#[test]
+fn all_partitions_are_listed_as_in_diskstats() {
+    let text = two_readings("-d -p ALL 1 1");
+    let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["Device", "loop0", "sda", "sda1"]);
+}
+
+#[test]
+fn deadlines_are_multiples_of_the_interval_and_missed_ones_are_skipped() {
+    let root = tempfile::tempdir().unwrap();
+    lay(root.path(), BOOT.0, BOOT.1, BOOT.2);
+    /// A machine on which every report takes 1.3 s.
+    struct Slow(RefCell<(Duration, Vec<Duration>)>);
+    impl Clock for Slow {
+        fn monotonic(&self) -> Duration {
+            self.0.borrow().0
+        }
+        fn wall(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn wait_until(&self, deadline: Duration) -> Woken {
+            let mut state = self.0.borrow_mut();
+            state.1.push(deadline);
+            state.0 = deadline + Duration::from_millis(1300);
+            Woken::Due
+        }
+    }
+    let clock = Slow(RefCell::new((Duration::from_secs(7), Vec::new())));
+    printed("-d 1 4", root.path(), &clock);
+    let waits: Vec<f64> = clock.0.borrow().1.iter().map(Duration::as_secs_f64).collect();
+    assert_eq!(waits, [8.0, 10.0, 12.0]);
+}
+
+#[test]
+fn a_signal_ends_the_run_and_closes_the_document() {
+    let root = tempfile::tempdir().unwrap();
+    lay(root.path(), BOOT.0, BOOT.1, BOOT.2);
+    let clock =
+        ManualClock::new(Timestamp::UNIX_EPOCH, |n| if n < 2 { Woken::Due } else { Woken::Signal(2) });
+    let (out, _, exit) = printed("-o JSON 1", root.path(), &clock);
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len(), 2);
+    assert_eq!(exit, Exit::Done);
+}
+
+#[test]
+fn a_machine_without_diskstats_is_one_line_and_exit_2() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| Woken::Due);
+    let (out, err, exit) = printed("-d", root.path(), &clock);
+    assert_eq!((out.as_str(), exit), ("", Exit::Error));
+    assert!(err.starts_with("blkstat: cannot read ") && err.lines().count() == 1, "{err}");
+}
+
+#[test]
+fn wrong_usage_is_told_and_ends_with_1_as_in_iostat() {
+    for words in ["iostat -Q", "iostat 0", "iostat 1 0", "iostat 1 2 3", "iostat --from"] {
+        let words = format!("blkstat {words}");
+        let refusal = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None)
+            .err()
+            .unwrap_or_else(|| panic!("{words}"));
+        assert_eq!(refusal.exit, Exit::IostatUsage, "{words}");
+        assert!(refusal.message.starts_with("Usage: "), "{words}");
+    }
+}
