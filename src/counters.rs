@@ -17,6 +17,17 @@ pub struct Requests {
     pub ms: u64,
 }
 
+impl Requests {
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            ios: self.ios.wrapping_add(other.ios),
+            merges: self.merges.wrapping_add(other.merges),
+            sectors: self.sectors.wrapping_add(other.sectors),
+            ms: self.ms.wrapping_add(other.ms),
+        }
+    }
+}
+
 /// Which columns the kernel gave for a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Columns {
@@ -69,6 +80,26 @@ impl Counters {
         busy_ms: 0,
         weighted_ms: 0,
     };
+
+    /// Reads, writes and discards together; no flushes. Sums wrap as the counters do.
+    pub fn requests(&self) -> Requests {
+        self.reads.plus(&self.writes).plus(&self.discards)
+    }
+
+    /// These and another device's counters together, as iostat adds up the devices of a group.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            columns: self.columns.max(other.columns),
+            reads: self.reads.plus(&other.reads),
+            writes: self.writes.plus(&other.writes),
+            discards: self.discards.plus(&other.discards),
+            flushes: self.flushes.wrapping_add(other.flushes),
+            flush_ms: self.flush_ms.wrapping_add(other.flush_ms),
+            in_flight: self.in_flight.wrapping_add(other.in_flight),
+            busy_ms: self.busy_ms.wrapping_add(other.busy_ms),
+            weighted_ms: self.weighted_ms.wrapping_add(other.weighted_ms),
+        }
+    }
 
     /// Requests of every kind that were completed: reads, writes, discards, flushes.
     pub fn completed(&self) -> [u64; 4] {

@@ -11,6 +11,10 @@ pub enum Exit {
     Nothing,
     /// Wrong usage under the iostat grammar, which ends with 1 as sysstat's iostat does.
     IostatUsage,
+    /// iostat -N without /dev/mapper.
+    IostatMapper,
+    /// Standard output took no more, under the iostat grammar.
+    IostatOutput,
     /// Wrong usage, or a file that could not be read or written.
     Error,
     /// Ended by the signal of this number.
@@ -22,6 +26,8 @@ impl From<Exit> for ExitCode {
         match exit {
             Exit::Done => ExitCode::SUCCESS,
             Exit::Nothing | Exit::IostatUsage => ExitCode::from(1),
+            Exit::IostatMapper => ExitCode::from(4),
+            Exit::IostatOutput => ExitCode::from(6),
             Exit::Error => ExitCode::from(2),
             Exit::Signal(number) => ExitCode::from(128u8.saturating_add(number)),
         }

@@ -1,7 +1,7 @@
 //! `blkstat`: arguments, then a run, then an exit code.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
@@ -21,7 +21,10 @@ fn main() -> ExitCode {
     let out = io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let mut err = io::stderr();
     match out {
-        Ok(mut out) => run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err }).into(),
+        Ok(mut out) => {
+            let is_terminal = io::stdout().is_terminal();
+            run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal }).into()
+        }
         Err(error) => {
             refuse(&format!("blkstat: cannot write to standard output: {error}\n"), Exit::Error).into()
         }

@@ -1,6 +1,6 @@
 //! Which devices a report shows, and in which order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::counters::Device;
 use crate::topology::{Key, Named, Topology};
@@ -21,93 +21,150 @@ pub enum Others {
     All,
 }
 
+/// What was asked for by name, in the order in which it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A device, used or not.
+    Device(Named),
+    /// A group of this name begins: it holds the devices up to the next one.
+    Group(String),
+}
+
 /// The devices asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// These, used or not.
-    pub named: Vec<Named>,
+    /// These.
+    pub items: Vec<Item>,
     /// And these.
     pub others: Others,
+    /// From this item on everything stands in the order in which it was asked for, not by name.
+    pub unsorted_from: Option<usize>,
 }
 
-/// A place in a report: a device to show, at the place where it is to be shown.
+/// A place in a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Where the device is among those read.
-    pub index: usize,
-    /// What to call it, where that is not its name.
-    pub alias: Option<String>,
-    /// It is shown only if it has worked since boot.
-    only_worked: bool,
+pub enum Place {
+    /// A device.
+    Device(DevicePlace),
+    /// The sum of the group of this index among the items.
+    Group(usize),
 }
 
-impl Place {
-    /// What the device at this place is called.
-    pub fn shown<'a>(&'a self, devices: &'a [Device]) -> &'a str {
+/// A device that is to be shown, or counted for its group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DevicePlace {
+    /// Where it is among the devices that were read.
+    pub index: usize,
+    /// What it was called when it was asked for by another name.
+    pub alias: Option<String>,
+    /// The group that it is in: an index among the items.
+    pub group: Option<usize>,
+    /// It is shown only if it has worked since boot.
+    pub only_worked: bool,
+}
+
+impl DevicePlace {
+    fn sort_key<'a>(&'a self, devices: &'a [Device]) -> &'a str {
         self.alias.as_deref().unwrap_or(&devices[self.index].name)
     }
+}
 
-    /// Whether the device is to be shown now.
-    pub fn is_shown(&self, devices: &[Device]) -> bool {
-        !self.only_worked || devices[self.index].counters.completed() != [0; 4]
+/// The places while they are found.
+struct Listing<'a> {
+    devices: &'a [Device],
+    places: Vec<Place>,
+    seen: HashSet<String>,
+}
+
+impl Listing<'_> {
+    /// Adds a device unless it is there: at its place by name among devices, or at the end.
+    fn add(&mut self, place: DevicePlace, sorted: bool) {
+        let key = place.sort_key(self.devices);
+        if !self.seen.insert(key.to_owned()) {
+            return;
+        }
+        let comes_before = |other: &Place| match other {
+            Place::Device(other) => other.sort_key(self.devices) < key,
+            Place::Group(_) => true,
+        };
+        let at = if sorted { self.places.partition_point(comes_before) } else { self.places.len() };
+        self.places.insert(at, Place::Device(place));
     }
 }
 
 impl Wanted {
-    /// The devices that may be shown, in the order to show them: by the text of what they are called; in the
-    /// order of /proc/diskstats, after those named, where partitions are listed with their disks.
+    /// The places of a report, in their order: devices by what they are called; from the first group, or the
+    /// first `-p` without devices, in the order in which they were asked for, then as they are listed.
     ///
     /// It holds as long as the names do.
     pub fn places(&self, devices: &[Device], topology: &Topology) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
-        for named in &self.named {
-            let alias = matches!(named.key, Key::Number(..)).then(|| named.shown.clone());
-            let device = devices.iter().position(|device| named.is(device));
-            places.extend(device.map(|index| Place { index, alias, only_worked: false }));
-            if let (true, Key::Name(disk)) = (named.partitions, &named.key) {
-                let is_part = |index: &usize| topology.disk_of(&devices[*index].name) == Some(disk);
-                places.extend((0..devices.len()).filter(is_part).map(Place::always));
+        let mut listing = Listing { devices, places: Vec::new(), seen: HashSet::new() };
+        let last_group = self.items.iter().rposition(|item| matches!(item, Item::Group(_)));
+        let names_devices = self.items.iter().any(|item| matches!(item, Item::Device(_)));
+        let mut group = None;
+        let is_sorted = |at: usize| self.unsorted_from.is_none_or(|from| at < from);
+        for (at, item) in self.items.iter().enumerate() {
+            match item {
+                // As long as no device is named, only the last group has devices.
+                Item::Group(_) if !names_devices && Some(at) != last_group => {}
+                Item::Group(_) => listing.places.extend(group.replace(at).map(Place::Group)),
+                Item::Device(named) => {
+                    let alias = matches!(named.key, Key::Number(..)).then(|| named.shown.clone());
+                    if let Some(index) = devices.iter().position(|device| named.is(device)) {
+                        listing.add(DevicePlace { index, alias, group, only_worked: false }, is_sorted(at));
+                    }
+                }
             }
         }
-        sort(&mut places, devices);
-        places.dedup_by(|a, b| a.shown(devices) == b.shown(devices));
-        let already: HashSet<String> = places.iter().map(|place| place.shown(devices).to_owned()).collect();
-        let others = (0..devices.len()).filter(|&index| {
-            let name = &devices[index].name;
-            self.others.has_standing(name, topology) && !already.contains(name)
+        let sorted = self.unsorted_from.is_none();
+        let disks = self.items.iter().filter_map(|item| match item {
+            Item::Device(Named { partitions: true, key: Key::Name(disk), .. }) => Some(disk.as_str()),
+            _ => None,
         });
-        let only_worked = matches!(self.others, Others::Worked | Others::WorkedAndPartitions);
-        places.extend(others.map(|index| Place { only_worked, ..Place::always(index) }));
-        if !self.others.are_as_listed() {
-            sort(&mut places, devices);
+        for disk in disks {
+            for index in (0..devices.len()).filter(|i| topology.disk_of(&devices[*i].name) == Some(disk)) {
+                listing
+                    .add(DevicePlace { index, alias: None, group: last_group, only_worked: false }, sorted);
+            }
         }
-        places
+        let only_worked = matches!(self.others, Others::Worked | Others::WorkedAndPartitions);
+        let others: Vec<usize> = self.others(devices, topology, sorted);
+        if sorted && listing.places.is_empty() {
+            // Nearly always; inserting them one by one would take long.
+            let place = |index| Place::Device(DevicePlace { index, alias: None, group: None, only_worked });
+            return others.into_iter().map(place).collect();
+        }
+        for index in others {
+            listing.add(DevicePlace { index, alias: None, group: last_group, only_worked }, sorted);
+        }
+        listing.places.extend(group.map(Place::Group));
+        listing.places
     }
-}
 
-impl Place {
-    fn always(index: usize) -> Self {
-        Self { index, alias: None, only_worked: false }
+    /// The devices that were not asked for by name, by name or as they are listed.
+    fn others(&self, devices: &[Device], topology: &Topology, sorted: bool) -> Vec<usize> {
+        let is_one = |index: &usize| match self.others {
+            Others::None => false,
+            Others::All | Others::WorkedAndPartitions => true,
+            Others::Whole | Others::Worked => topology.is_whole(&devices[*index].name),
+        };
+        let mut others: Vec<usize> = (0..devices.len()).filter(is_one).collect();
+        if sorted {
+            others.sort_by(|&a, &b| devices[a].name.cmp(&devices[b].name));
+        } else if !self.others.are_as_listed() {
+            let order: HashMap<&str, usize> =
+                topology.listed().iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+            others.sort_by_key(|&index| order.get(devices[index].name.as_str()).copied());
+        }
+        others
     }
 }
 
 impl Others {
-    /// Whether they come in the order of /proc/diskstats, which then is where they are read from in iostat.
+    /// Whether they come in the order of /proc/diskstats.
     pub fn are_as_listed(self) -> bool {
         matches!(self, Others::All | Others::WorkedAndPartitions)
     }
-
-    fn has_standing(self, name: &str, topology: &Topology) -> bool {
-        match self {
-            Others::None => false,
-            Others::All | Others::WorkedAndPartitions => true,
-            Others::Whole | Others::Worked => topology.is_whole(name),
-        }
-    }
-}
-
-fn sort(places: &mut [Place], devices: &[Device]) {
-    places.sort_by(|a, b| a.shown(devices).cmp(b.shown(devices)));
 }
 
 #[cfg(test)]
@@ -136,13 +193,25 @@ mod tests {
 
     fn chosen(wanted: &Wanted) -> Vec<String> {
         let (devices, topology) = machine();
-        let places = wanted.places(&devices, &topology);
-        let shown = places.iter().filter(|place| place.is_shown(&devices));
-        shown.map(|place| place.shown(&devices).to_owned()).collect()
+        let shown = |place: &Place| match place {
+            Place::Group(at) => Some(format!("({at})")),
+            Place::Device(place) if place.only_worked && devices[place.index].counters.reads.ios == 0 => None,
+            Place::Device(place) => Some(place.sort_key(&devices).to_owned()),
+        };
+        wanted.places(&devices, &topology).iter().filter_map(shown).collect()
+    }
+
+    fn device(name: &str) -> Item {
+        Item::Device(Named::plain(name))
+    }
+
+    fn group(name: &str) -> Item {
+        Item::Group(name.to_owned())
     }
 
     fn named(names: &[&str], others: Others) -> Wanted {
-        Wanted { named: names.iter().map(|name| Named::plain(name)).collect(), others }
+        let unsorted_from = others.are_as_listed().then_some(0);
+        Wanted { items: names.iter().map(|name| device(name)).collect(), others, unsorted_from }
     }
 
     fn names(names: &[&str]) -> Vec<String> {
@@ -185,9 +254,32 @@ mod tests {
         let (mut devices, topology) = machine();
         devices[1].minor = 7;
         let link = Named { shown: "mylink".into(), key: Key::Number(0, 7), partitions: false };
-        let wanted = Wanted { named: vec![link], others: Others::None };
+        let wanted = Wanted { items: vec![Item::Device(link)], others: Others::None, unsorted_from: None };
         let places = wanted.places(&devices, &topology);
-        assert_eq!((places.len(), places[0].index, places[0].shown(&devices)), (1, 1, "mylink"));
+        let alias = Some("mylink".to_owned());
+        assert_eq!(places, [Place::Device(DevicePlace { index: 1, alias, group: None, only_worked: false })]);
+    }
+
+    #[test]
+    fn groups_follow_their_members_in_the_order_that_was_asked_for() {
+        let items = vec![
+            device("sdb"),
+            device("dm-2"),
+            group("g"),
+            device("sdb"),
+            device("sda"),
+            group("h"),
+            device("loop0"),
+        ];
+        let wanted = Wanted { items, others: Others::None, unsorted_from: Some(2) };
+        assert_eq!(chosen(&wanted), names(&["dm-2", "sdb", "sda", "(2)", "loop0", "(5)"]));
+    }
+
+    #[test]
+    fn without_named_devices_the_last_group_has_them_all() {
+        let wanted =
+            Wanted { items: vec![group("g"), group("h")], others: Others::Worked, unsorted_from: Some(0) };
+        assert_eq!(chosen(&wanted), names(&["sdb", "sda", "dm-2", "dm-10", "(1)"]));
     }
 
     #[test]

@@ -4,17 +4,32 @@ use std::collections::HashMap;
 
 use crate::counters::Device;
 
-/// The partitions of a machine, by the names that /proc/diskstats prints.
+/// The partitions of a machine, and its whole devices, by the names that /proc/diskstats prints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     disk_of: HashMap<String, String>,
+    listed: Vec<String>,
 }
 
 impl Topology {
     /// Of pairs of a partition and the disk that it is on. A device of unknown standing counts as a partition of
     /// a disk without a name.
     pub fn new(partitions: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self { disk_of: partitions.into_iter().collect() }
+        Self { disk_of: partitions.into_iter().collect(), listed: Vec::new() }
+    }
+
+    /// The same with the whole devices in the order in which /sys lists them.
+    pub fn with_listing(self, listed: Vec<String>) -> Self {
+        Self { listed, ..self }
+    }
+
+    /// What this or else the other knows: a whole device of either is one.
+    pub fn or(self, other: Self) -> Self {
+        let disk_of = self.disk_of.into_iter().filter_map(|(part, disk)| {
+            let disk = if disk.is_empty() { other.disk_of(&part)?.to_owned() } else { disk };
+            Some((part, disk))
+        });
+        Self { disk_of: disk_of.collect(), listed: [self.listed, other.listed.clone()].concat() }
     }
 
     /// The disk that `name` is a partition of; `None` for a whole device.
@@ -25,6 +40,11 @@ impl Topology {
     /// Whether `name` is a whole device.
     pub fn is_whole(&self, name: &str) -> bool {
         self.disk_of(name).is_none()
+    }
+
+    /// The whole devices in the order in which /sys lists them; empty where that is not known.
+    pub fn listed(&self) -> &[String] {
+        &self.listed
     }
 }
 

@@ -38,7 +38,7 @@ fn printed(arguments: &str, root: &Path, clock: &dyn Clock) -> (String, String, 
     })
     .unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let exit = run(&plan, &mut World { clock, out: &mut out, err: &mut err });
+    let exit = run(&plan, &mut World { clock, out: &mut out, err: &mut err, is_terminal: false });
     (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
 }
 

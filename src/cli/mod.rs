@@ -56,13 +56,16 @@ pub fn plan(
     // The plain form goes past clap too: building its grammar takes longer than a report.
     if is_link || arguments.get(1).is_some_and(|word| word == "iostat") {
         let words = if is_link { 1 } else { 2 };
-        return iostat::plan(&arguments[words..], Path::new("/"), environment).map(Plan::Iostat);
+        return iostat::plan(&arguments[words..], Path::new("/"), environment)
+            .map(|plan| Plan::Iostat(Box::new(plan)));
     }
     let Arguments { root, command } = Arguments::try_parse_from(arguments).map_err(|error| {
         let exit = if error.use_stderr() { Exit::Error } else { Exit::Done };
         Refusal { message: error.to_string(), exit }
     })?;
     match command {
-        Command::Iostat { arguments } => iostat::plan(&arguments, &root, environment).map(Plan::Iostat),
+        Command::Iostat { arguments } => {
+            iostat::plan(&arguments, &root, environment).map(|plan| Plan::Iostat(Box::new(plan)))
+        }
     }
 }

@@ -33,6 +33,16 @@ pub fn modulo_2_32(older: u64, newer: u64) -> u64 {
     newer.wrapping_sub(older) & u64::from(u32::MAX)
 }
 
+/// The difference of two sector counters as iostat totals it: one that went down from below 2^32 wrapped there,
+/// as on a 32-bit kernel.
+pub fn wrapped_sectors(older: u64, newer: u64) -> u64 {
+    if newer < older && u32::try_from(older).is_ok() {
+        modulo_2_32(older, newer)
+    } else {
+        newer.wrapping_sub(older)
+    }
+}
+
 /// How far a column of milliseconds went that only a busy device moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks {
@@ -45,7 +55,8 @@ pub struct Ticks {
 impl Ticks {
     /// From one reading to the next.
     pub fn between(older: u64, newer: u64) -> Self {
-        Self { ms: modulo_2_32(older, newer), went_back: newer < older }
+        // The columns are 32 bits; what stands above these in a made-up file is not counted either.
+        Self { ms: modulo_2_32(older, newer), went_back: (newer as u32) < older as u32 }
     }
 }
 
@@ -91,6 +102,13 @@ mod tests {
         assert_eq!(modulo_2_32(4, 4), 0);
         assert_eq!(Ticks::between(4_294_967_290, 4), Ticks { ms: 10, went_back: true });
         assert_eq!(Ticks::between(4, 10), Ticks { ms: 6, went_back: false });
+    }
+
+    #[test]
+    fn sectors_of_a_32_bit_kernel_wrap() {
+        assert_eq!(wrapped_sectors(10, 30), 20);
+        assert_eq!(wrapped_sectors(4_294_967_290, 4), 10);
+        assert_eq!(wrapped_sectors(1 << 32, 4), 4u64.wrapping_sub(1 << 32));
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod cpu;
 mod pairs;
 mod rates;
 
-pub use change::{Change, Ticks, modulo_2_32, was_replugged};
+pub use change::{Change, Ticks, modulo_2_32, was_replugged, wrapped_sectors};
 pub use cpu::CpuShares;
 pub use pairs::Pairs;
 pub use rates::{Activity, Rates};

@@ -1,6 +1,6 @@
 //! The numbers of one device over one interval.
 
-use super::change::{Change, Ticks};
+use super::change::{Change, Ticks, wrapped_sectors};
 use crate::counters::{Counters, Requests};
 use crate::units::{Interval, SECTOR_BYTES};
 
@@ -11,8 +11,8 @@ pub struct Activity {
     pub ios: Option<u64>,
     /// Requests completed a second: Δn / t.
     pub per_s: Option<f64>,
-    /// KiB moved.
-    pub kib: Option<f64>,
+    /// Sectors moved, as iostat totals them: a counter that went back is taken for wrapped.
+    pub sectors: u64,
     /// KiB a second: Δs / 2 / t.
     pub kib_per_s: Option<f64>,
     /// Requests merged a second: Δm / t.
@@ -27,13 +27,14 @@ pub struct Activity {
 
 impl Activity {
     fn between(older: &Requests, newer: &Requests, interval: Interval) -> Self {
+        let total = wrapped_sectors(older.sectors, newer.sectors);
         let Change { ios, merges, sectors, ms } = Change::between(older, newer);
         let kib = |sectors: f64| sectors * SECTOR_BYTES as f64 / 1024.0;
         let completed = ios.filter(|n| *n > 0).map(|n| n as f64);
         Self {
             ios,
             per_s: ios.map(|n| interval.per_second(n)),
-            kib: sectors.map(|s| kib(s as f64)),
+            sectors: total,
             kib_per_s: sectors.map(|s| kib(interval.per_second(s))),
             merges_per_s: merges.map(|m| interval.per_second(m)),
             merge_pct: merges.zip(ios).and_then(|(m, n)| share(m, n)),
@@ -58,8 +59,6 @@ pub struct Rates {
     pub writes: Activity,
     /// Discards.
     pub discards: Activity,
-    /// Writes and discards together.
-    pub writes_and_discards: Activity,
     /// Reads, writes and discards together; no flushes.
     pub all: Activity,
     /// Flushes completed a second; `None` also when the kernel does not count them.
@@ -73,7 +72,33 @@ pub struct Rates {
     pub util_pct: Option<f64>,
 }
 
+impl Activity {
+    /// Nothing, over no interval.
+    pub const NONE: Self = Self {
+        ios: None,
+        per_s: None,
+        sectors: 0,
+        kib_per_s: None,
+        merges_per_s: None,
+        merge_pct: None,
+        await_ms: None,
+        size_kib: None,
+    };
+}
+
 impl Rates {
+    /// Nothing, over no interval.
+    pub const NONE: Self = Self {
+        reads: Activity::NONE,
+        writes: Activity::NONE,
+        discards: Activity::NONE,
+        all: Activity::NONE,
+        flushes_per_s: None,
+        flush_await_ms: None,
+        queue: None,
+        util_pct: None,
+    };
+
     /// The numbers between two readings of one device.
     pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Self {
         let activity = |of: fn(&Counters) -> Requests| Activity::between(&of(older), &of(newer), interval);
@@ -85,23 +110,12 @@ impl Rates {
             reads: activity(|c| c.reads),
             writes: activity(|c| c.writes),
             discards: activity(|c| c.discards),
-            writes_and_discards: activity(|c| sum(c.writes, c.discards)),
-            all: activity(|c| sum(sum(c.reads, c.writes), c.discards)),
+            all: activity(Counters::requests),
             flushes_per_s: flushes.map(|n| interval.per_second(n)),
             flush_await_ms: flushes.filter(|n| *n > 0).map(|n| flush_ms as f64 / n as f64),
             queue: (!weighted.went_back).then(|| interval.per_second(weighted.ms) / 1000.0),
             util_pct: (!busy.went_back).then(|| interval.per_second(busy.ms) / 10.0),
         }
-    }
-}
-
-/// Two kinds of request together. Sums of counters wrap as the counters do.
-fn sum(a: Requests, b: Requests) -> Requests {
-    Requests {
-        ios: a.ios.wrapping_add(b.ios),
-        merges: a.merges.wrapping_add(b.merges),
-        sectors: a.sectors.wrapping_add(b.sectors),
-        ms: a.ms.wrapping_add(b.ms),
     }
 }
 
@@ -131,7 +145,7 @@ mod tests {
         let rates = Rates::between(&older, &newer, two_seconds());
         // 200 reads in 2 s; 3200 sectors are 1600 KiB; 50 of 250 merged; 200 ms over 200 reads.
         assert_eq!(rates.reads.per_s, Some(100.0));
-        assert_eq!(rates.reads.kib, Some(1600.0));
+        assert_eq!(rates.reads.sectors, 3200);
         assert_eq!(rates.reads.kib_per_s, Some(800.0));
         assert_eq!(rates.reads.merges_per_s, Some(25.0));
         assert_eq!(rates.reads.merge_pct, Some(20.0));
@@ -158,16 +172,7 @@ mod tests {
         let older = counters([100, 10, 800, 50], [0; 4], 1000, 3000);
         let newer = counters([99, 9, 799, 51], [0; 4], 999, 2999);
         let rates = Rates::between(&older, &newer, two_seconds());
-        let none = Activity {
-            ios: None,
-            per_s: None,
-            kib: None,
-            kib_per_s: None,
-            merges_per_s: None,
-            merge_pct: None,
-            await_ms: None,
-            size_kib: None,
-        };
+        let none = Activity { sectors: u64::from(u32::MAX), ..Activity::NONE };
         assert_eq!((rates.reads, rates.all), (none, none));
         assert_eq!((rates.queue, rates.util_pct), (None, None));
     }

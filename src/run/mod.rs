@@ -5,7 +5,7 @@ mod warnings;
 
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::clock::Clock;
 use crate::exit::Exit;
@@ -19,6 +19,18 @@ pub struct World<'a> {
     pub out: &'a mut dyn Write,
     /// Where warnings go.
     pub err: &'a mut dyn Write,
+    /// Reports go to a terminal.
+    pub is_terminal: bool,
+}
+
+/// Marks an error of standard output.
+#[derive(Debug)]
+struct OutputLost;
+
+impl std::fmt::Display for OutputLost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot write to standard output")
+    }
 }
 
 /// Carries the plan out, and says on the error stream what went wrong, if anything did.
@@ -44,7 +56,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 
 /// Writes a report in one piece and empties the buffer.
 fn put(out: &mut dyn Write, text: &mut Vec<u8>) -> Result<()> {
-    out.write_all(text).and_then(|()| out.flush())?;
+    out.write_all(text).and_then(|()| out.flush()).context(OutputLost)?;
     text.clear();
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use procfs::{FromRead, Uptime};
 
+use super::StatFiles;
 use crate::capture::{LineFault, parse_cpu_line, parse_diskstats};
 use crate::clock::Clock;
 use crate::counters::{CpuTimes, Sample};
@@ -15,9 +16,21 @@ use crate::units::Moment;
 /// Room for /proc/diskstats of some hundred devices, so that it takes one read and not ten.
 const FIRST_READ: usize = 64 * 1024;
 
+/// Where the devices of a live machine are read.
+enum Devices {
+    /// This file, as /proc/diskstats.
+    Listed(PathBuf),
+    /// A file for each device.
+    Files(StatFiles),
+    /// Both: a device of the second replaces one of the first.
+    Both(PathBuf, StatFiles),
+    /// Two files, one after the other.
+    Appended(PathBuf, PathBuf),
+}
+
 /// Reads samples below a root: `ROOT/proc/diskstats`, `ROOT/proc/uptime` and `ROOT/proc/stat`.
 pub struct Live<'a> {
-    diskstats: PathBuf,
+    devices: Devices,
     proc: PathBuf,
     clock: &'a dyn Clock,
     text: Vec<u8>,
@@ -27,7 +40,22 @@ impl<'a> Live<'a> {
     /// A source of samples of the machine below `root`, which is `/` for this one.
     pub fn new(root: &Path, clock: &'a dyn Clock) -> Self {
         let proc = root.join("proc");
-        Self { diskstats: proc.join("diskstats"), proc, clock, text: Vec::with_capacity(FIRST_READ) }
+        let devices = Devices::Listed(proc.join("diskstats"));
+        Self { devices, proc, clock, text: Vec::with_capacity(FIRST_READ) }
+    }
+
+    /// The same with the devices read from a folder in place of /proc and /sys, as `iostat -f` does, or, with
+    /// `also`, from both, as `iostat +f` does. `listing` takes the folder's file of all devices and partitions.
+    pub fn with_device_files(self, folder: &Path, also: bool, listing: bool) -> Self {
+        let files = StatFiles::new(folder);
+        let system = self.proc.join("diskstats");
+        let devices = match (also, listing) {
+            (false, true) => Devices::Listed(files.diskstats()),
+            (false, false) => Devices::Files(files),
+            (true, true) => Devices::Appended(system, files.diskstats()),
+            (true, false) => Devices::Both(system, files),
+        };
+        Self { devices, ..self }
     }
 
     /// Takes a sample into `sample`, reusing its memory. Bad lines are left out and handed to `fault`.
@@ -40,33 +68,61 @@ impl<'a> Live<'a> {
         let uptime = self.uptime();
         sample.cpu = self.cpu();
         sample.at = Moment { monotonic: Some(self.clock.monotonic()), wall: Some(self.clock.wall()), uptime };
-        self.slurp(&self.diskstats.clone())?;
-        parse_diskstats(&self.text, sample, fault);
+        match &self.devices {
+            Devices::Listed(path) => {
+                slurp(path, &mut self.text)?;
+                parse_diskstats(&self.text, sample, fault);
+            }
+            Devices::Files(files) => sample.devices = files.read(|_| None),
+            Devices::Both(path, files) => {
+                slurp(path, &mut self.text)?;
+                parse_diskstats(&self.text, sample, fault);
+                let number = |name: &str| sample.device(name).map(|device| (device.major, device.minor));
+                for device in files.read(number) {
+                    match sample.devices.iter_mut().find(|other| other.name == device.name) {
+                        Some(other) => *other = device,
+                        None => sample.devices.push(device),
+                    }
+                }
+            }
+            Devices::Appended(path, more) => {
+                slurp(path, &mut self.text)?;
+                parse_diskstats(&self.text, sample, fault);
+                let mut appended = Sample::default();
+                slurp(more, &mut self.text)?;
+                parse_diskstats(&self.text, &mut appended, |_, _| {});
+                sample.devices.append(&mut appended.devices);
+            }
+        }
         Ok(())
     }
 
-    /// Where the devices are read from.
-    pub fn diskstats(&self) -> &Path {
-        &self.diskstats
+    /// Where the devices are read from, for messages.
+    pub fn name(&self) -> String {
+        match &self.devices {
+            Devices::Listed(path) | Devices::Both(path, _) | Devices::Appended(path, _) => {
+                path.display().to_string()
+            }
+            Devices::Files(files) => files.diskstats().with_file_name("block").display().to_string(),
+        }
     }
 
     fn uptime(&mut self) -> Option<u64> {
-        self.slurp(&self.proc.join("uptime")).ok()?;
+        slurp(&self.proc.join("uptime"), &mut self.text).ok()?;
         let seconds = Uptime::from_read(self.text.as_slice()).ok()?.uptime;
         // The file has two decimals, so that rounding restores what it says.
         (seconds >= 0.0).then(|| (seconds * 100.0).round() as u64)
     }
 
     fn cpu(&mut self) -> Option<CpuTimes> {
-        self.slurp(&self.proc.join("stat")).ok()?;
+        slurp(&self.proc.join("stat"), &mut self.text).ok()?;
         self.text.split(|byte| *byte == b'\n').find_map(parse_cpu_line)
     }
+}
 
-    fn slurp(&mut self, path: &Path) -> Result<()> {
-        self.text.clear();
-        let read =
-            OpenOptions::new().read(true).open(path).and_then(|mut file| file.read_to_end(&mut self.text));
-        read.with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(())
-    }
+fn slurp(path: &Path, text: &mut Vec<u8>) -> Result<()> {
+    text.clear();
+    let read = OpenOptions::new().read(true).open(path).and_then(|mut file| file.read_to_end(text));
+    read.with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(())
 }

@@ -3,12 +3,16 @@
 
 mod live;
 mod machine;
+mod names;
 mod replay;
+mod statfiles;
 mod sysfs;
 mod timezone;
 
 pub use live::Live;
 pub use machine::Machine;
+pub use names::Names;
 pub use replay::Replay;
-pub use sysfs::{read_topology, resolve_name};
+pub use statfiles::StatFiles;
+pub use sysfs::read_topology;
 pub use timezone::local_time_zone;

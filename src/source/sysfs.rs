@@ -1,31 +1,33 @@
-//! What /sys says of the devices: which are partitions.
+//! What /sys says of the devices: which are whole devices and which are partitions.
 
+use std::collections::HashSet;
 use std::fs::read_dir;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use crate::capture::partition_parents;
 use crate::counters::Device;
-use crate::topology::{Key, Named, Topology};
+use crate::topology::Topology;
 
-/// Which of `devices` are partitions, by `ROOT/sys/block`: what is listed there is a whole device, what lies in
-/// the folder of one is a partition. A root without it leaves only the names to judge by.
-pub fn read_topology(root: &Path, devices: &[Device]) -> Topology {
-    let block = root.join("sys/block");
+/// What `devices` are, by the folders below `sys`/block: what is listed there is a whole device, what lies in the
+/// folder of one is a partition. A `sys` without it leaves only the names to judge by.
+pub fn read_topology(sys: &Path, devices: &[Device]) -> Topology {
+    let block = sys.join("block");
     let Ok(entries) = read_dir(&block) else { return topology_by_names(devices) };
-    let listed: std::collections::HashSet<String> =
-        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    let folder = |name: &str| name.replace('/', "!");
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let listed: Vec<String> = names.map(|name| shown_name(&name)).collect();
+    let whole: HashSet<&str> = listed.iter().map(String::as_str).collect();
     let guesses = partition_parents(devices);
-    let parts = devices.iter().zip(guesses).filter(|(device, _)| !listed.contains(&folder(&device.name)));
-    Topology::new(parts.map(|(device, guess)| {
-        let holds = |disk: &String| block.join(folder(disk)).join(folder(&device.name)).is_dir();
-        let guess = guess.map(|index| devices[index].name.clone()).filter(holds);
-        let disk =
-            guess.or_else(|| listed.iter().find(|disk| holds(disk)).map(|disk| disk.replace('!', "/")));
-        // A name that /sys does not know is no whole device either.
-        (device.name.clone(), disk.unwrap_or_default())
-    }))
+    let parts = devices.iter().zip(guesses).filter(|(device, _)| !whole.contains(device.name.as_str()));
+    let parts: Vec<_> = parts
+        .map(|(device, guess)| {
+            let holds = |disk: &&String| block.join(folder(disk)).join(folder(&device.name)).is_dir();
+            let guess = guess.map(|index| &devices[index].name).filter(holds);
+            let disk = guess.or_else(|| listed.iter().find(holds)).cloned();
+            // A name that /sys does not know is no whole device either.
+            (device.name.clone(), disk.unwrap_or_default())
+        })
+        .collect();
+    Topology::new(parts).with_listing(listed)
 }
 
 /// Which of `devices` are partitions, by their names alone.
@@ -38,32 +40,12 @@ pub(super) fn topology_by_names(devices: &[Device]) -> Topology {
     )
 }
 
-/// The device that `word` names on the machine below `root`, as iostat understands it; `None` for none.
-///
-/// A path is followed to its node in /dev. Another word is a name in /sys/block, else a node in /dev, which gives
-/// the numbers of the device; the report calls the device as it was named.
-pub fn resolve_name(root: &Path, word: &str, devices: &[Device]) -> Option<Named> {
-    let dev = root.join("dev");
-    let name = if word.starts_with('/') {
-        let path = root.join(word.trim_start_matches('/')).canonicalize().ok()?;
-        path.strip_prefix(dev.canonicalize().ok()?).ok()?.to_str()?.to_owned()
-    } else if word.contains('/') && root.join("sys/block").join(word.replace('/', "!")).exists() {
-        // iostat looks for its counters in a folder that is not there.
-        return None;
-    } else {
-        word.to_owned()
-    };
-    if root.join("sys/block").join(name.replace('/', "!")).exists() {
-        return Some(Named::plain(&name.replace('!', "/")));
-    }
-    if let Ok(node) = dev.join(&name).metadata()
-        && node.file_type().is_block_device()
-    {
-        let number = node.rdev();
-        let key = Key::Number(rustix::fs::major(number), rustix::fs::minor(number));
-        return Some(Named { shown: name, key, partitions: false });
-    }
-    // A root that is a copy has no nodes; there the name alone must do.
-    let is_copy = root != Path::new("/");
-    (is_copy && devices.iter().any(|device| device.name == name)).then(|| Named::plain(&name))
+/// The folder in /sys of a device: a name there cannot hold a slash.
+pub(super) fn folder(name: &str) -> String {
+    name.replace('/', "!")
+}
+
+/// The name of the device of a folder in /sys, as /proc/diskstats has it.
+pub(super) fn shown_name(folder: &str) -> String {
+    folder.replace('!', "/")
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use super::columns::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Kind};
+use super::columns::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Value};
 use super::{Heading, Report, Style};
 use crate::sanitize::json_string;
 
@@ -61,19 +61,22 @@ fn devices(style: &Style, report: &Report<'_>) -> String {
         (true, false) => EXTENDED_JSON_ORDER.iter().map(|i| &EXTENDED[*i]).collect(),
         (true, true) => EXTENDED_SHORT.iter().collect(),
     };
+    let unit = if style.extended { style.unit.short_name() } else { style.unit.name() };
     let rows: Vec<String> = report
         .rows
         .iter()
         .map(|row| {
-            let mut line = format!("\t\t\t\t\t\t{{\"disk_device\": {}", json_string(row.name));
+            let mut line = format!("\t\t\t\t\t\t{{\"disk_device\": {}", json_string(&row.name));
             for column in &columns {
-                let value = (column.value)(&row.rates).unwrap_or(0.0);
-                let key = column.title.trim_start_matches('%').replace("kB", style.unit.name());
-                let _ = match column.kind {
-                    Kind::Plain | Kind::Percent | Kind::Size => write!(line, ", \"{key}\": {value:.2}"),
-                    Kind::Data => write!(line, ", \"{key}\": {:.2}", value / style.unit.kib()),
-                    Kind::Amount => write!(line, ", \"{key}\": {}", (value / style.unit.kib()) as u64),
+                let key = column.title.trim_start_matches('%').replace("kB", unit);
+                let number = match column.value {
+                    Value::Amount(value) => (value(&row.rates) / style.unit.sectors()).to_string(),
+                    Value::Data(value) => format!("{:.2}", value(&row.rates) / style.unit.kib()),
+                    Value::Plain(value) | Value::Percent(value) | Value::Size(value) => {
+                        format!("{:.2}", value(&row.rates).unwrap_or(0.0))
+                    }
                 };
+                let _ = write!(line, ", \"{key}\": {number}");
             }
             line.push('}');
             line

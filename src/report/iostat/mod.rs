@@ -1,13 +1,19 @@
 //! What sysstat's iostat prints, byte for byte.
 
+mod cell;
+mod colors;
 mod columns;
 mod json;
 mod text;
 
+use std::borrow::Cow;
+
+pub use colors::Palette;
+
 use crate::metrics::{CpuShares, Rates};
 
 /// What a report holds and how it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Style {
     /// The CPU report.
     pub cpu: bool,
@@ -21,6 +27,25 @@ pub struct Style {
     pub unit: Unit,
     /// Text or JSON.
     pub format: Format,
+    /// `--dec`: decimals in the tables, at most 2.
+    pub decimals: usize,
+    /// `--human`: units that suit the amounts.
+    pub human: bool,
+    /// `--pretty`: names at the end of the lines, and short lines.
+    pub pretty: bool,
+    /// `--compact`: long lines nevertheless.
+    pub compact: bool,
+    /// `-z`: devices that did nothing are left out.
+    pub active_only: bool,
+    /// Colours; `None` for none.
+    pub palette: Option<Palette>,
+}
+
+impl Style {
+    /// Whether the device report is broken up into several tables.
+    pub fn is_broken_up(&self) -> bool {
+        self.format == Format::Text && self.extended && !self.short && self.pretty && !self.compact
+    }
 }
 
 /// What amounts of data are counted in.
@@ -31,6 +56,10 @@ pub enum Unit {
     Kilo,
     /// MiB, which iostat calls MB.
     Mega,
+    /// GiB, which iostat calls GB.
+    Giga,
+    /// Blocks of 512 bytes, as POSIX wants them.
+    Block,
 }
 
 impl Unit {
@@ -38,14 +67,27 @@ impl Unit {
         match self {
             Unit::Kilo => "kB",
             Unit::Mega => "MB",
+            Unit::Giga => "GB",
+            Unit::Block => "Blk",
+        }
+    }
+
+    /// The name in the extended report.
+    fn short_name(self) -> &'static str {
+        if self == Unit::Block { "sec" } else { self.name() }
+    }
+
+    fn sectors(self) -> u64 {
+        match self {
+            Unit::Kilo => 2,
+            Unit::Mega => 2 << 10,
+            Unit::Giga => 2 << 20,
+            Unit::Block => 1,
         }
     }
 
     fn kib(self) -> f64 {
-        match self {
-            Unit::Kilo => 1.0,
-            Unit::Mega => 1024.0,
-        }
+        self.sectors() as f64 / 2.0
     }
 }
 
@@ -85,11 +127,13 @@ pub struct Report<'a> {
     pub rows: Vec<Row<'a>>,
 }
 
-/// A device in a report.
-#[derive(Clone, Copy, Debug)]
+/// A device in a report, or a group of devices.
+#[derive(Clone, Debug)]
 pub struct Row<'a> {
     /// What it is called.
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
+    /// It is a group.
+    pub is_group: bool,
     /// What it did.
     pub rates: Rates,
 }
@@ -97,15 +141,14 @@ pub struct Row<'a> {
 /// Writes the reports of one run into a buffer of the caller's.
 pub struct Printer {
     style: Style,
-    /// The line above the devices, the same in every report.
-    titles: String,
+    tables: Vec<text::Table>,
     reports: usize,
 }
 
 impl Printer {
     /// A printer of reports in a style.
     pub fn new(style: Style) -> Self {
-        Self { style, titles: text::titles(&style), reports: 0 }
+        Self { tables: text::tables(&style), style, reports: 0 }
     }
 
     /// What comes before the first report.
@@ -119,7 +162,7 @@ impl Printer {
     /// The next report.
     pub fn report(&mut self, report: &Report<'_>, out: &mut Vec<u8>) {
         match self.style.format {
-            Format::Text => text::report(&self.style, &self.titles, report, out),
+            Format::Text => text::report(&self.style, &self.tables, report, out),
             Format::Json => json::report(&self.style, report, self.reports == 0, out),
         }
         self.reports += 1;

@@ -1,11 +1,13 @@
 //! iostat's tables. Every number stands in a column of fixed width that grows when it does not fit.
 
 use std::io::Write;
+use std::ops::Range;
 
-use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, Kind};
-use super::{Heading, Report, Style};
-use crate::metrics::CpuShares;
-use crate::report::fixed::{push_fixed, push_whole};
+use super::cell::{paint, push_cell, push_share};
+use super::colors::Class;
+use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
+use super::{Heading, Report, Row, Style};
+use crate::metrics::{CpuShares, Rates};
 use crate::sanitize::sanitize;
 
 /// Width of the column that holds the device's name.
@@ -13,6 +15,12 @@ const NAME_WIDTH: usize = 13;
 
 /// What stands for a part of the heading that is not known.
 const UNKNOWN: &str = "-";
+
+/// A table of the device report: its columns, and the line above them.
+pub(super) struct Table {
+    columns: &'static [Column],
+    titles: String,
+}
 
 pub(super) fn begin(heading: &Heading, out: &mut Vec<u8>) {
     let known = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
@@ -28,61 +36,82 @@ pub(super) fn begin(heading: &Heading, out: &mut Vec<u8>) {
     );
 }
 
-/// One report; `titles` is the line above its devices.
-pub(super) fn report(style: &Style, titles: &str, report: &Report<'_>, out: &mut Vec<u8>) {
+/// One report.
+pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: &mut Vec<u8>) {
     if let Some(time) = &report.time {
         let _ = writeln!(out, "{time}");
     }
     if let Some(cpu) = report.cpu.filter(|_| style.cpu) {
-        cpu_table(&cpu, out);
+        cpu_table(style, &cpu, out);
     }
-    if style.disk {
-        let columns = columns(style);
-        out.extend_from_slice(titles.as_bytes());
+    for (number, table) in tables.iter().enumerate() {
+        out.extend_from_slice(table.titles.as_bytes());
         for row in &report.rows {
-            let name = sanitize(row.name);
+            // iostat has forgotten a group's sums after its first table.
+            let is_forgotten = row.is_group && number > 0;
+            if is_forgotten && style.active_only {
+                continue;
+            }
+            let rates = if is_forgotten { &Rates::NONE } else { &row.rates };
+            line(style, table.columns, row, rates, out);
+        }
+        out.push(b'\n');
+    }
+    if tables.is_empty() {
+        out.push(b'\n');
+    }
+    out.push(b'\n');
+}
+
+/// The tables of a device report; none where only the CPU is asked for.
+pub(super) fn tables(style: &Style) -> Vec<Table> {
+    if !style.disk {
+        return Vec::new();
+    }
+    let table = |columns: &'static [Column]| Table { columns, titles: titles(style, columns) };
+    match (style.extended, style.short) {
+        (false, false) => vec![table(&BASIC)],
+        (false, true) => vec![table(&BASIC_SHORT)],
+        (true, true) => vec![table(&EXTENDED_SHORT)],
+        (true, false) if style.is_broken_up() => {
+            EXTENDED_TABLES.map(|columns: Range<usize>| table(&EXTENDED[columns])).into()
+        }
+        (true, false) => vec![table(&EXTENDED)],
+    }
+}
+
+fn titles(style: &Style, columns: &[Column]) -> String {
+    let unit = if style.extended { style.unit.short_name() } else { style.unit.name() };
+    let title =
+        |column: &Column| format!(" {:>width$}", column.title.replace("kB", unit), width = column.width);
+    let titles: String = columns.iter().map(title).collect();
+    if style.pretty { format!("{titles} Device\n") } else { format!("{:<NAME_WIDTH$}{titles}\n", "Device") }
+}
+
+fn line(style: &Style, columns: &[Column], row: &Row<'_>, rates: &Rates, out: &mut Vec<u8>) {
+    let name = sanitize(&row.name);
+    if !style.pretty {
+        paint(style, Class::Item, out, |out| {
             out.extend_from_slice(name.as_bytes());
             out.resize(out.len() + NAME_WIDTH.saturating_sub(name.len()), b' ');
-            for column in columns {
-                cell(style, column, (column.value)(&row.rates).unwrap_or(0.0), out);
-            }
-            out.push(b'\n');
-        }
+        });
     }
-    out.extend_from_slice(b"\n\n");
-}
-
-fn columns(style: &Style) -> &'static [Column] {
-    match (style.extended, style.short) {
-        (false, false) => &BASIC,
-        (false, true) => &BASIC_SHORT,
-        (true, false) => &EXTENDED,
-        (true, true) => &EXTENDED_SHORT,
+    for column in columns {
+        push_cell(style, column, rates, out);
     }
-}
-
-/// The line above the devices.
-pub(super) fn titles(style: &Style) -> String {
-    let title = |column: &Column| {
-        format!(" {:>width$}", column.title.replace("kB", style.unit.name()), width = column.width)
-    };
-    let titles: String = columns(style).iter().map(title).collect();
-    format!("{:<NAME_WIDTH$}{titles}\n", "Device")
-}
-
-fn cell(style: &Style, column: &Column, value: f64, out: &mut Vec<u8>) {
-    out.push(b' ');
-    match column.kind {
-        Kind::Plain | Kind::Percent | Kind::Size => push_fixed(out, value, column.width, 2),
-        Kind::Data => push_fixed(out, value / style.unit.kib(), column.width, 2),
-        Kind::Amount => push_whole(out, (value / style.unit.kib()) as u64, column.width),
+    if style.pretty {
+        paint(style, Class::Item, out, |out| {
+            out.push(b' ');
+            out.extend_from_slice(name.as_bytes());
+        });
     }
+    out.push(b'\n');
 }
 
-fn cpu_table(cpu: &CpuShares, out: &mut Vec<u8>) {
+fn cpu_table(style: &Style, cpu: &CpuShares, out: &mut Vec<u8>) {
     out.extend_from_slice(b"avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n       ");
     for share in [cpu.user, cpu.nice, cpu.system, cpu.iowait, cpu.steal, cpu.idle] {
-        let _ = write!(out, " {share:>7.2}");
+        push_share(style, share, 7, out);
     }
     out.extend_from_slice(b"\n\n");
 }

@@ -1,0 +1,238 @@
+//! Being iostat: live, or on a capture.
+
+mod reporter;
+mod rows;
+mod slots;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use self::reporter::Reporter;
+use self::rows::{DeviceRows, NewDevice};
+use super::warnings::Warnings;
+use super::{OutputLost, World, is_closed_pipe, put};
+use crate::clock::Woken;
+use crate::counters::{Device, Sample};
+use crate::exit::Exit;
+use crate::plan::{DeviceFiles, Iostat, Item};
+use crate::select::{self, Wanted};
+use crate::source::{Live, Machine, Names, Replay, read_topology};
+use crate::topology::Named;
+use crate::units::{Elapsed, Interval, Moment};
+
+pub(super) fn run(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
+    let ended = match &plan.from {
+        Some(path) => replay(plan, path, world),
+        None => live(plan, world),
+    };
+    match ended {
+        Err(error) if error.is::<OutputLost>() && !is_closed_pipe(&error) => {
+            // As iostat says it, and with its exit code.
+            let cause = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
+            let _ = writeln!(world.err, "stdout: {cause}");
+            Ok(Exit::IostatOutput)
+        }
+        ended => ended,
+    }
+}
+
+/// What the system says of an error, without Rust's number behind it.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
+    let listing = plan.others.are_as_listed();
+    let source = Live::new(&plan.root, world.clock);
+    let (mut source, sys) = match &plan.devices {
+        DeviceFiles::System => (source, plan.root.join("sys")),
+        DeviceFiles::Only(folder) => (source.with_device_files(folder, false, listing), folder.clone()),
+        DeviceFiles::Also(folder) => (source.with_device_files(folder, true, listing), plan.root.join("sys")),
+    };
+    let machine = LiveMachine { plan, names: Names::new(&plan.root, &sys), sys };
+    let mut warnings = Warnings::about(&source.name());
+    let (mut oldest, mut older, mut newer) = (Sample::default(), Sample::default(), Sample::default());
+    let start = world.clock.monotonic();
+    source.read(&mut newer, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+
+    let wanted = wanted(plan, |word, persistent| {
+        machine.names.resolve(word, persistent, plan.mapper_names, &newer.devices)
+    });
+    let mut reporter =
+        Reporter::new(plan, DeviceRows::new(plan, wanted, NewDevice::FromZero), world.is_terminal);
+    reporter.begin(Machine::this(&plan.root), world.clock.wall());
+    let mut is_first = true;
+    loop {
+        if newer.at.uptime.is_none() {
+            put(world.out, &mut reporter.text)?;
+            let _ = writeln!(world.err, "Cannot read {}", plan.root.join("proc/uptime").display());
+            return Ok(Exit::Error);
+        }
+        if let Err(error) = machine.pair(&mut reporter, &oldest, &older, &newer) {
+            put(world.out, &mut reporter.text)?;
+            let folder = plan.root.join("dev/mapper");
+            let _ = writeln!(world.err, "Cannot open {}: {}", folder.display(), reason(&error));
+            return Ok(Exit::IostatMapper);
+        }
+        let interval = live_interval(plan, &older, &newer);
+        if is_first && plan.skip_first && plan.pace.every.is_some() {
+            reporter.devices.remember(&newer);
+        } else {
+            reporter.report(&older, &newer, interval);
+        }
+        is_first = false;
+        put(world.out, &mut reporter.text)?;
+        let Some(every) = plan.pace.every.filter(|_| !reporter.is_done()) else { break };
+        if let Woken::Signal(_) = world.clock.wait_until(next_deadline(start, every, world.clock.monotonic()))
+        {
+            break;
+        }
+        std::mem::swap(&mut oldest, &mut newer);
+        std::mem::swap(&mut oldest, &mut older);
+        source.read(&mut newer, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+    }
+    warnings.finish(world.err);
+    reporter.end(world)
+}
+
+/// What a live machine says of its devices.
+struct LiveMachine<'a> {
+    plan: &'a Iostat,
+    names: Names,
+    sys: PathBuf,
+}
+
+impl LiveMachine<'_> {
+    /// Has the reporter find out which device is which. What the devices are is read when names changed.
+    fn pair(
+        &self,
+        reporter: &mut Reporter<'_>,
+        oldest: &Sample,
+        older: &Sample,
+        newer: &Sample,
+    ) -> io::Result<()> {
+        if reporter.devices.pair(oldest, older, newer) {
+            reporter.devices.place(newer, &self.topology(&newer.devices));
+            reporter.devices.shown = self.shown_names(&newer.devices)?;
+        }
+        Ok(())
+    }
+
+    fn topology(&self, devices: &[Device]) -> crate::topology::Topology {
+        let topology = read_topology(&self.sys, devices);
+        match &self.plan.devices {
+            // A device that only the folder has is known to none but it.
+            DeviceFiles::Also(folder) => topology.or(read_topology(folder, devices)),
+            DeviceFiles::System | DeviceFiles::Only(_) => topology,
+        }
+    }
+
+    /// The names to show in place of the kernel's.
+    fn shown_names(&self, devices: &[Device]) -> io::Result<rows::ShownNames> {
+        let mut shown =
+            if self.plan.mapper_names { self.names.mapper(devices)? } else { rows::ShownNames::new() };
+        if let Some(kind) = &self.plan.persistent_names {
+            shown.extend(self.names.persistent(kind, devices));
+        }
+        Ok(shown)
+    }
+}
+
+/// The next even multiple of the interval; those that were missed are skipped.
+fn next_deadline(start: Duration, every: Duration, now: Duration) -> Duration {
+    let passed = now.saturating_sub(start).as_nanos() / every.as_nanos().max(1);
+    let due = every.as_nanos().saturating_mul(passed + 1);
+    start.saturating_add(Duration::from_nanos(u64::try_from(due).unwrap_or(u64::MAX)))
+}
+
+/// iostat measures time by the uptime, so whole seconds do here too; a fraction is too short for its hundredths.
+fn live_interval(plan: &Iostat, older: &Sample, newer: &Sample) -> Interval {
+    let by_uptime = plan.pace.every.is_none_or(|every| every.subsec_nanos() == 0);
+    let elapsed = if is_boot(older) {
+        newer.at.uptime_since(&Moment { uptime: Some(0), ..Moment::default() })
+    } else if by_uptime {
+        newer.at.uptime_since(&older.at)
+    } else {
+        newer.at.since(&older.at)
+    };
+    match elapsed {
+        Elapsed::Forward(interval) => interval,
+        // As iostat, which takes the least time that its clock knows.
+        Elapsed::Unknown => Interval::HUNDREDTH,
+    }
+}
+
+/// Before the first sample everything was zero.
+fn is_boot(sample: &Sample) -> bool {
+    sample.at == Moment::default()
+}
+
+fn replay(plan: &Iostat, path: &Path, world: &mut World<'_>) -> Result<Exit> {
+    let mut source = Replay::open(path)?;
+    let mut warnings = Warnings::about(source.name());
+    let (mut older, mut newer) = (Sample::default(), Sample::default());
+    let wanted = wanted(plan, |word, _| Some(Named::plain(word.strip_prefix("/dev/").unwrap_or(word))));
+    let mut reporter =
+        Reporter::new(plan, DeviceRows::new(plan, wanted, NewDevice::LeftOut), world.is_terminal);
+    let mut samples = 0u64;
+    let ended = loop {
+        let more = source.next(&older, &mut newer);
+        source.take_faults().iter().for_each(|fault| warnings.warn(fault.line, &fault.kind, world.err));
+        match more {
+            Ok(true) => samples += 1,
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+        if reporter.devices.pair(&Sample::default(), &older, &newer) {
+            reporter.devices.place(&newer, &source.topology(&newer.devices));
+        }
+        let has_something = plan.style.disk || older.cpu.is_some() && newer.cpu.is_some();
+        if let Elapsed::Forward(interval) = newer.at.since(&older.at)
+            && newer.stretch == older.stretch
+            && has_something
+        {
+            if reporter.count == 0 {
+                reporter.begin(Machine::default(), newer.at.wall.unwrap_or_default());
+            }
+            reporter.report(&older, &newer, interval);
+            put(world.out, &mut reporter.text)?;
+            if reporter.is_done() {
+                break Ok(());
+            }
+        }
+        std::mem::swap(&mut older, &mut newer);
+    };
+    warnings.finish(world.err);
+    if reporter.count > 0 {
+        let done = reporter.end(world)?;
+        return ended.map(|()| done);
+    }
+    ended?;
+    let why = match samples {
+        0 | 1 => "does not hold two whole samples",
+        _ if plan.style.disk => "holds no two samples in order of time",
+        _ => "holds no CPU times",
+    };
+    // The exit code tells it as well.
+    let _ = writeln!(world.err, "blkstat: {} {why}, so there is nothing to report", source.name());
+    Ok(Exit::Nothing)
+}
+
+/// The devices and groups that the plan names, as far as they are known.
+fn wanted(plan: &Iostat, resolve: impl Fn(&str, Option<&str>) -> Option<Named>) -> Wanted {
+    // A word without a device keeps its place, for the items are counted.
+    let nothing = || Named::plain("");
+    let item = |item: &Item| match item {
+        Item::Group(name) => select::Item::Group(name.clone()),
+        Item::Device { word, partitions, persistent } => {
+            let named = resolve(word, persistent.as_deref()).unwrap_or_else(nothing);
+            select::Item::Device(Named { partitions: *partitions, ..named })
+        }
+    };
+    let items = plan.items.iter().map(item).collect();
+    Wanted { items, others: plan.others, unsorted_from: plan.unsorted_from }
+}

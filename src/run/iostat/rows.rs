@@ -1,0 +1,164 @@
+//! The device report of two samples: which devices and groups, and their numbers.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::slots::Slots;
+use crate::counters::{Columns, Counters, Sample};
+use crate::metrics::{Pairs, Rates, was_replugged};
+use crate::plan::Iostat;
+use crate::report::iostat::Row;
+use crate::select::{DevicePlace, Item, Place, Wanted};
+use crate::topology::Topology;
+use crate::units::Interval;
+
+/// Names to show, by the kernel's names.
+pub(super) type ShownNames = HashMap<String, String>;
+
+/// What to make of a device that the earlier sample does not have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewDevice {
+    /// It was plugged in since: its counters began at zero.
+    FromZero,
+    /// Nobody knows since when it counts: a capture may lack a line.
+    LeftOut,
+}
+
+/// Finds the rows of a report.
+pub(super) struct DeviceRows<'a> {
+    plan: &'a Iostat,
+    wanted: Wanted,
+    new_device: NewDevice,
+    pairs: Pairs,
+    places: Vec<Place>,
+    slots: Slots,
+    /// Names to show in place of the kernel's.
+    pub(super) shown: ShownNames,
+    /// What the devices of a group added up to in the sample before.
+    sums_before: HashMap<usize, Counters>,
+}
+
+/// The devices of a group added up.
+#[derive(Default)]
+struct Sum {
+    older: Counters,
+    newer: Counters,
+    devices: u32,
+}
+
+impl<'a> DeviceRows<'a> {
+    pub(super) fn new(plan: &'a Iostat, wanted: Wanted, new_device: NewDevice) -> Self {
+        Self {
+            plan,
+            wanted,
+            new_device,
+            pairs: Pairs::Same,
+            places: Vec::new(),
+            slots: Slots::default(),
+            shown: ShownNames::new(),
+            sums_before: HashMap::new(),
+        }
+    }
+
+    /// Finds out which device is which in two samples, after the sample before these. Whether names changed: then
+    /// [`Self::place`] must follow.
+    pub(super) fn pair(&mut self, oldest: &Sample, older: &Sample, newer: &Sample) -> bool {
+        self.pairs = Pairs::between(&older.devices, &newer.devices);
+        let names_changed = self.pairs != Pairs::Same;
+        self.slots.step(oldest, older, newer, names_changed);
+        names_changed || self.places.is_empty()
+    }
+
+    /// Finds the places of the report for the devices of a sample.
+    pub(super) fn place(&mut self, newer: &Sample, topology: &Topology) {
+        self.places = self.wanted.places(&newer.devices, topology);
+    }
+
+    /// The rows of the report on two samples that [`Self::pair`] has seen.
+    pub(super) fn between<'s>(
+        &'s self,
+        older: &Sample,
+        newer: &'s Sample,
+        interval: Interval,
+    ) -> Vec<Row<'s>> {
+        let mut rows = Vec::with_capacity(self.places.len());
+        let mut sums: HashMap<usize, Sum> = HashMap::new();
+        for place in &self.places {
+            match place {
+                Place::Device(place) => {
+                    let now = &newer.devices[place.index].counters;
+                    let Some(before) = self.before(place, older, newer) else { continue };
+                    if let Some(group) = place.group {
+                        let sum = sums.entry(group).or_default();
+                        sum.older = sum.older.plus(before);
+                        sum.newer = sum.newer.plus(now);
+                        sum.devices += 1;
+                    }
+                    let is_hidden = self.plan.groups_only && place.group.is_some()
+                        || place.only_worked && now.completed() == [0; 4];
+                    let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
+                    if !is_hidden && !self.is_left_out(before, now) {
+                        let rates = Rates::between(before, now, interval);
+                        rows.push(Row { name: self.name(place, newer), is_group: false, rates });
+                    }
+                }
+                Place::Group(at) => {
+                    let sum = sums.remove(at).unwrap_or_default();
+                    rows.extend(self.group_row(*at, &sum, interval));
+                }
+            }
+        }
+        rows
+    }
+
+    /// Remembers what the groups add up to, for the next report.
+    pub(super) fn remember(&mut self, newer: &Sample) {
+        self.sums_before.clear();
+        for place in &self.places {
+            if let Place::Device(DevicePlace { index, group: Some(group), .. }) = place {
+                let sum = self.sums_before.entry(*group).or_default();
+                *sum = sum.plus(&newer.devices[*index].counters);
+            }
+        }
+    }
+
+    fn name<'s>(&'s self, place: &'s DevicePlace, newer: &'s Sample) -> Cow<'s, str> {
+        let name = &newer.devices[place.index].name;
+        let shown = self.shown.get(name).or(place.alias.as_ref());
+        Cow::Borrowed(shown.unwrap_or(name))
+    }
+
+    /// What a device is compared with.
+    fn before<'s>(&'s self, place: &DevicePlace, older: &'s Sample, newer: &Sample) -> Option<&'s Counters> {
+        match (self.pairs.earlier(place.index), self.new_device) {
+            (Some(at), _) => Some(&older.devices[at].counters),
+            (None, NewDevice::FromZero) => Some(self.slots.before(&newer.devices[place.index].name)),
+            (None, NewDevice::LeftOut) => None,
+        }
+    }
+
+    fn is_left_out(&self, before: &Counters, now: &Counters) -> bool {
+        let has_no_times = now.columns == Columns::Partition;
+        (self.plan.style.active_only && before.completed() == now.completed())
+            || (self.plan.style.extended && self.plan.others.are_as_listed() && has_no_times)
+    }
+
+    fn group_row(&self, at: usize, sum: &Sum, interval: Interval) -> Option<Row<'static>> {
+        let Some(Item::Group(name)) = self.wanted.items.get(at) else { return None };
+        let now = &sum.newer;
+        let before = match self.new_device {
+            // Live, the sum is compared with what the members before added up to, whoever they were; iostat has
+            // forgotten that where it prints four tables.
+            NewDevice::FromZero if self.plan.style.is_broken_up() => &Counters::ZERO,
+            NewDevice::FromZero => self.sums_before.get(&at).unwrap_or(&Counters::ZERO),
+            NewDevice::LeftOut => &sum.older,
+        };
+        let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
+        if self.is_left_out(before, now) {
+            return None;
+        }
+        let rates = Rates::between(before, now, interval);
+        let util_pct = rates.util_pct.map(|util| util / f64::from(sum.devices.max(1)));
+        Some(Row { name: Cow::Owned(format!(" {name}")), is_group: true, rates: Rates { util_pct, ..rates } })
+    }
+}
