@@ -244,7 +244,7 @@ mod tests {
     fn a_disk_with_its_partitions() {
         let sda = Named { partitions: true, ..Named::plain("sda") };
         assert_eq!(
-            chosen(&Wanted { named: vec![sda], others: Others::None }),
+            chosen(&Wanted { items: vec![Item::Device(sda)], others: Others::None, unsorted_from: None }),
             names(&["sda", "sda1", "sda10"])
         );
     }

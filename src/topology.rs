@@ -24,7 +24,7 @@ impl Topology {
     }
 
     /// What this or else the other knows: a whole device of either is one.
-    pub fn or(self, other: Self) -> Self {
+    pub fn or(self, other: &Self) -> Self {
         let disk_of = self.disk_of.into_iter().filter_map(|(part, disk)| {
             let disk = if disk.is_empty() { other.disk_of(&part)?.to_owned() } else { disk };
             Some((part, disk))

@@ -126,7 +126,7 @@ impl LiveMachine<'_> {
         let topology = read_topology(&self.sys, devices);
         match &self.plan.devices {
             // A device that only the folder has is known to none but it.
-            DeviceFiles::Also(folder) => topology.or(read_topology(folder, devices)),
+            DeviceFiles::Also(folder) => topology.or(&read_topology(folder, devices)),
             DeviceFiles::System | DeviceFiles::Only(_) => topology,
         }
     }
