@@ -151,7 +151,7 @@ fn a_machine_without_diskstats_is_one_line_and_exit_2() {
 
 #[test]
 fn wrong_usage_is_told_and_ends_with_1_as_in_iostat() {
-    for words in ["iostat -Q", "iostat 0", "iostat 1 0", "iostat 1 2 3", "iostat --from"] {
+    for words in ["iostat -Q", "iostat 0 1", "iostat 1 0", "iostat 1 2 3", "iostat --from"] {
         let words = format!("blkstat {words}");
         let refusal = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None)
             .err()
