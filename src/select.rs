@@ -39,6 +39,8 @@ pub struct Wanted {
     pub others: Others,
     /// From this item on everything stands in the order in which it was asked for, not by name.
     pub unsorted_from: Option<usize>,
+    /// Partitions that were found once and for all; see [`Wanted::fix_partitions`].
+    pub partitions: Vec<Named>,
 }
 
 /// A place in a report.
@@ -109,22 +111,21 @@ impl Wanted {
                 Item::Group(_) if !names_devices && Some(at) != last_group => {}
                 Item::Group(_) => listing.places.extend(group.replace(at).map(Place::Group)),
                 Item::Device(named) => {
-                    let alias = matches!(named.key, Key::Number(..)).then(|| named.shown.clone());
                     if let Some(index) = devices.iter().position(|device| named.is(device)) {
-                        listing.add(DevicePlace { index, alias, group, only_worked: false }, is_sorted(at));
+                        let place = DevicePlace { index, alias: named.alias(), group, only_worked: false };
+                        listing.add(place, is_sorted(at));
                     }
                 }
             }
         }
         let sorted = self.unsorted_from.is_none();
-        let disks = self.items.iter().filter_map(|item| match item {
-            Item::Device(Named { partitions: true, key: Key::Name(disk), .. }) => Some(disk.as_str()),
-            _ => None,
-        });
-        for disk in disks {
-            for index in (0..devices.len()).filter(|i| topology.disk_of(&devices[*i].name) == Some(disk)) {
-                listing
-                    .add(DevicePlace { index, alias: None, group: last_group, only_worked: false }, sorted);
+        let found = self.partitions_of_items(devices, topology);
+        for named in self.partitions.iter().chain(&found) {
+            if let Some(index) = devices.iter().position(|device| named.is(device)) {
+                listing.add(
+                    DevicePlace { index, alias: named.alias(), group: last_group, only_worked: false },
+                    sorted,
+                );
             }
         }
         let only_worked = matches!(self.others, Others::Worked | Others::WorkedAndPartitions);
@@ -137,8 +138,35 @@ impl Wanted {
         for index in others {
             listing.add(DevicePlace { index, alias: None, group: last_group, only_worked }, sorted);
         }
+        if listing.places.is_empty() && !names_devices {
+            // A machine without devices has no groups either.
+            return Vec::new();
+        }
         listing.places.extend(group.map(Place::Group));
         listing.places
+    }
+
+    /// The partitions of the disks that were named with theirs.
+    fn partitions_of_items(&self, devices: &[Device], topology: &Topology) -> Vec<Named> {
+        let disks = self.items.iter().filter_map(|item| match item {
+            Item::Device(Named { partitions: true, key: Key::Name(disk), .. }) => Some(disk.as_str()),
+            _ => None,
+        });
+        let parts = |disk| devices.iter().filter(move |part| topology.disk_of(&part.name) == Some(disk));
+        let named =
+            |part: &Device| Named { key: Key::Number(part.major, part.minor), ..Named::plain(&part.name) };
+        disks.flat_map(|disk| parts(disk).map(named)).collect()
+    }
+
+    /// Finds the partitions of the named disks now, and never again: iostat looks for them once, and knows them by
+    /// their numbers.
+    pub fn fix_partitions(&mut self, devices: &[Device], topology: &Topology) {
+        self.partitions = self.partitions_of_items(devices, topology);
+        for item in &mut self.items {
+            if let Item::Device(named) = item {
+                named.partitions = false;
+            }
+        }
     }
 
     /// The devices that were not asked for by name, by name or as they are listed.
@@ -211,7 +239,12 @@ mod tests {
 
     fn named(names: &[&str], others: Others) -> Wanted {
         let unsorted_from = others.are_as_listed().then_some(0);
-        Wanted { items: names.iter().map(|name| device(name)).collect(), others, unsorted_from }
+        Wanted {
+            items: names.iter().map(|name| device(name)).collect(),
+            others,
+            unsorted_from,
+            partitions: vec![],
+        }
     }
 
     fn names(names: &[&str]) -> Vec<String> {
@@ -244,7 +277,12 @@ mod tests {
     fn a_disk_with_its_partitions() {
         let sda = Named { partitions: true, ..Named::plain("sda") };
         assert_eq!(
-            chosen(&Wanted { items: vec![Item::Device(sda)], others: Others::None, unsorted_from: None }),
+            chosen(&Wanted {
+                items: vec![Item::Device(sda)],
+                others: Others::None,
+                unsorted_from: None,
+                partitions: vec![]
+            }),
             names(&["sda", "sda1", "sda10"])
         );
     }
@@ -254,7 +292,12 @@ mod tests {
         let (mut devices, topology) = machine();
         devices[1].minor = 7;
         let link = Named { shown: "mylink".into(), key: Key::Number(0, 7), partitions: false };
-        let wanted = Wanted { items: vec![Item::Device(link)], others: Others::None, unsorted_from: None };
+        let wanted = Wanted {
+            items: vec![Item::Device(link)],
+            others: Others::None,
+            unsorted_from: None,
+            partitions: vec![],
+        };
         let places = wanted.places(&devices, &topology);
         let alias = Some("mylink".to_owned());
         assert_eq!(places, [Place::Device(DevicePlace { index: 1, alias, group: None, only_worked: false })]);
@@ -271,14 +314,18 @@ mod tests {
             group("h"),
             device("loop0"),
         ];
-        let wanted = Wanted { items, others: Others::None, unsorted_from: Some(2) };
+        let wanted = Wanted { items, others: Others::None, unsorted_from: Some(2), partitions: vec![] };
         assert_eq!(chosen(&wanted), names(&["dm-2", "sdb", "sda", "(2)", "loop0", "(5)"]));
     }
 
     #[test]
     fn without_named_devices_the_last_group_has_them_all() {
-        let wanted =
-            Wanted { items: vec![group("g"), group("h")], others: Others::Worked, unsorted_from: Some(0) };
+        let wanted = Wanted {
+            items: vec![group("g"), group("h")],
+            others: Others::Worked,
+            unsorted_from: Some(0),
+            partitions: vec![],
+        };
         assert_eq!(chosen(&wanted), names(&["sdb", "sda", "dm-2", "dm-10", "(1)"]));
     }
 

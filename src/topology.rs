@@ -74,6 +74,11 @@ impl Named {
         Self { shown: name.to_owned(), key: Key::Name(name.to_owned()), partitions: false }
     }
 
+    /// What it is to be called where that may differ from its name.
+    pub fn alias(&self) -> Option<String> {
+        matches!(self.key, Key::Number(..)).then(|| self.shown.clone())
+    }
+
     /// Whether it is this device.
     pub fn is(&self, device: &Device) -> bool {
         match &self.key {

@@ -41,10 +41,11 @@ impl Moment {
         interval.map_or(Elapsed::Unknown, Elapsed::Forward)
     }
 
-    /// The time since an earlier moment by the uptime of both, as sysstat's iostat measures it.
-    pub fn uptime_since(&self, earlier: &Moment) -> Elapsed {
-        let hundredths = self.uptime.zip(earlier.uptime).and_then(|(b, a)| b.checked_sub(a));
-        hundredths.and_then(Interval::from_hundredths).map_or(Elapsed::Unknown, Elapsed::Forward)
+    /// The time since an earlier moment by the uptime of both, as sysstat's iostat measures it: where it stands
+    /// still, the least that it can tell; where it goes back, a time without end, so that every rate is zero.
+    pub fn uptime_since(&self, earlier: &Moment) -> Interval {
+        let passed = self.uptime.unwrap_or_default().wrapping_sub(earlier.uptime.unwrap_or_default());
+        Interval::from_hundredths(passed).unwrap_or(Interval::HUNDREDTH)
     }
 }
 
@@ -126,7 +127,8 @@ mod tests {
     #[test]
     fn uptime_counts_hundredths() {
         let at = |uptime| Moment { uptime: Some(uptime), ..Moment::default() };
-        assert_eq!(at(350).uptime_since(&at(100)), Elapsed::Forward(Interval::from_hundredths(250).unwrap()));
-        assert_eq!(at(100).uptime_since(&at(350)), Elapsed::Unknown);
+        assert_eq!(at(350).uptime_since(&at(100)), Interval::from_hundredths(250).unwrap());
+        assert_eq!(at(100).uptime_since(&at(100)), Interval::HUNDREDTH);
+        assert!(at(100).uptime_since(&at(350)).per_second(1 << 40) < 0.001);
     }
 }

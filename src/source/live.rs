@@ -73,7 +73,15 @@ impl<'a> Live<'a> {
                 slurp(path, &mut self.text)?;
                 parse_diskstats(&self.text, sample, fault);
             }
-            Devices::Files(files) => sample.devices = files.read(|_| None),
+            Devices::Files(files) => {
+                // The system knows the numbers that the folder does not give.
+                let mut system = Sample::default();
+                if slurp(&self.proc.join("diskstats"), &mut self.text).is_ok() {
+                    parse_diskstats(&self.text, &mut system, |_, _| {});
+                }
+                sample.devices =
+                    files.read(|name| system.device(name).map(|device| (device.major, device.minor)));
+            }
             Devices::Both(path, files) => {
                 slurp(path, &mut self.text)?;
                 parse_diskstats(&self.text, sample, fault);
@@ -109,7 +117,8 @@ impl<'a> Live<'a> {
 
     fn uptime(&mut self) -> Option<u64> {
         slurp(&self.proc.join("uptime"), &mut self.text).ok()?;
-        let seconds = Uptime::from_read(self.text.as_slice()).ok()?.uptime;
+        // procfs wants the second number too, which nobody needs.
+        let seconds = Uptime::from_read(self.text.trim_ascii().chain(&b" 0"[..])).ok()?.uptime;
         // The file has two decimals, so that rounding restores what it says.
         (seconds >= 0.0).then(|| (seconds * 100.0).round() as u64)
     }

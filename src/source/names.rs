@@ -46,9 +46,14 @@ impl Names {
         let translated = persistent.and_then(|kind| by_link(dev.join(format!("disk/by-{kind}")).join(word)));
         let word = translated.as_deref().unwrap_or(word);
         let is_listed = |name: &str| self.sys.join("block").join(folder(name)).exists();
+        let in_dev = |path: PathBuf| {
+            let path = path.canonicalize().ok()?;
+            Some(path.strip_prefix(dev.canonicalize().ok()?).ok()?.to_str()?.to_owned())
+        };
         let name = if word.starts_with('/') {
-            let path = self.root.join(word.trim_start_matches('/')).canonicalize().ok()?;
-            path.strip_prefix(dev.canonicalize().ok()?).ok()?.to_str()?.to_owned()
+            in_dev(self.root.join(word.trim_start_matches('/')))?
+        } else if let Some(name) = in_dev(PathBuf::from(word)).filter(|_| word.contains('/')) {
+            name
         } else if word.contains('/') && is_listed(word) {
             // iostat looks for its counters in a folder that is not there.
             return None;
@@ -90,7 +95,7 @@ impl Names {
         let by_target: HashMap<String, String> =
             targets.filter_map(|link| Some((file_name(&read_link(link).ok()?)?, file_name(link)?))).collect();
         let name_of = |device: &Device| {
-            let link = self.sys.join(format!("dev/block/{}:{}", device.major, device.minor));
+            let link = self.root.join("sys").join(format!("dev/block/{}:{}", device.major, device.minor));
             by_target.get(&file_name(&read_link(link).ok()?)?).cloned()
         };
         devices.iter().filter_map(|device| Some((device.name.clone(), name_of(device)?))).collect()

@@ -59,9 +59,12 @@ fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
     let start = world.clock.monotonic();
     source.read(&mut newer, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
 
-    let wanted = wanted(plan, |word, persistent| {
-        machine.names.resolve(word, persistent, plan.mapper_names, &newer.devices)
+    let mut wanted = wanted(plan, |word, persistent| {
+        let named = machine.names.resolve(word, persistent, plan.mapper_names, &newer.devices);
+        // Where all devices are listed, one that comes later has its place kept.
+        named.or_else(|| listing.then(|| Named::plain(word)))
     });
+    wanted.fix_partitions(&newer.devices, &machine.topology(&newer.devices));
     let mut reporter =
         Reporter::new(plan, DeviceRows::new(plan, wanted, NewDevice::FromZero), world.is_terminal);
     reporter.begin(Machine::this(&plan.root), world.clock.wall());
@@ -107,7 +110,7 @@ struct LiveMachine<'a> {
 }
 
 impl LiveMachine<'_> {
-    /// Has the reporter find out which device is which. What the devices are is read when names changed.
+    /// Has the reporter find out which device is which. What the devices are is read when their names changed.
     fn pair(
         &self,
         reporter: &mut Reporter<'_>,
@@ -117,8 +120,9 @@ impl LiveMachine<'_> {
     ) -> io::Result<()> {
         if reporter.devices.pair(oldest, older, newer) {
             reporter.devices.place(newer, &self.topology(&newer.devices));
-            reporter.devices.shown = self.shown_names(&newer.devices)?;
         }
+        // A label may change while the devices stay.
+        reporter.devices.shown = self.shown_names(&newer.devices)?;
         Ok(())
     }
 
@@ -152,16 +156,12 @@ fn next_deadline(start: Duration, every: Duration, now: Duration) -> Duration {
 /// iostat measures time by the uptime, so whole seconds do here too; a fraction is too short for its hundredths.
 fn live_interval(plan: &Iostat, older: &Sample, newer: &Sample) -> Interval {
     let by_uptime = plan.pace.every.is_none_or(|every| every.subsec_nanos() == 0);
-    let elapsed = if is_boot(older) {
-        newer.at.uptime_since(&Moment { uptime: Some(0), ..Moment::default() })
-    } else if by_uptime {
-        newer.at.uptime_since(&older.at)
-    } else {
-        newer.at.since(&older.at)
-    };
-    match elapsed {
+    if is_boot(older) || by_uptime {
+        return newer.at.uptime_since(&Moment { uptime: older.at.uptime.or(Some(0)), ..Moment::default() });
+    }
+    match newer.at.since(&older.at) {
         Elapsed::Forward(interval) => interval,
-        // As iostat, which takes the least time that its clock knows.
+        // The monotonic clock cannot stand still for long.
         Elapsed::Unknown => Interval::HUNDREDTH,
     }
 }
@@ -234,5 +234,5 @@ fn wanted(plan: &Iostat, resolve: impl Fn(&str, Option<&str>) -> Option<Named>) 
         }
     };
     let items = plan.items.iter().map(item).collect();
-    Wanted { items, others: plan.others, unsorted_from: plan.unsorted_from }
+    Wanted { items, others: plan.others, unsorted_from: plan.unsorted_from, ..Wanted::default() }
 }

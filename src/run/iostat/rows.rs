@@ -88,14 +88,16 @@ impl<'a> DeviceRows<'a> {
                 Place::Device(place) => {
                     let now = &newer.devices[place.index].counters;
                     let Some(before) = self.before(place, older, newer) else { continue };
+                    let is_unused = place.only_worked && now.completed() == [0; 4];
                     if let Some(group) = place.group {
                         let sum = sums.entry(group).or_default();
-                        sum.older = sum.older.plus(before);
-                        sum.newer = sum.newer.plus(now);
                         sum.devices += 1;
+                        if !is_unused {
+                            sum.older = sum.older.plus(before);
+                            sum.newer = sum.newer.plus(now);
+                        }
                     }
-                    let is_hidden = self.plan.groups_only && place.group.is_some()
-                        || place.only_worked && now.completed() == [0; 4];
+                    let is_hidden = is_unused || (self.plan.groups_only && place.group.is_some());
                     let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
                     if !is_hidden && !self.is_left_out(before, now) {
                         let rates = Rates::between(before, now, interval);
@@ -115,7 +117,10 @@ impl<'a> DeviceRows<'a> {
     pub(super) fn remember(&mut self, newer: &Sample) {
         self.sums_before.clear();
         for place in &self.places {
-            if let Place::Device(DevicePlace { index, group: Some(group), .. }) = place {
+            if let Place::Device(DevicePlace { index, group: Some(group), only_worked, .. }) = place {
+                if *only_worked && newer.devices[*index].counters.completed() == [0; 4] {
+                    continue;
+                }
                 let sum = self.sums_before.entry(*group).or_default();
                 *sum = sum.plus(&newer.devices[*index].counters);
             }
