@@ -1,0 +1,121 @@
+//! blkstat and the real iostat on the same invented machines: the same bytes, the same exit status.
+//!
+//! The machines are laid over /proc, /sys and /dev in mount namespaces, which needs root, `iostat`, `unshare`,
+//! `nsenter` and `mount`. Without one of them the tests say that they are skipped; with BLKSTAT_PEERS=required
+//! they fail.
+//!
+//! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose machine and line hold the text.
+//! - BLKSTAT_PEERS_RANDOM=N: N random machines as well; BLKSTAT_PEERS_SEED=S: those of that seed.
+//! - BLKSTAT_RECORD=1: writes what the real iostat printed into `fixtures/theirs`.
+
+#![allow(clippy::disallowed_methods)] // The peers run in real time and read real files.
+
+#[cfg(test)]
+mod compare;
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod record;
+#[cfg(test)]
+mod sandbox;
+#[cfg(test)]
+#[path = "../support/mod.rs"]
+mod support;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::env::var;
+    use std::process::Command;
+
+    use crate::compare::{mismatch, run};
+    use crate::sandbox::Sandbox;
+    use crate::support::case::{Case, Outcome};
+    use crate::support::machine::Machine;
+    use crate::support::{mask, table};
+    use crate::{random, record};
+
+    /// The version of the real iostat, in words; `None` when it or the sandbox is missing.
+    fn real_iostat() -> Option<String> {
+        let version = Command::new("iostat").arg("-V").output().ok().map(|out| out.stdout);
+        let version = version.and_then(|text| Some(String::from_utf8(text).ok()?.lines().next()?.to_owned()));
+        let works = || Sandbox::new(&Machine::parse("smallest", "step 1.00\ncpu 1\n")).is_some();
+        let ready = version.filter(|_| works());
+        if ready.is_none() {
+            println!("skipped: needs iostat, root, unshare, nsenter and mount");
+            assert_ne!(var("BLKSTAT_PEERS").as_deref(), Ok("required"), "the peers cannot be run");
+        }
+        ready
+    }
+
+    fn picked() -> (BTreeMap<String, Machine>, Vec<Case>) {
+        let only = var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
+        let (machines, mut cases) = table::all();
+        cases.retain(|case| format!("{} {}", case.machine, case.line).contains(&only));
+        (machines, cases)
+    }
+
+    fn fail_if_any(found: &[String], of: usize) {
+        assert!(
+            found.is_empty(),
+            "{} of {of} cases differ (- iostat, + blkstat):\n{}",
+            found.len(),
+            found.concat()
+        );
+    }
+
+    #[test]
+    fn blkstat_prints_what_iostat_prints() {
+        if var("BLKSTAT_RECORD").is_ok() || real_iostat().is_none() {
+            return;
+        }
+        let (machines, cases) = picked();
+        let of = |machine: &str| &machines[machine];
+        let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), pair).is_none());
+        let found: Vec<String> =
+            pairs.iter().filter_map(|pair| mismatch(of(&pair.case.machine), pair)).collect();
+        fail_if_any(&found, pairs.len());
+    }
+
+    #[test]
+    fn blkstat_prints_what_iostat_prints_on_random_machines() {
+        let Some(count) = var("BLKSTAT_PEERS_RANDOM").ok().and_then(|n| n.parse().ok()) else { return };
+        if real_iostat().is_none() {
+            return;
+        }
+        let seed =
+            var("BLKSTAT_PEERS_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or_else(random::any_seed);
+        println!("BLKSTAT_PEERS_SEED={seed}");
+        let (machines, cases, texts) = random::machines(seed, count);
+        let of = |machine: &str| &machines[machine];
+        let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), pair).is_none());
+        let mut found: BTreeMap<&str, String> = BTreeMap::new();
+        for pair in &pairs {
+            if let Some(difference) = mismatch(of(&pair.case.machine), pair) {
+                found.entry(&pair.case.machine).or_default().push_str(&difference);
+            }
+        }
+        let found: Vec<String> =
+            found.iter().map(|(name, text)| format!("{name}:\n{}{text}", texts[*name])).collect();
+        fail_if_any(&found, pairs.len());
+    }
+
+    #[test]
+    fn what_iostat_prints_is_recorded_when_asked() {
+        let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real_iostat()) else { return };
+        let (machines, cases) = table::all();
+        // Once more until it prints the same twice: a sample on the wrong side of a step would be kept for good.
+        let masked = |outcome: &Outcome| (mask::times(&outcome.stdout), outcome.status);
+        let pairs = run(&machines, &cases, &|pair, before| {
+            before.is_some_and(|before| masked(&before.theirs) == masked(&pair.theirs))
+        });
+        let mut by_machine: BTreeMap<&str, Vec<(Case, Outcome)>> = BTreeMap::new();
+        for pair in &pairs {
+            let outcome = (pair.case.clone(), pair.theirs.clone());
+            by_machine.entry(&pair.case.machine).or_default().push(outcome);
+        }
+        for (machine, outcomes) in by_machine {
+            record::write(machine, &version, &outcomes);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Writes what the real iostat printed into the fixtures.
+
+use std::fmt::Write;
+use std::fs;
+
+use crate::support::case::{Case, Outcome};
+use crate::support::mask;
+use crate::support::recorded::{CUT_OFF, SECTION, STATUS, path, read};
+
+/// Writes the file of a machine.
+pub(crate) fn write(machine: &str, version: &str, outcomes: &[(Case, Outcome)]) {
+    fs::create_dir_all(path(machine).parent().unwrap()).unwrap();
+    fs::write(path(machine), text(machine, version, outcomes)).unwrap();
+    let lines: Vec<String> = read(machine).into_iter().map(|(line, _)| line).collect();
+    assert!(lines.iter().eq(outcomes.iter().map(|(case, _)| &case.line)), "{machine} cannot be read back");
+}
+
+/// The text of a file. The heading of a report is masked: it tells of the machine that recorded.
+fn text(machine: &str, version: &str, outcomes: &[(Case, Outcome)]) -> String {
+    let mut text = format!(
+        "# Output of the real iostat ({version}) on the invented machine fixtures/machines/{machine}.txt.\n\
+         # Written by BLKSTAT_RECORD=1 cargo test --test peers; times, host and CPUs are masked.\n"
+    );
+    for (case, outcome) in outcomes {
+        let stdout = mask::machine(&mask::times(&outcome.stdout));
+        write!(text, "{SECTION}{}\n{STATUS}{}\n{stdout}", case.line, outcome.status).unwrap();
+        if !stdout.is_empty() && !stdout.ends_with('\n') {
+            write!(text, "\n{CUT_OFF}").unwrap();
+        }
+    }
+    text
+}

@@ -1,0 +1,111 @@
+//! Lays the steps of a machine out as root folders.
+
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::machine::{Device, Machine, Step};
+
+/// Makes what stands for a device of this number in /dev.
+pub(crate) type MakeNode<'a> = &'a dyn Fn(&Path, (u32, u32)) -> io::Result<()>;
+
+/// Lays every step out below `top`, in folders 0, 1, ... `top/current` is a link to the first.
+pub(crate) fn lay(machine: &Machine, top: &Path, make_node: MakeNode<'_>) {
+    for (number, step) in machine.steps.iter().enumerate() {
+        lay_step(step, &top.join(number.to_string()), make_node);
+    }
+    symlink("0", top.join("current")).unwrap();
+}
+
+/// Makes `top/current` lead to a step; there is no moment at which it leads nowhere.
+pub(crate) fn show(top: &Path, step: usize) {
+    let fresh = top.join("next");
+    symlink(step.to_string(), &fresh).unwrap();
+    fs::rename(fresh, top.join("current")).unwrap();
+}
+
+fn lay_step(step: &Step, root: &Path, make_node: MakeNode<'_>) {
+    let uptime = format!("{}.{:02} {}.00", step.uptime / 100, step.uptime % 100, step.uptime / 50);
+    put(root.join("proc/uptime"), step.uptime_text.as_ref().unwrap_or(&uptime));
+    put(
+        root.join("proc/stat"),
+        &format!("cpu  {}\ncpu0 1 2 3 4 5 6 7 8 9 10\nbtime 1790000000", join(&step.cpu)),
+    );
+    put(root.join("proc/devices"), "Block devices:\n  8 sd\n  9 md\n253 device-mapper\n259 blkext");
+    let mut diskstats = String::new();
+    for device in &step.devices {
+        let (major, minor) = device.number;
+        writeln!(diskstats, "{major:4} {minor:7} {} {}", device.name, counters(device)).unwrap();
+    }
+    put(root.join("proc/diskstats"), diskstats.trim_end_matches('\n'));
+    for folder in ["sys/block", "sys/dev/block", "dev", "flat/dev"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    for cpu in 0..2 {
+        fs::create_dir_all(root.join(format!("sys/devices/system/cpu/cpu{cpu}"))).unwrap();
+    }
+    step.devices
+        .iter()
+        .filter(|device| !device.hidden)
+        .for_each(|device| lay_device(device, root, make_node));
+    lay_names(step, root, make_node);
+    for (link, target) in
+        [("diskstats", "../proc/diskstats"), ("block", "../sys/block"), ("dev/block", "../../sys/dev/block")]
+    {
+        symlink(target, root.join("flat").join(link)).unwrap();
+    }
+}
+
+fn lay_device(device: &Device, root: &Path, make_node: MakeNode<'_>) {
+    let own = device.name.replace('/', "!");
+    let folder = device.disk.as_ref().map_or(own.clone(), |disk| format!("{}/{own}", disk.replace('/', "!")));
+    put(root.join("sys/block").join(&folder).join("stat"), &counters(device));
+    let (major, minor) = device.number;
+    let number = root.join(format!("sys/dev/block/{major}:{minor}"));
+    // Hidden paths share a number; the first one has it.
+    if number.symlink_metadata().is_err() {
+        symlink(format!("../../block/{folder}"), number).unwrap();
+    }
+    node(&root.join("dev").join(&device.name), device.number, make_node);
+}
+
+fn lay_names(step: &Step, root: &Path, make_node: MakeNode<'_>) {
+    for mapped in &step.mapped {
+        let Some(device) = step.devices.iter().find(|device| device.name == mapped.device) else { continue };
+        put(root.join("sys/block").join(&mapped.device).join("dm/name"), &mapped.name);
+        let path = root.join("dev/mapper").join(&mapped.name);
+        if mapped.is_link {
+            link(path, &format!("../{}", mapped.device));
+        } else {
+            node(&path, device.number, make_node);
+        }
+    }
+    for (path, target) in &step.links {
+        link(root.join("dev").join(path), target);
+    }
+}
+
+fn counters(device: &Device) -> String {
+    device.text.clone().unwrap_or_else(|| join(&device.counters))
+}
+
+fn join(numbers: &[u64]) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn put(path: PathBuf, line: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("{line}\n")).unwrap();
+}
+
+fn link(path: PathBuf, target: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    symlink(target, path).unwrap();
+}
+
+fn node(path: &Path, number: (u32, u32), make_node: MakeNode<'_>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    make_node(path, number).unwrap();
+}
