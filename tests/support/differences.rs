@@ -147,7 +147,9 @@ fn settle_broken_group(case: &Case, machine: &Machine, row: &mut Row<'_>) -> boo
         machine.step(sample * every).devices.iter().map(|device| device.name.clone()).collect::<Vec<_>>()
     };
     let came_or_went = (last.saturating_sub(2)..last).any(|sample| names(sample) != names(last));
-    let fell = |name: &String| Ends::of(machine, case, name, row.report).is_some_and(|ends| ends.any_fell());
+    let fell = |name: &String| {
+        Ends::of(machine, case, name, row.report).is_some_and(|ends| ends.replugged || ends.any_fell())
+    };
     if row.name.starts_with(' ') && (came_or_went || names(last).iter().any(fell)) {
         row.theirs.clone_from(row.ours);
         return true;

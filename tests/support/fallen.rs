@@ -33,6 +33,8 @@ pub(crate) enum Cell {
 
 /// The counters of a device at the two ends of a report's interval.
 pub(crate) struct Ends {
+    /// Another device came in the place of the first.
+    pub(crate) replugged: bool,
     older: [u64; COUNTERS],
     newer: [u64; COUNTERS],
 }
@@ -52,8 +54,8 @@ impl Ends {
         }
         let (newer, older) = (slots[last % 2], slots[(last + 1) % 2]);
         machine.step(last * every).counters(device)?;
-        (last > 0)
-            .then_some(Self { older: if replugged(&older, &newer) { [0; COUNTERS] } else { older }, newer })
+        let replugged = was_replugged(&older, &newer);
+        (last > 0).then_some(Self { replugged, older: if replugged { [0; COUNTERS] } else { older }, newer })
     }
 
     /// Whether any counter went back that a report tells of.
@@ -128,7 +130,7 @@ fn seventeen(counters: &[u64]) -> [u64; COUNTERS] {
     all
 }
 
-fn replugged(older: &[u64; COUNTERS], newer: &[u64; COUNTERS]) -> bool {
+fn was_replugged(older: &[u64; COUNTERS], newer: &[u64; COUNTERS]) -> bool {
     let requests =
         |all: &[u64; COUNTERS]| [0, 4, 11, 15].iter().fold(0u64, |sum, n| sum.wrapping_add(all[*n]));
     let fell_or_zero = |column: usize| older[column] == 0 || newer[column] < older[column];
