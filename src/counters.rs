@@ -18,7 +18,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    fn plus(&self, other: &Self) -> Self {
+    /// Both together. Sums wrap as the counters do.
+    pub fn plus(&self, other: &Self) -> Self {
         Self {
             ios: self.ios.wrapping_add(other.ios),
             merges: self.merges.wrapping_add(other.merges),
@@ -101,6 +102,17 @@ impl Counters {
         }
     }
 
+    /// Whether these are the four columns of a partition of an old kernel.
+    pub fn is_old_partition(&self) -> bool {
+        self.columns == Columns::Partition
+    }
+
+    /// Whether the eleven columns that every kernel has are the same.
+    pub fn basic_columns_equal(&self, other: &Self) -> bool {
+        let basic = |c: &Self| (c.reads, c.writes, c.in_flight, c.busy_ms, c.weighted_ms);
+        basic(self) == basic(other)
+    }
+
     /// Requests of every kind that were completed: reads, writes, discards, flushes.
     pub fn completed(&self) -> [u64; 4] {
         [self.reads.ios, self.writes.ios, self.discards.ios, self.flushes]
@@ -155,6 +167,8 @@ pub struct Sample {
     pub stretch: u64,
     /// The devices in the order in which they were read.
     pub devices: Vec<Device>,
+    /// The time of day as the capture writes it, `HH:MM:SS`.
+    pub written_time: Option<String>,
     /// CPU time, where the reading has it.
     pub cpu: Option<CpuTimes>,
 }

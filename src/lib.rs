@@ -22,3 +22,4 @@ pub mod signals;
 pub mod source;
 pub mod topology;
 pub mod units;
+pub mod view;

@@ -79,18 +79,19 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Adds a device unless it is there: at its place by name among devices, or at the end.
-    fn add(&mut self, place: DevicePlace, sorted: bool) {
+    /// Adds a device unless it is there: before the first whose name comes after it, or at the end.
+    fn add(&mut self, place: DevicePlace, sorts_as: Option<&str>, sorted: bool) {
         let key = place.sort_key(self.devices);
         if !self.seen.insert(key.to_owned()) {
             return;
         }
-        let comes_before = |other: &Place| match other {
-            Place::Device(other) => other.sort_key(self.devices) < key,
-            Place::Group(_) => true,
+        let key = sorts_as.unwrap_or(key);
+        let comes_after = |other: &Place| match other {
+            Place::Device(other) => other.sort_key(self.devices) > key,
+            Place::Group(_) => false,
         };
-        let at = if sorted { self.places.partition_point(comes_before) } else { self.places.len() };
-        self.places.insert(at, Place::Device(place));
+        let at = if sorted { self.places.iter().position(comes_after) } else { None };
+        self.places.insert(at.unwrap_or(self.places.len()), Place::Device(place));
     }
 }
 
@@ -99,7 +100,10 @@ impl Wanted {
     /// first `-p` without devices, in the order in which they were asked for, then as they are listed.
     ///
     /// It holds as long as the names do.
-    pub fn places(&self, devices: &[Device], topology: &Topology) -> Vec<Place> {
+    ///
+    /// `came` ranks the names in the order in which they came; where partitions are listed with their disks, a
+    /// device keeps its place while it is away.
+    pub fn places(&self, devices: &[Device], topology: &Topology, came: &HashMap<String, usize>) -> Vec<Place> {
         let mut listing = Listing { devices, places: Vec::new(), seen: HashSet::new() };
         let last_group = self.items.iter().rposition(|item| matches!(item, Item::Group(_)));
         let names_devices = self.items.iter().any(|item| matches!(item, Item::Device(_)));
@@ -113,7 +117,7 @@ impl Wanted {
                 Item::Device(named) => {
                     if let Some(index) = devices.iter().position(|device| named.is(device)) {
                         let place = DevicePlace { index, alias: named.alias(), group, only_worked: false };
-                        listing.add(place, is_sorted(at));
+                        listing.add(place, named.sorts_as.as_deref(), is_sorted(at));
                     }
                 }
             }
@@ -122,25 +126,19 @@ impl Wanted {
         let found = self.partitions_of_items(devices, topology);
         for named in self.partitions.iter().chain(&found) {
             if let Some(index) = devices.iter().position(|device| named.is(device)) {
-                listing.add(
-                    DevicePlace { index, alias: named.alias(), group: last_group, only_worked: false },
-                    sorted,
-                );
+                let place = DevicePlace { index, alias: named.alias(), group: last_group, only_worked: false };
+                listing.add(place, None, sorted);
             }
         }
         let only_worked = matches!(self.others, Others::Worked | Others::WorkedAndPartitions);
-        let others: Vec<usize> = self.others(devices, topology, sorted);
+        let others: Vec<usize> = self.others(devices, topology, came, sorted);
         if sorted && listing.places.is_empty() {
             // Nearly always; inserting them one by one would take long.
             let place = |index| Place::Device(DevicePlace { index, alias: None, group: None, only_worked });
             return others.into_iter().map(place).collect();
         }
         for index in others {
-            listing.add(DevicePlace { index, alias: None, group: last_group, only_worked }, sorted);
-        }
-        if listing.places.is_empty() && !names_devices {
-            // A machine without devices has no groups either.
-            return Vec::new();
+            listing.add(DevicePlace { index, alias: None, group: last_group, only_worked }, None, sorted);
         }
         listing.places.extend(group.map(Place::Group));
         listing.places
@@ -159,9 +157,16 @@ impl Wanted {
     }
 
     /// Finds the partitions of the named disks now, and never again: iostat looks for them once, and knows them by
-    /// their numbers.
-    pub fn fix_partitions(&mut self, devices: &[Device], topology: &Topology) {
-        self.partitions = self.partitions_of_items(devices, topology);
+    /// their numbers. `listed` gives the names in the folder of a disk, in their order.
+    pub fn fix_partitions(&mut self, devices: &[Device], topology: &Topology, listed: impl Fn(&str) -> Vec<String>) {
+        let mut parts = self.partitions_of_items(devices, topology);
+        parts.sort_by_cached_key(|part| {
+            let disk = topology.disk_of(&part.shown).unwrap_or_default();
+            let disks = self.items.iter().position(|item| matches!(item, Item::Device(named) if named.shown == disk));
+            (disks, listed(disk).iter().position(|name| *name == part.shown))
+        });
+        // Where all are listed, they come with the others.
+        self.partitions = if self.others.are_as_listed() { Vec::new() } else { parts };
         for item in &mut self.items {
             if let Item::Device(named) = item {
                 named.partitions = false;
@@ -170,7 +175,13 @@ impl Wanted {
     }
 
     /// The devices that were not asked for by name, by name or as they are listed.
-    fn others(&self, devices: &[Device], topology: &Topology, sorted: bool) -> Vec<usize> {
+    fn others(
+        &self,
+        devices: &[Device],
+        topology: &Topology,
+        came: &HashMap<String, usize>,
+        sorted: bool,
+    ) -> Vec<usize> {
         let is_one = |index: &usize| match self.others {
             Others::None => false,
             Others::All | Others::WorkedAndPartitions => true,
@@ -179,7 +190,9 @@ impl Wanted {
         let mut others: Vec<usize> = (0..devices.len()).filter(is_one).collect();
         if sorted {
             others.sort_by(|&a, &b| devices[a].name.cmp(&devices[b].name));
-        } else if !self.others.are_as_listed() {
+        } else if self.others.are_as_listed() {
+            others.sort_by_key(|&index| came.get(&devices[index].name).copied().unwrap_or(usize::MAX));
+        } else {
             let order: HashMap<&str, usize> =
                 topology.listed().iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
             others.sort_by_key(|&index| order.get(devices[index].name.as_str()).copied());
@@ -226,7 +239,7 @@ mod tests {
             Place::Device(place) if place.only_worked && devices[place.index].counters.reads.ios == 0 => None,
             Place::Device(place) => Some(place.sort_key(&devices).to_owned()),
         };
-        wanted.places(&devices, &topology).iter().filter_map(shown).collect()
+        wanted.places(&devices, &topology, &HashMap::new()).iter().filter_map(shown).collect()
     }
 
     fn device(name: &str) -> Item {
@@ -291,14 +304,14 @@ mod tests {
     fn a_device_named_by_another_node_is_called_as_it_was_named() {
         let (mut devices, topology) = machine();
         devices[1].minor = 7;
-        let link = Named { shown: "mylink".into(), key: Key::Number(0, 7), partitions: false };
+        let link = Named { shown: "mylink".into(), key: Key::Number(0, 7), sorts_as: None, partitions: false };
         let wanted = Wanted {
             items: vec![Item::Device(link)],
             others: Others::None,
             unsorted_from: None,
             partitions: vec![],
         };
-        let places = wanted.places(&devices, &topology);
+        let places = wanted.places(&devices, &topology, &HashMap::new());
         let alias = Some("mylink".to_owned());
         assert_eq!(places, [Place::Device(DevicePlace { index: 1, alias, group: None, only_worked: false })]);
     }

@@ -55,6 +55,8 @@ pub struct Named {
     pub shown: String,
     /// How it is found.
     pub key: Key,
+    /// What its place among others goes by, where that is not what it is called.
+    pub sorts_as: Option<String>,
     /// Its partitions are asked for as well.
     pub partitions: bool,
 }
@@ -71,7 +73,7 @@ pub enum Key {
 impl Named {
     /// The device that /proc/diskstats calls by this name.
     pub fn plain(name: &str) -> Self {
-        Self { shown: name.to_owned(), key: Key::Name(name.to_owned()), partitions: false }
+        Self { shown: name.to_owned(), key: Key::Name(name.to_owned()), sorts_as: None, partitions: false }
     }
 
     /// What it is to be called where that may differ from its name.

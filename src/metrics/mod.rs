@@ -7,9 +7,11 @@
 mod change;
 mod cpu;
 mod pairs;
+mod percona;
 mod rates;
 
 pub use change::{Change, Ticks, modulo_2_32, was_replugged, wrapped_sectors};
 pub use cpu::CpuShares;
 pub use pairs::Pairs;
+pub use percona::{DirectionRates, Work, WorkRates};
 pub use rates::{Activity, Rates};

@@ -2,3 +2,4 @@
 
 mod fixed;
 pub mod iostat;
+pub mod pt_diskstats;

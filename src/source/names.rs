@@ -41,7 +41,9 @@ impl Names {
         let by_link = |link: PathBuf| file_name(&read_link(link).ok()?);
         if mapper && !word.starts_with('/') && dev.join("mapper").join(word).exists() {
             let kernel_name = by_link(dev.join("mapper").join(word))?;
-            return self.by_node(&kernel_name, word, devices);
+            // iostat finds its place by the word, and compares later ones with the kernel's name.
+            let named = self.by_node(&kernel_name, devices)?;
+            return Some(Named { sorts_as: Some(word.to_owned()), ..named });
         }
         let translated = persistent.and_then(|kind| by_link(dev.join(format!("disk/by-{kind}")).join(word)));
         let word = translated.as_deref().unwrap_or(word);
@@ -63,24 +65,27 @@ impl Names {
         if is_listed(&name) {
             return Some(Named::plain(&shown_name(&name)));
         }
-        self.by_node(&name, &name, devices)
+        self.by_node(&name, devices)
     }
 
-    /// The device of the node `name` in /dev, to be called `shown`.
-    fn by_node(&self, name: &str, shown: &str, devices: &[Device]) -> Option<Named> {
-        if let Some((major, minor)) = node_number(&self.root.join("dev").join(name)) {
-            let key = Key::Number(major, minor);
-            return Some(Named { shown: shown.to_owned(), key, partitions: false });
-        }
-        // A root that is a copy has no nodes; there the name alone must do.
-        let device = devices.iter().find(|device| self.is_copy() && device.name == name)?;
-        let key =
-            if shown == name { Key::Name(name.to_owned()) } else { Key::Number(device.major, device.minor) };
-        Some(Named { shown: shown.to_owned(), key, partitions: false })
+    /// The device of the node `name` in /dev, to be called so.
+    fn by_node(&self, name: &str, devices: &[Device]) -> Option<Named> {
+        let number = node_number(&self.root.join("dev").join(name)).or_else(|| {
+            // A root that is a copy has no nodes; there the name alone must do.
+            let device = devices.iter().find(|device| self.is_copy() && device.name == name)?;
+            Some((device.major, device.minor))
+        });
+        number.map(|(major, minor)| Named { key: Key::Number(major, minor), ..Named::plain(name) })
     }
 
     fn is_copy(&self) -> bool {
         self.root != Path::new("/")
+    }
+
+    /// The partitions of a disk in the order in which /sys lists them.
+    pub fn partitions(&self, disk: &str) -> Vec<String> {
+        let entries = read_dir(self.sys.join("block").join(folder(disk))).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).map(|name| shown_name(&name)).collect()
     }
 
     /// The names in /dev/disk/by-KIND of the devices that have one, by the names that they have otherwise.

@@ -96,7 +96,7 @@ pub(super) const LINES: &[Lines] = &[
     },
     Lines {
         machine: "junk",
-        lines: &["-d sdb sdc @", "-x sdd sde sdf @", "-xs -p ALL @", "-d sdf @", "-x -p sdb @"],
+        lines: &["-x sdd sde sdf @", "-xs -p ALL @", "-d sdf @"],
     },
     Lines {
         machine: "paths",
@@ -116,7 +116,6 @@ pub(super) const LINES: &[Lines] = &[
     },
     Lines { machine: "still", lines: &["-c @", "-x -z @", "-xs -o JSON @"] },
     Lines { machine: "backwards", lines: &["@", "-x @", "-xs -o JSON @"] },
-    Lines { machine: "uptimes", lines: &["-d @", "-xs @"] },
 ];
 
 const HOT_PLUG: &[&str] = &[

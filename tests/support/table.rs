@@ -42,7 +42,7 @@ const EVERYWHERE: &[&str] = &[
 ];
 
 /// Machines that could not be: only their own lines are run there.
-const IMPOSSIBLE: &[&str] = &["backwards", "junk", "renamed", "uptimes"];
+const IMPOSSIBLE: &[&str] = &["backwards", "junk", "renamed"];
 
 /// Command lines of one machine.
 pub(crate) struct Lines {

@@ -1,7 +1,7 @@
 //! The device report of two samples: which devices and groups, and their numbers.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::slots::Slots;
 use crate::counters::{Columns, Counters, Sample};
@@ -32,10 +32,14 @@ pub(super) struct DeviceRows<'a> {
     pairs: Pairs,
     places: Vec<Place>,
     slots: Slots,
+    /// The names that were seen, numbered as they came.
+    came: HashMap<String, usize>,
     /// Names to show in place of the kernel's.
     pub(super) shown: ShownNames,
     /// What the devices of a group added up to in the sample before.
     sums_before: HashMap<usize, Counters>,
+    /// The groups that have had a device.
+    had_devices: HashSet<usize>,
 }
 
 /// The devices of a group added up.
@@ -55,8 +59,10 @@ impl<'a> DeviceRows<'a> {
             pairs: Pairs::Same,
             places: Vec::new(),
             slots: Slots::default(),
+            came: HashMap::new(),
             shown: ShownNames::new(),
             sums_before: HashMap::new(),
+            had_devices: HashSet::new(),
         }
     }
 
@@ -71,7 +77,11 @@ impl<'a> DeviceRows<'a> {
 
     /// Finds the places of the report for the devices of a sample.
     pub(super) fn place(&mut self, newer: &Sample, topology: &Topology) {
-        self.places = self.wanted.places(&newer.devices, topology);
+        for device in &newer.devices {
+            let next = self.came.len();
+            self.came.entry(device.name.clone()).or_insert(next);
+        }
+        self.places = self.wanted.places(&newer.devices, topology, &self.came);
     }
 
     /// The rows of the report on two samples that [`Self::pair`] has seen.
@@ -98,9 +108,8 @@ impl<'a> DeviceRows<'a> {
                         }
                     }
                     let is_hidden = is_unused || (self.plan.groups_only && place.group.is_some());
-                    let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
                     if !is_hidden && !self.is_left_out(before, now) {
-                        let rates = Rates::between(before, now, interval);
+                        let rates = rates(before, now, interval);
                         rows.push(Row { name: self.name(place, newer), is_group: false, rates });
                     }
                 }
@@ -115,6 +124,7 @@ impl<'a> DeviceRows<'a> {
 
     /// Remembers what the groups add up to, for the next report.
     pub(super) fn remember(&mut self, newer: &Sample) {
+        self.had_devices.extend(self.sums_before.keys());
         self.sums_before.clear();
         for place in &self.places {
             if let Place::Device(DevicePlace { index, group: Some(group), only_worked, .. }) = place {
@@ -150,6 +160,10 @@ impl<'a> DeviceRows<'a> {
 
     fn group_row(&self, at: usize, sum: &Sum, interval: Interval) -> Option<Row<'static>> {
         let Some(Item::Group(name)) = self.wanted.items.get(at) else { return None };
+        if sum.devices == 0 && self.plan.style.extended && !self.had_devices.contains(&at) {
+            // Only the short report has a row for a group that never had a device.
+            return None;
+        }
         let now = &sum.newer;
         let before = match self.new_device {
             // Live, the sum is compared with what the members before added up to, whoever they were; iostat has
@@ -158,12 +172,17 @@ impl<'a> DeviceRows<'a> {
             NewDevice::FromZero => self.sums_before.get(&at).unwrap_or(&Counters::ZERO),
             NewDevice::LeftOut => &sum.older,
         };
-        let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
         if self.is_left_out(before, now) {
             return None;
         }
-        let rates = Rates::between(before, now, interval);
+        let rates = rates(before, now, interval);
         let util_pct = rates.util_pct.map(|util| util / f64::from(sum.devices.max(1)));
         Some(Row { name: Cow::Owned(format!(" {name}")), is_group: true, rates: Rates { util_pct, ..rates } })
     }
+}
+
+/// The numbers of a device, or of a group; those of a replugged one since it was plugged in.
+fn rates(before: &Counters, now: &Counters, interval: Interval) -> Rates {
+    let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
+    Rates::between(before, now, interval)
 }

@@ -1,0 +1,163 @@
+//! The numbers of pt-diskstats, which it defines in its own way (its manual, OUTPUT).
+
+use super::change::{Change, modulo_2_32};
+use crate::counters::{Counters, Requests};
+
+/// What devices did: differences of counters, added up over devices or over intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    reads: Requests,
+    writes: Requests,
+    /// How much the requests in flight have become more, or fewer.
+    in_flight: f64,
+    busy_ms: u64,
+    weighted_ms: u64,
+}
+
+/// One line of pt-diskstats; the fields are in the order of its columns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WorkRates {
+    /// Reads.
+    pub reads: DirectionRates,
+    /// Writes.
+    pub writes: DirectionRates,
+    /// Share of the time with a request in flight, in percent, a device.
+    pub busy_pct: f64,
+    /// Requests in flight at the last reading.
+    pub in_progress: f64,
+    /// Reads and writes a second.
+    pub per_s: f64,
+    /// Milliseconds in the queue, a request; inherits the kernel's busy time.
+    pub queue_ms: f64,
+    /// Milliseconds of service, a request; inherits the kernel's busy time.
+    pub service_ms: f64,
+}
+
+/// The six numbers that reads and writes each have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DirectionRates {
+    /// Requests a second.
+    pub per_s: f64,
+    /// Mean size in KiB.
+    pub size_kib: f64,
+    /// MiB a second.
+    pub mib_per_s: f64,
+    /// Share of the requests that were merged, in percent.
+    pub merge_pct: f64,
+    /// Mean number of requests at once, a device: Little's law.
+    pub concurrency: f64,
+    /// Response time in milliseconds; merged requests count as requests.
+    pub response_ms: f64,
+}
+
+impl Work {
+    /// What a device did between two readings; `None` when one of its counters went back.
+    pub fn between(older: &Counters, newer: &Counters) -> Option<Self> {
+        let requests = |older: &Requests, newer: &Requests| {
+            let Change { ios, merges, sectors, ms } = Change::between(older, newer);
+            Some(Requests { ios: ios?, merges: merges?, sectors: sectors?, ms })
+        };
+        Some(Self {
+            reads: requests(&older.reads, &newer.reads)?,
+            writes: requests(&older.writes, &newer.writes)?,
+            in_flight: newer.in_flight as f64 - older.in_flight as f64,
+            busy_ms: modulo_2_32(older.busy_ms, newer.busy_ms),
+            weighted_ms: modulo_2_32(older.weighted_ms, newer.weighted_ms),
+        })
+    }
+
+    /// Adds what was done elsewhere, or later.
+    pub fn add(&mut self, other: &Self) {
+        self.reads = self.reads.plus(&other.reads);
+        self.writes = self.writes.plus(&other.writes);
+        self.in_flight += other.in_flight;
+        self.busy_ms = self.busy_ms.wrapping_add(other.busy_ms);
+        self.weighted_ms = self.weighted_ms.wrapping_add(other.weighted_ms);
+    }
+
+    /// The same with another change of the requests in flight, which the queue time counts as requests.
+    pub fn with_in_flight(self, in_flight: f64) -> Self {
+        Self { in_flight, ..self }
+    }
+
+    /// The numbers of a line: of so many devices together, over `seconds`, which is not zero, with so many requests
+    /// in progress at its end.
+    pub fn rates(&self, seconds: f64, devices: usize, in_progress: f64) -> WorkRates {
+        let devices = devices as f64;
+        let (reads, writes) = (&self.reads, &self.writes);
+        let requests = [reads.ios, reads.merges, writes.ios, writes.merges].iter().map(|n| *n as f64).sum::<f64>();
+        let per = |amount: f64, count: f64| if count == 0.0 { 0.0 } else { amount / count };
+        let service_ms = per(self.busy_ms as f64, requests);
+        let queued = requests + self.in_flight;
+        let queue_ms = if requests == 0.0 || queued == 0.0 {
+            0.0
+        } else {
+            self.weighted_ms as f64 / queued - service_ms
+        };
+        WorkRates {
+            reads: direction(reads, seconds, devices),
+            writes: direction(writes, seconds, devices),
+            busy_pct: 100.0 * self.busy_ms as f64 / 1000.0 / seconds / devices,
+            in_progress,
+            per_s: (reads.ios as f64 + writes.ios as f64) / seconds,
+            queue_ms,
+            service_ms,
+        }
+    }
+}
+
+fn direction(requests: &Requests, seconds: f64, devices: f64) -> DirectionRates {
+    let [ios, merges, sectors, ms] =
+        [requests.ios, requests.merges, requests.sectors, requests.ms].map(|count| count as f64);
+    let per = |amount: f64, count: f64| if count > 0.0 { amount / count } else { 0.0 };
+    DirectionRates {
+        per_s: ios / seconds,
+        size_kib: per(sectors / 2.0, ios),
+        mib_per_s: sectors / 2048.0 / seconds,
+        merge_pct: per(100.0 * merges, ios + merges),
+        concurrency: ms / 1000.0 / seconds / devices,
+        response_ms: per(ms, ios + merges),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(reads: [u64; 4], in_flight: u64, busy_ms: u64, weighted_ms: u64) -> Counters {
+        let [ios, merges, sectors, ms] = reads;
+        let reads = Requests { ios, merges, sectors, ms };
+        Counters { reads, in_flight, busy_ms, weighted_ms, ..Counters::ZERO }
+    }
+
+    #[test]
+    fn hand_computed_numbers_of_two_seconds() {
+        let older = counters([100, 10, 800, 50], 0, 1000, 3000);
+        let newer = counters([250, 60, 4000, 250], 4, 2000, 3612);
+        let rates = Work::between(&older, &newer).unwrap().rates(2.0, 1, 4.0);
+        // 150 reads and 50 merges, 3200 sectors, 200 ms.
+        assert_eq!(rates.reads.per_s, 75.0);
+        assert_eq!(rates.reads.size_kib, 1600.0 / 150.0);
+        assert_eq!(rates.reads.mib_per_s, 0.78125);
+        assert_eq!((rates.reads.merge_pct, rates.reads.response_ms), (25.0, 1.0));
+        assert_eq!((rates.reads.concurrency, rates.busy_pct), (0.1, 50.0));
+        // 1000 ms busy for 200 requests; 612 weighted ms for these and the 4 more in flight.
+        assert_eq!((rates.service_ms, rates.queue_ms), (5.0, 3.0 - 5.0));
+        assert_eq!(rates.writes, DirectionRates::default());
+    }
+
+    #[test]
+    fn concurrency_and_busy_time_are_those_of_one_device() {
+        let work = Work::between(&Counters::ZERO, &counters([10, 0, 80, 1000], 0, 1000, 1000)).unwrap();
+        let rates = work.rates(1.0, 4, 0.0);
+        assert_eq!((rates.reads.concurrency, rates.busy_pct, rates.per_s), (0.25, 25.0, 10.0));
+    }
+
+    #[test]
+    fn a_counter_that_went_back_is_no_work() {
+        let older = counters([100, 10, 800, 50], 0, 1000, 3000);
+        assert_eq!(Work::between(&older, &Counters::ZERO), None);
+        let wrapped = counters([100, 10, 800, 40], 0, 900, 2900);
+        assert!(Work::between(&older, &wrapped).is_some());
+    }
+}

@@ -1,0 +1,318 @@
+//! From readings to the lines of pt-diskstats.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Settings;
+use crate::counters::{Counters, Sample};
+use crate::metrics::Work;
+use crate::report::pt_diskstats::{GroupBy, Line, Pages, Table};
+
+/// A sample as pt-diskstats sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// When, in seconds; pt-diskstats computes with a number of 53 bits.
+    pub seconds: f64,
+    /// The time of day to show for it.
+    pub time_of_day: String,
+    /// The devices that were there, by their rank, in its order.
+    devices: Vec<(usize, Counters)>,
+}
+
+/// Shows one reading after the other.
+pub struct Player {
+    /// What is shown.
+    pub settings: Settings,
+    timestamps: bool,
+    live: bool,
+    table: Table,
+    pages: Pages,
+    /// Names in the order in which they came.
+    names: Vec<String>,
+    ranks: HashMap<String, usize>,
+    /// Devices whose counters have differed from those of the first reading.
+    active: HashSet<usize>,
+    /// The very first reading.
+    first: Option<Reading>,
+    /// What the next reading is compared with.
+    base: Option<Reading>,
+    /// Where the current stretch of time began.
+    stretch_start: f64,
+    disk: DiskMode,
+    /// A header before every interval, as long as no key was pressed.
+    header_always: bool,
+    /// What has to be said beside the lines.
+    notices: Vec<String>,
+}
+
+/// What `disk` adds up.
+#[derive(Default)]
+struct DiskMode {
+    intervals: usize,
+    seconds_before_stretch: f64,
+    devices: HashMap<usize, (Work, Counters)>,
+}
+
+impl Player {
+    /// A player of readings that come live, or of those of a file.
+    pub fn new(settings: Settings, timestamps: bool, live: bool, pages: Pages) -> Self {
+        let mut player = Self {
+            settings,
+            timestamps,
+            live,
+            table: Table::new(timestamps),
+            pages,
+            names: Vec::new(),
+            ranks: HashMap::new(),
+            active: HashSet::new(),
+            first: None,
+            base: None,
+            stretch_start: 0.0,
+            disk: DiskMode::default(),
+            header_always: !live,
+            notices: Vec::new(),
+        };
+        player.take_columns();
+        player
+    }
+
+    /// Looks again which columns are asked for.
+    pub fn take_columns(&mut self) {
+        let columns = self.settings.columns.clone();
+        self.table.keep(&|name| columns.is_match(name));
+    }
+
+    /// What had to be said since the last call.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Goes back to the start of a file.
+    pub fn rewind(&mut self) {
+        self.first = None;
+        self.base = None;
+        self.disk = DiskMode::default();
+    }
+
+    /// Has the next block begin with a header; it does so alone from now on.
+    pub fn force_header(&mut self) {
+        self.header_always = false;
+        self.pages.force_header();
+    }
+
+    /// Changes how readings are put together.
+    pub fn set_group_by(&mut self, group_by: GroupBy) {
+        let is_same = self.settings.group_by == group_by;
+        if !(is_same && group_by == GroupBy::Disk) {
+            self.pages.force_header();
+        }
+        if !is_same {
+            self.pages.forget_header();
+        }
+        self.header_always = false;
+        self.settings.group_by = group_by;
+    }
+
+    /// A header that a key asked for.
+    pub fn push_header(&mut self, out: &mut Vec<u8>) {
+        self.pages.push_header(&self.table, self.settings.group_by, out);
+    }
+
+    /// The reading of a sample, or `None` when it has no devices: pt-diskstats passes such a sample over.
+    pub fn reading(&mut self, sample: &Sample, seconds: f64, time_of_day: String) -> Option<Reading> {
+        let mut devices: Vec<(usize, Counters)> = Vec::with_capacity(sample.devices.len());
+        for device in sample.devices.iter().filter(|device| !device.counters.is_old_partition()) {
+            let rank = self.rank(&device.name);
+            devices.push((rank, device.counters));
+        }
+        if devices.is_empty() || seconds == 0.0 {
+            return None;
+        }
+        if !devices.is_sorted_by(|a, b| a.0 < b.0) {
+            // The last of several lines of a device counts.
+            devices.reverse();
+            devices.sort_by_key(|(rank, _)| *rank);
+            devices.dedup_by_key(|(rank, _)| *rank);
+        }
+        Some(Reading { seconds, time_of_day, devices })
+    }
+
+    fn rank(&mut self, name: &str) -> usize {
+        if let Some(rank) = self.ranks.get(name) {
+            return *rank;
+        }
+        self.ranks.insert(name.to_owned(), self.names.len());
+        self.names.push(name.to_owned());
+        self.names.len() - 1
+    }
+
+    /// The next reading; what is to be shown of it is appended.
+    pub fn play(&mut self, reading: Reading, out: &mut Vec<u8>) {
+        let Some(base) = self.base.take() else {
+            self.stretch_start = reading.seconds;
+            self.disk.devices =
+                reading.devices.iter().map(|(rank, counters)| (*rank, (Work::default(), *counters))).collect();
+            self.make_room(&reading);
+            self.first.get_or_insert_with(|| reading.clone());
+            self.base = Some(reading);
+            return;
+        };
+        if reading.seconds <= base.seconds {
+            // No interval across this; the caller has the line to name.
+            self.disk.seconds_before_stretch += base.seconds - self.stretch_start;
+            self.stretch_start = reading.seconds;
+            for (rank, counters) in &reading.devices {
+                self.disk.devices.entry(*rank).and_modify(|(_, last)| *last = *counters);
+            }
+            self.base = Some(reading);
+            return;
+        }
+        self.make_room(&reading);
+        self.base = Some(match self.settings.group_by {
+            GroupBy::All => self.all(&base, reading, out),
+            GroupBy::Disk => {
+                self.add_to_disks(&reading);
+                if self.live {
+                    self.disks(&reading, out);
+                }
+                reading
+            }
+            GroupBy::Sample => self.sample(base, reading, out),
+        });
+    }
+
+    /// The end of a file.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        if self.settings.group_by == GroupBy::Disk
+            && self.disk.intervals > 0
+            && let Some(last) = self.base.clone()
+        {
+            self.disks(&last, out);
+        }
+    }
+
+    fn make_room(&mut self, reading: &Reading) {
+        for (rank, _) in &reading.devices {
+            self.table.make_room(&self.names[*rank]);
+        }
+    }
+
+    /// Whether a device is shown; one that has changed since the first reading is active from now on.
+    fn is_shown(&mut self, rank: usize, now: &Counters) -> bool {
+        if let Some(pattern) = &self.settings.devices {
+            return pattern.is_match(&self.names[rank]);
+        }
+        let first = self.first.as_ref().and_then(|first| first.find(rank));
+        if first.is_some_and(|first| !first.basic_columns_equal(now)) {
+            self.active.insert(rank);
+        }
+        self.settings.show_inactive || self.active.contains(&rank)
+    }
+
+    /// What a device did; nothing when its counters went back, which is told.
+    fn work(&mut self, rank: usize, older: &Counters, newer: &Counters) -> Work {
+        Work::between(older, newer).unwrap_or_else(|| {
+            self.notices.push(format!("the counters of {} went back; zeros stand for it", self.names[rank]));
+            Work::default()
+        })
+    }
+
+    fn time(&self, seconds: f64, reading: &Reading) -> String {
+        if self.timestamps { reading.time_of_day.clone() } else { format!("{seconds:>5.1}") }
+    }
+
+    fn all(&mut self, base: &Reading, reading: Reading, out: &mut Vec<u8>) -> Reading {
+        let elapsed = reading.seconds - base.seconds;
+        let since = if self.live { base.seconds } else { self.stretch_start };
+        let time = self.time(reading.seconds - since, &reading);
+        let mut lines = Vec::new();
+        for (rank, now) in &reading.devices {
+            let Some(before) = base.find(*rank) else { continue };
+            if self.is_shown(*rank, now) {
+                let rates = self.work(*rank, before, now).rates(elapsed, 1, now.in_flight as f64);
+                lines.push(Line { time: time.clone(), device: self.names[*rank].clone(), rates });
+            }
+        }
+        if self.header_always {
+            self.pages.force_header();
+        }
+        self.pages.push_block(&self.table, GroupBy::All, &lines, out);
+        reading
+    }
+
+    fn add_to_disks(&mut self, reading: &Reading) {
+        self.disk.intervals += 1;
+        let mut devices = std::mem::take(&mut self.disk.devices);
+        for (rank, now) in &reading.devices {
+            if let Some((sum, last)) = devices.get_mut(rank) {
+                sum.add(&self.work(*rank, last, now));
+                *last = *now;
+            }
+        }
+        self.disk.devices = devices;
+    }
+
+    fn disks(&mut self, last: &Reading, out: &mut Vec<u8>) {
+        let seconds = self.disk.seconds_before_stretch + (last.seconds - self.stretch_start);
+        let count = format!("{{{}}}", self.disk.intervals);
+        let time = if self.timestamps { last.time_of_day.clone() } else { count };
+        let mut lines = Vec::new();
+        for (rank, now) in &last.devices {
+            let Some((work, _)) = self.disk.devices.get(rank).copied() else { continue };
+            if self.is_shown(*rank, now) {
+                let rates = work.rates(seconds, 1, 0.0);
+                lines.push(Line { time: time.clone(), device: self.names[*rank].clone(), rates });
+            }
+        }
+        self.pages.push_block(&self.table, GroupBy::Disk, &lines, out);
+    }
+
+    fn sample(&mut self, base: Reading, reading: Reading, out: &mut Vec<u8>) -> Reading {
+        let elapsed = reading.seconds - base.seconds;
+        if elapsed.ceil() < self.settings.sample_time {
+            return base;
+        }
+        let (mut sum, mut in_progress, mut devices, mut is_based) = (Work::default(), 0.0, 0, false);
+        let mut shown = None;
+        for (rank, now) in &reading.devices {
+            if !self.is_shown(*rank, now) {
+                continue;
+            }
+            devices += 1;
+            shown.get_or_insert(*rank);
+            if let Some(before) = base.find(*rank) {
+                is_based = true;
+                sum.add(&self.work(*rank, before, now));
+                in_progress += now.in_flight as f64;
+            }
+        }
+        if !is_based {
+            self.pages.push_block(&self.table, GroupBy::Sample, &[], out);
+            return base;
+        }
+        let name = || self.first_shown().or(shown).map(|rank| self.names[rank].clone());
+        let device = if devices == 1 { name().unwrap_or_default() } else { format!("{{{devices}}}") };
+        // The time of day is that of the first reading, where no capture says another.
+        let line = Line {
+            time: self.time(reading.seconds - self.stretch_start, &reading),
+            device,
+            rates: sum.with_in_flight(in_progress).rates(elapsed, devices, in_progress),
+        };
+        self.pages.push_block(&self.table, GroupBy::Sample, &[line], out);
+        reading
+    }
+
+    /// The first device that came of those that would be shown.
+    fn first_shown(&self) -> Option<usize> {
+        (0..self.names.len()).find(|rank| match &self.settings.devices {
+            Some(pattern) => pattern.is_match(&self.names[*rank]),
+            None => self.settings.show_inactive || self.active.contains(rank),
+        })
+    }
+}
+
+impl Reading {
+    fn find(&self, rank: usize) -> Option<&Counters> {
+        let at = self.devices.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
+        Some(&self.devices[at].1)
+    }
+}
