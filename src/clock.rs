@@ -1,6 +1,7 @@
 //! Time: the one room that asks what time it is, and that waits.
 
 use std::cell::Cell;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -16,6 +17,8 @@ pub enum Woken {
     Due,
     /// This signal came first.
     Signal(u8),
+    /// There is something to read.
+    Input,
 }
 
 /// A clock that can be read and waited on.
@@ -26,6 +29,10 @@ pub trait Clock {
     fn wall(&self) -> Timestamp;
     /// Waits until [`Clock::monotonic`] reaches `deadline`, or a signal asks to end.
     fn wait_until(&self, deadline: Duration) -> Woken;
+    /// The same, or until there is something to read from `input`; without a deadline as long as it takes.
+    fn wait_for_input(&self, deadline: Option<Duration>, _input: BorrowedFd<'_>) -> Woken {
+        deadline.map_or(Woken::Input, |deadline| self.wait_until(deadline))
+    }
 }
 
 /// The machine's clock.
@@ -53,18 +60,35 @@ impl Clock for RealClock<'_> {
     }
 
     fn wait_until(&self, deadline: Duration) -> Woken {
+        self.wait(Some(deadline), None)
+    }
+
+    fn wait_for_input(&self, deadline: Option<Duration>, input: BorrowedFd<'_>) -> Woken {
+        self.wait(deadline, Some(input))
+    }
+}
+
+impl RealClock<'_> {
+    fn wait(&self, deadline: Option<Duration>, input: Option<BorrowedFd<'_>>) -> Woken {
         loop {
             if let Some(signal) = self.signals.and_then(Signals::received) {
                 return Woken::Signal(signal);
             }
-            let left = deadline.saturating_sub(self.monotonic());
-            if left.is_zero() {
+            let left = deadline.map(|deadline| deadline.saturating_sub(self.monotonic()));
+            if left.is_some_and(|left| left.is_zero()) {
                 return Woken::Due;
             }
-            let timeout = Timespec::try_from(left).ok();
-            let pipe = self.signals.map(|signals| PollFd::new(signals, PollFlags::IN));
-            // Whatever ends the poll, a signal or an error: the loop looks at the clock again.
-            let _ = poll(pipe.into_iter().collect::<Vec<_>>().as_mut_slice(), timeout.as_ref());
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let signals = self.signals.map(|signals| PollFd::new(signals, PollFlags::IN));
+            let input = input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN));
+            let has_input = input.is_some();
+            let mut watched: Vec<PollFd<'_>> = input.into_iter().chain(signals).collect();
+            // Whatever else ends the poll, a signal or an error: the loop looks at the clock again.
+            let _ = poll(&mut watched, timeout.as_ref());
+            // A terminal that was closed has an end to be read.
+            if has_input && watched.first().is_some_and(|input| !input.revents().is_empty()) {
+                return Woken::Input;
+            }
         }
     }
 }

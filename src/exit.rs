@@ -15,6 +15,12 @@ pub enum Exit {
     IostatMapper,
     /// Standard output took no more, under the iostat grammar.
     IostatOutput,
+    /// Wrong usage, under the pt-diskstats grammar.
+    PtUsage,
+    /// What pt-diskstats dies of: a pattern or a name that is none.
+    PtDied,
+    /// The same at a prompt.
+    PtDiedAtPrompt,
     /// Wrong usage, or a file that could not be read or written.
     Error,
     /// Ended by the signal of this number.
@@ -25,7 +31,9 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         match exit {
             Exit::Done => ExitCode::SUCCESS,
-            Exit::Nothing | Exit::IostatUsage => ExitCode::from(1),
+            Exit::PtDied => ExitCode::from(25),
+            Exit::PtDiedAtPrompt => ExitCode::from(11),
+            Exit::Nothing | Exit::IostatUsage | Exit::PtUsage => ExitCode::from(1),
             Exit::IostatMapper => ExitCode::from(4),
             Exit::IostatOutput => ExitCode::from(6),
             Exit::Error => ExitCode::from(2),

@@ -19,6 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("select", &["counters", "topology"]),
     ("source", &["capture", "counters", "topology", "clock", "units"]),
     ("report", &["metrics", "counters", "units", "sanitize"]),
+    ("view", &["report", "metrics", "counters", "sanitize"]),
     ("plan", &["select", "report"]),
     ("cli", &["plan", "select", "report", "exit"]),
     (

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::line::{LineFault, excerpt, parse_line};
 use super::lines::{LONGEST_LINE, Lines, Next};
-use super::stamp::{is_stamp, parse_stamp, stamp_word};
+use super::stamp::{is_stamp, parse_stamp, stamp_word, written_time};
 use super::{parse_cpu_line, slot};
 use crate::counters::{Columns, Counters, Device, Sample};
 use crate::units::Moment;
@@ -67,8 +67,10 @@ pub struct Reader<R> {
     lines: Lines<R>,
     /// The `TS` line of the sample to come, once it was read.
     next: Stamp,
+    next_written_time: Option<String>,
     last_time: Option<Timestamp>,
     stretch: u64,
+    keeps_cut_sample: bool,
     faults: Vec<Fault>,
 }
 
@@ -91,10 +93,17 @@ impl<R: Read> Reader<R> {
         Self {
             lines: Lines::new(input),
             next: Stamp::Before,
+            next_written_time: None,
+            keeps_cut_sample: false,
             last_time: None,
             stretch: 0,
             faults: Vec::new(),
         }
+    }
+
+    /// Has a sample that was cut off handed out with the lines that are whole, or seem so, as pt-diskstats does.
+    pub fn keep_cut_sample(&mut self) {
+        self.keeps_cut_sample = true;
     }
 
     /// What was found wrong since the last call.
@@ -128,7 +137,8 @@ impl<R: Read> Reader<R> {
                 Next::End => return Ok(self.end(sample, used, false)),
             };
             if is_stamp(bytes) {
-                let stamp = if ended { parse_stamp(bytes) } else { None };
+                let written_time = written_time(bytes);
+                let stamp = if ended || self.keeps_cut_sample { parse_stamp(bytes) } else { None };
                 let fault = match stamp {
                     // A file that ends in a TS line: that sample has nothing but perhaps half a time.
                     None if !ended => Some(FaultKind::Cut),
@@ -142,7 +152,9 @@ impl<R: Read> Reader<R> {
                 fault.into_iter().for_each(|kind| self.fault(kind));
                 let stretch = self.stretch;
                 let to_come = stamp.map_or(Stamp::Unusable, |time| Stamp::At { time, stretch });
+                let written_time = std::mem::replace(&mut self.next_written_time, written_time);
                 if let Stamp::At { time, stretch } = std::mem::replace(&mut self.next, to_come) {
+                    sample.written_time = written_time;
                     finish(sample, used, time, stretch);
                     return Ok(true);
                 }
@@ -163,6 +175,7 @@ impl<R: Read> Reader<R> {
                 sample.cpu = parse_cpu_line(bytes).filter(|_| ended).or(sample.cpu);
                 continue;
             }
+            let ended = ended || self.keeps_cut_sample;
             let device = slot(&mut sample.devices, used);
             let cut = match parse_line(bytes, device) {
                 Ok(()) => {
@@ -190,8 +203,9 @@ impl<R: Read> Reader<R> {
     /// The stream is at its end: the sample being read is whole, unless the file was cut.
     fn end(&mut self, sample: &mut Sample, used: usize, cut: bool) -> bool {
         match std::mem::replace(&mut self.next, Stamp::Unusable) {
-            Stamp::At { .. } if cut => self.fault(FaultKind::Cut),
+            Stamp::At { .. } if cut && !self.keeps_cut_sample => self.fault(FaultKind::Cut),
             Stamp::At { time, stretch } => {
+                sample.written_time = self.next_written_time.take();
                 finish(sample, used, time, stretch);
                 return true;
             }

@@ -26,6 +26,14 @@ pub(super) fn parse_stamp(line: &[u8]) -> Option<Timestamp> {
     Timestamp::new(seconds.parse().ok()?, nanos.parse().ok()?).ok()
 }
 
+/// The time of day as a `TS` line writes it, `HH:MM:SS`.
+pub(super) fn written_time(line: &[u8]) -> Option<String> {
+    let is_time = |text: &&[u8]| {
+        text.iter().enumerate().all(|(at, byte)| if at % 3 == 2 { *byte == b':' } else { byte.is_ascii_digit() })
+    };
+    line.windows(8).find(is_time).map(|time| String::from_utf8_lossy(time).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +46,13 @@ mod tests {
         assert_eq!(at("TS 1795198931"), Some(1_795_198_931_000_000_000));
         assert_eq!(at("TS\t7.0000000019 x\r"), Some(7_000_000_001));
         assert_eq!(at("TS 1795198931. x"), Some(1_795_198_931_000_000_000));
+    }
+
+    #[test]
+    fn the_time_of_day_is_found_wherever_it_stands() {
+        assert_eq!(written_time(b"TS 1 2026-11-20 18:22:11").as_deref(), Some("18:22:11"));
+        assert_eq!(written_time(b"TS 1.5 2011-02-08T14:58:07\r").as_deref(), Some("14:58:07"));
+        assert_eq!(written_time(b"TS 1795198931.5"), None);
     }
 
     #[test]

@@ -54,15 +54,15 @@ impl Work {
     /// What a device did between two readings; `None` when one of its counters went back.
     pub fn between(older: &Counters, newer: &Counters) -> Option<Self> {
         let requests = |older: &Requests, newer: &Requests| {
-            let Change { ios, merges, sectors, ms } = Change::between(older, newer);
-            Some(Requests { ios: ios?, merges: merges?, sectors: sectors?, ms })
+            let Change { ios, merges, sectors, .. } = Change::between(older, newer);
+            Some(Requests { ios: ios?, merges: merges?, sectors: sectors?, ms: milliseconds(older.ms, newer.ms) })
         };
         Some(Self {
             reads: requests(&older.reads, &newer.reads)?,
             writes: requests(&older.writes, &newer.writes)?,
             in_flight: newer.in_flight as f64 - older.in_flight as f64,
-            busy_ms: modulo_2_32(older.busy_ms, newer.busy_ms),
-            weighted_ms: modulo_2_32(older.weighted_ms, newer.weighted_ms),
+            busy_ms: milliseconds(older.busy_ms, newer.busy_ms),
+            weighted_ms: milliseconds(older.weighted_ms, newer.weighted_ms),
         })
     }
 
@@ -106,6 +106,11 @@ impl Work {
     }
 }
 
+/// How far a millisecond counter went: it wraps at 2^32, and only then is taken modulo that.
+fn milliseconds(older: u64, newer: u64) -> u64 {
+    newer.checked_sub(older).unwrap_or_else(|| modulo_2_32(older, newer))
+}
+
 fn direction(requests: &Requests, seconds: f64, devices: f64) -> DirectionRates {
     let [ios, merges, sectors, ms] =
         [requests.ios, requests.merges, requests.sectors, requests.ms].map(|count| count as f64);
@@ -116,7 +121,8 @@ fn direction(requests: &Requests, seconds: f64, devices: f64) -> DirectionRates 
         mib_per_s: sectors / 2048.0 / seconds,
         merge_pct: per(100.0 * merges, ios + merges),
         concurrency: ms / 1000.0 / seconds / devices,
-        response_ms: per(ms, ios + merges),
+        // Nothing completed has no response time, whatever was merged.
+        response_ms: if ios > 0.0 { ms / (ios + merges) } else { 0.0 },
     }
 }
 

@@ -1,6 +1,7 @@
 //! Carries a [`Plan`] out: takes samples, has them turned into reports, and writes these.
 
 mod iostat;
+mod pt_diskstats;
 mod warnings;
 
 use std::io::{self, Write};
@@ -37,6 +38,7 @@ impl std::fmt::Display for OutputLost {
 pub fn run(plan: &Plan, world: &mut World<'_>) -> Exit {
     let ended = match plan {
         Plan::Iostat(plan) => iostat::run(plan, world),
+        Plan::PtDiskstats(plan) => pt_diskstats::run(plan, world),
     };
     ended.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {
@@ -59,4 +61,10 @@ fn put(out: &mut dyn Write, text: &mut Vec<u8>) -> Result<()> {
     out.write_all(text).and_then(|()| out.flush()).context(OutputLost)?;
     text.clear();
     Ok(())
+}
+
+/// What the system says of an error, without Rust's number behind it.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -105,6 +105,11 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
+    /// The text of the devices as it was read last.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
     /// Where the devices are read from, for messages.
     pub fn name(&self) -> String {
         match &self.devices {

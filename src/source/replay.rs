@@ -41,6 +41,12 @@ impl Replay {
         Ok(Self { name: name.to_owned(), reader: Reader::new(input) })
     }
 
+    /// The same with the whole lines of a sample that was cut off at the end of the file.
+    pub fn with_cut_sample(mut self) -> Self {
+        self.reader.keep_cut_sample();
+        self
+    }
+
     /// What the capture is called in messages.
     pub fn name(&self) -> &str {
         &self.name

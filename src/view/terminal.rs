@@ -1,7 +1,7 @@
 //! The terminal: keys that act without Enter, and the size of the screen. The one file that touches it.
 
 use std::fs::OpenOptions;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
 use rustix::termios::{
@@ -43,19 +43,23 @@ impl Keyboard {
         Ok((rustix::io::read(io::stdin(), &mut byte)? > 0).then_some(byte[0]))
     }
 
-    /// Reads a line as it is typed and edited, without its newline.
+    /// Reads a line as it is typed and edited, without its newline. `wait` waits for the line; what it ends with
+    /// instead is handed on.
     ///
     /// # Errors
     /// What the terminal says.
-    pub fn line(&self) -> io::Result<String> {
+    pub fn line<E>(&self, wait: impl FnOnce() -> Result<(), E>) -> io::Result<Result<String, E>> {
         tcsetattr(io::stdin(), OptionalActions::Now, &self.before)?;
+        if let Err(other) = wait() {
+            return Ok(Err(other));
+        }
         let mut line = Vec::new();
         let mut byte = [0];
-        while io::stdin().lock().read(&mut byte)? > 0 && byte[0] != b'\n' {
+        while rustix::io::read(io::stdin(), &mut byte)? > 0 && byte[0] != b'\n' {
             line.push(byte[0]);
         }
         self.act_at_once()?;
-        Ok(String::from_utf8_lossy(&line).into_owned())
+        Ok(Ok(String::from_utf8_lossy(&line).into_owned()))
     }
 }
 

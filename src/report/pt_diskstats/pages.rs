@@ -45,6 +45,16 @@ impl Pages {
 
     /// The lines of one interval, or of all.
     pub fn push_block(&mut self, table: &Table, group_by: GroupBy, lines: &[Line], out: &mut Vec<u8>) {
+        if lines.is_empty() {
+            // Nothing to show: at most a header that is due whatever comes.
+            if self.forced {
+                self.forced = false;
+                table.push_header(group_by, false, out);
+                self.count += 1;
+                self.last_was_header = true;
+            }
+            return;
+        }
         let has_blank = self.group && lines.len() > 1 && !self.last_was_header;
         let mut page_is_full = false;
         let mut count = 0;
@@ -61,10 +71,10 @@ impl Pages {
             }
         }
         let has_header = self.forced || self.due > 0;
-        if self.forced {
-            self.forced = false;
+        if self.due > 0 {
+            self.due -= 1;
         } else {
-            self.due = self.due.saturating_sub(1);
+            self.forced = false;
         }
         count += usize::from(has_header);
         self.count = if page_is_full { 0 } else { count };

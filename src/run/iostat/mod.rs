@@ -13,7 +13,7 @@ use anyhow::Result;
 use self::reporter::Reporter;
 use self::rows::{DeviceRows, NewDevice};
 use super::warnings::Warnings;
-use super::{OutputLost, World, is_closed_pipe, put};
+use super::{OutputLost, World, is_closed_pipe, put, reason};
 use crate::clock::Woken;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
@@ -37,12 +37,6 @@ pub(super) fn run(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
         }
         ended => ended,
     }
-}
-
-/// What the system says of an error, without Rust's number behind it.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {

@@ -24,6 +24,15 @@ pub enum Key {
     Quit,
 }
 
+/// What is to be done after a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// A file is shown again from its start.
+    Redraw,
+}
+
 /// What a line of text is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prompt {
@@ -40,6 +49,28 @@ pub enum Prompt {
 pub struct Answer(pub String);
 
 impl Key {
+    /// Does it, and appends what is to be shown at once. What has to be asked, or waited for, was before.
+    pub fn act(self, player: &mut Player, out: &mut Vec<u8>) -> Effect {
+        match self {
+            Key::GroupBy(group_by) => {
+                if !player.set_group_by(group_by) {
+                    return Effect::None;
+                }
+            }
+            Key::Inactive => {
+                player.settings.show_inactive = !player.settings.show_inactive;
+                player.force_header();
+            }
+            Key::Header => {
+                player.push_header(out);
+                return Effect::None;
+            }
+            Key::Pause | Key::Help | Key::Ask(_) => player.force_header(),
+            Key::Quit => return Effect::None,
+        }
+        Effect::Redraw
+    }
+
     /// What the key `byte` does; `None` for nothing.
     pub fn pressed(byte: u8) -> Option<Self> {
         Some(match byte {
@@ -60,7 +91,7 @@ impl Key {
 }
 
 /// What is printed while the program is paused.
-pub(crate) const PAUSED: &str = "Paused - press any key to continue\n";
+pub const PAUSED: &str = "Paused - press any key to continue\n";
 
 impl Prompt {
     /// What is asked.
@@ -85,7 +116,7 @@ impl Prompt {
             }
             Prompt::Devices => player.settings.devices = if line.is_empty() { None } else { Some(pattern()?) },
             Prompt::SampleTime => {
-                let seconds = line.trim().parse::<f64>().ok().filter(|seconds| seconds.is_finite());
+                let seconds = line.trim().parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds > 0.0);
                 player.settings.sample_time =
                     seconds.ok_or_else(|| Answer(format!("Invalid timeout: {line}")))?.trunc();
             }
@@ -102,7 +133,7 @@ fn every_name() -> Regex {
 }
 
 /// What to say of a pattern that cannot be used.
-pub(crate) fn invalid_pattern(pattern: &str, error: &regex_lite::Error) -> String {
+pub fn invalid_pattern(pattern: &str, error: &regex_lite::Error) -> String {
     let is_perls = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2", "\\3", "(?>", "\\K", "\\G"]
         .iter()
         .any(|construct| pattern.contains(construct));
@@ -116,7 +147,7 @@ pub(crate) fn invalid_pattern(pattern: &str, error: &regex_lite::Error) -> Strin
 }
 
 /// The help screen.
-pub(crate) fn help(player: &Player) -> String {
+pub fn help(player: &Player) -> String {
     let settings = &player.settings;
     let devices = settings.devices.as_ref().map_or("(none)", Regex::as_str);
     let hides = if settings.show_inactive { "no" } else { "yes" };

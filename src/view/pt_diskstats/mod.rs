@@ -3,7 +3,7 @@
 mod keys;
 mod player;
 
-pub use keys::{Answer, Key, Prompt};
+pub use keys::{Answer, Effect, Key, PAUSED, Prompt, help, invalid_pattern};
 pub use player::{Player, Reading};
 
 use regex_lite::Regex;

@@ -14,6 +14,8 @@ pub struct Reading {
     pub seconds: f64,
     /// The time of day to show for it.
     pub time_of_day: String,
+    /// That time was in the capture, not only its seconds.
+    pub has_written_time: bool,
     /// The devices that were there, by their rank, in its order.
     devices: Vec<(usize, Counters)>,
 }
@@ -99,10 +101,16 @@ impl Player {
         self.pages.force_header();
     }
 
-    /// Changes how readings are put together.
-    pub fn set_group_by(&mut self, group_by: GroupBy) {
+    /// Changes how readings are put together. Whether a file is to be shown again: by samples, pt-diskstats goes
+    /// on from its end, where nothing is left.
+    pub fn set_group_by(&mut self, group_by: GroupBy) -> bool {
         let is_same = self.settings.group_by == group_by;
-        if !(is_same && group_by == GroupBy::Disk) {
+        let forces = match group_by {
+            GroupBy::All => true,
+            GroupBy::Disk => !is_same,
+            GroupBy::Sample => !is_same || !self.header_always,
+        };
+        if forces {
             self.pages.force_header();
         }
         if !is_same {
@@ -110,6 +118,7 @@ impl Player {
         }
         self.header_always = false;
         self.settings.group_by = group_by;
+        !(is_same && group_by == GroupBy::Sample)
     }
 
     /// A header that a key asked for.
@@ -119,6 +128,7 @@ impl Player {
 
     /// The reading of a sample, or `None` when it has no devices: pt-diskstats passes such a sample over.
     pub fn reading(&mut self, sample: &Sample, seconds: f64, time_of_day: String) -> Option<Reading> {
+        let has_written_time = sample.written_time.is_some();
         let mut devices: Vec<(usize, Counters)> = Vec::with_capacity(sample.devices.len());
         for device in sample.devices.iter().filter(|device| !device.counters.is_old_partition()) {
             let rank = self.rank(&device.name);
@@ -133,7 +143,7 @@ impl Player {
             devices.sort_by_key(|(rank, _)| *rank);
             devices.dedup_by_key(|(rank, _)| *rank);
         }
-        Some(Reading { seconds, time_of_day, devices })
+        Some(Reading { seconds, time_of_day, has_written_time, devices })
     }
 
     fn rank(&mut self, name: &str) -> usize {
@@ -167,10 +177,10 @@ impl Player {
             return;
         }
         self.make_room(&reading);
+        self.add_to_disks(&reading);
         self.base = Some(match self.settings.group_by {
             GroupBy::All => self.all(&base, reading, out),
             GroupBy::Disk => {
-                self.add_to_disks(&reading);
                 if self.live {
                     self.disks(&reading, out);
                 }
@@ -211,7 +221,7 @@ impl Player {
     /// What a device did; nothing when its counters went back, which is told.
     fn work(&mut self, rank: usize, older: &Counters, newer: &Counters) -> Work {
         Work::between(older, newer).unwrap_or_else(|| {
-            self.notices.push(format!("the counters of {} went back; zeros stand for it", self.names[rank]));
+            self.notices.push(went_back(&self.names[rank]));
             Work::default()
         })
     }
@@ -240,11 +250,20 @@ impl Player {
     }
 
     fn add_to_disks(&mut self, reading: &Reading) {
+        if !self.live && self.settings.group_by != GroupBy::Disk {
+            // A file is read again when that changes.
+            return;
+        }
         self.disk.intervals += 1;
+        let says_it = self.settings.group_by == GroupBy::Disk;
         let mut devices = std::mem::take(&mut self.disk.devices);
         for (rank, now) in &reading.devices {
             if let Some((sum, last)) = devices.get_mut(rank) {
-                sum.add(&self.work(*rank, last, now));
+                match Work::between(last, now) {
+                    Some(work) => sum.add(&work),
+                    None if says_it => self.notices.push(went_back(&self.names[*rank])),
+                    None => {}
+                }
                 *last = *now;
             }
         }
@@ -291,9 +310,10 @@ impl Player {
         }
         let name = || self.first_shown().or(shown).map(|rank| self.names[rank].clone());
         let device = if devices == 1 { name().unwrap_or_default() } else { format!("{{{devices}}}") };
-        // The time of day is that of the first reading, where no capture says another.
+        // Where no capture writes a time of day, it is that of the first reading.
+        let dated = self.first.as_ref().filter(|_| !reading.has_written_time).unwrap_or(&reading);
         let line = Line {
-            time: self.time(reading.seconds - self.stretch_start, &reading),
+            time: self.time(reading.seconds - self.stretch_start, dated),
             device,
             rates: sum.with_in_flight(in_progress).rates(elapsed, devices, in_progress),
         };
@@ -308,6 +328,10 @@ impl Player {
             None => self.settings.show_inactive || self.active.contains(rank),
         })
     }
+}
+
+fn went_back(name: &str) -> String {
+    format!("the counters of {name} went back; zeros stand for that interval")
 }
 
 impl Reading {
