@@ -103,7 +103,12 @@ impl Wanted {
     ///
     /// `came` ranks the names in the order in which they came; where partitions are listed with their disks, a
     /// device keeps its place while it is away.
-    pub fn places(&self, devices: &[Device], topology: &Topology, came: &HashMap<String, usize>) -> Vec<Place> {
+    pub fn places(
+        &self,
+        devices: &[Device],
+        topology: &Topology,
+        came: &HashMap<String, usize>,
+    ) -> Vec<Place> {
         let mut listing = Listing { devices, places: Vec::new(), seen: HashSet::new() };
         let last_group = self.items.iter().rposition(|item| matches!(item, Item::Group(_)));
         let names_devices = self.items.iter().any(|item| matches!(item, Item::Device(_)));
@@ -126,7 +131,8 @@ impl Wanted {
         let found = self.partitions_of_items(devices, topology);
         for named in self.partitions.iter().chain(&found) {
             if let Some(index) = devices.iter().position(|device| named.is(device)) {
-                let place = DevicePlace { index, alias: named.alias(), group: last_group, only_worked: false };
+                let place =
+                    DevicePlace { index, alias: named.alias(), group: last_group, only_worked: false };
                 listing.add(place, None, sorted);
             }
         }
@@ -158,11 +164,17 @@ impl Wanted {
 
     /// Finds the partitions of the named disks now, and never again: iostat looks for them once, and knows them by
     /// their numbers. `listed` gives the names in the folder of a disk, in their order.
-    pub fn fix_partitions(&mut self, devices: &[Device], topology: &Topology, listed: impl Fn(&str) -> Vec<String>) {
+    pub fn fix_partitions(
+        &mut self,
+        devices: &[Device],
+        topology: &Topology,
+        listed: impl Fn(&str) -> Vec<String>,
+    ) {
         let mut parts = self.partitions_of_items(devices, topology);
         parts.sort_by_cached_key(|part| {
             let disk = topology.disk_of(&part.shown).unwrap_or_default();
-            let disks = self.items.iter().position(|item| matches!(item, Item::Device(named) if named.shown == disk));
+            let disks =
+                self.items.iter().position(|item| matches!(item, Item::Device(named) if named.shown == disk));
             (disks, listed(disk).iter().position(|name| *name == part.shown))
         });
         // Where all are listed, they come with the others.
@@ -304,7 +316,8 @@ mod tests {
     fn a_device_named_by_another_node_is_called_as_it_was_named() {
         let (mut devices, topology) = machine();
         devices[1].minor = 7;
-        let link = Named { shown: "mylink".into(), key: Key::Number(0, 7), sorts_as: None, partitions: false };
+        let link =
+            Named { shown: "mylink".into(), key: Key::Number(0, 7), sorts_as: None, partitions: false };
         let wanted = Wanted {
             items: vec![Item::Device(link)],
             others: Others::None,

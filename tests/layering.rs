@@ -26,7 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "run",
         &[
             "exit", "sanitize", "units", "clock", "counters", "topology", "capture", "metrics", "select",
-            "source", "report", "plan",
+            "source", "report", "plan", "view",
         ],
     ),
     ("lib", &[]),

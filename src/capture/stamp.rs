@@ -29,7 +29,9 @@ pub(super) fn parse_stamp(line: &[u8]) -> Option<Timestamp> {
 /// The time of day as a `TS` line writes it, `HH:MM:SS`.
 pub(super) fn written_time(line: &[u8]) -> Option<String> {
     let is_time = |text: &&[u8]| {
-        text.iter().enumerate().all(|(at, byte)| if at % 3 == 2 { *byte == b':' } else { byte.is_ascii_digit() })
+        text.iter()
+            .enumerate()
+            .all(|(at, byte)| if at % 3 == 2 { *byte == b':' } else { byte.is_ascii_digit() })
     };
     line.windows(8).find(is_time).map(|time| String::from_utf8_lossy(time).into_owned())
 }

@@ -84,7 +84,8 @@ pub(super) fn plan(
     environment: &dyn Fn(&str) -> Option<OsString>,
     read: &dyn Fn(&Path) -> std::io::Result<String>,
 ) -> Result<PtDiskstats, Refusal> {
-    let mut words: VecDeque<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut words: VecDeque<String> =
+        arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut found = Words::default();
     for (path, must_be_there) in config_files(&mut words, environment)? {
         match read(&path) {
@@ -122,7 +123,11 @@ fn config_files(
         if words.front().is_some_and(|word| word.starts_with("--config=")) {
             words.pop_front();
         }
-        return Ok(named.split(',').filter(|name| !name.is_empty()).map(|name| (name.into(), true)).collect());
+        return Ok(named
+            .split(',')
+            .filter(|name| !name.is_empty())
+            .map(|name| (name.into(), true))
+            .collect());
     }
     let home = PathBuf::from(environment("HOME").unwrap_or_default());
     let global = Path::new("/etc/percona-toolkit");
@@ -142,15 +147,17 @@ fn config_words(text: &str, path: &Path) -> Result<VecDeque<String>, Refusal> {
     let mut are_options = true;
     for (number, line) in text.lines().enumerate() {
         let line = line.split(" #").next().unwrap_or_default().trim();
-        if line.is_empty() || line.starts_with('#') {
+        if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
         if line == "--" {
             are_options = false;
         } else if !are_options {
             words.push_back(line.to_owned());
-        } else if let Some((option, value)) = line.split_once('=').or_else(|| line.split_once(char::is_whitespace)) {
+        } else if let Some((option, value)) = line.split_once('=') {
             words.extend([format!("--{}", option.trim()), value.trim().to_owned()]);
+        } else if line.contains(char::is_whitespace) {
+            words.push_back(line.to_owned());
         } else if line.starts_with('-') {
             let message = format!("Syntax error in file {} at line {}: {line}\n", path.display(), number + 1);
             return Err(Refusal { message, exit: Exit::PtDied });
@@ -187,7 +194,10 @@ impl Words {
                     return Err(unknown());
                 }
                 let value = match (takes, value) {
-                    (Takes::Nothing, _) => String::new(),
+                    (Takes::Nothing, Some(_)) => {
+                        return Err(errors(&format!("Option {name} does not take an argument")));
+                    }
+                    (Takes::Nothing, None) => String::new(),
                     (_, Some(value)) => value,
                     (_, None) => words.pop_front().ok_or_else(|| needs_value(name))?,
                 };
@@ -195,7 +205,9 @@ impl Words {
                     return Err(needs_value(name));
                 }
                 if takes == Takes::Number && value.parse::<i64>().is_err() {
-                    return Err(errors(&format!("Value \"{value}\" invalid for option {name} (number expected)")));
+                    return Err(errors(&format!(
+                        "Value \"{value}\" invalid for option {name} (number expected)"
+                    )));
                 }
                 self.options.push((name, value));
             } else if word.len() > 1 && word.starts_with('-') {
@@ -216,16 +228,23 @@ impl Words {
         self.last(name)?.parse().ok()
     }
 
-    fn resolve(self, root: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<PtDiskstats, Refusal> {
+    fn resolve(
+        self,
+        root: &Path,
+        environment: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<PtDiskstats, Refusal> {
         if self.last("version").is_some() {
             return Err(Refusal { message: VERSION.to_owned(), exit: Exit::Done });
         }
         if self.last("help").is_some() {
             return Err(Refusal { message: format!("{USAGE}\n{HELP}"), exit: Exit::Done });
         }
-        let group_by = match self.last("group-by").unwrap_or("all") {
+        if self.last("columns-regex") == Some("") {
+            return Err(errors("--columns-regex must be a pattern"));
+        }
+        let group_by = match self.last("group-by").unwrap_or("all").to_lowercase().as_str() {
             "all" => GroupBy::All,
-            "disk" => GroupBy::Disk,
+            "disk" | "" => GroupBy::Disk,
             "sample" => GroupBy::Sample,
             other => {
                 let message = format!("Invalid --group-by: {other}\n");
@@ -264,7 +283,8 @@ fn known_option(name: &str) -> Option<(&'static str, Takes)> {
     if let Some(exact) = OPTIONS.into_iter().find(|(option, _)| *option == name) {
         return Some(exact);
     }
-    let mut beginning = OPTIONS.into_iter().filter(|(option, _)| option.starts_with(name) && !name.is_empty());
+    let mut beginning =
+        OPTIONS.into_iter().filter(|(option, _)| option.starts_with(name) && !name.is_empty());
     let only = beginning.next()?;
     beginning.next().is_none().then_some(only)
 }
@@ -299,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_command_line_wins_over_configuration_files() {
-        let config = "# mine\n\ngroup-by=sample  # always\nshow-inactive\ninterval 7\n--\nfile\n";
+        let config = "# mine\n\ngroup-by=sample  # always\n; more\nshow-inactive\ninterval = 7\n--\nfile\n";
         let plan = planned("--interval 3", config).unwrap();
         assert_eq!((plan.group_by, plan.show_inactive, plan.interval), (GroupBy::Sample, true, 3));
         assert_eq!(plan.file, Some("file".into()));

@@ -55,7 +55,12 @@ impl Work {
     pub fn between(older: &Counters, newer: &Counters) -> Option<Self> {
         let requests = |older: &Requests, newer: &Requests| {
             let Change { ios, merges, sectors, .. } = Change::between(older, newer);
-            Some(Requests { ios: ios?, merges: merges?, sectors: sectors?, ms: milliseconds(older.ms, newer.ms) })
+            Some(Requests {
+                ios: ios?,
+                merges: merges?,
+                sectors: sectors?,
+                ms: milliseconds(older.ms, newer.ms),
+            })
         };
         Some(Self {
             reads: requests(&older.reads, &newer.reads)?,
@@ -85,7 +90,8 @@ impl Work {
     pub fn rates(&self, seconds: f64, devices: usize, in_progress: f64) -> WorkRates {
         let devices = devices as f64;
         let (reads, writes) = (&self.reads, &self.writes);
-        let requests = [reads.ios, reads.merges, writes.ios, writes.merges].iter().map(|n| *n as f64).sum::<f64>();
+        let requests =
+            [reads.ios, reads.merges, writes.ios, writes.merges].iter().map(|n| *n as f64).sum::<f64>();
         let per = |amount: f64, count: f64| if count == 0.0 { 0.0 } else { amount / count };
         let service_ms = per(self.busy_ms as f64, requests);
         let queued = requests + self.in_flight;

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use regex_lite::Regex;
 
 use super::warnings::Warnings;
-use super::{World, put};
+use super::{OutputLost, World, is_closed_pipe, put, reason};
 use crate::capture::FaultKind;
 use crate::clock::Woken;
 use crate::counters::Sample;
@@ -25,7 +25,8 @@ use crate::view::terminal::{Keyboard, screen_rows};
 
 pub(super) fn run(plan: &PtDiskstats, world: &mut World<'_>) -> Result<Exit> {
     let pattern = |text: &str| Regex::new(text).map_err(|error| invalid_pattern(text, &error));
-    let patterns = pattern(&plan.columns).and_then(|c| Ok((c, plan.devices.as_deref().map(pattern).transpose()?)));
+    let patterns =
+        pattern(&plan.columns).and_then(|c| Ok((c, plan.devices.as_deref().map(pattern).transpose()?)));
     let (columns, devices) = match patterns {
         Ok(patterns) => patterns,
         Err(why) => {
@@ -45,14 +46,24 @@ pub(super) fn run(plan: &PtDiskstats, world: &mut World<'_>) -> Result<Exit> {
     let mut session = Session {
         plan,
         player: Player::new(settings, plan.show_timestamps, plan.file.is_none(), pages),
-        keyboard: Keyboard::open(),
+        // On a file keys are of use only where it can be shown again.
+        keyboard: if plan.file.is_none() || world.is_terminal { Keyboard::open() } else { None },
         time_zone: local_time_zone(plan.time_zone.as_deref()),
         pending_time: None,
         text: Vec::new(),
     };
-    match &plan.file {
+    let ended = match &plan.file {
         Some(path) => session.file(path, world),
         None => session.live(world),
+    };
+    match ended {
+        Err(error) if error.is::<OutputLost>() && !is_closed_pipe(&error) => {
+            // As pt-diskstats says it, and with its exit code.
+            let cause = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
+            let _ = writeln!(world.err, "Unable to flush stdout: {cause}");
+            Ok(Exit::PtUsage)
+        }
+        ended => ended,
     }
 }
 
@@ -85,7 +96,7 @@ impl Session<'_> {
             let mut source = match Replay::open(path) {
                 Ok(source) => source.with_cut_sample(),
                 Err(error) => {
-                    let why = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), super::reason);
+                    let why = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
                     let _ = writeln!(world.err, "Cannot open {}: {why}", path.display());
                     return Ok(Exit::Error);
                 }
@@ -153,6 +164,13 @@ impl Session<'_> {
         let mut warnings = Warnings::about(&source.name());
         let mut sample = Sample::default();
         let mut shown = 0;
+        // Too short a first interval would make rates of nothing.
+        let left = until_even_multiple(world.clock.wall(), self.plan.interval);
+        if left < Duration::from_secs(self.plan.interval) / 5
+            && let After::End(exit) = self.keys_until(Some(world.clock.monotonic() + left), world)?
+        {
+            return Ok(exit);
+        }
         loop {
             source.read(&mut sample, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
             // pt-diskstats' clock has microseconds.
@@ -168,7 +186,7 @@ impl Session<'_> {
             if self.plan.iterations.is_some_and(|iterations| shown >= iterations) {
                 return Ok(Exit::Done);
             }
-            let delay = until_even_multiple(world.clock.wall(), self.plan.interval, shown == 0);
+            let delay = until_even_multiple(world.clock.wall(), self.plan.interval);
             let deadline = world.clock.monotonic() + delay;
             shown += 1;
             if let After::End(exit) = self.keys_until(Some(deadline), world)? {
@@ -263,14 +281,11 @@ fn cut_to_microseconds(at: Timestamp) -> Timestamp {
     Timestamp::new(at.as_second(), at.subsec_nanosecond() / 1000 * 1000).unwrap_or(at)
 }
 
-/// How long it is until an even multiple of the interval. The first wait is not too short for a rate: at least
-/// a fifth of the interval.
-fn until_even_multiple(now: Timestamp, interval: u64, is_first: bool) -> Duration {
+/// How long it is until an even multiple of the interval.
+fn until_even_multiple(now: Timestamp, interval: u64) -> Duration {
     let interval = Duration::from_secs(interval);
-    let since_epoch = now.as_nanosecond().unsigned_abs();
-    let passed = since_epoch % interval.as_nanos();
-    let left = interval - Duration::from_nanos(u64::try_from(passed).unwrap_or_default());
-    if is_first && left < interval / 5 { left + interval } else { left }
+    let passed = now.as_nanosecond().unsigned_abs() % interval.as_nanos();
+    interval - Duration::from_nanos(u64::try_from(passed).unwrap_or_default())
 }
 
 /// The file that samples are saved in.
@@ -296,7 +311,7 @@ impl Saved {
         if let Err(error) = self.file.write_all(&text) {
             let saved = whole.and_then(|length| self.file.set_len(length));
             let safe = if saved.is_ok() { "; what was saved before is whole" } else { "" };
-            bail!("cannot write {}: {}{safe}", self.name, super::reason(&error));
+            bail!("cannot write {}: {}{safe}", self.name, reason(&error));
         }
         Ok(())
     }

@@ -85,7 +85,10 @@ impl Names {
     /// The partitions of a disk in the order in which /sys lists them.
     pub fn partitions(&self, disk: &str) -> Vec<String> {
         let entries = read_dir(self.sys.join("block").join(folder(disk))).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().into_string().ok()).map(|name| shown_name(&name)).collect()
+        entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .map(|name| shown_name(&name))
+            .collect()
     }
 
     /// The names in /dev/disk/by-KIND of the devices that have one, by the names that they have otherwise.

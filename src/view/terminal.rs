@@ -34,13 +34,18 @@ impl Keyboard {
         Ok(tcsetattr(io::stdin(), OptionalActions::Now, &now)?)
     }
 
-    /// The next key, once one is there; `None` when the terminal is gone.
+    /// The next key, once one is there; `None` when the terminal is gone. Several bytes at once, as of an arrow
+    /// key or of pasted text, are no key: 0.
     ///
     /// # Errors
     /// What the terminal says.
     pub fn key(&self) -> io::Result<Option<u8>> {
-        let mut byte = [0];
-        Ok((rustix::io::read(io::stdin(), &mut byte)? > 0).then_some(byte[0]))
+        let mut bytes = [0; 64];
+        Ok(match rustix::io::read(io::stdin(), &mut bytes)? {
+            0 => None,
+            1 => Some(bytes[0]),
+            _ => Some(0),
+        })
     }
 
     /// Reads a line as it is typed and edited, without its newline. `wait` waits for the line; what it ends with

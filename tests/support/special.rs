@@ -94,10 +94,7 @@ pub(super) const LINES: &[Lines] = &[
         machine: "cpus",
         lines: &["-c @", "-c --human @", "-c --dec=0 @", "-c -o JSON @", "-c -y 1 4", "-c 2 3"],
     },
-    Lines {
-        machine: "junk",
-        lines: &["-x sdd sde sdf @", "-xs -p ALL @", "-d sdf @"],
-    },
+    Lines { machine: "junk", lines: &["-x sdd sde sdf @", "-xs -p ALL @", "-d sdf @"] },
     Lines {
         machine: "paths",
         lines: &["-d nvme0c0n1 @", "-d nvme0n1 nvme0c1n1 @", "-d -p nvme0n1 @", "-d -p nvme0c0n1 @"],

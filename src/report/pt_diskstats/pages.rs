@@ -1,7 +1,7 @@
 //! When pt-diskstats prints a header or a blank line: it counts the lines of a screen, in its own way.
 
-use super::columns::{Line, Table};
 use super::GroupBy;
+use super::columns::{Line, Table};
 
 /// Counts lines, and puts headers and blank lines between blocks of lines.
 pub struct Pages {

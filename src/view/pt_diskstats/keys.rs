@@ -52,6 +52,10 @@ impl Key {
     /// Does it, and appends what is to be shown at once. What has to be asked, or waited for, was before.
     pub fn act(self, player: &mut Player, out: &mut Vec<u8>) -> Effect {
         match self {
+            Key::GroupBy(group_by) if player.is_live() => {
+                player.set_group_by_live(group_by, out);
+                return Effect::None;
+            }
             Key::GroupBy(group_by) => {
                 if !player.set_group_by(group_by) {
                     return Effect::None;
@@ -114,11 +118,21 @@ impl Prompt {
                 player.settings.columns = if line.is_empty() { every_name() } else { pattern()? };
                 player.take_columns();
             }
-            Prompt::Devices => player.settings.devices = if line.is_empty() { None } else { Some(pattern()?) },
+            Prompt::Devices => {
+                player.settings.devices = if line.is_empty() { None } else { Some(pattern()?) }
+            }
             Prompt::SampleTime => {
-                let seconds = line.trim().parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds > 0.0);
-                player.settings.sample_time =
-                    seconds.ok_or_else(|| Answer(format!("Invalid timeout: {line}")))?.trunc();
+                let seconds = if line.trim().is_empty() { Ok(0.0) } else { line.trim().parse::<f64>() };
+                player.settings.sample_time = match seconds {
+                    Ok(seconds) if !seconds.is_finite() => {
+                        return Err(Answer(format!("Invalid timeout: {line}")));
+                    }
+                    Ok(seconds) if seconds.trunc() == 0.0 => {
+                        return Err(Answer("Invalid timeout: 0".to_owned()));
+                    }
+                    Ok(seconds) => seconds.trunc(),
+                    Err(_) => return Err(Answer(format!("Invalid timeout: {line}"))),
+                };
             }
         }
         player.force_header();

@@ -40,6 +40,12 @@ pub struct Player {
     /// Where the current stretch of time began.
     stretch_start: f64,
     disk: DiskMode,
+    /// Live, the reading before the base, which a change to lines by samples goes back to.
+    before_base: Option<Reading>,
+    /// Live, the next reading is counted but not shown: a change to lines by disks swallows it.
+    swallows_next: bool,
+    /// The time of day of the reading before.
+    previous_time: String,
     /// A header before every interval, as long as no key was pressed.
     header_always: bool,
     /// What has to be said beside the lines.
@@ -70,6 +76,9 @@ impl Player {
             base: None,
             stretch_start: 0.0,
             disk: DiskMode::default(),
+            before_base: None,
+            swallows_next: false,
+            previous_time: String::new(),
             header_always: !live,
             notices: Vec::new(),
         };
@@ -95,10 +104,37 @@ impl Player {
         self.disk = DiskMode::default();
     }
 
-    /// Has the next block begin with a header; it does so alone from now on.
+    /// Has a file, when it is shown again, begin with a header; only there does one come from now on. Live, a
+    /// changed setting brings none.
     pub fn force_header(&mut self) {
-        self.header_always = false;
+        if !self.live {
+            self.header_always = false;
+            self.pages.force_header();
+        }
+    }
+
+    /// Changes how readings that come live are put together: a header at once, and some quirks of what comes next.
+    pub fn set_group_by_live(&mut self, group_by: GroupBy, out: &mut Vec<u8>) {
+        if self.settings.group_by == group_by {
+            return;
+        }
+        self.settings.group_by = group_by;
+        self.pages.forget_header();
         self.pages.force_header();
+        self.pages.push_block(&self.table, group_by, &[], out);
+        match group_by {
+            GroupBy::All => {}
+            GroupBy::Disk => {
+                self.disk.intervals = 0;
+                self.swallows_next = true;
+            }
+            GroupBy::Sample => self.base = self.before_base.take().or(self.base.take()),
+        }
+    }
+
+    /// Whether readings come live.
+    pub fn is_live(&self) -> bool {
+        self.live
     }
 
     /// Changes how readings are put together. Whether a file is to be shown again: by samples, pt-diskstats goes
@@ -159,10 +195,14 @@ impl Player {
     pub fn play(&mut self, reading: Reading, out: &mut Vec<u8>) {
         let Some(base) = self.base.take() else {
             self.stretch_start = reading.seconds;
-            self.disk.devices =
-                reading.devices.iter().map(|(rank, counters)| (*rank, (Work::default(), *counters))).collect();
+            self.disk.devices = reading
+                .devices
+                .iter()
+                .map(|(rank, counters)| (*rank, (Work::default(), *counters)))
+                .collect();
             self.make_room(&reading);
             self.first.get_or_insert_with(|| reading.clone());
+            self.previous_time.clone_from(&reading.time_of_day);
             self.base = Some(reading);
             return;
         };
@@ -178,6 +218,16 @@ impl Player {
         }
         self.make_room(&reading);
         self.add_to_disks(&reading);
+        let time_of_day = reading.time_of_day.clone();
+        if self.live {
+            self.before_base = Some(base.clone());
+        }
+        if std::mem::take(&mut self.swallows_next) {
+            self.disk.intervals = 0;
+            self.base = Some(reading);
+            self.previous_time = time_of_day;
+            return;
+        }
         self.base = Some(match self.settings.group_by {
             GroupBy::All => self.all(&base, reading, out),
             GroupBy::Disk => {
@@ -188,6 +238,7 @@ impl Player {
             }
             GroupBy::Sample => self.sample(base, reading, out),
         });
+        self.previous_time = time_of_day;
     }
 
     /// The end of a file.
@@ -226,14 +277,19 @@ impl Player {
         })
     }
 
-    fn time(&self, seconds: f64, reading: &Reading) -> String {
-        if self.timestamps { reading.time_of_day.clone() } else { format!("{seconds:>5.1}") }
+    /// The first column. Live, a time of day is that of the reading before.
+    fn time(&self, otherwise: String, reading: &Reading) -> String {
+        match (self.timestamps, self.live) {
+            (false, _) => otherwise,
+            (true, false) => reading.time_of_day.clone(),
+            (true, true) => self.previous_time.clone(),
+        }
     }
 
     fn all(&mut self, base: &Reading, reading: Reading, out: &mut Vec<u8>) -> Reading {
         let elapsed = reading.seconds - base.seconds;
         let since = if self.live { base.seconds } else { self.stretch_start };
-        let time = self.time(reading.seconds - since, &reading);
+        let time = self.time(tenths(reading.seconds - since), &reading);
         let mut lines = Vec::new();
         for (rank, now) in &reading.devices {
             let Some(before) = base.find(*rank) else { continue };
@@ -273,7 +329,7 @@ impl Player {
     fn disks(&mut self, last: &Reading, out: &mut Vec<u8>) {
         let seconds = self.disk.seconds_before_stretch + (last.seconds - self.stretch_start);
         let count = format!("{{{}}}", self.disk.intervals);
-        let time = if self.timestamps { last.time_of_day.clone() } else { count };
+        let time = self.time(count, last);
         let mut lines = Vec::new();
         for (rank, now) in &last.devices {
             let Some((work, _)) = self.disk.devices.get(rank).copied() else { continue };
@@ -313,7 +369,7 @@ impl Player {
         // Where no capture writes a time of day, it is that of the first reading.
         let dated = self.first.as_ref().filter(|_| !reading.has_written_time).unwrap_or(&reading);
         let line = Line {
-            time: self.time(reading.seconds - self.stretch_start, dated),
+            time: self.time(tenths(reading.seconds - self.stretch_start), dated),
             device,
             rates: sum.with_in_flight(in_progress).rates(elapsed, devices, in_progress),
         };
@@ -328,6 +384,10 @@ impl Player {
             None => self.settings.show_inactive || self.active.contains(rank),
         })
     }
+}
+
+fn tenths(seconds: f64) -> String {
+    format!("{seconds:>5.1}")
 }
 
 fn went_back(name: &str) -> String {
