@@ -48,7 +48,7 @@ pub(crate) struct Session {
     pub(crate) rows: u16,
     /// Options, as in a case.
     pub(crate) line: String,
-    /// What is typed, a word at a time; `Enter` and `Space` are those keys, `x+` is `x` and Enter.
+    /// What is typed, a word at a time; `Enter`, `Space`, `Up` and the like are those keys, `x+` is `x` and Enter.
     pub(crate) keys: String,
 }
 
@@ -63,6 +63,9 @@ impl Session {
         let press = |word: &str| match word {
             "Enter" => "\r".to_owned(),
             "Space" => " ".to_owned(),
+            "Up" => "\u{1b}[A".to_owned(),
+            "Down" => "\u{1b}[B".to_owned(),
+            "Right" => "\u{1b}[C".to_owned(),
             _ => word.strip_suffix('+').map_or(word.to_owned(), |line| format!("{line}\r")),
         };
         self.keys.split_whitespace().map(|word| press(word).into_bytes()).collect()

@@ -13,14 +13,20 @@ pub(crate) struct Difference {
 
 pub(crate) const DIFFERENCES: &[Difference] = &[
     Difference {
-        reason: "Where time stands still or goes back the real one dies; blkstat begins anew there.",
+        reason: "Where time stands still or goes back the real one dies, or takes it for an interval if it adds up \
+                 several; blkstat begins anew there.",
         captures: &["backts", "equalts"],
-        is_right: |theirs, ours| ours.stdout.starts_with(&theirs.stdout),
+        is_right: |theirs, ours| {
+            let adds_up = theirs.status == 0 && lines(&theirs.stdout) == lines(&ours.stdout);
+            ours.status == 0 && (adds_up || ours.stdout.starts_with(&theirs.stdout))
+        },
     },
     Difference {
         reason: "Counters that went back are negative numbers there; here the interval is zeros.",
         captures: &["reset"],
-        is_right: |theirs, ours| negative_lines_only(&theirs.stdout, &ours.stdout),
+        is_right: |theirs, ours| {
+            theirs.status == ours.status && negative_lines_only(&theirs.stdout, &ours.stdout)
+        },
     },
 ];
 
@@ -33,11 +39,14 @@ fn without_cause(theirs: &Outcome, ours: &Outcome) -> Outcome {
     Outcome { stdout: theirs.stdout.clone(), status: if died { ours.status } else { theirs.status } }
 }
 
+fn lines(text: &str) -> usize {
+    text.lines().count()
+}
+
 /// Whether only lines with negative numbers, and those of sums, differ.
 fn negative_lines_only(theirs: &str, ours: &str) -> bool {
     let is_sum = |line: &str| line.split_whitespace().take(2).any(|word| word.starts_with('{'));
-    let count = |text: &str| text.lines().count();
-    count(theirs) == count(ours)
+    lines(theirs) == lines(ours)
         && theirs
             .lines()
             .zip(ours.lines())
