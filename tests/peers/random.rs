@@ -137,7 +137,7 @@ fn text(dice: &mut Dice, disks: &[Disk]) -> String {
                     writeln!(text, "gone {}", disk.name).unwrap();
                     *there = false;
                 }
-                (true, 1) => plug(dice, disk, 6, &mut text),
+                (true, 1) => replug(dice, disk, &mut text),
                 (true, 2..5) => {}
                 (true, _) => work(dice, disk, &mut text),
                 (false, 0..5) => {
@@ -160,6 +160,16 @@ fn plug(dice: &mut Dice, disk: &Disk, bits: u64, text: &mut String) {
     writeln!(text, "disk {} {} {}", disk.number, disk.name, numbers(dice, disk.columns, bits)).unwrap();
     for (name, number) in &disk.partitions {
         writeln!(text, "part {number} {name} {}", numbers(dice, disk.columns, bits)).unwrap();
+    }
+}
+
+/// The counters begin anew. A `disk` of one that is there keeps its place, so a `part` after it would be the last
+/// disk's, and go with that one.
+fn replug(dice: &mut Dice, disk: &Disk, text: &mut String) {
+    let bits = if dice.one_in(4) { 0 } else { 6 };
+    for name in disk.partitions.iter().map(|(name, _)| name).chain([&disk.name]) {
+        let counters = numbers(dice, disk.columns, bits).replace(' ', " =");
+        writeln!(text, "add {name} ={counters}").unwrap();
     }
 }
 

@@ -1,0 +1,112 @@
+//! What the real pt-diskstats printed for captures, printed again by blkstat. `tests/pt_peers` records it.
+//!
+//! BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line hold the text.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+#[cfg(test)]
+mod pt_support;
+
+#[cfg(test)]
+mod tests {
+    use crate::pt_support::captures::{COLUMNS, Captures};
+    use crate::pt_support::case::{Case, Outcome, Session};
+    use crate::pt_support::differences::{DIFFERENCES, mismatch};
+    use crate::pt_support::programs::{OURS, map, run};
+    use crate::pt_support::recorded::{STATUSES, of_keys, read};
+    use crate::pt_support::{table, terminal};
+
+    const AT_ONCE: usize = 4;
+    const SESSIONS_AT_ONCE: usize = 24;
+    const ATTEMPTS: usize = 3;
+
+    /// The cases with what was recorded for them, from the file that `file` names.
+    fn recorded<C>(
+        cases: Vec<C>,
+        file: impl Fn(&C) -> String,
+        name: impl Fn(&C) -> String,
+    ) -> Vec<(C, Outcome)> {
+        let only = std::env::var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
+        let mut files = std::collections::BTreeMap::new();
+        let mut pairs = Vec::new();
+        for case in cases {
+            let (file, name) = (file(&case), name(&case));
+            if !format!("{file}: {name}").contains(&only) {
+                continue;
+            }
+            let sections = files.entry(file.clone()).or_insert_with(|| read(&file));
+            let outcome = sections.iter().find(|(line, _)| *line == name).map(|(_, outcome)| outcome.clone());
+            let hint = "record it with BLKSTAT_RECORD=1 cargo test --test pt_peers";
+            pairs.push((case, outcome.unwrap_or_else(|| panic!("{file}: {name}: {hint}"))));
+        }
+        pairs
+    }
+
+    fn fail_if_any(found: Vec<Option<String>>) {
+        let of = found.len();
+        let found: Vec<String> = found.into_iter().flatten().collect();
+        assert!(
+            found.is_empty(),
+            "{} of {of} cases differ (- pt-diskstats, + blkstat):\n{}",
+            found.len(),
+            found.concat()
+        );
+    }
+
+    #[test]
+    fn blkstat_prints_what_pt_diskstats_printed_at_every_width() {
+        let captures = Captures::lay();
+        let cases = recorded(table::cases(), |case| case.capture.clone(), |case| case.line.clone());
+        let found = map(&cases, AT_ONCE, |(case, theirs)| {
+            COLUMNS
+                .iter()
+                .filter_map(|columns| {
+                    let ours = run(OURS, &case.arguments(&captures.path(&case.capture, *columns)));
+                    mismatch(&case.capture, &format!("{} ({columns} columns)", case.line), theirs, &ours)
+                })
+                .next()
+        });
+        fail_if_any(found);
+    }
+
+    #[test]
+    fn blkstat_exits_as_pt_diskstats_did() {
+        let captures = Captures::lay();
+        let cases = recorded(table::status_only(), |_| STATUSES.to_owned(), |case| case.line.clone());
+        let found = map(&cases, AT_ONCE, |(case, theirs)| {
+            let ours = run(OURS, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
+            let ours = Outcome { stdout: String::new(), ..ours };
+            mismatch(&case.capture, &case.line, theirs, &ours)
+        });
+        fail_if_any(found);
+    }
+
+    #[test]
+    fn blkstat_obeys_keys_as_pt_diskstats_did() {
+        let captures = Captures::lay();
+        let sessions = recorded(table::sessions(), |session| of_keys(&session.capture), Session::name);
+        let found = map(&sessions, SESSIONS_AT_ONCE, |(session, theirs)| {
+            let path = captures.path(&session.capture, COLUMNS[0]);
+            let arguments = Case::new(&session.capture, &session.line).arguments(&path);
+            let mut differs = None;
+            for _ in 0..ATTEMPTS {
+                let ours = terminal::run(OURS, &arguments, session);
+                differs = mismatch(&session.capture, &session.name(), theirs, &ours);
+                if differs.is_none() {
+                    break;
+                }
+            }
+            differs
+        });
+        fail_if_any(found);
+    }
+
+    #[test]
+    fn every_allowed_difference_is_one_of_a_capture() {
+        let names = crate::pt_support::captures::names();
+        for difference in DIFFERENCES {
+            let is_there = difference.captures.iter().all(|capture| names.iter().any(|name| name == capture));
+            assert!(is_there, "no capture for: {}", difference.reason);
+        }
+    }
+}

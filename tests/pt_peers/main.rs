@@ -1,0 +1,189 @@
+//! blkstat and the real pt-diskstats on the same captures: the same bytes, the same exit status.
+//!
+//! Needs `pt-diskstats`, and `setsid` and `timeout` that every Linux has. Without it the tests say that they are
+//! skipped; with BLKSTAT_PEERS=required they fail.
+//!
+//! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line hold the text.
+//! - BLKSTAT_RECORD=1: writes what the real pt-diskstats printed into `fixtures/theirs`.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+#[cfg(test)]
+#[path = "../pt_support/mod.rs"]
+mod pt_support;
+#[cfg(test)]
+mod record;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::env::var;
+
+    use crate::pt_support::captures::{COLUMNS, Captures};
+    use crate::pt_support::case::{Case, Outcome, Session};
+    use crate::pt_support::differences::mismatch;
+    use crate::pt_support::programs::{OURS, command, map, run};
+    use crate::pt_support::{recorded, table, terminal};
+    use crate::record;
+
+    const REAL: &[&str] = &["pt-diskstats"];
+    /// Runs at a time: those without a terminal compute, those with one mostly wait.
+    const AT_ONCE: usize = 4;
+    const SESSIONS_AT_ONCE: usize = 12;
+    /// A busy machine may show a press too late; what is truly wrong is wrong each time.
+    const ATTEMPTS: usize = 3;
+    /// The columns of the newest kernel, of which the real one prints nothing.
+    const UNKNOWN: usize = 20;
+
+    /// The version of the real pt-diskstats; `None` when it is missing.
+    fn real() -> Option<String> {
+        let version = command(REAL).arg("--version").output().ok();
+        let version =
+            version.and_then(|output| Some(String::from_utf8(output.stdout).ok()?.trim().to_owned()));
+        if version.is_none() {
+            println!("skipped: needs pt-diskstats");
+            assert_ne!(var("BLKSTAT_PEERS").as_deref(), Ok("required"), "pt-diskstats is missing");
+        }
+        version
+    }
+
+    fn is_picked(capture: &str, line: &str) -> bool {
+        format!("{capture}: {line}").contains(&var("BLKSTAT_PEERS_ONLY").unwrap_or_default())
+    }
+
+    fn picked(mut cases: Vec<Case>) -> Vec<Case> {
+        cases.retain(|case| is_picked(&case.capture, &case.line));
+        cases
+    }
+
+    fn fail_if_any(found: Vec<Option<String>>) {
+        let of = found.len();
+        let found: Vec<String> = found.into_iter().flatten().collect();
+        assert!(
+            found.is_empty(),
+            "{} of {of} cases differ (- pt-diskstats, + blkstat):\n{}",
+            found.len(),
+            found.concat()
+        );
+    }
+
+    #[test]
+    fn blkstat_prints_what_pt_diskstats_prints_at_every_width() {
+        if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
+            return;
+        }
+        let captures = Captures::lay();
+        let found = map(&picked(table::cases()), AT_ONCE, |case| {
+            let theirs = run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
+            let differ = COLUMNS.iter().filter_map(|columns| {
+                let ours = run(OURS, &case.arguments(&captures.path(&case.capture, *columns)));
+                mismatch(&case.capture, &format!("{} ({columns} columns)", case.line), &theirs, &ours)
+            });
+            differ.reduce(|all, more| all + &more)
+        });
+        fail_if_any(found);
+    }
+
+    #[test]
+    fn pt_diskstats_takes_18_columns_as_14_and_20_for_nothing() {
+        if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
+            return;
+        }
+        let captures = Captures::lay();
+        let mut cases = table::cases();
+        cases.retain(|case| case.line == "--group-by all @");
+        let found = map(&cases, AT_ONCE, |case| {
+            let [at_14, at_18, at_20] =
+                COLUMNS.map(|columns| run(REAL, &case.arguments(&captures.path(&case.capture, columns))));
+            // A capture of 18 columns has but one width.
+            if case.capture == "eighteen" {
+                return None;
+            }
+            let nothing = Outcome { stdout: String::new(), status: 0 };
+            let at_20 = mismatch(&case.capture, &format!("{UNKNOWN} columns"), &nothing, &at_20);
+            mismatch(&case.capture, "18 columns", &at_14, &at_18).or(at_20)
+        });
+        fail_if_any(found);
+    }
+
+    #[test]
+    fn blkstat_exits_as_pt_diskstats_does() {
+        if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
+            return;
+        }
+        let captures = Captures::lay();
+        let found = map(&picked(table::status_only()), AT_ONCE, |case| {
+            let arguments = case.arguments(&captures.path(&case.capture, COLUMNS[0]));
+            let [theirs, ours] = [REAL, OURS].map(|program| status(&run(program, &arguments)));
+            mismatch(&case.capture, &case.line, &theirs, &ours)
+        });
+        fail_if_any(found);
+    }
+
+    fn status(outcome: &Outcome) -> Outcome {
+        Outcome { stdout: String::new(), status: outcome.status }
+    }
+
+    #[test]
+    fn blkstat_obeys_keys_as_pt_diskstats_does() {
+        if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
+            return;
+        }
+        let captures = Captures::lay();
+        let mut sessions = table::sessions();
+        sessions.retain(|session| is_picked(&session.capture, &session.name()));
+        let found = map(&sessions, SESSIONS_AT_ONCE, |session| {
+            let mut differs = None;
+            for _ in 0..ATTEMPTS {
+                let [theirs, ours] = [REAL, OURS].map(|program| press(program, &captures, session));
+                differs = mismatch(&session.capture, &session.name(), &theirs, &ours);
+                if differs.is_none() {
+                    break;
+                }
+            }
+            differs
+        });
+        fail_if_any(found);
+    }
+
+    fn press(program: &[&str], captures: &Captures, session: &Session) -> Outcome {
+        let path = captures.path(&session.capture, COLUMNS[0]);
+        let arguments = Case::new(&session.capture, &session.line).arguments(&path);
+        terminal::run(program, &arguments, session)
+    }
+
+    #[test]
+    fn what_pt_diskstats_prints_is_recorded_when_asked() {
+        let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real()) else { return };
+        let captures = Captures::lay();
+        let mut files: BTreeMap<String, Vec<(String, Outcome)>> = BTreeMap::new();
+        let run = |case: &Case| run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
+        let (cases, statuses, sessions) = (table::cases(), table::status_only(), table::sessions());
+        for (case, outcome) in cases.iter().zip(map(&cases, AT_ONCE, run)) {
+            files.entry(case.capture.clone()).or_default().push((case.line.clone(), outcome));
+        }
+        for (case, outcome) in statuses.iter().zip(map(&statuses, AT_ONCE, run)) {
+            let file = files.entry(recorded::STATUSES.to_owned()).or_default();
+            file.push((case.line.clone(), status(&outcome)));
+        }
+        // Once more until it prints the same twice: a press that came too early would be kept for good.
+        let outcomes = map(&sessions, SESSIONS_AT_ONCE, |session| {
+            let mut before = press(REAL, &captures, session);
+            for _ in 0..ATTEMPTS {
+                let again = press(REAL, &captures, session);
+                if again == before {
+                    return again;
+                }
+                before = again;
+            }
+            panic!("{}: {} never prints the same twice", session.capture, session.name());
+        });
+        for (session, outcome) in sessions.iter().zip(outcomes) {
+            let file = files.entry(recorded::of_keys(&session.capture)).or_default();
+            file.push((session.name(), outcome));
+        }
+        for (name, outcomes) in files {
+            record::write(&name, &version, &outcomes);
+        }
+    }
+}
