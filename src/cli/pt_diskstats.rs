@@ -97,7 +97,17 @@ pub(super) fn plan(
             Err(_) => {}
         }
     }
-    found.take(words, false)?;
+    // Help and version are given whatever else is wrong.
+    let asked = |what: &str| words.iter().take_while(|word| *word != "--").any(|word| word == what);
+    let (wants_version, wants_help) = (asked("--version"), asked("--help"));
+    let taken = found.take(words, false);
+    if wants_version {
+        return Err(Refusal { message: VERSION.to_owned(), exit: Exit::Done });
+    }
+    if wants_help {
+        return Err(Refusal { message: format!("{USAGE}\n{HELP}"), exit: Exit::Done });
+    }
+    taken?;
     found.resolve(root, environment)
 }
 

@@ -87,6 +87,11 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn file(&mut self, path: &Path, world: &mut World<'_>) -> Result<Exit> {
+        if path.as_os_str() == "-" {
+            // To pt-diskstats that is a file of this name.
+            let _ = writeln!(world.err, "Cannot open -: No such file or directory");
+            return Ok(Exit::Error);
+        }
         if path.is_dir() {
             let _ = writeln!(world.err, "blkstat: {} is a directory, not a capture", path.display());
             return Ok(Exit::Done);

@@ -151,6 +151,7 @@ impl Player {
         }
         if !is_same {
             self.pages.forget_header();
+            self.active.clear();
         }
         self.header_always = false;
         self.settings.group_by = group_by;
