@@ -29,7 +29,7 @@ mod tests {
     const REAL: &[&str] = &["pt-diskstats"];
     /// Runs at a time: those without a terminal compute, those with one mostly wait.
     const AT_ONCE: usize = 4;
-    const SESSIONS_AT_ONCE: usize = 12;
+    const SESSIONS_AT_ONCE: usize = 8;
     /// A busy machine may show a press too late; what is truly wrong is wrong each time.
     const ATTEMPTS: usize = 3;
     /// The columns of the newest kernel, of which the real one prints nothing.
@@ -132,18 +132,29 @@ mod tests {
         let captures = Captures::lay();
         let mut sessions = table::sessions();
         sessions.retain(|session| is_picked(&session.capture, &session.name()));
-        let found = map(&sessions, SESSIONS_AT_ONCE, |session| {
+        let compare = |session: &Session| {
             let mut differs = None;
             for _ in 0..ATTEMPTS {
                 let [theirs, ours] = [REAL, OURS].map(|program| press(program, &captures, session));
                 differs = mismatch(&session.capture, &session.name(), &theirs, &ours);
-                if differs.is_none() {
-                    break;
+                if differs.is_none() || is_as_recorded(session, &ours) {
+                    return None;
                 }
             }
             differs
-        });
-        fail_if_any(found);
+        };
+        let found = map(&sessions, SESSIONS_AT_ONCE, compare);
+        // Once more, alone: on a busy machine a key may come too early.
+        let again =
+            sessions.iter().zip(found).map(|(session, differs)| differs.and_then(|_| compare(session)));
+        fail_if_any(again.collect());
+    }
+
+    /// Whether blkstat printed what the real one did when it was recorded, twice alike: that one loses output when
+    /// the terminal is slow.
+    fn is_as_recorded(session: &Session, ours: &Outcome) -> bool {
+        let recorded = recorded::read(&recorded::of_keys(&session.capture));
+        recorded.iter().any(|(name, theirs)| *name == session.name() && theirs == ours)
     }
 
     fn press(program: &[&str], captures: &Captures, session: &Session) -> Outcome {
