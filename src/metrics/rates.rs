@@ -26,6 +26,7 @@ pub struct Activity {
 }
 
 impl Activity {
+    #[inline]
     fn between(older: &Requests, newer: &Requests, interval: Interval) -> Self {
         let total = wrapped_sectors(older.sectors, newer.sectors);
         let Change { ios, merges, sectors, ms } = Change::between(older, newer);
@@ -51,71 +52,82 @@ fn share(merges: u64, ios: u64) -> Option<f64> {
 }
 
 /// The numbers of one device over one interval; formulas from the manual of iostat and iostats.rst.
+///
+/// Each is computed when it is asked for: a report needs few of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Reads.
-    pub reads: Activity,
-    /// Writes.
-    pub writes: Activity,
-    /// Discards.
-    pub discards: Activity,
-    /// Reads, writes and discards together; no flushes.
-    pub all: Activity,
-    /// Flushes completed a second; `None` also when the kernel does not count them.
-    pub flushes_per_s: Option<f64>,
-    /// Mean time of a flush in milliseconds; `None` when none was completed.
-    pub flush_await_ms: Option<f64>,
-    /// Mean number of requests in the queue, waiting and served: Δ(weighted ms) / 1000 t; `None` when the
-    /// counter went back.
-    pub queue: Option<f64>,
-    /// Share of the time with a request in flight, in percent; may pass 100. `None` when the counter went back.
-    pub util_pct: Option<f64>,
-}
-
-impl Activity {
-    /// Nothing, over no interval.
-    pub const NONE: Self = Self {
-        ios: None,
-        per_s: None,
-        sectors: 0,
-        kib_per_s: None,
-        merges_per_s: None,
-        merge_pct: None,
-        await_ms: None,
-        size_kib: None,
-    };
+    older: Counters,
+    newer: Counters,
+    interval: Interval,
+    /// Of so many devices the counters are the sum; their busy time is their mean.
+    devices: u32,
 }
 
 impl Rates {
-    /// Nothing, over no interval.
-    pub const NONE: Self = Self {
-        reads: Activity::NONE,
-        writes: Activity::NONE,
-        discards: Activity::NONE,
-        all: Activity::NONE,
-        flushes_per_s: None,
-        flush_await_ms: None,
-        queue: None,
-        util_pct: None,
-    };
+    /// Nothing happened.
+    pub const NONE: Self =
+        Self { older: Counters::ZERO, newer: Counters::ZERO, interval: Interval::HUNDREDTH, devices: 1 };
 
     /// The numbers between two readings of one device.
     pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Self {
-        let activity = |of: fn(&Counters) -> Requests| Activity::between(&of(older), &of(newer), interval);
-        let flushes = newer.flushes.checked_sub(older.flushes);
-        let flush_ms = Ticks::between(older.flush_ms, newer.flush_ms).ms;
-        let busy = Ticks::between(older.busy_ms, newer.busy_ms);
-        let weighted = Ticks::between(older.weighted_ms, newer.weighted_ms);
-        Self {
-            reads: activity(|c| c.reads),
-            writes: activity(|c| c.writes),
-            discards: activity(|c| c.discards),
-            all: activity(Counters::requests),
-            flushes_per_s: flushes.map(|n| interval.per_second(n)),
-            flush_await_ms: flushes.filter(|n| *n > 0).map(|n| flush_ms as f64 / n as f64),
-            queue: (!weighted.went_back).then(|| interval.per_second(weighted.ms) / 1000.0),
-            util_pct: (!busy.went_back).then(|| interval.per_second(busy.ms) / 10.0),
-        }
+        Self { older: *older, newer: *newer, interval, devices: 1 }
+    }
+
+    /// The same of counters that are the sum of several devices'; of none counts as of one.
+    pub fn of_devices(self, devices: u32) -> Self {
+        Self { devices: devices.max(1), ..self }
+    }
+
+    /// Reads.
+    #[inline]
+    pub fn reads(&self) -> Activity {
+        Activity::between(&self.older.reads, &self.newer.reads, self.interval)
+    }
+
+    /// Writes.
+    #[inline]
+    pub fn writes(&self) -> Activity {
+        Activity::between(&self.older.writes, &self.newer.writes, self.interval)
+    }
+
+    /// Discards.
+    #[inline]
+    pub fn discards(&self) -> Activity {
+        Activity::between(&self.older.discards, &self.newer.discards, self.interval)
+    }
+
+    /// Reads, writes and discards together; no flushes.
+    #[inline]
+    pub fn all(&self) -> Activity {
+        Activity::between(&self.older.requests(), &self.newer.requests(), self.interval)
+    }
+
+    fn flushes(&self) -> Option<u64> {
+        self.newer.flushes.checked_sub(self.older.flushes)
+    }
+
+    /// Flushes completed a second; zero when the kernel does not count them, `None` when the counter went back.
+    pub fn flushes_per_s(&self) -> Option<f64> {
+        self.flushes().map(|flushes| self.interval.per_second(flushes))
+    }
+
+    /// Mean time of a flush in milliseconds; `None` when none was completed.
+    pub fn flush_await_ms(&self) -> Option<f64> {
+        let ms = Ticks::between(self.older.flush_ms, self.newer.flush_ms).ms;
+        self.flushes().filter(|flushes| *flushes > 0).map(|flushes| ms as f64 / flushes as f64)
+    }
+
+    /// Mean number of requests in the queue, waiting and served: Δ(weighted ms) / 1000 t; `None` when the
+    /// counter went back.
+    pub fn queue(&self) -> Option<f64> {
+        let weighted = Ticks::between(self.older.weighted_ms, self.newer.weighted_ms);
+        (!weighted.went_back).then(|| self.interval.per_second(weighted.ms) / 1000.0)
+    }
+
+    /// Share of the time with a request in flight, in percent; may pass 100. `None` when the counter went back.
+    pub fn util_pct(&self) -> Option<f64> {
+        let busy = Ticks::between(self.older.busy_ms, self.newer.busy_ms);
+        (!busy.went_back).then(|| self.interval.per_second(busy.ms) / 10.0 / f64::from(self.devices))
     }
 }
 
@@ -144,27 +156,30 @@ mod tests {
         let newer = counters([300, 60, 4000, 250], [4, 0, 64, 6], 2500, 3206);
         let rates = Rates::between(&older, &newer, two_seconds());
         // 200 reads in 2 s; 3200 sectors are 1600 KiB; 50 of 250 merged; 200 ms over 200 reads.
-        assert_eq!(rates.reads.per_s, Some(100.0));
-        assert_eq!(rates.reads.sectors, 3200);
-        assert_eq!(rates.reads.kib_per_s, Some(800.0));
-        assert_eq!(rates.reads.merges_per_s, Some(25.0));
-        assert_eq!(rates.reads.merge_pct, Some(20.0));
-        assert_eq!(rates.reads.await_ms, Some(1.0));
-        assert_eq!(rates.reads.size_kib, Some(8.0));
-        assert_eq!((rates.writes.await_ms, rates.writes.size_kib), (Some(1.5), Some(8.0)));
+        assert_eq!(rates.reads().per_s, Some(100.0));
+        assert_eq!(rates.reads().sectors, 3200);
+        assert_eq!(rates.reads().kib_per_s, Some(800.0));
+        assert_eq!(rates.reads().merges_per_s, Some(25.0));
+        assert_eq!(rates.reads().merge_pct, Some(20.0));
+        assert_eq!(rates.reads().await_ms, Some(1.0));
+        assert_eq!(rates.reads().size_kib, Some(8.0));
+        assert_eq!((rates.writes().await_ms, rates.writes().size_kib), (Some(1.5), Some(8.0)));
         // Together: 204 requests in 206 ms.
-        assert_eq!((rates.all.per_s, rates.all.await_ms), (Some(102.0), Some(206.0 / 204.0)));
+        assert_eq!((rates.all().per_s, rates.all().await_ms), (Some(102.0), Some(206.0 / 204.0)));
         // 206 weighted ms in 2000; 1500 busy ms in 2000.
-        assert_eq!((rates.queue, rates.util_pct), (Some(0.103), Some(75.0)));
+        assert_eq!((rates.queue(), rates.util_pct()), (Some(0.103), Some(75.0)));
     }
 
     #[test]
     fn no_requests_have_no_response_time() {
         let still = counters([5, 5, 5, 5], [5; 4], 5, 5);
         let rates = Rates::between(&still, &still, two_seconds());
-        assert_eq!((rates.reads.per_s, rates.queue), (Some(0.0), Some(0.0)));
-        assert_eq!((rates.reads.await_ms, rates.reads.size_kib, rates.reads.merge_pct), (None, None, None));
-        assert_eq!(rates.flush_await_ms, None);
+        assert_eq!((rates.reads().per_s, rates.queue()), (Some(0.0), Some(0.0)));
+        assert_eq!(
+            (rates.reads().await_ms, rates.reads().size_kib, rates.reads().merge_pct),
+            (None, None, None)
+        );
+        assert_eq!(rates.flush_await_ms(), None);
     }
 
     #[test]
@@ -172,22 +187,23 @@ mod tests {
         let older = counters([100, 10, 800, 50], [0; 4], 1000, 3000);
         let newer = counters([99, 9, 799, 51], [0; 4], 999, 2999);
         let rates = Rates::between(&older, &newer, two_seconds());
-        let none = Activity { sectors: u64::from(u32::MAX), ..Activity::NONE };
-        assert_eq!((rates.reads, rates.all), (none, none));
-        assert_eq!((rates.queue, rates.util_pct), (None, None));
+        let none = Activity { sectors: u64::from(u32::MAX), ..Rates::NONE.reads() };
+        let none = Activity { ios: None, per_s: None, kib_per_s: None, merges_per_s: None, ..none };
+        assert_eq!((rates.reads(), rates.all()), (none, none));
+        assert_eq!((rates.queue(), rates.util_pct()), (None, None));
     }
 
     #[test]
     fn a_response_time_survives_the_wrap_of_its_32_bit_counter() {
         let older = counters([100, 0, 0, u64::from(u32::MAX) - 9], [0; 4], 0, 0);
         let newer = counters([110, 0, 0, 10], [0; 4], 0, 0);
-        assert_eq!(Rates::between(&older, &newer, two_seconds()).reads.await_ms, Some(2.0));
+        assert_eq!(Rates::between(&older, &newer, two_seconds()).reads().await_ms, Some(2.0));
     }
 
     #[test]
     fn flushes_have_a_rate_and_a_time() {
         let at = |flushes, flush_ms| Counters { flushes, flush_ms, ..Counters::default() };
         let rates = Rates::between(&at(1, 10), &at(5, 16), two_seconds());
-        assert_eq!((rates.flushes_per_s, rates.flush_await_ms), (Some(2.0), Some(1.5)));
+        assert_eq!((rates.flushes_per_s(), rates.flush_await_ms()), (Some(2.0), Some(1.5)));
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::GroupBy;
 use crate::metrics::WorkRates;
+use crate::report::fixed::push_fixed;
 use crate::sanitize::sanitize;
 
 /// How a column is written.
@@ -112,11 +113,14 @@ impl Table {
                 out.push(b' ');
             }
             let value = (column.value)(&line.rates);
-            let _ = match column.form {
-                Tenths(width) => write!(out, "{value:>width$.1}"),
-                Percent(width) => write!(out, "{value:>width$.0}%"),
-                Whole(width) => write!(out, "{value:>width$.0}"),
-            };
+            match column.form {
+                Tenths(width) => push_fixed(out, value, width, 1),
+                Whole(width) => push_fixed(out, value, width, 0),
+                Percent(width) => {
+                    push_fixed(out, value, width, 0);
+                    out.push(b'%');
+                }
+            }
         }
         out.push(b'\n');
     }

@@ -175,9 +175,8 @@ impl<'a> DeviceRows<'a> {
         if self.is_left_out(before, now) {
             return None;
         }
-        let rates = rates(before, now, interval);
-        let util_pct = rates.util_pct.map(|util| util / f64::from(sum.devices.max(1)));
-        Some(Row { name: Cow::Owned(format!(" {name}")), is_group: true, rates: Rates { util_pct, ..rates } })
+        let rates = rates(before, now, interval).of_devices(sum.devices);
+        Some(Row { name: Cow::Owned(format!(" {name}")), is_group: true, rates })
     }
 }
 
