@@ -56,6 +56,18 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
+/// The end of an old tool's run; where standard output took no more, in that tool's words and with its exit code.
+fn unless_output_lost(ended: Result<Exit>, words: &str, exit: Exit, world: &mut World<'_>) -> Result<Exit> {
+    match ended {
+        Err(error) if error.is::<OutputLost>() && !is_closed_pipe(&error) => {
+            let cause = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
+            let _ = writeln!(world.err, "{words}: {cause}");
+            Ok(exit)
+        }
+        ended => ended,
+    }
+}
+
 /// Writes a report in one piece and empties the buffer.
 fn put(out: &mut dyn Write, text: &mut Vec<u8>) -> Result<()> {
     out.write_all(text).and_then(|()| out.flush()).context(OutputLost)?;

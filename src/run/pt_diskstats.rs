@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use regex_lite::Regex;
 
 use super::warnings::Warnings;
-use super::{OutputLost, World, is_closed_pipe, put, reason};
+use super::{World, put, reason, unless_output_lost};
 use crate::capture::FaultKind;
 use crate::clock::Woken;
 use crate::counters::Sample;
@@ -56,15 +56,8 @@ pub(super) fn run(plan: &PtDiskstats, world: &mut World<'_>) -> Result<Exit> {
         Some(path) => session.file(path, world),
         None => session.live(world),
     };
-    match ended {
-        Err(error) if error.is::<OutputLost>() && !is_closed_pipe(&error) => {
-            // As pt-diskstats says it, and with its exit code.
-            let cause = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
-            let _ = writeln!(world.err, "Unable to flush stdout: {cause}");
-            Ok(Exit::PtUsage)
-        }
-        ended => ended,
-    }
+    // As pt-diskstats says it, and with its exit code.
+    unless_output_lost(ended, "Unable to flush stdout", Exit::PtUsage, world)
 }
 
 /// How a key press ends.

@@ -13,7 +13,7 @@ use anyhow::Result;
 use self::reporter::Reporter;
 use self::rows::{DeviceRows, NewDevice};
 use super::warnings::Warnings;
-use super::{OutputLost, World, is_closed_pipe, put, reason};
+use super::{World, put, reason, unless_output_lost};
 use crate::clock::Woken;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
@@ -28,15 +28,8 @@ pub(super) fn run(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
         Some(path) => replay(plan, path, world),
         None => live(plan, world),
     };
-    match ended {
-        Err(error) if error.is::<OutputLost>() && !is_closed_pipe(&error) => {
-            // As iostat says it, and with its exit code.
-            let cause = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
-            let _ = writeln!(world.err, "stdout: {cause}");
-            Ok(Exit::IostatOutput)
-        }
-        ended => ended,
-    }
+    // As iostat says it, and with its exit code.
+    unless_output_lost(ended, "stdout", Exit::IostatOutput, world)
 }
 
 fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
