@@ -112,15 +112,15 @@ impl Names {
     /// The names in /dev/mapper of the device-mapper devices, by the names that they have otherwise.
     ///
     /// # Errors
-    /// When there are such devices and /dev/mapper cannot be read.
-    pub fn mapper(&self, devices: &[Device]) -> io::Result<HashMap<String, String>> {
+    /// When there are such devices and /dev/mapper cannot be read: their major number, and what the system says.
+    pub fn mapper(&self, devices: &[Device]) -> Result<HashMap<String, String>, (u32, io::Error)> {
         let Some(major) = self.mapper_major() else { return Ok(HashMap::new()) };
         let mapped: Vec<&Device> = devices.iter().filter(|device| device.major == major).collect();
         if mapped.is_empty() {
             return Ok(HashMap::new());
         }
         let mut by_number: HashMap<(u32, u32), String> = HashMap::new();
-        for entry in read_dir(self.root.join("dev/mapper"))?.flatten() {
+        for entry in read_dir(self.root.join("dev/mapper")).map_err(|error| (major, error))?.flatten() {
             if let (Some(number), Ok(name)) =
                 (self.mapper_number(&entry.path(), devices), entry.file_name().into_string())
             {

@@ -125,6 +125,8 @@ pub struct Report<'a> {
     pub cpu: Option<CpuShares>,
     /// The devices in their order.
     pub rows: Vec<Row<'a>>,
+    /// It ends with the last row: something went wrong there.
+    pub is_cut: bool,
 }
 
 /// A device in a report, or a group of devices.

@@ -55,6 +55,9 @@ pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: 
             let rates = if is_forgotten { &Rates::NONE } else { &row.rates };
             line(style, table.columns, row, rates, out);
         }
+        if report.is_cut {
+            return;
+        }
         out.push(b'\n');
     }
     if tables.is_empty() {

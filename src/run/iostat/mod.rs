@@ -63,17 +63,16 @@ fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
             let _ = writeln!(world.err, "Cannot read {}", plan.root.join("proc/uptime").display());
             return Ok(Exit::Error);
         }
-        if let Err(error) = machine.pair(&mut reporter, &oldest, &older, &newer) {
-            put(world.out, &mut reporter.text)?;
-            let folder = plan.root.join("dev/mapper");
-            let _ = writeln!(world.err, "Cannot open {}: {}", folder.display(), reason(&error));
-            return Ok(Exit::IostatMapper);
-        }
+        let nameless = machine.pair(&mut reporter, &oldest, &older, &newer);
         let interval = live_interval(plan, &older, &newer);
         if is_first && plan.skip_first && plan.pace.every.is_some() {
             reporter.devices.remember(&newer);
-        } else {
-            reporter.report(&older, &newer, interval);
+        } else if !reporter.report(&older, &newer, interval) {
+            put(world.out, &mut reporter.text)?;
+            let folder = plan.root.join("dev/mapper");
+            let why = nameless.map_or_else(String::new, |error| reason(&error));
+            let _ = writeln!(world.err, "Cannot open {}: {why}", folder.display());
+            return Ok(Exit::IostatMapper);
         }
         is_first = false;
         put(world.out, &mut reporter.text)?;
@@ -99,19 +98,32 @@ struct LiveMachine<'a> {
 
 impl LiveMachine<'_> {
     /// Has the reporter find out which device is which. What the devices are is read when their names changed.
+    /// The error, if there was one, that keeps the names of the device-mapper from being read.
     fn pair(
         &self,
         reporter: &mut Reporter<'_>,
         oldest: &Sample,
         older: &Sample,
         newer: &Sample,
-    ) -> io::Result<()> {
+    ) -> Option<io::Error> {
         if reporter.devices.pair(oldest, older, newer) {
             reporter.devices.place(newer, &self.topology(&newer.devices));
         }
         // A label may change while the devices stay.
-        reporter.devices.shown = self.shown_names(&newer.devices)?;
-        Ok(())
+        let mut shown = rows::ShownNames::new();
+        let mut nameless = None;
+        if self.plan.mapper_names {
+            match self.names.mapper(&newer.devices) {
+                Ok(names) => shown = names,
+                Err(error) => nameless = Some(error),
+            }
+        }
+        if let Some(kind) = &self.plan.persistent_names {
+            shown.extend(self.names.persistent(kind, &newer.devices));
+        }
+        reporter.devices.shown = shown;
+        reporter.devices.nameless_major = nameless.as_ref().map(|(major, _)| *major);
+        nameless.map(|(_, error)| error)
     }
 
     fn topology(&self, devices: &[Device]) -> crate::topology::Topology {
@@ -121,16 +133,6 @@ impl LiveMachine<'_> {
             DeviceFiles::Also(folder) => topology.or(&read_topology(folder, devices)),
             DeviceFiles::System | DeviceFiles::Only(_) => topology,
         }
-    }
-
-    /// The names to show in place of the kernel's.
-    fn shown_names(&self, devices: &[Device]) -> io::Result<rows::ShownNames> {
-        let mut shown =
-            if self.plan.mapper_names { self.names.mapper(devices)? } else { rows::ShownNames::new() };
-        if let Some(kind) = &self.plan.persistent_names {
-            shown.extend(self.names.persistent(kind, devices));
-        }
-        Ok(shown)
     }
 }
 

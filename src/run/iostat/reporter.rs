@@ -56,19 +56,22 @@ impl<'a> Reporter<'a> {
         self.printer.begin(&heading, &mut self.text);
     }
 
-    /// The report on an interval.
-    pub(super) fn report(&mut self, older: &Sample, newer: &Sample, interval: Interval) {
+    /// The report on an interval. `false` when it ends before a device whose name cannot be told.
+    pub(super) fn report(&mut self, older: &Sample, newer: &Sample, interval: Interval) -> bool {
         let older_cpu = if is_boot(older) { Some(CpuTimes::default()) } else { older.cpu };
         // A machine without the file has spent no time at all, as iostat sees it.
         let newer_cpu = newer.cpu.or_else(|| self.plan.from.is_none().then(CpuTimes::default));
+        let (rows, is_cut) = self.devices.between(older, newer, interval);
         let report = Report {
             time: newer.at.wall.filter(|_| self.plan.timestamps).map(|now| self.time(now)),
             cpu: older_cpu.zip(newer_cpu).map(|(older, newer)| CpuShares::between(&older, &newer)),
-            rows: self.devices.between(older, newer, interval),
+            rows,
+            is_cut,
         };
         self.printer.report(&report, &mut self.text);
         self.devices.remember(newer);
         self.count += 1;
+        !is_cut
     }
 
     fn time(&self, now: Timestamp) -> String {

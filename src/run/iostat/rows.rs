@@ -36,6 +36,8 @@ pub(super) struct DeviceRows<'a> {
     came: HashMap<String, usize>,
     /// Names to show in place of the kernel's.
     pub(super) shown: ShownNames,
+    /// Devices of this major number should be shown by other names, which cannot be read.
+    pub(super) nameless_major: Option<u32>,
     /// What the devices of a group added up to in the sample before.
     sums_before: HashMap<usize, Counters>,
     /// The groups that have had a device.
@@ -61,6 +63,7 @@ impl<'a> DeviceRows<'a> {
             slots: Slots::default(),
             came: HashMap::new(),
             shown: ShownNames::new(),
+            nameless_major: None,
             sums_before: HashMap::new(),
             had_devices: HashSet::new(),
         }
@@ -84,13 +87,14 @@ impl<'a> DeviceRows<'a> {
         self.places = self.wanted.places(&newer.devices, topology, &self.came);
     }
 
-    /// The rows of the report on two samples that [`Self::pair`] has seen.
+    /// The rows of the report on two samples that [`Self::pair`] has seen; up to the first device, if there is
+    /// one, whose name cannot be told, which is said by `true`.
     pub(super) fn between<'s>(
         &'s self,
         older: &Sample,
         newer: &'s Sample,
         interval: Interval,
-    ) -> Vec<Row<'s>> {
+    ) -> (Vec<Row<'s>>, bool) {
         let mut rows = Vec::with_capacity(self.places.len());
         let mut sums: HashMap<usize, Sum> = HashMap::new();
         for place in &self.places {
@@ -109,6 +113,9 @@ impl<'a> DeviceRows<'a> {
                     }
                     let is_hidden = is_unused || (self.plan.groups_only && place.group.is_some());
                     if !is_hidden && !self.is_left_out(before, now) {
+                        if self.nameless_major == Some(newer.devices[place.index].major) {
+                            return (rows, true);
+                        }
                         let rates = rates(before, now, interval);
                         rows.push(Row { name: self.name(place, newer), is_group: false, rates });
                     }
@@ -119,12 +126,11 @@ impl<'a> DeviceRows<'a> {
                 }
             }
         }
-        rows
+        (rows, false)
     }
 
     /// Remembers what the groups add up to, for the next report.
     pub(super) fn remember(&mut self, newer: &Sample) {
-        self.had_devices.extend(self.sums_before.keys());
         self.sums_before.clear();
         for place in &self.places {
             if let Place::Device(DevicePlace { index, group: Some(group), only_worked, .. }) = place {
@@ -135,6 +141,7 @@ impl<'a> DeviceRows<'a> {
                 *sum = sum.plus(&newer.devices[*index].counters);
             }
         }
+        self.had_devices.extend(self.sums_before.keys());
     }
 
     fn name<'s>(&'s self, place: &'s DevicePlace, newer: &'s Sample) -> Cow<'s, str> {
