@@ -15,7 +15,7 @@ pub enum Exit {
     IostatMapper,
     /// Standard output took no more, under the iostat grammar.
     IostatOutput,
-    /// Wrong usage, under the pt-diskstats grammar.
+    /// Wrong usage, or standard output that takes no more, under the pt-diskstats grammar.
     PtUsage,
     /// What pt-diskstats dies of: a pattern or a name that is none.
     PtDied,

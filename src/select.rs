@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::counters::Device;
+use crate::counters::{Counters, Device};
 use crate::topology::{Key, Named, Topology};
 
 /// Which devices are shown beside those that are named.
@@ -66,6 +66,11 @@ pub struct DevicePlace {
 }
 
 impl DevicePlace {
+    /// Whether the device, whose counters are `now`, has yet to work before it counts.
+    pub fn is_unused(&self, now: &Counters) -> bool {
+        self.only_worked && now.completed() == [0; 4]
+    }
+
     fn sort_key<'a>(&'a self, devices: &'a [Device]) -> &'a str {
         self.alias.as_deref().unwrap_or(&devices[self.index].name)
     }
@@ -223,7 +228,7 @@ impl Others {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{Counters, Requests};
+    use crate::counters::Requests;
 
     fn machine() -> (Vec<Device>, Topology) {
         let device = |name: &str, ios| Device {
@@ -248,7 +253,7 @@ mod tests {
         let (devices, topology) = machine();
         let shown = |place: &Place| match place {
             Place::Group(at) => Some(format!("({at})")),
-            Place::Device(place) if place.only_worked && devices[place.index].counters.reads.ios == 0 => None,
+            Place::Device(place) if place.is_unused(&devices[place.index].counters) => None,
             Place::Device(place) => Some(place.sort_key(&devices).to_owned()),
         };
         wanted.places(&devices, &topology, &HashMap::new()).iter().filter_map(shown).collect()

@@ -12,6 +12,7 @@ mod tests {
     use crate::pt_support::captures::{COLUMNS, Captures};
     use crate::pt_support::case::{Case, Outcome, Session};
     use crate::pt_support::differences::{DIFFERENCES, mismatch};
+    use crate::pt_support::fail_if_any;
     use crate::pt_support::programs::{OURS, map, run};
     use crate::pt_support::recorded::{STATUSES, of_keys, read};
     use crate::pt_support::{table, terminal};
@@ -40,17 +41,6 @@ mod tests {
             pairs.push((case, outcome.unwrap_or_else(|| panic!("{file}: {name}: {hint}"))));
         }
         pairs
-    }
-
-    fn fail_if_any(found: Vec<Option<String>>) {
-        let of = found.len();
-        let found: Vec<String> = found.into_iter().flatten().collect();
-        assert!(
-            found.is_empty(),
-            "{} of {of} cases differ (- pt-diskstats, + blkstat):\n{}",
-            found.len(),
-            found.concat()
-        );
     }
 
     #[test]

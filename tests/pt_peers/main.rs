@@ -22,6 +22,7 @@ mod tests {
     use crate::pt_support::captures::{COLUMNS, Captures};
     use crate::pt_support::case::{Case, Outcome, Session};
     use crate::pt_support::differences::mismatch;
+    use crate::pt_support::fail_if_any;
     use crate::pt_support::programs::{OURS, command, map, run};
     use crate::pt_support::{recorded, table, terminal};
     use crate::record;
@@ -54,17 +55,6 @@ mod tests {
     fn picked(mut cases: Vec<Case>) -> Vec<Case> {
         cases.retain(|case| is_picked(&case.capture, &case.line));
         cases
-    }
-
-    fn fail_if_any(found: Vec<Option<String>>) {
-        let of = found.len();
-        let found: Vec<String> = found.into_iter().flatten().collect();
-        assert!(
-            found.is_empty(),
-            "{} of {of} cases differ (- pt-diskstats, + blkstat):\n{}",
-            found.len(),
-            found.concat()
-        );
     }
 
     #[test]

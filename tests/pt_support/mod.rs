@@ -19,3 +19,15 @@ use std::path::{Path, PathBuf};
 pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }
+
+/// Fails with what differs, if anything does; one entry a case.
+pub(crate) fn fail_if_any(found: Vec<Option<String>>) {
+    let of = found.len();
+    let found: Vec<String> = found.into_iter().flatten().collect();
+    assert!(
+        found.is_empty(),
+        "{} of {of} cases differ (- pt-diskstats, + blkstat):\n{}",
+        found.len(),
+        found.concat()
+    );
+}

@@ -51,8 +51,10 @@ fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
         // Where all devices are listed, one that comes later has its place kept.
         named.or_else(|| listing.then(|| Named::plain(word)))
     });
-    let listed = |disk: &str| machine.names.partitions(disk);
-    wanted.fix_partitions(&newer.devices, &machine.topology(&newer.devices), listed);
+    if plan.items.iter().any(|item| matches!(item, Item::Device { partitions: true, .. })) {
+        let listed = |disk: &str| machine.names.partitions(disk);
+        wanted.fix_partitions(&newer.devices, &machine.topology(&newer.devices), listed);
+    }
     let mut reporter =
         Reporter::new(plan, DeviceRows::new(plan, wanted, NewDevice::FromZero), world.is_terminal);
     reporter.begin(Machine::this(&plan.root), world.clock.wall());

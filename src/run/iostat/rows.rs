@@ -74,15 +74,20 @@ impl<'a> DeviceRows<'a> {
     pub(super) fn pair(&mut self, oldest: &Sample, older: &Sample, newer: &Sample) -> bool {
         self.pairs = Pairs::between(&older.devices, &newer.devices);
         let names_changed = self.pairs != Pairs::Same;
-        self.slots.step(oldest, older, newer, names_changed);
+        // A replay never asks what was away, and a capture may hold any number of names.
+        if self.new_device == NewDevice::FromZero {
+            self.slots.step(oldest, older, newer, names_changed);
+        }
         names_changed || self.places.is_empty()
     }
 
     /// Finds the places of the report for the devices of a sample.
     pub(super) fn place(&mut self, newer: &Sample, topology: &Topology) {
-        for device in &newer.devices {
-            let next = self.came.len();
-            self.came.entry(device.name.clone()).or_insert(next);
+        if self.plan.others.are_as_listed() {
+            for device in &newer.devices {
+                let next = self.came.len();
+                self.came.entry(device.name.clone()).or_insert(next);
+            }
         }
         self.places = self.wanted.places(&newer.devices, topology, &self.came);
     }
@@ -102,7 +107,7 @@ impl<'a> DeviceRows<'a> {
                 Place::Device(place) => {
                     let now = &newer.devices[place.index].counters;
                     let Some(before) = self.before(place, older, newer) else { continue };
-                    let is_unused = place.only_worked && now.completed() == [0; 4];
+                    let is_unused = place.is_unused(now);
                     if let Some(group) = place.group {
                         let sum = sums.entry(group).or_default();
                         sum.devices += 1;
@@ -133,12 +138,11 @@ impl<'a> DeviceRows<'a> {
     pub(super) fn remember(&mut self, newer: &Sample) {
         self.sums_before.clear();
         for place in &self.places {
-            if let Place::Device(DevicePlace { index, group: Some(group), only_worked, .. }) = place {
-                if *only_worked && newer.devices[*index].counters.completed() == [0; 4] {
-                    continue;
-                }
-                let sum = self.sums_before.entry(*group).or_default();
-                *sum = sum.plus(&newer.devices[*index].counters);
+            let Place::Device(place) = place else { continue };
+            let now = &newer.devices[place.index].counters;
+            if let Some(group) = place.group.filter(|_| !place.is_unused(now)) {
+                let sum = self.sums_before.entry(group).or_default();
+                *sum = sum.plus(now);
             }
         }
         self.had_devices.extend(self.sums_before.keys());
