@@ -157,6 +157,28 @@ pub struct CpuTimes {
     pub guest_nice: u64,
 }
 
+/// How long tasks have waited for I/O since boot, in microseconds (/proc/pressure/io, since 4.20).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// At least one task waited.
+    pub some_us: u64,
+    /// All tasks that had work waited.
+    pub full_us: u64,
+}
+
+/// What a reading says of the machine as a whole, beside its CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MachineState {
+    /// Tasks blocked on I/O at that moment (procs_blocked of /proc/stat).
+    pub blocked: Option<u64>,
+    /// Waiting for I/O so far.
+    pub pressure: Option<Pressure>,
+    /// Memory that waits to be written to disk, in KiB (Dirty of /proc/meminfo).
+    pub dirty_kib: Option<u64>,
+    /// Memory that is being written to disk, in KiB (Writeback of /proc/meminfo).
+    pub writeback_kib: Option<u64>,
+}
+
 /// One reading of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
@@ -171,6 +193,8 @@ pub struct Sample {
     pub written_time: Option<String>,
     /// CPU time, where the reading has it.
     pub cpu: Option<CpuTimes>,
+    /// The machine as a whole.
+    pub machine: MachineState,
 }
 
 impl Sample {

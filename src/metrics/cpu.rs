@@ -23,8 +23,7 @@ impl CpuShares {
     /// The shares between two readings, as iostat computes them: a figure that went back is zero, but the time
     /// that passed is the difference of the totals as they are.
     pub fn between(older: &CpuTimes, newer: &CpuTimes) -> Self {
-        // Readings that wrap differ by the right amount all the same.
-        let passed = total(newer).wrapping_sub(total(older)) as i64;
+        let passed = Self::passed(older, newer);
         let share = |of: fn(&CpuTimes) -> u64| match of(newer).checked_sub(of(older)) {
             Some(step) if passed >= 0 => step as f64 / passed.max(1) as f64 * 100.0,
             _ => 0.0,
@@ -37,6 +36,17 @@ impl CpuShares {
             steal: share(|c| c.steal),
             idle: share(|c| c.idle),
         }
+    }
+
+    /// Clock ticks of all CPUs between two readings; below zero where time went back.
+    pub fn passed(older: &CpuTimes, newer: &CpuTimes) -> i64 {
+        // Readings that wrap differ by the right amount all the same.
+        total(newer).wrapping_sub(total(older)) as i64
+    }
+
+    /// What more work could use: idle, whether or not a task waited for I/O meanwhile.
+    pub fn available(&self) -> f64 {
+        self.idle + self.iowait
     }
 }
 

@@ -6,12 +6,18 @@
 
 mod change;
 mod cpu;
+mod figures;
+mod history;
+mod machine;
 mod pairs;
 mod percona;
 mod rates;
 
 pub use change::{Change, Ticks, modulo_2_32, was_replugged, wrapped_sectors};
 pub use cpu::CpuShares;
+pub use figures::{Direction, Figures};
+pub use history::{History, Mark};
+pub use machine::MachineFigures;
 pub use pairs::Pairs;
 pub use percona::{DirectionRates, Work, WorkRates};
 pub use rates::{Activity, Rates};

@@ -1,8 +1,13 @@
-//! What is a partition of what, and which device a name stands for. Plain data; `source` learns it from /sys or, for a capture, from the names.
+//! What is a partition of what, what is stacked on what, and which device a name stands for. Plain data; `source`
+//! learns it from /sys or, for a capture, from the names.
+
+mod stack;
 
 use std::collections::HashMap;
 
 use crate::counters::Device;
+
+pub use stack::{Kind, Node, Stack};
 
 /// The partitions of a machine, and its whole devices, by the names that /proc/diskstats prints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,301 @@
+//! blkstat's own numbers of one device over one interval.
+//!
+//! Where the dialects print what their tools print, these leave out what is not true: a device that was
+//! replugged has no figures, and a column that wrapped is told from one that fell.
+
+use super::change::modulo_2_32;
+use crate::counters::{Columns, Counters, Requests};
+use crate::units::{Interval, SECTOR_BYTES};
+
+/// What one kind of request did. `None` is what has no value or what the kernel does not give.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Direction {
+    /// Requests completed: Δn.
+    pub ios: Option<u64>,
+    /// Requests completed a second: Δn / t.
+    pub per_s: Option<f64>,
+    /// KiB a second: Δs / 2 / t.
+    pub kib_per_s: Option<f64>,
+    /// Requests merged a second: Δm / t.
+    pub merges_per_s: Option<f64>,
+    /// Share of the requests that were merged before they were issued, in percent: 100 Δm / (Δm + Δn).
+    pub merge_pct: Option<f64>,
+    /// Mean response time in milliseconds: ΔT / Δn; `None` when nothing was completed.
+    pub await_ms: Option<f64>,
+    /// Mean size in KiB: Δs / 2 / Δn; `None` when nothing was completed.
+    pub size_kib: Option<f64>,
+    /// Mean number of these requests in the queue or being served: ΔT / 1000 t (Little's law).
+    pub queue: Option<f64>,
+}
+
+/// What a device did in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Length of the interval in seconds.
+    pub seconds: f64,
+    /// Reads.
+    pub reads: Direction,
+    /// Writes.
+    pub writes: Direction,
+    /// Discards; all `None` before 4.18.
+    pub discards: Direction,
+    /// Flushes completed a second; `None` before 5.5.
+    pub flushes_per_s: Option<f64>,
+    /// Mean response time of flushes in milliseconds.
+    pub flush_await_ms: Option<f64>,
+    /// Mean number of requests in the queue or being served: Δ(column 11) / 1000 t.
+    pub queue: Option<f64>,
+    /// Requests in flight at the end of the interval; `None` where the kernel miscounted below zero.
+    pub in_flight: Option<u64>,
+    /// The same at its beginning.
+    pub in_flight_before: Option<u64>,
+    /// Share of the time with at least one request in flight, in percent, as the kernel counts it: Δ(column 10) /
+    /// 10 t. It may pass 100.
+    pub util_pct: Option<f64>,
+    /// What that share can be at most (formulas: the time a device was busy is at most the sum of its requests'
+    /// times): the least of it, of 100, and of 100 times the queue together with the requests in flight at the
+    /// end, whose time is not counted yet.
+    pub util_bound_pct: Option<f64>,
+    /// Requests of every kind that were completed.
+    pub completed: u64,
+}
+
+/// More than any device does in a second: a step beyond it is no wrapped counter.
+const MOST_PER_SECOND: f64 = 20e6;
+/// 100 GB/s.
+const MOST_SECTORS_PER_SECOND: f64 = 200e6;
+/// A mean queue beyond this is no wrapped column of milliseconds.
+const LONGEST_QUEUE: f64 = 1e5;
+
+impl Figures {
+    /// The figures of the time between two readings; `None` when the device was replugged meanwhile: a count or
+    /// sector column went down, and not as a 32-bit column wraps.
+    pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Option<Self> {
+        let seconds = interval.seconds();
+        let old_partition = newer.columns == Columns::Partition;
+        let step = |older: &Requests, newer: &Requests, has: bool| {
+            if has { Step::between(older, newer, seconds, !old_partition).map(Some) } else { Some(None) }
+        };
+        let columns = older.columns.min(newer.columns);
+        let reads = step(&older.reads, &newer.reads, true)?;
+        let writes = step(&older.writes, &newer.writes, true)?;
+        let discards = step(&older.discards, &newer.discards, columns >= Columns::Discards)?;
+        let has_flushes = columns >= Columns::Flushes;
+        let flushes = advance(older.flushes, newer.flushes, MOST_PER_SECOND * seconds)?;
+        let flush_ms = milliseconds(older.flush_ms, newer.flush_ms, seconds);
+        let queue = milliseconds(older.weighted_ms, newer.weighted_ms, seconds)
+            .filter(|_| !old_partition)
+            .map(|ms| interval.per_second(ms) / 1000.0);
+        let busy = modulo_2_32(older.busy_ms, newer.busy_ms);
+        // A busy time that wrapped is still about as long as the interval; one that fell is not.
+        let fell = newer.busy_ms < older.busy_ms && busy as f64 > 4000.0 * seconds + 1000.0;
+        let util_pct = (!old_partition && !fell).then(|| interval.per_second(busy) / 10.0);
+        let in_flight = in_flight(newer);
+        let bound = |util: f64| {
+            let by_times = queue.map(|queue| (queue + in_flight.unwrap_or(0) as f64) * 100.0);
+            util.min(100.0).min(by_times.unwrap_or(f64::INFINITY))
+        };
+        let ios = |step: Option<Step>| step.map_or(0, |step| step.ios);
+        Some(Self {
+            seconds,
+            reads: reads.map_or_else(Direction::default, |step| step.over(interval)),
+            writes: writes.map_or_else(Direction::default, |step| step.over(interval)),
+            discards: discards.map_or_else(Direction::default, |step| step.over(interval)),
+            flushes_per_s: has_flushes.then(|| interval.per_second(flushes)),
+            flush_await_ms: flush_ms
+                .filter(|_| has_flushes && flushes > 0)
+                .map(|ms| ms as f64 / flushes as f64),
+            queue,
+            in_flight,
+            in_flight_before: self::in_flight(older),
+            util_pct,
+            util_bound_pct: util_pct.map(bound),
+            completed: ios(reads) + ios(writes) + ios(discards) + if has_flushes { flushes } else { 0 },
+        })
+    }
+
+    /// Whether nothing was completed and nothing is in flight.
+    pub fn is_idle(&self) -> bool {
+        self.completed == 0 && self.in_flight.unwrap_or(0) == 0
+    }
+
+    /// Requests were in flight from the beginning to the end, and none was completed: they hang.
+    pub fn is_stalled(&self) -> bool {
+        let some = |count: Option<u64>| count.is_some_and(|count| count > 0);
+        self.completed == 0 && some(self.in_flight) && some(self.in_flight_before)
+    }
+}
+
+/// The kernel's count is 32 bits with a sign, and was seen to be miscounted below zero.
+fn in_flight(counters: &Counters) -> Option<u64> {
+    (counters.columns != Columns::Partition && counters.in_flight <= i32::MAX as u64)
+        .then_some(counters.in_flight)
+}
+
+/// How far one kind of request went.
+#[derive(Clone, Copy)]
+struct Step {
+    ios: u64,
+    merges: Option<u64>,
+    sectors: u64,
+    ms: Option<u64>,
+}
+
+impl Step {
+    fn between(older: &Requests, newer: &Requests, seconds: f64, has_times: bool) -> Option<Self> {
+        let merges = advance(older.merges, newer.merges, MOST_PER_SECOND * seconds)?;
+        Some(Self {
+            ios: advance(older.ios, newer.ios, MOST_PER_SECOND * seconds)?,
+            merges: has_times.then_some(merges),
+            sectors: advance(older.sectors, newer.sectors, MOST_SECTORS_PER_SECOND * seconds)?,
+            ms: milliseconds(older.ms, newer.ms, seconds).filter(|_| has_times),
+        })
+    }
+
+    fn over(self, interval: Interval) -> Direction {
+        let Self { ios, merges, sectors, ms } = self;
+        let kib = |sectors: f64| sectors * SECTOR_BYTES as f64 / 1024.0;
+        let completed = (ios > 0).then_some(ios as f64);
+        let issued = merges.map(|merges| merges as f64 + ios as f64).filter(|issued| *issued > 0.0);
+        Direction {
+            ios: Some(ios),
+            per_s: Some(interval.per_second(ios)),
+            kib_per_s: Some(kib(interval.per_second(sectors))),
+            merges_per_s: merges.map(|merges| interval.per_second(merges)),
+            merge_pct: merges.zip(issued).map(|(merges, issued)| merges as f64 / issued * 100.0),
+            await_ms: ms.zip(completed).map(|(ms, ios)| ms as f64 / ios),
+            size_kib: completed.map(|ios| kib(sectors as f64 / ios)),
+            queue: ms.map(|ms| interval.per_second(ms) / 1000.0),
+        }
+    }
+}
+
+/// The step of a count: the difference, or, where it went down, that of a 32-bit counter that wrapped, if both
+/// fit in 32 bits and the step is at most `most`. `None` when it fell.
+fn advance(older: u64, newer: u64, most: f64) -> Option<u64> {
+    if newer >= older {
+        return Some(newer - older);
+    }
+    let wrapped = modulo_2_32(older, newer);
+    (u32::try_from(older).is_ok() && wrapped as f64 <= most.min(f64::from(1u32 << 31))).then_some(wrapped)
+}
+
+/// The step of a column of milliseconds, which wraps at 32 bits in every kernel; `None` when it rather fell.
+fn milliseconds(older: u64, newer: u64, seconds: f64) -> Option<u64> {
+    let step = modulo_2_32(older, newer);
+    (newer >= older || step as f64 <= LONGEST_QUEUE * 1000.0 * seconds).then_some(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second() -> Interval {
+        Interval::from_nanos(1_000_000_000).unwrap()
+    }
+
+    fn counters(reads: [u64; 4], in_flight: u64, busy_ms: u64, weighted_ms: u64) -> Counters {
+        let [ios, merges, sectors, ms] = reads;
+        let reads = Requests { ios, merges, sectors, ms };
+        Counters { columns: Columns::Flushes, reads, in_flight, busy_ms, weighted_ms, ..Counters::ZERO }
+    }
+
+    fn between(older: &Counters, newer: &Counters) -> Option<Figures> {
+        Figures::between(older, newer, second())
+    }
+
+    #[test]
+    fn hand_computed_figures_of_one_second() {
+        let older = counters([100, 10, 800, 50], 1, 1000, 3000);
+        let newer = counters([300, 60, 4000, 250], 2, 1500, 3206);
+        let figures = between(&older, &newer).unwrap();
+        let expected = Direction {
+            ios: Some(200),
+            per_s: Some(200.0),
+            kib_per_s: Some(1600.0),
+            merges_per_s: Some(50.0),
+            merge_pct: Some(20.0),
+            await_ms: Some(1.0),
+            size_kib: Some(8.0),
+            queue: Some(0.2),
+        };
+        assert_eq!(figures.reads, expected);
+        assert_eq!((figures.queue, figures.util_pct, figures.in_flight), (Some(0.206), Some(50.0), Some(2)));
+        assert_eq!((figures.writes.await_ms, figures.writes.per_s), (None, Some(0.0)));
+        assert_eq!(figures.completed, 200);
+    }
+
+    #[test]
+    fn the_bound_of_util_is_the_time_of_the_requests() {
+        let at = |in_flight, busy_ms, weighted_ms| counters([1; 4], in_flight, busy_ms, weighted_ms);
+        let bound = |newer: &Counters| between(&at(0, 0, 0), newer).unwrap().util_bound_pct;
+        // 900 ms busy, but the requests took 50 ms together.
+        assert_eq!(bound(&at(0, 900, 50)), Some(5.0));
+        assert_eq!(bound(&at(0, 1300, 5000)), Some(100.0));
+        assert_eq!(bound(&at(0, 300, 5000)), Some(30.0));
+        // What is still in flight has not counted its time.
+        assert_eq!(bound(&at(1, 900, 50)), Some(90.0));
+    }
+
+    #[test]
+    fn a_replugged_device_has_no_figures() {
+        let older = counters([1000, 0, 8000, 50], 0, 1000, 3000);
+        assert_eq!(between(&older, &counters([3, 0, 24, 1], 0, 1, 1)), None);
+        // One count that fell is enough, whatever the others do.
+        assert_eq!(between(&older, &counters([999, 0, 9000, 60], 0, 1000, 3000)), None);
+    }
+
+    #[test]
+    fn a_32_bit_counter_that_wrapped_is_told_from_one_that_fell() {
+        let near = u64::from(u32::MAX) - 9;
+        let older = counters([near, 0, near, 50], 0, 0, 0);
+        let figures = between(&older, &counters([90, 0, 790, 60], 0, 0, 0)).unwrap();
+        assert_eq!((figures.reads.per_s, figures.reads.size_kib), (Some(100.0), Some(4.0)));
+        // Past 32 bits nothing wraps; and a step of half the range is none.
+        assert_eq!(
+            between(&counters([near + 100, 0, 0, 0], 0, 0, 0), &counters([9, 0, 0, 0], 0, 0, 0)),
+            None
+        );
+        assert_eq!(between(&counters([near / 3, 0, 0, 0], 0, 0, 0), &counters([9, 0, 0, 0], 0, 0, 0)), None);
+    }
+
+    #[test]
+    fn milliseconds_wrap_on_every_kernel() {
+        let near = u64::from(u32::MAX) - 99;
+        let older = counters([0, 0, 0, near], 0, near, near);
+        let figures = between(&older, &counters([10, 0, 80, 400], 0, 400, 400)).unwrap();
+        assert_eq!(
+            (figures.reads.await_ms, figures.queue, figures.util_pct),
+            (Some(50.0), Some(0.5), Some(50.0))
+        );
+        // What fell has no value, and is no huge number.
+        let fell = between(&counters([0, 0, 0, 900], 0, 900, 900), &counters([1, 0, 8, 3], 0, 3, 3)).unwrap();
+        assert_eq!(
+            (fell.reads.await_ms, fell.queue, fell.util_pct, fell.util_bound_pct),
+            (None, None, None, None)
+        );
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_give_is_none() {
+        let old = |columns| Counters { columns, ..counters([5, 0, 40, 5], 0, 5, 5) };
+        let partition = between(&old(Columns::Partition), &old(Columns::Partition)).unwrap();
+        assert_eq!((partition.reads.per_s, partition.reads.merges_per_s), (Some(0.0), None));
+        assert_eq!((partition.queue, partition.util_pct, partition.in_flight), (None, None, None));
+        let basic = between(&old(Columns::Basic), &old(Columns::Basic)).unwrap();
+        assert_eq!((basic.discards, basic.flushes_per_s), (Direction::default(), None));
+        let miscounted = Counters { in_flight: u64::from(u32::MAX), ..old(Columns::Basic) };
+        assert_eq!(between(&miscounted, &miscounted).unwrap().in_flight, None);
+    }
+
+    #[test]
+    fn requests_that_hang_are_a_stall_and_no_idleness() {
+        let at = |reads, in_flight| counters([reads, 0, 0, 0], in_flight, 0, 0);
+        let figures = |older: Counters, newer: Counters| between(&older, &newer).unwrap();
+        assert!(figures(at(5, 3), at(5, 3)).is_stalled());
+        // They may have been started a moment ago.
+        assert!(!figures(at(5, 0), at(5, 3)).is_stalled() && !figures(at(5, 0), at(5, 3)).is_idle());
+        assert!(!figures(at(5, 3), at(6, 3)).is_stalled());
+        assert!(figures(at(5, 0), at(5, 0)).is_idle());
+    }
+}

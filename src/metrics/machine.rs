@@ -1,0 +1,79 @@
+//! The machine as a whole over one interval.
+
+use super::CpuShares;
+use crate::counters::Sample;
+use crate::units::Interval;
+
+/// How the machine spent an interval. `None` is what is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MachineFigures {
+    /// The CPUs; `None` also where the interval is shorter than their clock tells.
+    pub cpu: Option<CpuShares>,
+    /// Tasks blocked on I/O at the end.
+    pub blocked: Option<u64>,
+    /// Share of the time in which some task waited for I/O, in percent (the kernel's accounting/psi.rst).
+    pub pressure_some_pct: Option<f64>,
+    /// Share of the time in which all tasks that had work waited for I/O, in percent.
+    pub pressure_full_pct: Option<f64>,
+    /// Memory that waits to be written to disk at the end, in KiB.
+    pub dirty_kib: Option<u64>,
+    /// Memory that is being written at the end, in KiB.
+    pub writeback_kib: Option<u64>,
+}
+
+impl MachineFigures {
+    /// The figures of the time between two readings.
+    pub fn between(older: &Sample, newer: &Sample, interval: Interval) -> Self {
+        let passed = |(older, newer): &(_, _)| CpuShares::passed(older, newer) > 0;
+        let pressures = older.machine.pressure.zip(newer.machine.pressure);
+        // Pressure is added up a little late, so that a short interval can show more than all of its time.
+        let share = |older: u64, newer: u64| {
+            newer.checked_sub(older).map(|us| (us as f64 / 1e6 / interval.seconds() * 100.0).min(100.0))
+        };
+        Self {
+            cpu: older
+                .cpu
+                .zip(newer.cpu)
+                .filter(passed)
+                .map(|(older, newer)| CpuShares::between(&older, &newer)),
+            blocked: newer.machine.blocked,
+            pressure_some_pct: pressures.and_then(|(older, newer)| share(older.some_us, newer.some_us)),
+            pressure_full_pct: pressures.and_then(|(older, newer)| share(older.full_us, newer.full_us)),
+            dirty_kib: newer.machine.dirty_kib,
+            writeback_kib: newer.machine.writeback_kib,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::{CpuTimes, MachineState, Pressure};
+
+    fn sample(idle: u64, some_us: u64) -> Sample {
+        let machine = MachineState {
+            blocked: Some(3),
+            pressure: Some(Pressure { some_us, full_us: some_us / 2 }),
+            ..MachineState::default()
+        };
+        Sample { cpu: Some(CpuTimes { idle, ..CpuTimes::default() }), machine, ..Sample::default() }
+    }
+
+    #[test]
+    fn shares_of_two_seconds() {
+        let interval = Interval::from_nanos(2_000_000_000).unwrap();
+        let figures = MachineFigures::between(&sample(100, 1_000_000), &sample(300, 1_500_000), interval);
+        assert_eq!((figures.pressure_some_pct, figures.pressure_full_pct), (Some(25.0), Some(12.5)));
+        assert_eq!((figures.blocked, figures.cpu.map(|cpu| cpu.available())), (Some(3), Some(100.0)));
+    }
+
+    #[test]
+    fn a_clock_that_did_not_tick_gives_no_shares() {
+        let interval = Interval::from_nanos(5_000_000).unwrap();
+        assert_eq!(MachineFigures::between(&sample(100, 9), &sample(100, 5), interval).cpu, None);
+        assert_eq!(
+            MachineFigures::between(&sample(100, 9), &sample(100, 5), interval).pressure_some_pct,
+            None
+        );
+    }
+}
