@@ -5,16 +5,109 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::report::iostat::{Palette, Style};
+use crate::report::native::SortKey;
 use crate::report::pt_diskstats::GroupBy;
 use crate::select::Others;
 
 /// Everything that a run needs to know of what was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
+    /// Show what the devices do.
+    View(Box<View>),
+    /// Print this text.
+    Print(Vec<u8>),
     /// Be sysstat's iostat.
     Iostat(Box<Iostat>),
     /// Be Percona's pt-diskstats.
     PtDiskstats(Box<PtDiskstats>),
+}
+
+/// Where samples come from, and how often.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Input {
+    /// A capture to replay, `-` for standard input; `None` for a live machine.
+    pub from: Option<PathBuf>,
+    /// The folder that holds `proc`, `sys` and `dev`.
+    pub root: PathBuf,
+    /// How often, and how many intervals. Of a capture, samples are passed over until so much time has gone by;
+    /// `None` takes each.
+    pub pace: Pace,
+    /// Replay at the speed at which it was recorded.
+    pub paced: bool,
+    /// Begin with the time since boot.
+    pub since_boot: bool,
+    /// A capture's warnings are errors.
+    pub strict: bool,
+}
+
+/// Which devices, and in which order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// These, by any of their names; all where it is empty.
+    pub devices: Vec<String>,
+    /// Those whose name matches.
+    pub regex: Option<String>,
+    /// Partitions, idle ones too.
+    pub partitions: bool,
+    /// All, idle ones too.
+    pub all: bool,
+    /// The most of this first, in place of the order of the stack.
+    pub sort: Option<SortKey>,
+    /// No more than so many.
+    pub top: Option<usize>,
+    /// A line over the whole leaf devices.
+    pub total: bool,
+}
+
+/// What `blkstat` itself was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Where samples come from.
+    pub input: Input,
+    /// Which devices.
+    pub choice: Choice,
+    /// How they are shown.
+    pub format: Format,
+    /// When a summary follows.
+    pub summary: SummaryWhen,
+    /// What the variable TZ says of the time zone.
+    pub time_zone: Option<OsString>,
+}
+
+/// How the lines of a view are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A table for people.
+    Table(TableOptions),
+    /// JSON Lines.
+    Json,
+    /// CSV.
+    Csv,
+}
+
+/// How the table is laid out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// Characters on a line; `None` for those of the terminal, or 100.
+    pub width: Option<usize>,
+    /// All columns, whatever the width.
+    pub all_columns: bool,
+    /// Where devices are mounted.
+    pub mounts: bool,
+    /// Colours on a terminal.
+    pub colors: bool,
+}
+
+/// When a summary follows the last interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SummaryWhen {
+    /// Never.
+    Never,
+    /// After SIGINT on a terminal.
+    #[default]
+    OnInterrupt,
+    /// Always.
+    Always,
 }
 
 /// What pt-diskstats was asked for.

@@ -1,15 +1,19 @@
 //! Arguments and environment into a [`Plan`]: one grammar a file. Nothing else knows clap.
 
 mod iostat;
+mod native;
 mod pt_diskstats;
+mod words;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 use crate::exit::Exit;
 use crate::plan::Plan;
+use crate::sanitize::sanitize;
 
 /// Why there is no plan: what to say, and how to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,15 +24,22 @@ pub struct Refusal {
     pub exit: Exit,
 }
 
-/// Linux block-device statistics.
+/// What Linux block devices do, live or from a recording, and whether they are the problem
 #[derive(Parser)]
-#[command(name = "blkstat", version, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "blkstat",
+    version,
+    args_conflicts_with_subcommands = true,
+    override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ..."
+)]
 struct Arguments {
+    #[command(flatten)]
+    view: native::ViewArguments,
     /// Read DIR/proc and DIR/sys in place of /proc and /sys
-    #[arg(long, value_name = "DIR", default_value = "/")]
+    #[arg(long, value_name = "DIR", default_value = "/", global = true, hide_default_value = true)]
     root: PathBuf,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
@@ -47,6 +58,13 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Print a script that completes blkstat's words in a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man,
 }
 
 /// What the arguments ask for. `arguments` begins with the name that the program was called by; `environment`
@@ -68,16 +86,46 @@ pub fn plan(
             return plan;
         }
     }
-    let Arguments { root, command } = Arguments::try_parse_from(arguments).map_err(|error| {
-        let exit = if error.use_stderr() { Exit::Error } else { Exit::Done };
-        Refusal { message: error.to_string(), exit }
-    })?;
-    let (name, arguments) = match &command {
-        Command::Iostat { arguments } => ("iostat", arguments),
-        Command::PtDiskstats { arguments } => ("pt-diskstats", arguments),
+    let Arguments { view, root, command } = Arguments::try_parse_from(arguments).map_err(refusal)?;
+    let wrong = |message: String| Refusal { message: format!("blkstat: {message}\n"), exit: Exit::Error };
+    let (name, arguments) = match command {
+        None => return Ok(Plan::View(Box::new(view.plan(root, environment).map_err(wrong)?))),
+        Some(Command::Completions { shell }) => return Ok(Plan::Print(completions(shell))),
+        Some(Command::Man) => return Ok(Plan::Print(manual())),
+        Some(Command::Iostat { arguments }) => ("iostat", arguments),
+        Some(Command::PtDiskstats { arguments }) => ("pt-diskstats", arguments),
     };
-    let plan = dialect(OsStr::new(name), arguments, &root, environment);
+    let plan = dialect(OsStr::new(name), &arguments, &root, environment);
     plan.unwrap_or_else(|| Err(Refusal { message: String::new(), exit: Exit::Error }))
+}
+
+/// What clap has to say, wrong usage in one line.
+fn refusal(error: clap::Error) -> Refusal {
+    let text = error.to_string();
+    if !error.use_stderr() {
+        return Refusal { message: text, exit: Exit::Done };
+    }
+    let said: Vec<&str> =
+        text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
+    let said = said.iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).copied();
+    let line = said.collect::<Vec<_>>().join("; ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line).replace("; tip: ", "; ");
+    Refusal { message: format!("blkstat: {}; see blkstat --help\n", sanitize(&line)), exit: Exit::Error }
+}
+
+/// The script that has a shell complete blkstat's words.
+fn completions(shell: Shell) -> Vec<u8> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "blkstat", &mut text);
+    text
+}
+
+/// The manual page.
+fn manual() -> Vec<u8> {
+    let mut text = Vec::new();
+    // Writing to a Vec cannot fail.
+    let _ = clap_mangen::Man::new(Arguments::command()).render(&mut text);
+    text
 }
 
 /// What is asked of the old tool of this name; `None` when it is none.

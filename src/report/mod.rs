@@ -2,4 +2,5 @@
 
 mod fixed;
 pub mod iostat;
+pub mod native;
 pub mod pt_diskstats;

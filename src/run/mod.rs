@@ -1,6 +1,8 @@
 //! Carries a [`Plan`] out: takes samples, has them turned into reports, and writes these.
 
 mod iostat;
+mod native;
+mod pace;
 mod pt_diskstats;
 mod warnings;
 
@@ -37,6 +39,8 @@ impl std::fmt::Display for OutputLost {
 /// Carries the plan out, and says on the error stream what went wrong, if anything did.
 pub fn run(plan: &Plan, world: &mut World<'_>) -> Exit {
     let ended = match plan {
+        Plan::View(plan) => native::run(plan, world),
+        Plan::Print(text) => put(world.out, &mut text.clone()).map(|()| Exit::Done),
         Plan::Iostat(plan) => iostat::run(plan, world),
         Plan::PtDiskstats(plan) => pt_diskstats::run(plan, world),
     };

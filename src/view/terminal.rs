@@ -87,3 +87,9 @@ pub fn screen_rows(lines: Option<&str>) -> usize {
     let said = lines.and_then(|lines| lines.trim_start().trim_start_matches('+').parse().ok());
     said.filter(|rows| *rows > 0).or_else(|| rows(&io::stdin())).filter(|rows| *rows > 0).unwrap_or(DEFAULT)
 }
+
+/// Columns and lines of the terminal that standard output goes to; `None` where it is none, or does not say.
+pub fn screen_size() -> Option<(usize, usize)> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
+}

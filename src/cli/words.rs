@@ -1,0 +1,90 @@
+//! Words that several commands of blkstat's own take: devices, an interval, a count.
+
+use std::time::Duration;
+
+use crate::plan::Pace;
+
+/// The shortest interval.
+const SHORTEST: Duration = Duration::from_millis(10);
+/// Longer than anything runs.
+const LONGEST_SECONDS: f64 = 366.0 * 86_400.0;
+
+/// Parts `[DEVICE]... [INTERVAL [COUNT]]`: an interval begins as a number does.
+pub(super) fn devices_and_pace(words: &[String]) -> Result<(Vec<String>, Pace), String> {
+    let is_number =
+        |word: &String| word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
+    let devices = words.iter().position(is_number).unwrap_or(words.len());
+    let pace = pace(words.get(devices), words.get(devices + 1))?;
+    match words.get(devices + 2) {
+        Some(word) => Err(format!("'{word}' follows INTERVAL and COUNT; devices are named before these")),
+        None => Ok((words[..devices].to_vec(), pace)),
+    }
+}
+
+/// An interval and a count as they were typed.
+pub(super) fn pace(every: Option<&String>, count: Option<&String>) -> Result<Pace, String> {
+    let every = every.map(|word| interval(word)).transpose()?;
+    let whole = |word: &String| match word.parse() {
+        Ok(count @ 1..) => Ok(count),
+        _ => Err(format!("COUNT is '{word}', not a whole number of 1 or more")),
+    };
+    Ok(Pace { every, count: count.map(whole).transpose()? })
+}
+
+/// A length of time: seconds, or a number with `us`, `ms`, `s`, `m` or `h` behind it.
+fn interval(word: &str) -> Result<Duration, String> {
+    const HOW: &str = "an interval is 10ms or more, as in 1, 0.5, 100ms, 2s or 1m";
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let seconds_in_unit = match &word[digits.len()..] {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("INTERVAL is '{word}'; {HOW}")),
+    };
+    let seconds = digits.parse::<f64>().ok().map(|amount| amount * seconds_in_unit);
+    let fits = |seconds: &f64| (0.0..=LONGEST_SECONDS).contains(seconds);
+    let interval = seconds.filter(fits).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    interval.filter(|length| *length >= SHORTEST).ok_or_else(|| format!("INTERVAL is '{word}'; {HOW}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(words: &str) -> Result<(Vec<String>, Option<u128>, Option<u64>), String> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let (devices, pace) = devices_and_pace(&words)?;
+        Ok((devices, pace.every.map(|every| every.as_micros()), pace.count))
+    }
+
+    #[test]
+    fn devices_then_an_interval_then_a_count() {
+        assert_eq!(parts(""), Ok((vec![], None, None)));
+        assert_eq!(parts("vda dm-0 0.5 3"), Ok((vec!["vda".into(), "dm-0".into()], Some(500_000), Some(3))));
+        for (word, us) in [
+            ("0.1", 100_000),
+            ("100ms", 100_000),
+            ("2s", 2_000_000),
+            ("1m", 60_000_000),
+            (".25", 250_000),
+            ("10ms", 10_000),
+        ] {
+            assert_eq!(parts(word), Ok((vec![], Some(us), None)), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_interval_is_told() {
+        for word in ["0", "-1", "9ms", "1x", "1e400", "-", "1.2.3", "0.001", "99999h", "nan1"] {
+            let refused = parts(&format!("1 {word}"));
+            assert!(refused.is_err(), "as a count: {word}");
+        }
+        for word in ["0", "-1", "9ms", "1x", "1e400", "1.2.3", "0.001", "99999h", "+inf"] {
+            assert!(parts(word).unwrap_err().contains("an interval is 10ms or more"), "{word}");
+        }
+        assert!(parts("1 2 vda").unwrap_err().contains("'vda' follows"));
+        assert!(parts("1 0").unwrap_err().contains("COUNT is '0'"));
+    }
+}

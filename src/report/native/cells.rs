@@ -1,0 +1,114 @@
+//! Numbers as people read them: three digits that matter, and a unit.
+
+/// A number in at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
+pub(super) fn number(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        // Less than can be shown is still not nothing.
+        ..0.005 => "0.00".to_owned(),
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
+        ..99_999.5 => format!("{value:.0}"),
+        ..999_500.0 => format!("{:.0}k", value / 1e3),
+        ..9_995_000.0 => format!("{:.2}M", value / 1e6),
+        ..99_950_000.0 => format!("{:.1}M", value / 1e6),
+        ..999_500_000.0 => format!("{:.0}M", value / 1e6),
+        _ => format!("{:.1e}", value),
+    }
+}
+
+/// A queue in at most four characters: `0.14`, `12.3`, `217`, `12k`.
+pub(super) fn queue(value: f64) -> String {
+    if value < 9_999.5 { number(value) } else { format!("{:.0}k", value / 1e3) }
+}
+
+/// A whole number in at most four characters.
+pub(super) fn count(value: u64) -> String {
+    match value {
+        ..10_000 => value.to_string(),
+        ..1_000_000 => format!("{}k", value / 1_000),
+        _ => format!("{}M", value / 1_000_000),
+    }
+}
+
+/// Milliseconds in at most six characters, with their unit: `36µs`, `1.51ms`, `217ms`, `2.50s`.
+pub(super) fn time(ms: f64) -> String {
+    match ms {
+        0.0 => "0".to_owned(),
+        ..0.000_5 => "<1µs".to_owned(),
+        ..0.999_5 => format!("{:.0}µs", (ms * 1e3).max(1.0)),
+        ..9.995 => format!("{ms:.2}ms"),
+        ..99.95 => format!("{ms:.1}ms"),
+        ..999.5 => format!("{ms:.0}ms"),
+        ..9_995.0 => format!("{:.2}s", ms / 1e3),
+        ..99_950.0 => format!("{:.1}s", ms / 1e3),
+        _ => format!("{:.0}s", ms / 1e3),
+    }
+}
+
+/// KiB in at most four characters up to 999 GiB, with their unit: `512`, `4.0k`, `128k`, `1.0M`.
+pub(super) fn size(kib: f64) -> String {
+    match kib {
+        0.0 => "0".to_owned(),
+        ..0.999_5 => format!("{:.0}", kib * 1024.0),
+        ..9.95 => format!("{kib:.1}k"),
+        ..999.5 => format!("{kib:.0}k"),
+        ..10_188.8 => format!("{:.1}M", kib / 1024.0),
+        ..1_023_488.0 => format!("{:.0}M", kib / 1024.0),
+        _ => format!("{:.0}G", kib / 1024.0 / 1024.0),
+    }
+}
+
+/// A share in percent in at most four characters: `0%`, `0.4%`, `96%`.
+pub(super) fn percent(share: f64) -> String {
+    match share {
+        0.0 => "0%".to_owned(),
+        ..9.95 => format!("{share:.1}%"),
+        ..9_999.5 => format!("{share:.0}%"),
+        _ => ">10k%".to_owned(),
+    }
+}
+
+/// Seconds as people say them: `0.8 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+pub(super) fn duration(seconds: f64) -> String {
+    match seconds {
+        ..9.95 => format!("{seconds:.1} s"),
+        ..120.0 => format!("{seconds:.0} s"),
+        ..7200.0 => format!("{:.0} min {:.0} s", (seconds / 60.0).floor(), (seconds % 60.0).floor()),
+        _ => format!("{:.0} h {:.0} min", (seconds / 3600.0).floor(), (seconds % 3600.0 / 60.0).floor()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_three_digits_in_five_characters() {
+        let texts =
+            [0.0, 0.001, 0.142, 9.994, 12.34, 999.6, 21130.4, 144_246.0, 1_234_567.0, 45e6].map(number);
+        assert_eq!(texts, ["0", "0.00", "0.14", "9.99", "12.3", "1000", "21130", "144k", "1.23M", "45.0M"]);
+        let mut value = 0.001;
+        while value < 9e8 {
+            assert!(number(value).len() <= 5, "{value}: {}", number(value));
+            assert!(queue(value).len() <= 5 && percent(value).len() <= 5, "{value}");
+            assert!(time(value / 1e4).chars().count() <= 6, "{value}: {}", time(value / 1e4));
+            assert!(size(value / 1e2).len() <= 5, "{value}: {}", size(value / 1e2));
+            value *= 1.003;
+        }
+    }
+
+    #[test]
+    fn times_and_sizes_have_their_units() {
+        let times = [0.0, 0.0363, 0.9996, 1.512, 21.04, 999.4, 2500.0].map(time);
+        assert_eq!(times, ["0", "36µs", "1.00ms", "1.51ms", "21.0ms", "999ms", "2.50s"]);
+        let sizes = [0.5, 4.0, 16.0, 127.6, 999.4, 1024.0, 20_480.0].map(size);
+        assert_eq!(sizes, ["512", "4.0k", "16k", "128k", "999k", "1.0M", "20M"]);
+    }
+
+    #[test]
+    fn durations_are_words() {
+        let texts = [0.75, 12.0, 200.0, 7500.0].map(duration);
+        assert_eq!(texts, ["0.8 s", "12 s", "3 min 20 s", "2 h 5 min"]);
+    }
+}

@@ -1,0 +1,198 @@
+//! The columns of the table, as data, and which of them fit.
+
+use super::cells;
+use super::{Judged, Line};
+use crate::metrics::{Direction, Figures, Mark};
+
+/// A column of the table.
+pub(super) struct Column {
+    pub(super) title: &'static str,
+    /// Its width with the space before it.
+    pub(super) width: usize,
+    /// What goes first where there is no room: the least.
+    importance: u8,
+    /// Only where there was such work.
+    pub(super) only_with: Option<fn(&Figures) -> bool>,
+    pub(super) cell: fn(&Judged) -> Option<String>,
+}
+
+const fn column(
+    title: &'static str,
+    width: usize,
+    importance: u8,
+    cell: fn(&Judged) -> Option<String>,
+) -> Column {
+    Column { title, width, importance, only_with: None, cell }
+}
+
+const fn with(column: Column, only_with: fn(&Figures) -> bool) -> Column {
+    Column { only_with: Some(only_with), ..column }
+}
+
+fn discarded(figures: &Figures) -> bool {
+    figures.discards.ios.is_some_and(|ios| ios > 0)
+}
+
+fn flushed(figures: &Figures) -> bool {
+    figures.flushes_per_s.is_some_and(|rate| rate > 0.0)
+}
+
+fn rate(of: &Direction) -> Option<String> {
+    of.per_s.map(cells::number)
+}
+
+fn mib(of: &Direction) -> Option<String> {
+    of.kib_per_s.map(|kib| cells::number(kib / 1024.0))
+}
+
+/// The times of requests are added up in whole milliseconds, so that few requests tell it only roughly.
+fn response(of: &Direction) -> Option<String> {
+    const ROUGHLY: f64 = 0.1;
+    let (await_ms, ios) = of.await_ms.zip(of.ios)?;
+    let exact_to = 1.0 / ios as f64;
+    Some(match await_ms {
+        0.0 => format!("<{}", cells::time(exact_to)),
+        _ if exact_to > ROUGHLY * await_ms => format!("~{}", cells::time(await_ms)),
+        _ => cells::time(await_ms),
+    })
+}
+
+fn util(judged: &Judged) -> Option<String> {
+    let doubt = if judged.mark.is_some() { "?" } else { "" };
+    judged.figures.util_pct.map(|util| cells::percent(util) + doubt)
+}
+
+/// A util that is too low bounds nothing.
+fn bound(judged: &Judged) -> Option<String> {
+    let bound = judged.figures.util_bound_pct.filter(|_| judged.mark != Some(Mark::UtilTooLow));
+    bound.map(cells::percent)
+}
+
+/// All columns, in the order in which they are shown.
+pub(super) const COLUMNS: [Column; 24] = [
+    column("r/s", 6, 100, |j| rate(&j.figures.reads)),
+    column("rMB/s", 6, 80, |j| mib(&j.figures.reads)),
+    column("r_await", 8, 95, |j| response(&j.figures.reads)),
+    column("r_sz", 5, 50, |j| j.figures.reads.size_kib.map(cells::size)),
+    column("w/s", 6, 100, |j| rate(&j.figures.writes)),
+    column("wMB/s", 6, 80, |j| mib(&j.figures.writes)),
+    column("w_await", 8, 95, |j| response(&j.figures.writes)),
+    column("w_sz", 5, 50, |j| j.figures.writes.size_kib.map(cells::size)),
+    with(column("d/s", 6, 30, |j| rate(&j.figures.discards)), discarded),
+    with(column("dMB/s", 6, 20, |j| mib(&j.figures.discards)), discarded),
+    with(column("d_await", 8, 28, |j| response(&j.figures.discards)), discarded),
+    with(column("d_sz", 5, 10, |j| j.figures.discards.size_kib.map(cells::size)), discarded),
+    with(column("f/s", 6, 35, |j| j.figures.flushes_per_s.map(cells::number)), flushed),
+    with(column("f_await", 8, 33, |j| j.figures.flush_await_ms.map(cells::time)), flushed),
+    column("rmrg", 5, 40, |j| j.figures.reads.merge_pct.map(cells::percent)),
+    column("wmrg", 5, 40, |j| j.figures.writes.merge_pct.map(cells::percent)),
+    with(column("dmrg", 5, 5, |j| j.figures.discards.merge_pct.map(cells::percent)), discarded),
+    column("r_qu", 5, 75, |j| j.figures.reads.queue.map(cells::queue)),
+    column("w_qu", 5, 75, |j| j.figures.writes.queue.map(cells::queue)),
+    with(column("d_qu", 5, 5, |j| j.figures.discards.queue.map(cells::queue)), discarded),
+    // The two above say more; it is there for who wants iostat's aqu-sz.
+    with(column("queue", 6, 5, |j| j.figures.queue.map(cells::queue)), |_| false),
+    column("infl", 5, 60, |j| j.figures.in_flight.map(cells::count)),
+    column("util", 6, 90, util),
+    column("bound", 6, 70, bound),
+];
+
+/// Which columns are shown: the most important that fit into `width`, in their order, as indices; and the titles
+/// of those that do not fit. `worked` says of each column with work of its own whether there was any.
+pub(super) fn fitting(width: usize, worked: &[bool; COLUMNS.len()]) -> (Vec<usize>, Vec<&'static str>) {
+    let mut shown: Vec<usize> =
+        (0..COLUMNS.len()).filter(|at| COLUMNS[*at].only_with.is_none() || worked[*at]).collect();
+    let mut left_out = Vec::new();
+    let total = |shown: &[usize]| shown.iter().map(|at| COLUMNS[*at].width).sum::<usize>();
+    while total(&shown) > width {
+        let Some(least) = shown.iter().map(|at| COLUMNS[*at].importance).min() else { break };
+        let goes = |at: &usize| COLUMNS[*at].importance == least;
+        left_out.extend(shown.iter().filter(|at| goes(at)).map(|at| COLUMNS[*at].title));
+        shown.retain(|at| !goes(at));
+    }
+    (shown, left_out)
+}
+
+/// What lines can be sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKey(usize);
+
+/// The keys by their names: the columns of the table, and words that say the same.
+const SORT_KEYS: [(&str, fn(&Figures) -> Option<f64>); 16] = [
+    ("r/s", |f| f.reads.per_s),
+    ("w/s", |f| f.writes.per_s),
+    ("d/s", |f| f.discards.per_s),
+    ("f/s", |f| f.flushes_per_s),
+    ("iops", |f| sum([f.reads.per_s, f.writes.per_s, f.discards.per_s])),
+    ("rMB/s", |f| f.reads.kib_per_s),
+    ("wMB/s", |f| f.writes.kib_per_s),
+    ("MB/s", |f| sum([f.reads.kib_per_s, f.writes.kib_per_s, None])),
+    ("r_await", |f| f.reads.await_ms),
+    ("w_await", |f| f.writes.await_ms),
+    ("await", |f| most([f.reads.await_ms, f.writes.await_ms, f.discards.await_ms])),
+    ("r_qu", |f| f.reads.queue),
+    ("w_qu", |f| f.writes.queue),
+    ("queue", |f| f.queue),
+    ("infl", |f| f.in_flight.map(|count| count as f64)),
+    ("util", |f| f.util_pct),
+];
+
+fn sum(parts: [Option<f64>; 3]) -> Option<f64> {
+    parts.into_iter().flatten().reduce(|a, b| a + b)
+}
+
+fn most(parts: [Option<f64>; 3]) -> Option<f64> {
+    parts.into_iter().flatten().reduce(f64::max)
+}
+
+/// The names of the keys.
+pub fn sort_keys() -> impl Iterator<Item = &'static str> {
+    SORT_KEYS.iter().map(|(name, _)| *name)
+}
+
+impl SortKey {
+    /// What is used where lines are left out and no key was given.
+    pub const QUEUE: Self = Self(13);
+
+    /// The key of this name, whatever its case.
+    pub fn named(name: &str) -> Option<Self> {
+        SORT_KEYS.iter().position(|(key, _)| key.eq_ignore_ascii_case(name)).map(Self)
+    }
+
+    /// The value of a line; `None` where it has none, which comes last.
+    pub fn value(self, line: &Line<'_>) -> Option<f64> {
+        line.figures().and_then(SORT_KEYS[self.0].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn titles(width: usize, worked: bool) -> (Vec<&'static str>, Vec<&'static str>) {
+        let (shown, left_out) = fitting(width, &[worked; COLUMNS.len()]);
+        (shown.iter().map(|at| COLUMNS[*at].title).collect(), left_out)
+    }
+
+    #[test]
+    fn the_least_important_columns_go_first() {
+        let (all, none) = titles(1000, true);
+        assert_eq!((all.len(), none), (COLUMNS.len(), vec![]));
+        let (narrow, left_out) = titles(40, false);
+        assert_eq!(narrow, ["r/s", "r_await", "w/s", "w_await", "util"]);
+        assert_eq!(&left_out[..3], ["queue", "rmrg", "wmrg"]);
+        assert_eq!(titles(3, false).0, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn discards_and_flushes_are_shown_where_there_are_any() {
+        assert!(titles(1000, false).0.iter().all(|title| !title.starts_with(['d', 'f'])));
+    }
+
+    #[test]
+    fn keys_are_found_by_name() {
+        assert_eq!(SortKey::named("QUEUE"), Some(SortKey::QUEUE));
+        assert_eq!(SortKey::named("nope"), None);
+        assert!(COLUMNS.iter().all(|column| column.title.len() < column.width));
+    }
+}

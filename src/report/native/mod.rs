@@ -1,0 +1,79 @@
+//! blkstat's own reports: the table for people, JSON Lines and CSV for programs. They take finished numbers.
+
+mod cells;
+mod columns;
+mod machine_formats;
+mod summary;
+mod table;
+
+pub use columns::{SortKey, sort_keys};
+pub use machine_formats::{csv_header, csv_line, json_line};
+pub use summary::{Extreme, Means, Summary, draw_summary};
+pub use table::{Layout, Table};
+
+use jiff::Timestamp;
+
+use crate::metrics::{Figures, MachineFigures, Mark};
+
+/// What the lines of one interval have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// The end of the interval; `None` where there is no wall clock.
+    pub time: Option<Timestamp>,
+    /// Its measured length in seconds.
+    pub elapsed_s: f64,
+    /// Deadlines that were skipped before it.
+    pub missed: u64,
+    /// The machine meanwhile.
+    pub machine: MachineFigures,
+}
+
+/// One device in one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line<'a> {
+    /// The kernel's name.
+    pub device: &'a str,
+    /// What people call it.
+    pub shown: &'a str,
+    /// Where it is mounted; empty where that is not asked for.
+    pub mounts: String,
+    /// What is known of it.
+    pub state: State,
+}
+
+/// What is known of a device in an interval.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    /// What it did.
+    Worked(Judged),
+    /// Its counters started anew, so that nothing can be said.
+    Reset,
+    /// The kernel does not count what it does.
+    AccountingOff,
+}
+
+/// Figures, and what several intervals say of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Judged {
+    /// The figures.
+    pub figures: Figures,
+    /// What is wrong with its util.
+    pub mark: Option<Mark>,
+    /// For how long it has stalled, in seconds; zero when it has not.
+    pub stalled_s: f64,
+}
+
+impl Line<'_> {
+    /// Its figures, where it has any.
+    pub fn judged(&self) -> Option<&Judged> {
+        match &self.state {
+            State::Worked(judged) => Some(judged),
+            State::Reset | State::AccountingOff => None,
+        }
+    }
+
+    /// Its figures, where it has any.
+    pub fn figures(&self) -> Option<&Figures> {
+        self.judged().map(|judged| &judged.figures)
+    }
+}

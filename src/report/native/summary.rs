@@ -1,0 +1,176 @@
+//! What a run comes to: means, and the worst interval of each device with its time.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::cells;
+use crate::metrics::{Direction, Figures};
+use crate::sanitize::sanitize;
+
+/// The most that a quantity was, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Extreme {
+    value: f64,
+    at: Option<Timestamp>,
+}
+
+impl Extreme {
+    fn see(&mut self, value: Option<f64>, at: Option<Timestamp>) {
+        if let Some(value) = value.filter(|value| *value > self.value) {
+            *self = Self { value, at };
+        }
+    }
+}
+
+/// Sums from which means come, and the worst intervals, of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Means {
+    ios: f64,
+    kib: f64,
+    ms: f64,
+    rate: Extreme,
+    throughput: Extreme,
+    response: Extreme,
+}
+
+impl Means {
+    fn see(&mut self, of: &Direction, seconds: f64, at: Option<Timestamp>) {
+        let ios = of.ios.unwrap_or(0) as f64;
+        self.ios += ios;
+        self.kib += of.kib_per_s.unwrap_or(0.0) * seconds;
+        self.ms += of.await_ms.unwrap_or(0.0) * ios;
+        self.rate.see(of.per_s, at);
+        self.throughput.see(of.kib_per_s, at);
+        self.response.see(of.await_ms, at);
+    }
+}
+
+/// What is remembered of one device.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    seconds: f64,
+    reads: Means,
+    writes: Means,
+    queue: f64,
+    longest_queue: Extreme,
+    longest_stall: Extreme,
+}
+
+impl Summary {
+    /// Takes note of an interval that ended `at`; `stalled_s` is for how long the device had stalled then.
+    pub fn see(&mut self, figures: &Figures, stalled_s: f64, at: Option<Timestamp>) {
+        self.seconds += figures.seconds;
+        self.reads.see(&figures.reads, figures.seconds, at);
+        self.writes.see(&figures.writes, figures.seconds, at);
+        self.queue += figures.queue.unwrap_or(0.0) * figures.seconds;
+        self.longest_queue.see(figures.queue, at);
+        self.longest_stall.see(Some(stalled_s), at);
+    }
+
+    /// Whether the device did anything at all.
+    pub fn is_empty(&self) -> bool {
+        self.reads.ios + self.writes.ios + self.queue + self.longest_stall.value == 0.0
+    }
+
+    /// Its rows: quantity, mean, worst, and when that was.
+    fn rows(&self, zone: &TimeZone) -> Vec<[String; 4]> {
+        let number = cells::number;
+        let mib = |kib: f64| cells::number(kib / 1024.0);
+        let mut rows = Vec::new();
+        let mut row = |what: &str, mean: f64, worst: &Extreme, text: &dyn Fn(f64) -> String| {
+            if worst.value > 0.0 {
+                let at = worst.at.map(|at| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string());
+                rows.push([what.to_owned(), text(mean), text(worst.value), at.unwrap_or_default()]);
+            }
+        };
+        for (of, rate, throughput, response) in
+            [(&self.reads, "r/s", "rMB/s", "r_await"), (&self.writes, "w/s", "wMB/s", "w_await")]
+        {
+            row(rate, of.ios / self.seconds, &of.rate, &number);
+            row(throughput, of.kib / self.seconds, &of.throughput, &mib);
+            row(response, of.ms / of.ios.max(1.0), &of.response, &cells::time);
+        }
+        row("queue", self.queue / self.seconds, &self.longest_queue, &cells::queue);
+        if self.longest_stall.value > 0.0 {
+            let at = self.longest_stall.at;
+            let at = at.map(|at| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string());
+            let stalled = cells::duration(self.longest_stall.value);
+            rows.push(["stalled".to_owned(), String::new(), stalled, at.unwrap_or_default()]);
+        }
+        rows
+    }
+}
+
+/// Appends the summary of a run of so many intervals that were `seconds` long together: a few rows for each device that worked. Means are over
+/// time, response times over requests; the worst is that of one interval, with the time at its end.
+pub fn draw_summary(
+    devices: &[(String, Summary)],
+    intervals: u64,
+    seconds: f64,
+    zone: &TimeZone,
+    out: &mut Vec<u8>,
+) {
+    let worked: Vec<_> = devices.iter().filter(|(_, summary)| !summary.is_empty()).collect();
+    let s = if intervals == 1 { "" } else { "s" };
+    let length = cells::duration(seconds);
+    if worked.is_empty() {
+        out.extend_from_slice(format!("\nsummary of {length}: nothing was done\n").as_bytes());
+        return;
+    }
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table.set_header(["device", "", "mean", "worst", "at"]);
+    for (name, summary) in worked {
+        let mut name = sanitize(name).into_owned();
+        for [what, mean, worst, at] in summary.rows(zone) {
+            table.add_row([std::mem::take(&mut name), what, mean, worst, at]);
+        }
+    }
+    for right in [2, 3] {
+        if let Some(column) = table.column_mut(right) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    out.extend_from_slice(format!("\nsummary of {length}, {intervals} interval{s}\n").as_bytes());
+    for line in table.lines() {
+        out.extend_from_slice(line.trim_end().as_bytes());
+        out.push(b'\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(ios: u64, await_ms: f64, queue: f64) -> Figures {
+        let reads = Direction {
+            ios: Some(ios),
+            per_s: Some(ios as f64 / 2.0),
+            kib_per_s: Some(ios as f64 * 2.0),
+            await_ms: Some(await_ms),
+            ..Direction::default()
+        };
+        Figures { seconds: 2.0, reads, queue: Some(queue), ..Figures::default() }
+    }
+
+    #[test]
+    fn means_are_weighted_and_the_worst_has_its_time() {
+        let at = |second| Timestamp::from_second(second).ok();
+        let mut summary = Summary::default();
+        summary.see(&figures(1000, 1.0, 4.0), 0.0, at(10));
+        summary.see(&figures(3000, 2.0, 1.0), 0.0, at(12));
+        let mut out = Vec::new();
+        let devices = [("sda".to_owned(), summary), ("sdb".to_owned(), Summary::default())];
+        draw_summary(&devices, 2, 4.0, &TimeZone::UTC, &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[1], ["summary", "of", "4.0", "s,", "2", "intervals"]);
+        assert_eq!(rows[3], ["sda", "r/s", "1000", "1500", "00:00:12"]);
+        assert_eq!(rows[4], ["rMB/s", "3.91", "5.86", "00:00:12"]);
+        assert_eq!(rows[5], ["r_await", "1.75ms", "2.00ms", "00:00:12"]);
+        assert_eq!(rows[6], ["queue", "2.50", "4.00", "00:00:10"]);
+        assert_eq!(rows.len(), 7, "{text}");
+    }
+}

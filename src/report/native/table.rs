@@ -1,0 +1,325 @@
+//! The table for people: one block of lines an interval.
+
+use std::io::Write;
+
+use jiff::tz::TimeZone;
+
+use super::cells;
+use super::columns::{COLUMNS, fitting};
+use super::{Block, Judged, Line, State};
+use crate::sanitize::sanitize;
+
+/// How the table is laid out.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Characters on a line; `None` shows all columns, however wide.
+    pub width: Option<usize>,
+    /// Lines on a screen, after which the header is repeated.
+    pub rows: usize,
+    /// Discards and flushes even where there are none.
+    pub all_columns: bool,
+    /// Where devices are mounted, at the end of their lines.
+    pub mounts: bool,
+    /// Colours.
+    pub colors: bool,
+    /// Where printed times are.
+    pub time_zone: TimeZone,
+}
+
+/// The least room for a name.
+const NAME: usize = 13;
+/// Room for where a device is mounted.
+const MOUNTS: usize = 24;
+
+/// Writes blocks one after the other, with columns that stay where they are.
+pub struct Table {
+    layout: Layout,
+    name_width: usize,
+    worked: [bool; COLUMNS.len()],
+    shown: Vec<usize>,
+    /// Lines since the header was printed; `None` before the first.
+    since_header: Option<usize>,
+    date: String,
+    noted_left_out: Vec<&'static str>,
+    noted_doubt: bool,
+}
+
+/// What a piece of text is coloured for.
+#[derive(Clone, Copy)]
+enum Color {
+    Plain,
+    Bold,
+    Dim,
+    Red,
+    Yellow,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(layout: Layout) -> Self {
+        Self {
+            worked: [layout.all_columns; COLUMNS.len()],
+            layout,
+            name_width: NAME,
+            shown: Vec::new(),
+            since_header: None,
+            date: String::new(),
+            noted_left_out: Vec::new(),
+            noted_doubt: false,
+        }
+    }
+
+    /// The number of characters on a line from now on: the terminal has another size.
+    pub fn resize(&mut self, width: Option<usize>, rows: usize) {
+        if self.layout.width != width {
+            self.since_header = None;
+        }
+        self.layout.width = width;
+        self.layout.rows = rows;
+    }
+
+    /// Appends the block of an interval: the machine, then a line for each device; `news` are devices that came
+    /// or went.
+    pub fn block(&mut self, block: &Block, lines: &[Line<'_>], news: &[String], out: &mut Vec<u8>) {
+        self.fit(lines, out);
+        let header = self.header_is_due(lines.len() + news.len() + 2);
+        if self.since_header.is_some() {
+            self.line("", Color::Plain, out);
+        }
+        self.machine(block, out);
+        for text in news {
+            let text = sanitize(text);
+            self.line(&cut(&text, self.width()), Color::Yellow, out);
+        }
+        if !lines.is_empty() {
+            if header {
+                self.header(out);
+            }
+            lines.iter().for_each(|line| self.device(line, out));
+        }
+        self.explain_doubt(lines, out);
+    }
+
+    /// Appends a line of its own.
+    pub fn note(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.line(&sanitize(text), Color::Dim, out);
+    }
+
+    fn width(&self) -> usize {
+        self.layout.width.unwrap_or(usize::MAX)
+    }
+
+    /// Finds the columns that fit. They only change when a longer name or a new kind of work came.
+    fn fit(&mut self, lines: &[Line<'_>], out: &mut Vec<u8>) {
+        let longest = lines.iter().map(|line| sanitize(line.shown).chars().count()).max().unwrap_or(0);
+        let most = (self.width() / 3).max(NAME).min(self.width());
+        let name_width = self.name_width.max(longest.min(most));
+        let mut worked = self.worked;
+        for figures in lines.iter().filter_map(Line::figures) {
+            for (worked, column) in worked.iter_mut().zip(&COLUMNS) {
+                *worked |= column.only_with.is_some_and(|had| had(figures));
+            }
+        }
+        let mounts = if self.layout.mounts { MOUNTS + 2 } else { 0 };
+        let (shown, left_out) = fitting(self.width().saturating_sub(name_width + mounts), &worked);
+        if shown != self.shown || name_width != self.name_width {
+            self.since_header = self.since_header.map(|_| usize::MAX / 2);
+        }
+        (self.shown, self.name_width, self.worked) = (shown, name_width, worked);
+        if left_out.iter().any(|title| !self.noted_left_out.contains(title)) {
+            let text = format!(
+                "{} columns are too few for {}; --width N or --all-columns shows all",
+                self.width(),
+                left_out.join(" ")
+            );
+            wrapped(&text, self.width()).iter().for_each(|text| self.line(text, Color::Dim, out));
+            self.noted_left_out.extend(left_out);
+        }
+    }
+
+    /// Whether the header must be printed again to stay in sight.
+    fn header_is_due(&self, lines: usize) -> bool {
+        self.since_header.is_none_or(|since| since.saturating_add(lines + 1) >= self.layout.rows)
+    }
+
+    fn header(&mut self, out: &mut Vec<u8>) {
+        let mut text = format!("{:<width$}", "device", width = self.name_width);
+        for column in self.shown.iter().map(|at| &COLUMNS[*at]) {
+            text += &format!("{:>width$}", column.title, width = column.width);
+        }
+        if self.layout.mounts {
+            text += "  mounted at";
+        }
+        self.line(&cut(&text, self.width()), Color::Bold, out);
+        self.since_header = Some(0);
+    }
+
+    /// When, how long, and what the machine did; as much of it as fits.
+    fn machine(&mut self, block: &Block, out: &mut Vec<u8>) {
+        let zoned = block.time.map(|time| time.to_zoned(self.layout.time_zone.clone()));
+        let format = |format: &str| zoned.as_ref().map(|time| time.strftime(format).to_string());
+        let date = format("%Y-%m-%d %Z").unwrap_or_default();
+        let mut text = format("%H:%M:%S").unwrap_or_else(|| "--:--:--".to_owned());
+        if date != self.date {
+            self.line(&date, Color::Dim, out);
+            self.date = date;
+        }
+        let fine = if block.elapsed_s < 9.995 { 3 } else { 1 };
+        text += &format!("  {:.fine$}s", block.elapsed_s);
+        for segment in segments(block, self.width() < 100) {
+            if text.chars().count() + 2 + segment.chars().count() <= self.width() {
+                text += "  ";
+                text += &segment;
+            }
+        }
+        self.line(&text, Color::Plain, out);
+    }
+
+    fn device(&mut self, line: &Line<'_>, out: &mut Vec<u8>) {
+        let name = cut(&sanitize(line.shown), self.name_width);
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, "{name:<width$}", width = self.name_width);
+        match &line.state {
+            State::Worked(judged) if judged.stalled_s > 0.0 => {
+                let count = judged.figures.in_flight.unwrap_or(0);
+                let text = format!(
+                    " STALLED for {}: {count} in flight, nothing completed",
+                    cells::duration(judged.stalled_s)
+                );
+                self.words(&text, Color::Red, out);
+            }
+            State::Worked(judged) => self.cells(judged, out),
+            State::Reset => {
+                self.words(" its counters started anew: no figures for this interval", Color::Yellow, out);
+            }
+            State::AccountingOff => {
+                self.words(" accounting is off (queue/iostats is 0): nothing is counted", Color::Yellow, out);
+            }
+        }
+        let room: usize = self.shown.iter().map(|at| COLUMNS[*at].width).sum();
+        let left = self.width().saturating_sub(self.name_width + room + 2).min(MOUNTS);
+        if self.layout.mounts && !line.mounts.is_empty() && left > 0 {
+            let _ = write!(out, "  {}", cut(&sanitize(&line.mounts), left));
+        }
+        out.push(b'\n');
+        self.since_header = self.since_header.map(|since| since.saturating_add(1));
+    }
+
+    fn cells(&self, judged: &Judged, out: &mut Vec<u8>) {
+        for column in self.shown.iter().map(|at| &COLUMNS[*at]) {
+            let text = (column.cell)(judged).unwrap_or_else(|| "-".to_owned());
+            let room = column.width.saturating_sub(text.chars().count());
+            let color = match text.as_str() {
+                "0" | "-" | "0%" => Color::Dim,
+                _ if column.title == "util" && judged.mark.is_some() => Color::Yellow,
+                _ => Color::Plain,
+            };
+            out.resize(out.len() + room, b' ');
+            self.paint(&text, color, out);
+        }
+    }
+
+    /// Words in place of the cells, as wide as these where something follows.
+    fn words(&self, text: &str, color: Color, out: &mut Vec<u8>) {
+        let room: usize = self.shown.iter().map(|at| COLUMNS[*at].width).sum();
+        let width = self.width().saturating_sub(self.name_width);
+        let width = if self.layout.mounts { width.min(room) } else { width };
+        let text = cut(text, width);
+        self.paint(&text, color, out);
+        if self.layout.mounts {
+            out.resize(out.len() + room.saturating_sub(text.chars().count()), b' ');
+        }
+    }
+
+    /// Says once what the question mark means.
+    fn explain_doubt(&mut self, lines: &[Line<'_>], out: &mut Vec<u8>) {
+        let is_doubtful = |line: &Line<'_>| line.judged().is_some_and(|judged| judged.mark.is_some());
+        if !self.noted_doubt && lines.iter().any(is_doubtful) {
+            self.noted_doubt = true;
+            let text =
+                "? the kernel's util cannot be true here: more than the bound, or too little for the queue";
+            wrapped(text, self.width()).iter().for_each(|text| self.line(text, Color::Dim, out));
+        }
+    }
+
+    fn line(&mut self, text: &str, color: Color, out: &mut Vec<u8>) {
+        self.paint(text, color, out);
+        out.push(b'\n');
+        self.since_header = self.since_header.map(|since| since.saturating_add(1));
+    }
+
+    fn paint(&self, text: &str, color: Color, out: &mut Vec<u8>) {
+        let sgr = match color {
+            Color::Plain => "",
+            Color::Bold => "1",
+            Color::Dim => "2",
+            Color::Red => "1;31",
+            Color::Yellow => "33",
+        };
+        if sgr.is_empty() || text.is_empty() || !self.layout.colors {
+            out.extend_from_slice(text.as_bytes());
+        } else {
+            let _ = write!(out, "\u{1b}[{sgr}m{text}\u{1b}[0m");
+        }
+    }
+}
+
+/// What the machine did, in pieces of which the last may be left out.
+fn segments(block: &Block, short: bool) -> Vec<String> {
+    let machine = &block.machine;
+    let mut segments = Vec::new();
+    if let Some(cpu) = &machine.cpu {
+        let share = |value: f64| format!("{value:.0}%");
+        let (user, system, available) =
+            (share(cpu.user + cpu.nice), share(cpu.system), share(cpu.available()));
+        let steal = if cpu.steal >= 1.0 { format!(" {} steal", share(cpu.steal)) } else { String::new() };
+        segments.push(if short {
+            format!("cpu {user} user {system} sys {available} avail{steal}")
+        } else {
+            format!("cpu: {user} user {system} system {available} available{steal}")
+        });
+    }
+    if let Some(blocked) = machine.blocked {
+        segments.push(if short { format!("blocked {blocked}") } else { format!("blocked: {blocked}") });
+    }
+    if let Some((some, full)) = machine.pressure_some_pct.zip(machine.pressure_full_pct) {
+        let (some, full) = (cells::percent(some), cells::percent(full));
+        segments.push(if short {
+            format!("io {some} some {full} full")
+        } else {
+            format!("pressure: {some} some {full} full")
+        });
+    }
+    if block.missed > 0 {
+        segments.push(format!("missed: {}", block.missed));
+    }
+    segments
+}
+
+/// `text` in at most `width` characters; what is in the middle goes.
+fn cut(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let (start, end) = (kept.div_ceil(2), kept / 2);
+    let head: String = text.chars().take(start).collect();
+    let tail: String = text.chars().skip(count - end).collect();
+    if width == 0 { String::new() } else { format!("{head}…{tail}") }
+}
+
+/// `text` in lines of at most `width` characters, broken between words.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

@@ -1,0 +1,188 @@
+//! Which devices are shown, in which order, and what they are called.
+
+use std::collections::HashMap;
+
+use anyhow::{Result, anyhow};
+use regex_lite::Regex;
+
+use crate::counters::{Counters, Device};
+use crate::metrics::Figures;
+use crate::plan::Choice;
+use crate::sanitize::sanitize;
+use crate::source::Names;
+use crate::topology::{Kind, Node, Stack};
+
+/// What is known of a device as long as the names stay the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    /// What people call it.
+    pub(super) shown: String,
+    /// Where it is mounted.
+    pub(super) mounts: String,
+    /// The kernel does not count what it does.
+    pub(super) accounting_off: bool,
+    /// It stands on no other and is no memory, so that its work is work of a disk, once.
+    pub(super) is_leaf: bool,
+    /// Shown only where it works.
+    only_working: bool,
+    /// Asked for, by name or by pattern.
+    asked_for: bool,
+}
+
+/// Chooses devices.
+pub(super) struct Chooser<'a> {
+    choice: &'a Choice,
+    regex: Option<Regex>,
+    /// Of each device that was named, whether it was found.
+    found: Vec<bool>,
+}
+
+impl<'a> Chooser<'a> {
+    /// A chooser for a plan's choice.
+    ///
+    /// # Errors
+    /// When the pattern is none.
+    pub(super) fn new(choice: &'a Choice) -> Result<Self> {
+        let regex = choice.regex.as_ref().map(|pattern| {
+            Regex::new(pattern)
+                .map_err(|error| anyhow!("--devices-regex is '{}': {error}", sanitize(pattern)))
+        });
+        Ok(Self { choice, regex: regex.transpose()?, found: vec![false; choice.devices.len()] })
+    }
+
+    /// The facts of each device, and the order of all: whole devices before what is stacked on them, then by name.
+    pub(super) fn facts(
+        &mut self,
+        devices: &[Device],
+        stack: &Stack,
+        names: Option<&Names>,
+    ) -> (Vec<Facts>, Vec<usize>) {
+        let nodes: HashMap<&str, &Node> =
+            stack.nodes().iter().map(|node| (node.name.as_str(), node)).collect();
+        let asked_for = self.asked_for(devices, &nodes, names);
+        let facts: Vec<Facts> = devices
+            .iter()
+            .zip(asked_for)
+            .map(|(device, asked_for)| self.fact(device, nodes.get(device.name.as_str()).copied(), asked_for))
+            .collect();
+        let mut order: Vec<usize> = (0..devices.len()).collect();
+        order.sort_by_cached_key(|at| (stack.depth(&devices[*at].name), natural(&facts[*at].shown)));
+        (facts, order)
+    }
+
+    fn fact(&self, device: &Device, node: Option<&Node>, asked_for: bool) -> Facts {
+        let kind = node.map_or_else(|| Kind::by_name(&device.name), |node| node.kind);
+        let known_as = node.and_then(|node| node.known_as.clone());
+        let is_partition = kind == Kind::Partition;
+        let often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;
+        let stands_on_none = node.is_none_or(|node| node.on.is_empty() || kind == Kind::Disk);
+        Facts {
+            shown: known_as.unwrap_or_else(|| device.name.clone()),
+            mounts: node.map(|node| node.mounts.join(",")).unwrap_or_default(),
+            accounting_off: node.is_some_and(|node| node.accounting == Some(false)),
+            is_leaf: stands_on_none && matches!(kind, Kind::Disk | Kind::Optical),
+            only_working: often_idle && !(is_partition && self.choice.partitions),
+            asked_for,
+        }
+    }
+
+    /// Which of the devices were asked for by a name of theirs or by the pattern.
+    fn asked_for(
+        &mut self,
+        devices: &[Device],
+        nodes: &HashMap<&str, &Node>,
+        names: Option<&Names>,
+    ) -> Vec<bool> {
+        let known_as =
+            |device: &Device| nodes.get(device.name.as_str()).and_then(|node| node.known_as.as_deref());
+        let mut asked_for: Vec<bool> = devices
+            .iter()
+            .map(|device| {
+                let is_match = |regex: &Regex| {
+                    regex.is_match(&device.name) || known_as(device).is_some_and(|name| regex.is_match(name))
+                };
+                self.regex.as_ref().is_some_and(is_match)
+            })
+            .collect();
+        for (word, found) in self.choice.devices.iter().zip(&mut self.found) {
+            let name = word.strip_prefix("/dev/").unwrap_or(word);
+            let name = name.strip_prefix("mapper/").unwrap_or(name);
+            let is_called = |device: &Device| device.name == name || known_as(device) == Some(name);
+            let by_name = devices.iter().position(is_called);
+            let by_node = || {
+                let named = names?.resolve(word, None, false, devices)?;
+                devices.iter().position(|device| named.is(device))
+            };
+            if let Some(at) = by_name.or_else(by_node) {
+                asked_for[at] = true;
+                *found = true;
+            }
+        }
+        asked_for
+    }
+
+    /// Whether some devices were asked for, so that no others are shown.
+    fn is_restricted(&self) -> bool {
+        self.regex.is_some() || !self.choice.devices.is_empty()
+    }
+
+    /// Whether a device is shown in an interval; `figures` where there are any.
+    pub(super) fn is_shown(&self, facts: &Facts, counters: &Counters, figures: Option<&Figures>) -> bool {
+        if self.is_restricted() {
+            return facts.asked_for;
+        }
+        let works = figures.is_some_and(|figures| !figures.is_idle());
+        let ever_worked = counters.completed().iter().any(|count| *count > 0) || counters.in_flight > 0;
+        self.choice.all || works || !facts.only_working && (ever_worked || facts.accounting_off)
+    }
+
+    /// Whether news of a device are told.
+    pub(super) fn is_news(&self, facts: &Facts) -> bool {
+        !self.is_restricted() || facts.asked_for
+    }
+
+    /// The first device that was named and never found, with the nearest name.
+    pub(super) fn missing(&self, devices: &[Device], facts: &[Facts]) -> Option<String> {
+        let at = self.found.iter().position(|found| !found)?;
+        let word = sanitize(&self.choice.devices[at]);
+        let names = devices.iter().map(|device| &device.name).chain(facts.iter().map(|facts| &facts.shown));
+        let near = |name: &&String| strsim::damerau_levenshtein(name, &word);
+        let nearest = names.filter(|name| near(name) <= 1 + word.len() / 3).min_by_key(near);
+        let hint = nearest.map_or_else(
+            || "; blkstat devices lists them".to_owned(),
+            |name| format!("; did you mean '{}'?", sanitize(name)),
+        );
+        Some(format!("no device is called '{word}'{hint}"))
+    }
+
+    /// Whether any device that was asked for was ever there.
+    pub(super) fn found_any(&self) -> bool {
+        self.choice.devices.is_empty() || self.found.contains(&true)
+    }
+}
+
+/// A name in parts that order as people count: `sda2` before `sda10`.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let digits = rest[letters..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - letters);
+        let number = rest[letters..letters + digits].parse().unwrap_or(0);
+        parts.push((rest[..letters].to_owned(), number));
+        rest = &rest[letters + digits..];
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_ordered_as_people_count() {
+        let mut names = ["sda10", "sda2", "sda", "nvme1n1", "nvme0n1p2", "nvme0n1p10", "dm-3"];
+        names.sort_by_cached_key(|name| natural(name));
+        assert_eq!(names, ["dm-3", "nvme0n1p2", "nvme0n1p10", "nvme1n1", "sda", "sda2", "sda10"]);
+    }
+}

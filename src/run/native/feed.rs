@@ -1,0 +1,235 @@
+//! Where the intervals come from: pairs of samples of a live machine, or of a capture.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::clock::{Clock, Woken};
+use crate::counters::{Device, Sample};
+use crate::plan::Input;
+use crate::run::World;
+use crate::run::pace::Deadlines;
+use crate::run::warnings::Warnings;
+use crate::sanitize::sanitize;
+use crate::source::{Live, Names, Replay};
+use crate::topology::Stack;
+use crate::units::{Elapsed, Interval, Moment};
+
+/// The time between two samples of a live machine where nothing is said of it.
+const EVERY: Duration = Duration::from_secs(1);
+/// How often what /sys says is read again where no name changed.
+const STACK_AGE: Duration = Duration::from_secs(30);
+
+/// What came next.
+pub(in crate::run) enum Step {
+    /// Two samples, and the time between them; so many deadlines were missed before it.
+    Interval { interval: Interval, missed: u64 },
+    /// There is no interval to the sample before: time went back, or the machine was rebooted.
+    Break,
+    /// No more samples.
+    End,
+    /// A signal asks to end.
+    Signal(u8),
+}
+
+/// Intervals, one after the other.
+pub(in crate::run) struct Feed<'a> {
+    input: &'a Input,
+    source: Source<'a>,
+    /// The sample that begins the interval.
+    pub(in crate::run) older: Sample,
+    /// The sample that ends it.
+    pub(in crate::run) newer: Sample,
+    /// Samples so far.
+    pub(in crate::run) samples: u64,
+    spare: Sample,
+    warnings: Warnings,
+    /// Where the time began: on the clock, and of the samples.
+    start: Option<(Duration, Moment)>,
+}
+
+enum Source<'a> {
+    Live { live: Box<Live<'a>>, deadlines: Option<Deadlines>, stack_read: Duration },
+    Replay(Box<Replay>),
+}
+
+impl<'a> Feed<'a> {
+    /// Opens the source.
+    ///
+    /// # Errors
+    /// When a capture cannot be opened.
+    pub(in crate::run) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
+        let source = match &input.from {
+            Some(path) => Source::Replay(Box::new(Replay::open(path)?)),
+            None => {
+                let live = Box::new(Live::new(&input.root, clock));
+                Source::Live { live, deadlines: None, stack_read: Duration::ZERO }
+            }
+        };
+        let name = match &source {
+            Source::Live { live, .. } => live.name(),
+            Source::Replay(replay) => replay.name().to_owned(),
+        };
+        Ok(Self {
+            input,
+            source,
+            older: Sample::default(),
+            newer: Sample::default(),
+            spare: Sample::default(),
+            samples: 0,
+            warnings: Warnings::about(&name),
+            start: None,
+        })
+    }
+
+    /// What the source is called in messages.
+    pub(in crate::run) fn name(&self) -> String {
+        match &self.source {
+            Source::Live { live, .. } => live.name(),
+            Source::Replay(replay) => replay.name().to_owned(),
+        }
+    }
+
+    /// Whether the samples are of a live machine.
+    pub(in crate::run) fn is_live(&self) -> bool {
+        matches!(self.source, Source::Live { .. })
+    }
+
+    /// The asked-for time between samples, where it was asked for.
+    pub(in crate::run) fn every(&self) -> Option<Duration> {
+        let default = self.is_live().then_some(EVERY);
+        self.input.pace.every.or(default)
+    }
+
+    /// Takes the first sample as `newer`. `false` where there is none.
+    ///
+    /// # Errors
+    /// When the source cannot be read.
+    pub(in crate::run) fn first(&mut self, world: &mut World<'_>) -> Result<bool> {
+        let found = self.read(world)?;
+        if found {
+            self.start = Some((world.clock.monotonic(), self.newer.at));
+            if let Source::Live { deadlines, .. } = &mut self.source {
+                let start = self.newer.at.monotonic.unwrap_or_default();
+                *deadlines = Some(Deadlines::new(start, self.input.pace.every.unwrap_or(EVERY)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Waits for the next sample and pairs it with the one before.
+    ///
+    /// # Errors
+    /// When the source cannot be read, and under `--strict` when there was something wrong with it.
+    pub(in crate::run) fn next(&mut self, world: &mut World<'_>) -> Result<Step> {
+        let mut missed = 0;
+        if let Source::Live { deadlines: Some(deadlines), .. } = &mut self.source {
+            let (due, skipped) = deadlines.next(world.clock.monotonic());
+            missed = skipped;
+            if let Woken::Signal(signal) = world.clock.wait_until(due) {
+                return Ok(Step::Signal(signal));
+            }
+        }
+        std::mem::swap(&mut self.older, &mut self.newer);
+        loop {
+            if !self.read(world)? {
+                return Ok(Step::End);
+            }
+            if let Some(signal) = self.keep_pace(world) {
+                return Ok(Step::Signal(signal));
+            }
+            if self.newer.stretch != self.older.stretch {
+                return Ok(Step::Break);
+            }
+            match self.newer.at.since(&self.older.at) {
+                Elapsed::Unknown => return Ok(Step::Break),
+                Elapsed::Forward(interval) if !self.is_too_short(interval) => {
+                    return Ok(Step::Interval { interval, missed });
+                }
+                Elapsed::Forward(_) => {}
+            }
+        }
+    }
+
+    /// Whether samples of a capture are passed over until more time has gone by. Samples are never quite on time.
+    fn is_too_short(&self, interval: Interval) -> bool {
+        const NEARLY: f64 = 0.98;
+        let every = self.input.pace.every.filter(|_| !self.is_live());
+        every.is_some_and(|every| interval.seconds() < NEARLY * every.as_secs_f64())
+    }
+
+    fn read(&mut self, world: &mut World<'_>) -> Result<bool> {
+        let found = match &mut self.source {
+            Source::Live { live, .. } => {
+                let warnings = &mut self.warnings;
+                live.read(&mut self.newer, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+                true
+            }
+            Source::Replay(replay) => {
+                // The sample before tells whether the last one is whole; `newer` may be too far back for that.
+                let more = replay.next(&self.spare, &mut self.newer);
+                let faults = replay.take_faults();
+                if let Some(fault) = faults.first().filter(|_| self.input.strict) {
+                    bail!("{}:{}: {}", sanitize(replay.name()), fault.line, fault.kind);
+                }
+                faults.iter().for_each(|fault| self.warnings.warn(fault.line, &fault.kind, world.err));
+                let more = more?;
+                if more {
+                    self.spare.devices.clone_from(&self.newer.devices);
+                }
+                more
+            }
+        };
+        self.samples += u64::from(found);
+        Ok(found)
+    }
+
+    /// Under `--pace`, waits as long as it took when it was recorded.
+    fn keep_pace(&self, world: &World<'_>) -> Option<u8> {
+        let (began, first) = self.start.filter(|_| self.input.paced)?;
+        let Elapsed::Forward(passed) = self.newer.at.since(&first) else { return None };
+        match world.clock.wait_until(began + Duration::from_secs_f64(passed.seconds())) {
+            Woken::Signal(signal) => Some(signal),
+            Woken::Due | Woken::Input => None,
+        }
+    }
+
+    /// What the devices of the last sample are.
+    pub(in crate::run) fn stack(&mut self) -> Stack {
+        match &mut self.source {
+            Source::Live { stack_read, .. } => {
+                *stack_read = self.newer.at.monotonic.unwrap_or_default();
+                Stack::default()
+            }
+            Source::Replay(replay) => {
+                let _ = replay;
+                Stack::default()
+            }
+        }
+    }
+
+    /// Whether what is known of the devices has grown old.
+    pub(in crate::run) fn stack_is_old(&self) -> bool {
+        match &self.source {
+            Source::Live { stack_read, .. } => {
+                self.newer.at.monotonic.is_some_and(|now| now > *stack_read + STACK_AGE)
+            }
+            Source::Replay(_) => false,
+        }
+    }
+
+    /// The names that a word may stand for on a live machine.
+    pub(in crate::run) fn names(&self) -> Option<Names> {
+        self.is_live().then(|| Names::new(&self.input.root, &self.input.root.join("sys")))
+    }
+
+    /// The devices of the last sample.
+    pub(in crate::run) fn devices(&self) -> &[Device] {
+        &self.newer.devices
+    }
+
+    /// Says how many warnings were not printed.
+    pub(in crate::run) fn finish(&self, world: &mut World<'_>) {
+        self.warnings.finish(world.err);
+    }
+}

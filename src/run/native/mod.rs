@@ -1,0 +1,169 @@
+//! blkstat's own view: the lines of each interval, live or from a capture, as a table, JSON or CSV.
+
+mod choose;
+mod feed;
+mod output;
+mod tracker;
+
+use anyhow::Result;
+use jiff::tz::TimeZone;
+
+use self::choose::Chooser;
+use self::feed::{Feed, Step};
+use self::output::Output;
+use self::tracker::Tracker;
+use super::World;
+use crate::counters::{Counters, CpuTimes, Device, MachineState, Pressure, Sample};
+use crate::exit::Exit;
+use crate::metrics::MachineFigures;
+use crate::plan::{SummaryWhen, View};
+use crate::report::native::{Block, draw_summary};
+use crate::sanitize::sanitize;
+use crate::source::local_time_zone;
+use crate::units::Interval;
+
+/// How much was shown so far.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    intervals: u64,
+    seconds: f64,
+}
+
+pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
+    let mut chooser = Chooser::new(&plan.choice)?;
+    let clock = world.clock;
+    let mut feed = Feed::open(&plan.input, clock)?;
+    let zone = local_time_zone(plan.time_zone.as_deref());
+    let mut output = Output::new(plan, world.is_terminal, zone.clone());
+    let mut tracker = Tracker::new();
+    let mut extent = Extent::default();
+    let mut ended = Exit::Done;
+    if feed.first(world)? {
+        tracker.begin(&mut feed, &mut chooser);
+        if let Some(text) = chooser.missing(feed.devices(), tracker.facts()).filter(|_| feed.is_live()) {
+            let _ = writeln!(world.err, "blkstat: {text}");
+            return Ok(Exit::Nothing);
+        }
+        if plan.input.since_boot {
+            since_boot(&mut feed, &mut chooser, &mut output, world);
+        }
+        output.flush(world)?;
+        while plan.input.pace.count.is_none_or(|count| extent.intervals < count) {
+            match feed.next(world) {
+                Ok(Step::Interval { interval, missed }) => {
+                    let news = tracker.advance(&mut feed, &mut chooser);
+                    let block = block(&feed.older, &feed.newer, interval, missed);
+                    let shown = tracker.shown(&feed, &chooser, interval, plan.choice.total);
+                    // A device of a capture may come later; until then there is nothing to say.
+                    if chooser.found_any() {
+                        output.block(&block, shown, &news);
+                        output.flush(world)?;
+                    }
+                    extent.intervals += 1;
+                    extent.seconds += interval.seconds();
+                }
+                Ok(Step::Break) => tracker.begin(&mut feed, &mut chooser),
+                Ok(Step::End) => break,
+                Ok(Step::Signal(signal)) => {
+                    ended = Exit::Signal(signal);
+                    break;
+                }
+                Err(error) => {
+                    // What was read before is worth its summary.
+                    summarize(plan, &tracker, extent, &zone, false, &mut output, world)?;
+                    return Err(error);
+                }
+            }
+        }
+    }
+    feed.finish(world);
+    let interrupted = ended == Exit::Signal(2);
+    summarize(plan, &tracker, extent, &zone, interrupted, &mut output, world)?;
+    if ended == Exit::Done && !(extent.intervals > 0 && chooser.found_any()) {
+        let missing = chooser.missing(feed.devices(), tracker.facts()).filter(|_| extent.intervals > 0);
+        let why = missing.unwrap_or_else(|| nothing(&feed));
+        // The exit code tells it as well.
+        let _ = writeln!(world.err, "blkstat: {}: {why}", sanitize(&feed.name()));
+        return Ok(Exit::Nothing);
+    }
+    Ok(ended)
+}
+
+/// Why there is nothing to report.
+fn nothing(feed: &Feed<'_>) -> String {
+    match feed.samples {
+        0 => {
+            "no sample was found: a capture is readings of /proc/diskstats, each after a line 'TS <seconds>'"
+        }
+        1 => "there is only one whole sample, and an interval takes two",
+        _ => "no two samples follow one another in time",
+    }
+    .to_owned()
+}
+
+fn block(older: &Sample, newer: &Sample, interval: Interval, missed: u64) -> Block {
+    Block {
+        time: newer.at.wall,
+        elapsed_s: interval.seconds(),
+        missed,
+        machine: MachineFigures::between(older, newer, interval),
+    }
+}
+
+/// The block from zero over the uptime, where that is known.
+fn since_boot(
+    feed: &mut Feed<'_>,
+    chooser: &mut Chooser<'_>,
+    output: &mut Output<'_>,
+    world: &mut World<'_>,
+) {
+    let Some(interval) = feed.newer.at.uptime.and_then(Interval::from_hundredths) else {
+        let name = feed.name();
+        let _ = writeln!(
+            world.err,
+            "blkstat: {}: the uptime is not known, so there is no block since boot",
+            sanitize(&name)
+        );
+        return;
+    };
+    let zero = |device: &Device| Device {
+        counters: Counters { columns: device.counters.columns, ..Counters::ZERO },
+        ..device.clone()
+    };
+    let boot = Sample {
+        devices: feed.newer.devices.iter().map(zero).collect(),
+        cpu: feed.newer.cpu.map(|_| CpuTimes::default()),
+        machine: MachineState {
+            pressure: feed.newer.machine.pressure.map(|_| Pressure::default()),
+            ..feed.newer.machine
+        },
+        ..Sample::default()
+    };
+    let before = std::mem::replace(&mut feed.older, boot);
+    let mut tracker = Tracker::new();
+    tracker.advance(feed, chooser);
+    let block = block(&feed.older, &feed.newer, interval, 0);
+    output.note("since boot:");
+    output.block(&block, tracker.shown(feed, chooser, interval, false), &[]);
+    feed.older = before;
+}
+
+fn summarize(
+    plan: &View,
+    tracker: &Tracker,
+    extent: Extent,
+    zone: &TimeZone,
+    interrupted: bool,
+    output: &mut Output<'_>,
+    world: &mut World<'_>,
+) -> Result<()> {
+    let wanted = match plan.summary {
+        SummaryWhen::Never => false,
+        SummaryWhen::OnInterrupt => interrupted && world.is_terminal,
+        SummaryWhen::Always => true,
+    };
+    if wanted && output.is_table() {
+        draw_summary(&tracker.summaries(), extent.intervals, extent.seconds, zone, output.text());
+    }
+    output.flush(world)
+}

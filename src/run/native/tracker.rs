@@ -1,0 +1,223 @@
+//! What is remembered of each device from one interval to the next.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::choose::{Chooser, Facts};
+use super::feed::Feed;
+use crate::counters::Counters;
+use crate::metrics::{Figures, History, Pairs};
+use crate::report::native::{Judged, Line, State, Summary};
+use crate::units::Interval;
+
+/// Below this asked-for interval util is noise (formulas).
+const SHORTEST_FOR_UTIL: Duration = Duration::from_millis(100);
+/// The same for a measured interval, which may be a little shorter than the one asked for.
+const SHORTEST_MEASURED: f64 = 0.09;
+
+/// Devices, and what was seen of them.
+pub(super) struct Tracker {
+    pairs: Pairs,
+    facts: Vec<Facts>,
+    order: Vec<usize>,
+    memories: Vec<Memory>,
+    /// What is remembered of devices that went, and what they were called, by the kernel's names.
+    gone: BTreeMap<String, (String, Summary)>,
+    knows_names: bool,
+}
+
+/// What was seen of one device.
+#[derive(Clone, Copy, Debug, Default)]
+struct Memory {
+    history: History,
+    summary: Summary,
+}
+
+/// What an interval shows.
+pub(super) struct Shown<'a> {
+    /// The lines, in order.
+    pub(super) lines: Vec<Line<'a>>,
+    /// What all whole leaf devices did together.
+    pub(super) total: Option<Figures>,
+}
+
+impl Tracker {
+    /// Nothing is known yet.
+    pub(super) fn new() -> Self {
+        Self {
+            pairs: Pairs::Same,
+            facts: Vec::new(),
+            order: Vec::new(),
+            memories: Vec::new(),
+            gone: BTreeMap::new(),
+            knows_names: false,
+        }
+    }
+
+    /// Takes note of the first sample after a break: there is nothing to compare it with.
+    pub(super) fn begin(&mut self, feed: &mut Feed<'_>, chooser: &mut Chooser<'_>) {
+        self.pair(feed);
+        self.learn(feed, chooser);
+        for memory in &mut self.memories {
+            memory.history = History::default();
+        }
+    }
+
+    /// Finds the devices of the sample before, and says which came and which went.
+    pub(super) fn advance(&mut self, feed: &mut Feed<'_>, chooser: &mut Chooser<'_>) -> Vec<String> {
+        let facts_before = if self.pair(feed) { std::mem::take(&mut self.facts) } else { Vec::new() };
+        let changed = self.pairs != Pairs::Same;
+        if changed || !self.knows_names || feed.stack_is_old() {
+            self.learn(feed, chooser);
+        }
+        if changed { self.news(feed, chooser, &facts_before) } else { Vec::new() }
+    }
+
+    /// Whether the names changed; memories follow their devices.
+    fn pair(&mut self, feed: &Feed<'_>) -> bool {
+        let (older, newer) = (&feed.older.devices, &feed.newer.devices);
+        self.pairs = Pairs::between(older, newer);
+        if self.pairs == Pairs::Same && self.memories.len() == newer.len() {
+            return false;
+        }
+        let mut before = std::mem::take(&mut self.memories);
+        before.resize(older.len(), Memory::default());
+        let mut stayed = vec![false; older.len()];
+        let gone = &mut self.gone;
+        let mut memory_of = |at: usize| match self.pairs.earlier(at) {
+            Some(earlier) => {
+                stayed[earlier] = true;
+                before[earlier]
+            }
+            // One that comes back goes on where it was.
+            None => gone
+                .remove(&newer[at].name)
+                .map(|(_, summary)| summary)
+                .map_or_else(Memory::default, |summary| Memory { summary, ..Memory::default() }),
+        };
+        self.memories = (0..newer.len()).map(&mut memory_of).collect();
+        for (at, device) in older.iter().enumerate().filter(|(at, _)| !stayed[*at]) {
+            let summary = before[at].summary;
+            if !summary.is_empty() {
+                let shown = self.facts.get(at).map_or(&device.name, |facts| &facts.shown);
+                self.gone.insert(device.name.clone(), (shown.clone(), summary));
+            }
+        }
+        true
+    }
+
+    fn learn(&mut self, feed: &mut Feed<'_>, chooser: &mut Chooser<'_>) {
+        let stack = feed.stack();
+        let names = feed.names();
+        (self.facts, self.order) = chooser.facts(feed.devices(), &stack, names.as_ref());
+        self.knows_names = true;
+    }
+
+    fn news(&self, feed: &Feed<'_>, chooser: &Chooser<'_>, before: &[Facts]) -> Vec<String> {
+        let mut stayed = vec![false; feed.older.devices.len()];
+        let mut news = Vec::new();
+        for at in &self.order {
+            match self.pairs.earlier(*at) {
+                Some(earlier) => stayed[earlier] = true,
+                None if chooser.is_news(&self.facts[*at]) => {
+                    news.push(format!("+ {} came", self.facts[*at].shown));
+                }
+                None => {}
+            }
+        }
+        let went = before.iter().zip(&stayed).filter(|(facts, stayed)| !**stayed && chooser.is_news(facts));
+        news.extend(went.map(|(facts, _)| format!("- {} vanished", facts.shown)));
+        news
+    }
+
+    /// The lines of the interval between the two samples of the feed.
+    pub(super) fn shown<'a>(
+        &'a mut self,
+        feed: &'a Feed<'_>,
+        chooser: &Chooser<'_>,
+        interval: Interval,
+        with_total: bool,
+    ) -> Shown<'a> {
+        let at = feed.newer.at.wall;
+        let without_util = is_too_short_for_util(feed.every().filter(|_| feed.is_live()), interval);
+        let mut lines = Vec::new();
+        let mut total: Option<(Counters, Counters)> = None;
+        for index in self.order.iter().copied() {
+            let Some(earlier) = self.pairs.earlier(index) else { continue };
+            let (older, newer) = (&feed.older.devices[earlier], &feed.newer.devices[index]);
+            let (facts, memory) = (&self.facts[index], &mut self.memories[index]);
+            if newer.counters == older.counters && newer.counters == Counters::ZERO && !facts.accounting_off {
+                // Most devices of a machine with many never work.
+                if !chooser.is_shown(facts, &newer.counters, None) {
+                    continue;
+                }
+            }
+            let state = memory.see(&older.counters, &newer.counters, interval, facts, without_util, at);
+            let figures = if let State::Worked(judged) = &state { Some(&judged.figures) } else { None };
+            if with_total && facts.is_leaf && figures.is_some() {
+                let sums = total.get_or_insert((Counters::ZERO, Counters::ZERO));
+                *sums = (sums.0.plus(&older.counters), sums.1.plus(&newer.counters));
+            }
+            if chooser.is_shown(facts, &newer.counters, figures)
+                || matches!(state, State::Reset) && chooser.is_news(facts)
+            {
+                lines.push(Line {
+                    device: &newer.name,
+                    shown: &facts.shown,
+                    mounts: facts.mounts.clone(),
+                    state,
+                });
+            }
+        }
+        let total = total.and_then(|(older, newer)| Figures::between(&older, &newer, interval));
+        // Many devices are busy together longer than the clock runs.
+        let total = total.map(|figures| Figures { util_pct: None, util_bound_pct: None, ..figures });
+        Shown { lines, total }
+    }
+
+    /// The summaries of all devices, in their order, those that went last.
+    pub(super) fn summaries(&self) -> Vec<(String, Summary)> {
+        let present = self
+            .order
+            .iter()
+            .filter_map(|at| Some((self.facts.get(*at)?.shown.clone(), self.memories.get(*at)?.summary)));
+        present.chain(self.gone.values().cloned()).collect()
+    }
+
+    /// What is known of the devices of the last sample.
+    pub(super) fn facts(&self) -> &[Facts] {
+        &self.facts
+    }
+}
+
+/// Whether util is left out: the interval asked for, or else measured, is too short.
+fn is_too_short_for_util(asked_for: Option<Duration>, measured: Interval) -> bool {
+    asked_for.is_some_and(|every| every < SHORTEST_FOR_UTIL) || measured.seconds() < SHORTEST_MEASURED
+}
+
+impl Memory {
+    fn see(
+        &mut self,
+        older: &Counters,
+        newer: &Counters,
+        interval: Interval,
+        facts: &Facts,
+        without_util: bool,
+        at: Option<jiff::Timestamp>,
+    ) -> State {
+        let Some(mut figures) = Figures::between(older, newer, interval) else {
+            self.history = History::default();
+            return State::Reset;
+        };
+        if facts.accounting_off && figures.completed == 0 {
+            return State::AccountingOff;
+        }
+        if without_util {
+            (figures.util_pct, figures.util_bound_pct) = (None, None);
+        }
+        self.history.see(&figures);
+        let stalled_s = self.history.stalled_s();
+        self.summary.see(&figures, stalled_s, at);
+        State::Worked(Judged { figures, mark: self.history.mark(&figures), stalled_s })
+    }
+}

@@ -1,0 +1,227 @@
+//! blkstat's own view, as a user sees it. The texts in `fixtures/ours/native` are our own output, read by a person
+//! before they were committed; `BLKSTAT_REFRESH=1` writes them anew.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+
+fn blkstat(words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_blkstat"));
+    command.args(words.split_whitespace()).env("TZ", "UTC").env("LC_ALL", "C");
+    command
+}
+
+fn output(words: &str, input: &str) -> (String, String, i32) {
+    let output = blkstat(words).write_stdin(input).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr), output.status.code().unwrap())
+}
+
+/// Runs blkstat on a capture and compares both streams and the exit status with what is expected.
+fn golden(capture: &str, options: &str) {
+    let (out, err, code) = output(&format!("{options} --from fixtures/captures/{capture}.txt"), "");
+    let got = format!("{out}--- standard error, exit {code}\n{err}");
+    let name: String = options.replace(['-', '/'], "").replace(' ', "-");
+    let path = format!("fixtures/ours/native/{capture}.{name}.txt");
+    if std::env::var_os("BLKSTAT_REFRESH").is_some() {
+        fs::write(&path, &got).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert!(got == expected, "{path} differs; blkstat {options} printed:\n{got}");
+}
+
+#[test]
+fn captures_at_three_widths() {
+    for width in [80, 100, 200] {
+        golden("mixed", &format!("--width {width}"));
+        golden("capped-3000", &format!("--width {width} 4"));
+        golden("comings-and-goings", &format!("--width {width} --summary"));
+    }
+    golden("names", "--all --all-columns");
+    golden("names", "--total --sort r/s --top 3");
+    golden("old-kernel", "--all");
+    golden("stalls", "--width 100");
+    golden("stalls", "--json");
+    golden("hostile", "--all");
+    golden("hostile", "--csv --all");
+}
+
+#[test]
+fn machine_formats() {
+    golden("mixed", "--json");
+    golden("comings-and-goings", "--csv");
+}
+
+#[test]
+fn no_line_is_wider_than_was_asked_for_and_no_number_is_broken() {
+    for capture in
+        ["mixed", "capped-3000", "sweep-randread", "names", "stalls", "hostile", "comings-and-goings"]
+    {
+        for width in [20, 30, 47, 60, 80, 100, 132, 200] {
+            for more in ["", " --mounts", " --all --total"] {
+                let options = format!("--width {width}{more} --from fixtures/captures/{capture}.txt");
+                let (out, _, _) = output(&options, "");
+                let lines = out.lines().filter(|line| line.chars().count() > width);
+                let wide: Vec<&str> = lines.collect();
+                assert!(wide.is_empty(), "{options}: {wide:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_stand_below_one_another() {
+    let (out, _, _) = output("--from fixtures/captures/sweep-randread.txt", "");
+    let header = out.lines().find(|line| line.starts_with("device")).unwrap();
+    for line in out.lines().filter(|line| line.starts_with("vda")) {
+        let line = &line.replace('µ', "u");
+        assert_eq!(line.len(), header.len(), "{line}");
+        let ends = |text: &str| {
+            let after = |at: &usize| text[*at..].starts_with(' ') && !text[..*at].ends_with(' ');
+            (1..text.len()).filter(after).collect::<Vec<_>>()
+        };
+        // Every column ends where its title does.
+        assert_eq!(ends(line)[1..], ends(header)[1..], "{line}");
+    }
+}
+
+#[test]
+fn every_line_of_json_is_an_object_with_the_same_names_and_csv_has_them_too() {
+    for capture in ["mixed", "comings-and-goings", "names", "old-kernel", "stalls", "hostile"] {
+        let from = format!("--all --from fixtures/captures/{capture}.txt");
+        let (json, _, _) = output(&format!("--json {from}"), "");
+        let (csv, _, _) = output(&format!("--csv {from}"), "");
+        let names = csv.lines().next().unwrap().split(',').collect::<Vec<_>>();
+        assert_eq!(names.len(), 41);
+        assert_eq!(json.lines().count() + 1, csv.lines().count(), "{capture}");
+        for line in json.lines() {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            let object = value.as_object().unwrap();
+            assert_eq!(object.len(), names.len());
+            assert!(names.iter().all(|name| object.contains_key(*name)), "{line}");
+            assert!(!line.contains(|c: char| c.is_control()), "{line:?}");
+        }
+    }
+}
+
+#[test]
+fn intervals_of_a_capture_can_be_put_together() {
+    let (out, _, code) = output("--json --from fixtures/captures/capped-3000.txt loop0 10 3", "");
+    let lengths: Vec<f64> = out
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["elapsed_s"].as_f64().unwrap())
+        .collect();
+    assert_eq!((lengths.len(), code), (3, 0));
+    assert!(lengths.iter().all(|length| (9.8..11.5).contains(length)), "{lengths:?}");
+}
+
+#[test]
+fn the_mean_over_all_is_that_of_the_parts() {
+    let ios = |options: &str| -> f64 {
+        let (out, _, _) = output(&format!("--json --from fixtures/captures/mixed.txt vda {options}"), "");
+        let sum = |line: &str| {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            value["writes_per_s"].as_f64().unwrap() * value["elapsed_s"].as_f64().unwrap()
+        };
+        out.lines().map(sum).sum()
+    };
+    let (all, parts) = (ios("1000"), ios(""));
+    assert_eq!(all, 0.0, "there are no two samples so far apart");
+    assert!((ios("2") - parts).abs() < 1.0 && parts > 10_000.0, "{parts}");
+}
+
+const LINE: &str = "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n";
+
+#[test]
+fn what_has_nothing_to_report_is_one_line_and_exit_1() {
+    let told = |input: &str| {
+        let (out, err, code) = output("--from -", input);
+        assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, 1), "{err}");
+        err
+    };
+    assert!(told("").contains("standard input: no sample was found"));
+    assert!(told(&format!("TS 10\n{LINE}")).contains("only one whole sample"));
+    let (out, err, code) = output("--from fixtures/captures/mixed.txt vdb", "");
+    assert_eq!((out.as_str(), code), ("", 1));
+    assert_eq!(err, "blkstat: fixtures/captures/mixed.txt: no device is called 'vdb'; did you mean 'vda'?\n");
+}
+
+#[test]
+fn wrong_usage_is_one_line_and_exit_2() {
+    for words in [
+        "0",
+        "-1",
+        "1x",
+        "0.009",
+        "1 0",
+        "1 -2",
+        "1 2 3",
+        "vda 1 2 sdb",
+        "--frm x",
+        "--sort nope",
+        "--top 0",
+        "--width 5",
+        "--json --csv",
+        "--pace",
+        "--devices-regex (",
+        "completions nosuch",
+        "--from no/such/file",
+        "--from fixtures",
+    ] {
+        let (out, err, code) = output(words, "");
+        assert_eq!((out.as_str(), code), ("", 2), "{words}: {err}");
+        assert!(err.lines().count() == 1 && err.starts_with("blkstat: "), "{words}: {err}");
+    }
+}
+
+#[test]
+fn strict_makes_an_error_of_a_warning() {
+    let (out, err, code) = output("--strict --from fixtures/captures/faults.txt", "");
+    assert_eq!((out.as_str(), code), ("", 2));
+    assert!(
+        err.starts_with("blkstat: fixtures/captures/faults.txt:1: ") && err.lines().count() == 1,
+        "{err}"
+    );
+}
+
+#[test]
+fn completions_and_the_manual_are_printed() {
+    for shell in ["bash", "zsh", "fish"] {
+        let (out, _, code) = output(&format!("completions {shell}"), "");
+        assert!(code == 0 && out.contains("blkstat") && out.contains("since-boot"), "{shell}");
+    }
+    let (out, _, code) = output("man", "");
+    assert!(code == 0 && out.contains(".TH blkstat 1") && out.contains("since\\-boot"), "{out}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_a_normal_end() {
+    let program = env!("CARGO_BIN_EXE_blkstat");
+    for format in ["", "--json", "--csv", "--summary"] {
+        let shell = format!(
+            "{program} {format} --from fixtures/captures/mixed.txt | head -n 1; echo ${{PIPESTATUS[0]}}"
+        );
+        let output = std::process::Command::new("bash").args(["-c", &shell]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert!(output.stdout.ends_with(b"\n0\n"), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+fn standard_output_that_takes_no_more_is_exit_2() {
+    if !Path::new("/dev/full").exists() {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_blkstat");
+    let shell = format!("{program} --from fixtures/captures/mixed.txt > /dev/full; echo $?");
+    let output = std::process::Command::new("bash").args(["-c", &shell]).output().unwrap();
+    assert_eq!(output.stdout, b"2\n");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with("blkstat: cannot write to standard output") && said.lines().count() == 1,
+        "{said}"
+    );
+}
