@@ -1,5 +1,7 @@
 //! What is stacked on what, and how each queue is set up.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 /// What sort of block device it is.
@@ -102,17 +104,48 @@ pub struct Node {
     pub mounts: Vec<String>,
 }
 
-/// The devices of a machine.
+/// The devices of a machine. In JSON it is the list of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "Vec<Node>", into = "Vec<Node>")]
 pub struct Stack {
     nodes: Vec<Node>,
+    /// The place of each name.
+    places: HashMap<String, usize>,
+    /// By the name of a device the places of those that are stacked on it.
+    above: HashMap<String, Vec<usize>>,
+    /// By place, how many layers lie below.
+    depths: Vec<usize>,
+}
+
+impl From<Vec<Node>> for Stack {
+    fn from(nodes: Vec<Node>) -> Self {
+        Self::new(nodes)
+    }
+}
+
+impl From<Stack> for Vec<Node> {
+    fn from(stack: Stack) -> Self {
+        stack.nodes
+    }
 }
 
 impl Stack {
     /// Of these devices.
     pub fn new(nodes: Vec<Node>) -> Self {
-        Self { nodes }
+        let mut places = HashMap::with_capacity(nodes.len());
+        let mut above: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, node) in nodes.iter().enumerate() {
+            places.entry(node.name.clone()).or_insert(place);
+            for below in &node.on {
+                let list = above.entry(below.clone()).or_default();
+                // A device that names another twice stands on it once.
+                if list.last() != Some(&place) {
+                    list.push(place);
+                }
+            }
+        }
+        let depths = depths(&nodes, &places);
+        Self { nodes, places, above, depths }
     }
 
     /// All devices, in the order in which they were found.
@@ -122,27 +155,53 @@ impl Stack {
 
     /// The device that the kernel calls so.
     pub fn node(&self, name: &str) -> Option<&Node> {
-        self.nodes.iter().find(|node| node.name == name)
+        self.places.get(name).map(|place| &self.nodes[*place])
     }
 
-    /// The devices that are stacked on this one.
-    pub fn above(&self, name: &str) -> impl Iterator<Item = &Node> {
-        self.nodes.iter().filter(move |node| node.on.iter().any(|below| below == name))
+    /// The devices that are stacked on this one, in the order in which they were found.
+    pub fn above(&self, name: &str) -> impl DoubleEndedIterator<Item = &Node> {
+        let places = self.above.get(name).map_or(&[][..], Vec::as_slice);
+        places.iter().map(|place| &self.nodes[*place])
     }
 
-    /// How many layers lie below a device: 0 for one that stands on nothing that is known.
+    /// How many layers lie below a device: 0 for one that stands on nothing that is known. What stands on itself
+    /// in a circle has some number that is no larger than that of the devices.
     pub fn depth(&self, name: &str) -> usize {
-        // A made-up /sys may go round in circles.
-        self.depth_within(name, self.nodes.len())
+        self.places.get(name).map_or(0, |place| self.depths[*place])
     }
+}
 
-    fn depth_within(&self, name: &str, most: usize) -> usize {
-        let below = self.node(name).map_or(&[][..], |node| node.on.as_slice());
-        if most == 0 {
-            return 0;
+/// How many layers lie below each device; a name that no device has is a layer too. Each device is looked at once,
+/// without recursion: a capture may hold a stack as deep as it likes, or one that goes round in circles.
+fn depths(nodes: &[Node], places: &HashMap<String, usize>) -> Vec<usize> {
+    let mut depths = vec![0; nodes.len()];
+    let mut seen = vec![false; nodes.len()];
+    let mut path: Vec<(usize, usize)> = Vec::new();
+    for start in 0..nodes.len() {
+        if !seen[start] {
+            seen[start] = true;
+            path.push((start, 0));
         }
-        below.iter().map(|name| 1 + self.depth_within(name, most - 1)).max().unwrap_or(0)
+        while let Some((place, next)) = path.last_mut() {
+            let place = *place;
+            let Some(below) = nodes[place].on.get(*next) else {
+                path.pop();
+                continue;
+            };
+            match places.get(below) {
+                Some(below) if !seen[*below] => {
+                    seen[*below] = true;
+                    path.push((*below, 0));
+                }
+                below => {
+                    *next += 1;
+                    // One that is still on the path, in a circle, counts as 0 for now.
+                    depths[place] = depths[place].max(1 + below.map_or(0, |below| depths[*below]));
+                }
+            }
+        }
     }
+    depths
 }
 
 #[cfg(test)]
@@ -170,6 +229,27 @@ mod tests {
     fn a_circle_has_an_end() {
         let stack = Stack::new(vec![node("a", &["b"]), node("b", &["a"])]);
         assert_eq!(stack.depth("a"), 2);
+    }
+
+    #[test]
+    fn a_deep_stack_and_many_ways_down_are_no_trouble() {
+        let mut nodes: Vec<Node> = vec![node("0", &[])];
+        for i in 1..100_000 {
+            let two = [(i - 1).to_string(), i32::max(0, i - 2).to_string()];
+            nodes.push(node(&i.to_string(), &[&two[0], &two[1]]));
+        }
+        nodes.reverse();
+        let stack = Stack::new(nodes);
+        assert_eq!(stack.depth("99999"), 99_999);
+        assert_eq!(stack.above("0").count(), 2);
+    }
+
+    #[test]
+    fn json_is_the_list_of_devices() {
+        let stack = Stack::new(vec![node("sda", &[]), node("sda1", &["sda"])]);
+        let json = serde_json::to_string(&stack).unwrap();
+        assert!(json.starts_with(r#"[{"name":"sda","major":0,"minor":0,"kind":"disk""#), "{json}");
+        assert_eq!(serde_json::from_str::<Stack>(&json).unwrap(), stack);
     }
 
     #[test]
