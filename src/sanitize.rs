@@ -24,13 +24,17 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
 
 /// `text` as a JSON string in its quotes, with every character escaped that could steer a terminal.
 pub fn json_string(text: &str) -> String {
-    let quoted = serde_json::Value::from(text).to_string();
-    if !quoted.contains(is_hostile) {
-        return quoted;
+    json_text(serde_json::Value::from(text).to_string())
+}
+
+/// JSON on one line with every character in its strings escaped that could steer a terminal.
+pub fn json_text(json: String) -> String {
+    if !json.contains(is_hostile) {
+        return json;
     }
     // What serde_json leaves as it is, JSON allows; a terminal may not.
     let escaped = |c: char| if is_hostile(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
-    quoted.chars().map(escaped).collect()
+    json.chars().map(escaped).collect()
 }
 
 fn is_hostile(c: char) -> bool {

@@ -1,0 +1,140 @@
+//! What only the names of devices tell, and the links in /dev that give them others.
+
+use std::collections::HashMap;
+use std::fs::read_dir;
+use std::path::Path;
+
+use crate::capture::partition_parents;
+use crate::counters::Device;
+use crate::topology::{Kind, Node, Stack};
+
+/// The stack of the devices of a capture, of which nothing but the names is known: kinds, partitions and the paths
+/// of NVMe multipath disks.
+pub fn stack_by_names(devices: &[Device]) -> Stack {
+    let disks =
+        partition_parents(devices).into_iter().map(|disk| disk.map(|index| devices[index].name.clone()));
+    let node = |(device, disk): (&Device, Option<String>)| Node {
+        name: device.name.clone(),
+        major: device.major,
+        minor: device.minor,
+        kind: if disk.is_some() { Kind::Partition } else { Kind::by_name(&device.name) },
+        on: disk.into_iter().collect(),
+        ..Node::default()
+    };
+    let mut nodes: Vec<Node> = devices.iter().zip(disks).map(node).collect();
+    pair_nvme_paths(&mut nodes);
+    Stack::new(nodes)
+}
+
+/// Puts NVMe multipath disks on their paths: `nvme0n1` stands on `nvme0c0n1` and `nvme0c1n1`, of the same
+/// subsystem and namespace.
+pub(super) fn pair_nvme_paths(nodes: &mut [Node]) {
+    let mut paths: HashMap<String, Vec<String>> = HashMap::new();
+    for node in nodes.iter().filter(|node| node.kind == Kind::NvmePath) {
+        if let Some(head) = head_of(&node.name) {
+            paths.entry(head).or_default().push(node.name.clone());
+        }
+    }
+    for node in nodes.iter_mut().filter(|node| node.kind != Kind::NvmePath) {
+        node.on.extend(paths.remove(&node.name).unwrap_or_default());
+    }
+}
+
+/// The disk that an NVMe path leads to.
+fn head_of(path: &str) -> Option<String> {
+    let (subsystem, rest) = path.strip_prefix("nvme")?.split_once('c')?;
+    let (_, namespace) = rest.split_once('n')?;
+    Some(format!("nvme{subsystem}n{namespace}"))
+}
+
+/// The names that the devices of md and the device-mapper have in /dev, for those that have no other: `md/home`,
+/// and `vg0-root` of the folder `mapper`.
+pub(super) fn add_links(root: &Path, nodes: &mut [Node]) {
+    let mut names = HashMap::new();
+    for (folder, prefix) in [("md", "md/"), ("mapper", "")] {
+        let entries = read_dir(root.join("dev").join(folder)).into_iter().flatten().flatten();
+        let mut links: Vec<_> = entries.map(|entry| entry.path()).collect();
+        links.sort();
+        for link in links {
+            let name = link.file_name().and_then(|name| name.to_str());
+            let target =
+                link.read_link().ok().and_then(|target| Some(target.file_name()?.to_str()?.to_owned()));
+            // `md/0` says no more than `md0`.
+            if let (Some(name), Some(target)) = (name.filter(|name| !is_number(name)), target) {
+                names.entry(target).or_insert(format!("{prefix}{name}"));
+            }
+        }
+    }
+    for node in nodes.iter_mut().filter(|node| node.known_as.is_none()) {
+        node.known_as = names.remove(&node.name);
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The disks that a partition of this name could be of, as the kernel names partitions: `sda` of `sda1`, `md0` of
+/// `md0p1`.
+pub(super) fn partition_of(name: &str) -> Vec<&str> {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if stem.len() == name.len() || stem.is_empty() {
+        return Vec::new();
+    }
+    let before_p = stem.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
+    before_p.into_iter().chain([stem]).collect()
+}
+
+/// By which names are put in the order that people expect: `sdb` before `sdaa`, `loop2` before `loop10`.
+pub(super) fn natural_key(name: &str) -> Vec<(String, usize, String)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut key = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let word = rest.find(is_digit).unwrap_or(rest.len());
+        let digits = rest[word..].find(|c| !is_digit(c)).unwrap_or(rest.len() - word);
+        let (letters, number) = (&rest[..word], rest[word..word + digits].trim_start_matches('0'));
+        // Letters count on as numbers do, but the first two say whose they are.
+        let family = letters.char_indices().nth(2).map_or(letters.len(), |(at, _)| at);
+        key.push((letters[..family].to_owned(), letters.len(), letters.to_owned()));
+        key.push((String::new(), number.len(), number.to_owned()));
+        rest = &rest[word + digits..];
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_ordered_as_people_count() {
+        let mut names =
+            ["sdaa", "vda", "sdb", "loop10", "sda10", "loop2", "sda2", "nvme10n1", "nvme2n1", "sda"];
+        names.sort_by_cached_key(|name| natural_key(name));
+        let expected =
+            ["loop2", "loop10", "nvme2n1", "nvme10n1", "sda", "sda2", "sda10", "sdb", "sdaa", "vda"];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn a_name_may_be_that_of_a_partition_of_a_disk() {
+        assert_eq!(partition_of("sda12"), ["sda"]);
+        assert_eq!(partition_of("nvme0n1p3"), ["nvme0n1", "nvme0n1p"]);
+        assert_eq!(partition_of("cciss!c0d0p1"), ["cciss!c0d0", "cciss!c0d0p"]);
+        assert!(partition_of("sda").is_empty() && partition_of("12").is_empty());
+    }
+
+    #[test]
+    fn a_capture_has_only_names() {
+        let names =
+            [(259, "nvme0c0n1"), (259, "nvme0c1n1"), (259, "nvme0n1"), (259, "nvme0n1p1"), (253, "dm-0")];
+        let device = |&(major, name): &(u32, &str)| Device { major, name: name.into(), ..Device::default() };
+        let stack = stack_by_names(&names.iter().map(device).collect::<Vec<_>>());
+        assert_eq!(stack.node("nvme0n1").unwrap().on, ["nvme0c0n1", "nvme0c1n1"]);
+        assert_eq!(stack.node("nvme0n1p1").unwrap().on, ["nvme0n1"]);
+        assert_eq!(stack.node("nvme0c1n1").unwrap().kind, Kind::NvmePath);
+        assert_eq!(stack.node("dm-0").unwrap().kind, Kind::Dm);
+        assert_eq!(stack.depth("nvme0n1p1"), 2);
+    }
+}
