@@ -20,6 +20,19 @@ pub enum Plan {
     Iostat(Box<Iostat>),
     /// Be Percona's pt-diskstats.
     PtDiskstats(Box<PtDiskstats>),
+    /// Show what is stacked on what.
+    Devices(Devices),
+}
+
+/// What the list of devices was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Devices {
+    /// As JSON, which always holds every device.
+    pub json: bool,
+    /// Devices that are not in use as well, such as loop devices without a file.
+    pub all: bool,
+    /// The folder that holds `proc`, `sys` and `dev`.
+    pub root: PathBuf,
 }
 
 /// Where samples come from, and how often.

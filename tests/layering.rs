@@ -18,7 +18,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("metrics", &["counters", "units"]),
     ("select", &["counters", "topology"]),
     ("source", &["capture", "counters", "topology", "clock", "units"]),
-    ("report", &["metrics", "counters", "units", "sanitize"]),
+    ("report", &["metrics", "counters", "topology", "units", "sanitize"]),
     ("view", &["report", "metrics", "counters", "sanitize"]),
     ("plan", &["select", "report"]),
     ("cli", &["plan", "select", "report", "exit"]),

@@ -12,7 +12,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::exit::Exit;
-use crate::plan::Plan;
+use crate::plan::{Devices, Plan};
 use crate::sanitize::sanitize;
 
 /// Why there is no plan: what to say, and how to end.
@@ -58,6 +58,15 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// What is stacked on what, and how each queue is set up
+    Devices {
+        /// One JSON document, which always holds every device
+        #[arg(long)]
+        json: bool,
+        /// Devices that are not in use too, such as loop devices without a file
+        #[arg(long)]
+        all: bool,
+    },
     /// Print a script that completes blkstat's words in a shell
     Completions {
         /// The shell
@@ -90,6 +99,7 @@ pub fn plan(
     let wrong = |message: String| Refusal { message: format!("blkstat: {message}\n"), exit: Exit::Error };
     let (name, arguments) = match command {
         None => return Ok(Plan::View(Box::new(view.plan(root, environment).map_err(wrong)?))),
+        Some(Command::Devices { json, all }) => return Ok(Plan::Devices(Devices { json, all, root })),
         Some(Command::Completions { shell }) => return Ok(Plan::Print(completions(shell))),
         Some(Command::Man) => return Ok(Plan::Print(manual())),
         Some(Command::Iostat { arguments }) => ("iostat", arguments),

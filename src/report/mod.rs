@@ -1,5 +1,6 @@
 //! Finished numbers into bytes: a dialect is a folder or file in here. No files, no clock, no arguments.
 
+pub mod devices;
 mod fixed;
 pub mod iostat;
 pub mod native;

@@ -1,5 +1,6 @@
 //! Carries a [`Plan`] out: takes samples, has them turned into reports, and writes these.
 
+mod devices;
 mod iostat;
 mod native;
 mod pace;
@@ -13,6 +14,9 @@ use anyhow::{Context, Result};
 use crate::clock::Clock;
 use crate::exit::Exit;
 use crate::plan::Plan;
+
+/// Columns of a line that goes to no terminal.
+const WIDTH: usize = 100;
 
 /// What a run has of the world outside.
 pub struct World<'a> {
@@ -43,6 +47,7 @@ pub fn run(plan: &Plan, world: &mut World<'_>) -> Exit {
         Plan::Print(text) => put(world.out, &mut text.clone()).map(|()| Exit::Done),
         Plan::Iostat(plan) => iostat::run(plan, world),
         Plan::PtDiskstats(plan) => pt_diskstats::run(plan, world),
+        Plan::Devices(plan) => devices::run(plan, world),
     };
     ended.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {

@@ -1,12 +1,14 @@
 //! What is a partition of what, what is stacked on what, and which device a name stands for. Plain data; `source`
 //! learns it from /sys or, for a capture, from the names.
 
+mod order;
 mod stack;
 
 use std::collections::HashMap;
 
 use crate::counters::Device;
 
+pub use order::natural_key;
 pub use stack::{Kind, Node, Stack};
 
 /// The partitions of a machine, and its whole devices, by the names that /proc/diskstats prints.

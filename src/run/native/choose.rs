@@ -10,7 +10,7 @@ use crate::metrics::Figures;
 use crate::plan::Choice;
 use crate::sanitize::sanitize;
 use crate::source::Names;
-use crate::topology::{Kind, Node, Stack};
+use crate::topology::{Kind, Node, Stack, natural_key};
 
 /// What is known of a device as long as the names stay the same.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +66,7 @@ impl<'a> Chooser<'a> {
             .map(|(device, asked_for)| self.fact(device, nodes.get(device.name.as_str()).copied(), asked_for))
             .collect();
         let mut order: Vec<usize> = (0..devices.len()).collect();
-        order.sort_by_cached_key(|at| (stack.depth(&devices[*at].name), natural(&facts[*at].shown)));
+        order.sort_by_cached_key(|at| (stack.depth(&devices[*at].name), natural_key(&facts[*at].shown)));
         (facts, order)
     }
 
@@ -158,31 +158,5 @@ impl<'a> Chooser<'a> {
     /// Whether any device that was asked for was ever there.
     pub(super) fn found_any(&self) -> bool {
         self.choice.devices.is_empty() || self.found.contains(&true)
-    }
-}
-
-/// A name in parts that order as people count: `sda2` before `sda10`.
-fn natural(name: &str) -> Vec<(String, u64)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-        let digits = rest[letters..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - letters);
-        let number = rest[letters..letters + digits].parse().unwrap_or(0);
-        parts.push((rest[..letters].to_owned(), number));
-        rest = &rest[letters + digits..];
-    }
-    parts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_ordered_as_people_count() {
-        let mut names = ["sda10", "sda2", "sda", "nvme1n1", "nvme0n1p2", "nvme0n1p10", "dm-3"];
-        names.sort_by_cached_key(|name| natural(name));
-        assert_eq!(names, ["dm-3", "nvme0n1p2", "nvme0n1p10", "nvme1n1", "sda", "sda2", "sda10"]);
     }
 }

@@ -11,7 +11,7 @@ use crate::run::World;
 use crate::run::pace::Deadlines;
 use crate::run::warnings::Warnings;
 use crate::sanitize::sanitize;
-use crate::source::{Live, Names, Replay};
+use crate::source::{Live, Names, Replay, read_stack, stack_by_names};
 use crate::topology::Stack;
 use crate::units::{Elapsed, Interval, Moment};
 
@@ -199,11 +199,11 @@ impl<'a> Feed<'a> {
         match &mut self.source {
             Source::Live { stack_read, .. } => {
                 *stack_read = self.newer.at.monotonic.unwrap_or_default();
-                Stack::default()
+                read_stack(&self.input.root)
             }
             Source::Replay(replay) => {
                 let _ = replay;
-                Stack::default()
+                stack_by_names(&self.newer.devices)
             }
         }
     }

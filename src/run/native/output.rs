@@ -9,11 +9,9 @@ use crate::plan::{Choice, Format, TableOptions, View};
 use crate::report::native::{
     Block, Judged, Layout, Line, SortKey, State, Table, csv_header, csv_line, json_line,
 };
-use crate::run::{World, put};
+use crate::run::{WIDTH, World, put};
 use crate::view::terminal::screen_size;
 
-/// Columns where there is no terminal.
-const WIDTH: usize = 100;
 /// Lines between two headers where there is no terminal.
 const ROWS: usize = 50;
 

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 
-use super::names::{natural_key, partition_of};
+use super::names::partition_of;
 use super::{line, number, within};
 use crate::source::sysfs::shown_name;
-use crate::topology::{Kind, Node};
+use crate::topology::{Kind, Node, natural_key};
 
 /// Every device that /sys/block lists, and the partitions in their folders.
 pub(super) fn read_all(root: &Path) -> Vec<Node> {

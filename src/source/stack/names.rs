@@ -85,37 +85,9 @@ pub(super) fn partition_of(name: &str) -> Vec<&str> {
     before_p.into_iter().chain([stem]).collect()
 }
 
-/// By which names are put in the order that people expect: `sdb` before `sdaa`, `loop2` before `loop10`.
-pub(super) fn natural_key(name: &str) -> Vec<(String, usize, String)> {
-    let is_digit = |c: char| c.is_ascii_digit();
-    let mut key = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let word = rest.find(is_digit).unwrap_or(rest.len());
-        let digits = rest[word..].find(|c| !is_digit(c)).unwrap_or(rest.len() - word);
-        let (letters, number) = (&rest[..word], rest[word..word + digits].trim_start_matches('0'));
-        // Letters count on as numbers do, but the first two say whose they are.
-        let family = letters.char_indices().nth(2).map_or(letters.len(), |(at, _)| at);
-        key.push((letters[..family].to_owned(), letters.len(), letters.to_owned()));
-        key.push((String::new(), number.len(), number.to_owned()));
-        rest = &rest[word + digits..];
-    }
-    key
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_ordered_as_people_count() {
-        let mut names =
-            ["sdaa", "vda", "sdb", "loop10", "sda10", "loop2", "sda2", "nvme10n1", "nvme2n1", "sda"];
-        names.sort_by_cached_key(|name| natural_key(name));
-        let expected =
-            ["loop2", "loop10", "nvme2n1", "nvme10n1", "sda", "sda2", "sda10", "sdb", "sdaa", "vda"];
-        assert_eq!(names, expected);
-    }
 
     #[test]
     fn a_name_may_be_that_of_a_partition_of_a_disk() {
