@@ -21,7 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("report", &["metrics", "counters", "topology", "units", "sanitize"]),
     ("view", &["report", "metrics", "counters", "sanitize"]),
     ("plan", &["select", "report"]),
-    ("cli", &["plan", "select", "report", "exit"]),
+    ("cli", &["plan", "select", "report", "sanitize", "exit"]),
     (
         "run",
         &[

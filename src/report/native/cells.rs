@@ -19,7 +19,11 @@ pub(super) fn number(value: f64) -> String {
 
 /// A queue in at most four characters: `0.14`, `12.3`, `217`, `12k`.
 pub(super) fn queue(value: f64) -> String {
-    if value < 9_999.5 { number(value) } else { format!("{:.0}k", value / 1e3) }
+    match value {
+        ..9_999.5 => number(value),
+        ..999_500.0 => format!("{:.0}k", value / 1e3),
+        _ => format!("{:.0}M", value / 1e6),
+    }
 }
 
 /// A whole number in at most four characters.

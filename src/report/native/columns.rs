@@ -180,7 +180,7 @@ mod tests {
         assert_eq!((all.len(), none), (COLUMNS.len(), vec![]));
         let (narrow, left_out) = titles(40, false);
         assert_eq!(narrow, ["r/s", "r_await", "w/s", "w_await", "util"]);
-        assert_eq!(&left_out[..3], ["queue", "rmrg", "wmrg"]);
+        assert_eq!(&left_out[..3], ["rmrg", "wmrg", "r_sz"]);
         assert_eq!(titles(3, false).0, Vec::<&str>::new());
     }
 
