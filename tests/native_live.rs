@@ -1,0 +1,206 @@
+//! blkstat's own view of a live machine: roots made for the test, and a clock that does not wait.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use blkstat::clock::{Clock, ManualClock, Woken};
+use blkstat::exit::Exit;
+use blkstat::run::{World, run};
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// A device's line after `work` requests each of reads and writes; in flight at that moment `in_flight`.
+fn device(numbers: &str, name: &str, work: u64, in_flight: u64) -> String {
+    let (sectors, ms) = (8 * work, 2 * work);
+    format!(
+        "{numbers} {name} {work} 0 {sectors} {ms} {work} 0 {sectors} {ms} {in_flight} {ms} {} 0 0 0 0 0 0\n",
+        2 * ms
+    )
+}
+
+/// Writes the moment `second` of a machine: sda works and sda2 on it, dm-0 on that; sdb is not counted; sdc
+/// hangs from second 2 on; sdd comes at second 3 and goes at 5; loop0 is idle.
+fn lay(root: &Path, second: u64) {
+    fs::create_dir_all(root.join("proc/pressure")).unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    if second == 0 {
+        for name in ["sda", "sdb", "sdc", "dm-0", "loop0"] {
+            write(&format!("sys/block/{name}/queue/iostats"), if name == "sdb" { "0\n" } else { "1\n" });
+        }
+        write("sys/block/sda/sda2/partition", "2\n");
+        write("sys/block/dm-0/dm/name", "vg0-root\n");
+        write("sys/block/dm-0/dm/uuid", "LVM-xyz\n");
+        write("sys/block/dm-0/slaves/sda2/dev", "8:2\n");
+        write("sys/block/sda/dev", "8:0\n");
+        write("sys/block/sda/sda2/dev", "8:2\n");
+        write("sys/block/dm-0/dev", "253:0\n");
+        write("proc/self/mountinfo", "30 1 253:0 / / rw - ext4 /dev/mapper/vg0-root rw\n");
+    }
+    let hung = second.min(2);
+    let mut text = device("7 0", "loop0", 0, 0);
+    text += &device("8 0", "sda", 1000 + 100 * second, 0);
+    text += &device("8 2", "sda2", 1000 + 100 * second, 0);
+    text += &device("8 16", "sdb", 5, 0);
+    text += &device("8 32", "sdc", 50 + hung, 4);
+    if (3..5).contains(&second) {
+        text += &device("8 48", "sdd", 10, 0);
+    }
+    text += &device("253 0", "dm-0", 1000 + 100 * second, 0);
+    write("proc/diskstats", &text);
+    write("proc/uptime", &format!("{}.00 5.00\n", 100 + second));
+    write(
+        "proc/stat",
+        &format!("cpu  {} 0 {} {} 0 0 0 0\nprocs_blocked 3\n", 20 * second, 10 * second, 170 * second),
+    );
+    let pressure = |share: u64| format!("avg10=0.00 avg60=0.00 avg300=0.00 total={}", share * 10_000 * second);
+    write("proc/pressure/io", &format!("some {}\nfull {}\n", pressure(25), pressure(5)));
+}
+
+/// What a run of `seconds` intervals prints, without a terminal.
+fn printed(options: &str, seconds: u64) -> (String, String, Exit) {
+    let root = tempfile::tempdir().unwrap();
+    lay(root.path(), 0);
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
+        lay(root.path(), wait);
+        if wait > seconds { Woken::Signal(2) } else { Woken::Due }
+    });
+    let words = format!("blkstat {options} --root {}", root.path().display());
+    let environment = |name: &str| (name == "TZ").then(|| OsString::from("UTC"));
+    let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &environment)
+        .unwrap_or_else(|refusal| panic!("{}", refusal.message));
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+    (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
+}
+
+fn json(options: &str, seconds: u64) -> Vec<Value> {
+    let (out, err, _) = printed(&format!("--json {options}"), seconds);
+    assert_eq!(err, "");
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_block_tells_of_the_machine_and_each_device_at_once() {
+    let expected = "\
+1970-01-01 UTC
+00:00:01  1.000s  cpu: 10% user 5% system 85% available  blocked: 3  pressure: 25% some 5.0% full
+device          r/s rMB/s r_await r_sz   w/s wMB/s w_await w_sz rmrg wmrg r_qu w_qu infl  util bound
+sda             100  0.39  2.00ms 4.0k   100  0.39  2.00ms 4.0k   0%   0% 0.20 0.20    0   20%   20%
+sdb           accounting is off (queue/iostats is 0): nothing is counted
+sdc            1.00  0.00 ~2.00ms 4.0k  1.00  0.00 ~2.00ms 4.0k   0%   0% 0.00 0.00    4  0.2%  0.2%
+sda2            100  0.39  2.00ms 4.0k   100  0.39  2.00ms 4.0k   0%   0% 0.20 0.20    0   20%   20%
+vg0-root        100  0.39  2.00ms 4.0k   100  0.39  2.00ms 4.0k   0%   0% 0.20 0.20    0   20%   20%
+";
+    assert_eq!(printed("1 1", 1), (expected.to_owned(), String::new(), Exit::Done));
+}
+
+#[test]
+fn a_stall_grows_and_devices_that_come_and_go_are_named_once() {
+    let (out, _, exit) = printed("1 --no-summary", 6);
+    let sdc: Vec<&str> = out.lines().filter(|line| line.starts_with("sdc ")).collect();
+    assert!(sdc[2].ends_with("STALLED for 1.0 s: 4 in flight, nothing completed"), "{out}");
+    assert!(sdc[5].ends_with("STALLED for 4.0 s: 4 in flight, nothing completed"), "{out}");
+    assert_eq!(out.matches("+ sdd came").count(), 1);
+    assert_eq!(out.matches("- sdd vanished").count(), 1);
+    assert_eq!(exit, Exit::Signal(2));
+}
+
+#[test]
+fn json_says_the_same() {
+    let lines = json("sdb sdc vg0-root 1 4", 4);
+    let names: Vec<&str> = lines.iter().map(|line| line["device"].as_str().unwrap()).take(3).collect();
+    assert_eq!(names, ["sdb", "sdc", "dm-0"]);
+    assert_eq!(lines[0]["marks"], serde_json::json!(["accounting_off"]));
+    assert!(lines[0]["reads_per_s"].is_null());
+    let stalled: Vec<f64> = lines.iter().filter_map(|line| line["stalled_s"].as_f64()).step_by(2).collect();
+    assert_eq!(stalled, [0.0, 0.0, 1.0, 2.0]);
+    let last = lines.last().unwrap();
+    assert_eq!((last["reads_per_s"].as_f64(), last["read_await_ms"].as_f64()), (Some(100.0), Some(2.0)));
+    assert_eq!((last["util_pct"].as_f64(), last["util_bound_pct"].as_f64()), (Some(20.0), Some(20.0)));
+    assert_eq!(last["cpu_available_pct"].as_f64(), Some(85.0));
+    assert_eq!(last["io_pressure_some_pct"].as_f64(), Some(25.0));
+}
+
+#[test]
+fn a_device_is_known_by_any_of_its_names_and_a_wrong_one_is_told() {
+    for word in ["vg0-root", "dm-0", "/dev/mapper/vg0-root", "/dev/dm-0", "mapper/vg0-root"] {
+        assert_eq!(json(&format!("{word} 1 1"), 1)[0]["device"], "dm-0", "{word}");
+    }
+    let (out, err, exit) = printed("vg0-rot 1 1", 1);
+    assert_eq!((out.as_str(), exit), ("", Exit::Nothing));
+    assert_eq!(err, "blkstat: no device is called 'vg0-rot'; did you mean 'vg0-root'?\n");
+}
+
+#[test]
+fn util_is_not_shown_below_a_tenth_of_a_second() {
+    assert!(json("sda 50ms 1", 1)[0]["util_pct"].is_null());
+    assert!(json("sda 99ms 1", 1)[0]["util_bound_pct"].is_null());
+    assert!(json("sda 100ms 1", 1)[0]["util_pct"].is_number());
+}
+
+#[test]
+fn since_boot_comes_first_when_asked_for() {
+    let lines = json("sda --since-boot 1 1", 1);
+    assert_eq!((lines[0]["elapsed_s"].as_f64(), lines[0]["reads_per_s"].as_f64()), (Some(100.0), Some(10.0)));
+    assert_eq!((lines.len(), lines[1]["reads_per_s"].as_f64()), (2, Some(100.0)));
+}
+
+#[test]
+fn mounts_and_a_total_over_whole_leaf_devices() {
+    let (out, _, _) = printed("--mounts --total --width 130 1 1", 1);
+    let line = |name: &str| out.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+    assert!(line("vg0-root").ends_with("  /"), "{out}");
+    // sda and sdc, and neither the partition nor the volume.
+    assert!(line("total").starts_with("total           101"), "{out}");
+}
+
+#[test]
+fn the_summary_has_the_worst_interval_and_its_time() {
+    let (out, _, _) = printed("sda --summary 1 3", 3);
+    let summary = out.split("summary of ").nth(1).unwrap();
+    assert!(summary.starts_with("3.0 s, 3 intervals\n"), "{summary}");
+    assert!(summary.lines().any(|line| line.split_whitespace().eq(["w_await", "2.00ms", "2.00ms", "00:00:01"])));
+}
+
+#[test]
+fn missed_deadlines_are_counted_on_the_next_line() {
+    let root = tempfile::tempdir().unwrap();
+    lay(root.path(), 0);
+    /// Waits last 2.5 intervals too long, but for the first.
+    struct Late<'a>(Cell<Duration>, Cell<u64>, &'a Path);
+    impl Clock for Late<'_> {
+        fn monotonic(&self) -> Duration {
+            self.0.get()
+        }
+        fn wall(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn wait_until(&self, deadline: Duration) -> Woken {
+            self.1.set(self.1.get() + 1);
+            let late = if self.1.get() == 1 { Duration::ZERO } else { Duration::from_millis(2500) };
+            self.0.set(deadline + late);
+            lay(self.2, self.1.get());
+            Woken::Due
+        }
+    }
+    let clock = Late(Cell::default(), Cell::default(), root.path());
+    let words = format!("blkstat --json sda 1 4 --root {}", root.path().display());
+    let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None).unwrap();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+    let lines: Vec<Value> =
+        String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let missed: Vec<u64> = lines.iter().map(|line| line["missed"].as_u64().unwrap()).collect();
+    assert_eq!(missed, [0, 0, 2, 2]);
+    let lengths: Vec<f64> = lines.iter().map(|line| line["elapsed_s"].as_f64().unwrap()).collect();
+    assert_eq!(lengths, [1.0, 3.5, 3.0, 3.0]);
+}
