@@ -9,8 +9,8 @@ use super::words::{accounting, kind, places, rotational, size, wrapped};
 use crate::sanitize::sanitize;
 use crate::topology::{Node, Stack};
 
-/// What stands between columns.
-const GAP: usize = 2;
+/// What stands between columns, where there is room and where there is not.
+const GAPS: [usize; 2] = [2, 1];
 /// What mount points need at least, before other columns are left out for them.
 const MOUNTS_WIDTH: usize = 16;
 const FIRST: &str = "device";
@@ -35,13 +35,11 @@ const fn column(
     Column { title, align, worth, text }
 }
 
-const COLUMNS: [Column; 6] = [
+static COLUMNS: [Column; 6] = [
     column("type", CellAlignment::Left, 4, |node| Some(kind(node.kind).to_owned())),
     column("size", CellAlignment::Right, 5, |node| node.size_bytes.map(size)),
     column("rota", CellAlignment::Left, 0, |node| node.rotational.map(rotational)),
-    column("scheduler", CellAlignment::Left, 2, |node| {
-        Some(sanitize(node.scheduler.as_deref()?).into_owned())
-    }),
+    column("sched", CellAlignment::Left, 2, |node| Some(sanitize(node.scheduler.as_deref()?).into_owned())),
     column("queue", CellAlignment::Right, 1, |node| Some(node.nr_requests?.to_string())),
     column("iostats", CellAlignment::Left, 3, |node| node.accounting.map(accounting)),
 ];
@@ -60,9 +58,11 @@ pub fn tree(stack: &Stack, all: bool, width: usize, out: &mut Vec<u8>) {
     let places: Vec<Vec<String>> =
         rows.iter().map(|row| if row.again { Vec::new() } else { places(row.node) }).collect();
     let longest = places.iter().flatten().map(|place| place.width()).max().unwrap_or(0);
-    let room = width.saturating_sub(widest(FIRST, &names) + GAP);
-    let (columns, left_out, room) = fitting(&rows, room, longest.clamp(LAST.len(), MOUNTS_WIDTH));
-    let mut table = plain_table(&columns);
+    let least = longest.clamp(LAST.len(), MOUNTS_WIDTH);
+    let room = width.saturating_sub(widest(FIRST, &names));
+    let [wide, narrow] = GAPS.map(|gap| Fitted::new(&rows, room, least, gap));
+    let Fitted { columns, left_out, room, gap } = if wide.left_out.is_empty() { wide } else { narrow };
+    let mut table = plain_table(&columns, gap);
     for (index, row) in rows.iter().enumerate() {
         let lines = wrapped(&places[index], room);
         let mut first = names[index].clone();
@@ -82,39 +82,45 @@ pub fn tree(stack: &Stack, all: bool, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The columns for which there is room beside `least` of mount points, the titles of the others, and what room is
-/// then left.
-fn fitting(
-    rows: &[Branch<'_>],
-    mut room: usize,
-    least: usize,
-) -> (Vec<Filled<'static>>, Vec<&'static str>, usize) {
-    let text = |column: &Column, row: &Branch<'_>| {
-        if row.again { String::new() } else { (column.text)(row.node).unwrap_or_default() }
-    };
-    let mut columns: Vec<Filled<'_>> =
-        COLUMNS.iter().map(|column| (column, rows.iter().map(|row| text(column, row)).collect())).collect();
-    let needs = |(column, texts): &Filled<'_>| widest(column.title, texts) + GAP;
-    let mut needed: usize = columns.iter().map(needs).sum();
-    let mut left_out = Vec::new();
-    while room < needed + least {
-        let Some(index) = (0..columns.len()).min_by_key(|index| columns[*index].0.worth) else { break };
-        let gone = columns.remove(index);
-        needed -= needs(&gone);
-        left_out.push(gone.0.title);
+/// The columns for which there is room.
+struct Fitted {
+    columns: Vec<Filled<'static>>,
+    /// The titles of the others.
+    left_out: Vec<&'static str>,
+    /// What is left for mount points, at least 1.
+    room: usize,
+    gap: usize,
+}
+
+impl Fitted {
+    /// Those that fit into `room` beside `least` of mount points.
+    fn new(rows: &[Branch<'_>], room: usize, least: usize, gap: usize) -> Self {
+        let text = |column: &Column, row: &Branch<'_>| {
+            if row.again { String::new() } else { (column.text)(row.node).unwrap_or_default() }
+        };
+        let filled = |column: &'static Column| (column, rows.iter().map(|row| text(column, row)).collect());
+        let mut columns: Vec<Filled<'static>> = COLUMNS.iter().map(filled).collect();
+        let needs = |(column, texts): &Filled<'_>| widest(column.title, texts) + gap;
+        let mut needed = gap + columns.iter().map(needs).sum::<usize>();
+        let mut left_out = Vec::new();
+        while room < needed + least {
+            let Some(index) = (0..columns.len()).min_by_key(|index| columns[*index].0.worth) else { break };
+            let gone = columns.remove(index);
+            needed -= needs(&gone);
+            left_out.push(gone.0.title);
+        }
+        Self { columns, left_out, room: room.saturating_sub(needed).max(1), gap }
     }
-    room = room.saturating_sub(needed).max(1);
-    (columns, left_out, room)
 }
 
 /// Without any lines, and as wide as its text: what must be wrapped is by then.
-fn plain_table(columns: &[Filled<'_>]) -> Table {
+fn plain_table(columns: &[Filled<'_>], gap: usize) -> Table {
     let mut table = Table::new();
     let titles = columns.iter().map(|(column, _)| column.title);
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header([FIRST].into_iter().chain(titles).chain([LAST]));
     for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, GAP as u16));
+        column.set_padding((0, gap as u16));
         if let Some((of, _)) = index.checked_sub(1).and_then(|index| columns.get(index)) {
             column.set_cell_alignment(of.align);
         }

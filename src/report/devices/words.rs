@@ -74,22 +74,29 @@ pub(super) fn wrapped(items: &[String], width: usize) -> Vec<String> {
     lines
 }
 
-/// A text in pieces of `width` columns at most.
+/// A text in pieces of `width` columns at most, broken behind a slash or a blank where there is one.
 fn broken(text: &str, width: usize) -> Vec<String> {
-    let mut pieces = vec![String::new()];
-    let mut used = 0;
-    for c in text.chars() {
-        let wide = c.width().unwrap_or(0);
-        if used > 0 && used + wide > width {
-            pieces.push(String::new());
-            used = 0;
-        }
-        used += wide;
-        if let Some(piece) = pieces.last_mut() {
-            piece.push(c);
-        }
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while rest.width() > width {
+        let fits = fitting(rest, width);
+        let nice = rest[..fits].rfind(['/', ' ']).map(|at| at + 1).filter(|at| *at > fits / 3);
+        let (piece, after) = rest.split_at(nice.unwrap_or(fits));
+        pieces.push(piece.to_owned());
+        rest = after;
     }
+    pieces.push(rest.to_owned());
     pieces
+}
+
+/// How many bytes of a text fit into `width` columns; a character at least.
+fn fitting(text: &str, width: usize) -> usize {
+    let mut used = 0;
+    let too_far = |(at, c): &(usize, char)| {
+        used += c.width().unwrap_or(0);
+        used > width && *at > 0
+    };
+    text.char_indices().find(too_far).map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
@@ -118,7 +125,7 @@ mod tests {
     fn items_stay_whole_where_they_can() {
         let items = ["/", "/boot/efi", "/var/lib/containers"].map(str::to_owned);
         assert_eq!(wrapped(&items, 100), ["/, /boot/efi, /var/lib/containers"]);
-        assert_eq!(wrapped(&items, 13), ["/, /boot/efi,", "/var/lib/cont", "ainers"]);
+        assert_eq!(wrapped(&items, 13), ["/, /boot/efi,", "/var/lib/", "containers"]);
         assert_eq!(wrapped(&items[..1], 1), ["/"]);
         assert_eq!(wrapped(&["磁盘".to_owned()], 3), ["磁", "盘"]);
         assert!(wrapped(&[], 10).is_empty());

@@ -1,0 +1,262 @@
+//! What is stacked on what, on made-up machines. The expected trees in `fixtures/ours` are our own, read by a person
+//! before they were committed; `BLKSTAT_REFRESH=1` writes them anew.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+mod machine;
+
+use std::path::Path;
+use std::time::Instant;
+
+use blkstat::clock::RealClock;
+use blkstat::exit::Exit;
+use blkstat::plan::{Devices, Plan};
+use blkstat::report::devices::{json, tree};
+use blkstat::run::{World, run};
+use blkstat::source::read_stack;
+use blkstat::topology::{Kind, Node, Stack};
+use machine::{Machine, laptop, nonsense, server};
+
+fn node<'a>(stack: &'a Stack, name: &str) -> &'a Node {
+    stack.node(name).unwrap_or_else(|| panic!("no {name} in {stack:#?}"))
+}
+
+fn on<'a>(stack: &'a Stack, name: &str) -> Vec<&'a str> {
+    node(stack, name).on.iter().map(String::as_str).collect()
+}
+
+fn drawn(stack: &Stack, all: bool, width: usize) -> String {
+    let mut out = Vec::new();
+    tree(stack, all, width, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+/// Both streams and how it ended.
+fn ran(plan: Devices) -> (String, String, Exit) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let clock = RealClock::new(None);
+    let mut world = World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
+    let exit = run(&Plan::Devices(plan), &mut world);
+    (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
+}
+
+fn plan(root: &Path) -> Devices {
+    Devices { json: false, all: false, root: root.to_owned() }
+}
+
+#[test]
+fn trees_are_as_they_were_read() {
+    for (name, machine) in [("laptop", laptop()), ("server", server()), ("nonsense", nonsense())] {
+        let stack = read_stack(machine.root());
+        for width in [80, 100, 200] {
+            let got = drawn(&stack, false, width);
+            let path = format!("fixtures/ours/devices/{name}.{width}.txt");
+            if std::env::var_os("BLKSTAT_REFRESH").is_some() {
+                std::fs::write(&path, &got).unwrap();
+            }
+            let expected = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(got == expected, "{path} differs:\n{got}");
+            assert!(got.lines().all(|line| line.chars().count() <= width), "wider than {width}:\n{got}");
+        }
+    }
+}
+
+#[test]
+fn lvm_stands_on_luks_on_a_partition() {
+    let machine = laptop();
+    let stack = read_stack(machine.root());
+    let kinds = ["nvme0n1", "nvme0n1p3", "dm-0", "dm-1"].map(|name| node(&stack, name).kind);
+    assert_eq!(kinds, [Kind::Disk, Kind::Partition, Kind::Crypt, Kind::Lvm]);
+    assert_eq!(stack.depth("dm-1"), 3);
+    let root = node(&stack, "dm-1");
+    assert_eq!((root.major, root.minor, root.known_as.as_deref()), (252, 1, Some("vg0-root")));
+    assert_eq!((&root.mounts, root.size_bytes), (&vec!["/".to_owned()], Some(100 << 30)));
+    let disk = node(&stack, "nvme0n1");
+    assert_eq!((disk.rotational, disk.nr_requests, disk.accounting), (Some(false), Some(1023), Some(true)));
+    assert_eq!(disk.scheduler.as_deref(), Some("none"));
+    assert_eq!(node(&stack, "dm-2").mounts, ["[SWAP]"]);
+    assert_eq!(node(&stack, "zram0").accounting, Some(false));
+    assert_eq!(node(&stack, "sr0").kind, Kind::Optical);
+}
+
+#[test]
+fn a_partition_has_the_queue_of_its_disk() {
+    let machine = laptop();
+    machine.file("sys/block/nvme0n1/queue/iostats", 0);
+    let stack = read_stack(machine.root());
+    let part = node(&stack, "nvme0n1p2");
+    assert_eq!((part.accounting, part.nr_requests), (Some(false), Some(1023)));
+}
+
+#[test]
+fn mount_points_are_unescaped_and_come_once() {
+    let machine = laptop();
+    let stack = read_stack(machine.root());
+    assert_eq!(node(&stack, "dm-10").mounts, ["/home", "/var/lib/containers", "/srv/my data"]);
+}
+
+#[test]
+fn a_loop_device_stands_on_what_holds_its_file() {
+    let machine = laptop();
+    let stack = read_stack(machine.root());
+    assert_eq!(on(&stack, "loop0"), ["dm-1"]);
+    assert_eq!(on(&stack, "loop1"), ["dm-10"]);
+    assert!(on(&stack, "loop2").is_empty());
+    let file = node(&stack, "loop1").backing_file.as_deref();
+    assert_eq!(file, Some("/srv/my data/images/vm.img (deleted)"));
+}
+
+#[test]
+fn several_disks_make_one() {
+    let machine = server();
+    let stack = read_stack(machine.root());
+    assert_eq!(on(&stack, "md127"), ["sda1", "sdb1"]);
+    assert_eq!(node(&stack, "md127").known_as.as_deref(), Some("md/home"));
+    assert_eq!(on(&stack, "dm-0"), ["sdc", "sdd"]);
+    assert_eq!(on(&stack, "bcache0"), ["nvme1n1", "sdaa"]);
+    let kinds = ["md127", "dm-0", "dm-1", "bcache0", "nullb0"].map(|name| node(&stack, name).kind);
+    assert_eq!(kinds, [Kind::Md, Kind::Multipath, Kind::Dm, Kind::Virtual, Kind::Virtual]);
+}
+
+#[test]
+fn an_nvme_multipath_disk_stands_on_its_paths() {
+    let machine = server();
+    let stack = read_stack(machine.root());
+    assert_eq!(on(&stack, "nvme0n1"), ["nvme0c0n1", "nvme0c1n1"]);
+    assert_eq!(node(&stack, "nvme0n1").kind, Kind::Disk);
+    let path = node(&stack, "nvme0c0n1");
+    assert_eq!((path.kind, path.major, path.minor), (Kind::NvmePath, 0, 0));
+    assert_eq!(stack.depth("nvme0n1p1"), 2);
+}
+
+#[test]
+fn a_name_in_sys_has_no_slash() {
+    let machine = server();
+    let stack = read_stack(machine.root());
+    assert_eq!(on(&stack, "cciss/c0d0p1"), ["cciss/c0d0"]);
+    assert_eq!(node(&stack, "cciss/c0d0p1").mounts, ["/"]);
+}
+
+#[test]
+fn nonsense_is_unknown() {
+    let machine = nonsense();
+    let stack = read_stack(machine.root());
+    for name in ["sdx", "sdy", "sdz"] {
+        assert_eq!(*node(&stack, name), Node { name: name.into(), ..Node::default() });
+    }
+    assert_eq!(node(&stack, "dm-0").on, ["dm-1", "gone"]);
+}
+
+#[test]
+fn nothing_hostile_reaches_the_terminal() {
+    let machine = nonsense();
+    for as_json in [false, true] {
+        let (out, _, exit) = ran(Devices { json: as_json, all: true, ..plan(machine.root()) });
+        let steers = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(exit == Exit::Done && !out.contains(steers), "{out:?}");
+    }
+}
+
+#[test]
+fn links_of_a_copy_lead_into_the_copy() {
+    let machine = Machine::new();
+    machine
+        .file("sys/devices/x/block/sda/dev", "8:0")
+        .file("sys/devices/x/block/sda/size", 2048)
+        .link("sys/block/sda", "/sys/devices/x/block/sda")
+        .file("sys/devices/x/block/sdb/size", 4096)
+        .link("sys/block/sdb", machine.root().join("sys/devices/x/block/sdb"))
+        .file("proc/4/mounts", "/dev/sda /mnt\\040x ext4 rw 0 0")
+        .link("proc/mounts", "/proc/4/mounts");
+    let stack = read_stack(machine.root());
+    assert_eq!(node(&stack, "sda").size_bytes, Some(1 << 20));
+    assert_eq!(node(&stack, "sdb").size_bytes, Some(2 << 20));
+    assert_eq!(node(&stack, "sda").mounts, ["/mnt x"]);
+}
+
+#[test]
+fn folders_in_place_of_links_do_as_well() {
+    let machine = Machine::new();
+    machine
+        .file("sys/block/sda/size", 2048)
+        .file("sys/block/sda/sda1/size", 1024)
+        .file("sys/block/sdb/size", 2048)
+        .file("sys/block/sdb1/partition", 1);
+    let stack = read_stack(machine.root());
+    assert_eq!(
+        stack.nodes().iter().map(|node| node.name.as_str()).collect::<Vec<_>>(),
+        ["sda", "sda1", "sdb", "sdb1"]
+    );
+    assert_eq!((on(&stack, "sda1"), on(&stack, "sdb1")), (vec!["sda"], vec!["sdb"]));
+}
+
+#[test]
+fn what_nothing_uses_is_shown_on_demand() {
+    let machine = laptop();
+    let stack = read_stack(machine.root());
+    let has =
+        |text: &str, name: &str| text.split_whitespace().any(|word| word.trim_start_matches("└─") == name);
+    let (few, all) = (drawn(&stack, false, 100), drawn(&stack, true, 100));
+    for name in ["loop2", "ram0"] {
+        assert!(!has(&few, name) && has(&all, name), "{name}:\n{all}");
+    }
+    assert!(has(&few, "zram0") && has(&few, "loop1"));
+}
+
+#[test]
+fn without_devices_it_says_so() {
+    let machine = Machine::new();
+    let root = machine.root();
+    let block = root.join("sys/block");
+    let none = format!("blkstat: no block devices in {}\n", block.display());
+    assert_eq!(ran(plan(root)), (String::new(), none.clone(), Exit::Nothing));
+    assert_eq!(ran(Devices { json: true, ..plan(root) }), (String::new(), none, Exit::Nothing));
+
+    machine.made("loop0", "7:0", 0);
+    let (out, err, exit) = ran(plan(root));
+    assert!(out.is_empty() && err.ends_with("is in use; --all shows those there are\n"), "{err}");
+    assert_eq!(exit, Exit::Nothing);
+
+    std::fs::remove_dir_all(root.join("sys")).unwrap();
+    let missing = format!("blkstat: cannot read {}: No such file or directory\n", block.display());
+    assert_eq!(ran(plan(root)), (String::new(), missing, Exit::Error));
+}
+
+#[test]
+fn json_has_every_device_with_all_that_is_known() {
+    let machine = server();
+    let mut out = Vec::new();
+    json(&read_stack(machine.root()), &mut out);
+    let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let devices = value["devices"].as_array().unwrap();
+    let of = |name: &str| devices.iter().find(|device| device["name"] == name).unwrap();
+    assert_eq!(of("dm-0")["kind"], "multipath");
+    assert_eq!(of("sdc")["above"], serde_json::json!(["dm-0"]));
+    assert_eq!(of("dm-1")["depth"], 2);
+    assert_eq!(of("nvme0c0n1")["scheduler"], serde_json::Value::Null);
+    assert_eq!(of("nbd0")["size_bytes"], 0);
+}
+
+#[test]
+fn any_width_will_do() {
+    for machine in [laptop(), server(), nonsense()] {
+        let stack = read_stack(machine.root());
+        for width in (0..60).chain([1_000, 100_000]) {
+            assert!(drawn(&stack, true, width).lines().count() >= stack.nodes().len());
+        }
+    }
+}
+
+#[test]
+fn five_thousand_devices_take_no_time() {
+    let node =
+        |name: String, on: Vec<String>| Node { name, on, size_bytes: Some(1 << 30), ..Node::default() };
+    let mut nodes: Vec<Node> = (0..2500).map(|i| node(format!("disk-{i}"), Vec::new())).collect();
+    nodes.extend((0..2500).map(|i| node(format!("dm-{i}"), vec![format!("disk-{i}"), "disk-0".into()])));
+    #[allow(clippy::disallowed_methods)]
+    let began = Instant::now();
+    let text = drawn(&Stack::new(nodes), false, 100);
+    assert!(text.lines().count() > 7000);
+    // Unoptimized, on a machine that is busy; what is quadratic takes minutes.
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+}
