@@ -80,7 +80,7 @@ fn broken(text: &str, width: usize) -> Vec<String> {
     let mut rest = text;
     while rest.width() > width {
         let fits = fitting(rest, width);
-        let nice = rest[..fits].rfind(['/', ' ']).map(|at| at + 1).filter(|at| *at > fits / 3);
+        let nice = rest[..fits].rfind(['/', ' ']).map(|at| at + 1).filter(|at| *at > fits / 4);
         let (piece, after) = rest.split_at(nice.unwrap_or(fits));
         pieces.push(piece.to_owned());
         rest = after;
