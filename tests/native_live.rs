@@ -61,7 +61,8 @@ fn lay(root: &Path, second: u64) {
         "proc/stat",
         &format!("cpu  {} 0 {} {} 0 0 0 0\nprocs_blocked 3\n", 20 * second, 10 * second, 170 * second),
     );
-    let pressure = |share: u64| format!("avg10=0.00 avg60=0.00 avg300=0.00 total={}", share * 10_000 * second);
+    let pressure =
+        |share: u64| format!("avg10=0.00 avg60=0.00 avg300=0.00 total={}", share * 10_000 * second);
     write("proc/pressure/io", &format!("some {}\nfull {}\n", pressure(25), pressure(5)));
 }
 
@@ -168,7 +169,9 @@ fn the_summary_has_the_worst_interval_and_its_time() {
     let (out, _, _) = printed("sda --summary 1 3", 3);
     let summary = out.split("summary of ").nth(1).unwrap();
     assert!(summary.starts_with("3.0 s, 3 intervals\n"), "{summary}");
-    assert!(summary.lines().any(|line| line.split_whitespace().eq(["w_await", "2.00ms", "2.00ms", "00:00:01"])));
+    assert!(
+        summary.lines().any(|line| line.split_whitespace().eq(["w_await", "2.00ms", "2.00ms", "00:00:01"]))
+    );
 }
 
 #[test]

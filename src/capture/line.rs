@@ -206,18 +206,29 @@ impl<'a> Words<'a> {
 
     fn number(&mut self) -> Number<'a> {
         self.skip_blanks();
-        let start = self.rest;
-        let mut value: u64 = 0;
-        let mut rest = start;
+        let (mut value, mut digits, mut rest) = (0u64, 0, self.rest);
+        if let Some((eight, after)) = rest.split_first_chunk::<8>() {
+            let (number, count) = leading_number(u64::from_le_bytes(*eight));
+            if let Some(after) = rest.get(count..).filter(|_| count < 8) {
+                return self.ended(number, count, after);
+            }
+            (value, digits, rest) = (number, 8, after);
+        }
+        // The last digits of a long number, or of the line.
         while let [byte, after @ ..] = rest {
             let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
                 break;
             }
             value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+            digits += 1;
             rest = after;
         }
-        let digits = start.len() - rest.len();
+        self.ended(value, digits, rest)
+    }
+
+    /// A number of so many digits, if a blank or nothing follows it.
+    fn ended(&mut self, value: u64, digits: usize, rest: &'a [u8]) -> Number<'a> {
         if digits == 0 || digits > SURE_TO_FIT || !rest.first().is_none_or(|byte| is_blank(*byte)) {
             return self.unusual_number();
         }
@@ -235,6 +246,27 @@ impl<'a> Words<'a> {
             None => Number::Bad(word),
         }
     }
+}
+
+/// The number that eight characters begin with, the first in the lowest byte, and how many digits it has.
+///
+/// All eight are looked at together, as bytes of one word: a digit is 0 to 9 once the bits of `0` are taken away,
+/// and adding 0x76 to anything more sets the highest bit of its byte.
+fn leading_number(characters: u64) -> (u64, usize) {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let values = characters ^ (ONES * 0x30);
+    let others = (values.wrapping_add(ONES * 0x76) | values) & (ONES * 0x80);
+    let count = others.trailing_zeros() / 8;
+    if count == 0 {
+        return (0, 0);
+    }
+    // The digits move to the high end, so that zeros lead.
+    let digits = values << (64 - 8 * count);
+    // Pairs of digits, then of pairs, then of fours: the higher byte is the lower digit.
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
+    let eight = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff;
+    (eight, count as usize)
 }
 
 /// So many digits fit into 64 bits whatever they are.
@@ -255,6 +287,7 @@ impl<'a> Iterator for Words<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn parsed(line: &str) -> Result<Device, LineFault> {
         let mut device = Device::default();
@@ -330,6 +363,21 @@ mod tests {
             parsed("hello there my world").unwrap_err(),
             LineFault::NotDiskstats("hello there my world".into())
         );
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_of_every_length_are_read_wherever_they_stand(
+            numbers in prop::collection::vec(prop::num::u64::ANY.prop_flat_map(|n| (Just(n), 0u32..64)), 11..18),
+            zeros in 0usize..4,
+        ) {
+            let numbers: Vec<u64> = numbers.iter().map(|(number, shift)| number >> shift).collect();
+            let text: Vec<String> = numbers.iter().map(|n| format!("{}{n}", "0".repeat(zeros))).collect();
+            let counters = parsed(&format!("8 0 sda {}", text.join(" "))).unwrap().counters;
+            let reads = Requests { ios: numbers[0], merges: numbers[1], sectors: numbers[2], ms: numbers[3] };
+            prop_assert_eq!(counters.reads, reads);
+            prop_assert_eq!((counters.in_flight, counters.weighted_ms), (numbers[8], numbers[10]));
+        }
     }
 
     #[test]
