@@ -95,7 +95,8 @@ pub fn plan(
             return plan;
         }
     }
-    let Arguments { view, root, command } = Arguments::try_parse_from(arguments).map_err(refusal)?;
+    let Arguments { view, root, command } =
+        Arguments::try_parse_from(arguments).map_err(|error| refusal(&error))?;
     let wrong = |message: String| Refusal { message: format!("blkstat: {message}\n"), exit: Exit::Error };
     let (name, arguments) = match command {
         None => return Ok(Plan::View(Box::new(view.plan(root, environment).map_err(wrong)?))),
@@ -110,7 +111,7 @@ pub fn plan(
 }
 
 /// What clap has to say, wrong usage in one line.
-fn refusal(error: clap::Error) -> Refusal {
+fn refusal(error: &clap::Error) -> Refusal {
     let text = error.to_string();
     if !error.use_stderr() {
         return Refusal { message: text, exit: Exit::Done };

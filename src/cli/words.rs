@@ -53,6 +53,7 @@ fn interval(word: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
 
+    #[allow(clippy::type_complexity)]
     fn parts(words: &str) -> Result<(Vec<String>, Option<u128>, Option<u64>), String> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let (devices, pace) = devices_and_pace(&words)?;

@@ -29,8 +29,8 @@ pub(super) fn queue(value: f64) -> String {
 /// A whole number in at most four characters.
 pub(super) fn count(value: u64) -> String {
     match value {
-        ..10_000 => value.to_string(),
-        ..1_000_000 => format!("{}k", value / 1_000),
+        0..10_000 => value.to_string(),
+        10_000..1_000_000 => format!("{}k", value / 1_000),
         _ => format!("{}M", value / 1_000_000),
     }
 }

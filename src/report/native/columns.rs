@@ -5,6 +5,7 @@ use super::{Judged, Line};
 use crate::metrics::{Direction, Figures, Mark};
 
 /// A column of the table.
+#[derive(Clone, Copy)]
 pub(super) struct Column {
     pub(super) title: &'static str,
     /// Its width with the space before it.
@@ -117,8 +118,11 @@ pub(super) fn fitting(width: usize, worked: &[bool; COLUMNS.len()]) -> (Vec<usiz
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortKey(usize);
 
+/// What a device is measured by.
+type Quantity = fn(&Figures) -> Option<f64>;
+
 /// The keys by their names: the columns of the table, and words that say the same.
-const SORT_KEYS: [(&str, fn(&Figures) -> Option<f64>); 16] = [
+const SORT_KEYS: [(&str, Quantity); 16] = [
     ("r/s", |f| f.reads.per_s),
     ("w/s", |f| f.writes.per_s),
     ("d/s", |f| f.discards.per_s),

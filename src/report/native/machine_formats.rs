@@ -4,7 +4,7 @@ use std::io::Write;
 
 use jiff::Timestamp;
 
-use super::{Block, Judged, Line, State};
+use super::{Block, Line, State};
 use crate::metrics::{CpuShares, Figures};
 use crate::sanitize::{json_string, sanitize};
 
@@ -37,7 +37,7 @@ fn cpu(block: &Block, share: fn(&CpuShares) -> f64) -> Field<'static> {
 
 fn marks(line: &Line<'_>) -> Vec<&'static str> {
     match &line.state {
-        State::Worked(Judged { mark, .. }) => mark.iter().map(|mark| mark.name()).collect(),
+        State::Worked(judged) => judged.mark.iter().map(|mark| mark.name()).collect(),
         State::Reset => vec!["reset"],
         State::AccountingOff => vec!["accounting_off"],
     }
@@ -186,6 +186,7 @@ fn push_whole(value: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::metrics::{MachineFigures, Mark};
+    use crate::report::native::Judged;
 
     fn block() -> Block {
         let time = "2026-11-20T18:03:21.000143999Z".parse().ok();
@@ -199,7 +200,7 @@ mod tests {
 
     fn worked() -> State {
         let figures = Figures { queue: Some(1.0 / 3.0), in_flight: Some(4), ..Figures::default() };
-        State::Worked(Judged { figures, mark: Some(Mark::UtilTooLow), stalled_s: 0.0 })
+        State::Worked(Box::new(Judged { figures, mark: Some(Mark::UtilTooLow), stalled_s: 0.0 }))
     }
 
     fn json(state: State) -> serde_json::Value {

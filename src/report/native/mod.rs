@@ -45,7 +45,7 @@ pub struct Line<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
     /// What it did.
-    Worked(Judged),
+    Worked(Box<Judged>),
     /// Its counters started anew, so that nothing can be said.
     Reset,
     /// The kernel does not count what it does.

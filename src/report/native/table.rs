@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use jiff::tz::TimeZone;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::cells;
 use super::columns::{COLUMNS, fitting};
@@ -111,7 +112,7 @@ impl Table {
 
     /// Finds the columns that fit. They only change when a longer name or a new kind of work came.
     fn fit(&mut self, lines: &[Line<'_>], out: &mut Vec<u8>) {
-        let longest = lines.iter().map(|line| sanitize(line.shown).chars().count()).max().unwrap_or(0);
+        let longest = lines.iter().map(|line| sanitize(line.shown).width()).max().unwrap_or(0);
         let most = (self.width() / 3).max(NAME).min(self.width());
         let name_width = self.name_width.max(longest.min(most));
         let mut worked = self.worked;
@@ -177,8 +178,8 @@ impl Table {
 
     fn device(&mut self, line: &Line<'_>, out: &mut Vec<u8>) {
         let name = cut(&sanitize(line.shown), self.name_width);
-        // Writing to a Vec cannot fail.
-        let _ = write!(out, "{name:<width$}", width = self.name_width);
+        out.extend_from_slice(name.as_bytes());
+        out.resize(out.len() + self.name_width.saturating_sub(name.width()), b' ');
         match &line.state {
             State::Worked(judged) if judged.stalled_s > 0.0 => {
                 let count = judged.figures.in_flight.unwrap_or(0);
@@ -199,6 +200,7 @@ impl Table {
         let room: usize = self.shown.iter().map(|at| COLUMNS[*at].width).sum();
         let left = self.width().saturating_sub(self.name_width + room + 2).min(MOUNTS);
         if self.layout.mounts && !line.mounts.is_empty() && left > 0 {
+            // Writing to a Vec cannot fail, here and below.
             let _ = write!(out, "  {}", cut(&sanitize(&line.mounts), left));
         }
         out.push(b'\n');
@@ -296,17 +298,25 @@ fn segments(block: &Block, short: bool) -> Vec<String> {
     segments
 }
 
-/// `text` in at most `width` characters; what is in the middle goes.
+/// `text` in at most `width` columns; what is in the middle goes.
 fn cut(text: &str, width: usize) -> String {
-    let count = text.chars().count();
-    if count <= width {
+    if text.width() <= width {
         return text.to_owned();
     }
-    let kept = width.saturating_sub(1);
-    let (start, end) = (kept.div_ceil(2), kept / 2);
-    let head: String = text.chars().take(start).collect();
-    let tail: String = text.chars().skip(count - end).collect();
-    if width == 0 { String::new() } else { format!("{head}…{tail}") }
+    let Some(kept) = width.checked_sub(1) else { return String::new() };
+    let head = fitting_in(text.chars(), kept.div_ceil(2));
+    let tail: Vec<char> = fitting_in(text.chars().rev(), kept / 2).chars().rev().collect();
+    format!("{head}…{}", tail.iter().collect::<String>())
+}
+
+/// As many of the characters as fit.
+fn fitting_in(characters: impl Iterator<Item = char>, width: usize) -> String {
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    };
+    characters.take_while(fits).collect()
 }
 
 /// `text` in lines of at most `width` characters, broken between words.

@@ -119,5 +119,5 @@ fn size(options: &TableOptions, is_terminal: bool) -> (Option<usize>, usize) {
 
 fn total(figures: Figures) -> Line<'static> {
     let judged = Judged { figures, mark: None::<Mark>, stalled_s: 0.0 };
-    Line { device: "total", shown: "total", mounts: String::new(), state: State::Worked(judged) }
+    Line { device: "total", shown: "total", mounts: String::new(), state: State::Worked(Box::new(judged)) }
 }

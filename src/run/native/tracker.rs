@@ -218,6 +218,6 @@ impl Memory {
         self.history.see(&figures);
         let stalled_s = self.history.stalled_s();
         self.summary.see(&figures, stalled_s, at);
-        State::Worked(Judged { figures, mark: self.history.mark(&figures), stalled_s })
+        State::Worked(Box::new(Judged { figures, mark: self.history.mark(&figures), stalled_s }))
     }
 }
