@@ -4,9 +4,11 @@
 //!
 //! ```text
 //! source ──Sample──▶ select ──▶ metrics ──▶ report ──▶ bytes
-//! live | replay                  pure
+//! live | replay                  pure        │
+//!                                            └──────▶ analysis ──Verdict──▶ report
 //! ```
 
+pub mod analysis;
 pub mod capture;
 pub mod cli;
 pub mod clock;

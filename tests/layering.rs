@@ -16,6 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("topology", &["counters"]),
     ("capture", &["counters", "units", "sanitize"]),
     ("metrics", &["counters", "units"]),
+    ("analysis", &["metrics", "topology", "units", "counters"]),
     ("select", &["counters", "topology"]),
     ("source", &["capture", "counters", "topology", "clock", "units"]),
     ("report", &["metrics", "counters", "topology", "units", "sanitize"]),

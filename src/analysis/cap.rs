@@ -1,0 +1,65 @@
+//! A hard cap: the rate grows with the concurrency up to a limit and stands still there.
+
+use serde::Serialize;
+
+use super::fit::{Point, squared_error};
+
+/// X = min(N / R0, C) (formulas, "Models for rate X against concurrency N").
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CapModel {
+    /// The response time below the cap, R0, in seconds; where every point lies at the cap only an upper bound.
+    pub service_s: f64,
+    /// The cap, C, per second.
+    pub limit: f64,
+}
+
+impl CapModel {
+    /// The rate at a concurrency.
+    pub fn rate(&self, concurrency: f64) -> f64 {
+        (concurrency / self.service_s).min(self.limit)
+    }
+
+    /// The smallest concurrency at which the rate is within 10 % of the cap.
+    pub fn knee(&self) -> f64 {
+        0.9 * self.limit * self.service_s
+    }
+
+    /// The best fit by relative error to points in the order of their concurrency; `None` without points.
+    ///
+    /// Each split into points below and at the cap has a closed solution; the best of them is taken.
+    pub fn fit(points: &[Point]) -> Option<Self> {
+        let mean = |points: &[Point], of: fn(&Point) -> f64| {
+            (points.iter().map(|point| of(point).ln()).sum::<f64>() / points.len().max(1) as f64).exp()
+        };
+        (1..=points.len())
+            .map(|split| {
+                let (below, at) = points.split_at(split);
+                let service_s = mean(below, |point| point.concurrency / point.rate);
+                let highest = points.last().map_or(0.0, |last| last.concurrency / service_s);
+                let limit = if at.is_empty() { highest } else { mean(at, |point| point.rate) };
+                Self { service_s, limit }
+            })
+            .filter(|model| model.service_s > 0.0 && model.limit.is_finite())
+            .min_by(|a, b| {
+                let error = |model: &Self| squared_error(points, |n| model.rate(n));
+                error(a).total_cmp(&error(b))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cap_is_found_exactly() {
+        let truth = CapModel { service_s: 0.0005, limit: 10_000.0 };
+        let points: Vec<Point> =
+            [1.0, 2.0, 4.0, 8.0, 16.0, 64.0].map(|n| Point::new(n, truth.rate(n))).into();
+        let found = CapModel::fit(&points).unwrap();
+        assert!((found.limit / truth.limit - 1.0).abs() < 1e-9);
+        assert!((found.service_s / truth.service_s - 1.0).abs() < 1e-9);
+        assert!((found.knee() - 4.5).abs() < 1e-6);
+        assert_eq!(CapModel::fit(&[]), None);
+    }
+}

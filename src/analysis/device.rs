@@ -1,0 +1,370 @@
+//! The analysis of one device: interval by interval in, a report out.
+
+use super::baseline::{Baseline, DeviceBaseline, Reach};
+use super::explain::{number, ratio, whole};
+use super::fit::{Capacity, Point};
+use super::levels::{Level, grouped, levels, median_of};
+use super::load::{Load, Measure, Side};
+use super::loads::Loads;
+use super::plateau::{Plateau, plateaus};
+use super::report::{Capacities, CapacityReport, DeviceReport, LeftOut};
+use super::settings::Settings;
+use super::statistic::{Histogram, Statistic};
+use super::summary::Summary;
+use super::trace::Trace;
+use super::verdict::{QUEUEING_AT, Verdict, by_saturation, worse};
+use crate::metrics::{Direction, Figures};
+
+/// One interval of a device, as it is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation<'a> {
+    /// What it did.
+    pub figures: &'a Figures,
+    /// The end of the interval in seconds on any clock that all devices share; `None` where there is none.
+    pub at_s: Option<f64>,
+    /// How long requests have hung: [`crate::metrics::History::stalled_s`] with this interval seen.
+    pub stalled_s: f64,
+    /// Whether the kernel counts its requests; `None` where that is not known.
+    pub accounting: Option<bool>,
+}
+
+/// Collects the intervals of one device in bounded memory.
+#[derive(Clone, Debug)]
+pub struct DeviceAnalysis {
+    device: String,
+    intervals: u64,
+    seconds: f64,
+    left_out: LeftOut,
+    is_counted: Option<bool>,
+    was_busy: bool,
+    stalled_s: f64,
+    longest_stall_s: f64,
+    working: u64,
+    reads: Baseline,
+    writes: Baseline,
+    sizes: [Histogram; 2],
+    summaries: [Summary; 3],
+    loads: Loads,
+    trace: Trace,
+}
+
+/// Fewer working intervals give no verdict but of what needs no history.
+const LEAST_INTERVALS: u64 = 3;
+/// The share of the working time that a verdict takes to speak for the whole.
+const TELLING: f64 = 0.1;
+
+impl DeviceAnalysis {
+    /// The analysis of the device that the kernel calls so.
+    pub fn new(device: &str) -> Self {
+        Self {
+            device: device.to_owned(),
+            intervals: 0,
+            seconds: 0.0,
+            left_out: LeftOut::default(),
+            is_counted: None,
+            was_busy: false,
+            stalled_s: 0.0,
+            longest_stall_s: 0.0,
+            working: 0,
+            reads: Baseline::new(Reach::Whole, &[]),
+            writes: Baseline::new(Reach::Whole, &[]),
+            sizes: Default::default(),
+            summaries: Default::default(),
+            loads: Loads::default(),
+            trace: Trace::default(),
+        }
+    }
+
+    /// Takes an interval.
+    pub fn see(&mut self, seen: &Observation) {
+        let figures = seen.figures;
+        self.intervals += 1;
+        self.seconds += figures.seconds;
+        self.is_counted = seen.accounting.or(self.is_counted);
+        self.was_busy |= !figures.is_idle();
+        self.stalled_s += if seen.stalled_s > 0.0 { figures.seconds } else { 0.0 };
+        self.longest_stall_s = self.longest_stall_s.max(seen.stalled_s);
+        let all = together(&figures.reads, &figures.writes, figures.seconds);
+        for (summary, direction) in self.summaries.iter_mut().zip([figures.reads, figures.writes, all]) {
+            summary.see(&direction, figures.seconds);
+        }
+        if let (Some(at_s), Some(ios)) = (seen.at_s, all.ios) {
+            self.trace.add(at_s, ios as f64);
+        }
+        self.learn(figures);
+    }
+
+    fn learn(&mut self, figures: &Figures) {
+        let Some(load) = Load::of(figures, self.intervals as f64 - 1.0) else {
+            self.left_out.without_times += u64::from(figures.completed > 0 && figures.reads.queue.is_none());
+            self.loads.interrupt();
+            return;
+        };
+        let total = load.concurrency(Side::Both);
+        self.working += 1;
+        self.reads.see(&load.reads, total);
+        self.writes.see(&load.writes, total);
+        for (sizes, work) in self.sizes.iter_mut().zip([load.reads, load.writes]) {
+            work.size_kib().into_iter().for_each(|size| sizes.add(size, work.ios));
+        }
+        self.loads.push(load);
+    }
+
+    /// An interval without figures: the device was replugged.
+    pub fn reset(&mut self) {
+        self.left_out.resets += 1;
+        self.loads.interrupt();
+    }
+
+    /// A break in time: no interval lies across it.
+    pub fn gap(&mut self) {
+        self.left_out.gaps += 1;
+        self.loads.interrupt();
+    }
+
+    /// The report.
+    pub fn finish(self, settings: &Settings) -> DeviceReport {
+        let given = settings.baseline.clone().unwrap_or_default();
+        let reads = self.reads.with(&given.read);
+        let writes = self.writes.with(&given.write);
+        let loads = self.loads.finish();
+        let saturation = |load: &Load| saturation(load, &reads, &writes);
+        let spread = |of: &dyn Fn(&Load) -> Option<f64>| spread(&loads, of);
+        let read_saturation = spread(&|load| reads.saturation(&load.reads, load.concurrency(Side::Both)));
+        let write_saturation = spread(&|load| writes.saturation(&load.writes, load.concurrency(Side::Both)));
+        let usual = |baseline: &Baseline, sizes: &Histogram| {
+            sizes.quantile(0.5).and_then(|size| baseline.of(size)).map(|unloaded| unloaded.await_ms)
+        };
+        let [read, write, all] = &self.summaries;
+        let by_direction = capacities(&loads);
+        let mut report = DeviceReport {
+            read: read.report(usual(&reads, &self.sizes[0]), read_saturation),
+            write: write.report(usual(&writes, &self.sizes[1]), write_saturation),
+            all: all.report(None, spread(&|load| saturation(load))),
+            levels: levels(&loads, saturation),
+            capacity: by_direction.both.unwrap_or_default(),
+            capacity_by_direction: by_direction,
+            plateaus: plateaus(&loads, settings.cap),
+            left_out: LeftOut { transitions: transitions(&loads), ..self.left_out },
+            baseline: DeviceBaseline { read: reads.known(), write: writes.known() },
+            device: self.device,
+            intervals: self.intervals,
+            seconds: self.seconds,
+            working_intervals: self.working,
+            longest_stall_s: self.longest_stall_s,
+            trace: self.trace,
+            ..DeviceReport::default()
+        };
+        let shares = Shares::of(&loads, &reads, &writes, settings.saturated_at);
+        let facts = Facts { is_counted: self.is_counted, was_busy: self.was_busy, stalled_s: self.stalled_s };
+        let (verdict, why) = judged(&report, &facts, &shares, settings);
+        report.verdict = verdict;
+        report.explanation = format!("{} {why}", report.device);
+        report
+    }
+}
+
+/// Reads and writes as one direction; what either does not know is not known.
+fn together(reads: &Direction, writes: &Direction, seconds: f64) -> Direction {
+    let plus = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+    let ios = reads.ios.zip(writes.ios).map(|(reads, writes)| reads + writes);
+    let completed = ios.filter(|ios| *ios > 0).map(|ios| ios as f64);
+    let queue = plus(reads.queue, writes.queue);
+    let kib_per_s = plus(reads.kib_per_s, writes.kib_per_s);
+    let each = |per_second: Option<f64>| per_second.zip(completed).map(|(rate, ios)| rate * seconds / ios);
+    Direction {
+        ios,
+        per_s: plus(reads.per_s, writes.per_s),
+        kib_per_s,
+        merges_per_s: plus(reads.merges_per_s, writes.merges_per_s),
+        merge_pct: None,
+        await_ms: each(queue.map(|queue| queue * 1000.0)),
+        size_kib: each(kib_per_s),
+        queue,
+    }
+}
+
+/// The saturation of a load: that of the direction that requests spent more time in.
+fn saturation(load: &Load, reads: &Baseline, writes: &Baseline) -> Option<f64> {
+    let total = load.concurrency(Side::Both);
+    let (baseline, work) =
+        if load.reads.ms >= load.writes.ms { (reads, &load.reads) } else { (writes, &load.writes) };
+    baseline.saturation(work, total)
+}
+
+fn spread(loads: &[Load], of: &dyn Fn(&Load) -> Option<f64>) -> Statistic {
+    let mut histogram = Histogram::default();
+    for load in loads {
+        of(load).into_iter().for_each(|value| histogram.add(value, load.seconds));
+    }
+    histogram.statistic()
+}
+
+fn transitions(loads: &[Load]) -> u64 {
+    let changing = loads.iter().filter(|load| !load.steady).map(|load| load.intervals).sum::<f64>() as u64;
+    let total = loads.iter().map(|load| load.intervals).sum::<f64>() as u64;
+    // Where hardly anything is steady, nothing is left out.
+    if 2 * changing <= total { changing } else { 0 }
+}
+
+/// The capacity of each side, from the loads that are of that side alone.
+fn capacities(loads: &[Load]) -> Capacities {
+    let steady: Vec<&Load> = loads.iter().filter(|load| load.steady).collect();
+    let used: Vec<&Load> = if transitions(loads) > 0 { steady } else { loads.iter().collect() };
+    let of = |side: Side| {
+        const ALONE: f64 = 0.9;
+        let is_of = |load: &&Load| load.work(side).ios >= ALONE * load.work(Side::Both).ios;
+        let own: Vec<&Load> = used.iter().copied().filter(is_of).collect();
+        let fit = |measure| Capacity::of(&points(&own, side, measure));
+        (!own.is_empty()).then(|| CapacityReport::new(&fit(Measure::Requests), &fit(Measure::Kib)))
+    };
+    Capacities { read: of(Side::Reads), write: of(Side::Writes), both: of(Side::Both) }
+}
+
+/// The medians of the levels with a concurrency of a half or more.
+fn points(loads: &[&Load], side: Side, measure: Measure) -> Vec<Point> {
+    const LEAST: f64 = 0.5;
+    let point = |group: Vec<&Load>| {
+        let concurrency = median_of(&group, |load| Some(load.concurrency(side)))?;
+        let rate = median_of(&group, |load| Some(load.rate(side, measure)))?;
+        (concurrency >= LEAST && rate > 0.0).then_some(Point { concurrency, rate })
+    };
+    grouped(loads, side).into_iter().filter_map(point).collect()
+}
+
+/// The shares of the working time by what each load alone would be called.
+#[derive(Default)]
+struct Shares {
+    ok: f64,
+    queueing: f64,
+    saturated: f64,
+    saturated_intervals: f64,
+    /// The time of all loads in seconds, known or not.
+    seconds: f64,
+}
+
+impl Shares {
+    fn of(loads: &[Load], reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Self {
+        let mut shares = Self::default();
+        for load in loads {
+            shares.seconds += load.seconds;
+            match alone(load, reads, writes, saturated_at) {
+                Some(Verdict::Ok) => shares.ok += load.seconds,
+                Some(Verdict::Queueing) => shares.queueing += load.seconds,
+                Some(Verdict::Saturated) => {
+                    shares.saturated += load.seconds;
+                    shares.saturated_intervals += load.intervals;
+                }
+                _ => {}
+            }
+        }
+        if shares.seconds > 0.0 {
+            shares.ok /= shares.seconds;
+            shares.queueing /= shares.seconds;
+            shares.saturated /= shares.seconds;
+        }
+        shares
+    }
+}
+
+fn alone(load: &Load, reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Option<Verdict> {
+    let total = load.concurrency(Side::Both);
+    let one = |baseline: &Baseline, side: Side| {
+        let saturation = baseline.saturation(&load.work(side), total)?;
+        Some(by_saturation(saturation, load.concurrency(side), load.in_flight, saturated_at))
+    };
+    worse(one(reads, Side::Reads), one(writes, Side::Writes))
+}
+
+struct Facts {
+    is_counted: Option<bool>,
+    was_busy: bool,
+    stalled_s: f64,
+}
+
+/// The verdict of the whole with its reason.
+fn judged(
+    report: &DeviceReport,
+    facts: &Facts,
+    shares: &Shares,
+    settings: &Settings,
+) -> (Option<Verdict>, String) {
+    const BRIEF: f64 = 0.05;
+    let is_stalled = report.longest_stall_s >= 1.0;
+    let is_brief = facts.stalled_s < BRIEF * (shares.seconds + facts.stalled_s);
+    let capped_s: f64 = report.plateaus.iter().map(|plateau| plateau.seconds).sum();
+    let is_capped = capped_s > 0.0 && capped_s >= TELLING * shares.seconds;
+    let is_saturated = shares.saturated >= TELLING && shares.saturated_intervals >= LEAST_INTERVALS as f64;
+    let stall = format!("requests hung for {} s and none was completed", number(report.longest_stall_s));
+    let also = if is_stalled { format!("; for a time {stall}") } else { String::new() };
+    if facts.is_counted == Some(false) {
+        let why = "has its accounting switched off: queue/iostats is 0, and its counters stand still";
+        (Some(Verdict::AccountingOff), why.into())
+    } else if report.intervals == 0 {
+        (None, "has no interval to judge by".into())
+    } else if !facts.was_busy {
+        (Some(Verdict::Idle), "was idle: nothing completed and nothing in flight".into())
+    } else if is_stalled && !(is_brief && (is_capped || is_saturated)) {
+        (Some(Verdict::Stalled), format!("stalled: {stall}"))
+    } else if is_capped {
+        (Some(Verdict::Capped), format!("{}{also}", capped(&report.plateaus)))
+    } else if report.working_intervals < LEAST_INTERVALS {
+        (None, format!("worked in {} intervals, too few for a verdict", report.working_intervals))
+    } else if is_saturated {
+        (Some(Verdict::Saturated), format!("{}{also}", saturated(report, shares, settings)))
+    } else {
+        by_time(report, shares)
+    }
+}
+
+fn by_time(report: &DeviceReport, shares: &Shares) -> (Option<Verdict>, String) {
+    let level = report.levels.iter().max_by(|a, b| {
+        let saturation = |level: &Level| level.saturation.unwrap_or(0.0);
+        saturation(a).total_cmp(&saturation(b))
+    });
+    let seen = level.map_or(String::new(), |level| {
+        let times = level.saturation.map(|times| format!(", {} the unloaded time", ratio(times)));
+        let (time, queue) = (number(level.await_ms), number(level.concurrency));
+        format!("{time} ms{} at a queue of {queue}", times.unwrap_or_default())
+    });
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    if shares.queueing + shares.saturated >= 0.25 {
+        let share = percent(shares.queueing + shares.saturated);
+        (
+            Some(Verdict::Queueing),
+            format!("has requests that wait for each other {share} of the time: {seen}"),
+        )
+    } else if shares.ok >= 0.5 {
+        let is_slow = level.and_then(|level| level.saturation).is_some_and(|times| times >= QUEUEING_AT);
+        let word = if is_slow {
+            "is not saturated, a short queue waits for nobody"
+        } else {
+            "is far from saturated"
+        };
+        (Some(Verdict::Ok), format!("{word}: at the worst it answered in {seen}"))
+    } else {
+        (None, format!("gives no verdict: its unloaded response time is not known; it answered in {seen}"))
+    }
+}
+
+fn capped(plateaus: &[Plateau]) -> String {
+    let rates: Vec<String> = plateaus.iter().map(|one| format!("{}{}", one.rate(), one.hint())).collect();
+    let evidence: Vec<String> = plateaus.iter().map(Plateau::sentence).collect();
+    format!("is capped at {}: {}", rates.join(", then "), evidence.join("; then "))
+}
+
+fn saturated(report: &DeviceReport, shares: &Shares, settings: &Settings) -> String {
+    let share = format!("{:.0} %", shares.saturated * 100.0);
+    let worst =
+        report.levels.iter().rfind(|level| level.saturation.is_some_and(|x| x >= settings.saturated_at));
+    let seen = worst.map_or(String::new(), |level| {
+        let times = level.saturation.map(ratio).unwrap_or_default();
+        let (time, queue) = (number(level.await_ms), whole(level.concurrency));
+        format!(", {time} ms ({times} the unloaded time) at a queue of {queue}")
+    });
+    let most = report.capacity.knee_concurrency.map(|knee| {
+        let max = number(report.capacity.max_iops.unwrap_or_default());
+        format!("; it does {max} requests/s at the most, and nearly that from a queue of {} on", whole(knee))
+    });
+    format!("is saturated {share} of the time it worked{seen}{}", most.unwrap_or_default())
+}

@@ -1,0 +1,87 @@
+//! The judgement in words, with its numbers.
+
+use super::load::Measure;
+use super::plateau::Plateau;
+
+/// A number as a person reads it: thousands grouped, else two significant digits or three.
+pub(super) fn number(value: f64) -> String {
+    let size = value.abs();
+    if size >= 1000.0 {
+        return grouped(value.round());
+    }
+    let digits = match size {
+        _ if size == 0.0 || size >= 100.0 => 0,
+        _ if size >= 10.0 => 1,
+        _ if size >= 1.0 => 2,
+        _ => ((1.0 - size.log10().floor()) as usize).min(6),
+    };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 && text != "-" {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A multiple: `3.6x`.
+pub(super) fn ratio(value: f64) -> String {
+    format!("{value:.1}x")
+}
+
+impl Plateau {
+    /// What stood still, in words: `3,000 reads/s`.
+    pub fn rate(&self) -> String {
+        match self.measure {
+            Measure::Requests => format!("{} {}/s", number(self.iops), self.side.noun()),
+            Measure::Kib => format!("{} MiB/s of {}", number(self.mib_per_s), self.side.noun()),
+        }
+    }
+
+    /// The plateau as evidence: how still, between which queues, with which response times.
+    pub fn sentence(&self) -> String {
+        let still = format!("±{:.1} %", (self.variation * 100.0).max(0.1));
+        let queue = if self.concurrency_to >= 1.5 * self.concurrency_from {
+            format!("grew from {} to {}", whole(self.concurrency_from), whole(self.concurrency_to))
+        } else {
+            format!("was {}", whole(self.concurrency_to))
+        };
+        let time = if self.await_to_ms >= 1.5 * self.await_from_ms {
+            format!("{} ms -> {} ms", number(self.await_from_ms), number(self.await_to_ms))
+        } else {
+            format!("{} ms", number(self.await_to_ms))
+        };
+        format!("the rate stood still ({still}) while the queue {queue}; response time {time}")
+    }
+
+    /// Which known cap it lies on, to be put behind a sentence; empty where it lies on none.
+    pub(super) fn hint(&self) -> String {
+        self.known_as.as_ref().map(|name| format!(" (the cap of {name})")).unwrap_or_default()
+    }
+}
+
+/// A concurrency without digits that nobody needs.
+pub(super) fn whole(concurrency: f64) -> String {
+    if concurrency >= 0.95 { number(concurrency.round()) } else { number(concurrency) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let numbers = [3000.2, 151_234.0, 21.19, 0.3157, 0.0351, 1.0, 0.0, 640.4, 1_234_567.0, 0.5];
+        let expected = ["3,000", "151,234", "21.2", "0.32", "0.035", "1", "0", "640", "1,234,567", "0.5"];
+        assert_eq!(numbers.map(number), expected);
+        assert_eq!(ratio(3.57), "3.6x");
+        assert_eq!((whole(63.57), whole(0.95), whole(0.3)), ("64".into(), "1".into(), "0.3".into()));
+    }
+}

@@ -1,0 +1,200 @@
+//! The verdict of a device after every interval.
+
+use std::collections::VecDeque;
+
+use super::baseline::{Baseline, Reach};
+use super::explain::{number, ratio};
+use super::load::{Load, Measure, Side, Work};
+use super::plateau::{Plateau, plateaus};
+use super::settings::{Settings, StatedCap};
+use super::verdict::{Verdict, by_saturation, worse};
+use crate::metrics::Figures;
+
+/// How many intervals are remembered.
+const REMEMBERED: usize = 64;
+/// Saturation must be seen in so many of the last intervals...
+const SEVERAL: u32 = 3;
+/// ...of so many.
+const LAST: u32 = 4;
+/// A plateau holds as long as the rate stays within this share of it.
+const ON_PLATEAU: f64 = 0.015;
+/// A direction with less than this share of the requests' time does not decide.
+const MINOR: f64 = 0.1;
+
+/// What is thought of a device in an interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// The verdict; `None` where what was seen so far does not tell.
+    pub verdict: Option<Verdict>,
+    /// Response time of reads as a multiple of the unloaded device's; `None` where that is not known.
+    pub read_saturation: Option<f64>,
+    /// The same of writes.
+    pub write_saturation: Option<f64>,
+    /// What the verdict, or that there is none, rests on, in words.
+    pub evidence: Vec<String>,
+}
+
+/// Judges a device after every interval, from the intervals so far, in bounded memory.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    saturated_at: f64,
+    cap: Option<StatedCap>,
+    reads: Baseline,
+    writes: Baseline,
+    recent: VecDeque<Load>,
+    /// The last intervals, one bit each: those that alone would be called saturated.
+    saturated: u32,
+    seen: f64,
+}
+
+impl Judge {
+    /// A judge of a device that has seen nothing, with the baselines that `settings` give for it.
+    pub fn new(settings: &Settings) -> Self {
+        let given = settings.baseline.clone().unwrap_or_default();
+        Self {
+            saturated_at: settings.saturated_at,
+            cap: settings.cap,
+            reads: Baseline::new(Reach::Live, &given.read),
+            writes: Baseline::new(Reach::Live, &given.write),
+            recent: VecDeque::with_capacity(REMEMBERED),
+            saturated: 0,
+            seen: 0.0,
+        }
+    }
+
+    /// The baseline of reads or of writes so far.
+    pub fn baseline(&self, side: Side) -> &Baseline {
+        if side == Side::Writes { &self.writes } else { &self.reads }
+    }
+
+    /// Judges the interval that has just ended. `stalled_s` is [`crate::metrics::History::stalled_s`] with this
+    /// interval seen, `accounting` whether the kernel counts the device's requests, where known.
+    pub fn see(&mut self, figures: &Figures, stalled_s: f64, accounting: Option<bool>) -> Judgement {
+        self.seen += 1.0;
+        if let Some(judgement) = without_load(figures, stalled_s, accounting) {
+            self.saturated = 0;
+            return judgement;
+        }
+        let Some(load) = Load::of(figures, self.seen) else {
+            return Judgement {
+                evidence: vec!["no response times to judge by".into()],
+                ..Judgement::default()
+            };
+        };
+        let mut judgement = self.by_response_time(&load);
+        self.remember(load);
+        if let Some(plateau) = self.plateau(&load) {
+            judgement.verdict = Some(Verdict::Capped);
+            judgement.evidence.insert(0, format!("{}: {}", plateau.rate(), plateau.sentence()));
+        }
+        judgement
+    }
+
+    /// A break in time or a reset: what comes next does not follow on what was seen. Baselines stay.
+    pub fn interrupt(&mut self) {
+        self.recent.clear();
+        self.saturated = 0;
+    }
+
+    fn by_response_time(&mut self, load: &Load) -> Judgement {
+        let total = load.concurrency(Side::Both);
+        let read_saturation = self.reads.saturation(&load.reads, total);
+        let write_saturation = self.writes.saturation(&load.writes, total);
+        // Learnt after it was judged: an interval is no measure of itself.
+        self.reads.see(&load.reads, total);
+        self.writes.see(&load.writes, total);
+        let mut evidence = Vec::new();
+        let mut one = |side: Side, saturation: Option<f64>, work: &Work| {
+            let counts = work.ms > MINOR * load.work(Side::Both).ms;
+            if counts || saturation.is_some() {
+                evidence.push(describe(side, saturation, work, load.concurrency(side)));
+            }
+            let by = |saturation| {
+                by_saturation(saturation, load.concurrency(side), load.in_flight, self.saturated_at)
+            };
+            (saturation.map(by), counts && saturation.is_none())
+        };
+        let (reads, reads_unknown) = one(Side::Reads, read_saturation, &load.reads);
+        let (writes, writes_unknown) = one(Side::Writes, write_saturation, &load.writes);
+        let verdict = self.over_several(worse(reads, writes));
+        // What is not known may be worse than what is.
+        let unknown = (reads_unknown || writes_unknown) && verdict == Some(Verdict::Ok);
+        let verdict = verdict.filter(|_| !unknown);
+        Judgement { verdict, read_saturation, write_saturation, evidence }
+    }
+
+    /// Saturation takes several intervals; until then requests queue.
+    fn over_several(&mut self, verdict: Option<Verdict>) -> Option<Verdict> {
+        let is_saturated = verdict == Some(Verdict::Saturated);
+        self.saturated = ((self.saturated << 1) | u32::from(is_saturated)) & ((1 << LAST) - 1);
+        match verdict {
+            Some(Verdict::Saturated) if self.saturated.count_ones() < SEVERAL => Some(Verdict::Queueing),
+            other => other,
+        }
+    }
+
+    fn remember(&mut self, mut load: Load) {
+        const SAME: f64 = 0.15;
+        if let Some(last) = self.recent.back_mut() {
+            let is_like = last.is_like(&load, SAME);
+            last.steady |= is_like;
+            load.steady = is_like;
+        }
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(load);
+    }
+
+    /// The plateau that the interval lies on, with a queue.
+    fn plateau(&mut self, load: &Load) -> Option<Plateau> {
+        const QUEUE: f64 = 2.0;
+        if load.concurrency(Side::Both) < QUEUE {
+            return None;
+        }
+        plateaus(self.recent.make_contiguous(), self.cap).into_iter().find(|plateau| {
+            let (rate, level) = match plateau.measure {
+                Measure::Requests => (load.rate(plateau.side, Measure::Requests), plateau.iops),
+                Measure::Kib => (load.rate(plateau.side, Measure::Kib), plateau.mib_per_s * 1024.0),
+            };
+            let is_loaded = load.concurrency(plateau.side) >= QUEUE.max(1.5 * plateau.concurrency_from)
+                || plateau.concurrency_from >= QUEUE;
+            (rate / level - 1.0).abs() <= ON_PLATEAU && is_loaded
+        })
+    }
+}
+
+/// What needs no look at the requests that were completed.
+fn without_load(figures: &Figures, stalled_s: f64, accounting: Option<bool>) -> Option<Judgement> {
+    let judged =
+        |verdict, why: String| Some(Judgement { verdict, evidence: vec![why], ..Judgement::default() });
+    let in_flight = figures.in_flight.unwrap_or(0);
+    if accounting == Some(false) {
+        let why = "the kernel does not count its requests: queue/iostats is 0";
+        judged(Some(Verdict::AccountingOff), why.into())
+    } else if figures.is_idle() {
+        judged(Some(Verdict::Idle), "nothing completed and nothing in flight".into())
+    } else if figures.completed == 0 {
+        let verdict = (stalled_s >= 1.0).then_some(Verdict::Stalled);
+        let why = format!("{in_flight} in flight and none completed for {} s", number(stalled_s));
+        judged(verdict, why)
+    } else {
+        None
+    }
+}
+
+fn describe(side: Side, saturation: Option<f64>, work: &Work, queue: f64) -> String {
+    let (noun, time) = (side.noun(), number(work.await_ms().unwrap_or_default()));
+    match saturation {
+        Some(saturation) => {
+            let times = ratio(saturation);
+            format!(
+                "{noun} answered in {time} ms, {times} the unloaded time, at a queue of {}",
+                number(queue)
+            )
+        }
+        None => {
+            format!("{noun} answered in {time} ms, at a queue of {}; unloaded time unknown", number(queue))
+        }
+    }
+}

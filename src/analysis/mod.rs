@@ -1,0 +1,44 @@
+//! Many intervals of a device turned into a judgement with its evidence, or into what is missing for one.
+//!
+//! Pure: no files, no clock, no printing. The live view asks a [`Judge`] after every interval; a capture goes
+//! through a [`DeviceAnalysis`] into a [`DeviceReport`]. Memory is bounded, however long either runs. What is not
+//! known is `None`, and a verdict that needs more than was seen is not given.
+
+mod baseline;
+mod cap;
+mod clouds;
+mod device;
+mod explain;
+mod fit;
+mod judge;
+mod layers;
+mod levels;
+mod load;
+mod loads;
+mod plateau;
+mod report;
+mod settings;
+mod statistic;
+mod summary;
+mod trace;
+mod usl;
+mod verdict;
+
+pub use baseline::{Baseline, DeviceBaseline, Reach, SavedBaselines, Unloaded};
+pub use cap::CapModel;
+pub use clouds::known_cap;
+pub use device::{DeviceAnalysis, Observation};
+pub use fit::{Capacity, Model};
+pub use judge::{Judge, Judgement};
+pub use layers::{Layer, Layers, Step, guess_stack, where_requests_wait};
+pub use levels::{Level, levels};
+pub use load::{Load, Measure, Side, Work};
+pub use loads::Loads;
+pub use plateau::{Plateau, plateaus};
+pub use report::{CapParameters, Capacities, CapacityReport, DeviceReport, LeftOut};
+pub use settings::{Settings, StatedCap};
+pub use statistic::{Histogram, Statistic};
+pub use summary::{DirectionReport, Pattern};
+pub use trace::Trace;
+pub use usl::Usl;
+pub use verdict::Verdict;

@@ -1,0 +1,327 @@
+//! Rates that stand still: caps, also those that change on the way.
+
+use serde::Serialize;
+
+use super::clouds::known_cap;
+use super::load::{Load, Measure, Side};
+use super::settings::StatedCap;
+
+/// A rate that stands still stays within this share.
+const STILL: f64 = 0.01;
+/// By which factor the concurrency grows meanwhile, about (formulas: at least quadruples).
+const GROWTH: f64 = 3.9;
+/// A queue of less waits for nobody much, whatever holds the rate.
+const LEAST_QUEUE: f64 = 3.5;
+/// The fewest intervals of a plateau: in noise, fewer are soon alike by chance.
+const LEAST_INTERVALS: f64 = 8.0;
+/// The share of the loaded intervals in its time that lie on a plateau.
+const ON_IT: f64 = 0.75;
+/// A token bucket lets the first requests pass at a higher rate: so much of the time may lie above.
+const ABOVE: f64 = 0.05;
+
+/// A stretch of time in which a rate stood still.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plateau {
+    /// Whose rate: `reads`, `writes`, `requests` (both together).
+    #[serde(serialize_with = "noun")]
+    pub side: Side,
+    /// In what it stands still.
+    #[serde(serialize_with = "measure")]
+    pub measure: Measure,
+    /// Requests a second, the median.
+    pub iops: f64,
+    /// MiB a second, the median.
+    pub mib_per_s: f64,
+    /// By which share the rate varied (standard deviation over mean).
+    pub variation: f64,
+    /// How many intervals it lasted.
+    pub intervals: u64,
+    /// Seconds in it.
+    pub seconds: f64,
+    /// The first of its intervals, counted from the beginning of the capture.
+    pub first_interval: u64,
+    /// The lowest mean concurrency in it.
+    pub concurrency_from: f64,
+    /// The highest mean concurrency in it.
+    pub concurrency_to: f64,
+    /// Mean response time in milliseconds at the lowest concurrency.
+    pub await_from_ms: f64,
+    /// Mean response time in milliseconds at the highest concurrency.
+    pub await_to_ms: f64,
+    /// The known caps that it lies on; `None` when it lies on none.
+    pub known_as: Option<String>,
+}
+
+// Serde hands out references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn noun<S: serde::Serializer>(side: &Side, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(side.noun())
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn measure<S: serde::Serializer>(measure: &Measure, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *measure == Measure::Requests { "requests" } else { "bytes" })
+}
+
+/// The plateaus of a device, in the order of time; none where the rates do not stand still.
+///
+/// Requests and bytes, of both directions together first, then of each. What stands still in both measures is
+/// called one of bytes only where a known or stated cap speaks for that.
+pub fn plateaus(loads: &[Load], stated: Option<StatedCap>) -> Vec<Plateau> {
+    let steady: Vec<&Load> = loads.iter().filter(|load| load.steady).collect();
+    // Where hardly anything is steady, that is the load's nature and no change of it.
+    let used = if 2 * steady.len() >= loads.len() { steady } else { loads.iter().collect() };
+    for side in sides(&used) {
+        let by_requests = search(&used, side, Measure::Requests, stated.and_then(|cap| cap.iops));
+        let by_bytes =
+            search(&used, side, Measure::Kib, stated.and_then(|cap| cap.mib_per_s.map(|m| m * 1024.0)));
+        let named = |found: &[Plateau]| found.iter().any(|plateau| plateau.known_as.is_some());
+        let prefer_bytes = by_requests.is_empty() || (named(&by_bytes) && !named(&by_requests));
+        let found = if prefer_bytes { by_bytes } else { by_requests };
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+/// Which sides to look at: one alone where the other hardly works.
+fn sides(loads: &[&Load]) -> Vec<Side> {
+    let sum = |side: Side| loads.iter().map(|load| load.work(side).ios).sum::<f64>();
+    let (reads, writes) = (sum(Side::Reads), sum(Side::Writes));
+    if writes <= 0.01 * reads {
+        vec![Side::Reads]
+    } else if reads <= 0.01 * writes {
+        vec![Side::Writes]
+    } else {
+        vec![Side::Both, Side::Reads, Side::Writes]
+    }
+}
+
+/// Loads whose rates lie within [`STILL`] of one rate, in the order of time.
+struct Still<'a> {
+    loads: Vec<&'a Load>,
+    rate: f64,
+    low: f64,
+    high: f64,
+    is_proof: bool,
+}
+
+fn search(loads: &[&Load], side: Side, measure: Measure, stated: Option<f64>) -> Vec<Plateau> {
+    const TRIES: usize = 6;
+    let loaded = |load: &&&Load| load.concurrency(side) >= 0.5 && load.rate(side, measure) > 0.0;
+    let all: Vec<&Load> = loads.iter().filter(loaded).copied().collect();
+    let mut left = all.clone();
+    let mut still: Vec<Still> = Vec::new();
+    for _ in 0..TRIES {
+        let Some(found) = densest(&left, side, measure) else { break };
+        left.retain(|load| !found.iter().any(|other| std::ptr::eq(*other, *load)));
+        still.extend(judged(found, &all, side, measure, stated));
+    }
+    let accepted: Vec<bool> =
+        still.iter().map(|one| one.is_proof || still.iter().any(|other| changed(one, other, side))).collect();
+    let mut plateaus: Vec<Plateau> = still
+        .iter()
+        .zip(accepted)
+        .filter(|(_, accepted)| *accepted)
+        .filter_map(|(one, _)| described(one, side, measure, stated))
+        .collect();
+    plateaus.sort_by_key(|plateau| plateau.first_interval);
+    plateaus
+}
+
+/// The loads of the rate that most time was spent at.
+fn densest<'a>(loads: &[&'a Load], side: Side, measure: Measure) -> Option<Vec<&'a Load>> {
+    let mut sorted = loads.to_vec();
+    sorted.sort_by(|a, b| a.rate(side, measure).total_cmp(&b.rate(side, measure)));
+    let rate = |load: &Load| load.rate(side, measure);
+    let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
+    for end in 0..sorted.len() {
+        weight += sorted[end].intervals;
+        while rate(sorted[end]) > rate(sorted[first]) * (1.0 + 2.0 * STILL) {
+            weight -= sorted[first].intervals;
+            first += 1;
+        }
+        if weight > best.0 {
+            best = (weight, first..end + 1);
+        }
+    }
+    let found = sorted.get(best.1)?.to_vec();
+    (best.0 >= LEAST_INTERVALS).then_some(found)
+}
+
+/// Whether loads of one rate are a plateau: most of the time in which the device was as loaded was spent at it,
+/// little above it. It proves a cap by itself if the concurrency quadrupled or the user stated it.
+fn judged<'a>(
+    mut found: Vec<&'a Load>,
+    all: &[&Load],
+    side: Side,
+    measure: Measure,
+    stated: Option<f64>,
+) -> Option<Still<'a>> {
+    found.sort_by(|a, b| a.place.total_cmp(&b.place));
+    let (first, last) = (found.first()?.place, found.last()?.place);
+    let rate = super::levels::median_of(&found, |load| Some(load.rate(side, measure)))?;
+    let (low, high) = ends(&found, side)?;
+    let has_grown = high >= GROWTH * low;
+    let threshold = if has_grown { 1.2 * low } else { 0.7 * low };
+    let (mut on, mut time, mut above) = (0.0, 0.0, 0.0);
+    for load in all.iter().filter(|load| (first..=last).contains(&load.place)) {
+        let ratio = load.rate(side, measure) / rate;
+        above += if ratio > 1.0 + 3.0 * STILL { load.intervals } else { 0.0 };
+        if load.concurrency(side) >= threshold {
+            time += load.intervals;
+            let is_on = (ratio - 1.0).abs() <= 1.5 * STILL && load.variation <= STILL;
+            on += if is_on { load.intervals } else { 0.0 };
+        }
+    }
+    let is_stated = stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= 2.0 * STILL);
+    let is_still = on >= (ON_IT * time).max(LEAST_INTERVALS - 2.0)
+        && above <= (ABOVE * time).max(2.0)
+        && high >= LEAST_QUEUE;
+    let is_proof = is_stated || (has_grown && halves_agree(&found, side, measure, (low * high).sqrt()));
+    is_still.then_some(Still { loads: found, rate, low, high, is_proof })
+}
+
+/// The lowest and the highest concurrency that two intervals had.
+fn ends(loads: &[&Load], side: Side) -> Option<(f64, f64)> {
+    let mut sorted: Vec<(f64, f64)> =
+        loads.iter().map(|load| (load.concurrency(side), load.intervals)).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let low = second(&sorted);
+    sorted.reverse();
+    low.zip(second(&sorted))
+}
+
+/// The value that two intervals have reached.
+fn second(sorted: &[(f64, f64)]) -> Option<f64> {
+    let mut passed = 0.0;
+    let mut reached = sorted.iter().skip_while(|(_, intervals)| {
+        passed += intervals;
+        passed < 2.0
+    });
+    reached.next().map(|(value, _)| *value)
+}
+
+/// Whether the rate is the same below and above a concurrency, with intervals on both sides.
+fn halves_agree(loads: &[&Load], side: Side, measure: Measure, middle: f64) -> bool {
+    let (low, high): (Vec<&Load>, Vec<&Load>) =
+        loads.iter().partition(|load| load.concurrency(side) <= middle);
+    let median = |half: &[&Load]| super::levels::median_of(half, |load| Some(load.rate(side, measure)));
+    median(&low).zip(median(&high)).is_some_and(|(low, high)| (low / high - 1.0).abs() <= STILL)
+}
+
+/// Whether the same load, at the same concurrency or more, was held at a clearly different rate at another time:
+/// a cap that changed.
+fn changed(one: &Still, other: &Still, side: Side) -> bool {
+    const CLEARLY: f64 = 1.2;
+    let (slow, fast) = if one.rate < other.rate { (one, other) } else { (other, one) };
+    let mean = |still: &Still, of: &dyn Fn(&Load) -> Option<f64>| super::levels::median_of(&still.loads, of);
+    let alike = |of: &dyn Fn(&Load) -> Option<f64>, tolerance: f64| {
+        mean(one, of).zip(mean(other, of)).is_some_and(|(a, b)| (a - b).abs() <= tolerance * a.max(b))
+    };
+    fast.rate >= CLEARLY * slow.rate
+        && slow.high >= 0.95 * fast.high
+        && (fast.low >= LEAST_QUEUE || fast.is_proof)
+        && (fast.high >= 0.5 * slow.high || fast.is_proof)
+        && alike(&|load| load.work(side).size_kib(), 0.1)
+        && alike(&|load| Some(1.0 + load.read_share()), 0.05)
+}
+
+fn described(still: &Still, side: Side, measure: Measure, stated: Option<f64>) -> Option<Plateau> {
+    let near = |concurrency: f64| {
+        let load = still.loads.iter().min_by(|a, b| {
+            let distance = |load: &Load| (load.concurrency(side) / concurrency).ln().abs();
+            distance(a).total_cmp(&distance(b))
+        })?;
+        load.work(side).await_ms()
+    };
+    let median = |measure| super::levels::median_of(&still.loads, |load| Some(load.rate(side, measure)));
+    let intervals: f64 = still.loads.iter().map(|load| load.intervals).sum();
+    let squares = |load: &&Load| load.intervals * (load.rate(side, measure) / still.rate - 1.0).powi(2);
+    let (iops, mib_per_s) = (median(Measure::Requests)?, median(Measure::Kib)? / 1024.0);
+    let (by_iops, by_mib) = match measure {
+        Measure::Requests => (Some(iops), None),
+        Measure::Kib => (None, Some(mib_per_s)),
+    };
+    let is_stated = stated.is_some_and(|cap| (still.rate / cap - 1.0).abs() <= 2.0 * STILL);
+    Some(Plateau {
+        side,
+        measure,
+        iops,
+        mib_per_s,
+        variation: (still.loads.iter().map(squares).sum::<f64>() / intervals).sqrt(),
+        intervals: intervals as u64,
+        seconds: still.loads.iter().map(|load| load.seconds).sum(),
+        first_interval: still.loads.first()?.place as u64,
+        concurrency_from: still.low,
+        concurrency_to: still.high,
+        await_from_ms: near(still.low)?,
+        await_to_ms: near(still.high)?,
+        known_as: if is_stated { Some("the stated cap".into()) } else { known_cap(by_iops, by_mib) },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::load::Work;
+    use super::*;
+
+    /// Loads of `(rate, concurrency, size)`.
+    fn loads(of: impl IntoIterator<Item = (f64, f64, f64)>) -> Vec<Load> {
+        let load = |(place, (ios, n, size)): (usize, (f64, f64, f64))| {
+            let reads = Work { ios, kib: ios * size, ms: 1000.0 * n };
+            Load { place: place as f64, seconds: 1.0, intervals: 1.0, reads, steady: true, ..Load::default() }
+        };
+        of.into_iter().enumerate().map(load).collect()
+    }
+
+    fn rates(found: &[Plateau]) -> Vec<f64> {
+        found.iter().map(|plateau| plateau.iops.round()).collect()
+    }
+
+    #[test]
+    fn a_rate_that_stands_still_while_the_queue_quadruples_is_a_plateau() {
+        let capped = loads((0..30).map(|k| (3000.0 + f64::from(k % 3), f64::from(1 << (k / 6)), 4.0)));
+        let found = plateaus(&capped, None);
+        assert_eq!(rates(&found), [3001.0]);
+        assert_eq!((found[0].concurrency_from, found[0].concurrency_to), (1.0, 16.0));
+        assert_eq!(found[0].known_as.as_deref(), Some("AWS gp3 as it comes"));
+    }
+
+    #[test]
+    fn a_steady_rate_at_a_queue_of_one_is_none() {
+        // As a lower device under a cap: ten times the concurrency, but nobody waits.
+        assert_eq!(plateaus(&loads((0..50).map(|k| (3000.0, 0.1 + f64::from(k) / 40.0, 4.0))), None), []);
+        // One level alone says nothing, and so do two levels that are in proportion.
+        assert_eq!(plateaus(&loads((0..50).map(|_| (3000.0, 32.0, 4.0))), None), []);
+        let growing = |k: i32| if k < 25 { (3000.0, 8.0, 4.0) } else { (4000.0, 10.0, 4.0) };
+        assert_eq!(plateaus(&loads((0..50).map(growing)), None), []);
+    }
+
+    #[test]
+    fn burst_credits_that_are_spent_make_two_plateaus() {
+        let spent = loads((0..40).map(|k| (if k < 20 { 3000.0 } else { 300.0 }, 32.0, 4.0)));
+        assert_eq!(rates(&plateaus(&spent, None)), [3000.0, 300.0]);
+        let larger = loads((0..40).map(|k| if k < 20 { (3000.0, 32.0, 4.0) } else { (300.0, 32.0, 64.0) }));
+        assert_eq!(plateaus(&larger, None), []);
+    }
+
+    #[test]
+    fn bytes_can_stand_still_where_requests_do_not() {
+        let sized = loads((0..40).map(|k| {
+            let size = [16.0, 64.0, 256.0][k % 3];
+            (125.0 * 1024.0 / size, f64::from(1 << (k / 8)), size)
+        }));
+        let found = plateaus(&sized, None);
+        assert_eq!((found.len(), found[0].measure), (1, Measure::Kib));
+        assert!((found[0].mib_per_s - 125.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_stated_cap_needs_no_other_proof() {
+        let flat = loads((0..10).map(|_| (4000.0, 32.0, 4.0)));
+        let stated = Some(StatedCap { iops: Some(4000.0), mib_per_s: None });
+        assert_eq!(plateaus(&flat, stated)[0].known_as.as_deref(), Some("the stated cap"));
+    }
+}

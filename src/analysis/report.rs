@@ -1,0 +1,145 @@
+//! The report of a device: plain data, serialized in the names of the JSON contract. `null` is what is not known.
+
+use serde::Serialize;
+
+use super::baseline::DeviceBaseline;
+use super::fit::{Capacity, Model};
+use super::levels::Level;
+use super::plateau::Plateau;
+use super::summary::DirectionReport;
+use super::trace::Trace;
+use super::usl::Usl;
+use super::verdict::Verdict;
+
+/// Intervals that no number of the report holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The device was replugged within them.
+    pub resets: u64,
+    /// Breaks in time: no interval lies across one.
+    pub gaps: u64,
+    /// Requests were completed, but the kernel gives no times.
+    pub without_times: u64,
+    /// The load changed within them: in the statistics, but not in the fits.
+    pub transitions: u64,
+}
+
+/// A fitted cap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CapParameters {
+    /// Requests a second.
+    pub iops: Option<f64>,
+    /// MiB a second.
+    pub mib_per_s: Option<f64>,
+    /// The response time below the cap in milliseconds; an upper bound where all levels lie at the cap.
+    pub service_ms: Option<f64>,
+}
+
+/// The most that a device can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CapacityReport {
+    /// The model that the rates follow; `none` where neither fits or the data do not reach the knee.
+    pub model: Model,
+    /// Whether the data reach the knee.
+    pub reached: bool,
+    /// Whether there were six levels of concurrency or more.
+    pub confident: bool,
+    /// Distinct levels of concurrency.
+    pub fitted_levels: usize,
+    /// The most requests a second: by the model; where the knee is not reached, the highest rate of a level seen.
+    pub max_iops: Option<f64>,
+    /// The same in MiB a second.
+    pub max_mib_per_s: Option<f64>,
+    /// The least that `max_iops` may be; `None` where the knee is not reached.
+    pub max_iops_low: Option<f64>,
+    /// The most that `max_iops` may be.
+    pub max_iops_high: Option<f64>,
+    /// The smallest concurrency within 10 % of the most; `None` where it is not reached.
+    pub knee_concurrency: Option<f64>,
+    /// The share of the rates' variance that the model explains.
+    pub r_squared: Option<f64>,
+    /// Mean relative error of the model.
+    pub relative_error: Option<f64>,
+    /// The Universal Scalability Law's parameters in requests a second.
+    pub usl: Option<Usl>,
+    /// The cap's parameters.
+    pub cap: Option<CapParameters>,
+}
+
+impl CapacityReport {
+    /// From the fits in requests and in KiB a second.
+    pub(super) fn new(requests: &Capacity, kib: &Capacity) -> Self {
+        let cap = requests.cap.map(|cap| CapParameters {
+            iops: Some(cap.limit),
+            mib_per_s: kib.cap.map(|cap| cap.limit / 1024.0),
+            service_ms: Some(cap.service_s * 1000.0),
+        });
+        let mib = kib.max.filter(|_| requests.reached).or(kib.highest_seen);
+        Self {
+            model: requests.model,
+            reached: requests.reached,
+            confident: requests.confident,
+            fitted_levels: requests.levels,
+            max_iops: requests.max.or(requests.highest_seen),
+            max_mib_per_s: mib.map(|kib| kib / 1024.0),
+            max_iops_low: requests.between.map(|(low, _)| low),
+            max_iops_high: requests.between.map(|(_, high)| high),
+            knee_concurrency: requests.knee,
+            r_squared: requests.r_squared,
+            relative_error: requests.relative_error,
+            usl: requests.usl,
+            cap,
+        }
+    }
+}
+
+/// The capacity by direction; a direction's where the other hardly worked at the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Capacities {
+    /// Of reads; `None` without intervals of reads alone.
+    pub read: Option<CapacityReport>,
+    /// Of writes.
+    pub write: Option<CapacityReport>,
+    /// Of both together.
+    pub both: Option<CapacityReport>,
+}
+
+/// What is to be said of a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DeviceReport {
+    /// The kernel's name of the device.
+    pub device: String,
+    /// The verdict; `None` where the data do not tell.
+    pub verdict: Option<Verdict>,
+    /// The verdict, or why there is none, in a sentence with its numbers.
+    pub explanation: String,
+    /// Intervals seen.
+    pub intervals: u64,
+    /// Seconds in them.
+    pub seconds: f64,
+    /// Intervals in which reads or writes were completed.
+    pub working_intervals: u64,
+    /// What was left out.
+    pub left_out: LeftOut,
+    /// The longest stall in seconds; zero where there was none.
+    pub longest_stall_s: f64,
+    /// Reads.
+    pub read: DirectionReport,
+    /// Writes.
+    pub write: DirectionReport,
+    /// Reads and writes together; without sizes' and merges' own statistics only where neither had any.
+    pub all: DirectionReport,
+    /// The concurrency table.
+    pub levels: Vec<Level>,
+    /// The most of reads and writes together.
+    pub capacity: CapacityReport,
+    /// The same by direction.
+    pub capacity_by_direction: Capacities,
+    /// Rates that stood still; two where a cap changed on the way.
+    pub plateaus: Vec<Plateau>,
+    /// The baselines learnt or given, by size, as they can be saved.
+    pub baseline: DeviceBaseline,
+    /// When it worked, to compare devices.
+    #[serde(skip)]
+    pub trace: Trace,
+}

@@ -1,0 +1,156 @@
+//! Mean, quantiles and maximum of any number of values in bounded memory.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// The width of a bin, as a ratio: what a quantile may be off by.
+const BIN: f64 = 1.01;
+
+/// Values with weights, in bins of 1 %. Mean and maximum are exact; a quantile is the mean of the values of its
+/// bin, so that it is exact where they are all alike, and within 1 % otherwise.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Histogram {
+    bins: BTreeMap<i32, Sum>,
+    zero: f64,
+    total: Sum,
+    max: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sum {
+    weight: f64,
+    weighted: f64,
+}
+
+impl Sum {
+    fn add(&mut self, value: f64, weight: f64) {
+        self.weight += weight;
+        self.weighted += value * weight;
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.weighted / self.weight)
+    }
+}
+
+impl Histogram {
+    /// Takes a value that counts `weight` times. What is no number, below zero or without weight is passed over.
+    pub fn add(&mut self, value: f64, weight: f64) {
+        if !value.is_finite() || value < 0.0 || !weight.is_finite() || weight <= 0.0 {
+            return;
+        }
+        self.total.add(value, weight);
+        self.max = Some(self.max.map_or(value, |max| max.max(value)));
+        if value == 0.0 {
+            self.zero += weight;
+        } else {
+            self.bins.entry((value.ln() / BIN.ln()).floor() as i32).or_default().add(value, weight);
+        }
+    }
+
+    /// The sum of the weights.
+    pub fn weight(&self) -> f64 {
+        self.total.weight
+    }
+
+    /// The weighted mean; `None` without values.
+    pub fn mean(&self) -> Option<f64> {
+        self.total.mean()
+    }
+
+    /// The smallest value that at least `share` of the weight does not exceed; `None` without values.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        // Sums of weights are rounded.
+        let wanted = share * self.total.weight * (1.0 - 1e-12);
+        let mut passed = self.zero;
+        if passed > 0.0 && passed >= wanted {
+            return Some(0.0);
+        }
+        for bin in self.bins.values() {
+            passed += bin.weight;
+            if passed >= wanted {
+                return bin.mean();
+            }
+        }
+        self.max
+    }
+
+    /// All of it.
+    pub fn statistic(&self) -> Statistic {
+        Statistic {
+            mean: self.mean(),
+            p50: self.quantile(0.5),
+            p95: self.quantile(0.95),
+            p99: self.quantile(0.99),
+            max: self.max,
+        }
+    }
+}
+
+/// How a quantity was spread over the intervals; all `None` where it never had a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Statistic {
+    /// The weighted mean.
+    pub mean: Option<f64>,
+    /// The median.
+    pub p50: Option<f64>,
+    /// What 95 % of the weight does not exceed.
+    pub p95: Option<f64>,
+    /// What 99 % of the weight does not exceed.
+    pub p99: Option<f64>,
+    /// The most.
+    pub max: Option<f64>,
+}
+
+/// The weighted median of `(value, weight)`, sorting them; between two values their mean. `None` without any.
+pub(super) fn median(values: &mut [(f64, f64)]) -> Option<f64> {
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut passed = 0.0;
+    for (index, (value, weight)) in values.iter().enumerate() {
+        passed += weight;
+        if (passed - half).abs() <= half * 1e-9 {
+            return Some(values.get(index + 1).map_or(*value, |(next, _)| (value + next) / 2.0));
+        }
+        if passed > half {
+            return Some(*value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_within_a_percent() {
+        let mut histogram = Histogram::default();
+        (1..=1000).for_each(|value| histogram.add(f64::from(value), 1.0));
+        let close = |share: f64, true_value: f64| {
+            (histogram.quantile(share).unwrap() / true_value - 1.0).abs() <= 0.01
+        };
+        assert!(close(0.5, 500.0) && close(0.95, 950.0) && close(0.99, 990.0) && close(0.001, 1.0));
+        let statistic = histogram.statistic();
+        assert_eq!((statistic.mean, statistic.max), (Some(500.5), Some(1000.0)));
+    }
+
+    #[test]
+    fn weights_count_and_zero_is_a_value() {
+        let mut histogram = Histogram::default();
+        histogram.add(0.0, 3.0);
+        histogram.add(8.0, 1.0);
+        histogram.add(f64::NAN, 1.0);
+        assert_eq!((histogram.mean(), histogram.quantile(0.5)), (Some(2.0), Some(0.0)));
+        assert_eq!(histogram.quantile(0.99), Some(8.0));
+        assert_eq!(Histogram::default().statistic(), Statistic::default());
+    }
+
+    #[test]
+    fn a_median_of_two_halves_lies_between_them() {
+        assert_eq!(median(&mut [(3.0, 1.0), (1.0, 1.0)]), Some(2.0));
+        assert_eq!(median(&mut [(3.0, 1.0), (1.0, 3.0)]), Some(1.0));
+        assert_eq!(median(&mut []), None);
+    }
+}
