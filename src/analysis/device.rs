@@ -1,18 +1,17 @@
 //! The analysis of one device: interval by interval in, a report out.
 
 use super::baseline::{Baseline, DeviceBaseline, Reach};
-use super::explain::{number, ratio, whole};
 use super::fit::{Capacity, Point};
-use super::levels::{Level, grouped, levels, median_of};
+use super::levels::{grouped, levels, median_of};
 use super::load::{Load, Measure, Side};
 use super::loads::Loads;
-use super::plateau::{Plateau, plateaus};
+use super::plateau::plateaus;
 use super::report::{Capacities, CapacityReport, DeviceReport, LeftOut};
 use super::settings::Settings;
 use super::statistic::{Histogram, Statistic};
 use super::summary::Summary;
 use super::trace::Trace;
-use super::verdict::{QUEUEING_AT, Verdict, by_saturation, worse};
+use super::whole::{Facts, Shares, judged};
 use crate::metrics::{Direction, Figures};
 
 /// One interval of a device, as it is seen.
@@ -47,11 +46,6 @@ pub struct DeviceAnalysis {
     loads: Loads,
     trace: Trace,
 }
-
-/// Fewer working intervals give no verdict but of what needs no history.
-const LEAST_INTERVALS: u64 = 3;
-/// The share of the working time that a verdict takes to speak for the whole.
-const TELLING: f64 = 0.1;
 
 impl DeviceAnalysis {
     /// The analysis of the device that the kernel calls so.
@@ -137,14 +131,15 @@ impl DeviceAnalysis {
         };
         let [read, write, all] = &self.summaries;
         let by_direction = capacities(&loads);
+        let plateaus = plateaus(&loads, settings.cap);
         let mut report = DeviceReport {
             read: read.report(usual(&reads, &self.sizes[0]), read_saturation),
             write: write.report(usual(&writes, &self.sizes[1]), write_saturation),
             all: all.report(None, spread(&|load| saturation(load))),
             levels: levels(&loads, saturation),
-            capacity: by_direction.both.unwrap_or_default(),
+            capacity: by_direction.both.unwrap_or_default().with_plateaus(&plateaus),
             capacity_by_direction: by_direction,
-            plateaus: plateaus(&loads, settings.cap),
+            plateaus,
             left_out: LeftOut { transitions: transitions(&loads), ..self.left_out },
             baseline: DeviceBaseline { read: reads.known(), write: writes.known() },
             device: self.device,
@@ -230,141 +225,4 @@ fn points(loads: &[&Load], side: Side, measure: Measure) -> Vec<Point> {
         (concurrency >= LEAST && rate > 0.0).then_some(Point { concurrency, rate })
     };
     grouped(loads, side).into_iter().filter_map(point).collect()
-}
-
-/// The shares of the working time by what each load alone would be called.
-#[derive(Default)]
-struct Shares {
-    ok: f64,
-    queueing: f64,
-    saturated: f64,
-    saturated_intervals: f64,
-    /// The time of all loads in seconds, known or not.
-    seconds: f64,
-}
-
-impl Shares {
-    fn of(loads: &[Load], reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Self {
-        let mut shares = Self::default();
-        for load in loads {
-            shares.seconds += load.seconds;
-            match alone(load, reads, writes, saturated_at) {
-                Some(Verdict::Ok) => shares.ok += load.seconds,
-                Some(Verdict::Queueing) => shares.queueing += load.seconds,
-                Some(Verdict::Saturated) => {
-                    shares.saturated += load.seconds;
-                    shares.saturated_intervals += load.intervals;
-                }
-                _ => {}
-            }
-        }
-        if shares.seconds > 0.0 {
-            shares.ok /= shares.seconds;
-            shares.queueing /= shares.seconds;
-            shares.saturated /= shares.seconds;
-        }
-        shares
-    }
-}
-
-fn alone(load: &Load, reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Option<Verdict> {
-    let total = load.concurrency(Side::Both);
-    let one = |baseline: &Baseline, side: Side| {
-        let saturation = baseline.saturation(&load.work(side), total)?;
-        Some(by_saturation(saturation, load.concurrency(side), load.in_flight, saturated_at))
-    };
-    worse(one(reads, Side::Reads), one(writes, Side::Writes))
-}
-
-struct Facts {
-    is_counted: Option<bool>,
-    was_busy: bool,
-    stalled_s: f64,
-}
-
-/// The verdict of the whole with its reason.
-fn judged(
-    report: &DeviceReport,
-    facts: &Facts,
-    shares: &Shares,
-    settings: &Settings,
-) -> (Option<Verdict>, String) {
-    const BRIEF: f64 = 0.05;
-    let is_stalled = report.longest_stall_s >= 1.0;
-    let is_brief = facts.stalled_s < BRIEF * (shares.seconds + facts.stalled_s);
-    let capped_s: f64 = report.plateaus.iter().map(|plateau| plateau.seconds).sum();
-    let is_capped = capped_s > 0.0 && capped_s >= TELLING * shares.seconds;
-    let is_saturated = shares.saturated >= TELLING && shares.saturated_intervals >= LEAST_INTERVALS as f64;
-    let stall = format!("requests hung for {} s and none was completed", number(report.longest_stall_s));
-    let also = if is_stalled { format!("; for a time {stall}") } else { String::new() };
-    if facts.is_counted == Some(false) {
-        let why = "has its accounting switched off: queue/iostats is 0, and its counters stand still";
-        (Some(Verdict::AccountingOff), why.into())
-    } else if report.intervals == 0 {
-        (None, "has no interval to judge by".into())
-    } else if !facts.was_busy {
-        (Some(Verdict::Idle), "was idle: nothing completed and nothing in flight".into())
-    } else if is_stalled && !(is_brief && (is_capped || is_saturated)) {
-        (Some(Verdict::Stalled), format!("stalled: {stall}"))
-    } else if is_capped {
-        (Some(Verdict::Capped), format!("{}{also}", capped(&report.plateaus)))
-    } else if report.working_intervals < LEAST_INTERVALS {
-        (None, format!("worked in {} intervals, too few for a verdict", report.working_intervals))
-    } else if is_saturated {
-        (Some(Verdict::Saturated), format!("{}{also}", saturated(report, shares, settings)))
-    } else {
-        by_time(report, shares)
-    }
-}
-
-fn by_time(report: &DeviceReport, shares: &Shares) -> (Option<Verdict>, String) {
-    let level = report.levels.iter().max_by(|a, b| {
-        let saturation = |level: &Level| level.saturation.unwrap_or(0.0);
-        saturation(a).total_cmp(&saturation(b))
-    });
-    let seen = level.map_or(String::new(), |level| {
-        let times = level.saturation.map(|times| format!(", {} the unloaded time", ratio(times)));
-        let (time, queue) = (number(level.await_ms), number(level.concurrency));
-        format!("{time} ms{} at a queue of {queue}", times.unwrap_or_default())
-    });
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    if shares.queueing + shares.saturated >= 0.25 {
-        let share = percent(shares.queueing + shares.saturated);
-        (
-            Some(Verdict::Queueing),
-            format!("has requests that wait for each other {share} of the time: {seen}"),
-        )
-    } else if shares.ok >= 0.5 {
-        let is_slow = level.and_then(|level| level.saturation).is_some_and(|times| times >= QUEUEING_AT);
-        let word = if is_slow {
-            "is not saturated, a short queue waits for nobody"
-        } else {
-            "is far from saturated"
-        };
-        (Some(Verdict::Ok), format!("{word}: at the worst it answered in {seen}"))
-    } else {
-        (None, format!("gives no verdict: its unloaded response time is not known; it answered in {seen}"))
-    }
-}
-
-fn capped(plateaus: &[Plateau]) -> String {
-    let rates: Vec<String> = plateaus.iter().map(|one| format!("{}{}", one.rate(), one.hint())).collect();
-    let evidence: Vec<String> = plateaus.iter().map(Plateau::sentence).collect();
-    format!("is capped at {}: {}", rates.join(", then "), evidence.join("; then "))
-}
-
-fn saturated(report: &DeviceReport, shares: &Shares, settings: &Settings) -> String {
-    let share = format!("{:.0} %", shares.saturated * 100.0);
-    let worst =
-        report.levels.iter().rfind(|level| level.saturation.is_some_and(|x| x >= settings.saturated_at));
-    let seen = worst.map_or(String::new(), |level| {
-        let times = level.saturation.map(ratio).unwrap_or_default();
-        let (time, queue) = (number(level.await_ms), whole(level.concurrency));
-        format!(", {time} ms ({times} the unloaded time) at a queue of {queue}")
-    });
-    let most = report.capacity.knee_concurrency.map(|knee| {
-        let max = number(report.capacity.max_iops.unwrap_or_default());
-        format!("; it does {max} requests/s at the most, and nearly that from a queue of {} on", whole(knee))
-    });
-    format!("is saturated {share} of the time it worked{seen}{}", most.unwrap_or_default())
 }

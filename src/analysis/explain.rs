@@ -36,10 +36,22 @@ pub(super) fn ratio(value: f64) -> String {
     format!("{value:.1}x")
 }
 
+/// From this size on, a cap on requests may be one on bytes.
+const LARGE_KIB: f64 = 64.0;
+
 impl Plateau {
-    /// What stood still, in words: `3,000 reads/s`.
+    /// Whether its requests are so large that their bytes may be what is capped.
+    pub(super) fn is_of_large_requests(&self) -> bool {
+        self.mib_per_s * 1024.0 >= LARGE_KIB * self.iops
+    }
+
+    /// What stood still, in words: `3,000 reads/s`; with the bytes where these may be what is capped.
     pub fn rate(&self) -> String {
         match self.measure {
+            Measure::Requests if self.is_of_large_requests() => {
+                let (iops, mib) = (number(self.iops), number(self.mib_per_s));
+                format!("{iops} {}/s or {mib} MiB/s", self.side.noun())
+            }
             Measure::Requests => format!("{} {}/s", number(self.iops), self.side.noun()),
             Measure::Kib => format!("{} MiB/s of {}", number(self.mib_per_s), self.side.noun()),
         }

@@ -19,10 +19,12 @@ mod plateau;
 mod report;
 mod settings;
 mod statistic;
+mod still;
 mod summary;
 mod trace;
 mod usl;
 mod verdict;
+mod whole;
 
 pub use baseline::{Baseline, DeviceBaseline, Reach, SavedBaselines, Unloaded};
 pub use cap::CapModel;

@@ -5,19 +5,7 @@ use serde::Serialize;
 use super::clouds::known_cap;
 use super::load::{Load, Measure, Side};
 use super::settings::StatedCap;
-
-/// A rate that stands still stays within this share.
-const STILL: f64 = 0.01;
-/// By which factor the concurrency grows meanwhile, about (formulas: at least quadruples).
-const GROWTH: f64 = 3.9;
-/// A queue of less waits for nobody much, whatever holds the rate.
-const LEAST_QUEUE: f64 = 3.5;
-/// The fewest intervals of a plateau: in noise, fewer are soon alike by chance.
-const LEAST_INTERVALS: f64 = 8.0;
-/// The share of the loaded intervals in its time that lie on a plateau.
-const ON_IT: f64 = 0.75;
-/// A token bucket lets the first requests pass at a higher rate: so much of the time may lie above.
-const ABOVE: f64 = 0.05;
+use super::still::{STILL, Still, changed, densest, holds, judged, without_other_caps};
 
 /// A stretch of time in which a rate stood still.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -76,7 +64,8 @@ pub fn plateaus(loads: &[Load], stated: Option<StatedCap>) -> Vec<Plateau> {
         let by_bytes =
             search(&used, side, Measure::Kib, stated.and_then(|cap| cap.mib_per_s.map(|m| m * 1024.0)));
         let named = |found: &[Plateau]| found.iter().any(|plateau| plateau.known_as.is_some());
-        let prefer_bytes = by_requests.is_empty() || (named(&by_bytes) && !named(&by_requests));
+        let large = by_requests.iter().all(Plateau::is_of_large_requests);
+        let prefer_bytes = by_requests.is_empty() || (named(&by_bytes) && (large || !named(&by_requests)));
         let found = if prefer_bytes { by_bytes } else { by_requests };
         if !found.is_empty() {
             return found;
@@ -98,26 +87,27 @@ fn sides(loads: &[&Load]) -> Vec<Side> {
     }
 }
 
-/// Loads whose rates lie within [`STILL`] of one rate, in the order of time.
-struct Still<'a> {
-    loads: Vec<&'a Load>,
-    rate: f64,
-    low: f64,
-    high: f64,
-    is_proof: bool,
-}
-
 fn search(loads: &[&Load], side: Side, measure: Measure, stated: Option<f64>) -> Vec<Plateau> {
     const TRIES: usize = 6;
     let loaded = |load: &&&Load| load.concurrency(side) >= 0.5 && load.rate(side, measure) > 0.0;
     let all: Vec<&Load> = loads.iter().filter(loaded).copied().collect();
     let mut left = all.clone();
-    let mut still: Vec<Still> = Vec::new();
+    let mut found: Vec<Still> = Vec::new();
     for _ in 0..TRIES {
-        let Some(found) = densest(&left, side, measure) else { break };
-        left.retain(|load| !found.iter().any(|other| std::ptr::eq(*other, *load)));
-        still.extend(judged(found, &all, side, measure, stated));
+        let Some(dense) = densest(&left, side, measure) else { break };
+        left.retain(|load| !holds(&dense, load));
+        found.extend(judged(dense, &all, side, measure, stated));
     }
+    let returned: Vec<Still> = found
+        .iter()
+        .filter_map(|one| {
+            let rest = without_other_caps(one, &found, &all, side)?;
+            judged(one.loads.clone(), &rest, side, measure, stated)
+        })
+        .collect();
+    let mut still = found;
+    still.extend(returned);
+    still.retain(|one| one.is_still);
     let accepted: Vec<bool> =
         still.iter().map(|one| one.is_proof || still.iter().any(|other| changed(one, other, side))).collect();
     let mut plateaus: Vec<Plateau> = still
@@ -128,104 +118,6 @@ fn search(loads: &[&Load], side: Side, measure: Measure, stated: Option<f64>) ->
         .collect();
     plateaus.sort_by_key(|plateau| plateau.first_interval);
     plateaus
-}
-
-/// The loads of the rate that most time was spent at.
-fn densest<'a>(loads: &[&'a Load], side: Side, measure: Measure) -> Option<Vec<&'a Load>> {
-    let mut sorted = loads.to_vec();
-    sorted.sort_by(|a, b| a.rate(side, measure).total_cmp(&b.rate(side, measure)));
-    let rate = |load: &Load| load.rate(side, measure);
-    let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
-    for end in 0..sorted.len() {
-        weight += sorted[end].intervals;
-        while rate(sorted[end]) > rate(sorted[first]) * (1.0 + 2.0 * STILL) {
-            weight -= sorted[first].intervals;
-            first += 1;
-        }
-        if weight > best.0 {
-            best = (weight, first..end + 1);
-        }
-    }
-    let found = sorted.get(best.1)?.to_vec();
-    (best.0 >= LEAST_INTERVALS).then_some(found)
-}
-
-/// Whether loads of one rate are a plateau: most of the time in which the device was as loaded was spent at it,
-/// little above it. It proves a cap by itself if the concurrency quadrupled or the user stated it.
-fn judged<'a>(
-    mut found: Vec<&'a Load>,
-    all: &[&Load],
-    side: Side,
-    measure: Measure,
-    stated: Option<f64>,
-) -> Option<Still<'a>> {
-    found.sort_by(|a, b| a.place.total_cmp(&b.place));
-    let (first, last) = (found.first()?.place, found.last()?.place);
-    let rate = super::levels::median_of(&found, |load| Some(load.rate(side, measure)))?;
-    let (low, high) = ends(&found, side)?;
-    let has_grown = high >= GROWTH * low;
-    let threshold = if has_grown { 1.2 * low } else { 0.7 * low };
-    let (mut on, mut time, mut above) = (0.0, 0.0, 0.0);
-    for load in all.iter().filter(|load| (first..=last).contains(&load.place)) {
-        let ratio = load.rate(side, measure) / rate;
-        above += if ratio > 1.0 + 3.0 * STILL { load.intervals } else { 0.0 };
-        if load.concurrency(side) >= threshold {
-            time += load.intervals;
-            let is_on = (ratio - 1.0).abs() <= 1.5 * STILL && load.variation <= STILL;
-            on += if is_on { load.intervals } else { 0.0 };
-        }
-    }
-    let is_stated = stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= 2.0 * STILL);
-    let is_still = on >= (ON_IT * time).max(LEAST_INTERVALS - 2.0)
-        && above <= (ABOVE * time).max(2.0)
-        && high >= LEAST_QUEUE;
-    let is_proof = is_stated || (has_grown && halves_agree(&found, side, measure, (low * high).sqrt()));
-    is_still.then_some(Still { loads: found, rate, low, high, is_proof })
-}
-
-/// The lowest and the highest concurrency that two intervals had.
-fn ends(loads: &[&Load], side: Side) -> Option<(f64, f64)> {
-    let mut sorted: Vec<(f64, f64)> =
-        loads.iter().map(|load| (load.concurrency(side), load.intervals)).collect();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let low = second(&sorted);
-    sorted.reverse();
-    low.zip(second(&sorted))
-}
-
-/// The value that two intervals have reached.
-fn second(sorted: &[(f64, f64)]) -> Option<f64> {
-    let mut passed = 0.0;
-    let mut reached = sorted.iter().skip_while(|(_, intervals)| {
-        passed += intervals;
-        passed < 2.0
-    });
-    reached.next().map(|(value, _)| *value)
-}
-
-/// Whether the rate is the same below and above a concurrency, with intervals on both sides.
-fn halves_agree(loads: &[&Load], side: Side, measure: Measure, middle: f64) -> bool {
-    let (low, high): (Vec<&Load>, Vec<&Load>) =
-        loads.iter().partition(|load| load.concurrency(side) <= middle);
-    let median = |half: &[&Load]| super::levels::median_of(half, |load| Some(load.rate(side, measure)));
-    median(&low).zip(median(&high)).is_some_and(|(low, high)| (low / high - 1.0).abs() <= STILL)
-}
-
-/// Whether the same load, at the same concurrency or more, was held at a clearly different rate at another time:
-/// a cap that changed.
-fn changed(one: &Still, other: &Still, side: Side) -> bool {
-    const CLEARLY: f64 = 1.2;
-    let (slow, fast) = if one.rate < other.rate { (one, other) } else { (other, one) };
-    let mean = |still: &Still, of: &dyn Fn(&Load) -> Option<f64>| super::levels::median_of(&still.loads, of);
-    let alike = |of: &dyn Fn(&Load) -> Option<f64>, tolerance: f64| {
-        mean(one, of).zip(mean(other, of)).is_some_and(|(a, b)| (a - b).abs() <= tolerance * a.max(b))
-    };
-    fast.rate >= CLEARLY * slow.rate
-        && slow.high >= 0.95 * fast.high
-        && (fast.low >= LEAST_QUEUE || fast.is_proof)
-        && (fast.high >= 0.5 * slow.high || fast.is_proof)
-        && alike(&|load| load.work(side).size_kib(), 0.1)
-        && alike(&|load| Some(1.0 + load.read_share()), 0.05)
 }
 
 fn described(still: &Still, side: Side, measure: Measure, stated: Option<f64>) -> Option<Plateau> {

@@ -93,6 +93,31 @@ impl CapacityReport {
     }
 }
 
+impl CapacityReport {
+    /// The same where plateaus were found of both directions together or of one that was alone: they are the most,
+    /// also where there were too few levels for a fit, or where a cap that changed spoilt it.
+    pub(super) fn with_plateaus(self, plateaus: &[Plateau]) -> Self {
+        let highest = plateaus.iter().max_by(|a, b| a.iops.total_cmp(&b.iops));
+        let Some(highest) = highest.filter(|_| plateaus.len() > 1 || !self.reached) else { return self };
+        Self {
+            model: Model::Cap,
+            reached: true,
+            max_iops: Some(highest.iops),
+            max_mib_per_s: Some(highest.mib_per_s),
+            max_iops_low: Some(highest.iops * (1.0 - highest.variation)),
+            max_iops_high: Some(highest.iops * (1.0 + highest.variation)),
+            cap: Some(CapParameters {
+                iops: Some(highest.iops),
+                mib_per_s: Some(highest.mib_per_s),
+                service_ms: None,
+            }),
+            confident: false,
+            fitted_levels: self.fitted_levels,
+            ..Self::default()
+        }
+    }
+}
+
 /// The capacity by direction; a direction's where the other hardly worked at the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Capacities {
@@ -127,7 +152,7 @@ pub struct DeviceReport {
     pub read: DirectionReport,
     /// Writes.
     pub write: DirectionReport,
-    /// Reads and writes together; without sizes' and merges' own statistics only where neither had any.
+    /// Reads and writes together, without a baseline of their own.
     pub all: DirectionReport,
     /// The concurrency table.
     pub levels: Vec<Level>,

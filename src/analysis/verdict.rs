@@ -49,12 +49,14 @@ pub(super) const QUEUEING_AT: f64 = 1.5;
 const LEAST_QUEUE: f64 = 2.0;
 /// So many in flight when sampled are a burst.
 const BURST: u64 = 8;
-/// Below this mean concurrency a slow answer is no waiting.
-const ALONE: f64 = 1.0;
+/// Up to this mean concurrency a slow answer is no waiting, as a baseline may be learnt there.
+const ALONE: f64 = super::baseline::UNLOADED;
+/// A burst of less than this mean concurrency is a rare one.
+const LEAST_BURST: f64 = 0.5;
 
 /// What a saturation at a concurrency in one direction means for that interval alone.
 pub(super) fn by_saturation(saturation: f64, queue: f64, in_flight: u64, saturated_at: f64) -> Verdict {
-    let in_burst = in_flight >= BURST && queue >= ALONE / 2.0;
+    let in_burst = in_flight >= BURST && queue >= LEAST_BURST;
     if saturation < QUEUEING_AT || (queue < ALONE && !in_burst) {
         Verdict::Ok
     } else if saturation >= saturated_at && (queue >= LEAST_QUEUE || in_burst) {
@@ -85,7 +87,8 @@ mod tests {
 
     #[test]
     fn a_queue_of_one_waits_for_nobody() {
-        assert_eq!(by_saturation(10.0, 1.14, 0, 3.0), Verdict::Queueing);
+        assert_eq!(by_saturation(10.0, 1.14, 2, 3.0), Verdict::Ok);
+        assert_eq!(by_saturation(10.0, 1.8, 2, 3.0), Verdict::Queueing);
         assert_eq!(by_saturation(10.0, 0.3, 2, 3.0), Verdict::Ok);
         assert_eq!(by_saturation(10.0, 2.0, 2, 3.0), Verdict::Saturated);
         assert_eq!(by_saturation(10.0, 1.1, 30, 3.0), Verdict::Saturated);

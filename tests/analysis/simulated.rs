@@ -155,6 +155,43 @@ fn burst_credits_that_are_spent_make_two_plateaus() {
     }
 }
 
+fn caps(report: &DeviceReport) -> Vec<f64> {
+    report.plateaus.iter().map(|plateau| (plateau.iops / 10.0).round() * 10.0).collect()
+}
+
+#[test]
+fn a_cap_that_comes_back_is_one_plateau_with_another_in_it() {
+    let mut random = Random(4500);
+    let load = (0..120).map(|second| {
+        let cap = if (40..80).contains(&second) { 300.0 } else { 3000.0 };
+        reads(cap * (1.0 + 0.003 * random.normal()), f64::from(1 << (second % 40 / 8)))
+    });
+    let report = analyze(load.collect::<Vec<_>>());
+    assert_eq!((report.verdict, caps(&report)), (Some(Verdict::Capped), vec![3000.0, 300.0]));
+    assert!((report.capacity.max_iops.unwrap() / 3000.0 - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn large_requests_on_a_known_cap_of_bytes_are_capped_in_bytes() {
+    let load = (0..60).map(|second| {
+        let queue = f64::from(1 << (second / 10));
+        Second { reads: (500.0, queue / 500.0 * 1000.0, 256.0), in_flight: 3, ..Second::default() }
+    });
+    let report = analyze(load);
+    assert_eq!(report.plateaus[0].measure, blkstat::analysis::Measure::Kib, "{}", report.explanation);
+    assert!((report.plateaus[0].mib_per_s - 125.0).abs() < 0.1);
+}
+
+#[test]
+fn a_long_capture_is_judged_as_a_short_one() {
+    let report = analyze((0..40_000).map(|second| {
+        let queue = f64::from(1 << (second / 20 % 9));
+        reads(law(8000.0, 0.02, 0.0001, queue), queue)
+    }));
+    assert_eq!((report.intervals, report.capacity.model), (40_000, Model::Usl));
+    assert!((report.capacity.knee_concurrency.unwrap() / true_knee(0.02, 0.0001) - 1.0).abs() < 0.1);
+}
+
 fn noisy(seed: u64, deviation: f64) -> Vec<Second> {
     let mut random = Random(seed);
     let level = 500.0 + 5000.0 * random.unit();

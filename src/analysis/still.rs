@@ -1,0 +1,147 @@
+//! Rates that were held: which loads lie at one, and whether that is a cap.
+
+use super::levels::median_of;
+use super::load::{Load, Measure, Side};
+
+/// A rate that stands still stays within this share.
+pub(super) const STILL: f64 = 0.01;
+/// By which factor the concurrency grows meanwhile, about (formulas: at least quadruples).
+const GROWTH: f64 = 3.9;
+/// A queue of less waits for nobody much, whatever holds the rate.
+const LEAST_QUEUE: f64 = 3.5;
+/// The fewest intervals of a plateau: in noise, fewer are soon alike by chance.
+const LEAST_INTERVALS: f64 = 8.0;
+/// The share of the loaded intervals in its time that lie on a plateau.
+const ON_IT: f64 = 0.75;
+/// A token bucket lets the first requests pass at a higher rate: so much of the time may lie above.
+const ABOVE: f64 = 0.05;
+
+/// Loads whose rates lie within [`STILL`] of one rate, in the order of time.
+pub(super) struct Still<'a> {
+    pub(super) loads: Vec<&'a Load>,
+    pub(super) rate: f64,
+    /// The lowest concurrency that two intervals had.
+    pub(super) low: f64,
+    /// The highest.
+    pub(super) high: f64,
+    /// Most of the loaded time within its span was spent at the rate.
+    pub(super) is_still: bool,
+    /// It proves a cap by itself.
+    pub(super) is_proof: bool,
+}
+
+/// For a rate that is no plateau because of what lies within its time: the loads without those at another cap,
+/// which do not speak against one that came back. `None` where that changes nothing.
+pub(super) fn without_other_caps<'a>(
+    one: &Still,
+    found: &[Still],
+    all: &[&'a Load],
+    side: Side,
+) -> Option<Vec<&'a Load>> {
+    let others: Vec<&Still> =
+        found.iter().filter(|other| other.is_still && changed(one, other, side)).collect();
+    let is_other = |load: &&&Load| !others.iter().any(|other| holds(&other.loads, load));
+    (!one.is_still && !others.is_empty()).then(|| all.iter().filter(is_other).copied().collect())
+}
+
+pub(super) fn holds(loads: &[&Load], load: &Load) -> bool {
+    loads.iter().any(|other| std::ptr::eq(*other, load))
+}
+
+/// The loads of the rate that most time was spent at.
+pub(super) fn densest<'a>(loads: &[&'a Load], side: Side, measure: Measure) -> Option<Vec<&'a Load>> {
+    let mut sorted = loads.to_vec();
+    sorted.sort_by(|a, b| a.rate(side, measure).total_cmp(&b.rate(side, measure)));
+    let rate = |load: &Load| load.rate(side, measure);
+    let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
+    for end in 0..sorted.len() {
+        weight += sorted[end].intervals;
+        while rate(sorted[end]) > rate(sorted[first]) * (1.0 + 2.0 * STILL) {
+            weight -= sorted[first].intervals;
+            first += 1;
+        }
+        if weight > best.0 {
+            best = (weight, first..end + 1);
+        }
+    }
+    let found = sorted.get(best.1)?.to_vec();
+    (best.0 >= LEAST_INTERVALS).then_some(found)
+}
+
+/// Whether loads of one rate are a plateau: most of the time in which the device was as loaded was spent at it,
+/// little above it. It proves a cap by itself if the concurrency quadrupled or the user stated it.
+pub(super) fn judged<'a>(
+    mut found: Vec<&'a Load>,
+    all: &[&Load],
+    side: Side,
+    measure: Measure,
+    stated: Option<f64>,
+) -> Option<Still<'a>> {
+    found.sort_by(|a, b| a.place.total_cmp(&b.place));
+    let (first, last) = (found.first()?.place, found.last()?.place);
+    let rate = median_of(&found, |load| Some(load.rate(side, measure)))?;
+    let (low, high) = ends(&found, side)?;
+    let has_grown = high >= GROWTH * low;
+    let threshold = if has_grown { 1.2 * low } else { 0.7 * low };
+    let (mut on, mut time, mut above) = (0.0, 0.0, 0.0);
+    for load in all.iter().filter(|load| (first..=last).contains(&load.place)) {
+        let ratio = load.rate(side, measure) / rate;
+        above += if ratio > 1.0 + 3.0 * STILL { load.intervals } else { 0.0 };
+        if load.concurrency(side) >= threshold {
+            time += load.intervals;
+            let is_on = (ratio - 1.0).abs() <= 1.5 * STILL && load.variation <= STILL;
+            on += if is_on { load.intervals } else { 0.0 };
+        }
+    }
+    let is_stated = stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= 2.0 * STILL);
+    let is_still = on >= (ON_IT * time).max(LEAST_INTERVALS - 2.0)
+        && above <= (ABOVE * time).max(2.0)
+        && high >= LEAST_QUEUE;
+    let is_proof = is_stated || (has_grown && halves_agree(&found, side, measure, (low * high).sqrt()));
+    Some(Still { loads: found, rate, low, high, is_still, is_proof })
+}
+
+/// The lowest and the highest concurrency that two intervals had.
+fn ends(loads: &[&Load], side: Side) -> Option<(f64, f64)> {
+    let mut sorted: Vec<(f64, f64)> =
+        loads.iter().map(|load| (load.concurrency(side), load.intervals)).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let low = second(&sorted);
+    sorted.reverse();
+    low.zip(second(&sorted))
+}
+
+/// The value that two intervals have reached.
+fn second(sorted: &[(f64, f64)]) -> Option<f64> {
+    let mut passed = 0.0;
+    let mut reached = sorted.iter().skip_while(|(_, intervals)| {
+        passed += intervals;
+        passed < 2.0
+    });
+    reached.next().map(|(value, _)| *value)
+}
+
+/// Whether the rate is the same below and above a concurrency, with intervals on both sides.
+fn halves_agree(loads: &[&Load], side: Side, measure: Measure, middle: f64) -> bool {
+    let (low, high): (Vec<&Load>, Vec<&Load>) =
+        loads.iter().partition(|load| load.concurrency(side) <= middle);
+    let median = |half: &[&Load]| median_of(half, |load| Some(load.rate(side, measure)));
+    median(&low).zip(median(&high)).is_some_and(|(low, high)| (low / high - 1.0).abs() <= STILL)
+}
+
+/// Whether the same load, at the same concurrency or more, was held at a clearly different rate at another time:
+/// a cap that changed.
+pub(super) fn changed(one: &Still, other: &Still, side: Side) -> bool {
+    const CLEARLY: f64 = 1.2;
+    let (slow, fast) = if one.rate < other.rate { (one, other) } else { (other, one) };
+    let mean = |still: &Still, of: &dyn Fn(&Load) -> Option<f64>| median_of(&still.loads, of);
+    let alike = |of: &dyn Fn(&Load) -> Option<f64>, tolerance: f64| {
+        mean(one, of).zip(mean(other, of)).is_some_and(|(a, b)| (a - b).abs() <= tolerance * a.max(b))
+    };
+    fast.rate >= CLEARLY * slow.rate
+        && slow.high >= 0.95 * fast.high
+        && (fast.low >= LEAST_QUEUE || fast.is_proof)
+        && (fast.high >= 0.5 * slow.high || fast.is_proof)
+        && alike(&|load| load.work(side).size_kib(), 0.1)
+        && alike(&|load| Some(1.0 + load.read_share()), 0.05)
+}

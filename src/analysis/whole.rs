@@ -1,0 +1,152 @@
+//! The verdict on all intervals of a device together, in a word and in a sentence.
+
+use super::baseline::Baseline;
+use super::explain::{number, ratio, whole};
+use super::levels::Level;
+use super::load::{Load, Side};
+use super::plateau::Plateau;
+use super::report::DeviceReport;
+use super::settings::Settings;
+use super::verdict::{QUEUEING_AT, Verdict, by_saturation, worse};
+
+/// Fewer working intervals give no verdict but of what needs no history.
+const LEAST_INTERVALS: u64 = 3;
+/// The share of the working time that a verdict takes to speak for the whole.
+const TELLING: f64 = 0.1;
+
+/// The shares of the working time by what each load alone would be called.
+#[derive(Default)]
+pub(super) struct Shares {
+    ok: f64,
+    queueing: f64,
+    saturated: f64,
+    saturated_intervals: f64,
+    /// The time of all loads in seconds, known or not.
+    seconds: f64,
+}
+
+impl Shares {
+    pub(super) fn of(loads: &[Load], reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Self {
+        let mut shares = Self::default();
+        for load in loads {
+            shares.seconds += load.seconds;
+            match alone(load, reads, writes, saturated_at) {
+                Some(Verdict::Ok) => shares.ok += load.seconds,
+                Some(Verdict::Queueing) => shares.queueing += load.seconds,
+                Some(Verdict::Saturated) => {
+                    shares.saturated += load.seconds;
+                    shares.saturated_intervals += load.intervals;
+                }
+                _ => {}
+            }
+        }
+        if shares.seconds > 0.0 {
+            shares.ok /= shares.seconds;
+            shares.queueing /= shares.seconds;
+            shares.saturated /= shares.seconds;
+        }
+        shares
+    }
+}
+
+fn alone(load: &Load, reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Option<Verdict> {
+    let total = load.concurrency(Side::Both);
+    let one = |baseline: &Baseline, side: Side| {
+        let saturation = baseline.saturation(&load.work(side), total)?;
+        Some(by_saturation(saturation, load.concurrency(side), load.in_flight, saturated_at))
+    };
+    worse(one(reads, Side::Reads), one(writes, Side::Writes))
+}
+
+/// What the verdict needs beside the report.
+pub(super) struct Facts {
+    /// Whether the kernel counts its requests.
+    pub(super) is_counted: Option<bool>,
+    /// Whether it ever was not idle.
+    pub(super) was_busy: bool,
+    /// The seconds of all stalls.
+    pub(super) stalled_s: f64,
+}
+
+/// The verdict of the whole with its reason.
+pub(super) fn judged(
+    report: &DeviceReport,
+    facts: &Facts,
+    shares: &Shares,
+    settings: &Settings,
+) -> (Option<Verdict>, String) {
+    const BRIEF: f64 = 0.05;
+    let is_stalled = report.longest_stall_s >= 1.0;
+    let is_brief = facts.stalled_s < BRIEF * (shares.seconds + facts.stalled_s);
+    let capped_s: f64 = report.plateaus.iter().map(|plateau| plateau.seconds).sum();
+    let is_capped = capped_s > 0.0 && capped_s >= TELLING * shares.seconds;
+    let is_saturated = shares.saturated >= TELLING && shares.saturated_intervals >= LEAST_INTERVALS as f64;
+    let stall = format!("requests hung for {} s and none was completed", number(report.longest_stall_s));
+    let also = if is_stalled { format!("; for a time {stall}") } else { String::new() };
+    if facts.is_counted == Some(false) {
+        let why = "has its accounting switched off: queue/iostats is 0, and its counters stand still";
+        (Some(Verdict::AccountingOff), why.into())
+    } else if report.intervals == 0 {
+        (None, "has no interval to judge by".into())
+    } else if !facts.was_busy {
+        (Some(Verdict::Idle), "was idle: nothing completed and nothing in flight".into())
+    } else if is_stalled && !(is_brief && (is_capped || is_saturated)) {
+        (Some(Verdict::Stalled), format!("stalled: {stall}"))
+    } else if is_capped {
+        (Some(Verdict::Capped), format!("{}{also}", capped(&report.plateaus)))
+    } else if report.working_intervals < LEAST_INTERVALS {
+        (None, format!("worked in {} intervals, too few for a verdict", report.working_intervals))
+    } else if is_saturated {
+        (Some(Verdict::Saturated), format!("{}{also}", saturated(report, shares, settings)))
+    } else {
+        by_time(report, shares)
+    }
+}
+
+fn by_time(report: &DeviceReport, shares: &Shares) -> (Option<Verdict>, String) {
+    let level = report.levels.iter().max_by(|a, b| {
+        let saturation = |level: &Level| level.saturation.unwrap_or(0.0);
+        saturation(a).total_cmp(&saturation(b))
+    });
+    let seen = level.map_or(String::new(), |level| {
+        let times = level.saturation.map(|times| format!(", {} the unloaded time", ratio(times)));
+        let (time, queue) = (number(level.await_ms), number(level.concurrency));
+        format!("{time} ms{} at a queue of {queue}", times.unwrap_or_default())
+    });
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    if shares.queueing + shares.saturated >= TELLING {
+        let share = percent(shares.queueing + shares.saturated);
+        (
+            Some(Verdict::Queueing),
+            format!("has requests that wait for each other {share} of the time: {seen}"),
+        )
+    } else if shares.ok >= 0.5 {
+        let is_slow = level.is_some_and(|level| level.saturation.is_some_and(|times| times >= QUEUEING_AT));
+        let word = if is_slow { "is not saturated most of the time" } else { "is far from saturated" };
+        (Some(Verdict::Ok), format!("{word}: at the worst it answered in {seen}"))
+    } else {
+        (None, format!("gives no verdict: its unloaded response time is not known; it answered in {seen}"))
+    }
+}
+
+fn capped(plateaus: &[Plateau]) -> String {
+    let rates: Vec<String> = plateaus.iter().map(|one| format!("{}{}", one.rate(), one.hint())).collect();
+    let evidence: Vec<String> = plateaus.iter().map(Plateau::sentence).collect();
+    format!("is capped at {}: {}", rates.join(", then "), evidence.join("; then "))
+}
+
+fn saturated(report: &DeviceReport, shares: &Shares, settings: &Settings) -> String {
+    let share = format!("{:.0} %", shares.saturated * 100.0);
+    let worst =
+        report.levels.iter().rfind(|level| level.saturation.is_some_and(|x| x >= settings.saturated_at));
+    let seen = worst.map_or(String::new(), |level| {
+        let times = level.saturation.map(ratio).unwrap_or_default();
+        let (time, queue) = (number(level.await_ms), whole(level.concurrency));
+        format!(", {time} ms ({times} the unloaded time) at a queue of {queue}")
+    });
+    let most = report.capacity.knee_concurrency.map(|knee| {
+        let max = number(report.capacity.max_iops.unwrap_or_default());
+        format!("; it does {max} requests/s at the most, and nearly that from a queue of {} on", whole(knee))
+    });
+    format!("is saturated {share} of the time it worked{seen}{}", most.unwrap_or_default())
+}
