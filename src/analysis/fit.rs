@@ -156,7 +156,10 @@ fn by_usl(points: &[Point], usl: Usl, error: f64) -> Option<Capacity> {
     // Nothing is said of concurrencies that were not seen.
     let most = |law: &Usl| law.rate(law.peak().min(highest));
     let max = most(&usl);
-    let rates = || likely.iter().map(most);
+    // What was seen is possible too, and the medians themselves are only so good.
+    let off = (variance / points.len() as f64).sqrt();
+    let seen = points.iter().map(|point| point.rate).fold(0.0, f64::max);
+    let rates = || likely.iter().map(most).chain([seen, max * (1.0 - off), max * (1.0 + off)]);
     Some(Capacity {
         model: Model::Usl,
         reached: true,

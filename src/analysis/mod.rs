@@ -30,7 +30,7 @@ pub use baseline::{Baseline, DeviceBaseline, Reach, SavedBaselines, Unloaded};
 pub use cap::CapModel;
 pub use clouds::known_cap;
 pub use device::{DeviceAnalysis, Observation};
-pub use fit::{Capacity, Model};
+pub use fit::{Capacity, Model, Point};
 pub use judge::{Judge, Judgement};
 pub use layers::{Layer, Layers, Step, guess_stack, where_requests_wait};
 pub use levels::{Level, levels};

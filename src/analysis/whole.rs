@@ -122,7 +122,11 @@ fn by_time(report: &DeviceReport, shares: &Shares) -> (Option<Verdict>, String) 
         )
     } else if shares.ok >= 0.5 {
         let is_slow = level.is_some_and(|level| level.saturation.is_some_and(|times| times >= QUEUEING_AT));
-        let word = if is_slow { "is not saturated most of the time" } else { "is far from saturated" };
+        let word = match (is_slow, shares.saturated > 0.0) {
+            (false, _) => "is far from saturated",
+            (true, false) => "is not saturated",
+            (true, true) => "is not saturated most of the time",
+        };
         (Some(Verdict::Ok), format!("{word}: at the worst it answered in {seen}"))
     } else {
         (None, format!("gives no verdict: its unloaded response time is not known; it answered in {seen}"))
