@@ -14,7 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("clock", &["signals"]),
     ("counters", &["units"]),
     ("topology", &["counters"]),
-    ("capture", &["counters", "units", "sanitize"]),
+    ("capture", &["counters", "topology", "units", "sanitize"]),
     ("metrics", &["counters", "units"]),
     ("analysis", &["metrics", "topology", "units", "counters"]),
     ("select", &["counters", "topology"]),

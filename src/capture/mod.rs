@@ -4,16 +4,25 @@
 //! any [`std::io::Read`], and faults are handed to the caller.
 
 mod cpu;
+mod fault;
 mod line;
 mod lines;
+mod machine;
+mod note;
 mod partitions;
 mod reader;
 mod stamp;
+mod timeline;
+mod write;
 
 pub use cpu::parse_cpu_line;
+pub use fault::{Fault, FaultKind};
 pub use line::{LineFault, parse_line};
+pub use machine::{parse_blocked, parse_meminfo, parse_pressure};
+pub use note::Recorded;
 pub use partitions::partition_parents;
-pub use reader::{Fault, FaultKind, Reader};
+pub use reader::Reader;
+pub use write::{Kept, Reading, write_header, write_sample};
 
 use crate::counters::{Device, Sample};
 

@@ -1,90 +1,68 @@
 //! A capture: readings one after the other, each begun by a `TS` line.
 
 use std::io::{self, ErrorKind, Read};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::fault::{Fault, FaultKind};
 use super::line::{LineFault, excerpt, parse_line};
-use super::lines::{LONGEST_LINE, Lines, Next};
+use super::lines::{Lines, Next};
+use super::note::{MARK, Note, NoteFault, Recorded, glued};
 use super::stamp::{is_stamp, parse_stamp, stamp_word, written_time};
+use super::timeline::Timeline;
 use super::{parse_cpu_line, slot};
-use crate::counters::{Columns, Counters, Device, Sample};
+use crate::counters::{Columns, Counters, Device, MachineState, Sample};
+use crate::topology::Stack;
 use crate::units::Moment;
 
-/// Something in a capture that was left out, or that breaks it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The line, counted from 1.
-    pub line: u64,
-    /// What is wrong with it.
-    pub kind: FaultKind,
-}
-
-/// What is wrong with a line of a capture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FaultKind {
-    /// No line of diskstats, or a bad one.
-    Line(LineFault),
-    /// Longer than any line that is read.
-    TooLong,
-    /// A `TS` line without a time; the sample that it begins has none.
-    BadStamp(String),
-    /// Lines before the first `TS` line have no time.
-    BeforeFirstStamp,
-    /// The clock did not advance.
-    ClockBack {
-        /// The time of the sample before.
-        before: Timestamp,
-        /// The time of this one.
-        now: Timestamp,
-    },
-    /// The file ends in the middle of its last sample.
-    Cut,
-}
-
-impl std::fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FaultKind::Line(fault) => fault.fmt(f),
-            FaultKind::TooLong => write!(f, "the line is longer than {LONGEST_LINE} bytes; it is left out"),
-            FaultKind::BadStamp(found) => {
-                write!(f, "'TS' is followed by '{found}', not by seconds; the sample is left out")
-            }
-            FaultKind::BeforeFirstStamp => {
-                write!(f, "what stands before the first 'TS' line has no time; it is left out")
-            }
-            FaultKind::ClockBack { before, now } => {
-                let how = if before == now { "stands still at" } else { "goes back to" };
-                write!(f, "the clock {how} {now}; no interval is reported across this")
-            }
-            FaultKind::Cut => write!(f, "the last sample is cut off in the middle; it is left out"),
-        }
-    }
-}
-
 /// Reads the samples of a capture, one after the other, in memory bounded by the largest sample.
+///
+/// A recording of our own tells more: its samples say that they are whole, and when they were taken by a clock that
+/// nobody sets.
 pub struct Reader<R> {
     lines: Lines<R>,
-    /// The `TS` line of the sample to come, once it was read.
-    next: Stamp,
-    next_written_time: Option<String>,
-    last_time: Option<Timestamp>,
-    stretch: u64,
+    place: Place,
+    timeline: Timeline,
+    recorded: Option<Recorded>,
     keeps_cut_sample: bool,
     faults: Vec<Fault>,
 }
 
-/// What the reader knows of the sample that it is in.
-#[derive(Clone, Copy)]
-enum Stamp {
+/// Where in the capture the reader is.
+enum Place {
     /// No `TS` line came yet.
     Before,
-    /// Its lines have no time and are passed over: a bad `TS` line, or none.
+    /// Behind the end of a sample, or at the beginning of a recording.
+    Between,
+    /// In lines that have no time and are passed over: behind a bad `TS` line, or none.
     Unusable,
-    At {
-        time: Timestamp,
-        stretch: u64,
-    },
+    /// In a sample.
+    In(Open),
+}
+
+/// What is known of the sample that the reader is in, but for its devices.
+struct Open {
+    time: Timestamp,
+    written_time: Option<String>,
+    /// The number of its `TS` line.
+    line: u64,
+    /// Where it is known already: in a recording of our own it takes the monotonic time.
+    stretch: Option<u64>,
+    monotonic: Option<Duration>,
+    uptime: Option<u64>,
+    /// The line that should have told that it is whole cannot be read.
+    has_bad_note: bool,
+}
+
+/// What a `TS` line says.
+struct StampLine {
+    time: Option<Timestamp>,
+    written_time: Option<String>,
+    /// What stands where the time should.
+    found: String,
+    /// Whether the line has its end.
+    ended: bool,
 }
 
 impl<R: Read> Reader<R> {
@@ -92,11 +70,10 @@ impl<R: Read> Reader<R> {
     pub fn new(input: R) -> Self {
         Self {
             lines: Lines::new(input),
-            next: Stamp::Before,
-            next_written_time: None,
+            place: Place::Before,
+            timeline: Timeline::default(),
+            recorded: None,
             keeps_cut_sample: false,
-            last_time: None,
-            stretch: 0,
             faults: Vec::new(),
         }
     }
@@ -111,6 +88,12 @@ impl<R: Read> Reader<R> {
         std::mem::take(&mut self.faults)
     }
 
+    /// What a recording of our own says of the machine at the time of the sample that was handed out last; `None`
+    /// for any other capture.
+    pub fn recorded(&self) -> Option<&Recorded> {
+        self.recorded.as_ref()
+    }
+
     /// Reads the next sample into `sample`, reusing its memory; `before` is the sample read before it, which
     /// tells whether the last line of the file is whole. `false` at the end of the capture.
     ///
@@ -119,7 +102,7 @@ impl<R: Read> Reader<R> {
     /// the error were handed out.
     pub fn next(&mut self, before: &Sample, sample: &mut Sample) -> io::Result<bool> {
         let mut used = 0;
-        sample.cpu = None;
+        clear_machine(sample);
         loop {
             let line = match self.lines.next() {
                 Ok(line) => line,
@@ -136,44 +119,73 @@ impl<R: Read> Reader<R> {
                 }
                 Next::End => return Ok(self.end(sample, used, false)),
             };
-            if is_stamp(bytes) {
-                let written_time = written_time(bytes);
-                let stamp = if ended || self.keeps_cut_sample { parse_stamp(bytes) } else { None };
-                let fault = match stamp {
-                    // A file that ends in a TS line: that sample has nothing but perhaps half a time.
-                    None if !ended => Some(FaultKind::Cut),
-                    None => Some(FaultKind::BadStamp(excerpt(stamp_word(bytes)))),
-                    Some(now) => self.last_time.filter(|before| now <= *before).map(|before| {
-                        self.stretch += 1;
-                        FaultKind::ClockBack { before, now }
-                    }),
-                };
-                self.last_time = stamp.or(self.last_time);
-                fault.into_iter().for_each(|kind| self.fault(kind));
-                let stretch = self.stretch;
-                let to_come = stamp.map_or(Stamp::Unusable, |time| Stamp::At { time, stretch });
-                let written_time = std::mem::replace(&mut self.next_written_time, written_time);
-                if let Stamp::At { time, stretch } = std::mem::replace(&mut self.next, to_come) {
-                    sample.written_time = written_time;
-                    finish(sample, used, time, stretch);
-                    return Ok(true);
-                }
-                used = 0;
-                continue;
-            }
-            match self.next {
-                Stamp::At { .. } => {}
-                Stamp::Before if !bytes.trim_ascii().is_empty() => {
-                    self.next = Stamp::Unusable;
-                    self.fault(FaultKind::BeforeFirstStamp);
+            let mut note = None;
+            match bytes.first() {
+                // Nearly every line is one of a device.
+                Some(b' ' | b'0'..=b'9') => {}
+                Some(b'T') if is_stamp(bytes) => {
+                    let stamp = StampLine {
+                        time: parse_stamp(bytes).filter(|_| ended || self.keeps_cut_sample),
+                        written_time: written_time(bytes),
+                        found: excerpt(stamp_word(bytes)),
+                        ended,
+                    };
+                    let note = glued(bytes).map(Note::parse);
+                    let is_handed_out = self.begin(stamp, sample, used);
+                    if let Some(Ok(note)) = note {
+                        // Whatever began here has no more lines.
+                        self.note(note, &mut Sample::default(), 0);
+                    }
+                    if is_handed_out {
+                        return Ok(true);
+                    }
+                    used = 0;
                     continue;
                 }
-                Stamp::Before | Stamp::Unusable => continue,
+                Some(b'#') => {
+                    let own = bytes.strip_prefix(MARK).map(Note::parse);
+                    match own {
+                        Some(Ok(parsed)) => note = Some(parsed),
+                        own => match glued(bytes).map(Note::parse) {
+                            Some(Ok(parsed)) => note = Some(parsed),
+                            _ => {
+                                if let Some(Err(fault)) = own {
+                                    self.bad_note(fault, ended);
+                                }
+                                continue;
+                            }
+                        },
+                    }
+                }
+                Some(b'c') if bytes.starts_with(b"cpu") && matches!(self.place, Place::In(_)) => {
+                    // Without its end the line's last number may be wrong, and nothing tells.
+                    let cpu = parse_cpu_line(bytes).filter(|_| ended);
+                    note = glued(bytes).and_then(|json| Note::parse(json).ok());
+                    sample.cpu = cpu.or(sample.cpu);
+                    if note.is_none() {
+                        continue;
+                    }
+                }
+                _ => {}
             }
-            if bytes.starts_with(b"cpu") {
-                // Without its end the line's last number may be wrong, and nothing tells.
-                sample.cpu = parse_cpu_line(bytes).filter(|_| ended).or(sample.cpu);
+            if let Some(note) = note {
+                if self.note(note, sample, used) {
+                    return Ok(true);
+                }
+                if !matches!(self.place, Place::In(_)) {
+                    used = 0;
+                }
                 continue;
+            }
+            match self.place {
+                Place::In(_) => {}
+                Place::Before | Place::Between if !bytes.trim_ascii().is_empty() => {
+                    let before = matches!(self.place, Place::Before);
+                    self.place = Place::Unusable;
+                    self.fault(if before { FaultKind::BeforeFirstStamp } else { FaultKind::AfterEnd });
+                    continue;
+                }
+                Place::Before | Place::Between | Place::Unusable => continue,
             }
             let ended = ended || self.keeps_cut_sample;
             let device = slot(&mut sample.devices, used);
@@ -183,10 +195,16 @@ impl<R: Read> Reader<R> {
                     !ended && is_cut(&sample.devices[used - 1], &sample.devices[..used - 1], before)
                 }
                 Err(_) if bytes.trim_ascii().is_empty() => !ended,
-                Err(_) if bytes.starts_with(b"#") => false,
                 Err(LineFault::ColumnCount(_) | LineFault::NotANumber { .. }) if !ended => true,
                 Err(fault) => {
+                    let note = glued(bytes).and_then(|json| Note::parse(json).ok());
                     self.fault(FaultKind::Line(fault));
+                    if let Some(note) = note {
+                        if self.note(note, sample, used) {
+                            return Ok(true);
+                        }
+                        used = 0;
+                    }
                     false
                 }
             };
@@ -200,25 +218,142 @@ impl<R: Read> Reader<R> {
         self.faults.push(Fault { line: self.lines.number, kind });
     }
 
+    /// Whether a sample that is whole says so.
+    fn is_own(&self) -> bool {
+        self.recorded.is_some()
+    }
+
+    /// A `TS` line begins a sample. Whether the one before it is handed out.
+    fn begin(&mut self, stamp: StampLine, sample: &mut Sample, used: usize) -> bool {
+        let place = std::mem::replace(&mut self.place, Place::Unusable);
+        let is_handed_out = self.leave(place, sample, used);
+        let Some(time) = stamp.time else {
+            // A file that ends in a TS line: that sample has nothing but perhaps half a time.
+            self.fault(if stamp.ended { FaultKind::BadStamp(stamp.found) } else { FaultKind::Cut });
+            return is_handed_out;
+        };
+        let mut open = Open {
+            time,
+            written_time: stamp.written_time,
+            line: self.lines.number,
+            stretch: None,
+            monotonic: None,
+            uptime: None,
+            has_bad_note: false,
+        };
+        if !self.is_own() {
+            open.stretch = Some(self.stretch(&open));
+        }
+        self.place = Place::In(open);
+        is_handed_out
+    }
+
+    /// Another sample or recording begins. Whether the sample that ends by this is handed out.
+    fn leave(&mut self, place: Place, sample: &mut Sample, used: usize) -> bool {
+        match place {
+            Place::In(open) => self.close(open, false, sample, used),
+            Place::Before | Place::Between | Place::Unusable => false,
+        }
+    }
+
+    /// The stretch of a sample that is to be handed out.
+    fn stretch(&mut self, open: &Open) -> u64 {
+        let (stretch, fault) = self.timeline.place(open.moment());
+        self.faults.extend(fault.map(|kind| Fault { line: open.line, kind }));
+        stretch
+    }
+
+    /// A line of our own. Whether the sample that it ends is handed out.
+    fn note(&mut self, mut note: Note, sample: &mut Sample, used: usize) -> bool {
+        if let Some(recorded) = note.take_recorded() {
+            let between = if matches!(self.place, Place::Before) { Place::Before } else { Place::Between };
+            let place = std::mem::replace(&mut self.place, between);
+            let is_handed_out = self.leave(place, sample, used);
+            self.begin_recording(recorded);
+            return is_handed_out;
+        }
+        let more = note.take_devices();
+        if let Some(recorded) = self.recorded.as_mut().filter(|_| !more.is_empty()) {
+            recorded.stack = Stack::new([recorded.stack.nodes(), &more].concat());
+        }
+        let Place::In(open) = &mut self.place else { return false };
+        open.monotonic = note.monotonic_ns.map(Duration::from_nanos).or(open.monotonic);
+        open.uptime = note.uptime_cs.or(open.uptime);
+        if !note.is_complete() {
+            return false;
+        }
+        sample.machine = note.machine();
+        match std::mem::replace(&mut self.place, Place::Between) {
+            Place::In(open) => self.close(open, true, sample, used),
+            _ => false,
+        }
+    }
+
+    /// A recording begins, or goes on: in the same stretch unless it is of another machine or another boot of it.
+    fn begin_recording(&mut self, recorded: Recorded) {
+        let fault = self.recorded.as_ref().and_then(|before| {
+            let is_other_host = before.is_other_host(&recorded);
+            let is_other_boot = before.is_other_boot(&recorded).then_some(FaultKind::Rebooted);
+            is_other_host.then_some(FaultKind::AnotherMachine).or(is_other_boot)
+        });
+        if let Some(kind) = fault {
+            self.timeline.break_here();
+            self.fault(kind);
+        }
+        self.recorded = Some(recorded);
+    }
+
+    fn bad_note(&mut self, fault: NoteFault, ended: bool) {
+        let in_own_sample = self.is_own() && matches!(self.place, Place::In(_));
+        let why = match fault {
+            NoteFault::Cut if !ended || in_own_sample => return,
+            NoteFault::Cut => "it is cut off".to_owned(),
+            NoteFault::Bad(why) => why,
+        };
+        if let Place::In(open) = &mut self.place {
+            open.has_bad_note = true;
+        }
+        self.fault(FaultKind::BadNote(why));
+    }
+
     /// The stream is at its end: the sample being read is whole, unless the file was cut.
     fn end(&mut self, sample: &mut Sample, used: usize, cut: bool) -> bool {
-        match std::mem::replace(&mut self.next, Stamp::Unusable) {
-            Stamp::At { .. } if cut && !self.keeps_cut_sample => self.fault(FaultKind::Cut),
-            Stamp::At { time, stretch } => {
-                sample.written_time = self.next_written_time.take();
-                finish(sample, used, time, stretch);
-                return true;
-            }
-            Stamp::Before | Stamp::Unusable => {}
+        let Place::In(open) = std::mem::replace(&mut self.place, Place::Unusable) else { return false };
+        let is_cut = cut || self.is_own() && !open.has_bad_note;
+        if is_cut && !self.keeps_cut_sample {
+            self.fault(FaultKind::Cut);
+            return false;
         }
-        false
+        self.close(open, true, sample, used)
+    }
+
+    /// A sample has no more lines: it is handed out, unless its recording should have said that it is whole and did
+    /// not.
+    fn close(&mut self, open: Open, is_complete: bool, sample: &mut Sample, used: usize) -> bool {
+        let is_whole = is_complete || open.has_bad_note || !self.is_own();
+        if !is_whole && !self.keeps_cut_sample {
+            self.faults.push(Fault { line: open.line, kind: FaultKind::CutInside });
+            clear_machine(sample);
+            return false;
+        }
+        sample.stretch = open.stretch.unwrap_or_else(|| self.stretch(&open));
+        sample.at = open.moment();
+        sample.devices.truncate(used);
+        sample.written_time = open.written_time;
+        true
     }
 }
 
-fn finish(sample: &mut Sample, used: usize, time: Timestamp, stretch: u64) {
-    sample.devices.truncate(used);
-    sample.stretch = stretch;
-    sample.at = Moment { wall: Some(time), ..Moment::default() };
+impl Open {
+    fn moment(&self) -> Moment {
+        Moment { monotonic: self.monotonic, wall: Some(self.time), uptime: self.uptime }
+    }
+}
+
+/// Forgets what was read of the machine for another sample.
+fn clear_machine(sample: &mut Sample) {
+    sample.cpu = None;
+    sample.machine = MachineState::default();
 }
 
 /// Whether a last line without a newline lost its end: it has fewer columns than the device had before (or, for

@@ -8,9 +8,11 @@ use anyhow::{Context, Result};
 use procfs::{FromRead, Uptime};
 
 use super::StatFiles;
-use crate::capture::{LineFault, parse_cpu_line, parse_diskstats};
+use crate::capture::{
+    LineFault, parse_blocked, parse_cpu_line, parse_diskstats, parse_meminfo, parse_pressure,
+};
 use crate::clock::Clock;
-use crate::counters::{CpuTimes, Sample};
+use crate::counters::{CpuTimes, MachineState, Sample};
 use crate::units::Moment;
 
 /// Room for /proc/diskstats of some hundred devices, so that it takes one read and not ten.
@@ -34,6 +36,8 @@ pub struct Live<'a> {
     proc: PathBuf,
     clock: &'a dyn Clock,
     text: Vec<u8>,
+    cpu_line: Vec<u8>,
+    reads_machine_state: bool,
 }
 
 impl<'a> Live<'a> {
@@ -41,7 +45,14 @@ impl<'a> Live<'a> {
     pub fn new(root: &Path, clock: &'a dyn Clock) -> Self {
         let proc = root.join("proc");
         let devices = Devices::Listed(proc.join("diskstats"));
-        Self { devices, proc, clock, text: Vec::with_capacity(FIRST_READ) }
+        let text = Vec::with_capacity(FIRST_READ);
+        Self { devices, proc, clock, text, cpu_line: Vec::new(), reads_machine_state: false }
+    }
+
+    /// The same with [`Sample::machine`] read as well, which takes two more files: `ROOT/proc/pressure/io` and
+    /// `ROOT/proc/meminfo`.
+    pub fn with_machine_state(self) -> Self {
+        Self { reads_machine_state: true, ..self }
     }
 
     /// The same with the devices read from a folder in place of /proc and /sys, as `iostat -f` does, or, with
@@ -60,13 +71,15 @@ impl<'a> Live<'a> {
 
     /// Takes a sample into `sample`, reusing its memory. Bad lines are left out and handed to `fault`.
     ///
-    /// Uptime and CPU times are `None` where they cannot be read.
+    /// Uptime, CPU times and what is read of the machine's state are `None` where they cannot be read.
     ///
     /// # Errors
     /// When /proc/diskstats cannot be read.
     pub fn read(&mut self, sample: &mut Sample, fault: impl FnMut(usize, LineFault)) -> Result<()> {
+        sample.machine =
+            if self.reads_machine_state { self.memory_and_pressure() } else { MachineState::default() };
         let uptime = self.uptime();
-        sample.cpu = self.cpu();
+        sample.cpu = self.cpu(&mut sample.machine);
         sample.at = Moment { monotonic: Some(self.clock.monotonic()), wall: Some(self.clock.wall()), uptime };
         match &self.devices {
             Devices::Listed(path) => {
@@ -110,6 +123,12 @@ impl<'a> Live<'a> {
         &self.text
     }
 
+    /// The line of /proc/stat that the CPU times were read from last, without its newline; empty where it could
+    /// not be read.
+    pub fn cpu_line(&self) -> &[u8] {
+        &self.cpu_line
+    }
+
     /// Where the devices are read from, for messages.
     pub fn name(&self) -> String {
         match &self.devices {
@@ -128,9 +147,27 @@ impl<'a> Live<'a> {
         (seconds >= 0.0).then(|| (seconds * 100.0).round() as u64)
     }
 
-    fn cpu(&mut self) -> Option<CpuTimes> {
+    fn cpu(&mut self, machine: &mut MachineState) -> Option<CpuTimes> {
+        self.cpu_line.clear();
         slurp(&self.proc.join("stat"), &mut self.text).ok()?;
-        self.text.split(|byte| *byte == b'\n').find_map(parse_cpu_line)
+        if self.reads_machine_state {
+            machine.blocked = parse_blocked(&self.text);
+        }
+        let read = |line| Some((line, parse_cpu_line(line)?));
+        let (line, cpu) = self.text.split(|byte| *byte == b'\n').find_map(read)?;
+        self.cpu_line.extend_from_slice(line);
+        Some(cpu)
+    }
+
+    fn memory_and_pressure(&mut self) -> MachineState {
+        let mut machine = MachineState::default();
+        if slurp(&self.proc.join("meminfo"), &mut self.text).is_ok() {
+            (machine.dirty_kib, machine.writeback_kib) = parse_meminfo(&self.text);
+        }
+        if slurp(&self.proc.join("pressure/io"), &mut self.text).is_ok() {
+            machine.pressure = parse_pressure(&self.text);
+        }
+        machine
     }
 }
 

@@ -1,9 +1,13 @@
 //! What the machine is called, and how many CPUs it has.
 
-use std::fs::read_dir;
+use std::fs::{OpenOptions, read_dir};
+use std::io::Read;
 use std::path::Path;
 
 use rustix::system::uname;
+
+use super::read_stack;
+use crate::capture::Recorded;
 
 /// What uname(2) says of a machine; `None` where it is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +34,27 @@ impl Machine {
             cpus: count_cpus(root),
         }
     }
+}
+
+/// What a recording of the machine below `root` says of it: all from files there, for a copied tree is another
+/// machine than the one that it is read on.
+pub fn describe(root: &Path) -> Recorded {
+    let kernel = root.join("proc/sys/kernel");
+    Recorded {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: read_line(&kernel.join("hostname")),
+        kernel: read_line(&kernel.join("osrelease")),
+        boot: read_line(&kernel.join("random/boot_id")),
+        cpus: count_cpus(root),
+        stack: read_stack(root),
+    }
+}
+
+fn read_line(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    OpenOptions::new().read(true).open(path).ok()?.read_to_string(&mut text).ok()?;
+    let line = text.lines().next()?.trim();
+    (!line.is_empty()).then(|| line.to_owned())
 }
 
 fn count_cpus(root: &Path) -> Option<usize> {

@@ -11,7 +11,7 @@ mod sysfs;
 mod timezone;
 
 pub use live::Live;
-pub use machine::Machine;
+pub use machine::{Machine, describe};
 pub use names::Names;
 pub use replay::Replay;
 pub use stack::{read_stack, stack_by_names};

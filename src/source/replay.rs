@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 use super::sysfs::topology_by_names;
-use crate::capture::{Fault, Reader};
+use crate::capture::{Fault, Reader, Recorded};
 use crate::counters::{Device, Sample};
 use crate::topology::Topology;
 
@@ -64,6 +64,12 @@ impl Replay {
     /// What was found wrong since the last call.
     pub fn take_faults(&mut self) -> Vec<Fault> {
         self.reader.take_faults()
+    }
+
+    /// What a recording of our own says of the machine at the time of the last sample; `None` for any other
+    /// capture.
+    pub fn recorded(&self) -> Option<&Recorded> {
+        self.reader.recorded()
     }
 
     /// Which of the devices are partitions.
