@@ -62,7 +62,7 @@ impl<'a> Feed<'a> {
         let source = match &input.from {
             Some(path) => Source::Replay(Box::new(Replay::open(path)?)),
             None => {
-                let live = Box::new(Live::new(&input.root, clock));
+                let live = Box::new(Live::new(&input.root, clock).with_machine_state());
                 Source::Live { live, deadlines: None, stack_read: Duration::ZERO }
             }
         };
@@ -201,10 +201,10 @@ impl<'a> Feed<'a> {
                 *stack_read = self.newer.at.monotonic.unwrap_or_default();
                 read_stack(&self.input.root)
             }
-            Source::Replay(replay) => {
-                let _ = replay;
-                stack_by_names(&self.newer.devices)
-            }
+            Source::Replay(replay) => match replay.recorded() {
+                Some(recorded) if !recorded.stack.nodes().is_empty() => recorded.stack.clone(),
+                _ => stack_by_names(&self.newer.devices),
+            },
         }
     }
 
