@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::analysis::{DeviceBaseline, StatedCap};
 use crate::report::iostat::{Palette, Style};
 use crate::report::native::SortKey;
 use crate::report::pt_diskstats::GroupBy;
 use crate::select::Others;
 
 /// Everything that a run needs to know of what was typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     /// Show what the devices do.
     View(Box<View>),
@@ -72,13 +73,38 @@ pub struct Choice {
     pub total: bool,
 }
 
+/// By what a device is judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judging {
+    /// The multiple of the unloaded response time from which a device is saturated.
+    pub saturated_at: f64,
+    /// Unloaded response times that are known.
+    pub baseline: Baseline,
+    /// A cap that is known.
+    pub cap: Option<StatedCap>,
+}
+
+/// Where the unloaded response times come from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Baseline {
+    /// They are learnt.
+    #[default]
+    Learnt,
+    /// A capture, or what was saved.
+    File(PathBuf),
+    /// Stated in milliseconds, of reads and of writes.
+    Stated(DeviceBaseline),
+}
+
 /// What `blkstat` itself was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// Where samples come from.
     pub input: Input,
     /// Which devices.
     pub choice: Choice,
+    /// By what they are judged.
+    pub judging: Judging,
     /// How they are shown.
     pub format: Format,
     /// When a summary follows.
@@ -107,6 +133,8 @@ pub struct TableOptions {
     pub all_columns: bool,
     /// Where devices are mounted.
     pub mounts: bool,
+    /// What each verdict rests on.
+    pub explain: bool,
     /// Colours on a terminal.
     pub colors: bool,
 }

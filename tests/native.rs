@@ -43,6 +43,7 @@ fn captures_at_three_widths() {
     golden("names", "--all --all-columns");
     golden("names", "--total --sort r/s --top 3");
     golden("old-kernel", "--all");
+    golden("capped-3000", "--explain 2");
     golden("stalls", "--width 100");
     golden("stalls", "--json");
     golden("hostile", "--all");
@@ -95,7 +96,7 @@ fn every_line_of_json_is_an_object_with_the_same_names_and_csv_has_them_too() {
         let (json, _, _) = output(&format!("--json {from}"), "");
         let (csv, _, _) = output(&format!("--csv {from}"), "");
         let names = csv.lines().next().unwrap().split(',').collect::<Vec<_>>();
-        assert_eq!(names.len(), 41);
+        assert_eq!(names.len(), 42);
         assert_eq!(json.lines().count() + 1, csv.lines().count(), "{capture}");
         for line in json.lines() {
             let value: serde_json::Value = serde_json::from_str(line).unwrap();

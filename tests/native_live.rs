@@ -92,14 +92,15 @@ fn json(options: &str, seconds: u64) -> Vec<Value> {
 #[test]
 fn a_block_tells_of_the_machine_and_each_device_at_once() {
     let expected = "\
+100 columns are too few for rmrg wmrg r_sz w_sz; --width N or --all-columns shows all
 1970-01-01 UTC
 00:00:01  1.000s  cpu: 10% user 5% system 85% available  blocked: 3  pressure: 25% some 5.0% full
-device          r/s rMB/s r_await r_sz   w/s wMB/s w_await w_sz rmrg wmrg r_qu w_qu infl  util bound
-sda             100  0.39  2.00ms 4.0k   100  0.39  2.00ms 4.0k   0%   0% 0.20 0.20    0   20%   20%
-sdb           accounting is off (queue/iostats is 0): nothing is counted
-sdc            1.00  0.00 ~2.00ms 4.0k  1.00  0.00 ~2.00ms 4.0k   0%   0% 0.00 0.00    4  0.2%  0.2%
-sda2            100  0.39  2.00ms 4.0k   100  0.39  2.00ms 4.0k   0%   0% 0.20 0.20    0   20%   20%
-vg0-root        100  0.39  2.00ms 4.0k   100  0.39  2.00ms 4.0k   0%   0% 0.20 0.20    0   20%   20%
+device        r/s rMB/s r_await   w/s wMB/s w_await r_qu w_qu infl  util bound r_sat w_sat   verdict
+sda           100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20    0   20%   20%     -     -         -
+sdb         accounting is off (queue/iostats is 0): nothing is counted
+sdc          1.00  0.00 ~2.00ms  1.00  0.00 ~2.00ms 0.00 0.00    4  0.2%  0.2%     -     -         -
+sda2          100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20    0   20%   20%     -     -         -
+vg0-root      100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20    0   20%   20%     -     -         -
 ";
     assert_eq!(printed("1 1", 1), (expected.to_owned(), String::new(), Exit::Done));
 }
@@ -161,7 +162,7 @@ fn mounts_and_a_total_over_whole_leaf_devices() {
     let line = |name: &str| out.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     assert!(line("vg0-root").ends_with("  /"), "{out}");
     // sda and sdc, and neither the partition nor the volume.
-    assert!(line("total").starts_with("total           101"), "{out}");
+    assert!(line("total").starts_with("total         101"), "{out}");
 }
 
 #[test]

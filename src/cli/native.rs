@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::words::devices_and_pace;
-use crate::plan::{Choice, Format, Input, SummaryWhen, TableOptions, View};
+use crate::analysis::{DeviceBaseline, StatedCap};
+use crate::plan::{Baseline, Choice, Format, Input, Judging, SummaryWhen, TableOptions, View};
 use crate::report::native::{SortKey, sort_keys};
 
 /// What the incident view takes.
@@ -66,6 +67,60 @@ pub(super) struct ViewArguments {
     /// Warnings about a capture are errors
     #[arg(long)]
     strict: bool,
+    /// What each verdict rests on, below its line
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    judging: JudgingArguments,
+}
+
+/// By what a device is judged.
+#[derive(Args)]
+pub(super) struct JudgingArguments {
+    /// The multiple of the unloaded response time from which a device is saturated
+    #[arg(long, value_name = "MULTIPLE", default_value_t = 3.0, value_parser = multiple)]
+    saturated_at: f64,
+    /// Unloaded response times: a capture, or what analyze --save-baseline saved
+    #[arg(long, value_name = "FILE", conflicts_with = "baseline_ms")]
+    baseline: Option<PathBuf>,
+    /// Unloaded response times in milliseconds, of reads and of writes
+    #[arg(long, value_name = "R[,W]", value_parser = baseline_ms)]
+    baseline_ms: Option<DeviceBaseline>,
+}
+
+impl JudgingArguments {
+    /// What they ask for.
+    pub(super) fn plan(self, cap: Option<StatedCap>) -> Judging {
+        let baseline = match (self.baseline, self.baseline_ms) {
+            (Some(file), _) => Baseline::File(file),
+            (None, Some(stated)) => Baseline::Stated(stated),
+            (None, None) => Baseline::Learnt,
+        };
+        Judging { saturated_at: self.saturated_at, baseline, cap }
+    }
+}
+
+fn multiple(word: &str) -> Result<f64, String> {
+    let multiple = word.trim_end_matches('x').parse().ok();
+    multiple
+        .filter(|multiple: &f64| *multiple > 1.0 && multiple.is_finite())
+        .ok_or_else(|| "a number above 1 is expected".to_owned())
+}
+
+fn baseline_ms(word: &str) -> Result<DeviceBaseline, String> {
+    let (read, write) = two_numbers(word).ok_or("milliseconds are expected, as in 0.1 or 0.1,0.5")?;
+    Ok(DeviceBaseline::stated(read, write))
+}
+
+/// `A`, `A,B` or `,B`: numbers above zero.
+pub(super) fn two_numbers(word: &str) -> Option<(Option<f64>, Option<f64>)> {
+    let number = |word: &str| match word {
+        "" => Some(None),
+        _ => word.parse().ok().filter(|n: &f64| *n > 0.0 && n.is_finite()).map(Some),
+    };
+    let (first, second) = word.split_once(',').unwrap_or((word, ""));
+    let both = (number(first)?, number(second)?);
+    (both != (None, None)).then_some(both)
 }
 
 fn sort_key(word: &str) -> Result<SortKey, String> {
@@ -84,6 +139,7 @@ impl ViewArguments {
             width: self.width.map(usize::from),
             all_columns: self.all_columns,
             mounts: self.mounts,
+            explain: self.explain,
             colors: wants_colors(environment),
         };
         Ok(View {
@@ -104,6 +160,7 @@ impl ViewArguments {
                 top: self.top.map(|top| top as usize),
                 total: self.total,
             },
+            judging: self.judging.plan(None),
             format: match (self.json, self.csv) {
                 (true, _) => Format::Json,
                 (_, true) => Format::Csv,

@@ -1,6 +1,7 @@
 //! Where the next sample comes from: a live machine, or a capture that is replayed. The one room that opens
 //! files.
 
+mod document;
 mod live;
 mod machine;
 mod names;
@@ -10,6 +11,7 @@ mod statfiles;
 mod sysfs;
 mod timezone;
 
+pub use document::read_object;
 pub use live::Live;
 pub use machine::{Machine, describe};
 pub use names::Names;

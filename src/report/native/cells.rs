@@ -73,6 +73,11 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
+/// A multiple in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
+pub(super) fn multiple(value: f64) -> String {
+    if value < 99.95 { format!("{value:.1}x") } else { format!("{value:.0}x") }
+}
+
 /// Seconds as people say them: `0.8 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
 pub(super) fn duration(seconds: f64) -> String {
     match seconds {

@@ -70,7 +70,7 @@ fn bound(judged: &Judged) -> Option<String> {
 }
 
 /// All columns, in the order in which they are shown.
-pub(super) const COLUMNS: [Column; 24] = [
+pub(super) const COLUMNS: [Column; 27] = [
     column("r/s", 6, 100, |j| rate(&j.figures.reads)),
     column("rMB/s", 6, 80, |j| mib(&j.figures.reads)),
     column("r_await", 8, 95, |j| response(&j.figures.reads)),
@@ -96,6 +96,9 @@ pub(super) const COLUMNS: [Column; 24] = [
     column("infl", 5, 60, |j| j.figures.in_flight.map(cells::count)),
     column("util", 6, 90, util),
     column("bound", 6, 70, bound),
+    column("r_sat", 6, 85, |j| j.judgement.read_saturation.map(cells::multiple)),
+    column("w_sat", 6, 85, |j| j.judgement.write_saturation.map(cells::multiple)),
+    column("verdict", 10, 98, |j| j.judgement.verdict.map(|verdict| verdict.name().to_owned())),
 ];
 
 /// Which columns are shown: the most important that fit into `width`, in their order, as indices; and the titles
@@ -183,7 +186,7 @@ mod tests {
         let (all, none) = titles(1000, true);
         assert_eq!((all.len(), none), (COLUMNS.len(), vec![]));
         let (narrow, left_out) = titles(40, false);
-        assert_eq!(narrow, ["r/s", "r_await", "w/s", "w_await", "util"]);
+        assert_eq!(narrow, ["r/s", "r_await", "w/s", "w_await", "verdict"]);
         assert_eq!(&left_out[..3], ["rmrg", "wmrg", "r_sz"]);
         assert_eq!(titles(3, false).0, Vec::<&str>::new());
     }

@@ -5,6 +5,7 @@ use std::io::Write;
 use jiff::Timestamp;
 
 use super::{Block, Line, State};
+use crate::analysis::Verdict;
 use crate::metrics::{CpuShares, Figures};
 use crate::sanitize::{json_string, sanitize};
 
@@ -16,6 +17,8 @@ enum Field<'a> {
     Whole(Option<u64>),
     /// A set of words: an array in JSON, joined by `+` in CSV.
     Words(Vec<&'static str>),
+    /// Sentences: an array in JSON, joined by `; ` in CSV.
+    Texts(&'a [String]),
 }
 
 struct Column {
@@ -43,10 +46,10 @@ fn marks(line: &Line<'_>) -> Vec<&'static str> {
     }
 }
 
-use Field::{Number, Text, Time, Whole, Words};
+use Field::{Number, Text, Texts, Time, Whole, Words};
 
 /// All columns, in their order.
-const COLUMNS: [Column; 41] = [
+const COLUMNS: [Column; 42] = [
     column("time", |block, _| Time(block.time)),
     column("elapsed_s", |block, _| Number(Some(block.elapsed_s))),
     column("device", |_, line| Text(Some(line.device))),
@@ -77,9 +80,9 @@ const COLUMNS: [Column; 41] = [
     column("in_flight", |_, line| Whole(line.figures().and_then(|f| f.in_flight))),
     column("util_pct", |_, line| number(line, |f| f.util_pct)),
     column("util_bound_pct", |_, line| number(line, |f| f.util_bound_pct)),
-    column("read_saturation", |_, _| Number(None)),
-    column("write_saturation", |_, _| Number(None)),
-    column("verdict", |_, _| Text(None)),
+    column("read_saturation", |_, line| Number(line.judged().and_then(|j| j.judgement.read_saturation))),
+    column("write_saturation", |_, line| Number(line.judged().and_then(|j| j.judgement.write_saturation))),
+    column("verdict", |_, line| Text(line.verdict().map(Verdict::name))),
     column("marks", |_, line| Words(marks(line))),
     column("stalled_s", |_, line| Number(line.judged().map(|judged| judged.stalled_s))),
     column("missed", |block, _| Whole(Some(block.missed))),
@@ -88,6 +91,7 @@ const COLUMNS: [Column; 41] = [
     column("cpu_available_pct", |block, _| cpu(block, CpuShares::available)),
     column("io_pressure_some_pct", |block, _| Number(block.machine.pressure_some_pct)),
     column("io_pressure_full_pct", |block, _| Number(block.machine.pressure_full_pct)),
+    column("evidence", |_, line| Texts(line.judged().map_or(&[], |judged| &judged.judgement.evidence))),
 ];
 
 /// Appends a line as a JSON object, with its newline.
@@ -129,17 +133,21 @@ fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
         }
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(*value, out),
-        Words(words) => {
-            out.push(b'[');
-            for (at, word) in words.iter().enumerate() {
-                out.extend_from_slice(if at == 0 { b"\"" } else { b",\"" });
-                out.extend_from_slice(word.as_bytes());
-                out.push(b'"');
-            }
-            out.push(b']');
-        }
+        Words(words) => push_array(words.iter().map(|word| json_string(word)), out),
+        Texts(texts) => push_array(texts.iter().map(|text| json_string(text)), out),
         Text(None) | Time(None) | Number(None) | Whole(None) => out.extend_from_slice(b"null"),
     }
+}
+
+fn push_array(elements: impl Iterator<Item = String>, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (at, element) in elements.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(element.as_bytes());
+    }
+    out.push(b']');
 }
 
 fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
@@ -149,6 +157,7 @@ fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(*value, out),
         Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
+        Texts(texts) => out.extend_from_slice(csv_text(&texts.join("; ")).as_bytes()),
         Text(None) | Time(None) | Number(None) | Whole(None) => {}
     }
 }
@@ -200,7 +209,7 @@ mod tests {
 
     fn worked() -> State {
         let figures = Figures { queue: Some(1.0 / 3.0), in_flight: Some(4), ..Figures::default() };
-        State::Worked(Box::new(Judged { figures, mark: Some(Mark::UtilTooLow), stalled_s: 0.0 }))
+        State::Worked(Box::new(Judged { figures, mark: Some(Mark::UtilTooLow), ..Judged::default() }))
     }
 
     fn json(state: State) -> serde_json::Value {

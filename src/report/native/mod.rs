@@ -13,6 +13,7 @@ pub use table::{Layout, Table};
 
 use jiff::Timestamp;
 
+use crate::analysis::{Judgement, Verdict};
 use crate::metrics::{Figures, MachineFigures, Mark};
 
 /// What the lines of one interval have in common.
@@ -53,7 +54,7 @@ pub enum State {
 }
 
 /// Figures, and what several intervals say of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judged {
     /// The figures.
     pub figures: Figures,
@@ -61,6 +62,8 @@ pub struct Judged {
     pub mark: Option<Mark>,
     /// For how long it has stalled, in seconds; zero when it has not.
     pub stalled_s: f64,
+    /// What is thought of it.
+    pub judgement: Judgement,
 }
 
 impl Line<'_> {
@@ -69,6 +72,15 @@ impl Line<'_> {
         match &self.state {
             State::Worked(judged) => Some(judged),
             State::Reset | State::AccountingOff => None,
+        }
+    }
+
+    /// Its verdict, where there is one.
+    pub fn verdict(&self) -> Option<Verdict> {
+        match &self.state {
+            State::Worked(judged) => judged.judgement.verdict,
+            State::Reset => None,
+            State::AccountingOff => Some(Verdict::AccountingOff),
         }
     }
 

@@ -8,6 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::cells;
 use super::columns::{COLUMNS, fitting};
 use super::{Block, Judged, Line, State};
+use crate::analysis::Verdict;
 use crate::sanitize::sanitize;
 
 /// How the table is laid out.
@@ -15,6 +16,8 @@ use crate::sanitize::sanitize;
 pub struct Layout {
     /// Characters on a line; `None` shows all columns, however wide.
     pub width: Option<usize>,
+    /// What each verdict but idle and ok rests on, below its line.
+    pub explain: bool,
     /// Lines on a screen, after which the header is repeated.
     pub rows: usize,
     /// Discards and flushes even where there are none.
@@ -28,7 +31,7 @@ pub struct Layout {
 }
 
 /// The least room for a name.
-const NAME: usize = 13;
+const NAME: usize = 11;
 /// Room for where a device is mounted.
 const MOUNTS: usize = 24;
 
@@ -205,6 +208,20 @@ impl Table {
         }
         out.push(b'\n');
         self.since_header = self.since_header.map(|since| since.saturating_add(1));
+        if self.layout.explain {
+            self.explain(line, out);
+        }
+    }
+
+    /// What a verdict rests on.
+    fn explain(&mut self, line: &Line<'_>, out: &mut Vec<u8>) {
+        let is_worth_it = !matches!(line.verdict(), Some(Verdict::Idle | Verdict::Ok));
+        let evidence = line.judged().map_or(&[][..], |judged| &judged.judgement.evidence);
+        for text in evidence.iter().filter(|_| is_worth_it) {
+            for text in wrapped(&sanitize(text), self.width().saturating_sub(2)) {
+                self.line(&format!("  {text}"), Color::Dim, out);
+            }
+        }
     }
 
     fn cells(&self, judged: &Judged, out: &mut Vec<u8>) {
@@ -214,6 +231,8 @@ impl Table {
             let color = match text.as_str() {
                 "0" | "-" | "0%" => Color::Dim,
                 _ if column.title == "util" && judged.mark.is_some() => Color::Yellow,
+                "saturated" | "capped" | "stalled" => Color::Red,
+                "queueing" => Color::Yellow,
                 _ => Color::Plain,
             };
             out.resize(out.len() + room, b' ');

@@ -2,6 +2,8 @@
 
 mod choose;
 mod feed;
+mod gather;
+mod judging;
 mod output;
 mod tracker;
 
@@ -10,6 +12,7 @@ use jiff::tz::TimeZone;
 
 use self::choose::Chooser;
 use self::feed::{Feed, Step};
+use self::judging::Settler;
 use self::output::Output;
 use self::tracker::Tracker;
 use super::World;
@@ -35,7 +38,8 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
     let mut feed = Feed::open(&plan.input, clock)?;
     let zone = local_time_zone(plan.time_zone.as_deref());
     let mut output = Output::new(plan, world.is_terminal, zone.clone());
-    let mut tracker = Tracker::new();
+    let settler = Settler::new(&plan.judging, world)?;
+    let mut tracker = Tracker::new(&settler);
     let mut extent = Extent::default();
     let mut ended = Exit::Done;
     if feed.first(world)? {
@@ -45,7 +49,7 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
             return Ok(Exit::Nothing);
         }
         if plan.input.since_boot {
-            since_boot(&mut feed, &mut chooser, &mut output, world);
+            since_boot(&mut feed, &mut chooser, &settler, &mut output, world);
         }
         output.flush(world)?;
         while plan.input.pace.count.is_none_or(|count| extent.intervals < count) {
@@ -114,6 +118,7 @@ fn block(older: &Sample, newer: &Sample, interval: Interval, missed: u64) -> Blo
 fn since_boot(
     feed: &mut Feed<'_>,
     chooser: &mut Chooser<'_>,
+    settler: &Settler,
     output: &mut Output<'_>,
     world: &mut World<'_>,
 ) {
@@ -140,7 +145,7 @@ fn since_boot(
         ..Sample::default()
     };
     let before = std::mem::replace(&mut feed.older, boot);
-    let mut tracker = Tracker::new();
+    let mut tracker = Tracker::new(settler);
     tracker.advance(feed, chooser);
     let block = block(&feed.older, &feed.newer, interval, 0);
     output.note("since boot:");
@@ -150,7 +155,7 @@ fn since_boot(
 
 fn summarize(
     plan: &View,
-    tracker: &Tracker,
+    tracker: &Tracker<'_>,
     extent: Extent,
     zone: &TimeZone,
     interrupted: bool,

@@ -4,7 +4,7 @@ use anyhow::Result;
 use jiff::tz::TimeZone;
 
 use super::tracker::Shown;
-use crate::metrics::{Figures, Mark};
+use crate::metrics::Figures;
 use crate::plan::{Choice, Format, TableOptions, View};
 use crate::report::native::{
     Block, Judged, Layout, Line, SortKey, State, Table, csv_header, csv_line, json_line,
@@ -44,6 +44,7 @@ impl<'a> Output<'a> {
                     rows,
                     all_columns: options.all_columns,
                     mounts: options.mounts,
+                    explain: options.explain,
                     colors: options.colors && is_terminal,
                     time_zone,
                 };
@@ -118,6 +119,6 @@ fn size(options: &TableOptions, is_terminal: bool) -> (Option<usize>, usize) {
 }
 
 fn total(figures: Figures) -> Line<'static> {
-    let judged = Judged { figures, mark: None::<Mark>, stalled_s: 0.0 };
+    let judged = Judged { figures, ..Judged::default() };
     Line { device: "total", shown: "total", mounts: String::new(), state: State::Worked(Box::new(judged)) }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use super::choose::{Chooser, Facts};
 use super::feed::Feed;
+use super::judging::Settler;
+use crate::analysis::{Judge, Judgement, Verdict};
 use crate::counters::Counters;
 use crate::metrics::{Figures, History, Pairs};
 use crate::report::native::{Judged, Line, State, Summary};
@@ -16,7 +18,8 @@ const SHORTEST_FOR_UTIL: Duration = Duration::from_millis(100);
 const SHORTEST_MEASURED: f64 = 0.09;
 
 /// Devices, and what was seen of them.
-pub(super) struct Tracker {
+pub(super) struct Tracker<'s> {
+    settler: &'s Settler,
     pairs: Pairs,
     facts: Vec<Facts>,
     order: Vec<usize>,
@@ -27,10 +30,12 @@ pub(super) struct Tracker {
 }
 
 /// What was seen of one device.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Memory {
     history: History,
     summary: Summary,
+    /// Once it worked; most devices of a machine with many never do.
+    judge: Option<Box<Judge>>,
 }
 
 /// What an interval shows.
@@ -41,10 +46,11 @@ pub(super) struct Shown<'a> {
     pub(super) total: Option<Figures>,
 }
 
-impl Tracker {
+impl<'s> Tracker<'s> {
     /// Nothing is known yet.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(settler: &'s Settler) -> Self {
         Self {
+            settler,
             pairs: Pairs::Same,
             facts: Vec::new(),
             order: Vec::new(),
@@ -58,9 +64,7 @@ impl Tracker {
     pub(super) fn begin(&mut self, feed: &mut Feed<'_>, chooser: &mut Chooser<'_>) {
         self.pair(feed);
         self.learn(feed, chooser);
-        for memory in &mut self.memories {
-            memory.history = History::default();
-        }
+        self.memories.iter_mut().for_each(Memory::interrupt);
     }
 
     /// Finds the devices of the sample before, and says which came and which went.
@@ -87,7 +91,7 @@ impl Tracker {
         let mut memory_of = |at: usize| match self.pairs.earlier(at) {
             Some(earlier) => {
                 stayed[earlier] = true;
-                before[earlier]
+                std::mem::take(&mut before[earlier])
             }
             // One that comes back goes on where it was.
             None => gone
@@ -152,7 +156,9 @@ impl Tracker {
                     continue;
                 }
             }
-            let state = memory.see(&older.counters, &newer.counters, interval, facts, without_util, at);
+            let judge = || Judge::new(&self.settler.settings(&newer.name));
+            let state =
+                memory.see(&older.counters, &newer.counters, interval, facts, without_util, at, judge);
             let figures = if let State::Worked(judged) = &state { Some(&judged.figures) } else { None };
             if with_total && facts.is_leaf && figures.is_some() {
                 let sums = total.get_or_insert((Counters::ZERO, Counters::ZERO));
@@ -196,6 +202,14 @@ fn is_too_short_for_util(asked_for: Option<Duration>, measured: Interval) -> boo
 }
 
 impl Memory {
+    /// What comes next does not follow on what was seen.
+    fn interrupt(&mut self) {
+        self.history = History::default();
+        if let Some(judge) = &mut self.judge {
+            judge.interrupt();
+        }
+    }
+
     fn see(
         &mut self,
         older: &Counters,
@@ -204,9 +218,10 @@ impl Memory {
         facts: &Facts,
         without_util: bool,
         at: Option<jiff::Timestamp>,
+        judge: impl FnOnce() -> Judge,
     ) -> State {
         let Some(mut figures) = Figures::between(older, newer, interval) else {
-            self.history = History::default();
+            self.interrupt();
             return State::Reset;
         };
         if facts.accounting_off && figures.completed == 0 {
@@ -218,6 +233,10 @@ impl Memory {
         self.history.see(&figures);
         let stalled_s = self.history.stalled_s();
         self.summary.see(&figures, stalled_s, at);
-        State::Worked(Box::new(Judged { figures, mark: self.history.mark(&figures), stalled_s }))
+        let judgement = match &mut self.judge {
+            None if figures.is_idle() => Judgement { verdict: Some(Verdict::Idle), ..Judgement::default() },
+            judge_of => judge_of.get_or_insert_with(|| Box::new(judge())).see(&figures, stalled_s, None),
+        };
+        State::Worked(Box::new(Judged { figures, mark: self.history.mark(&figures), stalled_s, judgement }))
     }
 }

@@ -1,0 +1,149 @@
+//! All intervals of a capture, or of a live machine for a while, into an analysis of each device.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+
+use super::choose::{Chooser, Facts};
+use super::feed::{Feed, Step};
+use crate::analysis::{DeviceAnalysis, Observation};
+use crate::counters::Sample;
+use crate::metrics::{Figures, History, Pairs};
+use crate::plan::Choice;
+use crate::run::World;
+use crate::topology::Stack;
+use crate::units::Interval;
+
+/// What was seen.
+pub(in crate::run) struct Gathered {
+    /// The devices that were asked for, in the order in which they came.
+    pub(in crate::run) devices: Vec<DeviceAnalysis>,
+    /// What is stacked on what, as far as it is known.
+    pub(in crate::run) stack: Stack,
+    /// Intervals.
+    pub(in crate::run) intervals: u64,
+    /// The signal that ended it.
+    pub(in crate::run) signal: Option<u8>,
+    /// The first device that was asked for and never seen, in words.
+    pub(in crate::run) missing: Option<String>,
+}
+
+/// What is remembered of a device.
+struct Memory {
+    analysis: DeviceAnalysis,
+    history: History,
+}
+
+/// Collects intervals.
+struct Gatherer<'a> {
+    chooser: Chooser<'a>,
+    memories: Vec<Memory>,
+    by_name: HashMap<String, usize>,
+    /// For each device of the sample its memory, if it was asked for, and what is known of it.
+    places: Vec<Option<usize>>,
+    facts: Vec<Facts>,
+    stack: Stack,
+}
+
+/// Reads the feed to its end, or `count` intervals of it. `each` sees every interval's two samples.
+///
+/// # Errors
+/// When the source cannot be read.
+pub(in crate::run) fn gather(
+    feed: &mut Feed<'_>,
+    choice: &Choice,
+    count: Option<u64>,
+    world: &mut World<'_>,
+    each: &mut dyn FnMut(&Sample, &Sample, Interval, &mut World<'_>),
+) -> Result<Gathered> {
+    let mut gatherer = Gatherer {
+        chooser: Chooser::new(choice)?,
+        memories: Vec::new(),
+        by_name: HashMap::new(),
+        places: Vec::new(),
+        facts: Vec::new(),
+        stack: Stack::default(),
+    };
+    let mut intervals = 0;
+    let mut signal = None;
+    if feed.first(world)? {
+        gatherer.learn(feed);
+        while count.is_none_or(|count| intervals < count) {
+            match feed.next(world)? {
+                Step::Interval { interval, .. } => {
+                    gatherer.see(feed, interval);
+                    each(&feed.older, &feed.newer, interval, world);
+                    intervals += 1;
+                }
+                Step::Break => gatherer.interrupt(feed),
+                Step::End => break,
+                Step::Signal(number) => {
+                    signal = Some(number);
+                    break;
+                }
+            }
+        }
+    }
+    feed.finish(world);
+    let missing = gatherer.chooser.missing(feed.devices(), &gatherer.facts);
+    let devices = gatherer.memories.into_iter().map(|memory| memory.analysis).collect();
+    Ok(Gathered { devices, stack: gatherer.stack, intervals, signal, missing })
+}
+
+impl Gatherer<'_> {
+    /// Finds out what the devices of the last sample are.
+    fn learn(&mut self, feed: &mut Feed<'_>) {
+        self.stack = feed.stack();
+        let names = feed.names();
+        (self.facts, _) = self.chooser.facts(feed.devices(), &self.stack, names.as_ref());
+        let wanted = self.facts.iter().map(|facts| self.chooser.is_news(facts));
+        let places = feed.devices().iter().zip(wanted).map(|(device, is_wanted)| {
+            let memories = &mut self.memories;
+            is_wanted.then(|| {
+                *self.by_name.entry(device.name.clone()).or_insert_with(|| {
+                    let analysis = DeviceAnalysis::new(&device.name);
+                    memories.push(Memory { analysis, history: History::default() });
+                    memories.len() - 1
+                })
+            })
+        });
+        self.places = places.collect();
+    }
+
+    fn interrupt(&mut self, feed: &mut Feed<'_>) {
+        for memory in &mut self.memories {
+            memory.analysis.gap();
+            memory.history = History::default();
+        }
+        self.learn(feed);
+    }
+
+    fn see(&mut self, feed: &mut Feed<'_>, interval: Interval) {
+        let pairs = Pairs::between(&feed.older.devices, &feed.newer.devices);
+        if pairs != Pairs::Same {
+            self.learn(feed);
+        }
+        let at = feed.newer.at;
+        let wall = || at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9);
+        let at_s = at.monotonic.map(|monotonic| monotonic.as_secs_f64()).or_else(wall);
+        for (index, device) in feed.newer.devices.iter().enumerate() {
+            let Some(place) = self.places[index] else { continue };
+            let memory = &mut self.memories[place];
+            let Some(earlier) = pairs.earlier(index) else {
+                // It came, and nobody knows since when it counts; a first sight is no gap.
+                memory.history = History::default();
+                continue;
+            };
+            let older = &feed.older.devices[earlier].counters;
+            let Some(figures) = Figures::between(older, &device.counters, interval) else {
+                memory.analysis.reset();
+                memory.history = History::default();
+                continue;
+            };
+            memory.history.see(&figures);
+            let accounting = self.facts[index].accounting_off.then_some(false);
+            let stalled_s = memory.history.stalled_s();
+            memory.analysis.see(&Observation { figures: &figures, at_s, stalled_s, accounting });
+        }
+    }
+}
