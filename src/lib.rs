@@ -21,6 +21,7 @@ pub mod run;
 pub mod sanitize;
 pub mod select;
 pub mod signals;
+pub mod sink;
 pub mod source;
 pub mod topology;
 pub mod units;

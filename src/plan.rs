@@ -23,6 +23,35 @@ pub enum Plan {
     PtDiskstats(Box<PtDiskstats>),
     /// Show what is stacked on what.
     Devices(Devices),
+    /// Record a live machine.
+    Record(Box<Record>),
+}
+
+/// What a recording was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The file; `-` is standard output.
+    pub file: PathBuf,
+    /// How often, 1 s unless told, and how many intervals: there is one sample more.
+    pub pace: Pace,
+    /// Only these devices, by their names in /proc/diskstats; all where it is empty.
+    pub devices: Vec<String>,
+    /// Device lines of 14 columns, for an old pt-diskstats.
+    pub fourteen_columns: bool,
+    /// Go on behind what the file holds.
+    pub append: bool,
+    /// Write a file that exists anew.
+    pub force: bool,
+    /// A file that would pass so many bytes gives way to the next.
+    pub rotate: Option<u64>,
+    /// How many files stay beside the one that is written; `None` keeps all.
+    pub keep: Option<u32>,
+    /// The folder that holds `proc` and `sys`.
+    pub root: PathBuf,
+    /// Errors go to a terminal, which then shows how far it is.
+    pub is_error_terminal: bool,
+    /// What the variable TZ says of the time zone.
+    pub time_zone: Option<OsString>,
 }
 
 /// What the list of devices was asked for.

@@ -19,6 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("analysis", &["metrics", "topology", "units", "counters"]),
     ("select", &["counters", "topology"]),
     ("source", &["capture", "counters", "topology", "clock", "units"]),
+    ("sink", &[]),
     ("report", &["analysis", "metrics", "counters", "topology", "units", "sanitize"]),
     ("view", &["report", "metrics", "counters", "sanitize"]),
     ("plan", &["analysis", "select", "report"]),
@@ -27,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "run",
         &[
             "exit", "sanitize", "units", "clock", "counters", "topology", "capture", "metrics", "analysis",
-            "select", "source", "report", "plan", "view",
+            "select", "source", "sink", "report", "plan", "view",
         ],
     ),
     ("lib", &[]),

@@ -5,6 +5,7 @@ mod iostat;
 mod native;
 mod pace;
 mod pt_diskstats;
+mod record;
 mod warnings;
 
 use std::io::{self, Write};
@@ -48,6 +49,7 @@ pub fn run(plan: &Plan, world: &mut World<'_>) -> Exit {
         Plan::Iostat(plan) => iostat::run(plan, world),
         Plan::PtDiskstats(plan) => pt_diskstats::run(plan, world),
         Plan::Devices(plan) => devices::run(plan, world),
+        Plan::Record(plan) => record::run(plan, world),
     };
     ended.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {

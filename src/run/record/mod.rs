@@ -1,0 +1,72 @@
+//! Recording: samples of a live machine into a file that every view can replay.
+
+mod progress;
+mod recorder;
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use self::progress::Progress;
+use self::recorder::Recorder;
+use super::pace::Deadlines;
+use super::warnings::Warnings;
+use super::{World, is_closed_pipe};
+use crate::clock::Woken;
+use crate::counters::Sample;
+use crate::exit::Exit;
+use crate::plan::Record;
+use crate::sanitize::sanitize;
+use crate::source::Live;
+
+/// The time between samples where nothing is said of it.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Records until all intervals are there, or a signal comes. The first sample is taken at once, so that there is one
+/// sample more than intervals.
+///
+/// # Errors
+/// When a sample can be read or written no more: what the system says, and how much is whole.
+pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
+    let mut source = Live::new(&plan.root, world.clock).with_machine_state();
+    let mut warnings = Warnings::about(&source.name());
+    let mut sample = Sample::default();
+    source.read(&mut sample, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+    if let Some(name) = plan.devices.iter().find(|name| sample.device(name).is_none()) {
+        let _ = writeln!(world.err, "blkstat: {} has no device '{}'", source.name(), sanitize(name));
+        return Ok(Exit::Nothing);
+    }
+    let mut recorder = Recorder::open(plan)?;
+    let every = plan.pace.every.unwrap_or(EVERY);
+    let start = sample.at.monotonic.unwrap_or_default();
+    let mut deadlines = Deadlines::new(start, every);
+    let mut progress = Progress::new(plan, every, start);
+    let ended = loop {
+        if let Err(error) = recorder.add(&mut sample, &source, world) {
+            break Err(error);
+        }
+        if plan.pace.count.is_some_and(|count| recorder.samples > count) {
+            break Ok(Exit::Done);
+        }
+        progress.show(&recorder, world);
+        let (due, _) = deadlines.next(world.clock.monotonic());
+        if let Woken::Signal(signal) = world.clock.wait_until(due) {
+            break Ok(Exit::Signal(signal));
+        }
+        if let Err(error) =
+            source.read(&mut sample, |line, fault| warnings.warn(line as u64, &fault, world.err))
+        {
+            break Err(error);
+        }
+    };
+    let finished = recorder.finish();
+    progress.clear(world);
+    warnings.finish(world.err);
+    match ended.and_then(|exit| finished.map(|()| exit)) {
+        Err(error) if !is_closed_pipe(&error) => bail!("{error:#}; {}", recorder.safe()),
+        ended => {
+            progress.finish(&recorder, world);
+            ended
+        }
+    }
+}

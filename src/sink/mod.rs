@@ -1,0 +1,9 @@
+//! Where recordings go: the one room that writes files. What stands in them is not known in here.
+
+mod gzip;
+mod recording;
+mod repair;
+mod rotation;
+
+pub use recording::{Existing, RecordingFile};
+pub use rotation::{Rotation, rotated_name};
