@@ -176,6 +176,21 @@ fn the_summary_has_the_worst_interval_and_its_time() {
 }
 
 #[test]
+fn a_recording_replays_to_the_live_numbers_wherever_it_is_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["plain.txt", "packed.txt.gz"] {
+        let file = folder.path().join(name);
+        let (_, err, _) = printed(&format!("record {} 1 6", file.display()), 6);
+        assert_eq!(err, "");
+        for options in ["--json", "--csv", "--mounts --total --width 120", "--json vg0-root sdb", "--since-boot --all"] {
+            let (live, _, _) = printed(&format!("{options} 1 6"), 6);
+            let (replayed, err, _) = printed(&format!("{options} --from {}", file.display()), 0);
+            assert_eq!((replayed, err.as_str()), (live, ""), "{options}");
+        }
+    }
+}
+
+#[test]
 fn missed_deadlines_are_counted_on_the_next_line() {
     let root = tempfile::tempdir().unwrap();
     lay(root.path(), 0);

@@ -3,6 +3,7 @@
 mod iostat;
 mod native;
 mod pt_diskstats;
+mod record;
 mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -58,6 +59,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Write a capture that every view can replay
+    Record(record::RecordArguments),
     /// What is stacked on what, and how each queue is set up
     Devices {
         /// One JSON document, which always holds every device
@@ -100,6 +103,9 @@ pub fn plan(
     let wrong = |message: String| Refusal { message: format!("blkstat: {message}\n"), exit: Exit::Error };
     let (name, arguments) = match command {
         None => return Ok(Plan::View(Box::new(view.plan(root, environment).map_err(wrong)?))),
+        Some(Command::Record(record)) => {
+            return Ok(Plan::Record(Box::new(record.plan(root, environment).map_err(wrong)?)));
+        }
         Some(Command::Devices { json, all }) => return Ok(Plan::Devices(Devices { json, all, root })),
         Some(Command::Completions { shell }) => return Ok(Plan::Print(completions(shell))),
         Some(Command::Man) => return Ok(Plan::Print(manual())),
