@@ -182,7 +182,9 @@ fn a_recording_replays_to_the_live_numbers_wherever_it_is_replayed() {
         let file = folder.path().join(name);
         let (_, err, _) = printed(&format!("record {} 1 6", file.display()), 6);
         assert_eq!(err, "");
-        for options in ["--json", "--csv", "--mounts --total --width 120", "--json vg0-root sdb", "--since-boot --all"] {
+        for options in
+            ["--json", "--csv", "--mounts --total --width 120", "--json vg0-root sdb", "--since-boot --all"]
+        {
             let (live, _, _) = printed(&format!("{options} 1 6"), 6);
             let (replayed, err, _) = printed(&format!("{options} --from {}", file.display()), 0);
             assert_eq!((replayed, err.as_str()), (live, ""), "{options}");

@@ -338,17 +338,32 @@ fn fitting_in(characters: impl Iterator<Item = char>, width: usize) -> String {
     characters.take_while(fits).collect()
 }
 
-/// `text` in lines of at most `width` characters, broken between words.
+/// `text` in lines of at most `width` columns, broken between words; a number stays with its unit.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+    let is_number = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '±' | '('))
+            && word.ends_with(|c: char| c.is_ascii_digit())
+    };
+    let mut pieces: Vec<String> = Vec::new();
     for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
+        match pieces.last_mut() {
+            Some(number) if is_number(number) => {
+                number.push(' ');
+                number.push_str(word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => pieces.push(word.to_owned()),
         }
     }
-    lines
+    let mut lines: Vec<String> = Vec::new();
+    for piece in pieces {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + piece.width() <= width => {
+                line.push(' ');
+                line.push_str(&piece);
+            }
+            _ => lines.push(piece),
+        }
+    }
+    // A piece that is wider than the line has no better place to end.
+    lines.into_iter().map(|line| cut(&line, width)).collect()
 }
