@@ -12,7 +12,7 @@ use super::statistic::{Histogram, Statistic};
 use super::summary::Summary;
 use super::trace::Trace;
 use super::whole::{Facts, Shares, judged};
-use crate::metrics::{Direction, Figures};
+use crate::metrics::{Direction, Figures, History};
 
 /// One interval of a device, as it is seen.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,8 @@ pub struct DeviceAnalysis {
     writes: Baseline,
     sizes: [Histogram; 2],
     summaries: [Summary; 3],
+    history: History,
+    util: Histogram,
     loads: Loads,
     trace: Trace,
 }
@@ -64,6 +66,8 @@ impl DeviceAnalysis {
             writes: Baseline::new(Reach::Whole, &[]),
             sizes: Default::default(),
             summaries: Default::default(),
+            history: History::default(),
+            util: Histogram::default(),
             loads: Loads::default(),
             trace: Trace::default(),
         }
@@ -78,6 +82,7 @@ impl DeviceAnalysis {
         self.was_busy |= !figures.is_idle();
         self.stalled_s += if seen.stalled_s > 0.0 { figures.seconds } else { 0.0 };
         self.longest_stall_s = self.longest_stall_s.max(seen.stalled_s);
+        self.see_util(figures);
         let all = together(&figures.reads, &figures.writes, figures.seconds);
         for (summary, direction) in self.summaries.iter_mut().zip([figures.reads, figures.writes, all]) {
             summary.see(&direction, figures.seconds);
@@ -86,6 +91,16 @@ impl DeviceAnalysis {
             self.trace.add(at_s, ios as f64);
         }
         self.learn(figures);
+    }
+
+    /// A short interval tells nothing of util (formulas).
+    fn see_util(&mut self, figures: &Figures) {
+        const SHORT_S: f64 = 0.1;
+        self.history.see(figures);
+        let is_told = figures.seconds >= SHORT_S && self.history.mark(figures).is_none();
+        if let Some(util) = figures.util_pct.filter(|_| is_told) {
+            self.util.add(util, figures.seconds);
+        }
     }
 
     fn learn(&mut self, figures: &Figures) {
@@ -147,6 +162,7 @@ impl DeviceAnalysis {
             seconds: self.seconds,
             working_intervals: self.working,
             longest_stall_s: self.longest_stall_s,
+            util_pct: self.util.statistic(),
             trace: self.trace,
             ..DeviceReport::default()
         };

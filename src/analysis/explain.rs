@@ -3,8 +3,8 @@
 use super::load::Measure;
 use super::plateau::Plateau;
 
-/// A number as a person reads it: thousands grouped, else two significant digits or three.
-pub(super) fn number(value: f64) -> String {
+/// A number as a person reads it in a sentence: thousands grouped, else two significant digits or three.
+pub fn number(value: f64) -> String {
     let size = value.abs();
     if size >= 1000.0 {
         return grouped(value.round());

@@ -6,6 +6,7 @@ use super::baseline::DeviceBaseline;
 use super::fit::{Capacity, Model};
 use super::levels::Level;
 use super::plateau::Plateau;
+use super::statistic::Statistic;
 use super::summary::DirectionReport;
 use super::trace::Trace;
 use super::usl::Usl;
@@ -148,6 +149,9 @@ pub struct DeviceReport {
     pub left_out: LeftOut,
     /// The longest stall in seconds; zero where there was none.
     pub longest_stall_s: f64,
+    /// Share of the time with at least one request in flight as the kernel counts it, in percent, without the
+    /// intervals in which that count cannot be true or that are too short for it.
+    pub util_pct: Statistic,
     /// Reads.
     pub read: DirectionReport,
     /// Writes.

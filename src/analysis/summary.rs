@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::load::Work;
 use super::statistic::{Histogram, Statistic};
+use super::working::{WhileWorking, Working};
 use crate::metrics::Direction;
 
 /// Whether requests follow each other on the disk, as far as merges and sizes tell.
@@ -32,6 +33,7 @@ pub(super) struct Summary {
     /// Requests whose time is known: the others count for no mean response time.
     timed: Work,
     merges: Option<f64>,
+    working: Working,
 }
 
 impl Summary {
@@ -46,6 +48,7 @@ impl Summary {
         add(|all| &mut all.size_kib, direction.size_kib);
         add(|all| &mut all.await_ms, direction.await_ms);
         add(|all| &mut all.queue, direction.queue);
+        self.working.see(direction, seconds);
         self.timed = self.timed.plus(&Work::of(direction, seconds).unwrap_or_default());
         self.total.ios += direction.ios.unwrap_or(0) as f64;
         self.total.kib += direction.kib_per_s.unwrap_or(0.0) * seconds;
@@ -64,6 +67,7 @@ impl Summary {
             size_kib: Statistic { mean: self.total.size_kib(), ..self.size_kib.statistic() },
             await_ms: Statistic { mean: self.timed.await_ms(), ..self.await_ms.statistic() },
             queue: self.queue.statistic(),
+            while_working: self.working.finish(),
             merged_pct,
             pattern: pattern(self.total.size_kib(), merged_pct),
             baseline_await_ms,
@@ -97,6 +101,8 @@ pub struct DirectionReport {
     pub await_ms: Statistic,
     /// Mean number of requests in the queue or being served.
     pub queue: Statistic,
+    /// The means of the time in which it had such requests; `None` where it had none.
+    pub while_working: Option<WhileWorking>,
     /// Share of the requests that were merged, in percent.
     pub merged_pct: Option<f64>,
     /// Sequential or random, as far as merges and sizes tell.

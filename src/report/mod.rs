@@ -1,5 +1,7 @@
 //! Finished numbers into bytes: a dialect is a folder or file in here. No files, no clock, no arguments.
 
+pub mod analysis;
+mod cells;
 pub mod devices;
 mod fixed;
 pub mod iostat;

@@ -1,8 +1,8 @@
 //! The columns of the table, as data, and which of them fit.
 
-use super::cells;
 use super::{Judged, Line};
 use crate::metrics::{Direction, Figures, Mark};
+use crate::report::cells;
 
 /// A column of the table.
 #[derive(Clone, Copy)]

@@ -1,6 +1,5 @@
 //! blkstat's own reports: the table for people, JSON Lines and CSV for programs. They take finished numbers.
 
-mod cells;
 mod columns;
 mod machine_formats;
 mod summary;

@@ -5,8 +5,8 @@ use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::cells;
 use crate::metrics::{Direction, Figures};
+use crate::report::cells;
 use crate::sanitize::sanitize;
 
 /// The most that a quantity was, and when.

@@ -5,10 +5,10 @@ use std::io::Write;
 use jiff::tz::TimeZone;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::cells;
 use super::columns::{COLUMNS, fitting};
 use super::{Block, Judged, Line, State};
 use crate::analysis::Verdict;
+use crate::report::cells;
 use crate::sanitize::sanitize;
 
 /// How the table is laid out.

@@ -1,0 +1,148 @@
+//! The most that a device can do, in sentences.
+
+use super::tables::has_worked;
+use crate::analysis::{CapacityReport, DeviceReport, Model, Plateau, number};
+
+/// What is known of a device's capacity: of both directions together, of each where both worked, and every rate
+/// that stood still. Empty for a device that did nothing.
+pub(super) fn sentences(report: &DeviceReport) -> Vec<String> {
+    let by = &report.capacity_by_direction;
+    let (reads, writes) = (has_worked(&report.read), has_worked(&report.write));
+    let mut said = Vec::new();
+    match (reads, writes) {
+        (true, false) => said.extend(sentence("Reads", "reads", &report.capacity)),
+        (false, true) => said.extend(sentence("Writes", "writes", &report.capacity)),
+        (false, false) => {}
+        (true, true) => {
+            said.extend(sentence("Reads and writes together", "requests", &report.capacity));
+            let alone = |noun, of: &Option<CapacityReport>| {
+                of.as_ref().and_then(|of| {
+                    sentence(&format!("{} (where hardly anything else was done)", capital(noun)), noun, of)
+                })
+            };
+            said.extend(alone("reads", &by.read));
+            said.extend(alone("writes", &by.write));
+        }
+    }
+    said.extend(report.plateaus.iter().map(plateau));
+    said
+}
+
+fn capital(noun: &str) -> &'static str {
+    if noun == "reads" { "Reads" } else { "Writes" }
+}
+
+fn sentence(who: &str, noun: &str, of: &CapacityReport) -> Option<String> {
+    let most = number(of.max_iops?);
+    let mib = of.max_mib_per_s.map(|mib| format!(", {} MiB/s", number(mib))).unwrap_or_default();
+    if !of.reached {
+        return Some(format!(
+            "{who}: not reached; the highest rate seen is {most} {noun}/s{mib}. {}",
+            why_not(of.fitted_levels)
+        ));
+    }
+    let between = of.max_iops_low.zip(of.max_iops_high);
+    let between = between.map(|(low, high)| format!(" ({} to {})", number(low), number(high)));
+    let knee = of.knee_concurrency.map(|knee| {
+        format!(
+            " The knee lies at a concurrency of {}: from there on the rate is within 10 % of the most.",
+            number(knee)
+        )
+    });
+    Some(format!(
+        "{who}: at most {most} {noun}/s{}{mib}, by {}.{}",
+        between.unwrap_or_default(),
+        model(of),
+        knee.unwrap_or_default()
+    ))
+}
+
+fn why_not(levels: usize) -> String {
+    const LEAST: usize = 4;
+    if levels < LEAST {
+        format!(
+            "A fit needs {LEAST} levels of concurrency; there {}.",
+            if levels == 1 { "was 1".to_owned() } else { format!("were {levels}") }
+        )
+    } else {
+        "The data end before the knee, or follow no model.".to_owned()
+    }
+}
+
+/// The model with its error.
+fn model(of: &CapacityReport) -> String {
+    let name = match (of.model, &of.usl) {
+        (Model::Usl, Some(law)) => format!(
+            "the Universal Scalability Law (λ {}, σ {}, κ {})",
+            number(law.lambda),
+            number(law.sigma),
+            small(law.kappa)
+        ),
+        (Model::Usl, None) => "the Universal Scalability Law".to_owned(),
+        (Model::Cap, _) if of.relative_error.is_none() => "a rate that stood still".to_owned(),
+        _ => "a hard cap".to_owned(),
+    };
+    let error = of.relative_error.map(|error| format!("error {:.1} %", error * 100.0));
+    let explained = of.r_squared.map(|share| format!("R² {share:.3}"));
+    let few = (!of.confident && of.relative_error.is_some())
+        .then(|| format!("only {} levels of concurrency", of.fitted_levels));
+    let known: Vec<String> = [error, explained, few].into_iter().flatten().collect();
+    if known.is_empty() { name } else { format!("{name} ({})", known.join(", ")) }
+}
+
+fn small(value: f64) -> String {
+    if value > 0.0 && value < 1e-3 { format!("{value:.1e}") } else { number(value) }
+}
+
+fn plateau(of: &Plateau) -> String {
+    let known = of.known_as.as_ref().map(|name| format!(" This lies on a known cap: {name}."));
+    format!(
+        "{}, from interval {} on, {} s together: {}.{}",
+        of.rate(),
+        of.first_interval + 1,
+        number(of.seconds),
+        of.sentence(),
+        known.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Usl;
+
+    #[test]
+    fn what_was_not_reached_has_no_number_of_a_model() {
+        let of = CapacityReport { max_iops: Some(21_000.4), fitted_levels: 2, ..CapacityReport::default() };
+        let said = sentence("Reads", "reads", &of).unwrap();
+        assert_eq!(
+            said,
+            "Reads: not reached; the highest rate seen is 21,000 reads/s. A fit needs 4 levels of concurrency; there \
+             were 2."
+        );
+        assert_eq!(sentence("Reads", "reads", &CapacityReport::default()), None);
+    }
+
+    #[test]
+    fn a_model_is_named_with_its_error_and_knee() {
+        let of = CapacityReport {
+            model: Model::Usl,
+            reached: true,
+            fitted_levels: 5,
+            max_iops: Some(150_000.0),
+            max_iops_low: Some(145_000.0),
+            max_iops_high: Some(156_000.0),
+            knee_concurrency: Some(33.3),
+            relative_error: Some(0.0312),
+            r_squared: Some(0.9991),
+            usl: Some(Usl { lambda: 21_000.0, sigma: 0.05, kappa: 0.000_123 }),
+            ..CapacityReport::default()
+        };
+        assert_eq!(
+            sentence("Reads", "reads", &of).unwrap(),
+            "Reads: at most 150,000 reads/s (145,000 to 156,000), by the Universal Scalability Law (λ 21,000, σ 0.05, \
+             κ 1.2e-4) (error 3.1 %, R² 0.999, only 5 levels of concurrency). The knee lies at a concurrency of 33.3: \
+             from there on the rate is within 10 % of the most."
+        );
+    }
+}

@@ -1,0 +1,25 @@
+//! What an analysis found: as a text that a person reads top to bottom, as JSON, and as a job file for fio.
+
+mod capacity;
+mod fio;
+mod json;
+mod tables;
+mod text;
+mod words;
+
+pub use fio::fio_job;
+pub use json::json;
+pub use text::text;
+
+use crate::analysis::{DeviceReport, Layers, MachineReport};
+
+/// All that an analysis found.
+#[derive(Clone, Copy, Debug)]
+pub struct Findings<'a> {
+    /// The devices, in the order in which they are shown.
+    pub devices: &'a [DeviceReport],
+    /// Where requests wait; `None` where no two devices are joined.
+    pub layers: Option<&'a Layers>,
+    /// The machine meanwhile.
+    pub machine: &'a MachineReport,
+}
