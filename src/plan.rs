@@ -15,6 +15,8 @@ use crate::select::Others;
 pub enum Plan {
     /// Show what the devices do.
     View(Box<View>),
+    /// Judge devices by many intervals.
+    Analyze(Box<Analyze>),
     /// Print this text.
     Print(Vec<u8>),
     /// Be sysstat's iostat.
@@ -140,6 +142,34 @@ pub struct View {
     pub summary: SummaryWhen,
     /// What the variable TZ says of the time zone.
     pub time_zone: Option<OsString>,
+}
+
+/// What `blkstat analyze` was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analyze {
+    /// Where samples come from.
+    pub input: Input,
+    /// Which devices.
+    pub choice: Choice,
+    /// By what they are judged.
+    pub judging: Judging,
+    /// How the result is written.
+    pub format: AnalyzeFormat,
+    /// Where the baselines that were learnt are saved.
+    pub save_baseline: Option<PathBuf>,
+    /// Errors go to a terminal, which then shows how far it is.
+    pub is_error_terminal: bool,
+}
+
+/// How an analysis is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnalyzeFormat {
+    /// For people.
+    Text,
+    /// One JSON document.
+    Json,
+    /// A fio job file.
+    Fio,
 }
 
 /// How the lines of a view are written.

@@ -51,6 +51,11 @@ impl DeviceBaseline {
         };
         Self { read: any(read_ms), write: any(write_ms) }
     }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.write.is_empty()
+    }
 }
 
 /// The baselines of a machine, by device: the file of `--save-baseline`.

@@ -9,7 +9,7 @@ use super::plateau::plateaus;
 use super::report::{Capacities, CapacityReport, DeviceReport, LeftOut};
 use super::settings::Settings;
 use super::statistic::{Histogram, Statistic};
-use super::summary::Summary;
+use super::summary::{DirectionReport, Summary};
 use super::trace::Trace;
 use super::whole::{Facts, Shares, judged};
 use crate::metrics::{Direction, Figures, History};
@@ -71,6 +71,11 @@ impl DeviceAnalysis {
             loads: Loads::default(),
             trace: Trace::default(),
         }
+    }
+
+    /// The kernel's name of the device.
+    pub fn name(&self) -> &str {
+        &self.device
     }
 
     /// Takes an interval.
@@ -166,6 +171,15 @@ impl DeviceAnalysis {
             trace: self.trace,
             ..DeviceReport::default()
         };
+        let most = |of: &DirectionReport| (of.iops.max, of.mib_per_s.max);
+        let with_highest = |capacity: CapacityReport, (iops, mib): (Option<f64>, Option<f64>)| {
+            capacity.with_highest(iops, mib)
+        };
+        report.capacity = with_highest(report.capacity, most(&report.all));
+        let by_direction = &mut report.capacity_by_direction;
+        by_direction.both = by_direction.both.map(|capacity| with_highest(capacity, most(&report.all)));
+        by_direction.read = by_direction.read.map(|capacity| with_highest(capacity, most(&report.read)));
+        by_direction.write = by_direction.write.map(|capacity| with_highest(capacity, most(&report.write)));
         let shares = Shares::of(&loads, &reads, &writes, settings.saturated_at);
         let facts = Facts { is_counted: self.is_counted, was_busy: self.was_busy, stalled_s: self.stalled_s };
         let (verdict, why) = judged(&report, &facts, &shares, settings);

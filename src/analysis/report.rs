@@ -47,7 +47,7 @@ pub struct CapacityReport {
     pub confident: bool,
     /// Distinct levels of concurrency.
     pub fitted_levels: usize,
-    /// The most requests a second: by the model; where the knee is not reached, the highest rate of a level seen.
+    /// The most requests a second: by the model; where the knee is not reached, the highest rate seen.
     pub max_iops: Option<f64>,
     /// The same in MiB a second.
     pub max_mib_per_s: Option<f64>,
@@ -95,6 +95,14 @@ impl CapacityReport {
 }
 
 impl CapacityReport {
+    /// The same with the highest rates of any interval where the knee is not reached: a level is the middle of several.
+    pub(super) fn with_highest(self, iops: Option<f64>, mib_per_s: Option<f64>) -> Self {
+        if self.reached || self.max_iops.is_none() {
+            return self;
+        }
+        Self { max_iops: iops.or(self.max_iops), max_mib_per_s: mib_per_s.or(self.max_mib_per_s), ..self }
+    }
+
     /// The same where plateaus were found of both directions together or of one that was alone: they are the most,
     /// also where there were too few levels for a fit, or where a cap that changed spoilt it.
     pub(super) fn with_plateaus(self, plateaus: &[Plateau]) -> Self {

@@ -1,6 +1,6 @@
 //! The grammar of `blkstat analyze`.
 
-use std::ffi::OsString;
+use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -48,11 +48,7 @@ fn cap(word: &str) -> Result<StatedCap, String> {
 
 impl AnalyzeArguments {
     /// What they ask for.
-    pub(super) fn plan(
-        self,
-        root: PathBuf,
-        environment: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Analyze, String> {
+    pub(super) fn plan(self, root: PathBuf) -> Result<Analyze, String> {
         let (file, words) = match (&self.from, self.words.first()) {
             (Some(file), _) => (Some(file.clone()), &self.words[..]),
             (None, Some(word)) if is_file(word) => (Some(PathBuf::from(word)), &self.words[1..]),
@@ -72,14 +68,16 @@ impl AnalyzeArguments {
                 _ => AnalyzeFormat::Text,
             },
             save_baseline: self.save_baseline,
-            time_zone: environment("TZ"),
+            is_error_terminal: stderr().is_terminal(),
         })
     }
 }
 
 /// `-`, a path outside /dev, or the name of a regular file here.
 fn is_file(word: &str) -> bool {
-    word == "-" || (word.contains('/') && !word.starts_with("/dev/") && !word.starts_with("mapper/")) || Path::new(word).is_file()
+    word == "-"
+        || (word.contains('/') && !word.starts_with("/dev/") && !word.starts_with("mapper/"))
+        || Path::new(word).is_file()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Arguments and environment into a [`Plan`]: one grammar a file. Nothing else knows clap.
 
+mod analyze;
 mod iostat;
 mod native;
 mod pt_diskstats;
@@ -59,6 +60,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Judge a capture, or this machine for a while: saturation, capacity, caps, with the evidence
+    Analyze(Box<analyze::AnalyzeArguments>),
     /// Write a capture that every view can replay
     Record(record::RecordArguments),
     /// What is stacked on what, and how each queue is set up
@@ -103,6 +106,9 @@ pub fn plan(
     let wrong = |message: String| Refusal { message: format!("blkstat: {message}\n"), exit: Exit::Error };
     let (name, arguments) = match command {
         None => return Ok(Plan::View(Box::new(view.plan(root, environment).map_err(wrong)?))),
+        Some(Command::Analyze(analyze)) => {
+            return Ok(Plan::Analyze(Box::new(analyze.plan(root).map_err(wrong)?)));
+        }
         Some(Command::Record(record)) => {
             return Ok(Plan::Record(Box::new(record.plan(root, environment).map_err(wrong)?)));
         }

@@ -1,9 +1,11 @@
 //! Carries a [`Plan`] out: takes samples, has them turned into reports, and writes these.
 
+mod analyze;
 mod devices;
 mod iostat;
 mod native;
 mod pace;
+mod progress;
 mod pt_diskstats;
 mod record;
 mod warnings;
@@ -44,6 +46,7 @@ impl std::fmt::Display for OutputLost {
 /// Carries the plan out, and says on the error stream what went wrong, if anything did.
 pub fn run(plan: &Plan, world: &mut World<'_>) -> Exit {
     let ended = match plan {
+        Plan::Analyze(plan) => analyze::run(plan, world),
         Plan::View(plan) => native::run(plan, world),
         Plan::Print(text) => put(world.out, &mut text.clone()).map(|()| Exit::Done),
         Plan::Iostat(plan) => iostat::run(plan, world),

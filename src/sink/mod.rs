@@ -1,9 +1,11 @@
 //! Where recordings go: the one room that writes files. What stands in them is not known in here.
 
+mod document;
 mod gzip;
 mod recording;
 mod repair;
 mod rotation;
 
+pub use document::write_document;
 pub use recording::{Existing, RecordingFile};
 pub use rotation::{Rotation, rotated_name};

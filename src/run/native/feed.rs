@@ -228,6 +228,26 @@ impl<'a> Feed<'a> {
         &self.newer.devices
     }
 
+    /// Why there is nothing to report.
+    pub(in crate::run) fn nothing(&self) -> String {
+        match self.samples {
+            0 => "no sample was found: a capture is readings of /proc/diskstats, each after a line 'TS <seconds>'",
+            1 => "there is only one whole sample, and an interval takes two",
+            _ => "no two samples follow one another in time",
+        }
+        .to_owned()
+    }
+
+    /// Whether what is stacked on what is known, and not only guessed by the names.
+    pub(in crate::run) fn knows_stack(&self) -> bool {
+        match &self.source {
+            Source::Live { .. } => true,
+            Source::Replay(replay) => {
+                replay.recorded().is_some_and(|recorded| !recorded.stack.nodes().is_empty())
+            }
+        }
+    }
+
     /// Says how many warnings were not printed.
     pub(in crate::run) fn finish(&self, world: &mut World<'_>) {
         self.warnings.finish(world.err);

@@ -18,7 +18,7 @@ use crate::units::Interval;
 pub(in crate::run) struct Gathered {
     /// The devices that were asked for, in the order in which they came.
     pub(in crate::run) devices: Vec<DeviceAnalysis>,
-    /// What is stacked on what, as far as it is known.
+    /// What is stacked on what; empty where that is not known.
     pub(in crate::run) stack: Stack,
     /// Intervals.
     pub(in crate::run) intervals: u64,
@@ -87,7 +87,8 @@ pub(in crate::run) fn gather(
     feed.finish(world);
     let missing = gatherer.chooser.missing(feed.devices(), &gatherer.facts);
     let devices = gatherer.memories.into_iter().map(|memory| memory.analysis).collect();
-    Ok(Gathered { devices, stack: gatherer.stack, intervals, signal, missing })
+    let stack = if feed.knows_stack() { gatherer.stack } else { Stack::default() };
+    Ok(Gathered { devices, stack, intervals, signal, missing })
 }
 
 impl Gatherer<'_> {

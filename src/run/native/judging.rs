@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::feed::Feed;
 use super::gather::gather;
@@ -54,6 +54,13 @@ fn learn(path: &Path, world: &mut World<'_>) -> Result<SavedBaselines> {
     let choice = Choice::default();
     let mut feed = Feed::open(&input, world.clock)?;
     let gathered = gather(&mut feed, &choice, None, world, &mut |_, _, _, _| {})?;
+    if gathered.intervals == 0 {
+        bail!(
+            "{}: {}; a baseline is a capture, or what analyze --save-baseline saved",
+            sanitize(&feed.name()),
+            feed.nothing()
+        );
+    }
     let settings = Settings::default();
     let reports = gathered.devices.into_iter().map(|device| device.finish(&settings));
     let devices = reports.map(|report| (report.device, report.baseline));

@@ -11,8 +11,10 @@ use anyhow::Result;
 use jiff::tz::TimeZone;
 
 use self::choose::Chooser;
-use self::feed::{Feed, Step};
-use self::judging::Settler;
+pub(super) use self::feed::Feed;
+use self::feed::Step;
+pub(super) use self::gather::{Gathered, gather};
+pub(super) use self::judging::Settler;
 use self::output::Output;
 use self::tracker::Tracker;
 use super::World;
@@ -85,24 +87,12 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
     summarize(plan, &tracker, extent, &zone, interrupted, &mut output, world)?;
     if ended == Exit::Done && !(extent.intervals > 0 && chooser.found_any()) {
         let missing = chooser.missing(feed.devices(), tracker.facts()).filter(|_| extent.intervals > 0);
-        let why = missing.unwrap_or_else(|| nothing(&feed));
+        let why = missing.unwrap_or_else(|| feed.nothing());
         // The exit code tells it as well.
         let _ = writeln!(world.err, "blkstat: {}: {why}", sanitize(&feed.name()));
         return Ok(Exit::Nothing);
     }
     Ok(ended)
-}
-
-/// Why there is nothing to report.
-fn nothing(feed: &Feed<'_>) -> String {
-    match feed.samples {
-        0 => {
-            "no sample was found: a capture is readings of /proc/diskstats, each after a line 'TS <seconds>'"
-        }
-        1 => "there is only one whole sample, and an interval takes two",
-        _ => "no two samples follow one another in time",
-    }
-    .to_owned()
 }
 
 fn block(older: &Sample, newer: &Sample, interval: Interval, missed: u64) -> Block {

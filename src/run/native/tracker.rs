@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::choose::{Chooser, Facts};
 use super::feed::Feed;
 use super::judging::Settler;
@@ -150,15 +152,19 @@ impl<'s> Tracker<'s> {
             let Some(earlier) = self.pairs.earlier(index) else { continue };
             let (older, newer) = (&feed.older.devices[earlier], &feed.newer.devices[index]);
             let (facts, memory) = (&self.facts[index], &mut self.memories[index]);
-            if newer.counters == older.counters && newer.counters == Counters::ZERO && !facts.accounting_off {
-                // Most devices of a machine with many never work.
-                if !chooser.is_shown(facts, &newer.counters, None) {
-                    continue;
-                }
+            // Most devices of a machine with many never work.
+            if newer.counters == older.counters
+                && !chooser.is_shown(facts, &newer.counters, None)
+                && newer.counters.in_flight == 0
+            {
+                continue;
+            }
+            let mut figures = Figures::between(&older.counters, &newer.counters, interval);
+            if let Some(figures) = figures.as_mut().filter(|_| without_util) {
+                (figures.util_pct, figures.util_bound_pct) = (None, None);
             }
             let judge = || Judge::new(&self.settler.settings(&newer.name));
-            let state =
-                memory.see(&older.counters, &newer.counters, interval, facts, without_util, at, judge);
+            let state = memory.see(figures, facts.accounting_off, at, judge);
             let figures = if let State::Worked(judged) = &state { Some(&judged.figures) } else { None };
             if with_total && facts.is_leaf && figures.is_some() {
                 let sums = total.get_or_insert((Counters::ZERO, Counters::ZERO));
@@ -210,25 +216,20 @@ impl Memory {
         }
     }
 
+    /// Takes note of the figures of an interval, or that there are none.
     fn see(
         &mut self,
-        older: &Counters,
-        newer: &Counters,
-        interval: Interval,
-        facts: &Facts,
-        without_util: bool,
-        at: Option<jiff::Timestamp>,
+        figures: Option<Figures>,
+        accounting_off: bool,
+        at: Option<Timestamp>,
         judge: impl FnOnce() -> Judge,
     ) -> State {
-        let Some(mut figures) = Figures::between(older, newer, interval) else {
+        let Some(figures) = figures else {
             self.interrupt();
             return State::Reset;
         };
-        if facts.accounting_off && figures.completed == 0 {
+        if accounting_off && figures.completed == 0 {
             return State::AccountingOff;
-        }
-        if without_util {
-            (figures.util_pct, figures.util_bound_pct) = (None, None);
         }
         self.history.see(&figures);
         let stalled_s = self.history.stalled_s();

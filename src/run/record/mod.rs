@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use self::progress::Progress;
+use self::progress::{conclude, how_far, is_wanted};
 use self::recorder::Recorder;
 use super::pace::Deadlines;
+use super::progress::Progress;
 use super::warnings::Warnings;
 use super::{World, is_closed_pipe};
 use crate::clock::Woken;
@@ -40,7 +41,7 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
     let every = plan.pace.every.unwrap_or(EVERY);
     let start = sample.at.monotonic.unwrap_or_default();
     let mut deadlines = Deadlines::new(start, every);
-    let mut progress = Progress::new(plan, every, start);
+    let mut progress = Progress::new(is_wanted(plan, every, &recorder, world), start);
     let ended = loop {
         if let Err(error) = recorder.add(&mut sample, &source, world) {
             break Err(error);
@@ -48,7 +49,7 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
         if plan.pace.count.is_some_and(|count| recorder.samples > count) {
             break Ok(Exit::Done);
         }
-        progress.show(&recorder, world);
+        progress.show(|| how_far(&recorder), world);
         let (due, _) = deadlines.next(world.clock.monotonic());
         if let Woken::Signal(signal) = world.clock.wait_until(due) {
             break Ok(Exit::Signal(signal));
@@ -65,7 +66,7 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
     match ended.and_then(|exit| finished.map(|()| exit)) {
         Err(error) if !is_closed_pipe(&error) => bail!("{error:#}; {}", recorder.safe()),
         ended => {
-            progress.finish(&recorder, world);
+            conclude(plan, &recorder, world);
             ended
         }
     }

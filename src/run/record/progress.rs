@@ -1,4 +1,4 @@
-//! How far a recording is, in one line on the terminal that errors go to.
+//! What a recording says of itself on the terminal that errors go to.
 
 use std::time::Duration;
 
@@ -8,68 +8,34 @@ use crate::run::World;
 
 /// Shorter recordings need no progress.
 const SHORT: Duration = Duration::from_secs(5);
-/// The line is not written more often than this.
-const AT_MOST: Duration = Duration::from_secs(1);
 
-/// A line that is written over.
-pub(super) struct Progress {
-    /// Errors go to a terminal, and nothing else writes there.
-    has_terminal: bool,
-    is_long: bool,
-    start: Duration,
-    shown: Option<Duration>,
-    /// Characters that stand on the line.
-    width: usize,
+/// Whether it takes long, errors go to a terminal, and nothing else writes there.
+pub(super) fn is_wanted(plan: &Record, every: Duration, recorder: &Recorder<'_>, world: &World<'_>) -> bool {
+    let count = plan.pace.count.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    let is_long = count.is_none_or(|count| every.saturating_mul(count) > SHORT);
+    is_long && plan.is_error_terminal && !recorder.is_shown_on_terminal(world)
 }
 
-impl Progress {
-    /// Nothing is shown yet.
-    pub(super) fn new(plan: &Record, every: Duration, start: Duration) -> Self {
-        let count = plan.pace.count.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
-        let is_long = count.is_none_or(|count| every.saturating_mul(count) > SHORT);
-        Self { has_terminal: plan.is_error_terminal, is_long, start, shown: None, width: 0 }
-    }
+/// How far it is.
+pub(super) fn how_far(recorder: &Recorder<'_>) -> String {
+    format!("{} samples, {}", recorder.samples, size(recorder.bytes))
+}
 
-    /// Shows how far it is, if that was not shown just now.
-    pub(super) fn show(&mut self, recorder: &Recorder<'_>, world: &mut World<'_>) {
-        let now = world.clock.monotonic();
-        let is_due = self.shown.is_none_or(|shown| now.saturating_sub(shown) >= AT_MOST);
-        if !(self.has_terminal && self.is_long && is_due) || recorder.is_shown_on_terminal(world) {
-            return;
-        }
-        self.shown = Some(now);
-        let seconds = now.saturating_sub(self.start).as_secs();
-        let passed = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-        let line = format!("{} samples, {}, {passed}", recorder.samples, size(recorder.bytes));
-        // Blanks wipe what a longer line left.
-        let _ = write!(world.err, "\r{line:<width$}", width = self.width);
-        self.width = line.len();
+/// Says what was recorded.
+pub(super) fn conclude(plan: &Record, recorder: &Recorder<'_>, world: &mut World<'_>) {
+    if !plan.is_error_terminal || recorder.is_shown_on_terminal(world) {
+        return;
     }
-
-    /// Wipes the line.
-    pub(super) fn clear(&mut self, world: &mut World<'_>) {
-        if self.width > 0 {
-            let _ = write!(world.err, "\r{:width$}\r", "", width = self.width);
-            self.width = 0;
-        }
-    }
-
-    /// Says what was recorded.
-    pub(super) fn finish(&self, recorder: &Recorder<'_>, world: &mut World<'_>) {
-        if !self.has_terminal || recorder.is_shown_on_terminal(world) {
-            return;
-        }
-        let plural = |n: u64| if n == 1 { "" } else { "s" };
-        let (samples, devices) = (recorder.samples, recorder.devices());
-        let _ = writeln!(
-            world.err,
-            "recorded {samples} sample{} of {devices} device{} in {}, {}",
-            plural(samples),
-            plural(devices as u64),
-            recorder.name,
-            size(recorder.bytes)
-        );
-    }
+    let plural = |n: u64| if n == 1 { "" } else { "s" };
+    let (samples, devices) = (recorder.samples, recorder.devices());
+    let _ = writeln!(
+        world.err,
+        "recorded {samples} sample{} of {devices} device{} in {}, {}",
+        plural(samples),
+        plural(devices as u64),
+        recorder.name,
+        size(recorder.bytes)
+    );
 }
 
 /// Bytes as people read them.
