@@ -11,6 +11,8 @@ const LITTLE_CPU: f64 = 10.0;
 const LITTLE_PRESSURE: f64 = 2.0;
 /// A hypervisor that took more, in percent, is worth a word.
 const MUCH_STEAL: f64 = 5.0;
+/// Below this mean queue requests rarely meet.
+const LITTLE_QUEUE: f64 = 0.5;
 /// A mean queue up to this is about one request at a time.
 const ABOUT_ONE: f64 = 1.2;
 /// From this util on, in percent, people take a device for full.
@@ -19,25 +21,27 @@ const HIGH_UTIL: f64 = 60.0;
 /// What speaks against the device as the cause, in sentences: only where it is far from saturated, but for writes
 /// that are slow and that no task waits for. Empty where there is nothing to say.
 pub fn not_the_disk(report: &DeviceReport, machine: &MachineReport) -> Vec<String> {
-    if !is_far_from_saturated(report) {
+    let Some(far) = far_from_saturated(report) else {
         return background_writes(report, machine).into_iter().collect();
-    }
-    let times = report.all.saturation.p95.map(ratio);
-    let far = times.map(|times| {
-        format!(
-            "{} is far from saturated: 95 % of the time it answered within {times} its unloaded time.",
-            report.device
-        )
-    });
-    [far, one_at_a_time(report), cpu(machine), pressure(machine), pages(machine)]
-        .into_iter()
-        .flatten()
-        .collect()
+    };
+    let hints = [one_at_a_time(report), cpu(machine), pressure(machine), pages(machine)];
+    std::iter::once(far).chain(hints.into_iter().flatten()).collect()
 }
 
-/// Neither the verdict nor more than a rare level says that requests wait.
-fn is_far_from_saturated(report: &DeviceReport) -> bool {
-    report.verdict == Some(Verdict::Ok) && report.all.saturation.p95.is_some_and(|times| times < QUEUEING_AT)
+/// That hardly any request waits, with its numbers; `None` where more than a rare interval says otherwise.
+fn far_from_saturated(report: &DeviceReport) -> Option<String> {
+    let device = &report.device;
+    let times = report.all.saturation.p95.filter(|_| report.verdict == Some(Verdict::Ok))?;
+    let queue = report.all.queue.p99.filter(|queue| *queue < LITTLE_QUEUE);
+    if times < QUEUEING_AT {
+        let times = ratio(times);
+        Some(format!(
+            "{device} is far from saturated: 95 % of the time it answered within {times} its unloaded time."
+        ))
+    } else {
+        let queue = number(queue?);
+        Some(format!("{device} is not saturated: 99 % of the time its queue was {queue} at the most."))
+    }
 }
 
 /// Util is high with one request at a time, and nothing says that this is the most.
@@ -153,6 +157,16 @@ mod tests {
         assert_eq!(not_the_disk(&bursts, &MachineReport::default()).len(), 1);
         let without_util = DeviceReport { util_pct: Statistic::default(), ..single() };
         assert_eq!(not_the_disk(&without_util, &MachineReport::default()).len(), 1);
+    }
+
+    #[test]
+    fn a_slow_device_without_a_queue_is_not_called_far_from_saturated() {
+        let mut slow = single();
+        slow.all.saturation = always(2.0);
+        assert!(not_the_disk(&slow, &MachineReport::default()).is_empty());
+        slow.all.queue = always(0.15);
+        let said = not_the_disk(&slow, &MachineReport::default());
+        assert!(said[0].starts_with("sda is not saturated: 99 % of the time its queue was 0.15"), "{said:?}");
     }
 
     #[test]

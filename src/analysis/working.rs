@@ -1,12 +1,14 @@
 //! What a direction did while it worked, so that the load can be repeated.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::load::Work;
 use crate::metrics::Direction;
 
-/// The means of the intervals in which a direction had requests. The first and the last interval of a stretch of
-/// work hold only a part of it: they count only where there are no others.
+/// The means of the intervals in which a direction had requests, but for a trickle. The first and the last interval
+/// of a stretch of work hold only a part of it: they count only where most of the work is such.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WhileWorking {
     /// Seconds in these intervals.
@@ -36,60 +38,91 @@ impl Sum {
         }
     }
 
+    fn rate(&self) -> f64 {
+        self.work.ios / self.seconds
+    }
+
     fn report(&self) -> Option<WhileWorking> {
         let queue = self.work.ms / 1000.0 / self.seconds;
         Some(WhileWorking {
             seconds: self.seconds,
-            iops: self.work.ios / self.seconds,
+            iops: self.rate(),
             size_kib: self.work.size_kib()?,
             queue: (!self.is_untimed).then_some(queue),
         })
     }
 }
 
+/// An interval and whether the work had begun before it.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    sum: Sum,
+    had_begun: bool,
+}
+
+/// Sums by the power of two of their rates.
+type Bins = BTreeMap<i32, Sum>;
+
 /// Collects that in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Working {
-    all: Sum,
-    inner: Sum,
-    /// The last interval if it had requests, and whether the work had begun before it.
-    last: Option<(Sum, bool)>,
-    has_begun: bool,
+    all: Bins,
+    inner: Bins,
+    last: Option<Last>,
 }
+
+/// Against what was usual, less is a trickle and no work: the system's own writes, once in a while.
+const TRICKLE: f64 = 0.02;
 
 impl Working {
     /// Takes an interval of so many seconds.
     pub(super) fn see(&mut self, direction: &Direction, seconds: f64) {
-        // What was going on when the watching began had begun before.
-        let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let before = self.last.take();
-        let ios = direction.ios.unwrap_or(0) as f64;
-        if ios == 0.0 {
-            return;
-        }
-        let sum = Sum {
-            seconds,
-            work: Work {
-                ios,
-                kib: direction.kib_per_s.unwrap_or(0.0) * seconds,
-                ms: direction.queue.unwrap_or(0.0) * 1000.0 * seconds,
-            },
-            is_untimed: direction.queue.is_none(),
+        let work = Work {
+            ios: direction.ios.unwrap_or(0) as f64,
+            kib: direction.kib_per_s.unwrap_or(0.0) * seconds,
+            ms: direction.queue.unwrap_or(0.0) * 1000.0 * seconds,
         };
-        self.all = self.all.plus(sum);
-        if let Some((last, true)) = before {
-            self.inner = self.inner.plus(last);
+        let sum = Sum { seconds, work, is_untimed: direction.queue.is_none() && work.ios > 0.0 };
+        add(&mut self.all, sum);
+        let before = self.last.take();
+        if let Some(before) = before.filter(|one| one.had_begun && sum.rate() >= TRICKLE * one.sum.rate()) {
+            add(&mut self.inner, before.sum);
         }
-        self.last = Some((sum, is_first || before.is_some()));
+        // What was going on when the watching began had begun before.
+        let had_begun = before.is_none_or(|one| one.sum.rate() >= TRICKLE * sum.rate());
+        self.last = Some(Last { sum, had_begun });
     }
 
     /// The means; `None` where there were no requests.
     pub(super) fn finish(&self) -> Option<WhileWorking> {
+        const MOST: f64 = 0.5;
+        let mut inner = self.inner.clone();
         // What was still going on at the end went on after it.
-        let last = self.last.filter(|(_, had_begun)| *had_begun).map(|(last, _)| last);
-        let inner = last.map_or(self.inner, |last| self.inner.plus(last));
-        inner.report().or_else(|| self.all.report())
+        if let Some(last) = self.last.filter(|one| one.had_begun) {
+            add(&mut inner, last.sum);
+        }
+        let (inner, all) = (without_trickle(&inner), without_trickle(&self.all));
+        if inner.seconds >= MOST * all.seconds { inner.report() } else { all.report() }
     }
+}
+
+fn add(bins: &mut Bins, sum: Sum) {
+    if sum.work.ios > 0.0 && sum.seconds > 0.0 {
+        let bin = bins.entry(sum.rate().log2().floor() as i32).or_default();
+        *bin = bin.plus(sum);
+    }
+}
+
+/// All but the bins that lie far below the rate at which half of the requests were done.
+fn without_trickle(bins: &Bins) -> Sum {
+    let half = bins.values().map(|bin| bin.work.ios).sum::<f64>() / 2.0;
+    let mut passed = 0.0;
+    let usual = bins.values().find(|bin| {
+        passed += bin.work.ios;
+        passed >= half
+    });
+    let least = TRICKLE * usual.map_or(0.0, Sum::rate);
+    bins.values().filter(|bin| bin.rate() >= least).fold(Sum::default(), |sum, bin| sum.plus(*bin))
 }
 
 #[cfg(test)]
@@ -114,6 +147,9 @@ mod tests {
     fn the_ends_of_a_stretch_of_work_do_not_count() {
         let found = working(&[0, 30, 100, 120, 80, 10, 0, 50, 100]).unwrap();
         assert_eq!((found.iops, found.seconds, found.queue), (100.0, 4.0, Some(1.0)));
+        // Nor does what the system itself writes in between.
+        let found = working(&[0, 4, 1, 100, 300, 300, 300, 300, 2, 0, 3]).unwrap();
+        assert_eq!((found.iops, found.seconds), (300.0, 3.0));
         assert_eq!(found.size_kib, 4.0);
     }
 
@@ -121,6 +157,12 @@ mod tests {
     fn where_there_are_only_ends_they_count() {
         assert_eq!(working(&[0, 30, 50, 0]).map(|found| found.iops), Some(40.0));
         assert_eq!(working(&[0, 0]), None);
+    }
+
+    #[test]
+    fn phases_of_a_load_are_all_work() {
+        let found = working(&[300, 300, 300, 5000, 300]).unwrap();
+        assert_eq!((found.iops, found.seconds), (1240.0, 5.0));
     }
 
     #[test]

@@ -1,35 +1,45 @@
 //! The most that a device can do, in sentences.
 
 use super::tables::has_worked;
-use crate::analysis::{CapacityReport, DeviceReport, Model, Plateau, number};
+use crate::analysis::{CapacityReport, DeviceReport, DirectionReport, Model, Plateau, number};
 
-/// What is known of a device's capacity: of both directions together, of each where both worked, and every rate
-/// that stood still. Empty for a device that did nothing.
+/// What is known of a device's capacity: of both directions together, of each where it was alone and says something
+/// else, and every rate that stood still. Empty for a device that did nothing.
 pub(super) fn sentences(report: &DeviceReport) -> Vec<String> {
-    let by = &report.capacity_by_direction;
-    let (reads, writes) = (has_worked(&report.read), has_worked(&report.write));
-    let mut said = Vec::new();
-    match (reads, writes) {
-        (true, false) => said.extend(sentence("Reads", "reads", &report.capacity)),
-        (false, true) => said.extend(sentence("Writes", "writes", &report.capacity)),
-        (false, false) => {}
+    let said = match (has_worked(&report.read), has_worked(&report.write)) {
+        (false, false) => Vec::new(),
+        (true, false) => vec![sentence("Reads", "reads", &seen(report.capacity, &report.read))],
+        (false, true) => vec![sentence("Writes", "writes", &seen(report.capacity, &report.write))],
         (true, true) => {
-            said.extend(sentence("Reads and writes together", "requests", &report.capacity));
-            let alone = |noun, of: &Option<CapacityReport>| {
-                of.as_ref().and_then(|of| {
-                    sentence(&format!("{} (where hardly anything else was done)", capital(noun)), noun, of)
-                })
+            let by = &report.capacity_by_direction;
+            let alone = |who, noun, of: &Option<CapacityReport>| {
+                sentence(who, noun, of.as_ref().filter(|of| differs(of, &report.capacity))?)
             };
-            said.extend(alone("reads", &by.read));
-            said.extend(alone("writes", &by.write));
+            vec![
+                sentence("Reads and writes together", "requests", &seen(report.capacity, &report.all)),
+                alone("Reads with hardly any write", "reads", &by.read),
+                alone("Writes with hardly any read", "writes", &by.write),
+            ]
         }
-    }
-    said.extend(report.plateaus.iter().map(plateau));
-    said
+    };
+    said.into_iter().flatten().chain(report.plateaus.iter().map(plateau)).collect()
 }
 
-fn capital(noun: &str) -> &'static str {
-    if noun == "reads" { "Reads" } else { "Writes" }
+/// The same with the highest rate of an interval, where no level was high enough to have one.
+fn seen(of: CapacityReport, did: &DirectionReport) -> CapacityReport {
+    CapacityReport {
+        max_iops: of.max_iops.or(did.iops.max),
+        max_mib_per_s: if of.max_iops.is_some() { of.max_mib_per_s } else { did.mib_per_s.max },
+        ..of
+    }
+}
+
+/// Whether a direction alone says something else than both together.
+fn differs(of: &CapacityReport, both: &CapacityReport) -> bool {
+    const SAME: f64 = 0.01;
+    let is_near = |a: f64, b: f64| (a - b).abs() <= SAME * b;
+    let is_same = of.max_iops.zip(both.max_iops).is_some_and(|(of, both)| is_near(of, both));
+    of.reached != both.reached || of.model != both.model || !is_same
 }
 
 fn sentence(who: &str, noun: &str, of: &CapacityReport) -> Option<String> {
@@ -61,7 +71,7 @@ fn why_not(levels: usize) -> String {
     const LEAST: usize = 4;
     if levels < LEAST {
         format!(
-            "A fit needs {LEAST} levels of concurrency; there {}.",
+            "A fit needs {LEAST} levels of concurrency of 0.5 or more; there {}.",
             if levels == 1 { "was 1".to_owned() } else { format!("were {levels}") }
         )
     } else {
@@ -117,10 +127,23 @@ mod tests {
         let said = sentence("Reads", "reads", &of).unwrap();
         assert_eq!(
             said,
-            "Reads: not reached; the highest rate seen is 21,000 reads/s. A fit needs 4 levels of concurrency; there \
-             were 2."
+            "Reads: not reached; the highest rate seen is 21,000 reads/s. A fit needs 4 levels of concurrency of 0.5 \
+             or more; there were 2."
         );
         assert_eq!(sentence("Reads", "reads", &CapacityReport::default()), None);
+    }
+
+    #[test]
+    fn a_direction_alone_is_named_where_it_says_something_else() {
+        let of = |max| CapacityReport { max_iops: Some(max), ..CapacityReport::default() };
+        let mut report = DeviceReport { capacity: of(1000.0), ..DeviceReport::default() };
+        assert!(sentences(&report).is_empty());
+        (report.read.iops.max, report.write.iops.max) = (Some(1000.0), Some(800.0));
+        report.capacity_by_direction.read = Some(of(999.0));
+        report.capacity_by_direction.write = Some(of(800.0));
+        let said = sentences(&report);
+        assert_eq!(said.len(), 2);
+        assert!(said[1].starts_with("Writes with hardly any read: not reached"), "{}", said[1]);
     }
 
     #[test]

@@ -86,9 +86,7 @@ fn waits(device: &str, layers: &Layers, width: usize, out: &mut Vec<u8>) {
     if steps().next().is_none() {
         return;
     }
-    let guess =
-        if layers.is_guess { " (what stands on what is a guess from loads that were alike)" } else { "" };
-    heading(&format!("Where the requests wait{guess}"), width, out);
+    heading("Where the requests wait", width, out);
     let is_near = |name: &str| {
         name == device
             || steps().any(|step| step.above == name || step.below.iter().any(|below| below == name))
@@ -96,6 +94,10 @@ fn waits(device: &str, layers: &Layers, width: usize, out: &mut Vec<u8>) {
     tables::layers(layers.layers.iter().filter(|layer| is_near(&layer.device)), out);
     for step in steps() {
         paragraph(&format!("{}.", capitalized(&step.explanation)), INDENT, width, out);
+    }
+    if layers.is_guess {
+        let guess = "What stands on what is a guess: their loads were alike in the same seconds.";
+        paragraph(guess, INDENT, width, out);
     }
 }
 

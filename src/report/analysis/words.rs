@@ -33,7 +33,8 @@ pub(super) fn counted(count: u64, noun: &str) -> String {
 
 fn lines(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
+    for word in words(text) {
+        let word = word.as_str();
         match lines.last_mut() {
             Some(line) if line.width() + 1 + word.width() <= room => {
                 line.push(' ');
@@ -43,6 +44,23 @@ fn lines(text: &str, room: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The words of a text, a number and its unit as one.
+fn words(text: &str) -> Vec<String> {
+    const UNITS: [&str; 7] = ["%", "ms", "s", "MiB", "MiB/s", "KiB", "min"];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
+        match words.last_mut().filter(|last| is_unit && last.ends_with(|c: char| c.is_ascii_digit())) {
+            Some(number) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            None => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 /// A word in pieces that fit.
@@ -76,6 +94,7 @@ mod tests {
         assert_eq!(drawn("one two three", 2, 9), "  one two\n  three\n");
         assert_eq!(drawn("abcdefgh i", 0, 5), "abcde\nfgh i\n");
         assert_eq!(drawn("", 2, 9), "");
+        assert_eq!(drawn("it is 0.3 %, so", 0, 10), "it is\n0.3 %, so\n");
     }
 
     #[test]
