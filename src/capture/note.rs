@@ -199,9 +199,9 @@ fn fitting(node: &Node) -> Option<(Node, usize)> {
     }
 }
 
-/// Where a line of ours begins inside of another: the start of a recording that was put right behind one whose last
-/// line was cut off.
-pub(super) fn glued(line: &[u8]) -> Option<&[u8]> {
+/// What stands before and after the mark of a line of ours that begins inside of another: the start of a recording
+/// that was put right behind one whose last line was cut off.
+pub(super) fn glued(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = memchr::memmem::find(line.get(1..)?, b"#blkstat {")? + 1;
-    Some(&line[at + MARK.len()..])
+    Some((&line[..at], &line[at + MARK.len()..]))
 }

@@ -12,7 +12,7 @@ use super::note::{MARK, Note, NoteFault, Recorded, glued};
 use super::stamp::{is_stamp, parse_stamp, stamp_word, written_time};
 use super::timeline::Timeline;
 use super::{parse_cpu_line, slot};
-use crate::counters::{Columns, Counters, Device, MachineState, Sample};
+use crate::counters::{Columns, Counters, CpuTimes, Device, MachineState, Sample};
 use crate::topology::Stack;
 use crate::units::Moment;
 
@@ -25,6 +25,8 @@ pub struct Reader<R> {
     place: Place,
     timeline: Timeline,
     recorded: Option<Recorded>,
+    /// Devices that the sample has so far.
+    used: usize,
     keeps_cut_sample: bool,
     faults: Vec<Fault>,
 }
@@ -65,6 +67,60 @@ struct StampLine {
     ended: bool,
 }
 
+/// A line that is none of a device.
+enum Special {
+    /// Nothing that matters.
+    Remark,
+    /// It begins a sample. Behind a part of it may stand the start of a recording, as in the others.
+    Stamp(StampLine, Option<Note>),
+    Cpu(Option<CpuTimes>, Option<Note>),
+    /// One of our own.
+    Note(Note),
+    Notes(Note, Note),
+    /// One of our own that cannot be read, and whether it has its end.
+    BadNote(NoteFault, bool),
+}
+
+impl Special {
+    /// What sort of line it is; `None` for one of a device, or what should be one.
+    fn of(bytes: &[u8], ended: bool, is_trusted: bool, in_sample: bool) -> Option<Self> {
+        match bytes.first()? {
+            // Nearly every line is one of a device.
+            b' ' | b'0'..=b'9' => None,
+            b'T' if is_stamp(bytes) => {
+                let stamp = StampLine {
+                    time: parse_stamp(bytes).filter(|_| is_trusted),
+                    written_time: written_time(bytes),
+                    found: excerpt(stamp_word(bytes)),
+                    ended,
+                };
+                Some(Self::Stamp(stamp, glued_note(bytes)))
+            }
+            // Without its end the line's last number may be wrong, and nothing tells.
+            b'c' if in_sample && bytes.starts_with(b"cpu") => {
+                Some(Self::Cpu(parse_cpu_line(bytes).filter(|_| ended), glued_note(bytes)))
+            }
+            b'#' => Some(Self::remark(bytes, ended)),
+            _ => None,
+        }
+    }
+
+    fn remark(bytes: &[u8], ended: bool) -> Self {
+        let fault = match bytes.strip_prefix(MARK).map(Note::parse) {
+            Some(Ok(note)) => return Self::Note(note),
+            Some(Err(fault)) => Some(fault),
+            None => None,
+        };
+        if let Some((first, second)) = glued(bytes)
+            && let Ok(second) = Note::parse(second)
+        {
+            let first = first.strip_prefix(MARK).and_then(|json| Note::parse(json).ok());
+            return first.map_or(Self::Note(second.clone()), |first| Self::Notes(first, second));
+        }
+        fault.map_or(Self::Remark, |fault| Self::BadNote(fault, ended))
+    }
+}
+
 impl<R: Read> Reader<R> {
     /// A reader at the start of a capture.
     pub fn new(input: R) -> Self {
@@ -73,6 +129,7 @@ impl<R: Read> Reader<R> {
             place: Place::Before,
             timeline: Timeline::default(),
             recorded: None,
+            used: 0,
             keeps_cut_sample: false,
             faults: Vec::new(),
         }
@@ -101,14 +158,12 @@ impl<R: Read> Reader<R> {
     /// What the stream gives, but for compressed data that ends early: that is a cut file. The samples before
     /// the error were handed out.
     pub fn next(&mut self, before: &Sample, sample: &mut Sample) -> io::Result<bool> {
-        let mut used = 0;
+        self.used = 0;
         clear_machine(sample);
         loop {
             let line = match self.lines.next() {
                 Ok(line) => line,
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                    return Ok(self.end(sample, used, true));
-                }
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(self.end(sample, true)),
                 Err(error) => return Err(error),
             };
             let (bytes, ended) = match line {
@@ -117,99 +172,76 @@ impl<R: Read> Reader<R> {
                     self.fault(FaultKind::TooLong);
                     continue;
                 }
-                Next::End => return Ok(self.end(sample, used, false)),
+                Next::End => return Ok(self.end(sample, false)),
             };
-            let mut note = None;
-            match bytes.first() {
-                // Nearly every line is one of a device.
-                Some(b' ' | b'0'..=b'9') => {}
-                Some(b'T') if is_stamp(bytes) => {
-                    let stamp = StampLine {
-                        time: parse_stamp(bytes).filter(|_| ended || self.keeps_cut_sample),
-                        written_time: written_time(bytes),
-                        found: excerpt(stamp_word(bytes)),
-                        ended,
-                    };
-                    let note = glued(bytes).map(Note::parse);
-                    let is_handed_out = self.begin(stamp, sample, used);
-                    if let Some(Ok(note)) = note {
-                        // Whatever began here has no more lines.
-                        self.note(note, &mut Sample::default(), 0);
-                    }
-                    if is_handed_out {
-                        return Ok(true);
-                    }
-                    used = 0;
-                    continue;
-                }
-                Some(b'#') => {
-                    let own = bytes.strip_prefix(MARK).map(Note::parse);
-                    match own {
-                        Some(Ok(parsed)) => note = Some(parsed),
-                        own => match glued(bytes).map(Note::parse) {
-                            Some(Ok(parsed)) => note = Some(parsed),
-                            _ => {
-                                if let Some(Err(fault)) = own {
-                                    self.bad_note(fault, ended);
-                                }
-                                continue;
-                            }
-                        },
-                    }
-                }
-                Some(b'c') if bytes.starts_with(b"cpu") && matches!(self.place, Place::In(_)) => {
-                    // Without its end the line's last number may be wrong, and nothing tells.
-                    let cpu = parse_cpu_line(bytes).filter(|_| ended);
-                    note = glued(bytes).and_then(|json| Note::parse(json).ok());
-                    sample.cpu = cpu.or(sample.cpu);
-                    if note.is_none() {
-                        continue;
-                    }
-                }
-                _ => {}
-            }
-            if let Some(note) = note {
-                if self.note(note, sample, used) {
+            let in_sample = matches!(self.place, Place::In(_));
+            if let Some(special) = Special::of(bytes, ended, ended || self.keeps_cut_sample, in_sample) {
+                if self.special(special, sample) {
                     return Ok(true);
-                }
-                if !matches!(self.place, Place::In(_)) {
-                    used = 0;
                 }
                 continue;
             }
             match self.place {
                 Place::In(_) => {}
                 Place::Before | Place::Between if !bytes.trim_ascii().is_empty() => {
-                    let before = matches!(self.place, Place::Before);
+                    let is_first = matches!(self.place, Place::Before);
                     self.place = Place::Unusable;
-                    self.fault(if before { FaultKind::BeforeFirstStamp } else { FaultKind::AfterEnd });
+                    self.fault(if is_first { FaultKind::BeforeFirstStamp } else { FaultKind::AfterEnd });
                     continue;
                 }
                 Place::Before | Place::Between | Place::Unusable => continue,
             }
             let ended = ended || self.keeps_cut_sample;
-            let device = slot(&mut sample.devices, used);
-            let cut = match parse_line(bytes, device) {
+            let used = self.used;
+            let cut = match parse_line(bytes, slot(&mut sample.devices, used)) {
                 Ok(()) => {
-                    used += 1;
-                    !ended && is_cut(&sample.devices[used - 1], &sample.devices[..used - 1], before)
+                    self.used += 1;
+                    !ended && is_cut(&sample.devices[used], &sample.devices[..used], before)
                 }
                 Err(_) if bytes.trim_ascii().is_empty() => !ended,
                 Err(LineFault::ColumnCount(_) | LineFault::NotANumber { .. }) if !ended => true,
                 Err(fault) => {
-                    let note = glued(bytes).and_then(|json| Note::parse(json).ok());
+                    let note = glued_note(bytes);
                     self.fault(FaultKind::Line(fault));
-                    if let Some(note) = note {
-                        if self.note(note, sample, used) {
-                            return Ok(true);
-                        }
-                        used = 0;
+                    if note.is_some_and(|note| self.note(note, sample)) {
+                        return Ok(true);
                     }
                     false
                 }
             };
             if cut {
-                return Ok(self.end(sample, used, true));
+                return Ok(self.end(sample, true));
+            }
+        }
+    }
+
+    /// Acts on a line that is none of a device. Whether a sample is handed out.
+    fn special(&mut self, special: Special, sample: &mut Sample) -> bool {
+        match special {
+            Special::Remark => false,
+            Special::Stamp(stamp, note) => {
+                let is_handed_out = self.begin(stamp, sample);
+                if let Some(note) = note {
+                    // Whatever began here has no more lines.
+                    self.note(note, &mut Sample::default());
+                }
+                is_handed_out
+            }
+            Special::Cpu(cpu, note) => {
+                sample.cpu = cpu.or(sample.cpu);
+                note.is_some_and(|note| self.note(note, sample))
+            }
+            Special::Note(note) => self.note(note, sample),
+            Special::Notes(first, second) => {
+                if self.note(first, sample) {
+                    self.note(second, &mut Sample::default());
+                    return true;
+                }
+                self.note(second, sample)
+            }
+            Special::BadNote(fault, ended) => {
+                self.bad_note(fault, ended);
+                false
             }
         }
     }
@@ -224,9 +256,9 @@ impl<R: Read> Reader<R> {
     }
 
     /// A `TS` line begins a sample. Whether the one before it is handed out.
-    fn begin(&mut self, stamp: StampLine, sample: &mut Sample, used: usize) -> bool {
+    fn begin(&mut self, stamp: StampLine, sample: &mut Sample) -> bool {
         let place = std::mem::replace(&mut self.place, Place::Unusable);
-        let is_handed_out = self.leave(place, sample, used);
+        let is_handed_out = self.leave(place, sample);
         let Some(time) = stamp.time else {
             // A file that ends in a TS line: that sample has nothing but perhaps half a time.
             self.fault(if stamp.ended { FaultKind::BadStamp(stamp.found) } else { FaultKind::Cut });
@@ -249,9 +281,9 @@ impl<R: Read> Reader<R> {
     }
 
     /// Another sample or recording begins. Whether the sample that ends by this is handed out.
-    fn leave(&mut self, place: Place, sample: &mut Sample, used: usize) -> bool {
+    fn leave(&mut self, place: Place, sample: &mut Sample) -> bool {
         match place {
-            Place::In(open) => self.close(open, false, sample, used),
+            Place::In(open) => self.close(open, false, sample),
             Place::Before | Place::Between | Place::Unusable => false,
         }
     }
@@ -264,11 +296,11 @@ impl<R: Read> Reader<R> {
     }
 
     /// A line of our own. Whether the sample that it ends is handed out.
-    fn note(&mut self, mut note: Note, sample: &mut Sample, used: usize) -> bool {
+    fn note(&mut self, mut note: Note, sample: &mut Sample) -> bool {
         if let Some(recorded) = note.take_recorded() {
             let between = if matches!(self.place, Place::Before) { Place::Before } else { Place::Between };
             let place = std::mem::replace(&mut self.place, between);
-            let is_handed_out = self.leave(place, sample, used);
+            let is_handed_out = self.leave(place, sample);
             self.begin_recording(recorded);
             return is_handed_out;
         }
@@ -284,7 +316,7 @@ impl<R: Read> Reader<R> {
         }
         sample.machine = note.machine();
         match std::mem::replace(&mut self.place, Place::Between) {
-            Place::In(open) => self.close(open, true, sample, used),
+            Place::In(open) => self.close(open, true, sample),
             _ => false,
         }
     }
@@ -317,19 +349,20 @@ impl<R: Read> Reader<R> {
     }
 
     /// The stream is at its end: the sample being read is whole, unless the file was cut.
-    fn end(&mut self, sample: &mut Sample, used: usize, cut: bool) -> bool {
+    fn end(&mut self, sample: &mut Sample, cut: bool) -> bool {
         let Place::In(open) = std::mem::replace(&mut self.place, Place::Unusable) else { return false };
         let is_cut = cut || self.is_own() && !open.has_bad_note;
         if is_cut && !self.keeps_cut_sample {
             self.fault(FaultKind::Cut);
             return false;
         }
-        self.close(open, true, sample, used)
+        self.close(open, true, sample)
     }
 
     /// A sample has no more lines: it is handed out, unless its recording should have said that it is whole and did
     /// not.
-    fn close(&mut self, open: Open, is_complete: bool, sample: &mut Sample, used: usize) -> bool {
+    fn close(&mut self, open: Open, is_complete: bool, sample: &mut Sample) -> bool {
+        let used = std::mem::take(&mut self.used);
         let is_whole = is_complete || open.has_bad_note || !self.is_own();
         if !is_whole && !self.keeps_cut_sample {
             self.faults.push(Fault { line: open.line, kind: FaultKind::CutInside });
@@ -348,6 +381,11 @@ impl Open {
     fn moment(&self) -> Moment {
         Moment { monotonic: self.monotonic, wall: Some(self.time), uptime: self.uptime }
     }
+}
+
+/// The line of ours that begins inside of another.
+fn glued_note(bytes: &[u8]) -> Option<Note> {
+    Note::parse(glued(bytes)?.1).ok()
 }
 
 /// Forgets what was read of the machine for another sample.

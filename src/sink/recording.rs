@@ -177,7 +177,7 @@ impl RecordingFile {
         let is_gzip = start[..read].starts_with(&[0x1f, 0x8b]);
         self.gzip = is_gzip.then(Gzip::new);
         let last = if is_gzip {
-            repair(&mut self.file)?
+            repair(&mut OpenOptions::new().read(true).write(true).open(&self.path)?)?
         } else {
             let mut last = [0];
             self.file.seek(SeekFrom::End(-1))?;

@@ -1,5 +1,6 @@
 //! A gzip file whose end was cut off, made whole so that it can go on: its last member gets an end behind the last
-//! block that was flushed. Nothing that can be read from it is lost.
+//! block that was flushed, and what can be read behind that gets a member of its own. Nothing that can be read from
+//! the file is lost.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -7,19 +8,20 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use flate2::Crc;
 use flate2::bufread::{DeflateDecoder, GzDecoder};
 
-use super::gzip::{HEADER, trailer};
+use super::gzip::{Gzip, HEADER, trailer};
 
 /// What a flush ends with.
 const FLUSHED: [u8; 4] = [0, 0, 0xff, 0xff];
 /// An empty last block.
 const END: [u8; 2] = [3, 0];
 
-/// Has a gzip file end in a whole member. The last byte of what it holds, if it holds anything.
+/// Has a gzip file, opened for reading and for writing anywhere, end in a whole member. The last byte of its text,
+/// if it has any.
 ///
 /// # Errors
 /// When the file is damaged in another way than by losing its end, and what the system says.
 pub(super) fn repair(file: &mut File) -> io::Result<Option<u8>> {
-    let (from, mut last) = match last_member(file)? {
+    let (from, last_before) = match last_member(file)? {
         Members::Whole(last) => return Ok(last),
         Members::Cut { from, last_before } => (from, last_before),
     };
@@ -30,16 +32,23 @@ pub(super) fn repair(file: &mut File) -> io::Result<Option<u8>> {
         // Of what another program was in the middle of writing nobody knows where it can be cut.
         return Err(io::Error::new(ErrorKind::InvalidData, "another program did not write it to its end"));
     }
-    let ended = end_member(&member);
-    let (kept, trailer) =
-        ended.as_ref().map_or((0, &[][..]), |ended| (ended.kept as u64, &ended.trailer[..]));
-    file.set_len(from + kept)?;
-    file.seek(SeekFrom::End(0))?;
-    file.write_all(trailer)?;
-    if let Some(ended) = ended {
-        last = ended.last.or(last);
+    let mut text = Vec::new();
+    // It ends early, which is why it is here; up to there everything is handed out.
+    let _ = GzDecoder::new(member.as_slice()).read_to_end(&mut text);
+    let ended = end_member(&member).unwrap_or_default();
+    let rest = text.get(ended.text..).unwrap_or_default();
+    let mut end = ended.end;
+    if !rest.is_empty() {
+        let mut gzip = Gzip::new();
+        end.extend(gzip.compress(rest)?);
+        end.extend(gzip.finish()?);
     }
-    Ok(last)
+    // Written over what was cut before the file is made shorter: at no moment is there less to be read.
+    let at = from + ended.kept as u64;
+    file.seek(SeekFrom::Start(at))?;
+    file.write_all(&end)?;
+    file.set_len(at + end.len() as u64)?;
+    Ok(text.last().copied().or(last_before))
 }
 
 enum Members {
@@ -81,28 +90,30 @@ fn read_through(input: &mut impl Read) -> io::Result<(Crc, Option<u8>)> {
     }
 }
 
-/// How a member is ended: so many of its bytes, then these.
+/// How a member is ended: so many of its bytes, which hold so many of the text, then these.
+#[derive(Default)]
 struct Ended {
     kept: usize,
-    trailer: Vec<u8>,
-    last: Option<u8>,
+    text: usize,
+    end: Vec<u8>,
 }
 
 /// Looks for the last place where an end may stand. The bytes that a flush ends with may stand in a block too; then
 /// what is kept does not decode up to the end. `None` if nothing was flushed.
 fn end_member(member: &[u8]) -> Option<Ended> {
     let data = HEADER.len();
-    let mut end = member.len();
+    let mut before = member.len();
     loop {
-        let kept = data + memchr::memmem::rfind(member.get(data..end)?, &FLUSHED)? + FLUSHED.len();
+        let kept = data + memchr::memmem::rfind(member.get(data..before)?, &FLUSHED)? + FLUSHED.len();
         let whole = member[data..kept].chain(&END[..]);
         let mut decoder = DeflateDecoder::new(BufReader::new(whole));
-        if let Ok((crc, last)) = read_through(&mut decoder)
+        if let Ok((crc, _)) = read_through(&mut decoder)
             && decoder.total_in() as usize == kept - data + END.len()
         {
-            return Some(Ended { kept, trailer: [&END[..], &trailer(&crc)].concat(), last });
+            let text = decoder.total_out() as usize;
+            return Some(Ended { kept, text, end: [&END[..], &trailer(&crc)].concat() });
         }
-        end = kept - 1;
+        before = kept - 1;
     }
 }
 
@@ -112,13 +123,19 @@ mod tests {
     use super::*;
     use flate2::read::MultiGzDecoder;
 
+    /// What can be read of a file, whole or not.
+    fn text(bytes: &[u8]) -> Vec<u8> {
+        let mut text = Vec::new();
+        let _ = MultiGzDecoder::new(bytes).read_to_end(&mut text);
+        text
+    }
+
     #[test]
-    fn a_file_cut_at_any_byte_goes_on_behind_its_last_whole_block() {
+    fn a_file_cut_at_any_byte_goes_on_behind_all_that_can_be_read() {
         let blocks = ["one\n".repeat(9), "two\n".to_owned(), "\0\0\u{ff}three\n".repeat(3)];
-        let (mut gzip, mut whole, mut ends) = (Gzip::new(), Vec::new(), Vec::new());
+        let (mut gzip, mut whole) = (Gzip::new(), Vec::new());
         for block in &blocks {
             whole.extend(gzip.compress(block.as_bytes()).unwrap());
-            ends.push(whole.len());
         }
         whole.extend(gzip.finish().unwrap());
         for cut in 0..=whole.len() {
@@ -126,13 +143,17 @@ mod tests {
             file.write_all(&whole[..cut]).unwrap();
             let last = repair(&mut file).unwrap();
             file.seek(SeekFrom::End(0)).unwrap();
-            file.write_all(&Gzip::new().compress(b"more\n").unwrap()).unwrap();
+            let mut gzip = Gzip::new();
+            file.write_all(&gzip.compress(b"more\n").unwrap()).unwrap();
+            file.write_all(&gzip.finish().unwrap()).unwrap();
+            let mut bytes = Vec::new();
             file.seek(SeekFrom::Start(0)).unwrap();
-            let mut text = String::new();
-            let _ = MultiGzDecoder::new(file).read_to_string(&mut text);
-            let kept = ends.iter().filter(|end| **end <= cut).count();
-            assert_eq!(text, blocks[..kept].concat() + "more\n", "cut at {cut}");
-            assert_eq!(last, (kept > 0).then_some(b'\n'), "cut at {cut}");
+            file.read_to_end(&mut bytes).unwrap();
+            let before = text(&whole[..cut]);
+            assert_eq!(last, before.last().copied(), "cut at {cut}");
+            let mut after = Vec::new();
+            MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut after).unwrap();
+            assert_eq!(after, [&before[..], b"more\n"].concat(), "cut at {cut}");
         }
     }
 

@@ -1,0 +1,377 @@
+//! Recordings of a made-up machine.
+
+use std::fs;
+use std::io::{self, Write};
+
+use blkstat::capture::Kept;
+use blkstat::clock::{ManualClock, Woken};
+use blkstat::counters::Sample;
+use blkstat::exit::Exit;
+use blkstat::plan::{Plan, Record};
+use blkstat::run::{World, run};
+use blkstat::sink::rotated_name;
+use blkstat::source::Live;
+use jiff::tz::TimeZone;
+
+use crate::machine::{Lab, read, replay};
+
+/// The samples of steps `0..=count` as a live view sees them.
+fn live(lab: &Lab, count: u64) -> Vec<Sample> {
+    let clock = lab.clock(0, |_| Woken::Due);
+    let mut source = Live::new(&lab.root(), &clock).with_machine_state();
+    let mut sample = Sample::default();
+    let mut samples = Vec::new();
+    for n in 0..=count {
+        source.read(&mut sample, |_, _| panic!("a bad line")).unwrap();
+        let time = sample.at.wall.unwrap().to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
+        samples.push(Sample { written_time: Some(time), ..sample.clone() });
+        blkstat::clock::Clock::wait_until(&clock, std::time::Duration::from_millis(250 * (n + 1)));
+    }
+    samples
+}
+
+#[test]
+fn a_recording_begins_with_the_machine_and_each_sample_has_an_end() {
+    let lab = Lab::new();
+    lab.recorded(lab.plan("a.txt", 1), 3);
+    let text = lab.text("a.txt");
+    let (header, samples) = text.split_once('\n').unwrap();
+    let header: serde_json::Value = serde_json::from_str(header.strip_prefix("#blkstat ").unwrap()).unwrap();
+    assert_eq!((&header["host"], &header["kernel"]), (&"box".into(), &"6.1.0".into()));
+    assert_eq!((&header["boot"], &header["version"]), (&"boot-1".into(), &env!("CARGO_PKG_VERSION").into()));
+    assert_eq!(header["devices"][0]["name"], "sda");
+    let expected = "\
+TS 1795198931.750000007 2026-11-20 18:22:11
+   8       0 sda 3 1 24 3 4 5 6 7 0 9 33 12 13 14 15 16 17
+   8       1 sda1 3 2 3 4
+cpu  3 2 3 4 5 6 7 8 9 10
+#blkstat {\"monotonic_ns\":0,\"uptime_cs\":10325,\"blocked\":3,\"pressure_us\":[6,3],\"dirty_kib\":3,\"writeback_kib\":7,\"complete\":true}
+TS 1795198932.000000007 2026-11-20 18:22:12
+   8       0 sda 4 1 32 3 4 5 6 7 0 9 44 12 13 14 15 16 17
+   8       1 sda1 4 2 3 4
+cpu  4 2 3 4 5 6 7 8 9 10
+#blkstat {\"monotonic_ns\":250000000,\"uptime_cs\":10425,\"blocked\":4,\"pressure_us\":[8,4],\"dirty_kib\":4,\"writeback_kib\":7,\"complete\":true}
+";
+    assert_eq!(samples, expected);
+}
+
+#[test]
+fn what_is_recorded_and_read_back_is_what_a_live_view_sees() {
+    let lab = Lab::new();
+    let expected = live(&lab, 8);
+    assert!(
+        expected.iter().all(|sample| sample.machine.pressure.is_some()) && expected[8].devices.len() == 3
+    );
+    for name in ["a.txt", "a.txt.gz"] {
+        lab.recorded(lab.plan(name, 8), 0);
+        assert_eq!(replay(&lab.path(name)), (expected.clone(), vec![]), "{name}");
+    }
+    let (out, _, _) = lab.record(lab.plan("-", 8), 0);
+    assert_eq!(out, lab.text("a.txt"));
+    // The second disk came in the middle.
+    assert_eq!(out.matches("#blkstat {\"version\"").count(), 2);
+}
+
+#[test]
+fn what_the_machine_does_not_tell_is_left_out() {
+    let lab = Lab::new();
+    let clock = lab.clock(0, |_| Woken::Due);
+    for name in
+        ["stat", "uptime", "meminfo", "pressure/io", "sys/kernel/hostname", "sys/kernel/random/boot_id"]
+    {
+        fs::remove_file(lab.root().join("proc").join(name)).unwrap();
+    }
+    lab.record_by(
+        Record {
+            pace: blkstat::plan::Pace { count: Some(1), ..lab.plan("", 1).pace },
+            ..lab.plan("a.txt", 1)
+        },
+        &clock,
+    );
+    let text = lab.text("a.txt");
+    let first = text.lines().take_while(|line| !line.contains("complete")).collect::<Vec<_>>();
+    assert!(!first.iter().any(|line| line.starts_with("cpu") || line.contains("\"boot\"")), "{text}");
+    assert!(text.contains("\n#blkstat {\"monotonic_ns\":0,\"complete\":true}\n"), "{text}");
+}
+
+#[test]
+fn a_file_that_exists_is_refused_appended_to_or_written_anew() {
+    let lab = Lab::new();
+    lab.recorded(lab.plan("a.txt", 2), 0);
+    let before = lab.text("a.txt");
+    let (_, err, exit) = lab.record(lab.plan("a.txt", 2), 0);
+    let path = lab.path("a.txt");
+    let refused = "exists already; --append adds to it, --force writes it anew";
+    assert_eq!((err, exit), (format!("blkstat: {} {refused}\n", path.display()), Exit::Error));
+    assert_eq!(lab.text("a.txt"), before);
+    lab.recorded(Record { append: true, ..lab.plan("a.txt", 2) }, 3);
+    assert!(lab.text("a.txt").starts_with(&before));
+    assert_eq!(replay(&path).0.len(), 6);
+    lab.recorded(Record { force: true, ..lab.plan("a.txt", 0) }, 3);
+    assert_eq!(replay(&path).0.len(), 1);
+    lab.recorded(Record { append: true, ..lab.plan("new.txt", 0) }, 3);
+}
+
+#[test]
+fn what_cannot_be_written_is_one_line_and_exit_2() {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("folder")).unwrap();
+    for (name, why) in [("folder", "is a directory; a recording goes to a file"), ("no/such", "No such file")]
+    {
+        for plan in [lab.plan(name, 1), Record { append: true, ..lab.plan(name, 1) }] {
+            let (_, err, exit) = lab.record(plan, 0);
+            assert!(err.contains(why) && err.lines().count() == 1 && exit == Exit::Error, "{err}");
+        }
+    }
+    let (_, err, exit) = lab.record(Record { devices: vec!["sdz".into()], ..lab.plan("b.txt", 1) }, 0);
+    assert!(err.ends_with("has no device 'sdz'\n") && exit == Exit::Nothing, "{err}");
+    assert!(!lab.path("b.txt").exists());
+    let (_, err, exit) = lab.record(Record { rotate: Some(1000), ..lab.plan("-", 1) }, 0);
+    assert!(err.contains("standard output cannot be rotated") && exit == Exit::Error, "{err}");
+}
+
+#[test]
+fn fourteen_columns_and_only_the_devices_that_were_named() {
+    let lab = Lab::new();
+    let plan = Record { fourteen_columns: true, devices: vec!["sda".into()], ..lab.plan("a.txt", 6) };
+    lab.recorded(plan, 0);
+    let text = lab.text("a.txt");
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(' ')).collect();
+    assert!(lines.len() == 7 && lines.iter().all(|line| line.split_whitespace().count() == 14), "{text}");
+    // What else comes and goes begins no new part.
+    assert_eq!(text.matches("#blkstat {\"version\"").count(), 1);
+    let mut expected = live(&lab, 6);
+    expected.iter_mut().for_each(|sample| Kept { devices: vec!["sda".into()], columns: None }.apply(sample));
+    let reads = |samples: &[Sample]| samples.iter().map(|s| s.devices[0].counters.reads).collect::<Vec<_>>();
+    assert_eq!(reads(&replay(&lab.path("a.txt")).0), reads(&expected));
+}
+
+#[test]
+fn a_compressed_recording_cut_at_any_byte_has_all_samples_that_were_flushed() {
+    let lab = Lab::new();
+    lab.recorded(lab.plan("a.txt.gz", 6), 0);
+    let whole = fs::read(lab.path("a.txt.gz")).unwrap();
+    let expected = replay(&lab.path("a.txt.gz")).0;
+    let mut counts = Vec::new();
+    for cut in 2..=whole.len() {
+        fs::write(lab.path("cut.gz"), &whole[..cut]).unwrap();
+        let (samples, _) = replay(&lab.path("cut.gz"));
+        assert_eq!(samples, expected[..samples.len()], "cut at {cut}");
+        counts.push(samples.len());
+    }
+    assert!(counts.is_sorted() && counts.last() == Some(&7));
+    // The last ten bytes are the end of the file, which no sample needs.
+    assert_eq!(counts[counts.len() - 11], 7);
+}
+
+#[test]
+fn a_recording_that_was_cut_goes_on_and_loses_only_the_sample_that_was_cut() {
+    let lab = Lab::new();
+    for name in ["a.txt", "a.txt.gz"] {
+        lab.recorded(lab.plan(name, 3), 0);
+        let whole = fs::read(lab.path(name)).unwrap();
+        let first = replay(&lab.path(name)).0;
+        let reads = |samples: &[Sample]| -> Vec<u64> {
+            samples.iter().map(|sample| sample.devices[0].counters.reads.ios).collect()
+        };
+        // The last sample byte by byte, and the others here and there.
+        for cut in (0..whole.len()).filter(|cut| cut % 23 == 0 || whole.len() - cut < 60) {
+            fs::write(lab.path(name), &whole[..cut]).unwrap();
+            let kept = if cut < 2 { 0 } else { replay(&lab.path(name)).0.len() };
+            lab.recorded(Record { append: true, ..lab.plan(name, 1) }, 9);
+            let (samples, faults) = replay(&lab.path(name));
+            let all = reads(&samples);
+            let (before, after) = all.split_at(all.len() - 2);
+            assert_eq!(after, [9, 10], "{name} cut at {cut}: {faults:?}");
+            assert_eq!(before, &reads(&first)[..before.len()], "{name} cut at {cut}: {faults:?}");
+            // A compressed sample may lack its newline only, which then is put behind it.
+            assert!(before.len() == kept || before.len() == kept + 1, "{name} cut at {cut}: {faults:?}");
+        }
+    }
+}
+
+/// A rotated recording, the oldest file first.
+fn files(lab: &Lab, name: &str) -> Vec<std::path::PathBuf> {
+    let path = lab.path(name);
+    let older = (1..99).map(|n| rotated_name(&path, n)).take_while(|path| path.exists());
+    let mut files: Vec<_> = std::iter::once(path.clone()).chain(older).collect();
+    files.reverse();
+    files
+}
+
+#[test]
+fn rotated_files_replay_by_themselves_and_together_as_one_recording() {
+    let lab = Lab::new();
+    lab.recorded(lab.plan("one.txt", 40), 0);
+    let expected = replay(&lab.path("one.txt")).0;
+    for (name, size) in [("r.txt", 3000), ("r.txt.gz", 1500)] {
+        lab.recorded(Record { rotate: Some(size), ..lab.plan(name, 40) }, 0);
+        let files = files(&lab, name);
+        assert!(files.len() > 3, "{name}: {files:?}");
+        let (mut together, mut apart) = (Vec::new(), Vec::new());
+        for file in &files {
+            let bytes = fs::read(file).unwrap();
+            assert!(bytes.len() as u64 <= size, "{file:?}: {}", bytes.len());
+            together.extend(bytes);
+            let (samples, faults) = replay(file);
+            assert_eq!(faults, Vec::<String>::new());
+            apart.extend(samples);
+        }
+        assert_eq!(apart, expected, "{name}");
+        fs::write(lab.path("together"), together).unwrap();
+        assert_eq!(replay(&lab.path("together")), (expected.clone(), vec![]), "{name}");
+    }
+}
+
+#[test]
+fn no_more_files_are_kept_than_were_asked_for() {
+    let lab = Lab::new();
+    lab.recorded(Record { rotate: Some(3000), keep: Some(2), ..lab.plan("r.txt", 40) }, 0);
+    let files = files(&lab, "r.txt");
+    assert_eq!(files.len(), 3);
+    let samples: Vec<Sample> = files.iter().flat_map(|file| replay(file).0).collect();
+    let reads: Vec<u64> = samples.iter().map(|sample| sample.devices[0].counters.reads.ios).collect();
+    assert!(reads.windows(2).all(|pair| pair[1] == pair[0] + 1) && reads.last() == Some(&40), "{reads:?}");
+}
+
+#[test]
+fn a_signal_ends_a_recording_with_its_code_and_the_file_is_whole() {
+    let lab = Lab::new();
+    for (signal, name) in [(2, "a.txt.gz"), (15, "b.txt")] {
+        let clock = lab.clock(0, |n| if n < 3 { Woken::Due } else { Woken::Signal(signal) });
+        let (_, err, exit) = lab.record_by(lab.plan(name, 50), &clock);
+        assert_eq!((err.as_str(), exit), ("", Exit::Signal(signal)));
+        assert_eq!(replay(&lab.path(name)).0.len(), 3);
+    }
+    let mut text = String::new();
+    let file = fs::File::open(lab.path("a.txt.gz")).unwrap();
+    io::Read::read_to_string(&mut flate2::read::MultiGzDecoder::new(file), &mut text).unwrap();
+    assert!(text.ends_with("\"complete\":true}\n"));
+}
+
+#[test]
+fn a_machine_that_can_be_read_no_more_ends_it_and_tells_what_is_whole() {
+    let lab = Lab::new();
+    let clock = lab.clock(0, |n| {
+        if n == 3 {
+            fs::remove_file(lab.root().join("proc/diskstats")).unwrap();
+        }
+        Woken::Due
+    });
+    let (_, err, exit) = lab.record_by(lab.plan("a.txt.gz", 50), &clock);
+    assert!(err.starts_with("blkstat: cannot read ") && err.lines().count() == 1, "{err}");
+    assert!(err.ends_with("; 3 samples up to 18:22:11 are whole\n"), "{err}");
+    assert_eq!((exit, replay(&lab.path("a.txt.gz")).0.len()), (Exit::Error, 3));
+}
+
+/// Takes so many writes, then no more.
+struct Takes(usize, io::ErrorKind, Vec<u8>);
+
+impl Write for Takes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(1).ok_or(self.1)?;
+        self.2.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn standard_output_that_takes_no_more_is_an_error_and_a_closed_pipe_is_none() {
+    let lab = Lab::new();
+    for (kind, expected) in
+        [(io::ErrorKind::BrokenPipe, Exit::Done), (io::ErrorKind::StorageFull, Exit::Error)]
+    {
+        let clock = lab.clock(0, |_| Woken::Due);
+        let (mut out, mut err) = (Takes(3, kind, Vec::new()), Vec::new());
+        let mut world = World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
+        let exit = run(&Plan::Record(Box::new(lab.plan("-", 50))), &mut world);
+        assert_eq!(exit, expected);
+        // Each sample was one write.
+        assert_eq!(read(out.2.as_slice()).0.len(), 3);
+        let err = String::from_utf8(err).unwrap();
+        assert_eq!(err.ends_with("; 3 samples up to 18:22:11 are whole\n"), exit == Exit::Error, "{err}");
+    }
+}
+
+#[test]
+fn a_full_device_is_an_error_that_names_it() {
+    let lab = Lab::new();
+    let (_, err, exit) = lab.record(Record { file: "/dev/full".into(), ..lab.plan("", 3) }, 0);
+    assert!(err.starts_with("blkstat: cannot write /dev/full: No space left on device"), "{err}");
+    assert!(err.ends_with("; nothing was recorded\n") && exit == Exit::Error, "{err}");
+}
+
+/// A file system of this size; `None` where only root may have one.
+fn small_file_system(lab: &Lab) -> Option<Mounted> {
+    let folder = lab.path("small");
+    fs::create_dir(&folder).unwrap();
+    let mut mount = std::process::Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"]).arg(&folder);
+    mount
+        .stderr(std::process::Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+        .then_some(Mounted(folder))
+}
+
+struct Mounted(std::path::PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_ends_a_recording_behind_its_last_whole_sample() {
+    let lab = Lab::new();
+    let Some(_mounted) = small_file_system(&lab) else {
+        eprintln!("skipped: only root may mount");
+        return;
+    };
+    for name in ["small/a.txt", "small/a.txt.gz"] {
+        let (_, err, exit) = lab.record(lab.plan(name, 5000), 0);
+        assert!(err.contains(&format!("{name}: No space left on device")) && exit == Exit::Error, "{err}");
+        let (samples, faults) = replay(&lab.path(name));
+        assert!(err.contains(&format!("; {} samples up to ", samples.len())), "{err}");
+        assert_eq!(faults, Vec::<String>::new());
+        fs::remove_file(lab.path(name)).unwrap();
+    }
+    fs::write(lab.path("small/fill"), vec![0; 16 * 1024]).unwrap();
+    let (_, err, _) = lab.record(lab.plan("small/new.txt", 5), 0);
+    assert!(err.ends_with("; nothing was recorded\n"), "{err}");
+    assert!(!lab.path("small/new.txt").exists());
+}
+
+#[test]
+fn two_recordings_do_not_share_a_file() {
+    let lab = Lab::new();
+    let clock = lab.clock(0, |n| {
+        if n == 1 {
+            let other = ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| Woken::Due);
+            let plan = Record { append: true, ..lab.plan("a.txt", 1) };
+            let (_, err, exit) = lab.record_by(plan, &other);
+            assert!(err.contains("another recording is being written to"), "{err}");
+            assert_eq!(exit, Exit::Error);
+        }
+        Woken::Due
+    });
+    lab.record_by(lab.plan("a.txt", 3), &clock);
+    assert_eq!(replay(&lab.path("a.txt")).0.len(), 4);
+}
+
+#[test]
+fn a_terminal_shows_how_far_a_long_recording_is_and_what_became_of_it() {
+    let lab = Lab::new();
+    let (_, err, _) = lab.record(Record { is_error_terminal: true, ..lab.plan("a.txt", 40) }, 0);
+    let shown: Vec<&str> = err.split('\r').map(str::trim).filter(|text| !text.is_empty()).collect();
+    // Forty intervals of 250 ms, shown once a second.
+    assert_eq!(shown.len(), 11, "{err:?}");
+    assert!(shown[1].starts_with("5 samples, ") && shown[1].ends_with(", 0:00:01"), "{err:?}");
+    assert!(shown[10].starts_with("recorded 41 samples of 3 devices in "), "{err:?}");
+    let (_, err, _) = lab.record(Record { is_error_terminal: true, ..lab.plan("b.txt", 4) }, 0);
+    assert!(err.starts_with("recorded 5 samples of 2 devices in ") && err.lines().count() == 1, "{err:?}");
+}
