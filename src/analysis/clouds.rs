@@ -6,9 +6,9 @@ type Cap = (&'static str, f64, f64);
 /// AWS: "Amazon EBS volume types"; Azure: "Scalability and performance targets for VM disks", premium SSD, whose
 /// MB are 2^20 bytes.
 const KNOWN: &[Cap] = &[
-    ("AWS gp3 as it comes", 3000.0, 125.0),
-    ("the most of AWS gp3 and gp2", 16000.0, 1000.0),
-    ("the least of AWS gp2", 100.0, f64::NAN),
+    ("AWS gp3 (base)", 3000.0, 125.0),
+    ("AWS gp3 or gp2 (most)", 16000.0, 1000.0),
+    ("AWS gp2 (least)", 100.0, f64::NAN),
     ("Azure Premium SSD P4", 120.0, 25.0),
     ("Azure Premium SSD P6", 240.0, 50.0),
     ("Azure Premium SSD P10", 500.0, 100.0),
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_plateau_on_a_known_cap_is_named() {
-        assert_eq!(known_cap(Some(3001.0), None).as_deref(), Some("AWS gp3 as it comes"));
+        assert_eq!(known_cap(Some(3001.0), None).as_deref(), Some("AWS gp3 (base)"));
         assert_eq!(known_cap(None, Some(750.5)).as_deref(), Some("Azure Premium SSD P70"));
         assert_eq!(known_cap(Some(3100.0), None), None);
         assert_eq!(known_cap(None, None), None);

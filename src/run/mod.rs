@@ -2,6 +2,7 @@
 
 mod analyze;
 mod devices;
+mod hints;
 mod iostat;
 mod native;
 mod pace;

@@ -8,6 +8,7 @@ use regex_lite::Regex;
 use crate::counters::{Counters, Device};
 use crate::metrics::Figures;
 use crate::plan::Choice;
+use crate::run::hints::did_you_mean;
 use crate::sanitize::sanitize;
 use crate::source::Names;
 use crate::topology::{Kind, Node, Stack, natural_key};
@@ -146,12 +147,7 @@ impl<'a> Chooser<'a> {
         let at = self.found.iter().position(|found| !found)?;
         let word = sanitize(&self.choice.devices[at]);
         let names = devices.iter().map(|device| &device.name).chain(facts.iter().map(|facts| &facts.shown));
-        let near = |name: &&String| strsim::damerau_levenshtein(name, &word);
-        let nearest = names.filter(|name| near(name) <= 1 + word.len() / 3).min_by_key(near);
-        let hint = nearest.map_or_else(
-            || "; blkstat devices lists them".to_owned(),
-            |name| format!("; did you mean '{}'?", sanitize(name)),
-        );
+        let hint = did_you_mean(&word, names);
         Some(format!("no device is called '{word}'{hint}"))
     }
 

@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 
 use self::progress::{conclude, how_far, is_wanted};
 use self::recorder::Recorder;
+use super::hints::did_you_mean;
 use super::pace::Deadlines;
 use super::progress::Progress;
 use super::warnings::Warnings;
@@ -34,7 +35,8 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
     let mut sample = Sample::default();
     source.read(&mut sample, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
     if let Some(name) = plan.devices.iter().find(|name| sample.device(name).is_none()) {
-        let _ = writeln!(world.err, "blkstat: {} has no device '{}'", source.name(), sanitize(name));
+        let hint = did_you_mean(name, sample.devices.iter().map(|device| &device.name));
+        let _ = writeln!(world.err, "blkstat: {} has no device '{}'{hint}", source.name(), sanitize(name));
         return Ok(Exit::Nothing);
     }
     let mut recorder = Recorder::open(plan)?;
