@@ -178,7 +178,7 @@ mod tests {
         let found = plateaus(&capped, None);
         assert_eq!(rates(&found), [3001.0]);
         assert_eq!((found[0].concurrency_from, found[0].concurrency_to), (1.0, 16.0));
-        assert_eq!(found[0].known_as.as_deref(), Some("AWS gp3 as it comes"));
+        assert_eq!(found[0].known_as.as_deref(), Some("AWS gp3 (base)"));
     }
 
     #[test]
