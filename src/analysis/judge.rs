@@ -7,6 +7,7 @@ use super::explain::{number, ratio};
 use super::load::{Load, Measure, Side, Work};
 use super::plateau::{Plateau, plateaus};
 use super::settings::{Settings, StatedCap};
+use super::still::{LEAST_INTERVALS, STILL};
 use super::verdict::{Verdict, by_saturation, worse};
 use crate::metrics::Figures;
 
@@ -146,10 +147,38 @@ impl Judge {
         self.recent.push_back(load);
     }
 
+    /// Whether a search for plateaus can find one that the interval lies on: enough intervals had about its rate,
+    /// and either their concurrency or the rates changed meanwhile. It costs little, and most intervals end here.
+    fn may_stand_still(&self, load: &Load) -> bool {
+        // Half of the band of a plateau, and how far from its middle the interval may lie.
+        const NEAR: f64 = 2.0 * STILL + ON_PLATEAU;
+        const CHANGED: f64 = 1.2;
+        let spread = |of: &dyn Fn(&Load) -> f64| {
+            let (least, most) =
+                self.recent.iter().map(of).fold((f64::INFINITY, 0.0f64), |(least, most), value| {
+                    (least.min(value), most.max(value))
+                });
+            most / least
+        };
+        const SIDES: [Side; 3] = [Side::Both, Side::Reads, Side::Writes];
+        const MEASURES: [Measure; 2] = [Measure::Requests, Measure::Kib];
+        let enough_near = |side: Side, measure: Measure| {
+            let rate = load.rate(side, measure);
+            let is_near = |other: &&Load| (other.rate(side, measure) / rate - 1.0).abs() <= NEAR;
+            rate > 0.0 && self.recent.iter().filter(is_near).count() as f64 >= LEAST_INTERVALS
+        };
+        let has_changed = |side: Side| {
+            spread(&|load| load.concurrency(side)) >= 2.0
+                || MEASURES.iter().any(|measure| spread(&|load| load.rate(side, *measure)) >= CHANGED)
+        };
+        SIDES.iter().any(|side| MEASURES.iter().any(|measure| enough_near(*side, *measure)))
+            && (self.cap.is_some() || SIDES.into_iter().any(has_changed))
+    }
+
     /// The plateau that the interval lies on, with a queue.
     fn plateau(&mut self, load: &Load) -> Option<Plateau> {
         const QUEUE: f64 = 2.0;
-        if load.concurrency(Side::Both) < QUEUE {
+        if load.concurrency(Side::Both) < QUEUE || !self.may_stand_still(load) {
             return None;
         }
         plateaus(self.recent.make_contiguous(), self.cap).into_iter().find(|plateau| {

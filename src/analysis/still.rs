@@ -10,7 +10,7 @@ const GROWTH: f64 = 3.9;
 /// A queue of less waits for nobody much, whatever holds the rate.
 const LEAST_QUEUE: f64 = 3.5;
 /// The fewest intervals of a plateau: in noise, fewer are soon alike by chance.
-const LEAST_INTERVALS: f64 = 8.0;
+pub(super) const LEAST_INTERVALS: f64 = 8.0;
 /// The share of the loaded intervals in its time that lie on a plateau.
 const ON_IT: f64 = 0.75;
 /// A token bucket lets the first requests pass at a higher rate: so much of the time may lie above.

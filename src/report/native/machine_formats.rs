@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{Block, Line, State};
 use crate::analysis::Verdict;
 use crate::metrics::{CpuShares, Figures};
+use crate::report::fixed;
 use crate::sanitize::{json_string, sanitize};
 
 /// What a field holds; `None` is null, in CSV an empty cell.
@@ -177,18 +178,37 @@ fn push_time(time: Timestamp, out: &mut Vec<u8>) {
 
 /// A number with at most six decimals, which is more than the counters tell.
 fn push_number(value: f64, out: &mut Vec<u8>) {
-    let rounded = (value * 1e6).round() / 1e6;
-    if !rounded.is_finite() {
+    const MICRO: f64 = 1e6;
+    // Up to here all millionths are whole numbers that a float holds.
+    const EXACT: f64 = 9e9;
+    if !value.is_finite() {
         out.extend_from_slice(b"null");
-    } else if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
-        let _ = write!(out, "{rounded:.1}");
+    } else if (0.0..EXACT).contains(&value) {
+        let millionths = (value * MICRO).round() as u64;
+        let (whole, fraction) = (millionths / 1_000_000, millionths % 1_000_000);
+        push_whole(whole, out);
+        push_fraction(fraction, out);
     } else {
-        let _ = write!(out, "{rounded}");
+        let rounded = value.round();
+        let _ = write!(out, "{rounded:.1}");
     }
 }
 
+/// A point and millionths without the zeros at their end, but for the first.
+fn push_fraction(millionths: u64, out: &mut Vec<u8>) {
+    let mut digits = [b'0'; 6];
+    let mut rest = millionths;
+    for digit in digits.iter_mut().rev() {
+        *digit += (rest % 10) as u8;
+        rest /= 10;
+    }
+    let length = digits.iter().rposition(|digit| *digit != b'0').map_or(1, |last| last + 1);
+    out.push(b'.');
+    out.extend_from_slice(&digits[..length]);
+}
+
 fn push_whole(value: u64, out: &mut Vec<u8>) {
-    let _ = write!(out, "{value}");
+    fixed::push_whole(out, value, 0);
 }
 
 #[cfg(test)]
@@ -217,6 +237,18 @@ mod tests {
         json_line(&block(), &line("a\"b,\u{1b}[2J", state), &mut out);
         assert_eq!(out.iter().filter(|byte| byte.is_ascii_control()).count(), 1, "the newline");
         serde_json::from_slice(&out).unwrap()
+    }
+
+    #[test]
+    fn numbers_have_six_decimals_at_most() {
+        let text = |value: f64| {
+            let mut out = Vec::new();
+            push_number(value, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let texts = [0.0, 1.0, 1.5, 0.1234567, 1_000.000_101, 0.0000004, 99.9999999, 3e9].map(text);
+        assert_eq!(texts, ["0.0", "1.0", "1.5", "0.123457", "1000.000101", "0.0", "100.0", "3000000000.0"]);
+        assert_eq!([1e12, f64::NAN, f64::INFINITY].map(text), ["1000000000000.0", "null", "null"]);
     }
 
     #[test]
