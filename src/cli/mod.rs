@@ -103,7 +103,10 @@ pub fn plan(
     }
     let Arguments { view, root, command } =
         Arguments::try_parse_from(arguments).map_err(|error| refusal(&error))?;
-    let wrong = |message: String| Refusal { message: format!("blkstat: {message}\n"), exit: Exit::Error };
+    let wrong = |message: String| Refusal {
+        message: format!("blkstat: {}\n", sanitize(&message)),
+        exit: Exit::Error,
+    };
     let (name, arguments) = match command {
         None => return Ok(Plan::View(Box::new(view.plan(root, environment).map_err(wrong)?))),
         Some(Command::Analyze(analyze)) => {

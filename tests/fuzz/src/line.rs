@@ -1,0 +1,39 @@
+//! One line of diskstats: nothing makes the parser panic, and what it read and is written again reads the same.
+#![no_main]
+
+use blkstat::capture::parse_line;
+use blkstat::counters::{Columns, Device};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|line: &[u8]| {
+    let mut device = Device::default();
+    if let Err(fault) = parse_line(line, &mut device) {
+        let said = fault.to_string();
+        assert!(said.len() < 1000 && !said.contains(char::is_control), "{said:?}");
+        return;
+    }
+    // What an earlier line left behind must not show.
+    let mut again = Device { name: "left behind".into(), ..device.clone() };
+    parse_line(written(&device).as_bytes(), &mut again).unwrap();
+    assert_eq!(again, device);
+});
+
+fn written(device: &Device) -> String {
+    let counters = &device.counters;
+    let (reads, writes, discards) = (&counters.reads, &counters.writes, &counters.discards);
+    let mut numbers = match counters.columns {
+        Columns::Partition => vec![reads.ios, reads.sectors, writes.ios, writes.sectors],
+        _ => {
+            let requests = [reads, writes].map(|r| [r.ios, r.merges, r.sectors, r.ms]).concat();
+            [requests, vec![counters.in_flight, counters.busy_ms, counters.weighted_ms]].concat()
+        }
+    };
+    if counters.columns >= Columns::Discards {
+        numbers.extend([discards.ios, discards.merges, discards.sectors, discards.ms]);
+    }
+    if counters.columns >= Columns::Flushes {
+        numbers.extend([counters.flushes, counters.flush_ms]);
+    }
+    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    format!("{:4} {:7} {} {}", device.major, device.minor, device.name, numbers.join(" "))
+}

@@ -1,0 +1,66 @@
+//! What the numbers promise for any two readings, however wild. Checked by the property tests and by the fuzz targets.
+
+use blkstat::counters::Counters;
+use blkstat::metrics::{Activity, Direction, DirectionRates, Figures, History, Rates, Work};
+use blkstat::units::Interval;
+
+/// A number, where there is one, is finite and not below zero.
+#[track_caller]
+fn sane(what: &str, numbers: &[Option<f64>]) {
+    for (at, number) in numbers.iter().enumerate() {
+        assert!(number.is_none_or(|n| n.is_finite() && n >= 0.0), "{what}, number {at}: {numbers:?}");
+    }
+}
+
+/// A share of a whole.
+#[track_caller]
+fn share(what: &str, percent: Option<f64>) {
+    assert!(percent.is_none_or(|percent| (0.0..=100.0).contains(&percent)), "{what}: {percent:?}");
+}
+
+fn direction(d: &Direction) {
+    sane("direction", &[d.per_s, d.kib_per_s, d.merges_per_s, d.merge_pct, d.await_ms, d.size_kib, d.queue]);
+    share("merged", d.merge_pct);
+    if d.ios == Some(0) {
+        assert_eq!((d.await_ms, d.size_kib), (None, None), "nothing completed has no mean");
+    }
+}
+
+fn activity(a: &Activity) {
+    sane("activity", &[a.per_s, a.kib_per_s, a.merges_per_s, a.merge_pct, a.await_ms, a.size_kib]);
+    share("merged", a.merge_pct);
+}
+
+fn percona(d: &DirectionRates) {
+    let numbers = [d.per_s, d.size_kib, d.mib_per_s, d.merge_pct, d.concurrency, d.response_ms];
+    sane("pt-diskstats", &numbers.map(Some));
+    share("merged", Some(d.merge_pct));
+}
+
+/// Checks all numbers of the interval between two readings of a device.
+pub fn numbers(older: &Counters, newer: &Counters, interval: Interval) {
+    if let Some(figures) = Figures::between(older, newer, interval) {
+        [figures.reads, figures.writes, figures.discards].iter().for_each(direction);
+        let more = [figures.flushes_per_s, figures.flush_await_ms, figures.queue, figures.util_pct];
+        sane("figures", &more);
+        share("bound of util", figures.util_bound_pct);
+        let mut history = History::default();
+        history.see(&figures);
+        history.see(&figures);
+        let _ = history.mark(&figures);
+        sane("stall", &[Some(history.stalled_s())]);
+    }
+    for devices in [1, 3] {
+        let rates = Rates::between(older, newer, interval).of_devices(devices);
+        [rates.reads(), rates.writes(), rates.discards(), rates.all()].iter().for_each(activity);
+        sane("rates", &[rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()]);
+    }
+    if let Some(mut work) = Work::between(older, newer) {
+        work.add(&work.clone());
+        let rates = work.rates(interval.seconds(), 2, newer.in_flight as f64);
+        [rates.reads, rates.writes].iter().for_each(percona);
+        sane("work", &[rates.busy_pct, rates.in_progress, rates.per_s, rates.service_ms].map(Some));
+        // Of all the numbers only this may be below zero: pt-diskstats subtracts the service time.
+        assert!(rates.queue_ms.is_finite(), "{rates:?}");
+    }
+}
