@@ -27,6 +27,10 @@ pub trait Clock {
     fn monotonic(&self) -> Duration;
     /// The time of day.
     fn wall(&self) -> Timestamp;
+    /// The signal that asked to end, if one did.
+    fn signal(&self) -> Option<u8> {
+        None
+    }
     /// Waits until [`Clock::monotonic`] reaches `deadline`, or a signal asks to end.
     fn wait_until(&self, deadline: Duration) -> Woken;
     /// The same, or until there is something to read from `input`; without a deadline as long as it takes.
@@ -59,6 +63,10 @@ impl Clock for RealClock<'_> {
         Timestamp::now()
     }
 
+    fn signal(&self) -> Option<u8> {
+        self.signals.and_then(Signals::received)
+    }
+
     fn wait_until(&self, deadline: Duration) -> Woken {
         self.wait(Some(deadline), None)
     }
@@ -71,7 +79,7 @@ impl Clock for RealClock<'_> {
 impl RealClock<'_> {
     fn wait(&self, deadline: Option<Duration>, input: Option<BorrowedFd<'_>>) -> Woken {
         loop {
-            if let Some(signal) = self.signals.and_then(Signals::received) {
+            if let Some(signal) = self.signal() {
                 return Woken::Signal(signal);
             }
             let left = deadline.map(|deadline| deadline.saturating_sub(self.monotonic()));

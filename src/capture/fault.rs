@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::line::LineFault;
 use super::lines::LONGEST_LINE;
+use super::reader::MOST_DEVICES;
 
 /// Something in a capture that was left out, or that breaks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +13,9 @@ pub struct Fault {
     pub line: u64,
     /// What is wrong with it.
     pub kind: FaultKind,
+    /// So many more lines were at fault before the reader was asked, and are not kept: a stream of rubbish would
+    /// fill the memory.
+    pub more: u64,
 }
 
 /// What is wrong with a line of a capture.
@@ -21,6 +25,8 @@ pub enum FaultKind {
     Line(LineFault),
     /// Longer than any line that is read.
     TooLong,
+    /// More devices than any machine has.
+    TooManyDevices,
     /// A `TS` line without a time; the sample that it begins has none.
     BadStamp(String),
     /// A `#blkstat` line whose JSON cannot be read, and why.
@@ -48,11 +54,21 @@ pub enum FaultKind {
     CutInside,
 }
 
+impl FaultKind {
+    /// Whether the clock of a sample did not advance.
+    pub(super) fn is_of_the_clock(&self) -> bool {
+        matches!(self, Self::ClockBack { .. } | Self::MonotonicBack)
+    }
+}
+
 impl std::fmt::Display for FaultKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             FaultKind::Line(fault) => fault.fmt(f),
             FaultKind::TooLong => write!(f, "the line is longer than {LONGEST_LINE} bytes; it is left out"),
+            FaultKind::TooManyDevices => {
+                write!(f, "the sample has more than {MOST_DEVICES} devices; the others are left out")
+            }
             FaultKind::BadStamp(found) => {
                 write!(f, "'TS' is followed by '{found}', not by seconds; the sample is left out")
             }

@@ -13,8 +13,15 @@ use super::stamp::{is_stamp, parse_stamp, stamp_word, written_time};
 use super::timeline::Timeline;
 use super::{parse_cpu_line, slot};
 use crate::counters::{Columns, Counters, CpuTimes, Device, MachineState, Sample};
-use crate::topology::Stack;
+use crate::topology::{Node, Stack};
 use crate::units::Moment;
+
+/// The most devices of a sample, far above what machines have: what a few bytes of compressed data unpack to must not
+/// fill the memory.
+pub(super) const MOST_DEVICES: usize = 100_000;
+
+/// So many faults are kept until they are asked for; of the others only the number.
+const MOST_FAULTS: usize = 1000;
 
 /// Reads the samples of a capture, one after the other, in memory bounded by the largest sample.
 ///
@@ -27,7 +34,10 @@ pub struct Reader<R> {
     recorded: Option<Recorded>,
     /// Devices that the sample has so far.
     used: usize,
+    /// More devices of a stack that its recording has in lines of their own.
+    more_nodes: Vec<Node>,
     keeps_cut_sample: bool,
+    has_too_many: bool,
     faults: Vec<Fault>,
 }
 
@@ -130,7 +140,9 @@ impl<R: Read> Reader<R> {
             timeline: Timeline::default(),
             recorded: None,
             used: 0,
+            more_nodes: Vec::new(),
             keeps_cut_sample: false,
+            has_too_many: false,
             faults: Vec::new(),
         }
     }
@@ -159,6 +171,7 @@ impl<R: Read> Reader<R> {
     /// the error were handed out.
     pub fn next(&mut self, before: &Sample, sample: &mut Sample) -> io::Result<bool> {
         self.used = 0;
+        self.has_too_many = false;
         clear_machine(sample);
         loop {
             let line = match self.lines.next() {
@@ -190,6 +203,13 @@ impl<R: Read> Reader<R> {
                     continue;
                 }
                 Place::Before | Place::Between | Place::Unusable => continue,
+            }
+            if self.used == MOST_DEVICES {
+                if !self.has_too_many {
+                    self.has_too_many = true;
+                    self.fault(FaultKind::TooManyDevices);
+                }
+                continue;
             }
             let ended = ended || self.keeps_cut_sample;
             let used = self.used;
@@ -247,7 +267,16 @@ impl<R: Read> Reader<R> {
     }
 
     fn fault(&mut self, kind: FaultKind) {
-        self.faults.push(Fault { line: self.lines.number, kind });
+        self.fault_at(self.lines.number, kind);
+    }
+
+    fn fault_at(&mut self, line: u64, kind: FaultKind) {
+        // Of these there is one a sample at most, and pt-diskstats tells no other.
+        let is_kept = kind.is_of_the_clock() || self.faults.len() < MOST_FAULTS;
+        match self.faults.last_mut() {
+            Some(last) if !is_kept => last.more += 1,
+            _ => self.faults.push(Fault { line, kind, more: 0 }),
+        }
     }
 
     /// Whether a sample that is whole says so.
@@ -291,7 +320,9 @@ impl<R: Read> Reader<R> {
     /// The stretch of a sample that is to be handed out.
     fn stretch(&mut self, open: &Open) -> u64 {
         let (stretch, fault) = self.timeline.place(open.moment());
-        self.faults.extend(fault.map(|kind| Fault { line: open.line, kind }));
+        if let Some(kind) = fault {
+            self.fault_at(open.line, kind);
+        }
         stretch
     }
 
@@ -304,10 +335,7 @@ impl<R: Read> Reader<R> {
             self.begin_recording(recorded);
             return is_handed_out;
         }
-        let more = note.take_devices();
-        if let Some(recorded) = self.recorded.as_mut().filter(|_| !more.is_empty()) {
-            recorded.stack = Stack::new([recorded.stack.nodes(), &more].concat());
-        }
+        self.take_nodes(note.take_devices());
         let Place::In(open) = &mut self.place else { return false };
         open.monotonic = note.monotonic_ns.map(Duration::from_nanos).or(open.monotonic);
         open.uptime = note.uptime_cs.or(open.uptime);
@@ -318,6 +346,20 @@ impl<R: Read> Reader<R> {
         match std::mem::replace(&mut self.place, Place::Between) {
             Place::In(open) => self.close(open, true, sample),
             _ => false,
+        }
+    }
+
+    /// More devices of the recording's stack. They are put together once, when the stack is asked for.
+    fn take_nodes(&mut self, nodes: Vec<Node>) {
+        let Some(recorded) = &self.recorded else { return };
+        let room = MOST_DEVICES.saturating_sub(recorded.stack.nodes().len() + self.more_nodes.len());
+        self.more_nodes.extend(nodes.into_iter().take(room));
+    }
+
+    fn complete_stack(&mut self) {
+        if let Some(recorded) = self.recorded.as_mut().filter(|_| !self.more_nodes.is_empty()) {
+            recorded.stack = Stack::new([recorded.stack.nodes(), &self.more_nodes].concat());
+            self.more_nodes.clear();
         }
     }
 
@@ -332,6 +374,7 @@ impl<R: Read> Reader<R> {
             self.timeline.break_here();
             self.fault(kind);
         }
+        self.more_nodes.clear();
         self.recorded = Some(recorded);
     }
 
@@ -365,10 +408,11 @@ impl<R: Read> Reader<R> {
         let used = std::mem::take(&mut self.used);
         let is_whole = is_complete || open.has_bad_note || !self.is_own();
         if !is_whole && !self.keeps_cut_sample {
-            self.faults.push(Fault { line: open.line, kind: FaultKind::CutInside });
+            self.fault_at(open.line, FaultKind::CutInside);
             clear_machine(sample);
             return false;
         }
+        self.complete_stack();
         sample.stretch = open.stretch.unwrap_or_else(|| self.stretch(&open));
         sample.at = open.moment();
         sample.devices.truncate(used);
@@ -542,6 +586,26 @@ mod tests {
         let mut sample = Sample::default();
         assert!(reader.next(&Sample::default(), &mut sample).unwrap());
         assert_eq!(sample.cpu.map(|cpu| cpu.idle), Some(4));
+    }
+
+    #[test]
+    fn of_very_many_faults_the_first_are_kept_and_the_others_counted() {
+        let text = sample(10, &[("sda", 1)]) + &"rubbish\n".repeat(5000) + &sample(9, &[("sda", 2)]);
+        let mut reader = Reader::new(text.as_bytes());
+        assert!(reader.next(&Sample::default(), &mut Sample::default()).unwrap());
+        let faults = reader.take_faults();
+        assert_eq!(faults.iter().map(|fault| 1 + fault.more).sum::<u64>(), 5001);
+        assert_eq!((faults.len(), faults[999].line, faults[1000].line), (1001, 1002, 5003));
+        assert!(matches!(faults[1000].kind, FaultKind::ClockBack { .. }), "breaks of time are always told");
+    }
+
+    #[test]
+    fn more_devices_than_any_machine_has_are_left_out() {
+        let text = sample(10, &vec![("sda", 1); MOST_DEVICES + 5]) + &sample(11, &[("sda", 2)]);
+        let (samples, faults) = read(text.as_bytes());
+        assert_eq!(samples.iter().map(|sample| sample.2.len()).collect::<Vec<_>>(), [MOST_DEVICES, 1]);
+        let said = "the sample has more than 100000 devices; the others are left out".to_owned();
+        assert_eq!(faults, [(MOST_DEVICES as u64 + 2, said)]);
     }
 
     #[test]

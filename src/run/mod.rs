@@ -59,6 +59,10 @@ pub fn run(plan: &Plan, world: &mut World<'_>) -> Exit {
         if is_closed_pipe(&error) {
             return Exit::Done;
         }
+        // A signal keeps a capture from being read any further.
+        if let Some(signal) = world.clock.signal().filter(|_| !error.is::<OutputLost>()) {
+            return Exit::Signal(signal);
+        }
         // If that cannot be said either, the exit code still tells.
         let _ = writeln!(world.err, "blkstat: {error:#}");
         Exit::Error

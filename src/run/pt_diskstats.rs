@@ -91,9 +91,12 @@ impl Session<'_> {
         }
         let mut warnings = Warnings::about(&path.display().to_string());
         loop {
-            let mut source = match Replay::open(path) {
+            let mut source = match Replay::open(path, world.clock) {
                 Ok(source) => source.with_cut_sample(),
                 Err(error) => {
+                    if let Some(signal) = world.clock.signal() {
+                        return Ok(Exit::Signal(signal));
+                    }
                     let why = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
                     let _ = writeln!(world.err, "Cannot open {}: {why}", path.display());
                     return Ok(Exit::Error);
@@ -101,6 +104,9 @@ impl Session<'_> {
             };
             let ended = self.play(&mut source, &mut warnings, world);
             put(world.out, &mut self.text)?;
+            if let (Err(_), Some(signal)) = (&ended, world.clock.signal()) {
+                return Ok(Exit::Signal(signal));
+            }
             ended?;
             warnings.finish(world.err);
             // A second time, everything has been said.
@@ -114,7 +120,12 @@ impl Session<'_> {
     }
 
     /// Plays a whole capture.
-    fn play(&mut self, source: &mut Replay, warnings: &mut Warnings, world: &mut World<'_>) -> Result<()> {
+    fn play(
+        &mut self,
+        source: &mut Replay<'_>,
+        warnings: &mut Warnings,
+        world: &mut World<'_>,
+    ) -> Result<()> {
         const WRITTEN_AT_ONCE: usize = 64 * 1024;
         let (mut before, mut sample) = (Sample::default(), Sample::default());
         loop {
@@ -122,7 +133,7 @@ impl Session<'_> {
             for fault in source.take_faults() {
                 // pt-diskstats passes over what is no line of diskstats.
                 if let FaultKind::ClockBack { .. } = fault.kind {
-                    warnings.warn(fault.line, &fault.kind, world.err);
+                    warnings.fault(&fault, world.err);
                 }
             }
             if !more? {

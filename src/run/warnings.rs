@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
+use crate::capture::Fault;
 use crate::sanitize::sanitize;
 
 /// How many warnings are printed in full.
@@ -29,6 +30,12 @@ impl Warnings {
     /// Prints one, if not too many were printed before.
     pub(super) fn warn(&mut self, line: u64, what: &dyn Display, err: &mut dyn Write) {
         self.say(&format!("{}:{line}: {what}", self.input), err);
+    }
+
+    /// Prints one about a capture, and counts those that were not kept.
+    pub(super) fn fault(&mut self, fault: &Fault, err: &mut dyn Write) {
+        self.warn(fault.line, &fault.kind, err);
+        self.count += fault.more;
     }
 
     /// Prints one that no single line is to blame for.

@@ -1,7 +1,8 @@
 //! A capture that is replayed, from a file or standard input, plain or compressed.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Cursor, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -10,34 +11,53 @@ use ruzstd::decoding::StreamingDecoder;
 
 use super::sysfs::topology_by_names;
 use crate::capture::{Fault, Reader, Recorded};
+use crate::clock::{Clock, Woken};
 use crate::counters::{Device, Sample};
 use crate::topology::Topology;
 
 /// The samples of a capture.
-pub struct Replay {
+pub struct Replay<'a> {
     name: String,
-    reader: Reader<Box<dyn Read>>,
+    reader: Reader<Box<dyn Read + 'a>>,
 }
 
-impl Replay {
+/// Reads until a signal asks to end, which it may do while nothing comes, as from a pipe.
+struct UntilSignal<'a, R> {
+    input: R,
+    clock: &'a dyn Clock,
+}
+
+impl<R: Read + AsFd> Read for UntilSignal<'_, R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.clock.wait_for_input(None, self.input.as_fd()) {
+            Woken::Signal(signal) => Err(io::Error::other(format!("signal {signal} came first"))),
+            Woken::Due | Woken::Input => self.input.read(into),
+        }
+    }
+}
+
+impl<'a> Replay<'a> {
     /// Opens a capture; `-` is standard input. Gzip and zstd are told by their first bytes.
     ///
     /// # Errors
-    /// When the file cannot be opened or is a directory.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// When the file cannot be opened or is a directory, or a signal came before its first bytes. Once the clock
+    /// knows of a signal, reading ends with an error too.
+    pub fn open(path: &Path, clock: &'a dyn Clock) -> Result<Self> {
         if path.as_os_str() == "-" {
-            return Self::new("standard input", Box::new(io::stdin()));
+            // Without the buffer of the standard library: what stands in there, nobody could wait for.
+            let input = io::stdin().as_fd().try_clone_to_owned().context("cannot read standard input")?;
+            return Self::new("standard input", UntilSignal { input: File::from(input), clock });
         }
         let name = path.display().to_string();
         let file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
         if file.metadata().is_ok_and(|about| about.is_dir()) {
             bail!("{name} is a directory, not a capture");
         }
-        Self::new(&name, Box::new(file))
+        Self::new(&name, UntilSignal { input: file, clock })
     }
 
-    fn new(name: &str, input: Box<dyn Read>) -> Result<Self> {
-        let input = decompressed(input).with_context(|| format!("cannot read {name}"))?;
+    fn new(name: &str, input: impl Read + 'a) -> Result<Self> {
+        let input = decompressed(Box::new(input)).with_context(|| format!("cannot read {name}"))?;
         Ok(Self { name: name.to_owned(), reader: Reader::new(input) })
     }
 
@@ -78,7 +98,7 @@ impl Replay {
     }
 }
 
-fn decompressed(mut input: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+fn decompressed<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
     const GZIP: [u8; 2] = [0x1f, 0x8b];
     const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
     let mut start = Vec::with_capacity(ZSTD.len());

@@ -5,7 +5,7 @@ mod rows;
 mod slots;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -25,7 +25,11 @@ use crate::units::{Elapsed, Interval, Moment};
 
 pub(super) fn run(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
     let ended = match &plan.from {
-        Some(path) => replay(plan, path, world),
+        Some(path) => match Replay::open(path, world.clock) {
+            // As a live run ends by a signal.
+            Err(_) if world.clock.signal().is_some() => Ok(Exit::Done),
+            source => source.and_then(|source| replay(plan, source, world)),
+        },
         None => live(plan, world),
     };
     // As iostat says it, and with its exit code.
@@ -163,8 +167,7 @@ fn is_boot(sample: &Sample) -> bool {
     sample.at == Moment::default()
 }
 
-fn replay(plan: &Iostat, path: &Path, world: &mut World<'_>) -> Result<Exit> {
-    let mut source = Replay::open(path)?;
+fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut World<'_>) -> Result<Exit> {
     let mut warnings = Warnings::about(source.name());
     let (mut older, mut newer) = (Sample::default(), Sample::default());
     let wanted = wanted(plan, |word, _| Some(Named::plain(word.strip_prefix("/dev/").unwrap_or(word))));
@@ -173,10 +176,11 @@ fn replay(plan: &Iostat, path: &Path, world: &mut World<'_>) -> Result<Exit> {
     let mut samples = 0u64;
     let ended = loop {
         let more = source.next(&older, &mut newer);
-        source.take_faults().iter().for_each(|fault| warnings.warn(fault.line, &fault.kind, world.err));
+        source.take_faults().iter().for_each(|fault| warnings.fault(fault, world.err));
         match more {
             Ok(true) => samples += 1,
             Ok(false) => break Ok(()),
+            Err(_) if world.clock.signal().is_some() => break Ok(()),
             Err(error) => break Err(error),
         }
         if reporter.devices.pair(&Sample::default(), &older, &newer) {
@@ -204,6 +208,9 @@ fn replay(plan: &Iostat, path: &Path, world: &mut World<'_>) -> Result<Exit> {
         return ended.map(|()| done);
     }
     ended?;
+    if world.clock.signal().is_some() {
+        return Ok(Exit::Done);
+    }
     let why = match samples {
         0 | 1 => "does not hold two whole samples",
         _ if plan.style.disk => "holds no two samples in order of time",

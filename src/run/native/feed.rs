@@ -50,7 +50,7 @@ pub(in crate::run) struct Feed<'a> {
 
 enum Source<'a> {
     Live { live: Box<Live<'a>>, deadlines: Option<Deadlines>, stack_read: Duration },
-    Replay(Box<Replay>),
+    Replay(Box<Replay<'a>>),
 }
 
 impl<'a> Feed<'a> {
@@ -60,7 +60,7 @@ impl<'a> Feed<'a> {
     /// When a capture cannot be opened.
     pub(in crate::run) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         let source = match &input.from {
-            Some(path) => Source::Replay(Box::new(Replay::open(path)?)),
+            Some(path) => Source::Replay(Box::new(Replay::open(path, clock)?)),
             None => {
                 let live = Box::new(Live::new(&input.root, clock).with_machine_state());
                 Source::Live { live, deadlines: None, stack_read: Duration::ZERO }
@@ -132,8 +132,11 @@ impl<'a> Feed<'a> {
         }
         std::mem::swap(&mut self.older, &mut self.newer);
         loop {
-            if !self.read(world)? {
-                return Ok(Step::End);
+            match self.read(world) {
+                Ok(true) => {}
+                Ok(false) => return Ok(Step::End),
+                // Whatever it says: what is no more read is no fault of the capture.
+                Err(error) => return world.clock.signal().map(Step::Signal).ok_or(error),
             }
             if let Some(signal) = self.keep_pace(world) {
                 return Ok(Step::Signal(signal));
@@ -172,7 +175,7 @@ impl<'a> Feed<'a> {
                 if let Some(fault) = faults.first().filter(|_| self.input.strict) {
                     bail!("{}:{}: {}", sanitize(replay.name()), fault.line, fault.kind);
                 }
-                faults.iter().for_each(|fault| self.warnings.warn(fault.line, &fault.kind, world.err));
+                faults.iter().for_each(|fault| self.warnings.fault(fault, world.err));
                 let more = more?;
                 if more {
                     self.spare.devices.clone_from(&self.newer.devices);
