@@ -180,7 +180,9 @@ fn wrong_usage_is_one_line_and_exit_2() {
 
 #[test]
 fn a_refusal_never_holds_a_control_code() {
-    for words in ["1\u{1b}[31mx", "1 2\u{7}", "1 2 3\u{1b}c", "--sort \u{1b}[2J", "--devices-regex (\u{1b}[2J"] {
+    for words in
+        ["1\u{1b}[31mx", "1 2\u{7}", "1 2 3\u{1b}c", "--sort \u{1b}[2J", "--devices-regex (\u{1b}[2J"]
+    {
         let (out, err, code) = output(words, "");
         assert_eq!((out.as_str(), code, err.lines().count()), ("", 2, 1), "{words:?}: {err:?}");
         assert!(!err.trim_end().contains(char::is_control), "{err:?}");

@@ -1,7 +1,7 @@
 //! What the numbers promise for any two readings, however wild. Checked by the property tests and by the fuzz targets.
 
-use blkstat::counters::Counters;
-use blkstat::metrics::{Activity, Direction, DirectionRates, Figures, History, Rates, Work};
+use blkstat::counters::{Counters, Sample};
+use blkstat::metrics::{Activity, Direction, DirectionRates, Figures, History, MachineFigures, Rates, Work};
 use blkstat::units::Interval;
 
 /// A number, where there is one, is finite and not below zero.
@@ -35,6 +35,16 @@ fn percona(d: &DirectionRates) {
     let numbers = [d.per_s, d.size_kib, d.mib_per_s, d.merge_pct, d.concurrency, d.response_ms];
     sane("pt-diskstats", &numbers.map(Some));
     share("merged", Some(d.merge_pct));
+}
+
+/// Checks all numbers of a machine between two readings.
+pub fn machine(older: &Sample, newer: &Sample, interval: Interval) {
+    let figures = MachineFigures::between(older, newer, interval);
+    share("pressure", figures.pressure_some_pct);
+    share("pressure", figures.pressure_full_pct);
+    if let Some(cpu) = figures.cpu {
+        sane("CPU", &[cpu.user, cpu.nice, cpu.system, cpu.iowait, cpu.steal, cpu.idle].map(Some));
+    }
 }
 
 /// Checks all numbers of the interval between two readings of a device.

@@ -9,7 +9,7 @@ use std::io::Read;
 
 use blkstat::capture::{Reader, partition_parents};
 use blkstat::counters::Sample;
-use blkstat::metrics::{CpuShares, Pairs};
+use blkstat::metrics::Pairs;
 use blkstat::units::Elapsed;
 use libfuzzer_sys::fuzz_target;
 
@@ -40,11 +40,21 @@ fuzz_target!(|bytes: &[u8]| {
         devices += sample.devices.len();
         faults += said(&mut reader);
         partition_parents(&sample.devices);
+        if let Some(recorded) = reader.recorded() {
+            // What stands on what may go round in circles.
+            let stack = &recorded.stack;
+            assert!(stack.nodes().iter().all(|node| stack.depth(&node.name) <= stack.nodes().len()));
+        }
         between(&before, &sample);
         std::mem::swap(&mut before, &mut sample);
     }
     faults += said(&mut reader);
-    assert!(samples + devices <= lines && faults <= lines + 1, "{samples} + {devices}, {faults} of {lines}");
+    // A line may end a recording and begin another.
+    let most = 2 * lines;
+    assert!(
+        samples <= most && devices <= lines && faults <= most,
+        "{samples}, {devices}, {faults} of {lines}"
+    );
     assert!(!reader.next(&before, &mut sample).unwrap(), "the end is the end");
 });
 
@@ -68,7 +78,5 @@ fn between(before: &Sample, sample: &Sample) {
             promises::numbers(&before.devices[earlier].counters, &device.counters, interval);
         }
     }
-    if let Some((before, after)) = before.cpu.zip(sample.cpu) {
-        CpuShares::between(&before, &after);
-    }
+    promises::machine(before, sample, interval);
 }
