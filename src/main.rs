@@ -37,6 +37,13 @@ fn refuse(message: &str, exit: Exit) -> Exit {
         Exit::Done => io::stdout().write_all(message.as_bytes()),
         _ => io::stderr().write_all(message.as_bytes()),
     };
-    // There is nobody left to tell.
-    printed.map_or(Exit::Error, |()| exit)
+    match printed {
+        Ok(()) => exit,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit,
+        Err(error) => {
+            // If that cannot be said either, the exit code still tells.
+            let _ = writeln!(io::stderr(), "blkstat: cannot write to standard output: {error}");
+            Exit::Error
+        }
+    }
 }

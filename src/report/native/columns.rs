@@ -111,6 +111,11 @@ pub(super) fn fitting(width: usize, worked: &[bool; COLUMNS.len()]) -> (Vec<usiz
     while total(&shown) > width {
         let Some(least) = shown.iter().map(|at| COLUMNS[*at].importance).min() else { break };
         let goes = |at: &usize| COLUMNS[*at].importance == least;
+        if shown.iter().all(goes) {
+            // A line without a number tells nothing: of the most important ones those stay that fit.
+            left_out.extend(shown.pop().map(|at| COLUMNS[at].title));
+            continue;
+        }
         left_out.extend(shown.iter().filter(|at| goes(at)).map(|at| COLUMNS[*at].title));
         shown.retain(|at| !goes(at));
     }

@@ -1,0 +1,179 @@
+//! SIGINT and SIGTERM at any moment.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blkstat::clock::{ManualClock, Woken};
+use blkstat::exit::Exit;
+use blkstat::run::{World, run};
+use jiff::Timestamp;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
+use serde_json::Value;
+
+use super::support::{blkstat, capture, lay, machine};
+
+const BOTH: [Signal; 2] = [Signal::INT, Signal::TERM];
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// The exit code, once it ended; a test that waits for ever is worse than one that fails.
+fn code(child: &mut Child) -> Option<i32> {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(5) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code().or(status.signal().map(|signal| -signal));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    None
+}
+
+/// What was written until a signal came at the wait of this number, and how it ended.
+fn until(words: &str, wait: u64, signal: u8) -> (String, Exit) {
+    let root = machine();
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |n| {
+        lay(root.path(), n);
+        if n < wait { Woken::Due } else { Woken::Signal(signal) }
+    });
+    let words = format!("blkstat {words} --root {}", root.path().display());
+    let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None).unwrap();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+    assert_eq!(err, b"");
+    (String::from_utf8(out).unwrap(), exit)
+}
+
+#[test]
+fn a_signal_after_any_report_leaves_whole_json() {
+    for (wait, signal) in (1..8).flat_map(|wait| [(wait, 2), (wait, 15)]) {
+        let (out, exit) = until("iostat -x -o JSON 1", wait, signal);
+        let document: Value = serde_json::from_str(&out).unwrap();
+        let reports = document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len();
+        assert_eq!((reports as u64, exit), (wait, Exit::Done));
+
+        let (out, exit) = until("--json sda 1", wait, signal);
+        assert_eq!((out.lines().count() as u64, exit), (wait - 1, Exit::Signal(signal)));
+        assert!(out.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+    }
+}
+
+#[test]
+fn a_signal_at_any_moment_of_a_real_run_leaves_whole_json_and_the_right_exit_code() {
+    let root = machine();
+    let root = root.path().to_str().unwrap();
+    for (delay, signal) in [0, 1, 2, 3, 5, 8, 13, 21, 34].into_iter().flat_map(|ms| BOTH.map(|s| (ms, s))) {
+        let number = signal.as_raw();
+        for words in
+            ["--json --root ROOT 10ms", "iostat -o JSON --root ROOT 0.01", "record --root ROOT - 10ms"]
+        {
+            let words = words.replace("ROOT", root);
+            let mut child = blkstat(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            thread::sleep(Duration::from_millis(delay));
+            send(&child, signal);
+            let ended = code(&mut child);
+            let output = child.wait_with_output().unwrap();
+            let out = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words} after {delay} ms");
+            if ended == Some(-number) {
+                // Before the program could take the signal over.
+                assert_eq!(out, "", "{words} after {delay} ms");
+                continue;
+            }
+            if words.starts_with("iostat") {
+                assert_eq!(ended, Some(0), "{words} after {delay} ms");
+                assert!(serde_json::from_str::<Value>(&out).is_ok(), "{words} after {delay} ms: {out}");
+            } else {
+                assert_eq!(ended, Some(128 + number), "{words} after {delay} ms");
+                assert!(out.is_empty() || out.ends_with('\n'), "{words} after {delay} ms: {out}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_signal_ends_a_replay_that_waits_for_more_or_goes_on_for_long() {
+    let text = capture(30);
+    let fifo = tempfile::tempdir().unwrap();
+    for (words, is_iostat) in [
+        ("--json --from -", false),
+        ("--from -", false),
+        ("iostat -o JSON --from -", true),
+        ("iostat -d --from -", true),
+    ] {
+        for (signal, part) in
+            [(Signal::INT, text.as_bytes()), (Signal::TERM, text.as_bytes()), (Signal::TERM, b"".as_slice())]
+        {
+            let mut child = blkstat(words)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut stdin = child.stdin.take().unwrap();
+            stdin.write_all(part).unwrap();
+            let mut start = [0; 200];
+            if part.is_empty() {
+                // Long enough for the program to start.
+                thread::sleep(Duration::from_millis(100));
+            } else {
+                child.stdout.as_mut().unwrap().read_exact(&mut start).unwrap();
+            }
+            send(&child, signal);
+            let ended = code(&mut child);
+            let mut rest = String::new();
+            child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
+            let out =
+                if part.is_empty() { rest } else { String::from_utf8_lossy(&start).into_owned() + &rest };
+            let mut err = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+            assert_eq!(err, "", "{words}");
+            let expected = if is_iostat { 0 } else { 128 + signal.as_raw() };
+            assert_eq!(ended, Some(expected), "{words}");
+            if words.contains("-o JSON") && !out.is_empty() {
+                assert!(serde_json::from_str::<Value>(&out).is_ok(), "{words}: {out}");
+            }
+            drop(stdin);
+        }
+    }
+    drop(fifo);
+}
+
+#[test]
+fn a_signal_leaves_the_terminal_as_it_was() {
+    let root = machine();
+    for signal in BOTH {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let ours = openpt(flags).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
+        let local = || tcgetattr(&theirs).unwrap().local_modes;
+        let before = local();
+        let words = format!("pt-diskstats --root {} --interval 60", root.path().display());
+        let mut child = blkstat(&words)
+            .stdin(File::from(theirs.try_clone().unwrap()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let start = Instant::now();
+        while local().contains(LocalModes::ICANON) && start.elapsed() < Duration::from_secs(5) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!local().contains(LocalModes::ICANON), "keys act without Enter");
+        send(&child, signal);
+        assert_eq!(code(&mut child), Some(128 + signal.as_raw()));
+        assert_eq!(local(), before);
+    }
+}

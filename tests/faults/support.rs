@@ -1,0 +1,94 @@
+//! A program that is run, a machine that is made up, a capture that is generated.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// blkstat in an environment that is the same everywhere. Words are parted by blanks.
+pub(crate) fn blkstat(words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_blkstat"));
+    command.args(words.split_whitespace()).env("TZ", "UTC").env("LC_ALL", "C").env("HOME", "/nonexistent");
+    for name in ["NO_COLOR", "TERM", "S_TIME_FORMAT", "S_COLORS", "LINES", "COLUMNS", "RUST_BACKTRACE"] {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// What came of a run on some input.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Came {
+    pub(crate) out: String,
+    pub(crate) err: String,
+    /// -1 where a signal ended it.
+    pub(crate) code: i32,
+}
+
+impl From<Output> for Came {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let code = output.status.code().unwrap_or(-1);
+        Self { out: text(output.stdout), err: text(output.stderr), code }
+    }
+}
+
+/// Runs blkstat on standard input.
+pub(crate) fn on_input(words: &str, input: &[u8]) -> Came {
+    let mut child =
+        blkstat(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // It may have seen enough before the end.
+            let _ = stdin.write_all(input);
+        });
+        child.wait_with_output().unwrap().into()
+    })
+}
+
+/// A line of a device after so much work.
+pub(crate) fn device(minor: u64, name: &str, work: u64) -> String {
+    let (sectors, ms) = (8 * work, 2 * work);
+    format!(
+        "   8 {minor:7} {name} {work} 0 {sectors} {ms} {work} 0 {sectors} {ms} 1 {ms} {} 0 0 0 0 0 0\n",
+        2 * ms
+    )
+}
+
+/// A sample of a capture.
+pub(crate) fn sample(second: u64, lines: &str) -> String {
+    format!("TS {second}.500000000 2026-11-20 18:22:11\n{lines}")
+}
+
+/// A capture of so many samples of two devices that work all the time.
+pub(crate) fn capture(samples: u64) -> String {
+    let mut text = String::new();
+    for at in 0..samples {
+        let lines = device(0, "sda", 1000 + 100 * at) + &device(16, "sdb", 7 * at);
+        text.write_str(&sample(1_800_000_000 + at, &lines)).unwrap();
+    }
+    text
+}
+
+/// Lays out the moment `second` of a machine with two disks and a device-mapper device.
+pub(crate) fn lay(root: &Path, second: u64) {
+    for name in ["sda", "sdb", "dm-0"] {
+        fs::create_dir_all(root.join("sys/block").join(name)).unwrap();
+    }
+    fs::create_dir_all(root.join("proc")).unwrap();
+    let lines = device(0, "sda", 1000 + 100 * second) + &device(16, "sdb", 5) + &device(32, "dm-0", second);
+    fs::write(root.join("proc/diskstats"), lines).unwrap();
+    fs::write(root.join("proc/uptime"), format!("{}.00 5.00\n", 100 + second)).unwrap();
+    fs::write(root.join("proc/stat"), format!("cpu  {} 0 5 {} 0 0 0 0\n", 20 * second, 80 * second)).unwrap();
+}
+
+/// A machine that stands still.
+pub(crate) fn machine() -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    lay(root.path(), 0);
+    root
+}
