@@ -10,6 +10,7 @@ use blkstat::analysis::{
     DeviceAnalysis, DeviceReport, Layers, MachineAnalysis, MachineReport, Observation, Settings,
     where_requests_wait,
 };
+use blkstat::clock::RealClock;
 use blkstat::counters::Sample;
 use blkstat::metrics::{Figures, History, MachineFigures};
 use blkstat::report::analysis::{Findings, fio_job, json, text};
@@ -37,7 +38,8 @@ impl Analysed {
 }
 
 fn analysed(path: &str) -> Analysed {
-    let mut replay = Replay::open(Path::new(path)).unwrap();
+    let clock = RealClock::new(None);
+    let mut replay = Replay::open(Path::new(path), &clock).unwrap();
     let (mut before, mut sample) = (Sample::default(), Sample::default());
     let mut devices: BTreeMap<String, (DeviceAnalysis, History)> = BTreeMap::new();
     let mut machine = MachineAnalysis::default();

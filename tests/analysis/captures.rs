@@ -6,6 +6,7 @@ use std::path::Path;
 use blkstat::analysis::{
     DeviceAnalysis, DeviceReport, Judge, Model, Observation, Settings, Verdict, where_requests_wait,
 };
+use blkstat::clock::RealClock;
 use blkstat::counters::Sample;
 use blkstat::metrics::{Figures, History};
 use blkstat::source::Replay;
@@ -16,7 +17,8 @@ use super::machine::{analyze, reads};
 
 /// The report of every device of a capture, and the live verdicts of each.
 fn replayed(capture: &str) -> BTreeMap<String, (DeviceReport, Vec<Option<Verdict>>)> {
-    let mut replay = Replay::open(Path::new(&format!("fixtures/captures/{capture}.txt"))).unwrap();
+    let clock = RealClock::new(None);
+    let mut replay = Replay::open(Path::new(&format!("fixtures/captures/{capture}.txt")), &clock).unwrap();
     let (mut before, mut sample) = (Sample::default(), Sample::default());
     let mut devices = BTreeMap::new();
     while replay.next(&before, &mut sample).unwrap() {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use blkstat::capture::Reader;
+use blkstat::clock::RealClock;
 use blkstat::clock::{ManualClock, Woken};
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
@@ -116,7 +117,8 @@ pub(crate) fn read(text: impl Read) -> (Vec<Sample>, Vec<(u64, String)>) {
 
 /// The samples of a file, compressed or not, and what was wrong with it.
 pub(crate) fn replay(path: &Path) -> (Vec<Sample>, Vec<String>) {
-    let mut source = Replay::open(path).unwrap();
+    let clock = RealClock::new(None);
+    let mut source = Replay::open(path, &clock).unwrap();
     let (mut before, mut sample) = (Sample::default(), Sample::default());
     let mut samples = Vec::new();
     while source.next(&before, &mut sample).unwrap() {
