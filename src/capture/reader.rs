@@ -38,6 +38,10 @@ pub struct Reader<R> {
     more_nodes: Vec<Node>,
     keeps_cut_sample: bool,
     has_too_many: bool,
+    /// The first line before the first `TS` line. That is a fault only of a file that has one.
+    untimed: Option<u64>,
+    /// What stands before the first `TS` line is no text.
+    has_other_than_text: bool,
     faults: Vec<Fault>,
 }
 
@@ -143,6 +147,8 @@ impl<R: Read> Reader<R> {
             more_nodes: Vec::new(),
             keeps_cut_sample: false,
             has_too_many: false,
+            untimed: None,
+            has_other_than_text: false,
             faults: Vec::new(),
         }
     }
@@ -196,13 +202,20 @@ impl<R: Read> Reader<R> {
             }
             match self.place {
                 Place::In(_) => {}
-                Place::Before | Place::Between if !bytes.trim_ascii().is_empty() => {
-                    let is_first = matches!(self.place, Place::Before);
-                    self.place = Place::Unusable;
-                    self.fault(if is_first { FaultKind::BeforeFirstStamp } else { FaultKind::AfterEnd });
+                Place::Before => {
+                    let is_blank = bytes.trim_ascii().is_empty();
+                    self.has_other_than_text |= bytes.contains(&0) || std::str::from_utf8(bytes).is_err();
+                    if !is_blank {
+                        self.untimed.get_or_insert(self.lines.number);
+                    }
                     continue;
                 }
-                Place::Before | Place::Between | Place::Unusable => continue,
+                Place::Between if !bytes.trim_ascii().is_empty() => {
+                    self.place = Place::Unusable;
+                    self.fault(FaultKind::AfterEnd);
+                    continue;
+                }
+                Place::Between | Place::Unusable => continue,
             }
             if self.used == MOST_DEVICES {
                 if !self.has_too_many {
@@ -266,6 +279,11 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// Whether nothing but something else than text was read: no `TS` line came.
+    pub fn is_not_text(&self) -> bool {
+        self.has_other_than_text && self.untimed.is_some()
+    }
+
     fn fault(&mut self, kind: FaultKind) {
         self.fault_at(self.lines.number, kind);
     }
@@ -286,6 +304,9 @@ impl<R: Read> Reader<R> {
 
     /// A `TS` line begins a sample. Whether the one before it is handed out.
     fn begin(&mut self, stamp: StampLine, sample: &mut Sample) -> bool {
+        if let Some(line) = self.untimed.take() {
+            self.fault_at(line, FaultKind::BeforeFirstStamp);
+        }
         let place = std::mem::replace(&mut self.place, Place::Unusable);
         let is_handed_out = self.leave(place, sample);
         let Some(time) = stamp.time else {

@@ -135,7 +135,7 @@ fn refusal(error: &clap::Error) -> Refusal {
         text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
     let said = said.iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).copied();
     let line = said.collect::<Vec<_>>().join("; ");
-    let line = line.strip_prefix("error: ").unwrap_or(&line).replace("; tip: ", "; ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line).replace("; tip: ", "; ").replace(":; ", ": ");
     Refusal { message: format!("blkstat: {}; see blkstat --help\n", sanitize(&line)), exit: Exit::Error }
 }
 

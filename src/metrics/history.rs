@@ -45,7 +45,8 @@ impl History {
     /// For how long requests have been in flight without one being completed, in seconds, up to the end of the
     /// last interval; it is at least that. Zero when there is no stall.
     pub fn stalled_s(&self) -> f64 {
-        self.stalled_s
+        // Ten tenths of a second are one.
+        (self.stalled_s * 1e9).round() / 1e9
     }
 
     /// What is wrong with the util of the interval that was seen last.

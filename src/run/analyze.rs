@@ -44,7 +44,7 @@ pub(super) fn run(plan: &Analyze, world: &mut World<'_>) -> Result<Exit> {
     let ended = signal.map_or(Exit::Done, Exit::Signal);
     let is_nothing = intervals == 0 || devices.is_empty();
     if is_nothing || missing.is_some() {
-        let why = missing.filter(|_| intervals > 0).unwrap_or_else(|| feed.nothing());
+        let why = missing.filter(|_| intervals > 0 || feed.is_live()).map_or_else(|| feed.nothing(), Ok)?;
         let _ = writeln!(world.err, "blkstat: {}: {why}", sanitize(&feed.name()));
     }
     if is_nothing {

@@ -13,11 +13,13 @@ mod warnings;
 
 use std::io::{self, Write};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::clock::Clock;
 use crate::exit::Exit;
 use crate::plan::Plan;
+use crate::sanitize::sanitize;
+use crate::source::Replay;
 
 /// Columns of a line that goes to no terminal.
 const WIDTH: usize = 100;
@@ -32,6 +34,14 @@ pub struct World<'a> {
     pub err: &'a mut dyn Write,
     /// Reports go to a terminal.
     pub is_terminal: bool,
+}
+
+/// A file without a sample that is no text is no capture, but something else.
+fn refuse_other_than_text(replay: &Replay<'_>) -> Result<()> {
+    if replay.is_not_text() {
+        bail!("{} is not text, so it is no capture", sanitize(replay.name()));
+    }
+    Ok(())
 }
 
 /// Marks an error of standard output.

@@ -86,6 +86,11 @@ impl<'a> Replay<'a> {
         self.reader.take_faults()
     }
 
+    /// Whether nothing but something else than text was read.
+    pub fn is_not_text(&self) -> bool {
+        self.reader.is_not_text()
+    }
+
     /// What a recording of our own says of the machine at the time of the last sample; `None` for any other
     /// capture.
     pub fn recorded(&self) -> Option<&Recorded> {

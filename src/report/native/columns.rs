@@ -47,7 +47,7 @@ fn mib(of: &Direction) -> Option<String> {
 }
 
 /// The times of requests are added up in whole milliseconds, so that few requests tell it only roughly.
-fn response(of: &Direction) -> Option<String> {
+pub(super) fn response(of: &Direction) -> Option<String> {
     const ROUGHLY: f64 = 0.1;
     let (await_ms, ios) = of.await_ms.zip(of.ios)?;
     let exact_to = 1.0 / ios as f64;

@@ -5,9 +5,10 @@ use std::io::Write;
 use jiff::tz::TimeZone;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::columns::{COLUMNS, fitting};
+use super::columns::{COLUMNS, fitting, response};
 use super::{Block, Judged, Line, State};
 use crate::analysis::Verdict;
+use crate::metrics::{Direction, Figures};
 use crate::report::cells;
 use crate::sanitize::sanitize;
 
@@ -116,7 +117,7 @@ impl Table {
     /// Finds the columns that fit. They only change when a longer name or a new kind of work came.
     fn fit(&mut self, lines: &[Line<'_>], out: &mut Vec<u8>) {
         let longest = lines.iter().map(|line| sanitize(line.shown).width()).max().unwrap_or(0);
-        let most = (self.width() / 3).max(NAME).min(self.width());
+        let most = (self.width() / 5).max(NAME).min(self.width());
         let name_width = self.name_width.max(longest.min(most));
         let mut worked = self.worked;
         for figures in lines.iter().filter_map(Line::figures) {
@@ -183,26 +184,35 @@ impl Table {
         let name = cut(&sanitize(line.shown), self.name_width);
         out.extend_from_slice(name.as_bytes());
         out.resize(out.len() + self.name_width.saturating_sub(name.width()), b' ');
+        let has_mounts = self.layout.mounts && !line.mounts.is_empty();
         match &line.state {
             State::Worked(judged) if judged.stalled_s > 0.0 => {
+                // For less than a second a slow disk may do without being stalled (formulas).
+                let (what, color) =
+                    if judged.stalled_s >= 1.0 { ("STALLED", Color::Red) } else { ("waiting", Color::Plain) };
                 let count = judged.figures.in_flight.unwrap_or(0);
-                let text = format!(
-                    " STALLED for {}: {count} in flight, nothing completed",
-                    cells::duration(judged.stalled_s)
-                );
-                self.words(&text, Color::Red, out);
+                let lasted = cells::duration(judged.stalled_s);
+                let long = format!("{what} for {lasted}: {count} in flight, nothing completed");
+                let short = format!("{what} {lasted}, {count} in flight");
+                self.words(&long, &short, color, has_mounts, out);
+            }
+            State::Worked(judged) if self.is_hidden_work(judged) => {
+                let text = other_work(&judged.figures);
+                self.words(&format!("no reads or writes; {text}"), &text, Color::Plain, has_mounts, out);
             }
             State::Worked(judged) => self.cells(judged, out),
             State::Reset => {
-                self.words(" its counters started anew: no figures for this interval", Color::Yellow, out);
+                let long = "its counters started anew: no figures for this interval";
+                self.words(long, "counters started anew", Color::Yellow, has_mounts, out);
             }
             State::AccountingOff => {
-                self.words(" accounting is off (queue/iostats is 0): nothing is counted", Color::Yellow, out);
+                let long = "accounting is off (queue/iostats is 0): nothing is counted";
+                self.words(long, "accounting is off", Color::Yellow, has_mounts, out);
             }
         }
         let room: usize = self.shown.iter().map(|at| COLUMNS[*at].width).sum();
         let left = self.width().saturating_sub(self.name_width + room + 2).min(MOUNTS);
-        if self.layout.mounts && !line.mounts.is_empty() && left > 0 {
+        if has_mounts && left > 0 {
             // Writing to a Vec cannot fail, here and below.
             let _ = write!(out, "  {}", cut(&sanitize(&line.mounts), left));
         }
@@ -240,15 +250,27 @@ impl Table {
         }
     }
 
-    /// Words in place of the cells, as wide as these where something follows.
-    fn words(&self, text: &str, color: Color, out: &mut Vec<u8>) {
-        let room: usize = self.shown.iter().map(|at| COLUMNS[*at].width).sum();
-        let width = self.width().saturating_sub(self.name_width);
-        let width = if self.layout.mounts { width.min(room) } else { width };
-        let text = cut(text, width);
+    /// Whether all it did is in columns that are not shown: discards and flushes.
+    fn is_hidden_work(&self, judged: &Judged) -> bool {
+        let figures = &judged.figures;
+        let none = |of: &Direction| of.ios == Some(0);
+        let is_shown = |title: &str| self.shown.iter().any(|at| COLUMNS[*at].title == title);
+        let discards = figures.discards.ios.is_some_and(|ios| ios > 0) && !is_shown("d/s");
+        let flushes = figures.flushes_per_s.is_some_and(|rate| rate > 0.0) && !is_shown("f/s");
+        none(&figures.reads) && none(&figures.writes) && (discards || flushes)
+    }
+
+    /// Words in place of the cells, the short ones where there is no room, and as wide as the cells where something
+    /// follows.
+    fn words(&self, long: &str, short: &str, color: Color, is_followed: bool, out: &mut Vec<u8>) {
+        let cells: usize = self.shown.iter().map(|at| COLUMNS[*at].width).sum();
+        let width = self.width().saturating_sub(self.name_width + 1);
+        let width = if is_followed { width.min(cells.saturating_sub(1)) } else { width };
+        let text = cut(if long.width() <= width { long } else { short }, width);
+        out.push(b' ');
         self.paint(&text, color, out);
-        if self.layout.mounts {
-            out.resize(out.len() + room.saturating_sub(text.chars().count()), b' ');
+        if is_followed {
+            out.resize(out.len() + cells.saturating_sub(1 + text.width()), b' ');
         }
     }
 
@@ -283,6 +305,24 @@ impl Table {
             let _ = write!(out, "\u{1b}[{sgr}m{text}\u{1b}[0m");
         }
     }
+}
+
+/// Discards and flushes in words.
+fn other_work(figures: &Figures) -> String {
+    let mut parts = Vec::new();
+    let discards = &figures.discards;
+    if discards.ios.is_some_and(|ios| ios > 0) {
+        let rate = discards.per_s.map(cells::number).unwrap_or_default();
+        let data = discards.kib_per_s.map(|kib| cells::number(kib / 1024.0)).unwrap_or_default();
+        let time = response(discards).unwrap_or_default();
+        parts.push(format!("discards {rate}/s {data}MB/s {time}"));
+    }
+    if let Some(rate) = figures.flushes_per_s.filter(|rate| *rate > 0.0) {
+        let time = figures.flush_await_ms.map(cells::time).unwrap_or_default();
+        parts.push(format!("flushes {}/s {time}", cells::number(rate)));
+    }
+    parts.extend(figures.util_pct.map(|util| format!("util {}", cells::percent(util))));
+    parts.join(", ")
 }
 
 /// What the machine did, in pieces of which the last may be left out.

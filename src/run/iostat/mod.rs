@@ -13,7 +13,7 @@ use anyhow::Result;
 use self::reporter::Reporter;
 use self::rows::{DeviceRows, NewDevice};
 use super::warnings::Warnings;
-use super::{World, put, reason, unless_output_lost};
+use super::{World, put, reason, refuse_other_than_text, unless_output_lost};
 use crate::clock::Woken;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
@@ -211,6 +211,7 @@ fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut World<'_>) -> Resul
     if world.clock.signal().is_some() {
         return Ok(Exit::Done);
     }
+    refuse_other_than_text(&source)?;
     let why = match samples {
         0 | 1 => "does not hold two whole samples",
         _ if plan.style.disk => "holds no two samples in order of time",

@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 use crate::clock::{Clock, Woken};
 use crate::counters::{Device, Sample};
 use crate::plan::Input;
-use crate::run::World;
 use crate::run::pace::Deadlines;
 use crate::run::warnings::Warnings;
+use crate::run::{World, refuse_other_than_text};
 use crate::sanitize::sanitize;
 use crate::source::{Live, Names, Replay, read_stack, stack_by_names};
 use crate::topology::Stack;
@@ -42,10 +42,17 @@ pub(in crate::run) struct Feed<'a> {
     pub(in crate::run) newer: Sample,
     /// Samples so far.
     pub(in crate::run) samples: u64,
-    spare: Sample,
+    /// Where the next sample is read to.
+    incoming: Sample,
     warnings: Warnings,
     /// Where the time began: on the clock, and of the samples.
     start: Option<(Duration, Moment)>,
+    /// `newer` is still what it was one interval ago: nothing was read since.
+    is_stale: bool,
+    /// When the sample before the last was taken.
+    last: Moment,
+    /// Where the samples of a capture that are put together began, and at which multiple of the interval they are.
+    together: (Moment, f64),
 }
 
 enum Source<'a> {
@@ -75,10 +82,13 @@ impl<'a> Feed<'a> {
             source,
             older: Sample::default(),
             newer: Sample::default(),
-            spare: Sample::default(),
+            incoming: Sample::default(),
             samples: 0,
             warnings: Warnings::about(&name),
             start: None,
+            is_stale: false,
+            last: Moment::default(),
+            together: (Moment::default(), 1.0),
         })
     }
 
@@ -109,6 +119,7 @@ impl<'a> Feed<'a> {
         let found = self.read(world)?;
         if found {
             self.start = Some((world.clock.monotonic(), self.newer.at));
+            self.together = (self.newer.at, 1.0);
             if let Source::Live { deadlines, .. } = &mut self.source {
                 let start = self.newer.at.monotonic.unwrap_or_default();
                 *deadlines = Some(Deadlines::new(start, self.input.pace.every.unwrap_or(EVERY)));
@@ -131,59 +142,86 @@ impl<'a> Feed<'a> {
             }
         }
         std::mem::swap(&mut self.older, &mut self.newer);
+        self.is_stale = true;
         loop {
             match self.read(world) {
                 Ok(true) => {}
-                Ok(false) => return Ok(Step::End),
+                Ok(false) => {
+                    return Ok(self.rest().map_or(Step::End, |interval| Step::Interval { interval, missed }));
+                }
                 // Whatever it says: what is no more read is no fault of the capture.
                 Err(error) => return world.clock.signal().map(Step::Signal).ok_or(error),
             }
             if let Some(signal) = self.keep_pace(world) {
                 return Ok(Step::Signal(signal));
             }
-            if self.newer.stretch != self.older.stretch {
+            let Some(interval) = self.passed() else {
+                self.together = (self.newer.at, 1.0);
                 return Ok(Step::Break);
-            }
-            match self.newer.at.since(&self.older.at) {
-                Elapsed::Unknown => return Ok(Step::Break),
-                Elapsed::Forward(interval) if !self.is_too_short(interval) => {
-                    return Ok(Step::Interval { interval, missed });
-                }
-                Elapsed::Forward(_) => {}
+            };
+            if self.is_due() {
+                return Ok(Step::Interval { interval, missed });
             }
         }
     }
 
-    /// Whether samples of a capture are passed over until more time has gone by. Samples are never quite on time.
-    fn is_too_short(&self, interval: Interval) -> bool {
-        const NEARLY: f64 = 0.98;
-        let every = self.input.pace.every.filter(|_| !self.is_live());
-        every.is_some_and(|every| interval.seconds() < NEARLY * every.as_secs_f64())
+    /// The time between the two samples, unless there is a break between them.
+    fn passed(&self) -> Option<Interval> {
+        match self.newer.at.since(&self.older.at) {
+            Elapsed::Forward(interval) if self.newer.stretch == self.older.stretch => Some(interval),
+            Elapsed::Forward(_) | Elapsed::Unknown => None,
+        }
     }
 
+    /// What is left at the end of a capture whose samples are put together: it is shorter than was asked for.
+    fn rest(&self) -> Option<Interval> {
+        if self.is_stale { None } else { self.passed() }
+    }
+
+    /// Whether the sample ends an interval: always, but where samples of a capture are put together, only the one
+    /// that is nearest to the next multiple of the interval. Samples are never quite on time.
+    fn is_due(&mut self) -> bool {
+        let Some(every) = self.input.pace.every.filter(|_| !self.is_live()) else { return true };
+        let (begin, next) = self.together;
+        let seconds = |from: &Moment| match self.newer.at.since(from) {
+            Elapsed::Forward(interval) => interval.seconds(),
+            Elapsed::Unknown => 0.0,
+        };
+        // The next sample is about as far away as the last was.
+        let (passed, step) = (seconds(&begin), seconds(&self.last));
+        let multiples = (passed + step / 2.0) / every.as_secs_f64();
+        if multiples < next {
+            return false;
+        }
+        self.together.1 = multiples.floor() + 1.0;
+        true
+    }
+
+    /// Reads the next sample into `newer`.
     fn read(&mut self, world: &mut World<'_>) -> Result<bool> {
         let found = match &mut self.source {
             Source::Live { live, .. } => {
                 let warnings = &mut self.warnings;
-                live.read(&mut self.newer, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+                live.read(&mut self.incoming, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
                 true
             }
             Source::Replay(replay) => {
-                // The sample before tells whether the last one is whole; `newer` may be too far back for that.
-                let more = replay.next(&self.spare, &mut self.newer);
+                let before = if self.is_stale { &self.older } else { &self.newer };
+                let more = replay.next(before, &mut self.incoming);
                 let faults = replay.take_faults();
                 if let Some(fault) = faults.first().filter(|_| self.input.strict) {
                     bail!("{}:{}: {}", sanitize(replay.name()), fault.line, fault.kind);
                 }
                 faults.iter().for_each(|fault| self.warnings.fault(fault, world.err));
-                let more = more?;
-                if more {
-                    self.spare.devices.clone_from(&self.newer.devices);
-                }
-                more
+                more?
             }
         };
-        self.samples += u64::from(found);
+        if found {
+            self.last = if self.is_stale { self.older.at } else { self.newer.at };
+            self.is_stale = false;
+            std::mem::swap(&mut self.newer, &mut self.incoming);
+            self.samples += 1;
+        }
         Ok(found)
     }
 
@@ -232,13 +270,19 @@ impl<'a> Feed<'a> {
     }
 
     /// Why there is nothing to report.
-    pub(in crate::run) fn nothing(&self) -> String {
-        match self.samples {
+    ///
+    /// # Errors
+    /// When the file is no text at all.
+    pub(in crate::run) fn nothing(&self) -> Result<String> {
+        if let Source::Replay(replay) = &self.source {
+            refuse_other_than_text(replay)?;
+        }
+        Ok(match self.samples {
             0 => "no sample was found: a capture is readings of /proc/diskstats, each after a line 'TS <seconds>'",
             1 => "there is only one whole sample, and an interval takes two",
             _ => "no two samples follow one another in time",
         }
-        .to_owned()
+        .to_owned())
     }
 
     /// Whether what is stacked on what is known, and not only guessed by the names.

@@ -68,6 +68,13 @@ pub(in crate::run) fn gather(
     let mut signal = None;
     if feed.first(world)? {
         gatherer.learn(feed);
+        let missing = gatherer.chooser.missing(feed.devices(), &gatherer.facts).filter(|_| feed.is_live());
+        if let Some(missing) = missing {
+            // A capture may have it later; this machine is asked before anybody waits.
+            let also = if missing.ends_with('?') { "" } else { "; nor is there such a file" };
+            let missing = Some(missing + also);
+            return Ok(Gathered { devices: Vec::new(), stack: Stack::default(), intervals, signal, missing });
+        }
         while count.is_none_or(|count| intervals < count) {
             match feed.next(world)? {
                 Step::Interval { interval, .. } => {

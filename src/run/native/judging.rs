@@ -58,7 +58,7 @@ fn learn(path: &Path, world: &mut World<'_>) -> Result<SavedBaselines> {
         bail!(
             "{}: {}; a baseline is a capture, or what analyze --save-baseline saved",
             sanitize(&feed.name()),
-            feed.nothing()
+            feed.nothing()?
         );
     }
     let settings = Settings::default();

@@ -87,7 +87,7 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
     summarize(plan, &tracker, extent, &zone, interrupted, &mut output, world)?;
     if ended == Exit::Done && !(extent.intervals > 0 && chooser.found_any()) {
         let missing = chooser.missing(feed.devices(), tracker.facts()).filter(|_| extent.intervals > 0);
-        let why = missing.unwrap_or_else(|| feed.nothing());
+        let why = missing.map_or_else(|| feed.nothing(), Ok)?;
         // The exit code tells it as well.
         let _ = writeln!(world.err, "blkstat: {}: {why}", sanitize(&feed.name()));
         return Ok(Exit::Nothing);
