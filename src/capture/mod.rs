@@ -5,6 +5,7 @@
 
 mod cpu;
 mod fault;
+mod idle;
 mod line;
 mod lines;
 mod machine;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::fault::{Fault, FaultKind};
+use super::idle::IdleLines;
 use super::line::{LineFault, excerpt, parse_line};
 use super::lines::{Lines, Next};
 use super::note::{MARK, Note, NoteFault, Recorded, glued};
@@ -32,6 +33,7 @@ pub struct Reader<R> {
     place: Place,
     timeline: Timeline,
     recorded: Option<Recorded>,
+    idle: IdleLines,
     /// Devices that the sample has so far.
     used: usize,
     /// More devices of a stack that its recording has in lines of their own.
@@ -143,6 +145,7 @@ impl<R: Read> Reader<R> {
             place: Place::Before,
             timeline: Timeline::default(),
             recorded: None,
+            idle: IdleLines::default(),
             used: 0,
             more_nodes: Vec::new(),
             keeps_cut_sample: false,
@@ -226,9 +229,15 @@ impl<R: Read> Reader<R> {
             }
             let ended = ended || self.keeps_cut_sample;
             let used = self.used;
-            let cut = match parse_line(bytes, slot(&mut sample.devices, used)) {
+            let device = slot(&mut sample.devices, used);
+            if ended && self.idle.recall(used, bytes, device) {
+                self.used += 1;
+                continue;
+            }
+            let cut = match parse_line(bytes, device) {
                 Ok(()) => {
                     self.used += 1;
+                    self.idle.remember(used, bytes, device, before.devices.get(used));
                     !ended && is_cut(&sample.devices[used], &sample.devices[..used], before)
                 }
                 Err(_) if bytes.trim_ascii().is_empty() => !ended,
