@@ -101,6 +101,12 @@ pub fn plan(
             return plan;
         }
     }
+    if let [_, word] = arguments.as_slice()
+        && (word == "--version" || word == "-V")
+    {
+        let message = concat!("blkstat ", env!("CARGO_PKG_VERSION"), "\n").to_owned();
+        return Err(Refusal { message, exit: Exit::Done });
+    }
     let Arguments { view, root, command } =
         Arguments::try_parse_from(arguments).map_err(|error| refusal(&error))?;
     let wrong = |message: String| Refusal {
