@@ -71,10 +71,13 @@ pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineFault> {
     };
     device.major = device_number(major, "major", line)?;
     device.minor = device_number(minor, "minor", line)?;
-    device.name.clear();
-    match std::str::from_utf8(name) {
-        Ok(name) => device.name.push_str(name),
-        Err(_) => device.name.push_str(&String::from_utf8_lossy(name)),
+    // Nearly always the device of the reading before stands here.
+    if device.name.as_bytes() != name {
+        device.name.clear();
+        match std::str::from_utf8(name) {
+            Ok(name) => device.name.push_str(name),
+            Err(_) => device.name.push_str(&String::from_utf8_lossy(name)),
+        }
     }
 
     let mut values = [0u64; FIELDS.len()];
@@ -143,6 +146,10 @@ fn counters(values: &[u64; FIELDS.len()], count: usize) -> Option<Counters> {
 }
 
 fn device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<u32, LineFault> {
+    // Nine digits fit whatever they are.
+    if word.len() <= 9 && word.iter().all(u8::is_ascii_digit) {
+        return Ok(word.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0')));
+    }
     let number = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
     number.ok_or_else(|| {
         let columns = column_count(line);
@@ -205,14 +212,22 @@ impl<'a> Words<'a> {
     }
 
     fn number(&mut self) -> Number<'a> {
+        // The kernel parts numbers by one space.
+        if let [b' ', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
         self.skip_blanks();
         let (mut value, mut digits, mut rest) = (0u64, 0, self.rest);
-        if let Some((eight, after)) = rest.split_first_chunk::<8>() {
+        // Eight digits and eight more are as many as fit beyond doubt.
+        for _ in 0..2 {
+            let Some((eight, after)) = rest.split_first_chunk::<8>() else { break };
             let (number, count) = leading_number(u64::from_le_bytes(*eight));
+            value = value * POWERS_OF_TEN[count] + number;
+            digits += count;
             if let Some(after) = rest.get(count..).filter(|_| count < 8) {
-                return self.ended(number, count, after);
+                return self.ended(value, digits, after);
             }
-            (value, digits, rest) = (number, 8, after);
+            rest = after;
         }
         // The last digits of a long number, or of the line.
         while let [byte, after @ ..] = rest {
@@ -268,6 +283,9 @@ fn leading_number(characters: u64) -> (u64, usize) {
     let eight = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff;
     (eight, count as usize)
 }
+
+/// What a number grows by when so many digits follow it.
+const POWERS_OF_TEN: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// So many digits fit into 64 bits whatever they are.
 const SURE_TO_FIT: usize = 19;
