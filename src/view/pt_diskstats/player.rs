@@ -1,6 +1,6 @@
 //! From readings to the lines of pt-diskstats.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::Settings;
 use crate::counters::{Counters, Sample};
@@ -31,8 +31,8 @@ pub struct Player {
     /// Names in the order in which they came.
     names: Vec<String>,
     ranks: HashMap<String, usize>,
-    /// Devices whose counters have differed from those of the first reading.
-    active: HashSet<usize>,
+    /// By rank, whether a device's counters have differed from those of the first reading.
+    active: Vec<bool>,
     /// The very first reading.
     first: Option<Reading>,
     /// What the next reading is compared with.
@@ -57,7 +57,22 @@ pub struct Player {
 struct DiskMode {
     intervals: usize,
     seconds_before_stretch: f64,
-    devices: HashMap<usize, (Work, Counters)>,
+    /// By rank, the work of a device and its last counters; `None` for one that was not there at the beginning.
+    devices: Vec<Option<(Work, Counters)>>,
+}
+
+impl DiskMode {
+    fn begin(&mut self, reading: &Reading) {
+        let room = reading.devices.last().map_or(0, |(rank, _)| rank + 1);
+        self.devices = vec![None; room];
+        for (rank, counters) in &reading.devices {
+            self.devices[*rank] = Some((Work::default(), *counters));
+        }
+    }
+
+    fn device(&mut self, rank: usize) -> Option<&mut (Work, Counters)> {
+        self.devices.get_mut(rank)?.as_mut()
+    }
 }
 
 impl Player {
@@ -71,7 +86,7 @@ impl Player {
             pages,
             names: Vec::new(),
             ranks: HashMap::new(),
-            active: HashSet::new(),
+            active: Vec::new(),
             first: None,
             base: None,
             stretch_start: 0.0,
@@ -168,7 +183,7 @@ impl Player {
         let has_written_time = sample.written_time.is_some();
         let mut devices: Vec<(usize, Counters)> = Vec::with_capacity(sample.devices.len());
         for device in sample.devices.iter().filter(|device| !device.counters.is_old_partition()) {
-            let rank = self.rank(&device.name);
+            let rank = self.rank(&device.name, devices.len());
             devices.push((rank, device.counters));
         }
         if devices.is_empty() || seconds == 0.0 {
@@ -183,7 +198,12 @@ impl Player {
         Some(Reading { seconds, time_of_day, has_written_time, devices })
     }
 
-    fn rank(&mut self, name: &str) -> usize {
+    /// The rank of a name, which nearly always stands where it stood before.
+    fn rank(&mut self, name: &str, place: usize) -> usize {
+        let before = self.base.as_ref().and_then(|base| base.devices.get(place));
+        if let Some((rank, _)) = before.filter(|(rank, _)| self.names[*rank] == name) {
+            return *rank;
+        }
         if let Some(rank) = self.ranks.get(name) {
             return *rank;
         }
@@ -196,11 +216,7 @@ impl Player {
     pub fn play(&mut self, reading: Reading, out: &mut Vec<u8>) {
         let Some(base) = self.base.take() else {
             self.stretch_start = reading.seconds;
-            self.disk.devices = reading
-                .devices
-                .iter()
-                .map(|(rank, counters)| (*rank, (Work::default(), *counters)))
-                .collect();
+            self.disk.begin(&reading);
             self.make_room(&reading);
             self.first.get_or_insert_with(|| reading.clone());
             self.previous_time.clone_from(&reading.time_of_day);
@@ -212,7 +228,9 @@ impl Player {
             self.disk.seconds_before_stretch += base.seconds - self.stretch_start;
             self.stretch_start = reading.seconds;
             for (rank, counters) in &reading.devices {
-                self.disk.devices.entry(*rank).and_modify(|(_, last)| *last = *counters);
+                if let Some((_, last)) = self.disk.device(*rank) {
+                    *last = *counters;
+                }
             }
             self.base = Some(reading);
             return;
@@ -263,11 +281,20 @@ impl Player {
         if let Some(pattern) = &self.settings.devices {
             return pattern.is_match(&self.names[rank]);
         }
-        let first = self.first.as_ref().and_then(|first| first.find(rank));
-        if first.is_some_and(|first| !first.basic_columns_equal(now)) {
-            self.active.insert(rank);
+        if self.is_active(rank) {
+            return true;
         }
-        self.settings.show_inactive || self.active.contains(&rank)
+        let first = self.first.as_ref().and_then(|first| first.find(rank, rank));
+        let is_active = first.is_some_and(|first| !first.basic_columns_equal(now));
+        if is_active {
+            self.active.resize(self.names.len(), false);
+            self.active[rank] = true;
+        }
+        is_active || self.settings.show_inactive
+    }
+
+    fn is_active(&self, rank: usize) -> bool {
+        self.active.get(rank).is_some_and(|is_active| *is_active)
     }
 
     /// What a device did; nothing when its counters went back, which is told.
@@ -292,8 +319,8 @@ impl Player {
         let since = if self.live { base.seconds } else { self.stretch_start };
         let time = self.time(tenths(reading.seconds - since), &reading);
         let mut lines = Vec::new();
-        for (rank, now) in &reading.devices {
-            let Some(before) = base.find(*rank) else { continue };
+        for (place, (rank, now)) in reading.devices.iter().enumerate() {
+            let Some(before) = base.find(*rank, place) else { continue };
             if self.is_shown(*rank, now) {
                 let rates = self.work(*rank, before, now).rates(elapsed, 1, now.in_flight as f64);
                 lines.push(Line { time: time.clone(), device: self.names[*rank].clone(), rates });
@@ -313,18 +340,15 @@ impl Player {
         }
         self.disk.intervals += 1;
         let says_it = self.settings.group_by == GroupBy::Disk;
-        let mut devices = std::mem::take(&mut self.disk.devices);
         for (rank, now) in &reading.devices {
-            if let Some((sum, last)) = devices.get_mut(rank) {
-                match Work::between(last, now) {
-                    Some(work) => sum.add(&work),
-                    None if says_it => self.notices.push(went_back(&self.names[*rank])),
-                    None => {}
-                }
-                *last = *now;
+            let Some((sum, last)) = self.disk.device(*rank) else { continue };
+            match Work::between(last, now) {
+                Some(work) => sum.add(&work),
+                None if says_it => self.notices.push(went_back(&self.names[*rank])),
+                None => {}
             }
+            *last = *now;
         }
-        self.disk.devices = devices;
     }
 
     fn disks(&mut self, last: &Reading, out: &mut Vec<u8>) {
@@ -333,7 +357,7 @@ impl Player {
         let time = self.time(count, last);
         let mut lines = Vec::new();
         for (rank, now) in &last.devices {
-            let Some((work, _)) = self.disk.devices.get(rank).copied() else { continue };
+            let Some((work, _)) = self.disk.device(*rank).copied() else { continue };
             if self.is_shown(*rank, now) {
                 let rates = work.rates(seconds, 1, 0.0);
                 lines.push(Line { time: time.clone(), device: self.names[*rank].clone(), rates });
@@ -349,13 +373,13 @@ impl Player {
         }
         let (mut sum, mut in_progress, mut devices, mut is_based) = (Work::default(), 0.0, 0, false);
         let mut shown = None;
-        for (rank, now) in &reading.devices {
+        for (place, (rank, now)) in reading.devices.iter().enumerate() {
             if !self.is_shown(*rank, now) {
                 continue;
             }
             devices += 1;
             shown.get_or_insert(*rank);
-            if let Some(before) = base.find(*rank) {
+            if let Some(before) = base.find(*rank, place) {
                 is_based = true;
                 sum.add(&self.work(*rank, before, now));
                 in_progress += now.in_flight as f64;
@@ -382,7 +406,7 @@ impl Player {
     fn first_shown(&self) -> Option<usize> {
         (0..self.names.len()).find(|rank| match &self.settings.devices {
             Some(pattern) => pattern.is_match(&self.names[*rank]),
-            None => self.settings.show_inactive || self.active.contains(rank),
+            None => self.settings.show_inactive || self.is_active(*rank),
         })
     }
 }
@@ -396,7 +420,11 @@ fn went_back(name: &str) -> String {
 }
 
 impl Reading {
-    fn find(&self, rank: usize) -> Option<&Counters> {
+    /// The device of a rank, which nearly always stands at this place.
+    fn find(&self, rank: usize, place: usize) -> Option<&Counters> {
+        if let Some((_, counters)) = self.devices.get(place).filter(|(at, _)| *at == rank) {
+            return Some(counters);
+        }
         let at = self.devices.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
         Some(&self.devices[at].1)
     }
