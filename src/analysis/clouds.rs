@@ -27,13 +27,19 @@ const ON_IT: f64 = 0.01;
 /// The known caps that a plateau in requests (or in MiB) a second lies on, "or" between them; `None` when it lies
 /// on none. A number can lie there by chance: it is a hint, no proof of the cloud.
 pub fn known_cap(iops: Option<f64>, mib_per_s: Option<f64>) -> Option<String> {
-    let on = |seen: Option<f64>, cap: f64| seen.is_some_and(|seen| (seen / cap - 1.0).abs() <= ON_IT);
-    let names: Vec<&str> = KNOWN
-        .iter()
-        .filter(|(_, by_iops, by_mib)| on(iops, *by_iops) || on(mib_per_s, *by_mib))
-        .map(|(name, ..)| *name)
-        .collect();
+    let names: Vec<&str> = near(iops, mib_per_s, ON_IT).map(|(name, ..)| *name).collect();
     (!names.is_empty()).then(|| names.join(" or "))
+}
+
+/// Whether a plateau lies so exactly on a known cap that this is hardly chance.
+pub(super) fn is_just_on_known_cap(iops: Option<f64>, mib_per_s: Option<f64>) -> bool {
+    const JUST: f64 = 0.002;
+    near(iops, mib_per_s, JUST).next().is_some()
+}
+
+fn near(iops: Option<f64>, mib_per_s: Option<f64>, within: f64) -> impl Iterator<Item = &'static Cap> {
+    let on = move |seen: Option<f64>, cap: f64| seen.is_some_and(|seen| (seen / cap - 1.0).abs() <= within);
+    KNOWN.iter().filter(move |(_, by_iops, by_mib)| on(iops, *by_iops) || on(mib_per_s, *by_mib))
 }
 
 #[cfg(test)]

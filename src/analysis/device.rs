@@ -5,7 +5,7 @@ use super::fit::{Capacity, Point};
 use super::levels::{grouped, levels, median_of};
 use super::load::{Load, Measure, Side};
 use super::loads::Loads;
-use super::plateau::plateaus;
+use super::plateau::standing;
 use super::report::{Capacities, CapacityReport, DeviceReport, LeftOut};
 use super::settings::Settings;
 use super::statistic::{Histogram, Statistic};
@@ -151,7 +151,8 @@ impl DeviceAnalysis {
         };
         let [read, write, all] = &self.summaries;
         let by_direction = capacities(&loads);
-        let plateaus = plateaus(&loads, settings.cap);
+        let standing = standing(&loads, settings.cap);
+        let plateaus = standing.caps;
         let mut report = DeviceReport {
             read: read.report(usual(&reads, &self.sizes[0]), read_saturation),
             write: write.report(usual(&writes, &self.sizes[1]), write_saturation),
@@ -181,7 +182,12 @@ impl DeviceAnalysis {
         by_direction.read = by_direction.read.map(|capacity| with_highest(capacity, most(&report.read)));
         by_direction.write = by_direction.write.map(|capacity| with_highest(capacity, most(&report.write)));
         let shares = Shares::of(&loads, &reads, &writes, settings.saturated_at);
-        let facts = Facts { is_counted: self.is_counted, was_busy: self.was_busy, stalled_s: self.stalled_s };
+        let facts = Facts {
+            is_counted: self.is_counted,
+            was_busy: self.was_busy,
+            stalled_s: self.stalled_s,
+            unclear: standing.unclear,
+        };
         let (verdict, why) = judged(&report, &facts, &shares, settings);
         report.verdict = verdict;
         report.explanation = format!("{} {why}", report.device);

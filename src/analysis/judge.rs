@@ -188,7 +188,8 @@ impl Judge {
             };
             let is_loaded = load.concurrency(plateau.side) >= QUEUE.max(1.5 * plateau.concurrency_from)
                 || plateau.concurrency_from >= QUEUE;
-            (rate / level - 1.0).abs() <= ON_PLATEAU && is_loaded
+            let is_long = plateau.intervals as f64 >= LEAST_INTERVALS;
+            (rate / level - 1.0).abs() <= ON_PLATEAU && is_loaded && is_long
         })
     }
 }

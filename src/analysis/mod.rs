@@ -19,6 +19,7 @@ mod machine;
 mod not_the_disk;
 mod plateau;
 mod report;
+mod scatter;
 mod settings;
 mod statistic;
 mod still;

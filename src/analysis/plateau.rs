@@ -5,7 +5,9 @@ use serde::Serialize;
 use super::clouds::known_cap;
 use super::load::{Load, Measure, Side};
 use super::settings::StatedCap;
-use super::still::{STILL, Still, changed, densest, holds, judged, without_other_caps};
+use super::still::{
+    STILL, Still, brief_before, changed, densest, holds, is_beaten, judged, without_other_caps,
+};
 
 /// A stretch of time in which a rate stood still.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,6 +40,9 @@ pub struct Plateau {
     pub await_to_ms: f64,
     /// The known caps that it lies on; `None` when it lies on none.
     pub known_as: Option<String>,
+    /// Whether the rate varied too little for busy servers, or the user stated the cap: if not, only where it lies,
+    /// or another plateau, tells that it is a cap.
+    pub is_certain: bool,
 }
 
 // Serde hands out references.
@@ -51,27 +56,45 @@ fn measure<S: serde::Serializer>(measure: &Measure, serializer: S) -> Result<S::
     serializer.serialize_str(if *measure == Measure::Requests { "requests" } else { "bytes" })
 }
 
+/// The rates of a device that stood still.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Standing {
+    /// Those that are caps, in the order of time.
+    pub(super) caps: Vec<Plateau>,
+    /// Where there is no cap: one that stood still while the queue quadrupled, but that scattered as much as that of
+    /// busy servers.
+    pub(super) unclear: Option<Plateau>,
+}
+
 /// The plateaus of a device, in the order of time; none where the rates do not stand still.
 ///
 /// Requests and bytes, of both directions together first, then of each. What stands still in both measures is
 /// called one of bytes only where a known or stated cap speaks for that.
 pub fn plateaus(loads: &[Load], stated: Option<StatedCap>) -> Vec<Plateau> {
+    standing(loads, stated).caps
+}
+
+/// The same with what may be a cap or not.
+pub(super) fn standing(loads: &[Load], stated: Option<StatedCap>) -> Standing {
     let steady: Vec<&Load> = loads.iter().filter(|load| load.steady).collect();
     // Where hardly anything is steady, that is the load's nature and no change of it.
     let used = if 2 * steady.len() >= loads.len() { steady } else { loads.iter().collect() };
+    let mut unclear = None;
     for side in sides(&used) {
         let by_requests = search(&used, side, Measure::Requests, stated.and_then(|cap| cap.iops));
         let by_bytes =
             search(&used, side, Measure::Kib, stated.and_then(|cap| cap.mib_per_s.map(|m| m * 1024.0)));
         let named = |found: &[Plateau]| found.iter().any(|plateau| plateau.known_as.is_some());
-        let large = by_requests.iter().all(Plateau::is_of_large_requests);
-        let prefer_bytes = by_requests.is_empty() || (named(&by_bytes) && (large || !named(&by_requests)));
-        let found = if prefer_bytes { by_bytes } else { by_requests };
-        if !found.is_empty() {
-            return found;
+        let large = by_requests.caps.iter().all(Plateau::is_of_large_requests);
+        let prefer_bytes =
+            by_requests.caps.is_empty() || (named(&by_bytes.caps) && (large || !named(&by_requests.caps)));
+        unclear = unclear.or(by_requests.unclear).or(by_bytes.unclear);
+        let caps = if prefer_bytes { by_bytes.caps } else { by_requests.caps };
+        if !caps.is_empty() {
+            return Standing { caps, unclear: None };
         }
     }
-    Vec::new()
+    Standing { caps: Vec::new(), unclear }
 }
 
 /// Which sides to look at: one alone where the other hardly works.
@@ -87,40 +110,55 @@ fn sides(loads: &[&Load]) -> Vec<Side> {
     }
 }
 
-fn search(loads: &[&Load], side: Side, measure: Measure, stated: Option<f64>) -> Vec<Plateau> {
-    const TRIES: usize = 6;
+fn search(loads: &[&Load], side: Side, measure: Measure, stated: Option<f64>) -> Standing {
     let loaded = |load: &&&Load| load.concurrency(side) >= 0.5 && load.rate(side, measure) > 0.0;
     let all: Vec<&Load> = loads.iter().filter(loaded).copied().collect();
-    let mut left = all.clone();
+    let still = held(&all, side, measure, stated);
+    let changes = |one: &Still, other: &Still| changed(one, other, side);
+    let is_cap = |one: &Still| {
+        one.is_proof()
+            || (one.is_quiet() && is_beaten(one, &all, side, measure))
+            || still.iter().any(|other| {
+                changes(one, other)
+                    && one.may_be_a_cap()
+                    && (one.is_quiet() || other.is_quiet() || other.is_proof())
+            })
+    };
+    let caps: Vec<&Still> = still.iter().filter(|one| is_cap(one)).collect();
+    // The first to be spent were those that others lie below.
+    let brief = caps.iter().filter_map(|one| brief_before(one, &all, side, measure)).next();
+    let known = |one: &Still| !caps.iter().any(|cap| (cap.rate / one.rate - 1.0).abs() <= 2.0 * STILL);
+    let told = |one: &Still| described(one, side, measure);
+    let mut plateaus: Vec<Plateau> =
+        caps.iter().copied().chain(brief.iter().filter(|one| known(one))).filter_map(told).collect();
+    plateaus.sort_by_key(|plateau| plateau.first_interval);
+    let unclear = still.iter().filter(|one| one.has_grown).find_map(told).filter(|_| plateaus.is_empty());
+    Standing { caps: plateaus, unclear }
+}
+
+/// The rates at which loads stood still, those of most time first.
+fn held<'a>(all: &[&'a Load], side: Side, measure: Measure, stated: Option<f64>) -> Vec<Still<'a>> {
+    const TRIES: usize = 6;
+    let mut left = all.to_vec();
     let mut found: Vec<Still> = Vec::new();
     for _ in 0..TRIES {
         let Some(dense) = densest(&left, side, measure) else { break };
         left.retain(|load| !holds(&dense, load));
-        found.extend(judged(dense, &all, side, measure, stated));
+        found.extend(judged(dense, all, side, measure, stated));
     }
     let returned: Vec<Still> = found
         .iter()
         .filter_map(|one| {
-            let rest = without_other_caps(one, &found, &all, side)?;
+            let rest = without_other_caps(one, &found, all, side)?;
             judged(one.loads.clone(), &rest, side, measure, stated)
         })
         .collect();
-    let mut still = found;
-    still.extend(returned);
-    still.retain(|one| one.is_still);
-    let accepted: Vec<bool> =
-        still.iter().map(|one| one.is_proof || still.iter().any(|other| changed(one, other, side))).collect();
-    let mut plateaus: Vec<Plateau> = still
-        .iter()
-        .zip(accepted)
-        .filter(|(_, accepted)| *accepted)
-        .filter_map(|(one, _)| described(one, side, measure, stated))
-        .collect();
-    plateaus.sort_by_key(|plateau| plateau.first_interval);
-    plateaus
+    found.extend(returned);
+    found.retain(|one| one.is_still);
+    found
 }
 
-fn described(still: &Still, side: Side, measure: Measure, stated: Option<f64>) -> Option<Plateau> {
+fn described(still: &Still, side: Side, measure: Measure) -> Option<Plateau> {
     let near = |concurrency: f64| {
         let load = still.loads.iter().min_by(|a, b| {
             let distance = |load: &Load| (load.concurrency(side) / concurrency).ln().abs();
@@ -136,7 +174,6 @@ fn described(still: &Still, side: Side, measure: Measure, stated: Option<f64>) -
         Measure::Requests => (Some(iops), None),
         Measure::Kib => (None, Some(mib_per_s)),
     };
-    let is_stated = stated.is_some_and(|cap| (still.rate / cap - 1.0).abs() <= 2.0 * STILL);
     Some(Plateau {
         side,
         measure,
@@ -150,7 +187,8 @@ fn described(still: &Still, side: Side, measure: Measure, stated: Option<f64>) -
         concurrency_to: still.high,
         await_from_ms: near(still.low)?,
         await_to_ms: near(still.high)?,
-        known_as: if is_stated { Some("the stated cap".into()) } else { known_cap(by_iops, by_mib) },
+        is_certain: still.is_certain(),
+        known_as: if still.is_stated { Some("the stated cap".into()) } else { known_cap(by_iops, by_mib) },
     })
 }
 

@@ -1,7 +1,9 @@
 //! Rates that were held: which loads lie at one, and whether that is a cap.
 
+use super::clouds::is_just_on_known_cap;
 use super::levels::median_of;
 use super::load::{Load, Measure, Side};
+use super::scatter::{HALF, QUIET, against_chance};
 
 /// A rate that stands still stays within this share.
 pub(super) const STILL: f64 = 0.01;
@@ -15,6 +17,8 @@ pub(super) const LEAST_INTERVALS: f64 = 8.0;
 const ON_IT: f64 = 0.75;
 /// A token bucket lets the first requests pass at a higher rate: so much of the time may lie above.
 const ABOVE: f64 = 0.05;
+/// By which factor two rates clearly differ.
+const CLEARLY: f64 = 1.2;
 
 /// Loads whose rates lie within [`STILL`] of one rate, in the order of time.
 pub(super) struct Still<'a> {
@@ -26,8 +30,37 @@ pub(super) struct Still<'a> {
     pub(super) high: f64,
     /// Most of the loaded time within its span was spent at the rate.
     pub(super) is_still: bool,
-    /// It proves a cap by itself.
-    pub(super) is_proof: bool,
+    /// The concurrency quadrupled meanwhile, and the rate was the same below and above.
+    pub(super) has_grown: bool,
+    /// The user stated a cap there.
+    pub(super) is_stated: bool,
+    /// A cloud is known to set a cap just there.
+    is_known: bool,
+    /// How much the rate scattered against what chance gives busy servers.
+    scatter: f64,
+}
+
+impl Still<'_> {
+    /// It proves a cap by itself: busy servers hold their rate too, but not as exactly.
+    pub(super) fn is_proof(&self) -> bool {
+        let most = if self.is_known { HALF } else { QUIET };
+        self.is_stated || (self.has_grown && self.scatter < most)
+    }
+
+    /// Whether its own rate, or the user, says that it is a cap, not only where it lies.
+    pub(super) fn is_certain(&self) -> bool {
+        self.is_stated || self.is_quiet()
+    }
+
+    /// Its rate alone is too exact for busy servers.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.scatter < QUIET
+    }
+
+    /// It may be a cap where another plateau of the same load is proven.
+    pub(super) fn may_be_a_cap(&self) -> bool {
+        self.is_proof() || self.scatter < HALF
+    }
 }
 
 /// For a rate that is no plateau because of what lies within its time: the loads without those at another cap,
@@ -68,8 +101,8 @@ pub(super) fn densest<'a>(loads: &[&'a Load], side: Side, measure: Measure) -> O
     (best.0 >= LEAST_INTERVALS).then_some(found)
 }
 
-/// Whether loads of one rate are a plateau: most of the time in which the device was as loaded was spent at it,
-/// little above it. It proves a cap by itself if the concurrency quadrupled or the user stated it.
+/// What the loads of one rate are: a plateau if most of the time in which the device was as loaded was spent at it,
+/// little above it.
 pub(super) fn judged<'a>(
     mut found: Vec<&'a Load>,
     all: &[&Load],
@@ -83,22 +116,32 @@ pub(super) fn judged<'a>(
     let (low, high) = ends(&found, side)?;
     let has_grown = high >= GROWTH * low;
     let threshold = if has_grown { 1.2 * low } else { 0.7 * low };
-    let (mut on, mut time, mut above) = (0.0, 0.0, 0.0);
-    for load in all.iter().filter(|load| (first..=last).contains(&load.place)) {
-        let ratio = load.rate(side, measure) / rate;
-        above += if ratio > 1.0 + 3.0 * STILL { load.intervals } else { 0.0 };
-        if load.concurrency(side) >= threshold {
-            time += load.intervals;
-            let is_on = (ratio - 1.0).abs() <= 1.5 * STILL && load.variation <= STILL;
-            on += if is_on { load.intervals } else { 0.0 };
-        }
-    }
-    let is_stated = stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= 2.0 * STILL);
+    let within = || all.iter().copied().filter(|load| (first..=last).contains(&load.place));
+    let loaded: Vec<&Load> = within().filter(|load| load.concurrency(side) >= threshold).collect();
+    let sum = |loads: &mut dyn Iterator<Item = &Load>| loads.map(|load| load.intervals).sum::<f64>();
+    let ratio = |load: &Load| load.rate(side, measure) / rate;
+    let is_on = |load: &&Load| (ratio(load) - 1.0).abs() <= 1.5 * STILL && load.variation <= STILL;
+    let above = sum(&mut within().filter(|load| ratio(load) > 1.0 + 3.0 * STILL));
+    let (time, on) =
+        (sum(&mut loaded.iter().copied()), sum(&mut loaded.iter().copied().filter(|load| is_on(load))));
     let is_still = on >= (ON_IT * time).max(LEAST_INTERVALS - 2.0)
         && above <= (ABOVE * time).max(2.0)
         && high >= LEAST_QUEUE;
-    let is_proof = is_stated || (has_grown && halves_agree(&found, side, measure, (low * high).sqrt()));
-    Some(Still { loads: found, rate, low, high, is_still, is_proof })
+    let (iops, mib) = match measure {
+        Measure::Requests => (Some(rate), None),
+        Measure::Kib => (None, Some(rate / 1024.0)),
+    };
+    Some(Still {
+        is_still,
+        has_grown: has_grown && halves_agree(&found, side, measure, (low * high).sqrt()),
+        is_stated: stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= 2.0 * STILL),
+        is_known: is_just_on_known_cap(iops, mib),
+        scatter: against_chance(&loaded, side, measure),
+        loads: found,
+        rate,
+        low,
+        high,
+    })
 }
 
 /// The lowest and the highest concurrency that two intervals had.
@@ -132,16 +175,55 @@ fn halves_agree(loads: &[&Load], side: Side, measure: Measure, middle: f64) -> b
 /// Whether the same load, at the same concurrency or more, was held at a clearly different rate at another time:
 /// a cap that changed.
 pub(super) fn changed(one: &Still, other: &Still, side: Side) -> bool {
-    const CLEARLY: f64 = 1.2;
     let (slow, fast) = if one.rate < other.rate { (one, other) } else { (other, one) };
-    let mean = |still: &Still, of: &dyn Fn(&Load) -> Option<f64>| median_of(&still.loads, of);
-    let alike = |of: &dyn Fn(&Load) -> Option<f64>, tolerance: f64| {
-        mean(one, of).zip(mean(other, of)).is_some_and(|(a, b)| (a - b).abs() <= tolerance * a.max(b))
-    };
     fast.rate >= CLEARLY * slow.rate
         && slow.high >= 0.95 * fast.high
-        && (fast.low >= LEAST_QUEUE || fast.is_proof)
-        && (fast.high >= 0.5 * slow.high || fast.is_proof)
-        && alike(&|load| load.work(side).size_kib(), 0.1)
-        && alike(&|load| Some(1.0 + load.read_share()), 0.05)
+        && (fast.low >= LEAST_QUEUE || fast.is_proof())
+        && (fast.high >= 0.5 * slow.high || fast.is_proof())
+        && is_same_kind(&one.loads, &other.loads, side)
+}
+
+/// Whether the same kind of load had a clearly higher rate at no more concurrency at another time, so that the
+/// device itself can do more.
+pub(super) fn is_beaten(one: &Still, all: &[&Load], side: Side, measure: Measure) -> bool {
+    const ENOUGH: f64 = 3.0;
+    let faster: Vec<&Load> = all
+        .iter()
+        .copied()
+        .filter(|load| load.rate(side, measure) >= CLEARLY * one.rate)
+        .filter(|load| load.concurrency(side) <= 1.05 * one.high)
+        .collect();
+    faster.iter().map(|load| load.intervals).sum::<f64>() >= ENOUGH && is_same_kind(&one.loads, &faster, side)
+}
+
+/// Whether requests were of like size and mix.
+fn is_same_kind(one: &[&Load], other: &[&Load], side: Side) -> bool {
+    let alike = |of: &dyn Fn(&Load) -> Option<f64>, tolerance: f64| {
+        median_of(one, of)
+            .zip(median_of(other, of))
+            .is_some_and(|(a, b)| (a - b).abs() <= tolerance * a.max(b))
+    };
+    alike(&|load| load.work(side).size_kib(), 0.1) && alike(&|load| Some(1.0 + load.read_share()), 0.05)
+}
+
+/// The longest run of the intervals before a plateau at a clearly higher rate, held as exactly: a cap above it whose
+/// credits were soon spent. `None` where there was none, or where it was no shorter than any plateau.
+pub(super) fn brief_before<'a>(
+    one: &Still,
+    all: &[&'a Load],
+    side: Side,
+    measure: Measure,
+) -> Option<Still<'a>> {
+    const LEAST: usize = 4;
+    let rate = |load: &Load| load.rate(side, measure);
+    let first = one.loads.first()?.place;
+    let before: Vec<&Load> = all.iter().copied().filter(|load| load.place < first).collect();
+    let same = |a: &&Load, b: &&Load| (rate(a) / rate(b) - 1.0).abs() <= STILL;
+    let longest = before
+        .chunk_by(same)
+        .filter(|run| rate(run[0]) >= CLEARLY * one.rate)
+        .max_by_key(|run| run.len())
+        .filter(|run| (LEAST..LEAST_INTERVALS as usize).contains(&run.len()))?;
+    let found = judged(longest.to_vec(), &before, side, measure, None)?;
+    (found.may_be_a_cap() && changed(one, &found, side)).then_some(found)
 }

@@ -66,6 +66,8 @@ pub(super) struct Facts {
     pub(super) was_busy: bool,
     /// The seconds of all stalls.
     pub(super) stalled_s: f64,
+    /// A rate that stood still at a cap or at busy servers.
+    pub(super) unclear: Option<Plateau>,
 }
 
 /// The verdict of the whole with its reason.
@@ -97,10 +99,24 @@ pub(super) fn judged(
     } else if report.working_intervals < LEAST_INTERVALS {
         (None, format!("worked in {} intervals, too few for a verdict", report.working_intervals))
     } else if is_saturated {
-        (Some(Verdict::Saturated), format!("{}{also}", saturated(report, shares, settings)))
+        (Some(Verdict::Saturated), format!("{}{}{also}", saturated(report, shares, settings), unclear(facts)))
     } else {
-        by_time(report, shares)
+        let (verdict, why) = by_time(report, shares);
+        (verdict, format!("{why}{}", unclear(facts)))
     }
+}
+
+/// That a rate stood still as it does at a cap and where every server is busy; empty where none did.
+fn unclear(facts: &Facts) -> String {
+    facts.unclear.as_ref().map_or(String::new(), |one| {
+        let (from, to) = (whole(one.concurrency_from), whole(one.concurrency_to));
+        let off = number(100.0 * one.variation.max(0.001));
+        format!(
+            "; from a queue of {from} to one of {to} its rate stood at {} (±{off} %), which may be a cap or that of \
+             busy servers: it varied too much to tell",
+            one.rate()
+        )
+    })
 }
 
 fn by_time(report: &DeviceReport, shares: &Shares) -> (Option<Verdict>, String) {
@@ -136,7 +152,12 @@ fn by_time(report: &DeviceReport, shares: &Shares) -> (Option<Verdict>, String) 
 fn capped(plateaus: &[Plateau]) -> String {
     let rates: Vec<String> = plateaus.iter().map(|one| format!("{}{}", one.rate(), one.hint())).collect();
     let evidence: Vec<String> = plateaus.iter().map(Plateau::sentence).collect();
-    format!("is capped at {}: {}", rates.join(", then "), evidence.join("; then "))
+    let doubt = if plateaus.iter().any(|one| one.is_certain) {
+        ""
+    } else {
+        "; that it lies on a known cap speaks for one, but busy servers could vary as little"
+    };
+    format!("is capped at {}: {}{doubt}", rates.join(", then "), evidence.join("; then "))
 }
 
 fn saturated(report: &DeviceReport, shares: &Shares, settings: &Settings) -> String {

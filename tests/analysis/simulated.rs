@@ -89,7 +89,7 @@ fn a_sweep_that_stops_before_the_knee_has_not_reached_it() {
 }
 
 /// A cap on requests a second in front of a device of a fixed response time, as a token bucket whose tokens
-/// `burst` may save.
+/// `burst` may save. Each sample is taken up to 0.2 ms late.
 fn bucket(
     levels: &[f64],
     each: usize,
@@ -98,12 +98,14 @@ fn bucket(
     service_s: f64,
     random: &mut Random,
 ) -> Vec<Second> {
-    let mut credits = burst;
+    const LATE_S: f64 = 0.0002;
+    let (mut credits, mut late) = (burst, 0.0);
     sweep(levels, each, |n| {
         let wanted = n / service_s;
         let served = wanted.min(cap + credits.max(0.0));
         credits = (credits + cap - served).min(burst);
-        served * (1.0 + 0.002 * random.normal())
+        let before = std::mem::replace(&mut late, LATE_S * random.unit());
+        served * (1.0 + late - before)
     })
 }
 
@@ -157,6 +159,63 @@ fn burst_credits_that_are_spent_make_two_plateaus() {
 
 fn caps(report: &DeviceReport) -> Vec<f64> {
     report.plateaus.iter().map(|plateau| (plateau.iops / 10.0).round() * 10.0).collect()
+}
+
+/// The rate of a device of busy servers whose times vary by `variation` (deviation over mean).
+fn busy(random: &mut Random, rate: f64, variation: f64) -> f64 {
+    rate + variation * rate.sqrt() * random.normal()
+}
+
+#[test]
+fn busy_servers_are_saturated_and_not_capped() {
+    let (mut wrong, mut live_wrong) = (0, 0);
+    for seed in 0..120 {
+        let mut random = Random(7000 + seed);
+        // Exponential service times, and those of a uniform distribution of ±30 %.
+        let variation = if seed % 2 == 0 { 1.0 } else { 0.173 };
+        let most = 5000.0 * 2f64.powf(3.0 * random.unit());
+        let load = sweep(&DOUBLING[..7], 8, |n| busy(&mut random, most * (n / 4.0).min(1.0), variation));
+        let report = analyze(load.clone());
+        wrong += usize::from(report.verdict != Some(Verdict::Saturated));
+        live_wrong += usize::from(judge(load).iter().any(|one| one.verdict == Some(Verdict::Capped)));
+    }
+    assert!(wrong <= 1 && live_wrong <= 6, "{wrong} {live_wrong}");
+}
+
+#[test]
+fn a_device_that_slows_down_at_the_same_queue_has_no_cap() {
+    for seed in 0..40 {
+        let mut random = Random(7500 + seed);
+        let noise = 0.006 + 0.004 * random.unit();
+        let rates = [(6, 1500.0, 1.0), (20, 8000.0, 32.0), (20, 2000.0, 32.0)];
+        let load: Vec<Second> = rates
+            .iter()
+            .flat_map(|(seconds, rate, queue)| (0..*seconds).map(move |_| (*rate, *queue)))
+            .map(|(rate, queue): (f64, f64)| reads(rate * (1.0 + noise * random.normal()), queue))
+            .collect();
+        let report = analyze(load.clone());
+        assert_eq!(report.verdict, Some(Verdict::Saturated), "seed {seed}: {}", report.explanation);
+        assert!(judge(load).iter().all(|one| one.verdict != Some(Verdict::Capped)), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_short_burst_and_then_a_cap_are_two_plateaus() {
+    for (seed, burst_s) in (0..24).zip([4, 5, 6, 9, 14].into_iter().cycle()) {
+        let mut random = Random(7700 + seed);
+        let phases = [(4, 1500.0, 1.0), (4, 6000.0, 4.0), (burst_s, 16_000.0, 64.0), (25, 3000.0, 64.0)];
+        let load: Vec<Second> = phases
+            .iter()
+            .flat_map(|(seconds, rate, queue)| (0..*seconds).map(move |_| (*rate, *queue)))
+            .map(|(rate, queue): (f64, f64)| reads(rate * (1.0 + 0.0004 * random.normal()), queue))
+            .collect();
+        let report = analyze(load.clone());
+        let found: Vec<f64> = report.plateaus.iter().map(|one| (one.iops / 100.0).round() * 100.0).collect();
+        assert_eq!((report.verdict, found), (Some(Verdict::Capped), vec![16_000.0, 3000.0]), "{burst_s} s");
+        assert_eq!(report.plateaus[1].known_as.as_deref(), Some("AWS gp3 (base)"));
+        assert!(report.capacity.reached);
+        assert_eq!(judge(load).last().unwrap().verdict, Some(Verdict::Capped), "{burst_s} s");
+    }
 }
 
 #[test]
