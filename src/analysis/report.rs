@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::baseline::DeviceBaseline;
 use super::fit::{Capacity, Model};
 use super::levels::Level;
+use super::load::Side;
 use super::plateau::Plateau;
 use super::statistic::Statistic;
 use super::summary::DirectionReport;
@@ -65,6 +66,10 @@ pub struct CapacityReport {
     pub usl: Option<Usl>,
     /// The cap's parameters.
     pub cap: Option<CapParameters>,
+    /// Whether a rate stood still, so that the cap is no mere fit.
+    pub is_proven: bool,
+    /// Whose rate stood still: `reads`, `writes` or `requests` (both together); `None` where none did.
+    pub capped: Option<&'static str>,
 }
 
 impl CapacityReport {
@@ -90,6 +95,8 @@ impl CapacityReport {
             relative_error: requests.relative_error,
             usl: requests.usl,
             cap,
+            is_proven: false,
+            capped: None,
         }
     }
 }
@@ -103,27 +110,40 @@ impl CapacityReport {
         Self { max_iops: iops.or(self.max_iops), max_mib_per_s: mib_per_s.or(self.max_mib_per_s), ..self }
     }
 
-    /// The same where plateaus were found of both directions together or of one that was alone: they are the most,
-    /// also where there were too few levels for a fit, or where a cap that changed spoilt it.
-    pub(super) fn with_plateaus(self, plateaus: &[Plateau]) -> Self {
-        let highest = plateaus.iter().max_by(|a, b| a.iops.total_cmp(&b.iops));
-        let Some(highest) = highest.filter(|_| plateaus.len() > 1 || !self.reached) else { return self };
+    /// The same where plateaus were found: the highest is the most and the cap, also where there were too few levels
+    /// for a fit, or where a cap that changed, or another direction, spoilt it. A fit that agrees keeps its knee.
+    pub(super) fn with_plateaus<'a>(self, plateaus: impl Iterator<Item = &'a Plateau>) -> Self {
+        const AGREES: f64 = 0.03;
+        let plateaus: Vec<&Plateau> = plateaus.collect();
+        let Some(highest) = plateaus.iter().max_by(|a, b| a.iops.total_cmp(&b.iops)) else { return self };
+        let agrees = self.max_iops.is_some_and(|most| (most / highest.iops - 1.0).abs() <= AGREES)
+            && self.is_close_fit()
+            && self.model == Model::Cap;
+        let fit = if agrees && plateaus.len() == 1 { self } else { Self::default() };
+        let off = highest.variation;
         Self {
             model: Model::Cap,
             reached: true,
+            is_proven: true,
+            capped: Some(highest.side.noun()),
             max_iops: Some(highest.iops),
             max_mib_per_s: Some(highest.mib_per_s),
-            max_iops_low: Some(highest.iops * (1.0 - highest.variation)),
-            max_iops_high: Some(highest.iops * (1.0 + highest.variation)),
+            max_iops_low: Some(highest.iops * (1.0 - off)),
+            max_iops_high: Some(highest.iops * (1.0 + off)),
             cap: Some(CapParameters {
                 iops: Some(highest.iops),
                 mib_per_s: Some(highest.mib_per_s),
-                service_ms: None,
+                service_ms: fit.cap.and_then(|cap| cap.service_ms),
             }),
-            confident: false,
             fitted_levels: self.fitted_levels,
-            ..Self::default()
+            ..fit
         }
+    }
+
+    /// Whether the model is so near to the rates that it may be called by its name.
+    pub(crate) fn is_close_fit(&self) -> bool {
+        const CLOSE: f64 = 0.05;
+        self.relative_error.is_some_and(|error| error <= CLOSE)
     }
 }
 
@@ -136,6 +156,21 @@ pub struct Capacities {
     pub write: Option<CapacityReport>,
     /// Of both together.
     pub both: Option<CapacityReport>,
+}
+
+impl Capacities {
+    /// The same with what stood still, each in its own direction.
+    pub(super) fn with_plateaus(self, plateaus: &[Plateau]) -> Self {
+        let of = |capacity: Option<CapacityReport>, side: Side| {
+            let own = plateaus.iter().filter(|plateau| plateau.side == side);
+            capacity.map(|capacity| capacity.with_plateaus(own))
+        };
+        Self {
+            read: of(self.read, Side::Reads),
+            write: of(self.write, Side::Writes),
+            both: of(self.both, Side::Both),
+        }
+    }
 }
 
 /// What is to be said of a device.

@@ -4,5 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 mod captures;
+mod judged;
 mod machine;
 mod simulated;

@@ -16,13 +16,25 @@ pub(super) fn sentences(report: &DeviceReport) -> Vec<String> {
                 sentence(who, noun, of.as_ref().filter(|of| differs(of, &report.capacity))?)
             };
             vec![
-                sentence("Reads and writes together", "requests", &seen(report.capacity, &report.all)),
+                together(&report.capacity, &report.all),
                 alone("Reads with hardly any write", "reads", &by.read),
                 alone("Writes with hardly any read", "writes", &by.write),
             ]
         }
     };
     said.into_iter().flatten().chain(report.plateaus.iter().map(plateau)).collect()
+}
+
+/// What is known of both directions together, where the cap is not on one of them.
+fn together(of: &CapacityReport, did: &DirectionReport) -> Option<String> {
+    let noun = of.capped.filter(|noun| *noun != "requests");
+    match noun {
+        None => sentence("Reads and writes together", "requests", &seen(*of, did)),
+        Some(noun) => Some(format!(
+            "Reads and writes together: the highest rate seen is {} requests/s; the {noun} among them are capped.",
+            number(did.iops.max?)
+        )),
+    }
 }
 
 /// The same with the highest rate of an interval, where no level was high enough to have one.
@@ -90,7 +102,9 @@ fn model(of: &CapacityReport) -> String {
         ),
         (Model::Usl, None) => "the Universal Scalability Law".to_owned(),
         (Model::Cap, _) if of.relative_error.is_none() => "a rate that stood still".to_owned(),
-        _ => "a hard cap".to_owned(),
+        (Model::Cap, _) if of.is_proven => "a hard cap".to_owned(),
+        _ if of.is_close_fit() => "the model of a flat limit".to_owned(),
+        _ => "the model of a flat limit, roughly".to_owned(),
     };
     let error = of.relative_error.map(|error| format!("error {:.1} %", error * 100.0));
     let explained = of.r_squared.map(|share| format!("R² {share:.3}"));
