@@ -1,12 +1,38 @@
-//! `blkstat` watches Linux block devices: it samples /proc/diskstats and turns counters into numbers.
+//! `blkstat` watches Linux block devices: it samples /proc/diskstats, turns counters into numbers, and says whether a
+//! disk is the problem.
 //!
 //! # The way of a sample
 //!
 //! ```text
-//! source ──Sample──▶ select ──▶ metrics ──▶ report ──▶ bytes
+//! source ──Sample──▶ select ──▶ metrics ──Figures──▶ report ──▶ bytes
 //! live | replay                  pure        │
 //!                                            └──────▶ analysis ──Verdict──▶ report
 //! ```
+//!
+//! - [`source`] says where the next [`counters::Sample`] comes from: this machine, or a capture that is replayed; and,
+//!   as a [`topology::Stack`], what is stacked on what.
+//! - [`capture`] is text to samples and back: one parser for live reading, every kernel's lines and every capture.
+//! - [`metrics`] is the one place that turns two samples and the time between them into numbers: [`metrics::Figures`]
+//!   for blkstat's own views, [`metrics::Rates`] as iostat has them, [`metrics::Work`] as pt-diskstats has them.
+//! - [`analysis`] turns many intervals into a judgement with its evidence, or says what is missing for one.
+//! - [`report`] turns finished numbers into bytes, a folder for each dialect; [`view`] holds interactive screens.
+//! - [`cli`] turns arguments into a [`plan::Plan`], and [`run`] carries it out: its loops are the only ones. What is
+//!   recorded goes to the files of [`sink`].
+//!
+//! # Who may know whom
+//!
+//! From the ground up: [`exit`], [`sanitize`], [`units`], [`signals`], [`clock`], [`counters`], [`topology`],
+//! [`capture`], [`metrics`], [`analysis`], [`select`], [`source`], [`sink`], [`report`], [`view`], [`plan`], [`cli`],
+//! [`run`]. A room knows only rooms before it, and not all of these: `tests/layering.rs` holds the arrows and fails
+//! on one that points the wrong way.
+//!
+//! # What holds everywhere
+//!
+//! - What is missing is `None`, never zero; each dialect decides how to print it.
+//! - Time between samples is a [`units::Interval`], which cannot be zero, on a clock that nobody sets.
+//! - Only [`clock`] knows the real time and waits; [`source`] and [`sink`] alone open files, so that tests bring
+//!   their own clock and their own machine.
+//! - A name from a file reaches a terminal only through [`mod@sanitize`].
 
 pub mod analysis;
 pub mod capture;
