@@ -22,8 +22,9 @@ pub fn partition_parents(devices: &[Device]) -> Vec<Option<usize>> {
     parents
 }
 
-/// The names that a disk could have whose partition is called `name`, the longest first.
-fn possible_disks(name: &str) -> [Option<&str>; 2] {
+/// The names that a disk could have whose partition is called `name`, the longest first, as the kernel names
+/// partitions: `sda` of `sda1`, `md0` of `md0p1`.
+pub fn possible_disks(name: &str) -> [Option<&str>; 2] {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     if stem.len() == name.len() || stem.is_empty() {
         return [None, None];

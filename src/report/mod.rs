@@ -7,3 +7,4 @@ mod fixed;
 pub mod iostat;
 pub mod native;
 pub mod pt_diskstats;
+mod wrap;

@@ -10,6 +10,7 @@ use super::{Block, Judged, Line, State};
 use crate::analysis::Verdict;
 use crate::metrics::{Direction, Figures};
 use crate::report::cells;
+use crate::report::wrap::wrapped;
 use crate::sanitize::sanitize;
 
 /// How the table is laid out.
@@ -376,34 +377,4 @@ fn fitting_in(characters: impl Iterator<Item = char>, width: usize) -> String {
         used <= width
     };
     characters.take_while(fits).collect()
-}
-
-/// `text` in lines of at most `width` columns, broken between words; a number stays with its unit.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let is_number = |word: &str| {
-        word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '±' | '('))
-            && word.ends_with(|c: char| c.is_ascii_digit())
-    };
-    let mut pieces: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match pieces.last_mut() {
-            Some(number) if is_number(number) => {
-                number.push(' ');
-                number.push_str(word);
-            }
-            _ => pieces.push(word.to_owned()),
-        }
-    }
-    let mut lines: Vec<String> = Vec::new();
-    for piece in pieces {
-        match lines.last_mut() {
-            Some(line) if line.width() + 1 + piece.width() <= width => {
-                line.push(' ');
-                line.push_str(&piece);
-            }
-            _ => lines.push(piece),
-        }
-    }
-    // A piece that is wider than the line has no better place to end.
-    lines.into_iter().map(|line| cut(&line, width)).collect()
 }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 
-use super::names::partition_of;
 use super::{line, number, within};
+use crate::capture::possible_disks;
 use crate::source::sysfs::shown_name;
 use crate::topology::{Kind, Node, natural_key};
 
@@ -21,7 +21,9 @@ pub(super) fn read_all(root: &Path) -> Vec<Node> {
         let mut disk = device.node();
         if disk.kind == Kind::Partition {
             // A made-up tree may list partitions beside their disks.
-            disk.on.extend(partition_of(name).into_iter().find(|disk| listed.contains(disk)).map(shown_name));
+            disk.on.extend(
+                possible_disks(name).into_iter().flatten().find(|disk| listed.contains(disk)).map(shown_name),
+            );
         }
         let parts = device.partitions().into_iter().filter(|part| !listed.contains(part.as_str()));
         let parts: Vec<Node> = parts.map(|part| device.partition(&part, &disk)).collect();
@@ -116,7 +118,7 @@ impl Folder {
 
     /// The folders of its partitions, in their order.
     fn partitions(&self) -> Vec<String> {
-        let is_part = |entry: &&String| partition_of(entry).contains(&self.name.as_str());
+        let is_part = |entry: &&String| possible_disks(entry).contains(&Some(self.name.as_str()));
         let mut parts: Vec<String> = self.entries.iter().filter(is_part).cloned().collect();
         parts.retain(|part| self.path.join(part).is_dir());
         parts.sort_by_cached_key(|name| natural_key(name));

@@ -74,28 +74,9 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The disks that a partition of this name could be of, as the kernel names partitions: `sda` of `sda1`, `md0` of
-/// `md0p1`.
-pub(super) fn partition_of(name: &str) -> Vec<&str> {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    if stem.len() == name.len() || stem.is_empty() {
-        return Vec::new();
-    }
-    let before_p = stem.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
-    before_p.into_iter().chain([stem]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_may_be_that_of_a_partition_of_a_disk() {
-        assert_eq!(partition_of("sda12"), ["sda"]);
-        assert_eq!(partition_of("nvme0n1p3"), ["nvme0n1", "nvme0n1p"]);
-        assert_eq!(partition_of("cciss!c0d0p1"), ["cciss!c0d0", "cciss!c0d0p"]);
-        assert!(partition_of("sda").is_empty() && partition_of("12").is_empty());
-    }
 
     #[test]
     fn a_capture_has_only_names() {
