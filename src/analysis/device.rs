@@ -11,7 +11,7 @@ use super::settings::Settings;
 use super::statistic::{Histogram, Statistic};
 use super::summary::{DirectionReport, Summary};
 use super::trace::Trace;
-use super::whole::{Facts, Shares, judged};
+use super::whole::{Facts, Shares, beyond, judged};
 use crate::metrics::{Direction, Figures, History};
 
 /// One interval of a device, as it is seen.
@@ -39,6 +39,8 @@ pub struct DeviceAnalysis {
     stalled_s: f64,
     longest_stall_s: f64,
     working: u64,
+    /// Discards and flushes.
+    other: [f64; 2],
     reads: Baseline,
     writes: Baseline,
     sizes: [Histogram; 2],
@@ -62,6 +64,7 @@ impl DeviceAnalysis {
             stalled_s: 0.0,
             longest_stall_s: 0.0,
             working: 0,
+            other: [0.0; 2],
             reads: Baseline::new(Reach::Whole, &[]),
             writes: Baseline::new(Reach::Whole, &[]),
             sizes: Default::default(),
@@ -87,6 +90,8 @@ impl DeviceAnalysis {
         self.was_busy |= !figures.is_idle();
         self.stalled_s += if seen.stalled_s > 0.0 { figures.seconds } else { 0.0 };
         self.longest_stall_s = self.longest_stall_s.max(seen.stalled_s);
+        self.other[0] += figures.discards.ios.unwrap_or(0) as f64;
+        self.other[1] += figures.flushes_per_s.unwrap_or(0.0) * figures.seconds;
         self.see_util(figures);
         let all = together(&figures.reads, &figures.writes, figures.seconds);
         for (summary, direction) in self.summaries.iter_mut().zip([figures.reads, figures.writes, all]) {
@@ -146,9 +151,8 @@ impl DeviceAnalysis {
         let spread = |of: &dyn Fn(&Load) -> Option<f64>| spread(&loads, of);
         let read_saturation = spread(&|load| reads.saturation(&load.reads, load.concurrency(Side::Both)));
         let write_saturation = spread(&|load| writes.saturation(&load.writes, load.concurrency(Side::Both)));
-        let usual = |baseline: &Baseline, sizes: &Histogram| {
-            sizes.quantile(0.5).and_then(|size| baseline.of(size)).map(|unloaded| unloaded.await_ms)
-        };
+        let usual =
+            |baseline: &Baseline, sizes: &Histogram| sizes.quantile(0.5).and_then(|size| baseline.of(size));
         let [read, write, all] = &self.summaries;
         let by_direction = capacities(&loads);
         let standing = standing(&loads, settings.cap);
@@ -187,10 +191,11 @@ impl DeviceAnalysis {
             was_busy: self.was_busy,
             stalled_s: self.stalled_s,
             unclear: standing.unclear,
+            other: self.other,
         };
         let (verdict, why) = judged(&report, &facts, &shares, settings);
         report.verdict = verdict;
-        report.explanation = format!("{} {why}", report.device);
+        report.explanation = format!("{} {why}{}", report.device, beyond(&report, settings));
         report
     }
 }

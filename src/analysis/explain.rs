@@ -1,7 +1,7 @@
 //! The judgement in words, with its numbers.
 
 use super::load::Measure;
-use super::plateau::Plateau;
+use super::plateau::{Plateau, STATED};
 
 /// A number as a person reads it in a sentence: thousands grouped, else two significant digits or three.
 pub fn number(value: f64) -> String {
@@ -31,6 +31,13 @@ fn grouped(value: f64) -> String {
     text
 }
 
+/// A rate with what is counted: `3,000 reads/s`, `1 read/s`.
+pub fn per_second(rate: f64, plural: &str) -> String {
+    let rate = number(rate);
+    let noun = if rate == "1" { plural.trim_end_matches('s') } else { plural };
+    format!("{rate} {noun}/s")
+}
+
 /// A multiple: `3.6x`.
 pub(super) fn ratio(value: f64) -> String {
     format!("{value:.1}x")
@@ -49,10 +56,10 @@ impl Plateau {
     pub fn rate(&self) -> String {
         match self.measure {
             Measure::Requests if self.is_of_large_requests() => {
-                let (iops, mib) = (number(self.iops), number(self.mib_per_s));
-                format!("{iops} {}/s or {mib} MiB/s", self.side.noun())
+                let (iops, mib) = (per_second(self.iops, self.side.noun()), number(self.mib_per_s));
+                format!("{iops} or {mib} MiB/s")
             }
-            Measure::Requests => format!("{} {}/s", number(self.iops), self.side.noun()),
+            Measure::Requests => per_second(self.iops, self.side.noun()),
             Measure::Kib => format!("{} MiB/s of {}", number(self.mib_per_s), self.side.noun()),
         }
     }
@@ -75,7 +82,11 @@ impl Plateau {
 
     /// Which known cap it lies on, to be put behind a sentence; empty where it lies on none.
     pub(super) fn hint(&self) -> String {
-        self.known_as.as_ref().map(|name| format!(" (the cap of {name})")).unwrap_or_default()
+        match &self.known_as {
+            Some(name) if name == STATED => format!(" ({STATED})"),
+            Some(name) => format!(" (the cap of {name})"),
+            None => String::new(),
+        }
     }
 }
 
@@ -93,6 +104,7 @@ mod tests {
         let numbers = [3000.2, 151_234.0, 21.19, 0.3157, 0.0351, 1.0, 0.0, 640.4, 1_234_567.0, 0.5];
         let expected = ["3,000", "151,234", "21.2", "0.32", "0.035", "1", "0", "640", "1,234,567", "0.5"];
         assert_eq!(numbers.map(number), expected);
+        assert_eq!([per_second(1.0, "reads"), per_second(1.2, "reads")], ["1 read/s", "1.2 reads/s"]);
         assert_eq!(ratio(3.57), "3.6x");
         assert_eq!((whole(63.57), whole(0.95), whole(0.3)), ("64".into(), "1".into(), "0.3".into()));
     }

@@ -9,6 +9,9 @@ use super::still::{
     STILL, Still, brief_before, changed, densest, holds, is_beaten, judged, without_other_caps,
 };
 
+/// What a cap is known as that the user stated.
+pub const STATED: &str = "the stated cap";
+
 /// A stretch of time in which a rate stood still.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plateau {
@@ -188,7 +191,7 @@ fn described(still: &Still, side: Side, measure: Measure) -> Option<Plateau> {
         await_from_ms: near(still.low)?,
         await_to_ms: near(still.high)?,
         is_certain: still.is_certain(),
-        known_as: if still.is_stated { Some("the stated cap".into()) } else { known_cap(by_iops, by_mib) },
+        known_as: if still.is_stated { Some(STATED.into()) } else { known_cap(by_iops, by_mib) },
     })
 }
 

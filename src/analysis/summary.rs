@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::baseline::Unloaded;
 use super::load::Work;
 use super::statistic::{Histogram, Statistic};
 use super::working::{WhileWorking, Working};
@@ -28,6 +29,8 @@ pub(super) struct Summary {
     mib_per_s: Histogram,
     size_kib: Histogram,
     await_ms: Histogram,
+    /// Requests whose times were not counted, and seconds.
+    uncounted: (Work, f64),
     queue: Histogram,
     total: Work,
     /// Requests whose time is known: the others count for no mean response time.
@@ -46,8 +49,8 @@ impl Summary {
         add(|all| &mut all.iops, direction.per_s);
         add(|all| &mut all.mib_per_s, direction.kib_per_s.map(|kib| kib / 1024.0));
         add(|all| &mut all.size_kib, direction.size_kib);
-        add(|all| &mut all.await_ms, direction.await_ms);
         add(|all| &mut all.queue, direction.queue);
+        self.see_await(direction, seconds);
         self.working.see(direction, seconds);
         self.timed = self.timed.plus(&Work::of(direction, seconds).unwrap_or_default());
         self.total.ios += direction.ios.unwrap_or(0) as f64;
@@ -57,20 +60,41 @@ impl Summary {
         }
     }
 
+    /// The time of a few requests may be less than a millisecond together, which the kernel counts as none: such
+    /// intervals count with the next of as little time, and not at all where none comes.
+    fn see_await(&mut self, direction: &Direction, seconds: f64) {
+        const LITTLE_MS: f64 = 2.5;
+        let Some(work) = Work::of(direction, seconds).filter(|work| work.ios > 0.0) else { return };
+        if work.ms <= 0.0 {
+            self.uncounted = (self.uncounted.0.plus(&work), self.uncounted.1 + seconds);
+        } else if work.ms <= LITTLE_MS {
+            let (before, for_s) = std::mem::take(&mut self.uncounted);
+            let pooled = work.plus(&before);
+            pooled.await_ms().into_iter().for_each(|time| self.await_ms.add(time, seconds + for_s));
+        } else {
+            direction.await_ms.into_iter().for_each(|time| self.await_ms.add(time, seconds));
+        }
+    }
+
     /// All of it, with what only the whole analysis knows.
-    pub(super) fn report(&self, baseline_await_ms: Option<f64>, saturation: Statistic) -> DirectionReport {
+    pub(super) fn report(&self, baseline: Option<Unloaded>, saturation: Statistic) -> DirectionReport {
         let merged = self.merges.filter(|_| self.total.ios > 0.0);
         let merged_pct = merged.map(|merges| 100.0 * merges / (merges + self.total.ios));
         DirectionReport {
             iops: self.iops.statistic(),
             mib_per_s: self.mib_per_s.statistic(),
             size_kib: Statistic { mean: self.total.size_kib(), ..self.size_kib.statistic() },
-            await_ms: Statistic { mean: self.timed.await_ms(), ..self.await_ms.statistic() },
+            await_ms: Statistic {
+                mean: self.timed.await_ms().filter(|time| *time > 0.0),
+                ..self.await_ms.statistic()
+            },
             queue: self.queue.statistic(),
             while_working: self.working.finish(),
             merged_pct,
             pattern: pattern(self.total.size_kib(), merged_pct),
-            baseline_await_ms,
+            baseline_await_ms: baseline.map(|one| one.await_ms),
+            baseline_concurrency: baseline.and_then(|one| one.concurrency),
+            baseline_is_upper_bound: baseline.is_some_and(|one| one.is_upper_bound),
             saturation,
         }
     }
@@ -109,6 +133,10 @@ pub struct DirectionReport {
     pub pattern: Pattern,
     /// The unloaded response time for the most usual size, in milliseconds.
     pub baseline_await_ms: Option<f64>,
+    /// The mean concurrency at which that was seen; `None` where it is not known or was stated by hand.
+    pub baseline_concurrency: Option<f64>,
+    /// Whether the unloaded device may answer faster than that, so that `saturation` is a lower bound.
+    pub baseline_is_upper_bound: bool,
     /// The response time as a multiple of the unloaded device's, for like sizes.
     pub saturation: Statistic,
 }

@@ -7,6 +7,7 @@ use super::load::{Load, Side};
 use super::plateau::Plateau;
 use super::report::DeviceReport;
 use super::settings::Settings;
+use super::summary::DirectionReport;
 use super::verdict::{QUEUEING_AT, Verdict, by_saturation, worse};
 
 /// Fewer working intervals give no verdict but of what needs no history.
@@ -68,6 +69,8 @@ pub(super) struct Facts {
     pub(super) stalled_s: f64,
     /// A rate that stood still at a cap or at busy servers.
     pub(super) unclear: Option<Plateau>,
+    /// Discards and flushes.
+    pub(super) other: [f64; 2],
 }
 
 /// The verdict of the whole with its reason.
@@ -96,8 +99,11 @@ pub(super) fn judged(
         (Some(Verdict::Stalled), format!("stalled: {stall}"))
     } else if is_capped {
         (Some(Verdict::Capped), format!("{}{also}", capped(&report.plateaus)))
+    } else if report.working_intervals == 0 {
+        (None, without_times(report, facts))
     } else if report.working_intervals < LEAST_INTERVALS {
-        (None, format!("worked in {} intervals, too few for a verdict", report.working_intervals))
+        let noun = if report.working_intervals == 1 { "interval" } else { "intervals" };
+        (None, format!("worked in {} {noun}, too few for a verdict", report.working_intervals))
     } else if is_saturated {
         (Some(Verdict::Saturated), format!("{}{}{also}", saturated(report, shares, settings), unclear(facts)))
     } else {
@@ -119,34 +125,92 @@ fn unclear(facts: &Facts) -> String {
     })
 }
 
+/// What a device did that completed no reads or writes whose times are known.
+fn without_times(report: &DeviceReport, facts: &Facts) -> String {
+    let done = facts.other.into_iter().zip(["discards", "flushes"]);
+    let said: Vec<String> = done
+        .filter(|(count, _)| *count > 0.0)
+        .map(|(count, noun)| format!("{noun}: {}/s", number(count / report.seconds)))
+        .collect();
+    if report.left_out.without_times > 0 {
+        "gives no verdict: the kernel gives no times for its requests".into()
+    } else if said.is_empty() {
+        "gives no verdict: it completed no reads or writes".into()
+    } else {
+        format!("gives no verdict: it did only {}", said.join(" and "))
+    }
+}
+
 fn by_time(report: &DeviceReport, shares: &Shares) -> (Option<Verdict>, String) {
-    let level = report.levels.iter().max_by(|a, b| {
-        let saturation = |level: &Level| level.saturation.unwrap_or(0.0);
-        saturation(a).total_cmp(&saturation(b))
-    });
-    let seen = level.map_or(String::new(), |level| {
-        let times = level.saturation.map(|times| format!(", {} the unloaded time", ratio(times)));
-        let (time, queue) = (number(level.await_ms), number(level.concurrency));
-        format!("{time} ms{} at a queue of {queue}", times.unwrap_or_default())
-    });
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     if shares.queueing + shares.saturated >= TELLING {
         let share = percent(shares.queueing + shares.saturated);
-        (
-            Some(Verdict::Queueing),
-            format!("has requests that wait for each other {share} of the time: {seen}"),
-        )
+        let seen = at_worst_level(report).map(|seen| format!(": {seen}")).unwrap_or_default();
+        (Some(Verdict::Queueing), format!("has requests that wait for each other {share} of the time{seen}"))
     } else if shares.ok >= 0.5 {
-        let is_slow = level.is_some_and(|level| level.saturation.is_some_and(|times| times >= QUEUEING_AT));
+        let is_slow = report.all.saturation.p95.is_some_and(|times| times >= QUEUEING_AT);
         let word = match (is_slow, shares.saturated > 0.0) {
             (false, _) => "is far from saturated",
             (true, false) => "is not saturated",
             (true, true) => "is not saturated most of the time",
         };
-        (Some(Verdict::Ok), format!("{word}: at the worst it answered in {seen}"))
+        (Some(Verdict::Ok), format!("{word}{}", answered(report)))
     } else {
-        (None, format!("gives no verdict: its unloaded response time is not known; it answered in {seen}"))
+        let seen = at_worst_level(report).map(|seen| format!("; it answered in {seen}"));
+        let seen = seen.unwrap_or_else(|| ", as the kernel counted hardly any time for its requests".into());
+        (None, format!("gives no verdict: its unloaded response time is not known{seen}"))
     }
+}
+
+/// The response time at the level of the highest saturation; `None` without levels.
+fn at_worst_level(report: &DeviceReport) -> Option<String> {
+    let level = report.levels.iter().max_by(|a, b| {
+        let saturation = |level: &Level| level.saturation.unwrap_or(0.0);
+        saturation(a).total_cmp(&saturation(b))
+    })?;
+    let times = level.saturation.map(|times| format!(", {} the unloaded time", ratio(times)));
+    let (time, queue) = (number(level.await_ms), number(level.concurrency));
+    Some(format!("{time} ms{} at a queue of {queue}", times.unwrap_or_default()))
+}
+
+/// How fast reads and writes were answered, most of the time and in the slowest interval; empty where that is not
+/// known.
+fn answered(report: &DeviceReport) -> String {
+    let of = |noun: &str, of: &DirectionReport| {
+        let (usual, worst) = of.await_ms.p95.zip(of.await_ms.max)?;
+        let times = |times: Option<f64>| times.map(|x| format!(" ({})", ratio(x))).unwrap_or_default();
+        let (at_95, at_worst) = (times(of.saturation.p95), times(of.saturation.max));
+        Some(format!(
+            "95 % of the time {noun} were answered within {} ms{at_95}, at the worst in {} ms{at_worst}",
+            number(usual),
+            number(worst)
+        ))
+    };
+    let both = [of("reads", &report.read), of("writes", &report.write)];
+    let said: Vec<String> = both.into_iter().flatten().collect();
+    if said.is_empty() {
+        return String::new();
+    }
+    let is_known = report.read.saturation.max.or(report.write.saturation.max).is_some();
+    let unit = if is_known { "; multiples are of the unloaded response time" } else { "" };
+    format!(": {}{unit}", said.join("; "))
+}
+
+/// That the load went beyond what the user states as its cap; empty where it did not.
+pub(super) fn beyond(report: &DeviceReport, settings: &Settings) -> String {
+    const CLEARLY: f64 = 1.05;
+    let cap = settings.cap.unwrap_or_default();
+    let above =
+        |seen: Option<f64>, cap: Option<f64>| seen.zip(cap).filter(|(seen, cap)| *seen > CLEARLY * cap);
+    let requests = above(report.all.iops.p95, cap.iops)
+        .map(|(seen, cap)| format!("{} requests/s ({} seen)", number(cap), number(seen)));
+    let bytes = above(report.all.mib_per_s.p95, cap.mib_per_s)
+        .map(|(seen, cap)| format!("{} MiB/s ({} seen)", number(cap), number(seen)));
+    let said: Vec<String> = [requests, bytes].into_iter().flatten().collect();
+    if said.is_empty() {
+        return String::new();
+    }
+    format!("; for a time its load went beyond the stated cap of {}", said.join(" and "))
 }
 
 fn capped(plateaus: &[Plateau]) -> String {

@@ -1,7 +1,9 @@
 //! The most that a device can do, in sentences.
 
 use super::tables::has_worked;
-use crate::analysis::{CapacityReport, DeviceReport, DirectionReport, Model, Plateau, number};
+use crate::analysis::{
+    CapacityReport, DeviceReport, DirectionReport, Model, Plateau, STATED, number, per_second,
+};
 
 /// What is known of a device's capacity: of both directions together, of each where it was alone and says something
 /// else, and every rate that stood still. Empty for a device that did nothing.
@@ -31,8 +33,8 @@ fn together(of: &CapacityReport, did: &DirectionReport) -> Option<String> {
     match noun {
         None => sentence("Reads and writes together", "requests", &seen(*of, did)),
         Some(noun) => Some(format!(
-            "Reads and writes together: the highest rate seen is {} requests/s; the {noun} among them are capped.",
-            number(did.iops.max?)
+            "Reads and writes together: the highest rate seen is {}; the {noun} among them are capped.",
+            per_second(did.iops.max?, "requests")
         )),
     }
 }
@@ -55,11 +57,11 @@ fn differs(of: &CapacityReport, both: &CapacityReport) -> bool {
 }
 
 fn sentence(who: &str, noun: &str, of: &CapacityReport) -> Option<String> {
-    let most = number(of.max_iops?);
+    let most = per_second(of.max_iops?, noun);
     let mib = of.max_mib_per_s.map(|mib| format!(", {} MiB/s", number(mib))).unwrap_or_default();
     if !of.reached {
         return Some(format!(
-            "{who}: not reached; the highest rate seen is {most} {noun}/s{mib}. {}",
+            "{who}: not reached; the highest rate seen is {most}{mib}. {}",
             why_not(of.fitted_levels)
         ));
     }
@@ -72,7 +74,7 @@ fn sentence(who: &str, noun: &str, of: &CapacityReport) -> Option<String> {
         )
     });
     Some(format!(
-        "{who}: at most {most} {noun}/s{}{mib}, by {}.{}",
+        "{who}: at most {most}{}{mib}, by {}.{}",
         between.unwrap_or_default(),
         model(of),
         knee.unwrap_or_default()
@@ -119,7 +121,10 @@ fn small(value: f64) -> String {
 }
 
 fn plateau(of: &Plateau) -> String {
-    let known = of.known_as.as_ref().map(|name| format!(" This lies on a known cap: {name}."));
+    let known = of.known_as.as_ref().map(|name| match name.as_str() {
+        STATED => format!(" This is {STATED}."),
+        name => format!(" This lies on a known cap: {name}."),
+    });
     format!(
         "{}, from interval {} on, {} s together: {}.{}",
         of.rate(),

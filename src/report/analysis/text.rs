@@ -2,7 +2,9 @@
 
 use super::words::{counted, heading, paragraph};
 use super::{Findings, capacity, tables};
-use crate::analysis::{DeviceReport, Layers, LeftOut, MachineReport, Verdict, not_the_disk};
+use crate::analysis::{
+    DeviceReport, DirectionReport, Layers, LeftOut, MachineReport, Verdict, not_the_disk, number,
+};
 use crate::report::cells;
 
 /// How far sentences are from the margin.
@@ -67,7 +69,7 @@ fn did(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
         return;
     }
     let intervals = counted(report.intervals, "interval");
-    let worked = if report.working_intervals < report.intervals {
+    let worked = if (1..report.intervals).contains(&report.working_intervals) {
         format!(", {} of them with requests", report.working_intervals)
     } else {
         String::new()
@@ -77,6 +79,23 @@ fn did(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
     if let Some(patterns) = tables::patterns(report) {
         paragraph(&patterns, INDENT, width, out);
     }
+    [bound("reads", &report.read), bound("writes", &report.write)]
+        .into_iter()
+        .flatten()
+        .for_each(|text| paragraph(&text, INDENT, width, out));
+}
+
+/// That an unloaded response time is only a bound, and what that means for the multiples of it.
+fn bound(noun: &str, of: &DirectionReport) -> Option<String> {
+    let (at_most, queue) = of.baseline_await_ms.zip(of.baseline_concurrency)?;
+    of.baseline_is_upper_bound.then(|| {
+        format!(
+            "The unloaded response time of {noun} is {} ms or less: the lowest queue seen was {}. So saturation is \
+             what is given or more.",
+            number(at_most),
+            number(queue)
+        )
+    })
 }
 
 /// The layers that are joined with a device, and what is to be said of the steps at it.
@@ -119,7 +138,10 @@ fn left_out(report: &DeviceReport) -> Vec<String> {
         some(transitions, "interval", " in which the load changed: in the statistics, but not in the fits"),
         few.then(|| {
             let intervals = counted(report.working_intervals, "interval");
-            format!("A verdict on waiting and the capacity: {intervals} with requests are too few for them.")
+            let are = if report.working_intervals == 1 { "is" } else { "are" };
+            format!(
+                "A verdict on waiting and the capacity: {intervals} with requests {are} too few for them."
+            )
         }),
     ]
     .into_iter()
