@@ -2,7 +2,7 @@
 
 use super::baseline::{Baseline, DeviceBaseline, Reach};
 use super::fit::{Capacity, Point};
-use super::levels::{grouped, levels, median_of};
+use super::levels::{clustered, levels, median_of};
 use super::load::{Load, Measure, Side};
 use super::loads::Loads;
 use super::plateau::standing;
@@ -265,5 +265,5 @@ fn points(loads: &[&Load], side: Side, measure: Measure) -> Vec<Point> {
         let rate = median_of(&group, |load| Some(load.rate(side, measure)))?;
         (concurrency >= LEAST && rate > 0.0).then_some(Point { concurrency, rate })
     };
-    grouped(loads, side).into_iter().filter_map(point).collect()
+    clustered(loads, side).into_iter().filter_map(point).collect()
 }

@@ -2,19 +2,20 @@
 
 use serde::Serialize;
 
-use super::load::{Load, Measure, Side};
+use super::load::{Load, Side};
 use super::statistic::median;
 
 /// The intervals of about one concurrency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Level {
-    /// The median of their mean concurrencies.
+    /// The mean of their mean concurrencies, weighted by time.
     pub concurrency: f64,
-    /// How many intervals there were.
+    /// How many intervals there were, also those in which the load changed: these are left out of the means where
+    /// most are steady.
     pub intervals: u64,
-    /// Requests a second, the median.
+    /// Requests a second, the mean: with `await_ms` it makes the mean concurrency.
     pub iops: f64,
-    /// MiB a second, the median.
+    /// MiB a second, the mean.
     pub mib_per_s: f64,
     /// Mean response time in milliseconds: the time of all requests over their number.
     pub await_ms: f64,
@@ -23,18 +24,54 @@ pub struct Level {
     pub saturation: Option<f64>,
 }
 
+/// From here down every concurrency is alike: nobody waits, and digits would not tell rows apart.
+const HARDLY_ANY: f64 = 0.1;
+
 /// Groups loads by powers of two of a side's concurrency; the lowest first. Loads without such requests are left
 /// out.
 ///
 /// The bounds lie a power of two apart, where the fewest loads are near: at 2, 4, 8 when the loads lie between
 /// these, and between them when the loads lie on them.
-pub(super) fn grouped<'a>(loads: &[&'a Load], side: Side) -> Vec<Vec<&'a Load>> {
-    let log = |load: &Load| load.concurrency(side).log2();
-    let mut with: Vec<&Load> = loads.iter().copied().filter(|load| log(load).is_finite()).collect();
-    with.sort_by(|a, b| log(a).total_cmp(&log(b)));
+fn grouped<'a>(loads: &[&'a Load], side: Side) -> Vec<Vec<&'a Load>> {
+    let log = |load: &Load| load.concurrency(side).max(HARDLY_ANY).log2();
+    let with = sorted(loads, side);
     let bound = quietest_bound(&with, log);
     let class = |load: &Load| (log(load) - bound).floor();
     with.chunk_by(|a, b| class(a) == class(b)).map(<[&Load]>::to_vec).collect()
+}
+
+/// Groups loads of about the same concurrency of a side, as far as they lie apart from the others; the lowest
+/// first. Where there are no gaps a group spans no more than half a power of two.
+pub(super) fn clustered<'a>(loads: &[&'a Load], side: Side) -> Vec<Vec<&'a Load>> {
+    const GAP: f64 = 1.1;
+    const WIDEST: f64 = 1.2;
+    const SPAN: f64 = std::f64::consts::SQRT_2;
+    let with = sorted(loads, side);
+    let at = |load: &Load| load.concurrency(side);
+    let mut groups: Vec<Vec<&Load>> = Vec::new();
+    for run in with.chunk_by(|a, b| at(b) <= GAP * at(a)) {
+        let width = run.first().zip(run.last()).map_or(1.0, |(first, last)| at(last) / at(first));
+        if width <= WIDEST {
+            groups.push(run.to_vec());
+            continue;
+        }
+        // No gaps: parts of like width.
+        let part = |load: &Load| (at(load) / at(run[0])).log(SPAN).floor();
+        groups.extend(run.chunk_by(|a, b| part(a) == part(b)).map(<[&Load]>::to_vec));
+    }
+    // A single interval is a transition or chance, where others are levels.
+    let intervals = |group: &Vec<&Load>| group.iter().map(|load| load.intervals).sum::<f64>();
+    if groups.iter().filter(|group| intervals(group) >= 2.0).count() >= 4 {
+        groups.retain(|group| intervals(group) >= 2.0);
+    }
+    groups
+}
+
+/// The loads that have such requests, in the order of concurrency.
+fn sorted<'a>(loads: &[&'a Load], side: Side) -> Vec<&'a Load> {
+    let mut with: Vec<&Load> = loads.iter().copied().filter(|load| load.concurrency(side) > 0.0).collect();
+    with.sort_by(|a, b| a.concurrency(side).total_cmp(&b.concurrency(side)));
+    with
 }
 
 /// The place of the bounds between 0 and 1 (in powers of two) with the least weight near; half-way on a tie.
@@ -57,25 +94,33 @@ pub(super) fn median_of(loads: &[&Load], of: impl Fn(&Load) -> Option<f64>) -> O
     median(&mut loads.iter().filter_map(value).collect::<Vec<_>>())
 }
 
+/// The loads of a level that tell its means: where most of them are steady, those in which the load changed would
+/// only blur them.
+fn told<'a>(group: &[&'a Load]) -> Vec<&'a Load> {
+    let steady: Vec<&Load> = group.iter().copied().filter(|load| load.steady).collect();
+    if 2 * steady.len() >= group.len() { steady } else { group.to_vec() }
+}
+
 /// The concurrency table of loads, reads and writes together; `saturation` tells that of a load.
 pub fn levels(loads: &[Load], saturation: impl Fn(&Load) -> Option<f64>) -> Vec<Level> {
     let all: Vec<&Load> = loads.iter().collect();
     let level = |group: Vec<&Load>| {
-        let sum = |of: fn(&Load) -> f64| group.iter().map(|load| of(load)).sum::<f64>();
-        Some(Level {
-            concurrency: median_of(&group, |load| Some(load.concurrency(Side::Both)))?,
-            intervals: sum(|load| load.intervals) as u64,
-            iops: median_of(&group, |load| Some(load.rate(Side::Both, Measure::Requests)))?,
-            mib_per_s: median_of(&group, |load| Some(load.rate(Side::Both, Measure::Kib)))? / 1024.0,
+        let told = told(&group);
+        let sum = |of: fn(&Load) -> f64| told.iter().map(|load| of(load)).sum::<f64>();
+        Level {
+            concurrency: sum(|load| load.work(Side::Both).ms) / 1000.0 / sum(|load| load.seconds),
+            intervals: group.iter().map(|load| load.intervals).sum::<f64>() as u64,
+            iops: sum(|load| load.work(Side::Both).ios) / sum(|load| load.seconds),
+            mib_per_s: sum(|load| load.work(Side::Both).kib) / sum(|load| load.seconds) / 1024.0,
             await_ms: sum(|load| load.work(Side::Both).ms) / sum(|load| load.work(Side::Both).ios),
             saturation: median_of(&group, &saturation).filter(|_| {
                 let known = |load: &&&Load| saturation(load).is_some();
                 2.0 * group.iter().filter(known).map(|load| load.intervals).sum::<f64>()
-                    >= sum(|load| load.intervals)
+                    >= group.iter().map(|load| load.intervals).sum::<f64>()
             }),
-        })
+        }
     };
-    grouped(&all, Side::Both).into_iter().filter_map(level).collect()
+    grouped(&all, Side::Both).into_iter().map(level).collect()
 }
 
 #[cfg(test)]
@@ -104,10 +149,24 @@ mod tests {
     }
 
     #[test]
-    fn a_level_has_the_medians_of_its_intervals() {
+    fn every_level_driven_is_one_to_fit() {
+        let of = |concurrencies: &[f64]| {
+            let loads = loads(concurrencies);
+            clustered(&loads.iter().collect::<Vec<_>>(), Side::Both).len()
+        };
+        assert_eq!(of(&[1.0, 1.02, 2.0, 2.01, 3.0, 3.01, 4.0, 4.1, 5.0, 5.05, 6.0, 6.01]), 6);
+        let smooth: Vec<f64> = (0..100).map(|k| 1.05f64.powi(k)).collect();
+        assert!((13..=16).contains(&of(&smooth)));
+        // Nobody waits there, so it is one row.
+        assert_eq!(groups(&[0.001, 0.02, 0.024, 0.09, 1.0]), [4, 1]);
+    }
+
+    #[test]
+    fn a_level_obeys_littles_law() {
         let table = levels(&loads(&[0.9, 1.0, 1.1, 4.0]), |_| Some(1.0));
         assert_eq!(table.len(), 2);
         assert_eq!((table[0].concurrency, table[0].intervals, table[0].iops), (1.0, 3, 100.0));
+        assert!((table[0].iops * table[0].await_ms / 1000.0 - table[0].concurrency).abs() < 1e-9);
         assert!((table[0].await_ms - 10.0).abs() < 1e-9 && table[0].saturation == Some(1.0));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::tables::has_worked;
 use crate::analysis::{
-    CapacityReport, DeviceReport, DirectionReport, Model, Plateau, STATED, number, per_second,
+    CapacityReport, DeviceReport, DirectionReport, Model, Plateau, STATED, Verdict, number, per_second,
 };
 
 /// What is known of a device's capacity: of both directions together, of each where it was alone and says something
@@ -24,7 +24,16 @@ pub(super) fn sentences(report: &DeviceReport) -> Vec<String> {
             ]
         }
     };
-    said.into_iter().flatten().chain(report.plateaus.iter().map(plateau)).collect()
+    let at_its_limit = report.verdict == Some(Verdict::Saturated);
+    // "Not reached" is not true of a device that is at its limit: only no model tells it.
+    let told = |said: String| {
+        if at_its_limit {
+            said.replacen(": not reached; the", ": no model tells the most; the", 1)
+        } else {
+            said
+        }
+    };
+    said.into_iter().flatten().map(told).chain(report.plateaus.iter().map(plateau)).collect()
 }
 
 /// What is known of both directions together, where the cap is not on one of them.
@@ -150,6 +159,17 @@ mod tests {
              or more; there were 2."
         );
         assert_eq!(sentence("Reads", "reads", &CapacityReport::default()), None);
+    }
+
+    #[test]
+    fn a_saturated_device_has_reached_its_most() {
+        let mut report = DeviceReport { verdict: Some(Verdict::Saturated), ..DeviceReport::default() };
+        report.read.iops.max = Some(1.0);
+        let said = sentences(&report);
+        assert!(
+            said[0].starts_with("Reads: no model tells the most; the highest rate seen is 1 read/s."),
+            "{said:?}"
+        );
     }
 
     #[test]
