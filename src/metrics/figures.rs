@@ -96,6 +96,7 @@ impl Figures {
             util.min(100.0).min(by_times.unwrap_or(f64::INFINITY))
         };
         let ios = |step: Option<Step>| step.map_or(0, |step| step.ios);
+        let completed = [ios(reads), ios(writes), ios(discards), if has_flushes { flushes } else { 0 }];
         Some(Self {
             seconds,
             reads: reads.map_or_else(Direction::default, |step| step.over(interval)),
@@ -110,7 +111,8 @@ impl Figures {
             in_flight_before: self::in_flight(older),
             util_pct,
             util_bound_pct: util_pct.map(bound),
-            completed: ios(reads) + ios(writes) + ios(discards) + if has_flushes { flushes } else { 0 },
+            // What wrapped to zero would pass for a stall.
+            completed: completed.into_iter().fold(0, u64::saturating_add),
         })
     }
 
@@ -286,6 +288,14 @@ mod tests {
         assert_eq!((basic.discards, basic.flushes_per_s), (Direction::default(), None));
         let miscounted = Counters { in_flight: u64::from(u32::MAX), ..old(Columns::Basic) };
         assert_eq!(between(&miscounted, &miscounted).unwrap().in_flight, None);
+    }
+
+    #[test]
+    fn more_requests_than_can_be_counted_are_no_stall() {
+        let half = Requests { ios: 1 << 63, ..Requests::default() };
+        let newer = Counters { reads: half, writes: half, in_flight: 1, ..Counters::ZERO };
+        let figures = between(&Counters { in_flight: 1, ..Counters::ZERO }, &newer).unwrap();
+        assert_eq!((figures.completed, figures.is_stalled()), (u64::MAX, false));
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn percona(d: &DirectionRates) {
 }
 
 /// Checks all numbers of a machine between two readings.
-pub fn machine(older: &Sample, newer: &Sample, interval: Interval) {
+pub(crate) fn machine(older: &Sample, newer: &Sample, interval: Interval) {
     let figures = MachineFigures::between(older, newer, interval);
     share("pressure", figures.pressure_some_pct);
     share("pressure", figures.pressure_full_pct);
@@ -48,7 +48,7 @@ pub fn machine(older: &Sample, newer: &Sample, interval: Interval) {
 }
 
 /// Checks all numbers of the interval between two readings of a device.
-pub fn numbers(older: &Counters, newer: &Counters, interval: Interval) {
+pub(crate) fn numbers(older: &Counters, newer: &Counters, interval: Interval) {
     if let Some(figures) = Figures::between(older, newer, interval) {
         [figures.reads, figures.writes, figures.discards].iter().for_each(direction);
         let more = [figures.flushes_per_s, figures.flush_await_ms, figures.queue, figures.util_pct];
