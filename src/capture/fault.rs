@@ -4,7 +4,6 @@ use jiff::Timestamp;
 
 use super::line::LineFault;
 use super::lines::LONGEST_LINE;
-use super::reader::MOST_DEVICES;
 
 /// Something in a capture that was left out, or that breaks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +66,7 @@ impl std::fmt::Display for FaultKind {
             FaultKind::Line(fault) => fault.fmt(f),
             FaultKind::TooLong => write!(f, "the line is longer than {LONGEST_LINE} bytes; it is left out"),
             FaultKind::TooManyDevices => {
-                write!(f, "the sample has more than {MOST_DEVICES} devices; the others are left out")
+                write!(f, "the sample has more devices than any machine; the others are left out")
             }
             FaultKind::BadStamp(found) => {
                 write!(f, "'TS' is followed by '{found}', not by seconds; the sample is left out")

@@ -4,6 +4,8 @@ use crate::counters::Device;
 
 /// So many lines are remembered at most; what stands further down is read as ever.
 const MOST: usize = 8192;
+/// A kernel's line is shorter; longer ones would take memory for nothing.
+const LONGEST: usize = 1024;
 
 /// The lines of devices that were idle, by their places in a sample, and what was read of them.
 ///
@@ -36,7 +38,7 @@ impl IdleLines {
     /// only tells which lines are worth it.
     pub(super) fn remember(&mut self, place: usize, line: &[u8], device: &Device, before: Option<&Device>) {
         let is_idle = before.is_some_and(|before| before.counters == device.counters);
-        if is_idle && place < MOST {
+        if is_idle && place < MOST && line.len() <= LONGEST {
             if self.places.len() <= place {
                 self.places.resize(place + 1, IdleLine::default());
             }

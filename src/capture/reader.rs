@@ -19,7 +19,10 @@ use crate::units::Moment;
 
 /// The most devices of a sample, far above what machines have: what a few bytes of compressed data unpack to must not
 /// fill the memory.
-pub(super) const MOST_DEVICES: usize = 100_000;
+const MOST_DEVICES: usize = 100_000;
+
+/// The same for names, which are as long as a line lets them be: bytes of all lines of a sample.
+const LONGEST_SAMPLE: usize = 32 * 1024 * 1024;
 
 /// So many faults are kept until they are asked for; of the others only the number.
 const MOST_FAULTS: usize = 1000;
@@ -39,6 +42,8 @@ pub struct Reader<R> {
     /// More devices of a stack that its recording has in lines of their own.
     more_nodes: Vec<Node>,
     keeps_cut_sample: bool,
+    /// Bytes of the lines that were read since the last sample, and whether they were too many.
+    length: usize,
     has_too_many: bool,
     /// The first line before the first `TS` line. That is a fault only of a file that has one.
     untimed: Option<u64>,
@@ -149,6 +154,7 @@ impl<R: Read> Reader<R> {
             used: 0,
             more_nodes: Vec::new(),
             keeps_cut_sample: false,
+            length: 0,
             has_too_many: false,
             untimed: None,
             has_other_than_text: false,
@@ -180,7 +186,7 @@ impl<R: Read> Reader<R> {
     /// the error were handed out.
     pub fn next(&mut self, before: &Sample, sample: &mut Sample) -> io::Result<bool> {
         self.used = 0;
-        self.has_too_many = false;
+        (self.length, self.has_too_many) = (0, false);
         clear_machine(sample);
         loop {
             let line = match self.lines.next() {
@@ -220,7 +226,8 @@ impl<R: Read> Reader<R> {
                 }
                 Place::Between | Place::Unusable => continue,
             }
-            if self.used == MOST_DEVICES {
+            self.length += bytes.len();
+            if self.used == MOST_DEVICES || self.length > LONGEST_SAMPLE {
                 if !self.has_too_many {
                     self.has_too_many = true;
                     self.fault(FaultKind::TooManyDevices);
@@ -634,8 +641,13 @@ mod tests {
         let text = sample(10, &vec![("sda", 1); MOST_DEVICES + 5]) + &sample(11, &[("sda", 2)]);
         let (samples, faults) = read(text.as_bytes());
         assert_eq!(samples.iter().map(|sample| sample.2.len()).collect::<Vec<_>>(), [MOST_DEVICES, 1]);
-        let said = "the sample has more than 100000 devices; the others are left out".to_owned();
-        assert_eq!(faults, [(MOST_DEVICES as u64 + 2, said)]);
+        let said = "the sample has more devices than any machine; the others are left out".to_owned();
+        assert_eq!(faults, [(MOST_DEVICES as u64 + 2, said.clone())]);
+        let long = "x".repeat(60_000);
+        let text = sample(10, &vec![(long.as_str(), 1); 600]) + &sample(11, &[("sda", 2)]);
+        let (samples, faults) = read(text.as_bytes());
+        assert_eq!((samples[0].2.len(), samples[1].2.len()), (LONGEST_SAMPLE / line(&long, 1).len(), 1));
+        assert_eq!(faults[0].1, said);
     }
 
     #[test]
