@@ -142,7 +142,8 @@ const VIEWS: [&str; 5] =
 #[test]
 fn thousands_of_names_over_time_take_no_more_memory() {
     for words in &VIEWS[..2] {
-        let run = run(words, many_names(5_000));
+        // Enough that what is remembered of all would not fit.
+        let run = run(words, many_names(20_000));
         bounded(&run, words);
         assert_eq!(run.code, 0, "{}", run.err);
     }
@@ -152,12 +153,14 @@ fn thousands_of_names_over_time_take_no_more_memory() {
 #[ignore = "takes minutes"]
 fn a_million_names_over_time_are_linear_in_time_and_bounded_in_memory() {
     for words in VIEWS {
+        // Where all devices are listed in the order in which they came, their names are remembered.
+        let bound = if words.contains("ALL") { 256 * 1024 } else { BOUND_KIB };
         let (half, whole) = (run(words, many_names(500_000)), run(words, many_names(1_000_000)));
         eprintln!(
             "{words}: {} names {:.1} s {} KiB, {} names {:.1} s {} KiB, exit {}",
             500_000, half.seconds, half.peak_kib, 1_000_000, whole.seconds, whole.peak_kib, whole.code
         );
         assert!(whole.seconds < 3.0 * half.seconds, "{words}: more than linear");
-        assert!(whole.peak_kib < 256 * 1024, "{words}: {} KiB", whole.peak_kib);
+        assert!(whole.peak_kib < bound, "{words}: {} KiB", whole.peak_kib);
     }
 }

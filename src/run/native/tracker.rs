@@ -19,6 +19,9 @@ const SHORTEST_FOR_UTIL: Duration = Duration::from_millis(100);
 /// The same for a measured interval, which may be a little shorter than the one asked for.
 const SHORTEST_MEASURED: f64 = 0.09;
 
+/// So many devices that went are remembered; of a stream of names that are always new, the others are forgotten.
+const MOST_GONE: usize = 4096;
+
 /// Devices, and what was seen of them.
 pub(super) struct Tracker<'s> {
     settler: &'s Settler,
@@ -104,7 +107,7 @@ impl<'s> Tracker<'s> {
         self.memories = (0..newer.len()).map(&mut memory_of).collect();
         for (at, device) in older.iter().enumerate().filter(|(at, _)| !stayed[*at]) {
             let summary = before[at].summary;
-            if !summary.is_empty() {
+            if !summary.is_empty() && self.gone.len() < MOST_GONE {
                 let shown = self.facts.get(at).map_or(&device.name, |facts| &facts.shown);
                 self.gone.insert(device.name.clone(), (shown.clone(), summary));
             }
