@@ -1,17 +1,16 @@
 //! Mean, quantiles and maximum of any number of values in bounded memory.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-/// The width of a bin, as a ratio: what a quantile may be off by.
-const BIN: f64 = 1.01;
+/// The bits of a number behind those that name its bin: 128 bins for each power of two, less than 1 % wide.
+const BITS_WITHIN_BIN: u32 = 45;
 
 /// Values with weights, in bins of 1 %. Mean and maximum are exact; a quantile is the mean of the values of its
 /// bin, so that it is exact where they are all alike, and within 1 % otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    bins: BTreeMap<i32, Sum>,
+    /// By the first bits of their values, which order as the values do.
+    bins: Vec<(u32, Sum)>,
     zero: f64,
     total: Sum,
     max: Option<f64>,
@@ -45,7 +44,12 @@ impl Histogram {
         if value == 0.0 {
             self.zero += weight;
         } else {
-            self.bins.entry((value.ln() / BIN.ln()).floor() as i32).or_default().add(value, weight);
+            let key = (value.to_bits() >> BITS_WITHIN_BIN) as u32;
+            let at = self.bins.binary_search_by_key(&key, |(key, _)| *key).unwrap_or_else(|at| {
+                self.bins.insert(at, (key, Sum::default()));
+                at
+            });
+            self.bins[at].1.add(value, weight);
         }
     }
 
@@ -67,7 +71,7 @@ impl Histogram {
         if passed > 0.0 && passed >= wanted {
             return Some(0.0);
         }
-        for bin in self.bins.values() {
+        for (_, bin) in &self.bins {
             passed += bin.weight;
             if passed >= wanted {
                 return bin.mean();
