@@ -65,6 +65,8 @@ pub struct Devices {
     pub all: bool,
     /// The folder that holds `proc`, `sys` and `dev`.
     pub root: PathBuf,
+    /// A recording whose machine is asked for, in place of this one.
+    pub from: Option<PathBuf>,
 }
 
 /// Where samples come from, and how often.

@@ -72,6 +72,9 @@ enum Command {
         /// Devices that are not in use too, such as loop devices without a file
         #[arg(long)]
         all: bool,
+        /// Those of the machine that this recording was made on
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
     },
     /// Print a script that completes blkstat's words in a shell
     Completions {
@@ -121,7 +124,9 @@ pub fn plan(
         Some(Command::Record(record)) => {
             return Ok(Plan::Record(Box::new(record.plan(root, environment).map_err(wrong)?)));
         }
-        Some(Command::Devices { json, all }) => return Ok(Plan::Devices(Devices { json, all, root })),
+        Some(Command::Devices { json, all, from }) => {
+            return Ok(Plan::Devices(Devices { json, all, root, from }));
+        }
         Some(Command::Completions { shell }) => return Ok(Plan::Print(completions(shell))),
         Some(Command::Man) => return Ok(Plan::Print(manual())),
         Some(Command::Iostat { arguments }) => ("iostat", arguments),

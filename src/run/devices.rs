@@ -1,26 +1,30 @@
 //! What is stacked on what, once.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 
-use super::{WIDTH, World, put, reason};
+use super::{WIDTH, World, put, reason, refuse_other_than_text};
+use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::plan::Devices;
 use crate::report::devices::{is_shown, json, tree};
-use crate::source::read_stack;
+use crate::sanitize::sanitize;
+use crate::source::{Replay, read_stack, stack_by_names};
+use crate::topology::Stack;
 use crate::view::terminal::screen_size;
 
 pub(super) fn run(plan: &Devices, world: &mut World<'_>) -> Result<Exit> {
-    let block = plan.root.join("sys/block");
-    if let Err(error) = block.read_dir() {
-        bail!("cannot read {}: {}", block.display(), reason(&error));
-    }
-    let stack = read_stack(&plan.root);
+    let (stack, place) = match &plan.from {
+        Some(path) => recorded(path, world)?,
+        None => live(plan)?,
+    };
     let in_use = || stack.nodes().iter().any(|node| is_shown(node, &stack, plan.all));
     if stack.nodes().is_empty() {
-        return Ok(nothing(world, &format!("no block devices in {}", block.display())));
+        return Ok(nothing(world, &format!("no block devices in {place}")));
     }
     if !plan.json && !in_use() {
-        let why = format!("no block device in {} is in use; --all shows those there are", block.display());
+        let why = format!("no block device in {place} is in use; --all shows those there are");
         return Ok(nothing(world, &why));
     }
     let mut text = Vec::new();
@@ -32,6 +36,30 @@ pub(super) fn run(plan: &Devices, world: &mut World<'_>) -> Result<Exit> {
     }
     put(world.out, &mut text)?;
     Ok(Exit::Done)
+}
+
+/// The devices of this machine, and where they are listed.
+fn live(plan: &Devices) -> Result<(Stack, String)> {
+    let block = plan.root.join("sys/block");
+    let place = sanitize(&block.display().to_string()).into_owned();
+    if let Err(error) = block.read_dir() {
+        bail!("cannot read {place}: {}", reason(&error));
+    }
+    Ok((read_stack(&plan.root), place))
+}
+
+/// The devices that a recording tells of at its first sample; of another capture, what their names tell.
+fn recorded(path: &Path, world: &World<'_>) -> Result<(Stack, String)> {
+    let mut replay = Replay::open(path, world.clock)?;
+    let mut sample = Sample::default();
+    let place = sanitize(replay.name()).into_owned();
+    if !replay.next(&Sample::default(), &mut sample)? {
+        refuse_other_than_text(&replay)?;
+        return Ok((Stack::default(), place));
+    }
+    let known = replay.recorded().map(|recorded| recorded.stack.clone());
+    let stack = known.filter(|stack| !stack.nodes().is_empty());
+    Ok((stack.unwrap_or_else(|| stack_by_names(&sample.devices)), place))
 }
 
 /// Says why there is nothing to show.

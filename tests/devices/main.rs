@@ -41,7 +41,7 @@ fn ran(plan: Devices) -> (String, String, Exit) {
 }
 
 fn plan(root: &Path) -> Devices {
-    Devices { json: false, all: false, root: root.to_owned() }
+    Devices { json: false, all: false, root: root.to_owned(), from: None }
 }
 
 #[test]
@@ -259,4 +259,21 @@ fn five_thousand_devices_take_no_time() {
     assert!(text.lines().count() > 7000);
     // Unoptimized, on a machine that is busy; what is quadratic takes minutes.
     assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_recording_knows_the_devices_of_its_machine() {
+    let machine = laptop();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("laptop.txt");
+    let words = format!("blkstat record {} --root {} 1 1", file.display(), machine.root().display());
+    let record = blkstat::cli::plan(words.split_whitespace().map(Into::into), &|_| None).unwrap();
+    let clock = blkstat::clock::ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| blkstat::clock::Woken::Due);
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    std::fs::create_dir_all(machine.root().join("proc")).unwrap();
+    std::fs::write(machine.root().join("proc/diskstats"), "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n").unwrap();
+    run(&record, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+    assert_eq!(String::from_utf8_lossy(&err), "");
+    let here = ran(plan(machine.root()));
+    assert_eq!(ran(Devices { from: Some(file), ..plan(Path::new("/nowhere")) }), here);
 }
