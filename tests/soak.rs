@@ -1,6 +1,6 @@
 //! Very many samples of a machine whose devices come and go: memory and open files stay as they are.
 //!
-//! `cargo test --release --test soak -- --ignored --nocapture` takes a million and prints what it measured.
+//! `cargo test --release --test soak -- --ignored --nocapture --test-threads 1` takes a million and prints what it measured.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
@@ -112,8 +112,6 @@ fn soak(words: &str, names: u64, samples: u64) {
     assert!(kib.iter().all(|now| *now <= kib[0] + 512), "{words}: KiB {kib:?}");
 }
 
-const VIEWS: [&str; 4] = ["--json 1", "1", "--summary 1", "iostat -dx -o JSON 1"];
-
 #[test]
 fn twenty_thousand_samples_leave_memory_and_open_files_as_they_are() {
     soak("--json 1", FEW_NAMES, 4_000);
@@ -123,6 +121,18 @@ fn twenty_thousand_samples_leave_memory_and_open_files_as_they_are() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn a_million_samples_leave_memory_and_open_files_as_they_are() {
-    VIEWS.iter().for_each(|words| soak(words, NAMES, 1_000_000));
+fn a_million_samples_as_json() {
+    soak("--json 1", NAMES, 1_000_000);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_million_samples_as_tables_with_a_summary() {
+    soak("--summary 1", NAMES, 1_000_000);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_million_samples_of_iostat() {
+    soak("iostat -dx -o JSON 1", NAMES, 1_000_000);
 }
