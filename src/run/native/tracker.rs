@@ -20,7 +20,7 @@ const SHORTEST_FOR_UTIL: Duration = Duration::from_millis(100);
 const SHORTEST_MEASURED: f64 = 0.09;
 
 /// So many devices that went are remembered; of a stream of names that are always new, the others are forgotten.
-const MOST_GONE: usize = 4096;
+const MOST_GONE: usize = 1000;
 
 /// Devices, and what was seen of them.
 pub(super) struct Tracker<'s> {
