@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::{ChildStdin, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::support::{blkstat, device, sample};
 
-/// The most memory that a run on some input took, in KiB, how it ended, what it said, and how long it took.
+/// The most memory that a run on some input took, in KiB, how it ended, what it said, and its CPU time.
 struct Run {
     peak_kib: u64,
     code: i32,
@@ -17,19 +17,22 @@ struct Run {
 }
 
 fn run(words: &str, write: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send) -> Run {
-    let start = Instant::now();
     let mut child =
         blkstat(words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    let status = format!("/proc/{}/status", child.id());
+    let (status, stat) = (format!("/proc/{}/status", child.id()), format!("/proc/{}/stat", child.id()));
     thread::scope(|scope| {
         scope.spawn(move || write(&mut stdin).unwrap());
-        let mut peak_kib = 0;
+        let (mut peak_kib, mut ticks) = (0, 0);
         // The kernel keeps the most; it is gone only with the program.
         while child.try_wait().unwrap().is_none() {
             let text = fs::read_to_string(&status).unwrap_or_default();
             let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
             peak_kib = line.map_or(peak_kib, |line| line.trim().trim_end_matches(" kB").parse().unwrap());
+            // Hundredths of a second in user and in kernel mode, behind the name in brackets.
+            let text = fs::read_to_string(&stat).unwrap_or_default();
+            let words = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+            ticks = ticks.max(words.map(|word| word.parse::<u64>().unwrap()).sum());
             thread::sleep(Duration::from_millis(2));
         }
         let output = child.wait_with_output().unwrap();
@@ -37,7 +40,7 @@ fn run(words: &str, write: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send
             peak_kib,
             code: output.status.code().unwrap_or(-1),
             err: String::from_utf8(output.stderr).unwrap(),
-            seconds: start.elapsed().as_secs_f64(),
+            seconds: ticks as f64 / 100.0,
         }
     })
 }
