@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use libm::{exp2, log2};
 use serde::{Deserialize, Serialize};
 
 use super::load::Work;
@@ -107,12 +108,12 @@ impl Seen {
 
 /// The class of a size: the nearest power of two in KiB.
 pub(super) fn size_class(size_kib: f64) -> i32 {
-    size_kib.max(0.25).log2().round() as i32
+    log2(size_kib.max(0.25)).round() as i32
 }
 
 /// The class of a concurrency: below one everything is alike.
 fn concurrency_class(concurrency: f64) -> i32 {
-    concurrency.max(0.5).log2().floor() as i32
+    log2(concurrency.max(0.5)).floor() as i32
 }
 
 impl Baseline {
@@ -150,7 +151,7 @@ impl Baseline {
         self.seen.get(&class)?.values().find_map(|seen| {
             let concurrency = seen.concurrency.quantile(0.5)?;
             Some(Unloaded {
-                size_kib: Some(f64::from(class).exp2()),
+                size_kib: Some(exp2(f64::from(class))),
                 await_ms: seen.times.quantile(LOW)?,
                 concurrency: Some(concurrency),
                 is_upper_bound: concurrency > UNLOADED,

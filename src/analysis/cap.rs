@@ -1,5 +1,6 @@
 //! A hard cap: the rate grows with the concurrency up to a limit and stands still there.
 
+use libm::{exp, log};
 use serde::Serialize;
 
 use super::fit::{Point, squared_error};
@@ -29,7 +30,7 @@ impl CapModel {
     /// Each split into points below and at the cap has a closed solution; the best of them is taken.
     pub fn fit(points: &[Point]) -> Option<Self> {
         let mean = |points: &[Point], of: fn(&Point) -> f64| {
-            (points.iter().map(|point| of(point).ln()).sum::<f64>() / points.len().max(1) as f64).exp()
+            exp(points.iter().map(|point| log(of(point))).sum::<f64>() / points.len().max(1) as f64)
         };
         (1..=points.len())
             .map(|split| {

@@ -1,5 +1,7 @@
 //! The judgement in words, with its numbers.
 
+use libm::log10;
+
 use super::load::Measure;
 use super::plateau::{Plateau, STATED};
 
@@ -13,7 +15,7 @@ pub fn number(value: f64) -> String {
         _ if size == 0.0 || size >= 100.0 => 0,
         _ if size >= 10.0 => 1,
         _ if size >= 1.0 => 2,
-        _ => ((1.0 - size.log10().floor()) as usize).min(6),
+        _ => ((1.0 - log10(size).floor()) as usize).min(6),
     };
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

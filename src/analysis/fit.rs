@@ -1,5 +1,6 @@
 //! Which model the rates follow, and how much they say about the most that a device can do.
 
+use libm::log;
 use serde::Serialize;
 
 use super::cap::CapModel;
@@ -36,7 +37,7 @@ impl Point {
 
 /// The sum of the squared relative errors of a model.
 pub(super) fn squared_error(points: &[Point], model: impl Fn(f64) -> f64) -> f64 {
-    points.iter().map(|point| (point.rate / model(point.concurrency)).ln().powi(2)).sum()
+    points.iter().map(|point| log(point.rate / model(point.concurrency)).powi(2)).sum()
 }
 
 /// The model that the rates follow.
@@ -104,7 +105,7 @@ impl Capacity {
 /// The Bayesian information criterion for normal relative errors (Schwarz 1978).
 fn criterion(squared_error: f64, points: usize, parameters: usize) -> f64 {
     let n = points as f64;
-    n * (squared_error / n).max(ERROR_FLOOR * ERROR_FLOOR).ln() + parameters as f64 * n.ln()
+    n * log((squared_error / n).max(ERROR_FLOOR * ERROR_FLOOR)) + parameters as f64 * log(n)
 }
 
 fn relative_error(squared_error: f64, points: &[Point]) -> Option<f64> {

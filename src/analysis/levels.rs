@@ -1,5 +1,6 @@
 //! Intervals grouped by concurrency: the table of formulas.md from the user's own data.
 
+use libm::{log, log2};
 use serde::Serialize;
 
 use super::load::{Load, Side};
@@ -33,7 +34,7 @@ const HARDLY_ANY: f64 = 0.1;
 /// The bounds lie a power of two apart, where the fewest loads are near: at 2, 4, 8 when the loads lie between
 /// these, and between them when the loads lie on them.
 fn grouped<'a>(loads: &[&'a Load], side: Side) -> Vec<Vec<&'a Load>> {
-    let log = |load: &Load| load.concurrency(side).max(HARDLY_ANY).log2();
+    let log = |load: &Load| log2(load.concurrency(side).max(HARDLY_ANY));
     let with = sorted(loads, side);
     let bound = quietest_bound(&with, log);
     let class = |load: &Load| (log(load) - bound).floor();
@@ -56,7 +57,7 @@ pub(super) fn clustered<'a>(loads: &[&'a Load], side: Side) -> Vec<Vec<&'a Load>
             continue;
         }
         // No gaps: parts of like width.
-        let part = |load: &Load| (at(load) / at(run[0])).log(SPAN).floor();
+        let part = |load: &Load| (log(at(load) / at(run[0])) / log(SPAN)).floor();
         groups.extend(run.chunk_by(|a, b| part(a) == part(b)).map(<[&Load]>::to_vec));
     }
     // A single interval is a transition or chance, where others are levels.

@@ -1,5 +1,7 @@
 //! The loads of a device over any length of time in bounded memory.
 
+use libm::log2;
+
 use super::load::{Load, Side};
 
 /// The most loads that are kept; beyond it, those alike and near in time are put together.
@@ -70,7 +72,7 @@ fn compacted(loads: &[Load]) -> Vec<Load> {
 }
 
 fn class(load: &Load) -> (i32, bool) {
-    let halves = (load.concurrency(Side::Both).max(1e-3).log2() * 2.0).round() as i32;
+    let halves = (log2(load.concurrency(Side::Both).max(1e-3)) * 2.0).round() as i32;
     (halves, load.steady)
 }
 

@@ -1,5 +1,6 @@
 //! Rates that stand still: caps, also those that change on the way.
 
+use libm::log;
 use serde::Serialize;
 
 use super::clouds::known_cap;
@@ -164,7 +165,7 @@ fn held<'a>(all: &[&'a Load], side: Side, measure: Measure, stated: Option<f64>)
 fn described(still: &Still, side: Side, measure: Measure) -> Option<Plateau> {
     let near = |concurrency: f64| {
         let load = still.loads.iter().min_by(|a, b| {
-            let distance = |load: &Load| (load.concurrency(side) / concurrency).ln().abs();
+            let distance = |load: &Load| log(load.concurrency(side) / concurrency).abs();
             distance(a).total_cmp(&distance(b))
         })?;
         load.work(side).await_ms()

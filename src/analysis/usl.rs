@@ -1,5 +1,6 @@
 //! The Universal Scalability Law.
 
+use libm::{exp, log, pow};
 use serde::Serialize;
 
 use super::fit::{Point, squared_error};
@@ -51,8 +52,8 @@ impl Usl {
     /// The law of this shape that fits best: λ has a closed solution in relative error.
     fn of_shape(points: &[Point], sigma: f64, kappa: f64) -> Self {
         let shape = Self { lambda: 1.0, sigma, kappa };
-        let logs: f64 = points.iter().map(|p| (p.rate / shape.speedup(p.concurrency)).ln()).sum();
-        Self { lambda: (logs / points.len().max(1) as f64).exp(), ..shape }
+        let logs: f64 = points.iter().map(|p| log(p.rate / shape.speedup(p.concurrency))).sum();
+        Self { lambda: exp(logs / points.len().max(1) as f64), ..shape }
     }
 
     fn error(&self, points: &[Point]) -> f64 {
@@ -66,7 +67,7 @@ impl Usl {
     pub fn fit(points: &[Point]) -> Self {
         let grid = |lowest: i32| {
             std::iter::once(0.0)
-                .chain((0..=-2 * lowest).map(move |k| 10f64.powf(f64::from(k) / 2.0 + f64::from(lowest))))
+                .chain((0..=-2 * lowest).map(move |k| pow(10.0, f64::from(k) / 2.0 + f64::from(lowest))))
         };
         let mut best = Self::of_shape(points, 0.01, 0.0001);
         let mut least = best.error(points);

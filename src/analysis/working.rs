@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use libm::log2;
 use serde::Serialize;
 
 use super::load::Work;
@@ -108,7 +109,7 @@ impl Working {
 
 fn add(bins: &mut Bins, sum: Sum) {
     if sum.work.ios > 0.0 && sum.seconds > 0.0 {
-        let bin = bins.entry(sum.rate().log2().floor() as i32).or_default();
+        let bin = bins.entry(log2(sum.rate()).floor() as i32).or_default();
         *bin = bin.plus(sum);
     }
 }
