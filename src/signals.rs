@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 /// Remembers the first of SIGINT and SIGTERM, and can be polled: it is readable once one came.
@@ -20,6 +21,15 @@ impl Signals {
     /// # Errors
     /// What the system says when it has no more file descriptors.
     pub fn catch() -> io::Result<Self> {
+        // One that comes while the handlers are put in place would be lost; now it waits until they are.
+        let both = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+        let before = both.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let caught = Self::register();
+        before.thread_set_mask()?;
+        caught
+    }
+
+    fn register() -> io::Result<Self> {
         let (pipe, write) = UnixStream::pair()?;
         let first = Arc::new(AtomicUsize::new(0));
         for signal in [SIGINT, SIGTERM] {
