@@ -125,7 +125,8 @@ fn direction(requests: &Requests, seconds: f64, devices: f64) -> DirectionRates 
         per_s: ios / seconds,
         size_kib: per(sectors / 2.0, ios),
         mib_per_s: sectors / 2048.0 / seconds,
-        merge_pct: per(100.0 * merges, ios + merges),
+        // Rounded before the division, a product of 2^53 and more can come out a hair above the whole.
+        merge_pct: per(100.0 * merges, ios + merges).min(100.0),
         concurrency: ms / 1000.0 / seconds / devices,
         // Nothing completed has no response time, whatever was merged.
         response_ms: if ios > 0.0 { ms / (ios + merges) } else { 0.0 },
@@ -163,6 +164,13 @@ mod tests {
         let work = Work::between(&Counters::ZERO, &counters([10, 0, 80, 1000], 0, 1000, 1000)).unwrap();
         let rates = work.rates(1.0, 4, 0.0);
         assert_eq!((rates.reads.concurrency, rates.busy_pct, rates.per_s), (0.25, 25.0, 10.0));
+    }
+
+    #[test]
+    fn no_more_is_merged_than_all() {
+        let all_merged = counters([0, 1_441_151_880_758_565, 0, 0], 0, 0, 0);
+        let rates = Work::between(&Counters::ZERO, &all_merged).unwrap().rates(1.0, 1, 0.0);
+        assert_eq!(rates.reads.merge_pct, 100.0);
     }
 
     #[test]
