@@ -12,6 +12,7 @@ mod machine;
 mod note;
 mod partitions;
 mod reader;
+mod special;
 mod stamp;
 mod timeline;
 mod write;

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 
 use super::fault::{Fault, FaultKind};
 use super::idle::IdleLines;
-use super::line::{LineFault, excerpt, parse_line};
+use super::line::{LineFault, parse_line};
 use super::lines::{Lines, Next};
-use super::note::{MARK, Note, NoteFault, Recorded, glued};
-use super::stamp::{is_stamp, parse_stamp, stamp_word, written_time};
+use super::note::{Note, NoteFault, Recorded};
+use super::slot;
+use super::special::{Special, StampLine, glued_note};
 use super::timeline::Timeline;
-use super::{parse_cpu_line, slot};
-use crate::counters::{Columns, Counters, CpuTimes, Device, MachineState, Sample};
+use crate::counters::{Columns, Counters, Device, MachineState, Sample};
 use crate::topology::{Node, Stack};
 use crate::units::Moment;
 
@@ -76,70 +76,6 @@ struct Open {
     uptime: Option<u64>,
     /// The line that should have told that it is whole cannot be read.
     has_bad_note: bool,
-}
-
-/// What a `TS` line says.
-struct StampLine {
-    time: Option<Timestamp>,
-    written_time: Option<String>,
-    /// What stands where the time should.
-    found: String,
-    /// Whether the line has its end.
-    ended: bool,
-}
-
-/// A line that is none of a device.
-enum Special {
-    /// Nothing that matters.
-    Remark,
-    /// It begins a sample. Behind a part of it may stand the start of a recording, as in the others.
-    Stamp(StampLine, Option<Note>),
-    Cpu(Option<CpuTimes>, Option<Note>),
-    /// One of our own.
-    Note(Note),
-    Notes(Note, Note),
-    /// One of our own that cannot be read, and whether it has its end.
-    BadNote(NoteFault, bool),
-}
-
-impl Special {
-    /// What sort of line it is; `None` for one of a device, or what should be one.
-    fn of(bytes: &[u8], ended: bool, is_trusted: bool, in_sample: bool) -> Option<Self> {
-        match bytes.first()? {
-            // Nearly every line is one of a device.
-            b' ' | b'0'..=b'9' => None,
-            b'T' if is_stamp(bytes) => {
-                let stamp = StampLine {
-                    time: parse_stamp(bytes).filter(|_| is_trusted),
-                    written_time: written_time(bytes),
-                    found: excerpt(stamp_word(bytes)),
-                    ended,
-                };
-                Some(Self::Stamp(stamp, glued_note(bytes)))
-            }
-            // Without its end the line's last number may be wrong, and nothing tells.
-            b'c' if in_sample && bytes.starts_with(b"cpu") => {
-                Some(Self::Cpu(parse_cpu_line(bytes).filter(|_| ended), glued_note(bytes)))
-            }
-            b'#' => Some(Self::remark(bytes, ended)),
-            _ => None,
-        }
-    }
-
-    fn remark(bytes: &[u8], ended: bool) -> Self {
-        let fault = match bytes.strip_prefix(MARK).map(Note::parse) {
-            Some(Ok(note)) => return Self::Note(note),
-            Some(Err(fault)) => Some(fault),
-            None => None,
-        };
-        if let Some((first, second)) = glued(bytes)
-            && let Ok(second) = Note::parse(second)
-        {
-            let first = first.strip_prefix(MARK).and_then(|json| Note::parse(json).ok());
-            return first.map_or(Self::Note(second.clone()), |first| Self::Notes(first, second));
-        }
-        fault.map_or(Self::Remark, |fault| Self::BadNote(fault, ended))
-    }
 }
 
 impl<R: Read> Reader<R> {
@@ -462,11 +398,6 @@ impl Open {
     fn moment(&self) -> Moment {
         Moment { monotonic: self.monotonic, wall: Some(self.time), uptime: self.uptime }
     }
-}
-
-/// The line of ours that begins inside of another.
-fn glued_note(bytes: &[u8]) -> Option<Note> {
-    Note::parse(glued(bytes)?.1).ok()
 }
 
 /// Forgets what was read of the machine for another sample.
