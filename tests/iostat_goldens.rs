@@ -20,9 +20,10 @@ mod tests {
     use jiff::Timestamp;
     use tempfile::TempDir;
 
-    use crate::support::case::{Case, End, Outcome};
+    use crate::support::case::{Case, End};
     use crate::support::layout;
     use crate::support::machine::Machine;
+    use crate::support::outcomes::Outcome;
     use crate::support::{differences, mask, recorded, table};
 
     /// No case asks for more seconds; a run that goes on is wrong and is stopped.

@@ -5,8 +5,9 @@ use std::sync::Mutex;
 use std::thread;
 
 use crate::sandbox::{Program, Sandbox};
-use crate::support::case::{Case, Outcome};
+use crate::support::case::Case;
 use crate::support::machine::Machine;
+use crate::support::outcomes::Outcome;
 use crate::support::{differences, mask};
 
 /// Cases of one machine in one sandbox; each starts two programs.

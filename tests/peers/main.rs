@@ -30,8 +30,9 @@ mod tests {
 
     use crate::compare::{mismatch, run};
     use crate::sandbox::Sandbox;
-    use crate::support::case::{Case, Outcome};
+    use crate::support::case::Case;
     use crate::support::machine::Machine;
+    use crate::support::outcomes::Outcome;
     use crate::support::{mask, table};
     use crate::{random, record};
 

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 use std::fs;
 
-use crate::support::case::{Case, Outcome};
+use crate::support::case::Case;
 use crate::support::mask;
-use crate::support::recorded::{CUT_OFF, SECTION, STATUS, path, read};
+use crate::support::outcomes::{CUT_OFF, Outcome, SECTION, STATUS};
+use crate::support::recorded::{path, read};
 
 /// Writes the file of a machine.
 pub(crate) fn write(machine: &str, version: &str, outcomes: &[(Case, Outcome)]) {

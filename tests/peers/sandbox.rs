@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use tempfile::TempDir;
 
-use crate::support::case::{Case, End, Outcome};
+use crate::support::case::{Case, End};
 use crate::support::layout;
 use crate::support::machine::Machine;
+use crate::support::outcomes::Outcome;
 
 /// Keeps the namespace, and lays over it the step that each line of its input names.
 const KEEPER: &str = r#"

@@ -20,9 +20,10 @@ mod tests {
     use std::env::var;
 
     use crate::pt_support::captures::{COLUMNS, Captures};
-    use crate::pt_support::case::{Case, Outcome, Session};
+    use crate::pt_support::case::{Case, Session};
     use crate::pt_support::differences::mismatch;
     use crate::pt_support::fail_if_any;
+    use crate::pt_support::outcomes::Outcome;
     use crate::pt_support::programs::{OURS, command, map, run};
     use crate::pt_support::{recorded, table, terminal};
     use crate::record;

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::fs;
 
-use crate::pt_support::case::Outcome;
-use crate::pt_support::recorded::{CUT_OFF, SAME, SECTION, STATUS, path, read};
+use crate::pt_support::outcomes::{CUT_OFF, Outcome, SAME, SECTION, STATUS};
+use crate::pt_support::recorded::{path, read};
 
 /// Writes a file, and reads it back.
 pub(crate) fn write(name: &str, version: &str, outcomes: &[(String, Outcome)]) {

@@ -10,13 +10,6 @@ pub(crate) struct Case {
     pub(crate) line: String,
 }
 
-/// What a run left.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Outcome {
-    pub(crate) stdout: String,
-    pub(crate) status: i32,
-}
-
 impl Case {
     pub(crate) fn new(capture: &str, line: &str) -> Self {
         Self { capture: capture.to_owned(), line: line.to_owned() }

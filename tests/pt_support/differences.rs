@@ -1,6 +1,6 @@
 //! Where blkstat rightly prints something else than the real pt-diskstats, and how to show what else differs.
 
-use super::case::Outcome;
+use super::outcomes::Outcome;
 
 /// What is allowed to differ.
 pub(crate) struct Difference {

@@ -8,6 +8,8 @@
 pub(crate) mod captures;
 pub(crate) mod case;
 pub(crate) mod differences;
+#[path = "../outcomes/mod.rs"]
+pub(crate) mod outcomes;
 pub(crate) mod programs;
 pub(crate) mod recorded;
 pub(crate) mod table;

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 
-use super::case::Outcome;
+use super::outcomes::Outcome;
 
 /// blkstat in the place of the real one.
 pub(crate) const OURS: &[&str] = &[env!("CARGO_BIN_EXE_blkstat"), "pt-diskstats"];

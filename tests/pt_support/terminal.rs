@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use super::case::{Outcome, Session};
+use super::case::Session;
+use super::outcomes::Outcome;
 use super::programs::command;
 
 /// Between two presses nothing is printed for so long.

@@ -24,13 +24,6 @@ pub(crate) enum End {
     Signal(&'static str),
 }
 
-/// What a run left.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Outcome {
-    pub(crate) stdout: String,
-    pub(crate) status: i32,
-}
-
 impl Case {
     /// From a line of the table: variables, then arguments. `@` stands for an interval of a second and as many
     /// reports as the machine has steps, `''` for an empty word, a final `&INT` or `&TERM` for the signal that

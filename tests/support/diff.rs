@@ -1,6 +1,7 @@
 //! In what two outcomes differ.
 
-use super::case::{Case, Outcome};
+use super::case::Case;
+use super::outcomes::Outcome;
 
 /// More lines than these say nothing more.
 const MOST_LINES: usize = 24;

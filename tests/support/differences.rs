@@ -1,9 +1,10 @@
 //! Where blkstat prints something else than the packaged iostat 12.6.1, and why. All else has to be the same.
 
-use super::case::{Case, End, Outcome};
+use super::case::{Case, End};
 use super::diff;
 use super::fallen::{Cell, Ends, zero_like};
 use super::machine::Machine;
+use super::outcomes::Outcome;
 use super::rows::{self, Row};
 
 /// One difference.

@@ -41,6 +41,8 @@ pub(crate) mod layout;
 pub(crate) mod machine;
 pub(crate) mod mask;
 mod options;
+#[path = "../outcomes/mod.rs"]
+pub(crate) mod outcomes;
 pub(crate) mod recorded;
 pub(crate) mod rows;
 mod special;
