@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::explain::number;
 use super::report::DeviceReport;
-use crate::topology::{Kind, Node, Stack};
+use crate::topology::{Kind, Node, Stack, possible_disks};
 
 /// A device in the stack with what was seen of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -64,7 +64,8 @@ pub fn where_requests_wait(stack: &Stack, reports: &[DeviceReport]) -> Option<La
 }
 
 /// A guess what is stacked on what, where nothing is known: a virtual device (by its name) stands on one that
-/// did as many requests in the same seconds. `None` where none is alike, or more than one is.
+/// did as many requests in the same seconds. `None` where none is alike, or more than one is, but for partitions of the
+/// one.
 pub fn guess_stack(reports: &[DeviceReport]) -> Option<Stack> {
     const ALIKE: f64 = 0.75;
     let kind = |report: &DeviceReport| Kind::by_name(&report.device);
@@ -75,9 +76,14 @@ pub fn guess_stack(reports: &[DeviceReport]) -> Option<Stack> {
                 && upper.trace.likeness(&lower.trace).is_some_and(|share| share >= ALIKE)
                 && upper.all.queue.mean >= lower.all.queue.mean
         };
-        let mut alike = reports.iter().filter(is_alike);
-        let found = alike.next()?;
-        alike.next().is_none().then(|| found.device.clone())
+        let alike: Vec<&DeviceReport> = reports.iter().filter(is_alike).collect();
+        let is_whole = |one: &&&DeviceReport| {
+            let disks = possible_disks(&one.device);
+            !alike.iter().any(|other| disks.contains(&Some(other.device.as_str())))
+        };
+        let mut whole = alike.iter().filter(is_whole);
+        let found = whole.next()?;
+        whole.next().is_none().then(|| found.device.clone())
     };
     let mut is_found = false;
     let node = |report: &DeviceReport| {
@@ -176,6 +182,10 @@ mod tests {
             [report("loop0", 30.0, rising), report("vda", 1.0, rising), report("vdb", 1.0, |_| 5.0)];
         let guess = where_requests_wait(&nothing, &reports).unwrap();
         assert!(guess.is_guess && guess.steps[0].below == ["vda"]);
+        let with_partition =
+            [report("loop0", 30.0, rising), report("vda", 1.0, rising), report("vda1", 1.0, rising)];
+        let guess = where_requests_wait(&nothing, &with_partition).unwrap();
+        assert_eq!((guess.steps.len(), &guess.steps[0].below), (1, &vec!["vda".to_owned()]));
         let twins = [report("loop0", 30.0, rising), report("vda", 1.0, rising), report("vdb", 1.0, rising)];
         assert_eq!(where_requests_wait(&nothing, &twins), None);
         let disks = [report("sda", 30.0, rising), report("vda", 1.0, rising)];

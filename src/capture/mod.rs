@@ -10,7 +10,6 @@ mod line;
 mod lines;
 mod machine;
 mod note;
-mod partitions;
 mod reader;
 mod special;
 mod stamp;
@@ -22,7 +21,6 @@ pub use fault::{Fault, FaultKind};
 pub use line::{LineFault, parse_line};
 pub use machine::{parse_blocked, parse_meminfo, parse_pressure};
 pub use note::Recorded;
-pub use partitions::{partition_parents, possible_disks};
 pub use reader::Reader;
 pub use write::{Kept, Reading, write_header, write_sample};
 

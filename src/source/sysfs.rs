@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::fs::read_dir;
 use std::path::Path;
 
-use crate::capture::partition_parents;
 use crate::counters::Device;
 use crate::topology::Topology;
+use crate::topology::partition_parents;
 
 /// What `devices` are, by the folders below `sys`/block: what is listed there is a whole device, what lies in the
 /// folder of one is a partition. A `sys` without it leaves only the names to judge by.

@@ -2,6 +2,7 @@
 //! learns it from /sys or, for a capture, from the names.
 
 mod order;
+mod partitions;
 mod stack;
 
 use std::collections::HashMap;
@@ -9,6 +10,7 @@ use std::collections::HashMap;
 use crate::counters::Device;
 
 pub use order::natural_key;
+pub use partitions::{partition_parents, possible_disks};
 pub use stack::{Kind, Node, Stack};
 
 /// The partitions of a machine, and its whole devices, by the names that /proc/diskstats prints.

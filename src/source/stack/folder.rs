@@ -5,8 +5,8 @@ use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 
 use super::{line, number, within};
-use crate::capture::possible_disks;
 use crate::source::sysfs::shown_name;
+use crate::topology::possible_disks;
 use crate::topology::{Kind, Node, natural_key};
 
 /// Every device that /sys/block lists, and the partitions in their folders.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fs::read_dir;
 use std::path::Path;
 
-use crate::capture::partition_parents;
 use crate::counters::Device;
+use crate::topology::partition_parents;
 use crate::topology::{Kind, Node, Stack};
 
 /// The stack of the devices of a capture, of which nothing but the names is known: kinds, partitions and the paths

@@ -7,7 +7,8 @@ mod promises;
 
 use std::io::Read;
 
-use blkstat::capture::{Reader, partition_parents};
+use blkstat::capture::Reader;
+use blkstat::topology::partition_parents;
 use blkstat::counters::Sample;
 use blkstat::metrics::Pairs;
 use blkstat::units::Elapsed;
