@@ -169,11 +169,13 @@ impl Baseline {
     /// The response time as a multiple of the unloaded device's for like sizes; `None` where that is not known.
     ///
     /// Against an upper bound the multiple is too low; so there it is given only for requests at twice the
-    /// concurrency of the bound or more, and is the least that it can be.
+    /// concurrency of the bound or about that, and is the least that it can be.
     pub fn saturation(&self, work: &Work, total_concurrency: f64) -> Option<f64> {
         let unloaded = self.of(work.size_kib()?)?;
+        // Loads of twice the concurrency scatter about it, and should all be told alike.
+        const TWICE: f64 = 1.8;
         let is_telling = !unloaded.is_upper_bound
-            || unloaded.concurrency.is_some_and(|seen| total_concurrency >= 2.0 * seen);
+            || unloaded.concurrency.is_some_and(|seen| total_concurrency >= TWICE * seen);
         let saturation = work.await_ms()? / unloaded.await_ms;
         (is_telling && saturation.is_finite()).then_some(saturation)
     }

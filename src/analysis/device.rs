@@ -1,5 +1,7 @@
 //! The analysis of one device: interval by interval in, a report out.
 
+use libm::log;
+
 use super::baseline::{Baseline, DeviceBaseline, Reach};
 use super::fit::{Capacity, Point};
 use super::levels::{clustered, levels, median_of};
@@ -9,6 +11,7 @@ use super::plateau::standing;
 use super::report::{Capacities, CapacityReport, DeviceReport, LeftOut};
 use super::settings::Settings;
 use super::statistic::{Histogram, Statistic};
+use super::still::LEAST_LOADED;
 use super::summary::{DirectionReport, Summary};
 use super::trace::Trace;
 use super::whole::{Facts, Shares, beyond, judged};
@@ -141,6 +144,21 @@ impl DeviceAnalysis {
         self.loads.interrupt();
     }
 
+    /// The device came back: no interval of it follows on the last one.
+    pub fn come_back(&mut self) {
+        self.loads.interrupt();
+    }
+
+    /// Of `intervals` since it was first there, those that were not seen are intervals in which it was away.
+    pub fn seen_for(&mut self, intervals: u64) {
+        self.left_out.away = intervals.saturating_sub(self.intervals + self.left_out.resets);
+    }
+
+    /// Whether an interval of it was seen.
+    pub fn is_seen(&self) -> bool {
+        self.intervals + self.left_out.resets > 0
+    }
+
     /// The report.
     pub fn finish(self, settings: &Settings) -> DeviceReport {
         let given = settings.baseline.clone().unwrap_or_default();
@@ -176,15 +194,14 @@ impl DeviceAnalysis {
             trace: self.trace,
             ..DeviceReport::default()
         };
-        let most = |of: &DirectionReport| (of.iops.max, of.mib_per_s.max);
-        let with_highest = |capacity: CapacityReport, (iops, mib): (Option<f64>, Option<f64>)| {
-            capacity.with_highest(iops, mib)
+        let with_highest = |capacity: CapacityReport, seen: &DirectionReport| {
+            capacity.with_highest(seen.iops, seen.mib_per_s)
         };
-        report.capacity = with_highest(report.capacity, most(&report.all));
+        report.capacity = with_highest(report.capacity, &report.all);
         let by_direction = &mut report.capacity_by_direction;
-        by_direction.both = by_direction.both.map(|capacity| with_highest(capacity, most(&report.all)));
-        by_direction.read = by_direction.read.map(|capacity| with_highest(capacity, most(&report.read)));
-        by_direction.write = by_direction.write.map(|capacity| with_highest(capacity, most(&report.write)));
+        by_direction.both = by_direction.both.map(|capacity| with_highest(capacity, &report.all));
+        by_direction.read = by_direction.read.map(|capacity| with_highest(capacity, &report.read));
+        by_direction.write = by_direction.write.map(|capacity| with_highest(capacity, &report.write));
         let shares = Shares::of(&loads, &reads, &writes, settings.saturated_at);
         let facts = Facts {
             is_counted: self.is_counted,
@@ -251,19 +268,39 @@ fn capacities(loads: &[Load]) -> Capacities {
         const ALONE: f64 = 0.9;
         let is_of = |load: &&Load| load.work(side).ios >= ALONE * load.work(Side::Both).ios;
         let own: Vec<&Load> = used.iter().copied().filter(is_of).collect();
-        let fit = |measure| Capacity::of(&points(&own, side, measure));
+        let fit = |measure| match is_held(&own, side) {
+            true => Capacity::of(&points(&own, side, measure)),
+            false => Capacity::unheld(&points(&own, side, measure)),
+        };
         (!own.is_empty()).then(|| CapacityReport::new(&fit(Measure::Requests), &fit(Measure::Kib)))
     };
     Capacities { read: of(Side::Reads), write: of(Side::Writes), both: of(Side::Both) }
 }
 
-/// The medians of the levels with a concurrency of a half or more.
+/// Whether concurrencies were held or changed slowly. Those of a load that stays the same jump about by chance from one
+/// interval to the next, and are no levels that tell what the device can do.
+///
+/// Von Neumann's ratio of the mean square successive difference to the variance, of their logarithms: 2 for chance.
+fn is_held(loads: &[&Load], side: Side) -> bool {
+    const MOST: f64 = 1.2;
+    let logs: Vec<f64> = loads
+        .iter()
+        .map(|load| load.concurrency(side))
+        .filter(|concurrency| *concurrency >= LEAST_LOADED)
+        .map(log)
+        .collect();
+    let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+    let total: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    let steps: f64 = logs.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+    steps <= MOST * total
+}
+
+/// The medians of the levels of loads.
 fn points(loads: &[&Load], side: Side, measure: Measure) -> Vec<Point> {
-    const LEAST: f64 = 0.5;
     let point = |group: Vec<&Load>| {
         let concurrency = median_of(&group, |load| Some(load.concurrency(side)))?;
         let rate = median_of(&group, |load| Some(load.rate(side, measure)))?;
-        (concurrency >= LEAST && rate > 0.0).then_some(Point { concurrency, rate })
+        (concurrency >= LEAST_LOADED && rate > 0.0).then_some(Point { concurrency, rate })
     };
     clustered(loads, side).into_iter().filter_map(point).collect()
 }

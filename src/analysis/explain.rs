@@ -82,6 +82,15 @@ impl Plateau {
         format!("the rate stood still ({still}) while the queue {queue}; response time {time}")
     }
 
+    /// What speaks against a cap; empty where it is certain.
+    pub(super) fn doubt(&self) -> &'static str {
+        if self.is_certain {
+            ""
+        } else {
+            "; that it lies on a known cap speaks for one, but busy servers could vary as little"
+        }
+    }
+
     /// Which known cap it lies on, to be put behind a sentence; empty where it lies on none.
     pub(super) fn hint(&self) -> String {
         match &self.known_as {

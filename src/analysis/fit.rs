@@ -15,7 +15,15 @@ const ERROR_FLOOR: f64 = 0.005;
 /// What a median of rates may be off by, at least, however well the model fits.
 const NOISE_FLOOR: f64 = 0.015;
 /// With a larger relative error no model is followed.
-const MOST_ERROR: f64 = 0.2;
+const MOST_ERROR: f64 = 0.1;
+/// A model that explains less of the rates' variance describes chance...
+const LEAST_EXPLAINED: f64 = 0.7;
+/// ...but where the rates stand still within this share...
+const FLAT: f64 = 0.03;
+/// ...while the concurrency grows by this factor: less is what any load does by chance.
+const GROWTH: f64 = 3.9;
+/// The most by a model lies this near to the highest rate of a level: what is beyond was not seen.
+const NEAR_SEEN: f64 = 0.1;
 /// Models whose criterion differs by less are tied (Kass and Raftery: "not worth more than a bare mention").
 const TIE: f64 = 2.0;
 
@@ -72,6 +80,8 @@ pub struct Capacity {
     pub between: Option<(f64, f64)>,
     /// The smallest concurrency within 10 % of the highest rate; `None` where the knee was not reached.
     pub knee: Option<f64>,
+    /// Every level lies beyond the knee: it is at `knee`, the lowest concurrency seen, or below.
+    pub knee_is_upper_bound: bool,
     /// The share of the rates' variance that the model explains; `None` where they do not vary.
     pub r_squared: Option<f64>,
     /// The mean relative error of the model.
@@ -85,8 +95,8 @@ pub struct Capacity {
 impl Capacity {
     /// Fits both models to points in the order of their concurrency.
     pub fn of(points: &[Point]) -> Self {
-        let highest_seen = points.iter().map(|point| point.rate).reduce(f64::max);
-        let unknown = Self { levels: points.len(), highest_seen, ..Self::default() };
+        let unknown = Self::unheld(points);
+        let highest_seen = unknown.highest_seen;
         if points.len() < LEAST_LEVELS {
             return unknown;
         }
@@ -96,9 +106,37 @@ impl Capacity {
         let usl_error = squared_error(points, |n| usl.rate(n));
         let is_cap = criterion(cap_error, points.len(), 2) <= criterion(usl_error, points.len(), 3) + TIE;
         let found = if is_cap { by_cap(points, cap, cap_error) } else { by_usl(points, usl, usl_error) };
+        let found = found.filter(|found| found.is_seen(points));
         let confident = points.len() >= CONFIDENT_LEVELS;
         let complete = |found| Self { usl: Some(usl), cap: Some(cap), confident, ..found };
         found.map_or(unknown, |found| complete(Self { levels: points.len(), highest_seen, ..found }))
+    }
+
+    /// What points say that no model is to be fitted to.
+    pub fn unheld(points: &[Point]) -> Self {
+        let highest_seen = points.iter().map(|point| point.rate).reduce(f64::max);
+        Self { levels: points.len(), highest_seen, ..Self::default() }
+    }
+
+    /// Whether the levels show what the model says: its most was about seen, and its shape is none of chance.
+    fn is_seen(&self, points: &[Point]) -> bool {
+        let (Some(max), Some(error), Some(knee)) = (self.max, self.relative_error, self.knee) else {
+            return false;
+        };
+        let highest = points.iter().map(|point| point.rate).fold(0.0, f64::max);
+        let beyond = points.iter().filter(|point| point.concurrency >= knee).map(|point| point.concurrency);
+        let (from, to) = beyond.fold((f64::INFINITY, 0.0), |(from, to), n| (n.min(from), n.max(to)));
+        let is_explained = self.r_squared.is_some_and(|share| share >= LEAST_EXPLAINED);
+        let stands_still = error <= FLAT && to >= GROWTH * from;
+        (highest / max - 1.0).abs() <= NEAR_SEEN && (is_explained || stands_still)
+    }
+
+    /// With a knee that lies at the lowest concurrency seen, or below it, as an upper bound.
+    fn with_knee(self, knee: f64, points: &[Point], is_upper_bound: bool) -> Self {
+        let lowest = points.first().map_or(0.0, |point| point.concurrency);
+        let is_upper_bound = is_upper_bound || knee <= lowest;
+        let knee = if is_upper_bound { lowest } else { knee };
+        Self { knee: Some(knee), knee_is_upper_bound: is_upper_bound, ..self }
     }
 }
 
@@ -132,16 +170,19 @@ fn by_cap(points: &[Point], cap: CapModel, error: f64) -> Option<Capacity> {
     }
     let spread = (error / (points.len() - 2) as f64).sqrt().max(ERROR_FLOOR / 2.0);
     let off = 2.0 * spread / (at.len() as f64).sqrt();
-    Some(Capacity {
+    let highest = at.iter().map(|point| point.rate).fold(0.0, f64::max);
+    let found = Capacity {
         model: Model::Cap,
         reached: true,
         max: Some(cap.limit),
-        between: Some((cap.limit * (1.0 - off), cap.limit * (1.0 + off))),
-        knee: Some(cap.knee()),
+        between: Some((cap.limit * (1.0 - off), (cap.limit * (1.0 + off)).max(highest))),
         r_squared: r_squared(points, |n| cap.rate(n)),
         relative_error: Some(relative_error(error, points)?),
         ..Capacity::default()
-    })
+    };
+    // With no level below the cap nothing tells where it begins.
+    let is_all_beyond = points.first().is_some_and(|first| first.rate >= 0.9 * cap.limit);
+    Some(found.with_knee(cap.knee(), points, is_all_beyond))
 }
 
 /// The knee of a law is reached where no law that the data allow has it beyond the highest concurrency seen.
@@ -161,16 +202,16 @@ fn by_usl(points: &[Point], usl: Usl, error: f64) -> Option<Capacity> {
     let off = (variance / points.len() as f64).sqrt();
     let seen = points.iter().map(|point| point.rate).fold(0.0, f64::max);
     let rates = || likely.iter().map(most).chain([seen, max * (1.0 - off), max * (1.0 + off)]);
-    Some(Capacity {
+    let found = Capacity {
         model: Model::Usl,
         reached: true,
         max: Some(max),
         between: Some((rates().fold(max, f64::min), rates().fold(max, f64::max))),
-        knee: Some(usl.knee()),
         r_squared: r_squared(points, |n| usl.rate(n)),
         relative_error: Some(relative_error(error, points)?),
         ..Capacity::default()
-    })
+    };
+    Some(found.with_knee(usl.knee(), points, false))
 }
 
 #[cfg(test)]

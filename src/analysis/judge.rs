@@ -8,7 +8,7 @@ use super::load::{Load, Measure, Side, Work};
 use super::plateau::{Plateau, plateaus};
 use super::settings::{Settings, StatedCap};
 use super::still::{LEAST_INTERVALS, STILL};
-use super::verdict::{Verdict, by_saturation, worse};
+use super::verdict::{MINOR, Verdict, by_saturation, worse};
 use crate::metrics::Figures;
 
 /// How many intervals are remembered.
@@ -19,8 +19,6 @@ const SEVERAL: u32 = 3;
 const LAST: u32 = 4;
 /// A plateau holds as long as the rate stays within this share of it.
 const ON_PLATEAU: f64 = 0.015;
-/// A direction with less than this share of the requests' time does not decide.
-const MINOR: f64 = 0.1;
 
 /// What is thought of a device in an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,7 +84,9 @@ impl Judge {
         self.remember(load);
         if let Some(plateau) = self.plateau(&load) {
             judgement.verdict = Some(Verdict::Capped);
-            judgement.evidence.insert(0, format!("{}: {}", plateau.rate(), plateau.sentence()));
+            let told =
+                format!("{}{}: {}{}", plateau.rate(), plateau.hint(), plateau.sentence(), plateau.doubt());
+            judgement.evidence.insert(0, told);
         }
         judgement
     }

@@ -20,8 +20,8 @@ pub struct Level {
     pub mib_per_s: f64,
     /// Mean response time in milliseconds: the time of all requests over their number.
     pub await_ms: f64,
-    /// The response time as a multiple of the unloaded device's, the median over intervals; `None` where that is
-    /// not known for most of them.
+    /// The response time as a multiple of the unloaded device's: the time of the requests over what they would have
+    /// taken there; `None` where that is not known for most of it.
     pub saturation: Option<f64>,
 }
 
@@ -102,6 +102,20 @@ fn told<'a>(group: &[&'a Load]) -> Vec<&'a Load> {
     if 2 * steady.len() >= group.len() { steady } else { group.to_vec() }
 }
 
+/// The saturation of several loads together, where that of most of them is known.
+fn together(loads: &[&Load], saturation: impl Fn(&Load) -> Option<f64>) -> Option<f64> {
+    let known = loads.iter().filter_map(|load| Some((load, saturation(load)?)));
+    let (mut intervals, mut ms, mut unloaded_ms) = (0.0, 0.0, 0.0);
+    for (load, saturation) in known {
+        let spent = load.work(Side::Both).ms;
+        intervals += load.intervals;
+        ms += spent;
+        unloaded_ms += spent / saturation;
+    }
+    let is_most = 2.0 * intervals >= loads.iter().map(|load| load.intervals).sum::<f64>();
+    Some(ms / unloaded_ms).filter(|times| is_most && times.is_finite())
+}
+
 /// The concurrency table of loads, reads and writes together; `saturation` tells that of a load.
 pub fn levels(loads: &[Load], saturation: impl Fn(&Load) -> Option<f64>) -> Vec<Level> {
     let all: Vec<&Load> = loads.iter().collect();
@@ -114,11 +128,7 @@ pub fn levels(loads: &[Load], saturation: impl Fn(&Load) -> Option<f64>) -> Vec<
             iops: sum(|load| load.work(Side::Both).ios) / sum(|load| load.seconds),
             mib_per_s: sum(|load| load.work(Side::Both).kib) / sum(|load| load.seconds) / 1024.0,
             await_ms: sum(|load| load.work(Side::Both).ms) / sum(|load| load.work(Side::Both).ios),
-            saturation: median_of(&group, &saturation).filter(|_| {
-                let known = |load: &&&Load| saturation(load).is_some();
-                2.0 * group.iter().filter(known).map(|load| load.intervals).sum::<f64>()
-                    >= group.iter().map(|load| load.intervals).sum::<f64>()
-            }),
+            saturation: together(&told, &saturation),
         }
     };
     grouped(&all, Side::Both).into_iter().map(level).collect()

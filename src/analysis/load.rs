@@ -131,11 +131,15 @@ impl Load {
         self.reads.ios / (self.reads.ios + self.writes.ios)
     }
 
-    /// Whether rate and concurrency are the same within `tolerance`, a share.
+    /// Whether rate and concurrency are the same within `tolerance`, a share. Where the rate is the very same, the
+    /// concurrency may differ: a queue that grows beyond what the device can do is no change of what it does.
     pub fn is_like(&self, other: &Self, tolerance: f64) -> bool {
-        let near = |a: f64, b: f64| (a - b).abs() <= tolerance * a.max(b);
-        near(self.concurrency(Side::Both), other.concurrency(Side::Both))
-            && near(self.rate(Side::Both, Measure::Requests), other.rate(Side::Both, Measure::Requests))
+        const VERY_SAME: f64 = 0.02;
+        let near = |a: f64, b: f64, tolerance: f64| (a - b).abs() <= tolerance * a.max(b);
+        let rates = [self, other].map(|load| load.rate(Side::Both, Measure::Requests));
+        let queues = [self, other].map(|load| load.concurrency(Side::Both));
+        near(rates[0], rates[1], VERY_SAME)
+            || (near(rates[0], rates[1], tolerance) && near(queues[0], queues[1], tolerance))
     }
 
     /// Two in one, at the place of the first.

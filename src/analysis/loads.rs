@@ -2,7 +2,7 @@
 
 use libm::log2;
 
-use super::load::{Load, Side};
+use super::load::{Load, Measure, Side};
 
 /// The most loads that are kept; beyond it, those alike and near in time are put together.
 const MOST: usize = 2048;
@@ -11,8 +11,8 @@ const NEIGHBOURS: usize = 32;
 /// Rate and concurrency within this share are the same load.
 const SAME: f64 = 0.15;
 
-/// The loads of a device in the order of time. When there are too many, each pair of near ones of the same
-/// concurrency (within half a power of two) becomes one that remembers how much their rates differed.
+/// The loads of a device in the order of time. When there are too many, each pair of near ones of the same rate and
+/// concurrency, or at least of the same concurrency, becomes one that remembers how much their rates differed.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
     kept: Vec<Load>,
@@ -45,14 +45,45 @@ impl Loads {
 
     fn keep(&mut self, load: Load) {
         if self.kept.len() >= MOST {
-            self.kept = compacted(&self.kept);
+            self.compact();
         }
         self.kept.push(load);
     }
+
+    /// Makes room: pairs those most alike where that is enough.
+    fn compact(&mut self) {
+        const ENOUGH: usize = MOST / 4 * 3;
+        for class in [same_rate_and_queue, same_queue, any] {
+            self.kept = compacted(&self.kept, class);
+            if self.kept.len() <= ENOUGH {
+                return;
+            }
+        }
+    }
 }
 
-/// Pairs of loads of the same concurrency and steadiness within each run of neighbours put together.
-fn compacted(loads: &[Load]) -> Vec<Load> {
+/// What two loads have in common that are put together.
+type Class = (i32, i32, bool);
+
+/// Within half a power of two of the concurrency, an eighth of one of the rate, and as steady.
+fn same_rate_and_queue(load: &Load) -> Class {
+    let eighths = (log2(load.rate(Side::Both, Measure::Requests).max(1e-3)) * 8.0).round() as i32;
+    let (halves, _, steady) = same_queue(load);
+    (halves, eighths, steady)
+}
+
+/// Within half a power of two of the concurrency, and as steady.
+fn same_queue(load: &Load) -> Class {
+    let halves = (log2(load.concurrency(Side::Both).max(1e-3)) * 2.0).round() as i32;
+    (halves, 0, load.steady)
+}
+
+fn any(_: &Load) -> Class {
+    (0, 0, false)
+}
+
+/// Pairs of loads of a class within each run of neighbours put together.
+fn compacted(loads: &[Load], class: fn(&Load) -> Class) -> Vec<Load> {
     loads
         .chunks(NEIGHBOURS)
         .flat_map(|chunk| {
@@ -71,14 +102,9 @@ fn compacted(loads: &[Load]) -> Vec<Load> {
         .collect()
 }
 
-fn class(load: &Load) -> (i32, bool) {
-    let halves = (log2(load.concurrency(Side::Both).max(1e-3)) * 2.0).round() as i32;
-    (halves, load.steady)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::load::{Measure, Work};
+    use super::super::load::Work;
     use super::*;
 
     fn load(place: usize, ios: f64, ms: f64) -> Load {
@@ -94,6 +120,24 @@ mod tests {
         }
         let steady: Vec<bool> = loads.finish().iter().map(|load| load.steady).collect();
         assert_eq!(steady, [true, true, false, true, true, false]);
+    }
+
+    #[test]
+    fn rates_that_take_turns_at_one_concurrency_stay_apart() {
+        let mut loads = Loads::default();
+        (0..20_000)
+            .for_each(|place| loads.push(load(place, if place % 2 == 0 { 1000.0 } else { 300.0 }, 2000.0)));
+        assert!(loads.finish().iter().all(|load| load.variation < 1e-9));
+    }
+
+    #[test]
+    fn loads_of_which_no_two_are_alike_take_no_more_memory() {
+        let mut loads = Loads::default();
+        for place in 0..20_000 {
+            let factor = f64::from((place as u32).wrapping_mul(2_654_435_761)) + 1.0;
+            loads.push(load(place, factor, factor * factor / 1e9));
+        }
+        assert!(loads.finish().len() <= MOST + 1);
     }
 
     #[test]

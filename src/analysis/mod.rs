@@ -32,7 +32,6 @@ mod working;
 
 pub use baseline::{Baseline, DeviceBaseline, Reach, SavedBaselines, Unloaded};
 pub use cap::CapModel;
-pub use clouds::known_cap;
 pub use device::{DeviceAnalysis, Observation};
 pub use explain::{number, per_second};
 pub use fit::{Capacity, Model, Point};

@@ -7,7 +7,8 @@ use super::clouds::known_cap;
 use super::load::{Load, Measure, Side};
 use super::settings::StatedCap;
 use super::still::{
-    STILL, Still, brief_before, changed, densest, holds, is_beaten, judged, without_other_caps,
+    LEAST_LOADED, STILL, Still, brief_before, changed, densest, holds, is_beaten, is_pace, judged,
+    without_others,
 };
 
 /// What a cap is known as that the user stated.
@@ -115,9 +116,10 @@ fn sides(loads: &[&Load]) -> Vec<Side> {
 }
 
 fn search(loads: &[&Load], side: Side, measure: Measure, stated: Option<f64>) -> Standing {
-    let loaded = |load: &&&Load| load.concurrency(side) >= 0.5 && load.rate(side, measure) > 0.0;
+    let loaded = |load: &&&Load| load.concurrency(side) >= LEAST_LOADED && load.rate(side, measure) > 0.0;
     let all: Vec<&Load> = loads.iter().filter(loaded).copied().collect();
-    let still = held(&all, side, measure, stated);
+    let mut still = held(&all, side, measure, stated);
+    still.retain(|one| one.is_stated || !is_pace(one, loads, side, measure));
     let changes = |one: &Still, other: &Still| changed(one, other, side);
     let is_cap = |one: &Still| {
         one.is_proof()
@@ -150,13 +152,17 @@ fn held<'a>(all: &[&'a Load], side: Side, measure: Measure, stated: Option<f64>)
         left.retain(|load| !holds(&dense, load));
         found.extend(judged(dense, all, side, measure, stated));
     }
-    let returned: Vec<Still> = found
-        .iter()
-        .filter_map(|one| {
-            let rest = without_other_caps(one, &found, all, side)?;
-            judged(one.loads.clone(), &rest, side, measure, stated)
-        })
-        .collect();
+    let apart = |one: &Still<'a>, others: &[&Still]| {
+        let rest = without_others(one, others, all, side)?;
+        judged(one.loads.clone(), &rest, side, measure, stated).filter(|one| one.is_still)
+    };
+    // Caps that come and go in turn lie within each other's time: those that are exact by themselves speak for each
+    // other.
+    let everything: Vec<&Still> = found.iter().collect();
+    let in_turn: Vec<Still> =
+        found.iter().filter_map(|one| apart(one, &everything)).filter(Still::is_quiet).collect();
+    let proven: Vec<&Still> = found.iter().filter(|one| one.is_still).chain(&in_turn).collect();
+    let returned: Vec<Still> = found.iter().filter_map(|one| apart(one, &proven)).collect();
     found.extend(returned);
     found.retain(|one| one.is_still);
     found
@@ -174,10 +180,6 @@ fn described(still: &Still, side: Side, measure: Measure) -> Option<Plateau> {
     let intervals: f64 = still.loads.iter().map(|load| load.intervals).sum();
     let squares = |load: &&Load| load.intervals * (load.rate(side, measure) / still.rate - 1.0).powi(2);
     let (iops, mib_per_s) = (median(Measure::Requests)?, median(Measure::Kib)? / 1024.0);
-    let (by_iops, by_mib) = match measure {
-        Measure::Requests => (Some(iops), None),
-        Measure::Kib => (None, Some(mib_per_s)),
-    };
     Some(Plateau {
         side,
         measure,
@@ -192,7 +194,7 @@ fn described(still: &Still, side: Side, measure: Measure) -> Option<Plateau> {
         await_from_ms: near(still.low)?,
         await_to_ms: near(still.high)?,
         is_certain: still.is_certain(),
-        known_as: if still.is_stated { Some(STATED.into()) } else { known_cap(by_iops, by_mib) },
+        known_as: if still.is_stated { Some(STATED.into()) } else { known_cap(measure, iops, mib_per_s) },
     })
 }
 

@@ -20,6 +20,8 @@ pub struct LeftOut {
     pub resets: u64,
     /// Breaks in time: no interval lies across one.
     pub gaps: u64,
+    /// The device was not there.
+    pub away: u64,
     /// Requests were completed, but the kernel gives no times.
     pub without_times: u64,
     /// The load changed within them: in the statistics, but not in the fits.
@@ -58,6 +60,8 @@ pub struct CapacityReport {
     pub max_iops_high: Option<f64>,
     /// The smallest concurrency within 10 % of the most; `None` where it is not reached.
     pub knee_concurrency: Option<f64>,
+    /// Whether every level lies beyond the knee, so that it is there or at less.
+    pub knee_is_upper_bound: bool,
     /// The share of the rates' variance that the model explains.
     pub r_squared: Option<f64>,
     /// Mean relative error of the model.
@@ -91,6 +95,7 @@ impl CapacityReport {
             max_iops_low: requests.between.map(|(low, _)| low),
             max_iops_high: requests.between.map(|(_, high)| high),
             knee_concurrency: requests.knee,
+            knee_is_upper_bound: requests.knee_is_upper_bound,
             r_squared: requests.r_squared,
             relative_error: requests.relative_error,
             usl: requests.usl,
@@ -103,11 +108,19 @@ impl CapacityReport {
 
 impl CapacityReport {
     /// The same with the highest rates of any interval where the knee is not reached: a level is the middle of several.
-    pub(super) fn with_highest(self, iops: Option<f64>, mib_per_s: Option<f64>) -> Self {
-        if self.reached || self.max_iops.is_none() {
+    /// A model whose most was clearly exceeded for a time is none.
+    pub(super) fn with_highest(self, iops: Statistic, mib_per_s: Statistic) -> Self {
+        const CLEARLY: f64 = 1.25;
+        let is_exceeded = iops.p95.zip(self.max_iops).is_some_and(|(seen, most)| seen > CLEARLY * most);
+        if self.max_iops.is_none() || self.is_proven || (self.reached && !is_exceeded) {
             return self;
         }
-        Self { max_iops: iops.or(self.max_iops), max_mib_per_s: mib_per_s.or(self.max_mib_per_s), ..self }
+        Self {
+            fitted_levels: self.fitted_levels,
+            max_iops: iops.max.or(self.max_iops),
+            max_mib_per_s: mib_per_s.max.or(self.max_mib_per_s),
+            ..Self::default()
+        }
     }
 
     /// The same where plateaus were found: the highest is the most and the cap, also where there were too few levels

@@ -9,6 +9,8 @@ use super::scatter::{HALF, QUIET, against_chance};
 pub(super) const STILL: f64 = 0.01;
 /// By which factor the concurrency grows meanwhile, about (formulas: at least quadruples).
 const GROWTH: f64 = 3.9;
+/// Below this mean concurrency a device is not loaded.
+pub(super) const LEAST_LOADED: f64 = 0.5;
 /// A queue of less waits for nobody much, whatever holds the rate.
 const LEAST_QUEUE: f64 = 3.5;
 /// The fewest intervals of a plateau: in noise, fewer are soon alike by chance.
@@ -63,18 +65,27 @@ impl Still<'_> {
     }
 }
 
-/// For a rate that is no plateau because of what lies within its time: the loads without those at another cap,
-/// which do not speak against one that came back. `None` where that changes nothing.
-pub(super) fn without_other_caps<'a>(
+/// For a rate that is no plateau because of what lies within its time: the loads without those at the `others` at
+/// which the same load was held, which do not speak against one that came back. `None` where that changes nothing.
+pub(super) fn without_others<'a>(
     one: &Still,
-    found: &[Still],
+    others: &[&Still],
     all: &[&'a Load],
     side: Side,
 ) -> Option<Vec<&'a Load>> {
-    let others: Vec<&Still> =
-        found.iter().filter(|other| other.is_still && changed(one, other, side)).collect();
-    let is_other = |load: &&&Load| !others.iter().any(|other| holds(&other.loads, load));
-    (!one.is_still && !others.is_empty()).then(|| all.iter().filter(is_other).copied().collect())
+    let others: Vec<&Still> = others.iter().copied().filter(|other| changed(one, other, side)).collect();
+    let is_left = |load: &&&Load| !others.iter().any(|other| holds(&other.loads, load));
+    (!one.is_still && !others.is_empty()).then(|| all.iter().filter(is_left).copied().collect())
+}
+
+/// Whether the rate was seen where nobody waited, too: then it is the pace at which requests come.
+pub(super) fn is_pace(one: &Still, loads: &[&Load], side: Side, measure: Measure) -> bool {
+    const ENOUGH: f64 = 3.0;
+    let is_at_rest = |load: &&&Load| {
+        load.concurrency(side) < LEAST_LOADED.min(one.low / GROWTH)
+            && (load.rate(side, measure) / one.rate - 1.0).abs() <= STILL
+    };
+    loads.iter().filter(is_at_rest).map(|load| load.intervals).sum::<f64>() >= ENOUGH
 }
 
 pub(super) fn holds(loads: &[&Load], load: &Load) -> bool {
@@ -127,15 +138,13 @@ pub(super) fn judged<'a>(
     let is_still = on >= (ON_IT * time).max(LEAST_INTERVALS - 2.0)
         && above <= (ABOVE * time).max(2.0)
         && high >= LEAST_QUEUE;
-    let (iops, mib) = match measure {
-        Measure::Requests => (Some(rate), None),
-        Measure::Kib => (None, Some(rate / 1024.0)),
-    };
+    let median = |measure| median_of(&found, |load| Some(load.rate(side, measure)));
+    let (iops, mib) = (median(Measure::Requests)?, median(Measure::Kib)? / 1024.0);
     Some(Still {
         is_still,
         has_grown: has_grown && halves_agree(&found, side, measure, (low * high).sqrt()),
         is_stated: stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= 2.0 * STILL),
-        is_known: is_just_on_known_cap(iops, mib),
+        is_known: is_just_on_known_cap(measure, iops, mib),
         scatter: against_chance(&loaded, side, measure),
         loads: found,
         rate,
@@ -179,7 +188,7 @@ pub(super) fn changed(one: &Still, other: &Still, side: Side) -> bool {
     fast.rate >= CLEARLY * slow.rate
         && slow.high >= 0.95 * fast.high
         && (fast.low >= LEAST_QUEUE || fast.is_proof())
-        && (fast.high >= 0.5 * slow.high || fast.is_proof())
+        && (fast.high >= 0.5 * slow.high || slow.low <= 1.05 * fast.high || fast.is_proof())
         && is_same_kind(&one.loads, &other.loads, side)
 }
 

@@ -46,11 +46,13 @@ impl Serialize for Verdict {
 /// From this multiple of the unloaded response time on, requests wait (formulas, "In words the verdicts").
 pub(super) const QUEUEING_AT: f64 = 1.5;
 /// The mean concurrency of a direction that saturation needs: a queue of one waits for nobody.
-const LEAST_QUEUE: f64 = 2.0;
+pub(super) const LEAST_QUEUE: f64 = 2.0;
 /// So many in flight when sampled are a burst.
 const BURST: u64 = 8;
 /// Up to this mean concurrency a slow answer is no waiting, as a baseline may be learnt there.
-const ALONE: f64 = super::baseline::UNLOADED;
+pub(super) const ALONE: f64 = super::baseline::UNLOADED;
+/// A direction with less than this share of the requests' time does not decide.
+pub(super) const MINOR: f64 = 0.1;
 /// A burst of less than this mean concurrency is a rare one.
 const LEAST_BURST: f64 = 0.5;
 

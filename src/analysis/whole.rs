@@ -3,12 +3,12 @@
 use super::baseline::Baseline;
 use super::explain::{number, ratio, whole};
 use super::levels::Level;
-use super::load::{Load, Side};
+use super::load::{Load, Side, Work};
 use super::plateau::Plateau;
 use super::report::DeviceReport;
 use super::settings::Settings;
 use super::summary::DirectionReport;
-use super::verdict::{QUEUEING_AT, Verdict, by_saturation, worse};
+use super::verdict::{ALONE, LEAST_QUEUE, MINOR, QUEUEING_AT, Verdict, by_saturation, worse};
 
 /// Fewer working intervals give no verdict but of what needs no history.
 const LEAST_INTERVALS: u64 = 3;
@@ -22,6 +22,10 @@ pub(super) struct Shares {
     queueing: f64,
     saturated: f64,
     saturated_intervals: f64,
+    /// Of the loads for which that is not known.
+    unknown: f64,
+    unknown_loads: Together,
+    saturated_loads: Together,
     /// The time of all loads in seconds, known or not.
     seconds: f64,
 }
@@ -32,31 +36,66 @@ impl Shares {
         for load in loads {
             shares.seconds += load.seconds;
             match alone(load, reads, writes, saturated_at) {
-                Some(Verdict::Ok) => shares.ok += load.seconds,
                 Some(Verdict::Queueing) => shares.queueing += load.seconds,
                 Some(Verdict::Saturated) => {
                     shares.saturated += load.seconds;
                     shares.saturated_intervals += load.intervals;
+                    shares.saturated_loads.add(load);
                 }
-                _ => {}
+                Some(_) => shares.ok += load.seconds,
+                None => {
+                    shares.unknown += load.seconds;
+                    shares.unknown_loads.add(load);
+                }
             }
         }
         if shares.seconds > 0.0 {
             shares.ok /= shares.seconds;
             shares.queueing /= shares.seconds;
             shares.saturated /= shares.seconds;
+            shares.unknown /= shares.seconds;
         }
         shares
     }
 }
 
+/// Several loads as one.
+#[derive(Default)]
+struct Together {
+    work: Work,
+    seconds: f64,
+}
+
+impl Together {
+    fn add(&mut self, load: &Load) {
+        self.work = self.work.plus(&load.work(Side::Both));
+        self.seconds += load.seconds;
+    }
+
+    /// The mean response time and queue in words; `None` without requests.
+    fn answered(&self) -> Option<String> {
+        let queue = self.work.ms / 1000.0 / self.seconds;
+        Some(format!("{} ms at a queue of {}", number(self.work.await_ms()?), number(queue)))
+    }
+}
+
+/// What a load alone would be called; `None` where that is not known, or not of a direction that matters: it may be
+/// worse than what is known.
 fn alone(load: &Load, reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Option<Verdict> {
     let total = load.concurrency(Side::Both);
     let one = |baseline: &Baseline, side: Side| {
-        let saturation = baseline.saturation(&load.work(side), total)?;
-        Some(by_saturation(saturation, load.concurrency(side), load.in_flight, saturated_at))
+        let (work, queue) = (load.work(side), load.concurrency(side));
+        let verdict = baseline
+            .saturation(&work, total)
+            .map(|times| by_saturation(times, queue, load.in_flight, saturated_at))
+            // However slow: with hardly anybody there nobody waits.
+            .or_else(|| (total < ALONE).then_some(Verdict::Ok));
+        (verdict, verdict.is_none() && work.ms > MINOR * load.work(Side::Both).ms)
     };
-    worse(one(reads, Side::Reads), one(writes, Side::Writes))
+    let ((reads, reads_unknown), (writes, writes_unknown)) =
+        (one(reads, Side::Reads), one(writes, Side::Writes));
+    let unknown = reads_unknown || writes_unknown;
+    worse(reads, writes).filter(|verdict| *verdict != Verdict::Ok || !unknown)
 }
 
 /// What the verdict needs beside the report.
@@ -143,18 +182,32 @@ fn without_times(report: &DeviceReport, facts: &Facts) -> String {
 
 fn by_time(report: &DeviceReport, shares: &Shares) -> (Option<Verdict>, String) {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let is_timed = report.all.await_ms.mean.is_some();
     if shares.queueing + shares.saturated >= TELLING {
         let share = percent(shares.queueing + shares.saturated);
         let seen = at_worst_level(report).map(|seen| format!(": {seen}")).unwrap_or_default();
         (Some(Verdict::Queueing), format!("has requests that wait for each other {share} of the time{seen}"))
-    } else if shares.ok >= 0.5 {
+    } else if is_timed && shares.ok >= 0.5 && shares.unknown < TELLING {
         let is_slow = report.all.saturation.p95.is_some_and(|times| times >= QUEUEING_AT);
         let word = match (is_slow, shares.saturated > 0.0) {
             (false, _) => "is far from saturated",
             (true, false) => "is not saturated",
             (true, true) => "is not saturated most of the time",
         };
-        (Some(Verdict::Ok), format!("{word}{}", answered(report)))
+        let why = match report.all.queue.p95.filter(|queue| is_slow && *queue < LEAST_QUEUE) {
+            Some(queue) => format!("; its queue was {} then, too short for saturation", number(queue)),
+            None => String::new(),
+        };
+        (Some(Verdict::Ok), format!("{word}{}{why}", answered(report, shares)))
+    } else if is_timed && shares.ok >= TELLING {
+        let seen = shares.unknown_loads.answered().map(|seen| format!(" (it answered in {seen})"));
+        let (ok, unknown) = (percent(shares.ok), percent(shares.unknown));
+        let why = format!(
+            "gives no verdict: it was far from saturated {ok} of the time, but for the loads of {unknown} of it{} \
+             the unloaded response time is not known",
+            seen.unwrap_or_default()
+        );
+        (None, why)
     } else {
         let seen = at_worst_level(report).map(|seen| format!("; it answered in {seen}"));
         let seen = seen.unwrap_or_else(|| ", as the kernel counted hardly any time for its requests".into());
@@ -174,11 +227,16 @@ fn at_worst_level(report: &DeviceReport) -> Option<String> {
 }
 
 /// How fast reads and writes were answered, most of the time and in the slowest interval; empty where that is not
-/// known.
-fn answered(report: &DeviceReport) -> String {
+/// known. Multiples only where they are known of nearly all: they are to belong to the times before them.
+fn answered(report: &DeviceReport, shares: &Shares) -> String {
+    const NEARLY_ALL: f64 = 0.01;
+    let is_known =
+        shares.unknown <= NEARLY_ALL && report.read.saturation.max.or(report.write.saturation.max).is_some();
     let of = |noun: &str, of: &DirectionReport| {
         let (usual, worst) = of.await_ms.p95.zip(of.await_ms.max)?;
-        let times = |times: Option<f64>| times.map(|x| format!(" ({})", ratio(x))).unwrap_or_default();
+        let times = |times: Option<f64>| {
+            times.filter(|_| is_known).map(|x| format!(" ({})", ratio(x))).unwrap_or_default()
+        };
         let (at_95, at_worst) = (times(of.saturation.p95), times(of.saturation.max));
         Some(format!(
             "95 % of the time {noun} were answered within {} ms{at_95}, at the worst in {} ms{at_worst}",
@@ -191,7 +249,6 @@ fn answered(report: &DeviceReport) -> String {
     if said.is_empty() {
         return String::new();
     }
-    let is_known = report.read.saturation.max.or(report.write.saturation.max).is_some();
     let unit = if is_known { "; multiples are of the unloaded response time" } else { "" };
     format!(": {}{unit}", said.join("; "))
 }
@@ -216,11 +273,8 @@ pub(super) fn beyond(report: &DeviceReport, settings: &Settings) -> String {
 fn capped(plateaus: &[Plateau]) -> String {
     let rates: Vec<String> = plateaus.iter().map(|one| format!("{}{}", one.rate(), one.hint())).collect();
     let evidence: Vec<String> = plateaus.iter().map(Plateau::sentence).collect();
-    let doubt = if plateaus.iter().any(|one| one.is_certain) {
-        ""
-    } else {
-        "; that it lies on a known cap speaks for one, but busy servers could vary as little"
-    };
+    let is_doubted = plateaus.iter().all(|one| !one.is_certain);
+    let doubt = plateaus.first().filter(|_| is_doubted).map_or("", Plateau::doubt);
     format!("is capped at {}: {}{doubt}", rates.join(", then "), evidence.join("; then "))
 }
 
@@ -233,9 +287,14 @@ fn saturated(report: &DeviceReport, shares: &Shares, settings: &Settings) -> Str
         let (time, queue) = (number(level.await_ms), whole(level.concurrency));
         format!(", {time} ms ({times} the unloaded time) at a queue of {queue}")
     });
+    // Where the levels mix it with other loads they do not tell.
+    let then = || shares.saturated_loads.answered().map(|seen| format!(", then it answered in {seen}"));
+    let seen = Some(seen).filter(|seen| !seen.is_empty()).or_else(then).unwrap_or_default();
     let most = report.capacity.knee_concurrency.map(|knee| {
         let max = number(report.capacity.max_iops.unwrap_or_default());
-        format!("; it does {max} requests/s at the most, and nearly that from a queue of {} on", whole(knee))
+        let less = if report.capacity.knee_is_upper_bound { " or less" } else { "" };
+        let knee = whole(knee);
+        format!("; it does {max} requests/s at the most, and nearly that from a queue of {knee}{less} on")
     });
     format!("is saturated {share} of the time it worked{seen}{}", most.unwrap_or_default())
 }

@@ -6,4 +6,5 @@
 mod captures;
 mod judged;
 mod machine;
+mod open;
 mod simulated;

@@ -77,8 +77,9 @@ fn sentence(who: &str, noun: &str, of: &CapacityReport) -> Option<String> {
     let between = of.max_iops_low.zip(of.max_iops_high);
     let between = between.map(|(low, high)| format!(" ({} to {})", number(low), number(high)));
     let knee = of.knee_concurrency.map(|knee| {
+        let less = if of.knee_is_upper_bound { " or less, the lowest seen" } else { "" };
         format!(
-            " The knee lies at a concurrency of {}: from there on the rate is within 10 % of the most.",
+            " The knee lies at a concurrency of {}{less}: from there on the rate is within 10 % of the most.",
             number(knee)
         )
     });

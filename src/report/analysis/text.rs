@@ -127,13 +127,14 @@ fn capitalized(text: &str) -> String {
 
 fn left_out(report: &DeviceReport) -> Vec<String> {
     const FEW: u64 = 3;
-    let LeftOut { resets, gaps, without_times, transitions } = report.left_out;
+    let LeftOut { resets, gaps, away, without_times, transitions } = report.left_out;
     let some =
         |count: u64, noun: &str, why: &str| (count > 0).then(|| format!("{}{why}.", counted(count, noun)));
     let few = (1..FEW).contains(&report.working_intervals);
     [
         some(resets, "reset", ": the device was replugged, no interval lies across one"),
         some(gaps, "gap", " in time: no interval lies across one"),
+        some(away, "interval", " in which it was not there"),
         some(without_times, "interval", " without response times: the kernel gave none"),
         some(transitions, "interval", " in which the load changed: in the statistics, but not in the fits"),
         few.then(|| {
@@ -200,9 +201,10 @@ mod tests {
         only_writes.write.iops =
             Statistic { mean: Some(5.0), p50: Some(5.0), max: Some(9.0), ..Statistic::default() };
         only_writes.read.iops = Statistic { mean: Some(0.0), max: Some(0.0), ..Statistic::default() };
-        only_writes.left_out = LeftOut { resets: 1, gaps: 2, ..LeftOut::default() };
+        only_writes.left_out = LeftOut { resets: 1, gaps: 2, away: 1, ..LeftOut::default() };
         let text = drawn(&[only_writes]);
         assert!(text.contains("w/s") && !text.contains("r/s") && !text.contains("w_await"), "{text}");
         assert!(text.contains("1 reset: ") && text.contains("2 gaps in time"), "{text}");
+        assert!(text.contains("1 interval in which it was not there."), "{text}");
     }
 }

@@ -32,6 +32,8 @@ pub(in crate::run) struct Gathered {
 struct Memory {
     analysis: DeviceAnalysis,
     history: History,
+    /// Intervals that were over before it was there.
+    since: u64,
 }
 
 /// Collects intervals.
@@ -43,6 +45,8 @@ struct Gatherer<'a> {
     places: Vec<Option<usize>>,
     facts: Vec<Facts>,
     stack: Stack,
+    /// Intervals seen.
+    intervals: u64,
 }
 
 /// Reads the feed to its end, or `count` intervals of it. `each` sees every interval's two samples.
@@ -63,8 +67,8 @@ pub(in crate::run) fn gather(
         places: Vec::new(),
         facts: Vec::new(),
         stack: Stack::default(),
+        intervals: 0,
     };
-    let mut intervals = 0;
     let mut signal = None;
     if feed.first(world)? {
         gatherer.learn(feed);
@@ -73,14 +77,19 @@ pub(in crate::run) fn gather(
             // A capture may have it later; this machine is asked before anybody waits.
             let also = if missing.ends_with('?') { "" } else { "; nor is there such a file" };
             let missing = Some(missing + also);
-            return Ok(Gathered { devices: Vec::new(), stack: Stack::default(), intervals, signal, missing });
+            return Ok(Gathered {
+                devices: Vec::new(),
+                stack: Stack::default(),
+                intervals: 0,
+                signal,
+                missing,
+            });
         }
-        while count.is_none_or(|count| intervals < count) {
+        while count.is_none_or(|count| gatherer.intervals < count) {
             match feed.next(world)? {
                 Step::Interval { interval, .. } => {
                     gatherer.see(feed, interval);
                     each(&feed.older, &feed.newer, interval, world);
-                    intervals += 1;
                 }
                 Step::Break => gatherer.interrupt(feed),
                 Step::End => break,
@@ -93,7 +102,12 @@ pub(in crate::run) fn gather(
     }
     feed.finish(world);
     let missing = gatherer.chooser.missing(feed.devices(), &gatherer.facts);
-    let devices = gatherer.memories.into_iter().map(|memory| memory.analysis).collect();
+    let intervals = gatherer.intervals;
+    let devices = gatherer.memories.into_iter().map(|Memory { mut analysis, since, .. }| {
+        analysis.seen_for(intervals.saturating_sub(since));
+        analysis
+    });
+    let devices = devices.collect();
     let stack = if feed.knows_stack() { gatherer.stack } else { Stack::default() };
     Ok(Gathered { devices, stack, intervals, signal, missing })
 }
@@ -110,7 +124,7 @@ impl Gatherer<'_> {
             is_wanted.then(|| {
                 *self.by_name.entry(device.name.clone()).or_insert_with(|| {
                     let analysis = DeviceAnalysis::new(&device.name);
-                    memories.push(Memory { analysis, history: History::default() });
+                    memories.push(Memory { analysis, history: History::default(), since: self.intervals });
                     memories.len() - 1
                 })
             })
@@ -140,6 +154,11 @@ impl Gatherer<'_> {
             let Some(earlier) = pairs.earlier(index) else {
                 // It came, and nobody knows since when it counts; a first sight is no gap.
                 memory.history = History::default();
+                if memory.analysis.is_seen() {
+                    memory.analysis.come_back();
+                } else {
+                    memory.since = self.intervals + 1;
+                }
                 continue;
             };
             let older = &feed.older.devices[earlier].counters;
@@ -153,5 +172,6 @@ impl Gatherer<'_> {
             let stalled_s = memory.history.stalled_s();
             memory.analysis.see(&Observation { figures: &figures, at_s, stalled_s, accounting });
         }
+        self.intervals += 1;
     }
 }
