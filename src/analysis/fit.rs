@@ -19,7 +19,7 @@ const MOST_ERROR: f64 = 0.1;
 /// A model that explains less of the rates' variance describes chance...
 const LEAST_EXPLAINED: f64 = 0.7;
 /// ...but where the rates stand still within this share...
-const FLAT: f64 = 0.03;
+const FLAT: f64 = 0.06;
 /// ...while the concurrency grows by this factor: less is what any load does by chance.
 const GROWTH: f64 = 3.9;
 /// The most by a model lies this near to the highest rate of a level: what is beyond was not seen.
@@ -128,7 +128,9 @@ impl Capacity {
         let (from, to) = beyond.fold((f64::INFINITY, 0.0), |(from, to), n| (n.min(from), n.max(to)));
         let is_explained = self.r_squared.is_some_and(|share| share >= LEAST_EXPLAINED);
         let stands_still = error <= FLAT && to >= GROWTH * from;
-        (highest / max - 1.0).abs() <= NEAR_SEEN && (is_explained || stands_still)
+        // A few levels are soon explained by three parameters.
+        let is_far = points.len() >= CONFIDENT_LEVELS || to >= GROWTH * knee;
+        (highest / max - 1.0).abs() <= NEAR_SEEN && is_far && (is_explained || stands_still)
     }
 
     /// With a knee that lies at the lowest concurrency seen, or below it, as an upper bound.
