@@ -165,7 +165,7 @@ fn r_squared(points: &[Point], model: impl Fn(f64) -> f64) -> Option<f64> {
 /// The cap is reached where the concurrency passes it twice over, at two levels at least, at one rate.
 fn by_cap(points: &[Point], cap: CapModel, error: f64) -> Option<Capacity> {
     let corner = cap.limit * cap.service_s;
-    let at: Vec<&Point> = points.iter().filter(|point| point.concurrency >= 1.2 * corner).collect();
+    let at: Vec<&Point> = points.iter().filter(|point| point.concurrency >= 0.95 * corner).collect();
     let highest = points.last()?.concurrency;
     if at.len() < 2 || highest < 2.0 * corner {
         return None;
