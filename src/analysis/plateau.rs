@@ -7,8 +7,7 @@ use super::clouds::known_cap;
 use super::load::{Load, Measure, Side};
 use super::settings::StatedCap;
 use super::still::{
-    LEAST_LOADED, STILL, Still, brief_before, changed, densest, holds, is_beaten, is_pace, judged,
-    without_others,
+    LEAST_LOADED, STILL, Still, brief_before, changed, densest, is_beaten, is_pace, judged, without_others,
 };
 
 /// What a cap is known as that the user stated.
@@ -146,10 +145,11 @@ fn search(loads: &[&Load], side: Side, measure: Measure, stated: Option<f64>) ->
 fn held<'a>(all: &[&'a Load], side: Side, measure: Measure, stated: Option<f64>) -> Vec<Still<'a>> {
     const TRIES: usize = 6;
     let mut left = all.to_vec();
+    left.sort_by(|a, b| a.rate(side, measure).total_cmp(&b.rate(side, measure)));
     let mut found: Vec<Still> = Vec::new();
     for _ in 0..TRIES {
-        let Some(dense) = densest(&left, side, measure) else { break };
-        left.retain(|load| !holds(&dense, load));
+        let Some(range) = densest(&left, side, measure) else { break };
+        let dense = left.drain(range).collect();
         found.extend(judged(dense, all, side, measure, stated));
     }
     let apart = |one: &Still<'a>, others: &[&Still]| {

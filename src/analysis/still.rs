@@ -1,5 +1,7 @@
 //! Rates that were held: which loads lie at one, and whether that is a cap.
 
+use std::ops::Range;
+
 use super::clouds::is_just_on_known_cap;
 use super::levels::median_of;
 use super::load::{Load, Measure, Side};
@@ -88,14 +90,12 @@ pub(super) fn is_pace(one: &Still, loads: &[&Load], side: Side, measure: Measure
     loads.iter().filter(is_at_rest).map(|load| load.intervals).sum::<f64>() >= ENOUGH
 }
 
-pub(super) fn holds(loads: &[&Load], load: &Load) -> bool {
+fn holds(loads: &[&Load], load: &Load) -> bool {
     loads.iter().any(|other| std::ptr::eq(*other, load))
 }
 
-/// The loads of the rate that most time was spent at.
-pub(super) fn densest<'a>(loads: &[&'a Load], side: Side, measure: Measure) -> Option<Vec<&'a Load>> {
-    let mut sorted = loads.to_vec();
-    sorted.sort_by(|a, b| a.rate(side, measure).total_cmp(&b.rate(side, measure)));
+/// Which of the loads, sorted by their rates, are those of the rate that most time was spent at.
+pub(super) fn densest(sorted: &[&Load], side: Side, measure: Measure) -> Option<Range<usize>> {
     let rate = |load: &Load| load.rate(side, measure);
     let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
     for end in 0..sorted.len() {
@@ -108,8 +108,7 @@ pub(super) fn densest<'a>(loads: &[&'a Load], side: Side, measure: Measure) -> O
             best = (weight, first..end + 1);
         }
     }
-    let found = sorted.get(best.1)?.to_vec();
-    (best.0 >= LEAST_INTERVALS).then_some(found)
+    (best.0 >= LEAST_INTERVALS).then_some(best.1)
 }
 
 /// What the loads of one rate are: a plateau if most of the time in which the device was as loaded was spent at it,
