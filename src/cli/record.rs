@@ -29,7 +29,7 @@ pub(super) struct RecordArguments {
     /// Go on behind what FILE holds
     #[arg(long, conflicts_with = "force")]
     append: bool,
-    /// Write FILE anew if it exists
+    /// Write FILE anew if it exists, and with --rotate let FILE.1, ... give way that were there before
     #[arg(long)]
     force: bool,
     /// Begin a new file before this one passes SIZE (10M, 1G), and call the old ones FILE.1, FILE.2, ...

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::gzip::Gzip;
 use super::repair::repair;
-use super::rotation::{Rotation, make_way};
+use super::rotation::{Rotation, in_the_way, make_way, rotated_name};
 
 /// What to do with a file that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,9 @@ impl RecordingFile {
     /// # Errors
     /// When it exists and is refused, is a directory, or cannot be written; in words for the user.
     pub fn open(path: &Path, name: &str, existing: Existing, rotation: Option<Rotation>) -> Result<Self> {
+        if let Some(rotation) = rotation.filter(|_| existing == Existing::Refuse && !path.exists()) {
+            refuse_to_move(path, name, rotation)?;
+        }
         let (file, is_fresh) = open_file(path, name, existing)?;
         let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
         let mut recording = Self {
@@ -189,6 +192,18 @@ impl RecordingFile {
         }
         Ok(())
     }
+}
+
+/// What others left must not be renamed or deleted unasked, any more than FILE itself be overwritten.
+fn refuse_to_move(path: &Path, name: &str, rotation: Rotation) -> Result<()> {
+    // Where the folder cannot be read, FILE cannot be written either, or a rename will tell.
+    let Ok(Some(number)) = in_the_way(path, rotation.keep) else { return Ok(()) };
+    // The name without control characters, as messages have it.
+    let other = rotated_name(Path::new(name), number);
+    bail!(
+        "{} exists already, and --rotate would move or delete it; --append or --force allows that",
+        other.display()
+    )
 }
 
 fn read_up_to(file: &mut File, into: &mut [u8]) -> io::Result<usize> {

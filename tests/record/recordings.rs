@@ -375,3 +375,23 @@ fn a_terminal_shows_how_far_a_long_recording_is_and_what_became_of_it() {
     let (_, err, _) = lab.record(Record { is_error_terminal: true, ..lab.plan("b.txt", 4) }, 0);
     assert!(err.starts_with("recorded 5 samples of 2 devices in ") && err.lines().count() == 1, "{err:?}");
 }
+
+#[test]
+fn files_that_a_rotation_would_move_or_delete_are_refused_unless_asked_for() {
+    let lab = Lab::new();
+    let plan = |keep| Record { rotate: Some(3000), keep, ..lab.plan("r.txt", 40) };
+    let precious = rotated_name(&lab.path("r.txt"), 1);
+    fs::write(&precious, "precious").unwrap();
+    for keep in [None, Some(1), Some(5)] {
+        let (_, err, exit) = lab.record(plan(keep), 0);
+        assert!(err.contains("r.txt.1 exists already") && err.contains("--force"), "{err}");
+        assert_eq!((err.lines().count(), exit), (1, Exit::Error));
+        assert_eq!(fs::read(&precious).unwrap(), b"precious");
+        assert!(!lab.path("r.txt").exists() && !rotated_name(&lab.path("r.txt"), 2).exists());
+    }
+    lab.recorded(Record { append: true, ..plan(None) }, 0);
+    let last = files(&lab, "r.txt").remove(0);
+    assert_eq!(fs::read(last).unwrap(), b"precious");
+    lab.recorded(Record { force: true, ..plan(Some(1)) }, 0);
+    assert_ne!(fs::read(&precious).unwrap(), b"precious");
+}
