@@ -173,6 +173,44 @@ fn what_has_nothing_to_report_is_one_line_and_exit_1() {
     assert_eq!(err, "blkstat: fixtures/captures/mixed.txt: no device is called 'vdb'; did you mean 'vda'?\n");
 }
 
+/// sda from the first sample on, sdb from the fourth.
+fn late() -> String {
+    let line = |second: u64, name: &str| format!("8 0 {name} {second} 0 8 1 0 0 0 0 0 1 1\n");
+    let sample = |second: u64| {
+        let sdb = if second < 3 { String::new() } else { line(second, "sdb") };
+        format!("TS {}\n{}{sdb}", 1_795_200_000 + second, line(second, "sda"))
+    };
+    (0..6).map(sample).collect()
+}
+
+#[test]
+fn a_selection_that_finds_nothing_is_told_and_the_others_are_shown() {
+    for (words, rows, why) in [
+        ("--devices-regex ^zzz", 0, "no device matches '^zzz'"),
+        (
+            "--devices-regex ^zzz 1 2",
+            0,
+            "no device matches '^zzz' in the first 2 intervals, and COUNT looks no further",
+        ),
+        ("sda --devices-regex ^zzz", 5, "no device matches '^zzz'"),
+        ("sda sdbb", 5, "no device is called 'sdbb'; did you mean 'sdb'?"),
+        ("sda what where", 5, "no device is called 'what' or 'where'; blkstat devices lists them"),
+        ("sdb 1 2", 0, "'sdb' is not in the first 2 intervals, and COUNT looks no further"),
+        ("sdb 1 1", 0, "'sdb' is not in the first interval, and COUNT looks no further"),
+        ("sdb sda x 1 2", 2, "'sdb' and 'x' are not in the first 2 intervals, and COUNT looks no further"),
+    ] {
+        let (out, err, code) = output(&format!("--json --from - {words}"), &late());
+        assert_eq!(err, format!("blkstat: standard input: {why}\n"), "{words}");
+        assert_eq!((out.lines().count(), code), (rows, 1), "{words}");
+        let (_, err, code) = output(&format!("analyze --json --from - {words}"), &late());
+        assert_eq!((err, code), (format!("blkstat: standard input: {why}\n"), 1), "analyze {words}");
+    }
+    for words in ["sda sdb", "--devices-regex b$", "sdb 1 4"] {
+        let (_, err, code) = output(&format!("--json --from - {words}"), &late());
+        assert_eq!((err.as_str(), code), ("", 0), "{words}");
+    }
+}
+
 #[test]
 fn wrong_usage_is_one_line_and_exit_2() {
     for words in [

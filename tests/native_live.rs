@@ -140,6 +140,11 @@ fn a_device_is_known_by_any_of_its_names_and_a_wrong_one_is_told() {
     let (out, err, exit) = printed("vg0-rot 1 1", 1);
     assert_eq!((out.as_str(), exit), ("", Exit::Nothing));
     assert_eq!(err, "blkstat: no device is called 'vg0-rot'; did you mean 'vg0-root'?\n");
+    for command in ["", "analyze"] {
+        let (out, err, exit) = printed(&format!("{command} --devices-regex ^zzz"), 3);
+        assert_eq!((out.as_str(), exit), ("", Exit::Nothing));
+        assert!(err.ends_with("no device matches '^zzz'\n") && err.lines().count() == 1, "{err}");
+    }
 }
 
 #[test]

@@ -43,12 +43,14 @@ pub(super) fn run(plan: &Analyze, world: &mut World<'_>) -> Result<Exit> {
     let Gathered { devices, stack, intervals, signal, missing } = gathered?;
     let ended = signal.map_or(Exit::Done, Exit::Signal);
     let is_nothing = intervals == 0 || devices.is_empty();
-    if is_nothing || missing.is_some() {
+    let is_incomplete = is_nothing || missing.is_some();
+    if is_incomplete {
         let why = missing.filter(|_| intervals > 0 || feed.is_live()).map_or_else(|| feed.nothing(), Ok)?;
         let _ = writeln!(world.err, "blkstat: {}: {why}", sanitize(&feed.name()));
     }
+    let ended = if is_incomplete && ended == Exit::Done { Exit::Nothing } else { ended };
     if is_nothing {
-        return Ok(if ended == Exit::Done { Exit::Nothing } else { ended });
+        return Ok(ended);
     }
     let finished = devices.into_iter().map(|device| {
         let settings = settler.settings(device.name());

@@ -36,6 +36,8 @@ pub(super) struct Chooser<'a> {
     regex: Option<Regex>,
     /// Of each device that was named, whether it was found.
     found: Vec<bool>,
+    /// Whether the pattern matched a device.
+    matched: bool,
 }
 
 impl<'a> Chooser<'a> {
@@ -48,7 +50,12 @@ impl<'a> Chooser<'a> {
             Regex::new(pattern)
                 .map_err(|error| anyhow!("--devices-regex is '{}': {error}", sanitize(pattern)))
         });
-        Ok(Self { choice, regex: regex.transpose()?, found: vec![false; choice.devices.len()] })
+        Ok(Self {
+            choice,
+            regex: regex.transpose()?,
+            found: vec![false; choice.devices.len()],
+            matched: false,
+        })
     }
 
     /// The facts of each device, and the order of all: whole devices before what is stacked on them, then by name.
@@ -105,6 +112,7 @@ impl<'a> Chooser<'a> {
                 self.regex.as_ref().is_some_and(is_match)
             })
             .collect();
+        self.matched |= asked_for.contains(&true);
         for (word, found) in self.choice.devices.iter().zip(&mut self.found) {
             let name = word.strip_prefix("/dev/").unwrap_or(word);
             let name = name.strip_prefix("mapper/").unwrap_or(name);
@@ -142,17 +150,36 @@ impl<'a> Chooser<'a> {
         !self.is_restricted() || facts.asked_for
     }
 
-    /// The first device that was named and never found, with the nearest name.
-    pub(super) fn missing(&self, devices: &[Device], facts: &[Facts]) -> Option<String> {
-        let at = self.found.iter().position(|found| !found)?;
-        let word = sanitize(&self.choice.devices[at]);
+    /// What was asked for and never found, in words: with the nearest name, or, where no more than so many intervals
+    /// of a capture were `looked_at`, that it was not in these.
+    pub(super) fn missing(
+        &self,
+        devices: &[Device],
+        facts: &[Facts],
+        looked_at: Option<u64>,
+    ) -> Option<String> {
+        let named = self.choice.devices.iter().zip(&self.found).filter(|(_, found)| !**found);
+        let words: Vec<_> = named.map(|(word, _)| sanitize(word)).collect();
+        let within = looked_at.map(|count| {
+            let intervals = if count == 1 { "interval".to_owned() } else { format!("{count} intervals") };
+            format!(" in the first {intervals}, and COUNT looks no further")
+        });
+        let Some(first) = words.first() else {
+            let pattern = self.choice.regex.as_ref().filter(|_| !self.matched)?;
+            return Some(format!("no device matches '{}'{}", sanitize(pattern), within.unwrap_or_default()));
+        };
+        if let Some(within) = within {
+            let is = if words.len() == 1 { "is" } else { "are" };
+            return Some(format!("'{}' {is} not{within}", words.join("' and '")));
+        }
         let names = devices.iter().map(|device| &device.name).chain(facts.iter().map(|facts| &facts.shown));
-        let hint = did_you_mean(&word, names);
-        Some(format!("no device is called '{word}'{hint}"))
+        // Of several words a hint would not tell which it is for.
+        let hint = did_you_mean(first, names.filter(|_| words.len() == 1));
+        Some(format!("no device is called '{}'{hint}", words.join("' or '")))
     }
 
     /// Whether any device that was asked for was ever there.
     pub(super) fn found_any(&self) -> bool {
-        self.choice.devices.is_empty() || self.found.contains(&true)
+        !self.is_restricted() || self.matched || self.found.contains(&true)
     }
 }

@@ -24,7 +24,7 @@ pub(in crate::run) struct Gathered {
     pub(in crate::run) intervals: u64,
     /// The signal that ended it.
     pub(in crate::run) signal: Option<u8>,
-    /// The first device that was asked for and never seen, in words.
+    /// What was asked for and never seen, in words.
     pub(in crate::run) missing: Option<String>,
 }
 
@@ -72,10 +72,12 @@ pub(in crate::run) fn gather(
     let mut signal = None;
     if feed.first(world)? {
         gatherer.learn(feed);
-        let missing = gatherer.chooser.missing(feed.devices(), &gatherer.facts).filter(|_| feed.is_live());
+        let missing =
+            gatherer.chooser.missing(feed.devices(), &gatherer.facts, None).filter(|_| feed.is_live());
         if let Some(missing) = missing {
             // A capture may have it later; this machine is asked before anybody waits.
-            let also = if missing.ends_with('?') { "" } else { "; nor is there such a file" };
+            let is_unlike_any = missing.ends_with("lists them");
+            let also = if is_unlike_any { "; nor is there such a file" } else { "" };
             let missing = Some(missing + also);
             return Ok(Gathered {
                 devices: Vec::new(),
@@ -101,8 +103,9 @@ pub(in crate::run) fn gather(
         }
     }
     feed.finish(world);
-    let missing = gatherer.chooser.missing(feed.devices(), &gatherer.facts);
     let intervals = gatherer.intervals;
+    let looked_at = count.filter(|count| intervals >= *count);
+    let missing = gatherer.chooser.missing(feed.devices(), &gatherer.facts, looked_at);
     let devices = gatherer.memories.into_iter().map(|Memory { mut analysis, since, .. }| {
         analysis.seen_for(intervals.saturating_sub(since));
         analysis

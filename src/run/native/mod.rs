@@ -46,7 +46,8 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
     let mut ended = Exit::Done;
     if feed.first(world)? {
         tracker.begin(&mut feed, &mut chooser);
-        if let Some(text) = chooser.missing(feed.devices(), tracker.facts()).filter(|_| feed.is_live()) {
+        if let Some(text) = chooser.missing(feed.devices(), tracker.facts(), None).filter(|_| feed.is_live())
+        {
             let _ = writeln!(world.err, "blkstat: {text}");
             return Ok(Exit::Nothing);
         }
@@ -85,9 +86,13 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
     feed.finish(world);
     let interrupted = ended == Exit::Signal(2);
     summarize(plan, &tracker, extent, &zone, interrupted, &mut output, world)?;
-    if ended == Exit::Done && !(extent.intervals > 0 && chooser.found_any()) {
-        let missing = chooser.missing(feed.devices(), tracker.facts()).filter(|_| extent.intervals > 0);
-        let why = missing.map_or_else(|| feed.nothing(), Ok)?;
+    if ended != Exit::Done {
+        return Ok(ended);
+    }
+    let looked_at = plan.input.pace.count.filter(|count| extent.intervals >= *count);
+    let missing = chooser.missing(feed.devices(), tracker.facts(), looked_at);
+    if extent.intervals == 0 || missing.is_some() {
+        let why = missing.filter(|_| extent.intervals > 0).map_or_else(|| feed.nothing(), Ok)?;
         // The exit code tells it as well.
         let _ = writeln!(world.err, "blkstat: {}: {why}", sanitize(&feed.name()));
         return Ok(Exit::Nothing);
