@@ -22,6 +22,9 @@ pub struct Layout {
     pub explain: bool,
     /// Lines on a screen, after which the header is repeated.
     pub rows: usize,
+    /// Lines go to a screen, on which the header is to stay in sight within a block too. What goes elsewhere is read
+    /// by programs as well, to which a block is one table.
+    pub is_screen: bool,
     /// Discards and flushes even where there are none.
     pub all_columns: bool,
     /// Where devices are mounted, at the end of their lines.
@@ -101,7 +104,12 @@ impl Table {
             if header {
                 self.header(out);
             }
-            lines.iter().for_each(|line| self.device(line, out));
+            for line in lines {
+                if self.is_out_of_sight() {
+                    self.header(out);
+                }
+                self.device(line, out);
+            }
         }
         self.explain_doubt(lines, out);
     }
@@ -146,6 +154,13 @@ impl Table {
     /// Whether the header must be printed again to stay in sight.
     fn header_is_due(&self, lines: usize) -> bool {
         self.since_header.is_none_or(|since| since.saturating_add(lines + 1) >= self.layout.rows)
+    }
+
+    /// Whether the header leaves the screen with the next line, which has the cursor below it.
+    fn is_out_of_sight(&self) -> bool {
+        const LOWEST_SCREEN: usize = 5;
+        let rows = self.layout.rows.max(LOWEST_SCREEN);
+        self.layout.is_screen && self.since_header.is_some_and(|since| since.saturating_add(2) >= rows)
     }
 
     fn header(&mut self, out: &mut Vec<u8>) {
@@ -377,4 +392,48 @@ fn fitting_in(characters: impl Iterator<Item = char>, width: usize) -> String {
         used <= width
     };
     characters.take_while(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::MachineFigures;
+
+    /// The lines of two blocks of so many devices, on a screen of ten lines or none.
+    fn printed(devices: usize, is_screen: bool) -> Vec<String> {
+        let mut table = Table::new(Layout {
+            width: Some(100),
+            explain: false,
+            rows: 10,
+            is_screen,
+            all_columns: false,
+            mounts: false,
+            colors: false,
+            time_zone: TimeZone::UTC,
+        });
+        let block = Block { time: None, elapsed_s: 1.0, missed: 0, machine: MachineFigures::default() };
+        let state = || State::Worked(Box::default());
+        let line = |_| Line { device: "sda", shown: "sda", mounts: String::new(), state: state() };
+        let lines: Vec<Line<'_>> = (0..devices).map(line).collect();
+        let mut out = Vec::new();
+        table.block(&block, &lines, &[], &mut out);
+        table.block(&block, &lines, &[], &mut out);
+        String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_header_stays_in_sight_within_a_block_on_a_screen() {
+        let is_header = |line: &&String| line.starts_with("device");
+        let lines = printed(100, true);
+        // The last of ten lines is the cursor's.
+        let seen = |lines: &[String]| lines.iter().any(|line| is_header(&line));
+        let first = lines.iter().position(|line| is_header(&line)).unwrap();
+        let devices = lines[first..].split(|line| line.is_empty()).flat_map(|block| block.windows(9));
+        for screen in devices.filter(|screen| screen.iter().all(|line| !line.contains("1.000s"))) {
+            assert!(seen(screen), "{screen:#?}");
+        }
+        assert_eq!(lines.iter().filter(is_header).count(), 2 * 100usize.div_ceil(8));
+        assert_eq!(printed(100, false).iter().filter(is_header).count(), 2);
+        assert_eq!(printed(2, true).iter().filter(is_header).count(), 1);
+    }
 }

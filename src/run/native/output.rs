@@ -42,6 +42,7 @@ impl<'a> Output<'a> {
                 let layout = Layout {
                     width,
                     rows,
+                    is_screen: is_terminal,
                     all_columns: options.all_columns,
                     mounts: options.mounts,
                     explain: options.explain,
