@@ -195,6 +195,8 @@ pub struct Sample {
     pub cpu: Option<CpuTimes>,
     /// The machine as a whole.
     pub machine: MachineState,
+    /// Deadlines that were skipped before it, as its recording says.
+    pub missed: u64,
 }
 
 impl Sample {

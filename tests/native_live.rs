@@ -198,10 +198,21 @@ fn a_recording_replays_to_the_live_numbers_wherever_it_is_replayed() {
 }
 
 #[test]
-fn missed_deadlines_are_counted_on_the_next_line() {
-    let root = tempfile::tempdir().unwrap();
-    lay(root.path(), 0);
-    /// Waits last 2.5 intervals too long, but for the first.
+fn a_recording_knows_for_which_interval_util_is_noise() {
+    let folder = tempfile::tempdir().unwrap();
+    for every in ["50ms", "95ms", "99ms", "100ms"] {
+        let file = folder.path().join(every);
+        printed(&format!("record {} {every} 3", file.display()), 3);
+        let live = json(&format!("sda {every} 3"), 3);
+        assert_eq!(live[0]["util_pct"].is_null(), every != "100ms");
+        assert_eq!(json(&format!("sda --from {}", file.display()), 0), live, "{every}");
+        // Put together, they are long enough.
+        assert!(json(&format!("sda --from {} 200ms", file.display()), 0)[0]["util_pct"].is_number());
+    }
+}
+
+/// What a run prints whose waits last 2.5 s too long, but for the first.
+fn printed_late(words: &str, root: &Path) -> String {
     struct Late<'a>(Cell<Duration>, Cell<u64>, &'a Path);
     impl Clock for Late<'_> {
         fn monotonic(&self) -> Duration {
@@ -218,15 +229,29 @@ fn missed_deadlines_are_counted_on_the_next_line() {
             Woken::Due
         }
     }
-    let clock = Late(Cell::default(), Cell::default(), root.path());
-    let words = format!("blkstat --json sda 1 4 --root {}", root.path().display());
+    lay(root, 0);
+    let clock = Late(Cell::default(), Cell::default(), root);
+    let words = format!("blkstat {words} --root {}", root.display());
     let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None).unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
-    let lines: Vec<Value> =
-        String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let missed: Vec<u64> = lines.iter().map(|line| line["missed"].as_u64().unwrap()).collect();
-    assert_eq!(missed, [0, 0, 2, 2]);
-    let lengths: Vec<f64> = lines.iter().map(|line| line["elapsed_s"].as_f64().unwrap()).collect();
-    assert_eq!(lengths, [1.0, 3.5, 3.0, 3.0]);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn missed_deadlines_are_counted_on_the_next_line_and_in_a_recording() {
+    let root = tempfile::tempdir().unwrap();
+    let numbers = |out: &str, name: &str| -> Vec<f64> {
+        let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| line[name].as_f64().unwrap()).collect()
+    };
+    let live = printed_late("--json sda 1 4", root.path());
+    assert_eq!(numbers(&live, "missed"), [0.0, 0.0, 2.0, 2.0]);
+    assert_eq!(numbers(&live, "elapsed_s"), [1.0, 3.5, 3.0, 3.0]);
+    let file = root.path().join("late.txt");
+    printed_late(&format!("record {} 1 4", file.display()), root.path());
+    let replayed = |more: &str| printed(&format!("--json --from {} sda {more}", file.display()), 0).0;
+    assert_eq!(replayed(""), live);
+    // Of intervals that are put together, all are counted.
+    assert_eq!(numbers(&replayed("60"), "missed"), [4.0]);
 }

@@ -29,6 +29,8 @@ pub struct Recorded {
     pub boot: Option<String>,
     /// CPUs that the kernel has, off-line ones too.
     pub cpus: Option<usize>,
+    /// The time between samples that was asked for.
+    pub every: Option<Duration>,
     /// What was stacked on what.
     pub stack: Stack,
 }
@@ -64,6 +66,8 @@ pub(super) struct Note {
     #[serde(skip_serializing_if = "Option::is_none")]
     cpus: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    every_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     devices: Option<Vec<Node>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) monotonic_ns: Option<u64>,
@@ -77,6 +81,8 @@ pub(super) struct Note {
     dirty_kib: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     writeback_kib: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) missed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     complete: Option<bool>,
 }
@@ -106,14 +112,16 @@ impl Note {
         monotonic: Option<Duration>,
         uptime: Option<u64>,
         machine: &MachineState,
+        missed: u64,
     ) -> Self {
         Self {
-            monotonic_ns: monotonic.and_then(|at| u64::try_from(at.as_nanos()).ok()),
+            monotonic_ns: monotonic.and_then(nanoseconds),
             uptime_cs: uptime,
             blocked: machine.blocked,
             pressure_us: machine.pressure.map(|pressure| [pressure.some_us, pressure.full_us]),
             dirty_kib: machine.dirty_kib,
             writeback_kib: machine.writeback_kib,
+            missed: Some(missed).filter(|missed| *missed > 0),
             complete: Some(true),
             ..Self::default()
         }
@@ -142,6 +150,7 @@ impl Note {
             kernel: self.kernel.take(),
             boot: self.boot.take(),
             cpus: self.cpus,
+            every: self.every_ns.map(Duration::from_nanos),
             stack: Stack::new(self.devices.take().unwrap_or_default()),
         })
     }
@@ -159,6 +168,10 @@ impl Note {
     }
 }
 
+fn nanoseconds(time: Duration) -> Option<u64> {
+    u64::try_from(time.as_nanos()).ok()
+}
+
 /// Writes the line that begins a recording, and those that its list of devices goes on in.
 pub(super) fn write_recorded(recorded: &Recorded, out: &mut Vec<u8>) {
     let mut note = Note {
@@ -167,6 +180,7 @@ pub(super) fn write_recorded(recorded: &Recorded, out: &mut Vec<u8>) {
         kernel: recorded.kernel.clone(),
         boot: recorded.boot.clone(),
         cpus: recorded.cpus,
+        every_ns: recorded.every.and_then(nanoseconds),
         devices: Some(Vec::new()),
         ..Note::default()
     };

@@ -316,6 +316,7 @@ impl<R: Read> Reader<R> {
             return false;
         }
         sample.machine = note.machine();
+        sample.missed = note.missed.unwrap_or(0);
         match std::mem::replace(&mut self.place, Place::Between) {
             Place::In(open) => self.close(open, true, sample),
             _ => false,
@@ -404,6 +405,7 @@ impl Open {
 fn clear_machine(sample: &mut Sample) {
     sample.cpu = None;
     sample.machine = MachineState::default();
+    sample.missed = 0;
 }
 
 /// Whether a last line without a newline lost its end: it has fewer columns than the device had before (or, for

@@ -28,6 +28,8 @@ pub struct Reading<'a> {
     pub cpu: &'a [u8],
     /// The machine as a whole.
     pub machine: MachineState,
+    /// Deadlines that were skipped before it.
+    pub missed: u64,
 }
 
 /// Writes what begins a recording, and what is written again when the devices change.
@@ -47,7 +49,8 @@ pub fn write_sample(reading: &Reading<'_>, kept: &Kept, zone: &TimeZone, out: &m
         out.extend_from_slice(reading.cpu);
         out.push(b'\n');
     }
-    Note::end_of_sample(reading.at.monotonic, reading.at.uptime, &reading.machine).write(out);
+    let (at, machine) = (&reading.at, &reading.machine);
+    Note::end_of_sample(at.monotonic, at.uptime, machine, reading.missed).write(out);
 }
 
 impl Kept {
@@ -112,7 +115,8 @@ mod tests {
             uptime: Some(1234),
         };
         let machine = MachineState { blocked: Some(2), dirty_kib: Some(3), ..MachineState::default() };
-        let reading = Reading { at, diskstats: diskstats.as_bytes(), cpu: b"cpu  1 2 3 4", machine };
+        let reading =
+            Reading { at, diskstats: diskstats.as_bytes(), cpu: b"cpu  1 2 3 4", machine, missed: 0 };
         let mut out = Vec::new();
         write_sample(&reading, kept, &TimeZone::UTC, &mut out);
         String::from_utf8(out).unwrap()

@@ -46,6 +46,7 @@ pub fn describe(root: &Path) -> Recorded {
         kernel: read_line(&kernel.join("osrelease")),
         boot: read_line(&kernel.join("random/boot_id")),
         cpus: count_cpus(root),
+        every: None,
         stack: read_stack(root),
     }
 }

@@ -102,7 +102,7 @@ fn samples(most: usize) -> impl Strategy<Value = Vec<Sample>> {
             .map(|(devices, cpu, machine, uptime, step)| {
                 let at = moment(uptime, step);
                 let time = at.wall.unwrap().to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
-                Sample { at, stretch: 0, devices, written_time: Some(time), cpu, machine }
+                Sample { at, stretch: 0, devices, written_time: Some(time), cpu, machine, missed: step % 3 }
             })
             .collect()
     })
@@ -149,6 +149,7 @@ fn header(boot: &str, host: &str) -> Recorded {
         version: "1".into(),
         host: Some(host.into()),
         boot: Some(boot.into()),
+        every: Some(Duration::from_millis(95)),
         stack: Stack::new(vec![node]),
         ..Recorded::default()
     }
@@ -165,6 +166,7 @@ fn write(header: &Recorded, samples: &[Sample]) -> Vec<u8> {
             diskstats: diskstats.as_bytes(),
             cpu: cpu.as_bytes(),
             machine: sample.machine,
+            missed: sample.missed,
         };
         write_sample(&reading, &Kept::default(), &TimeZone::UTC, &mut text);
     }

@@ -105,10 +105,13 @@ impl<'a> Feed<'a> {
         matches!(self.source, Source::Live { .. })
     }
 
-    /// The asked-for time between samples, where it was asked for.
+    /// The time between samples that was asked for, where that is known: of a recording, by who made it.
     pub(in crate::run) fn every(&self) -> Option<Duration> {
-        let default = self.is_live().then_some(EVERY);
-        self.input.pace.every.or(default)
+        match &self.source {
+            Source::Live { .. } => Some(self.input.pace.every.unwrap_or(EVERY)),
+            // Samples that are put together are farther apart, and never less far.
+            Source::Replay(replay) => Some(replay.recorded()?.every?).max(self.input.pace.every),
+        }
     }
 
     /// Takes the first sample as `newer`. `false` where there is none.
@@ -145,7 +148,7 @@ impl<'a> Feed<'a> {
         self.is_stale = true;
         loop {
             match self.read(world) {
-                Ok(true) => {}
+                Ok(true) => missed = missed.saturating_add(self.newer.missed),
                 Ok(false) => {
                     return Ok(self.rest().map_or(Step::End, |interval| Step::Interval { interval, missed }));
                 }

@@ -148,7 +148,7 @@ impl<'s> Tracker<'s> {
         with_total: bool,
     ) -> Shown<'a> {
         let at = feed.newer.at.wall;
-        let without_util = is_too_short_for_util(feed.every().filter(|_| feed.is_live()), interval);
+        let without_util = is_too_short_for_util(feed.every(), interval);
         let mut lines = Vec::new();
         let mut total: Option<(Counters, Counters)> = None;
         for index in self.order.iter().copied() {

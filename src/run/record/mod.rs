@@ -39,8 +39,8 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
         let _ = writeln!(world.err, "blkstat: {} has no device '{}'{hint}", source.name(), sanitize(name));
         return Ok(Exit::Nothing);
     }
-    let mut recorder = Recorder::open(plan)?;
     let every = plan.pace.every.unwrap_or(EVERY);
+    let mut recorder = Recorder::open(plan, every)?;
     let start = sample.at.monotonic.unwrap_or_default();
     let mut deadlines = Deadlines::new(start, every);
     let mut progress = Progress::new(is_wanted(plan, every, &recorder, world), start);
@@ -52,7 +52,7 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
             break Ok(Exit::Done);
         }
         progress.show(|| how_far(&recorder), world);
-        let (due, _) = deadlines.next(world.clock.monotonic());
+        let (due, missed) = deadlines.next(world.clock.monotonic());
         if let Woken::Signal(signal) = world.clock.wait_until(due) {
             break Ok(Exit::Signal(signal));
         }
@@ -61,6 +61,7 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
         {
             break Err(error);
         }
+        sample.missed = missed;
     };
     let finished = recorder.finish();
     progress.clear(world);

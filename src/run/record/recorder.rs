@@ -1,10 +1,12 @@
 //! Turns samples into the blocks of a recording and hands these to the file.
 
+use std::time::Duration;
+
 use anyhow::{Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::capture::{Kept, Reading, write_header, write_sample};
+use crate::capture::{Kept, Reading, Recorded, write_header, write_sample};
 use crate::counters::Sample;
 use crate::plan::Record;
 use crate::run::{World, put};
@@ -21,6 +23,7 @@ enum Target {
 /// A recording that is being made.
 pub(super) struct Recorder<'a> {
     plan: &'a Record,
+    every: Duration,
     target: Target,
     kept: Kept,
     zone: TimeZone,
@@ -37,11 +40,11 @@ pub(super) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Opens the file of a plan.
+    /// Opens the file of a plan whose samples are to be so far apart.
     ///
     /// # Errors
     /// When it exists and is to be left alone, or cannot be written.
-    pub(super) fn open(plan: &'a Record) -> Result<Self> {
+    pub(super) fn open(plan: &'a Record, every: Duration) -> Result<Self> {
         let is_output = plan.file.as_os_str() == "-";
         let name = if is_output { "standard output".into() } else { plan.file.display().to_string() };
         let name = sanitize(&name).into_owned();
@@ -58,6 +61,7 @@ impl<'a> Recorder<'a> {
         };
         Ok(Self {
             plan,
+            every,
             target,
             kept: Kept { devices: plan.devices.clone(), columns: plan.fourteen_columns.then_some(14) },
             zone: local_time_zone(plan.time_zone.as_deref()),
@@ -91,7 +95,8 @@ impl<'a> Recorder<'a> {
             self.write_header();
         }
         let (diskstats, cpu) = (source.text(), source.cpu_line());
-        let reading = Reading { at: sample.at, diskstats, cpu, machine: sample.machine };
+        let reading =
+            Reading { at: sample.at, diskstats, cpu, machine: sample.machine, missed: sample.missed };
         write_sample(&reading, &self.kept, &self.zone, &mut self.block);
         if let Target::File(file) = &mut self.target
             && file.is_full_for(self.block.len())
@@ -115,7 +120,8 @@ impl<'a> Recorder<'a> {
     }
 
     fn write_header(&mut self) {
-        write_header(&describe(&self.plan.root), &mut self.block);
+        let recorded = Recorded { every: Some(self.every), ..describe(&self.plan.root) };
+        write_header(&recorded, &mut self.block);
     }
 
     /// Whether the recording itself is what a terminal shows.

@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     write_header(&recorded, &mut written);
     let samples: Vec<Sample> = texts.iter().enumerate().map(|(at, text)| sample(at as u64, text)).collect();
     for (sample, text) in samples.iter().zip(&texts) {
-        let reading = Reading { at: sample.at, diskstats: text, cpu: b"", machine: sample.machine };
+        let reading = Reading { at: sample.at, diskstats: text, cpu: b"", machine: sample.machine, missed: 0 };
         write_sample(&reading, &Kept::default(), &TimeZone::UTC, &mut written);
     }
 
