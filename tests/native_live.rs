@@ -255,3 +255,30 @@ fn missed_deadlines_are_counted_on_the_next_line_and_in_a_recording() {
     // Of intervals that are put together, all are counted.
     assert_eq!(numbers(&replayed("60"), "missed"), [4.0]);
 }
+
+#[test]
+fn a_replay_keeps_pace_within_each_stretch_of_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("paced.txt");
+    // After two seconds the clock goes back, then the machine is started anew, with its clock far on.
+    let foreign = |times: &[u64]| -> String {
+        times.iter().map(|second| format!("TS {second}\n8 0 sda {second} 0 0 0 0 0 0 0 0 0 0\n")).collect()
+    };
+    let own = |boot: &str, times: &[u64]| {
+        let header = format!("#blkstat {{\"version\":\"0.1.0\",\"boot\":\"{boot}\"}}\n");
+        let end = |second| format!("#blkstat {{\"monotonic_ns\":{second}000000000,\"complete\":true}}\n");
+        header + &times.iter().map(|second| foreign(&[*second]) + &end(*second)).collect::<String>()
+    };
+    for text in
+        [foreign(&[90_000, 90_002, 10, 11, 14]), own("a", &[7, 9]) + &own("b", &[90_000, 90_001, 90_004])]
+    {
+        fs::write(&path, text).unwrap();
+        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| Woken::Due);
+        let words = format!("blkstat --json --pace --from {}", path.display());
+        let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None).unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+        assert_eq!(String::from_utf8(out).unwrap().lines().count(), 3);
+        assert_eq!(clock.monotonic(), Duration::from_secs(2 + 4));
+    }
+}

@@ -45,7 +45,7 @@ pub(in crate::run) struct Feed<'a> {
     /// Where the next sample is read to.
     incoming: Sample,
     warnings: Warnings,
-    /// Where the time began: on the clock, and of the samples.
+    /// Where the stretch of time began: on the clock, and of the samples.
     start: Option<(Duration, Moment)>,
     /// `newer` is still what it was one interval ago: nothing was read since.
     is_stale: bool,
@@ -228,8 +228,11 @@ impl<'a> Feed<'a> {
         Ok(found)
     }
 
-    /// Under `--pace`, waits as long as it took when it was recorded.
-    fn keep_pace(&self, world: &World<'_>) -> Option<u8> {
+    /// Under `--pace`, waits as long as it took when it was recorded; across a break nobody knows how long that was.
+    fn keep_pace(&mut self, world: &World<'_>) -> Option<u8> {
+        if self.passed().is_none() {
+            self.start = Some((world.clock.monotonic(), self.newer.at));
+        }
         let (began, first) = self.start.filter(|_| self.input.paced)?;
         let Elapsed::Forward(passed) = self.newer.at.since(&first) else { return None };
         match world.clock.wait_until(began + Duration::from_secs_f64(passed.seconds())) {
