@@ -36,7 +36,7 @@ pub struct Record {
     pub file: PathBuf,
     /// How often, 1 s unless told, and how many intervals: there is one sample more.
     pub pace: Pace,
-    /// Only these devices, by their names in /proc/diskstats; all where it is empty.
+    /// Only these devices, by any of their names; all where it is empty.
     pub devices: Vec<String>,
     /// Device lines of 14 columns, for an old pt-diskstats.
     pub fourteen_columns: bool,

@@ -148,6 +148,24 @@ fn a_device_is_known_by_any_of_its_names_and_a_wrong_one_is_told() {
 }
 
 #[test]
+fn record_knows_a_device_by_any_of_its_names_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for (at, word) in
+        ["vg0-root", "dm-0", "/dev/mapper/vg0-root", "/dev/dm-0", "mapper/vg0-root"].iter().enumerate()
+    {
+        let file = folder.path().join(at.to_string());
+        let (_, err, exit) = printed(&format!("record {} --device {word} 1 1", file.display()), 1);
+        assert_eq!((err.as_str(), exit), ("", Exit::Done), "{word}");
+        let replayed = json(&format!("--all --from {}", file.display()), 0);
+        let names: Vec<&Value> = replayed.iter().map(|line| &line["device"]).collect();
+        assert_eq!(names, ["dm-0"], "{word}");
+    }
+    let (_, err, exit) = printed(&format!("record {}/x --device vg0-rot 1 1", folder.path().display()), 1);
+    assert!(err.ends_with("has no device 'vg0-rot'; did you mean 'vg0-root'?\n"), "{err}");
+    assert_eq!(exit, Exit::Nothing);
+}
+
+#[test]
 fn util_is_not_shown_below_a_tenth_of_a_second() {
     assert!(json("sda 50ms 1", 1)[0]["util_pct"].is_null());
     assert!(json("sda 99ms 1", 1)[0]["util_bound_pct"].is_null());

@@ -20,7 +20,7 @@ pub(super) struct RecordArguments {
     /// How many intervals; there is one sample more
     #[arg(allow_negative_numbers = true)]
     count: Option<String>,
-    /// Only this device; may be given several times
+    /// Only this device, by any of its names; may be given several times
     #[arg(long, value_name = "DEVICE")]
     device: Vec<String>,
     /// Columns of a line: 14 for an old pt-diskstats
@@ -54,10 +54,9 @@ impl RecordArguments {
         root: PathBuf,
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Record, String> {
-        let names = self.device.iter().map(|name| name.strip_prefix("/dev/").unwrap_or(name).to_owned());
         Ok(Record {
             pace: pace(self.interval.as_ref(), self.count.as_ref())?,
-            devices: names.collect(),
+            devices: self.device,
             file: self.file,
             fourteen_columns: self.columns == Columns::Fourteen,
             append: self.append,

@@ -4,6 +4,7 @@ mod analyze;
 mod devices;
 mod hints;
 mod iostat;
+mod named;
 mod native;
 mod pace;
 mod progress;

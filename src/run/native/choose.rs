@@ -9,6 +9,7 @@ use crate::counters::{Counters, Device};
 use crate::metrics::Figures;
 use crate::plan::Choice;
 use crate::run::hints::did_you_mean;
+use crate::run::named::device_named;
 use crate::sanitize::sanitize;
 use crate::source::Names;
 use crate::topology::{Kind, Node, Stack, natural_key};
@@ -114,15 +115,7 @@ impl<'a> Chooser<'a> {
             .collect();
         self.matched |= asked_for.contains(&true);
         for (word, found) in self.choice.devices.iter().zip(&mut self.found) {
-            let name = word.strip_prefix("/dev/").unwrap_or(word);
-            let name = name.strip_prefix("mapper/").unwrap_or(name);
-            let is_called = |device: &Device| device.name == name || known_as(device) == Some(name);
-            let by_name = devices.iter().position(is_called);
-            let by_node = || {
-                let named = names?.resolve(word, None, false, devices)?;
-                devices.iter().position(|device| named.is(device))
-            };
-            if let Some(at) = by_name.or_else(by_node) {
+            if let Some(at) = device_named(word, devices, known_as, names) {
                 asked_for[at] = true;
                 *found = true;
             }

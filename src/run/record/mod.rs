@@ -3,6 +3,7 @@
 mod progress;
 mod recorder;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -10,16 +11,17 @@ use anyhow::{Result, bail};
 use self::progress::{conclude, how_far, is_wanted};
 use self::recorder::Recorder;
 use super::hints::did_you_mean;
+use super::named::device_named;
 use super::pace::Deadlines;
 use super::progress::Progress;
 use super::warnings::Warnings;
 use super::{World, is_closed_pipe};
 use crate::clock::Woken;
-use crate::counters::Sample;
+use crate::counters::{Device, Sample};
 use crate::exit::Exit;
 use crate::plan::Record;
 use crate::sanitize::sanitize;
-use crate::source::Live;
+use crate::source::{Live, Names, read_stack};
 
 /// The time between samples where nothing is said of it.
 const EVERY: Duration = Duration::from_secs(1);
@@ -34,13 +36,15 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
     let mut warnings = Warnings::about(&source.name());
     let mut sample = Sample::default();
     source.read(&mut sample, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
-    if let Some(name) = plan.devices.iter().find(|name| sample.device(name).is_none()) {
-        let hint = did_you_mean(name, sample.devices.iter().map(|device| &device.name));
-        let _ = writeln!(world.err, "blkstat: {} has no device '{}'{hint}", source.name(), sanitize(name));
-        return Ok(Exit::Nothing);
-    }
+    let devices = match kernel_names(plan, &sample.devices) {
+        Ok(devices) => devices,
+        Err(why) => {
+            let _ = writeln!(world.err, "blkstat: {} has no device {why}", source.name());
+            return Ok(Exit::Nothing);
+        }
+    };
     let every = plan.pace.every.unwrap_or(EVERY);
-    let mut recorder = Recorder::open(plan, every)?;
+    let mut recorder = Recorder::open(plan, devices, every)?;
     let start = sample.at.monotonic.unwrap_or_default();
     let mut deadlines = Deadlines::new(start, every);
     let mut progress = Progress::new(is_wanted(plan, every, &recorder, world), start);
@@ -73,4 +77,24 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
             ended
         }
     }
+}
+
+/// What the kernel calls the devices that were asked for by any of their names, or the first word that means none.
+fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, String> {
+    if plan.devices.is_empty() {
+        return Ok(Vec::new());
+    }
+    let stack = read_stack(&plan.root);
+    let by_kernel: HashMap<&str, &String> =
+        stack.nodes().iter().filter_map(|node| Some((node.name.as_str(), node.known_as.as_ref()?))).collect();
+    let known_as = |device: &Device| by_kernel.get(device.name.as_str()).map(|name| name.as_str());
+    let names = Names::new(&plan.root, &plan.root.join("sys"));
+    let found = |word: &String| match device_named(word, devices, known_as, Some(&names)) {
+        Some(at) => Ok(devices[at].name.clone()),
+        None => {
+            let all = devices.iter().map(|device| &device.name).chain(by_kernel.values().copied());
+            Err(format!("'{}'{}", sanitize(word), did_you_mean(word, all)))
+        }
+    };
+    plan.devices.iter().map(found).collect()
 }

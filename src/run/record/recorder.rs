@@ -40,11 +40,12 @@ pub(super) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Opens the file of a plan whose samples are to be so far apart.
+    /// Opens the file of a plan for these devices, by the kernel's names, or all, and for samples that are to be so
+    /// far apart.
     ///
     /// # Errors
     /// When it exists and is to be left alone, or cannot be written.
-    pub(super) fn open(plan: &'a Record, every: Duration) -> Result<Self> {
+    pub(super) fn open(plan: &'a Record, devices: Vec<String>, every: Duration) -> Result<Self> {
         let is_output = plan.file.as_os_str() == "-";
         let name = if is_output { "standard output".into() } else { plan.file.display().to_string() };
         let name = sanitize(&name).into_owned();
@@ -63,7 +64,7 @@ impl<'a> Recorder<'a> {
             plan,
             every,
             target,
-            kept: Kept { devices: plan.devices.clone(), columns: plan.fourteen_columns.then_some(14) },
+            kept: Kept { devices, columns: plan.fourteen_columns.then_some(14) },
             zone: local_time_zone(plan.time_zone.as_deref()),
             names: Vec::new(),
             block: Vec::new(),

@@ -1,0 +1,22 @@
+//! The device that a word of the user's means.
+
+use crate::counters::Device;
+use crate::source::Names;
+
+/// The place of the device that `word` means: by the kernel's name, by the name that it is `known_as`, or, on a live
+/// machine, whose `names` are at hand, by a node in /dev.
+pub(super) fn device_named<'a>(
+    word: &str,
+    devices: &[Device],
+    known_as: impl Fn(&Device) -> Option<&'a str>,
+    names: Option<&Names>,
+) -> Option<usize> {
+    let name = word.strip_prefix("/dev/").unwrap_or(word);
+    let name = name.strip_prefix("mapper/").unwrap_or(name);
+    let is_called = |device: &Device| device.name == name || known_as(device) == Some(name);
+    let by_node = || {
+        let named = names?.resolve(word, None, false, devices)?;
+        devices.iter().position(|device| named.is(device))
+    };
+    devices.iter().position(is_called).or_else(by_node)
+}
