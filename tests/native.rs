@@ -212,6 +212,27 @@ fn a_selection_that_finds_nothing_is_told_and_the_others_are_shown() {
 }
 
 #[test]
+fn devices_are_sorted_by_any_column() {
+    let line = |name: &str, reads: u64, sectors: u64, flushes: u64| {
+        format!("8 0 {name} {reads} 0 {sectors} {reads} 0 0 0 0 0 1 1 0 0 0 0 {flushes} {flushes}\n")
+    };
+    let sample = |second: u64, n: u64| {
+        let devices = line("sda", 10 * n, 80 * n, n) + &line("sdb", n, 80 * n, 0);
+        format!("TS {second}\n{devices}")
+    };
+    let capture = sample(1_795_200_000, 0) + &sample(1_795_200_001, 10);
+    let first = |key: &str| output(&format!("--csv --from - --top 1 --sort {key}"), &capture).0;
+    for (key, name) in [("r/s", "sda"), ("r_sz", "sdb"), ("R_SZ", "sdb"), ("f/s", "sda"), ("r_await", "sda")]
+    {
+        assert!(first(key).lines().nth(1).unwrap().contains(&format!(",{name},")), "{key}");
+    }
+    let header = output("--from - --all-columns", &capture).0;
+    for title in header.lines().find_map(|line| line.strip_prefix("device")).unwrap().split_whitespace() {
+        assert_eq!(output(&format!("--from - --sort {title}"), &capture).2, 0, "{title}");
+    }
+}
+
+#[test]
 fn wrong_usage_is_one_line_and_exit_2() {
     for words in [
         "0",

@@ -1,6 +1,7 @@
 //! The columns of the table, as data, and which of them fit.
 
 use super::{Judged, Line};
+use crate::analysis::Verdict;
 use crate::metrics::{Direction, Figures, Mark};
 use crate::report::cells;
 
@@ -64,9 +65,8 @@ fn util(judged: &Judged) -> Option<String> {
 }
 
 /// A util that is too low bounds nothing.
-fn bound(judged: &Judged) -> Option<String> {
-    let bound = judged.figures.util_bound_pct.filter(|_| judged.mark != Some(Mark::UtilTooLow));
-    bound.map(cells::percent)
+fn true_bound(judged: &Judged) -> Option<f64> {
+    judged.figures.util_bound_pct.filter(|_| judged.mark != Some(Mark::UtilTooLow))
 }
 
 /// All columns, in the order in which they are shown.
@@ -95,7 +95,7 @@ pub(super) const COLUMNS: [Column; 27] = [
     with(column("queue", 6, 5, |j| j.figures.queue.map(cells::queue)), |_| false),
     column("infl", 5, 60, |j| j.figures.in_flight.map(cells::count)),
     column("util", 6, 90, util),
-    column("bound", 6, 70, bound),
+    column("bound", 6, 70, |j| true_bound(j).map(cells::percent)),
     column("r_sat", 6, 85, |j| j.judgement.read_saturation.map(cells::multiple)),
     column("w_sat", 6, 85, |j| j.judgement.write_saturation.map(cells::multiple)),
     column("verdict", 10, 98, |j| j.judgement.verdict.map(|verdict| verdict.name().to_owned())),
@@ -127,27 +127,54 @@ pub(super) fn fitting(width: usize, worked: &[bool; COLUMNS.len()]) -> (Vec<usiz
 pub struct SortKey(usize);
 
 /// What a device is measured by.
-type Quantity = fn(&Figures) -> Option<f64>;
+type Quantity = fn(&Judged) -> Option<f64>;
 
 /// The keys by their names: the columns of the table, and words that say the same.
-const SORT_KEYS: [(&str, Quantity); 16] = [
-    ("r/s", |f| f.reads.per_s),
-    ("w/s", |f| f.writes.per_s),
-    ("d/s", |f| f.discards.per_s),
-    ("f/s", |f| f.flushes_per_s),
-    ("iops", |f| sum([f.reads.per_s, f.writes.per_s, f.discards.per_s])),
-    ("rMB/s", |f| f.reads.kib_per_s),
-    ("wMB/s", |f| f.writes.kib_per_s),
-    ("MB/s", |f| sum([f.reads.kib_per_s, f.writes.kib_per_s, None])),
-    ("r_await", |f| f.reads.await_ms),
-    ("w_await", |f| f.writes.await_ms),
-    ("await", |f| most([f.reads.await_ms, f.writes.await_ms, f.discards.await_ms])),
-    ("r_qu", |f| f.reads.queue),
-    ("w_qu", |f| f.writes.queue),
-    ("queue", |f| f.queue),
-    ("infl", |f| f.in_flight.map(|count| count as f64)),
-    ("util", |f| f.util_pct),
+const SORT_KEYS: [(&str, Quantity); 30] = [
+    ("r/s", |j| j.figures.reads.per_s),
+    ("rMB/s", |j| j.figures.reads.kib_per_s),
+    ("r_await", |j| j.figures.reads.await_ms),
+    ("r_sz", |j| j.figures.reads.size_kib),
+    ("w/s", |j| j.figures.writes.per_s),
+    ("wMB/s", |j| j.figures.writes.kib_per_s),
+    ("w_await", |j| j.figures.writes.await_ms),
+    ("w_sz", |j| j.figures.writes.size_kib),
+    ("d/s", |j| j.figures.discards.per_s),
+    ("dMB/s", |j| j.figures.discards.kib_per_s),
+    ("d_await", |j| j.figures.discards.await_ms),
+    ("d_sz", |j| j.figures.discards.size_kib),
+    ("f/s", |j| j.figures.flushes_per_s),
+    ("f_await", |j| j.figures.flush_await_ms),
+    ("rmrg", |j| j.figures.reads.merge_pct),
+    ("wmrg", |j| j.figures.writes.merge_pct),
+    ("dmrg", |j| j.figures.discards.merge_pct),
+    ("r_qu", |j| j.figures.reads.queue),
+    ("w_qu", |j| j.figures.writes.queue),
+    ("d_qu", |j| j.figures.discards.queue),
+    ("queue", |j| j.figures.queue),
+    ("infl", |j| j.figures.in_flight.map(|count| count as f64)),
+    ("util", |j| j.figures.util_pct),
+    ("bound", true_bound),
+    ("r_sat", |j| j.judgement.read_saturation),
+    ("w_sat", |j| j.judgement.write_saturation),
+    ("verdict", |j| j.judgement.verdict.map(severity)),
+    ("iops", |j| sum([j.figures.reads.per_s, j.figures.writes.per_s, j.figures.discards.per_s])),
+    ("MB/s", |j| sum([j.figures.reads.kib_per_s, j.figures.writes.kib_per_s, None])),
+    ("await", |j| most([j.figures.reads.await_ms, j.figures.writes.await_ms, j.figures.discards.await_ms])),
 ];
+
+/// The worse, the more.
+fn severity(verdict: Verdict) -> f64 {
+    match verdict {
+        Verdict::Idle => 0.0,
+        Verdict::Ok => 1.0,
+        Verdict::AccountingOff => 2.0,
+        Verdict::Queueing => 3.0,
+        Verdict::Capped => 4.0,
+        Verdict::Saturated => 5.0,
+        Verdict::Stalled => 6.0,
+    }
+}
 
 fn sum(parts: [Option<f64>; 3]) -> Option<f64> {
     parts.into_iter().flatten().reduce(|a, b| a + b)
@@ -164,7 +191,7 @@ pub fn sort_keys() -> impl Iterator<Item = &'static str> {
 
 impl SortKey {
     /// What is used where lines are left out and no key was given.
-    pub const QUEUE: Self = Self(13);
+    pub const QUEUE: Self = Self(20);
 
     /// The key of this name, whatever its case.
     pub fn named(name: &str) -> Option<Self> {
@@ -173,7 +200,7 @@ impl SortKey {
 
     /// The value of a line; `None` where it has none, which comes last.
     pub fn value(self, line: &Line<'_>) -> Option<f64> {
-        line.figures().and_then(SORT_KEYS[self.0].1)
+        line.judged().and_then(SORT_KEYS[self.0].1)
     }
 }
 
@@ -205,6 +232,9 @@ mod tests {
     fn keys_are_found_by_name() {
         assert_eq!(SortKey::named("QUEUE"), Some(SortKey::QUEUE));
         assert_eq!(SortKey::named("nope"), None);
+        let is_key = |column: &Column| SortKey::named(column.title).is_some();
+        let not_keys: Vec<&str> = COLUMNS.iter().filter(|c| !is_key(c)).map(|c| c.title).collect();
+        assert_eq!(not_keys, Vec::<&str>::new());
         assert!(COLUMNS.iter().all(|column| column.title.len() < column.width));
     }
 }
