@@ -78,9 +78,13 @@ pub(super) fn multiple(value: f64) -> String {
     if value < 99.95 { format!("{value:.1}x") } else { format!("{value:.0}x") }
 }
 
-/// Seconds as people say them: `0.8 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+/// Seconds as people say them: `10 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`.
 pub(super) fn duration(seconds: f64) -> String {
     match seconds {
+        0.0 => "0 s".to_owned(),
+        // Less than can be shown is still not nothing.
+        ..0.001 => "<1 ms".to_owned(),
+        ..0.9995 => format!("{:.0} ms", seconds * 1e3),
         ..9.95 => format!("{seconds:.1} s"),
         ..120.0 => format!("{seconds:.0} s"),
         ..7200.0 => format!("{:.0} min {:.0} s", (seconds / 60.0).floor(), (seconds % 60.0).floor()),
@@ -117,7 +121,8 @@ mod tests {
 
     #[test]
     fn durations_are_words() {
-        let texts = [0.75, 12.0, 200.0, 7500.0].map(duration);
-        assert_eq!(texts, ["0.8 s", "12 s", "3 min 20 s", "2 h 5 min"]);
+        let texts = [0.0, 0.0004, 0.01, 0.75, 0.9997, 12.0, 200.0, 7500.0].map(duration);
+        let expected = ["0 s", "<1 ms", "10 ms", "750 ms", "1.0 s", "12 s", "3 min 20 s", "2 h 5 min"];
+        assert_eq!(texts, expected);
     }
 }
