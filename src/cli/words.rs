@@ -6,7 +6,7 @@ use crate::plan::Pace;
 
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// Longer than anything runs.
+/// Longer than anything runs: 366 days.
 const LONGEST_SECONDS: f64 = 366.0 * 86_400.0;
 
 /// Parts `[DEVICE]... [INTERVAL [COUNT]]`: an interval begins as a number does.
@@ -44,6 +44,9 @@ fn interval(word: &str) -> Result<Duration, String> {
         _ => return Err(format!("INTERVAL is '{word}'; {HOW}")),
     };
     let seconds = digits.parse::<f64>().ok().map(|amount| amount * seconds_in_unit);
+    if seconds.is_some_and(|seconds| seconds > LONGEST_SECONDS) {
+        return Err(format!("INTERVAL is '{word}'; an interval is 366 days (8784h) or less"));
+    }
     let fits = |seconds: &f64| (0.0..=LONGEST_SECONDS).contains(seconds);
     let interval = seconds.filter(fits).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     interval.filter(|length| *length >= SHORTEST).ok_or_else(|| format!("INTERVAL is '{word}'; {HOW}"))
@@ -82,9 +85,14 @@ mod tests {
             let refused = parts(&format!("1 {word}"));
             assert!(refused.is_err(), "as a count: {word}");
         }
-        for word in ["0", "-1", "9ms", "1x", "1e400", "1.2.3", "0.001", "99999h", "+inf"] {
+        for word in ["0", "-1", "9ms", "1x", "1.2.3", "0.001", "+inf"] {
             assert!(parts(word).unwrap_err().contains("an interval is 10ms or more"), "{word}");
         }
+        for word in ["1e400", "99999h", "99999999999", "8785h"] {
+            let most = format!("INTERVAL is '{word}'; an interval is 366 days (8784h) or less");
+            assert_eq!(parts(word), Err(most));
+        }
+        assert!(parts("8784h").is_ok());
         assert!(parts("1 2 vda").unwrap_err().contains("'vda' follows"));
         assert!(parts("1 0").unwrap_err().contains("COUNT is '0'"));
     }
