@@ -7,7 +7,7 @@ mod table;
 
 pub use columns::{SortKey, sort_keys};
 pub use machine_formats::{csv_header, csv_line, json_line};
-pub use summary::{Extreme, Means, Summary, draw_summary};
+pub use summary::{Extent, Extreme, Means, Summary, draw_summary};
 pub use table::{Layout, Table};
 
 use jiff::Timestamp;

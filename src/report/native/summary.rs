@@ -47,6 +47,38 @@ impl Means {
     }
 }
 
+/// How much a summary is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Extent {
+    /// Intervals.
+    pub intervals: u64,
+    /// How long they were together.
+    pub seconds: f64,
+    /// The earliest and the latest time of day.
+    span: Option<(Timestamp, Timestamp)>,
+}
+
+impl Extent {
+    /// Takes note of an interval, and of when it began and ended.
+    pub fn see(&mut self, seconds: f64, begin: Option<Timestamp>, end: Option<Timestamp>) {
+        self.intervals += 1;
+        self.seconds += seconds;
+        for at in [begin, end].into_iter().flatten() {
+            let (first, last) = self.span.unwrap_or((at, at));
+            self.span = Some((first.min(at), last.max(at)));
+        }
+    }
+
+    /// How a time is printed: with its day where it was not always the same.
+    fn time_format(&self, zone: &TimeZone) -> &'static str {
+        let day = |at: Timestamp| at.to_zoned(zone.clone()).date();
+        match self.span {
+            Some((first, last)) if day(first) != day(last) => "%Y-%m-%d %H:%M:%S",
+            _ => "%H:%M:%S",
+        }
+    }
+}
+
 /// What is remembered of one device.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
@@ -74,15 +106,18 @@ impl Summary {
         self.reads.ios + self.writes.ios + self.queue + self.longest_stall.value == 0.0
     }
 
-    /// Its rows: quantity, mean, worst, and when that was.
-    fn rows(&self, zone: &TimeZone) -> Vec<[String; 4]> {
+    /// Its rows: quantity, mean, worst, and when that was, in this format.
+    fn rows(&self, zone: &TimeZone, time_format: &str) -> Vec<[String; 4]> {
+        let when = |worst: &Extreme| {
+            let at = worst.at.map(|at| at.to_zoned(zone.clone()).strftime(time_format).to_string());
+            at.unwrap_or_default()
+        };
         let number = cells::number;
         let mib = |kib: f64| cells::number(kib / 1024.0);
         let mut rows = Vec::new();
         let mut row = |what: &str, mean: f64, worst: &Extreme, text: &dyn Fn(f64) -> String| {
             if worst.value > 0.0 {
-                let at = worst.at.map(|at| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string());
-                rows.push([what.to_owned(), text(mean), text(worst.value), at.unwrap_or_default()]);
+                rows.push([what.to_owned(), text(mean), text(worst.value), when(worst)]);
             }
         };
         for (of, rate, throughput, response) in
@@ -94,27 +129,21 @@ impl Summary {
         }
         row("queue", self.queue / self.seconds, &self.longest_queue, &cells::queue);
         if self.longest_stall.value > 0.0 {
-            let at = self.longest_stall.at;
-            let at = at.map(|at| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string());
             let stalled = cells::duration(self.longest_stall.value);
-            rows.push(["stalled".to_owned(), String::new(), stalled, at.unwrap_or_default()]);
+            rows.push(["stalled".to_owned(), String::new(), stalled, when(&self.longest_stall)]);
         }
         rows
     }
 }
 
-/// Appends the summary of a run of so many intervals that were `seconds` long together: a few rows for each device that worked. Means are over
-/// time, response times over requests; the worst is that of one interval, with the time at its end.
-pub fn draw_summary(
-    devices: &[(String, Summary)],
-    intervals: u64,
-    seconds: f64,
-    zone: &TimeZone,
-    out: &mut Vec<u8>,
-) {
+/// Appends the summary of a run: a few rows for each device that worked. Means are over time, response times over
+/// requests; the worst is that of one interval, with the time at its end.
+pub fn draw_summary(devices: &[(String, Summary)], extent: &Extent, zone: &TimeZone, out: &mut Vec<u8>) {
+    let intervals = extent.intervals;
+    let time_format = extent.time_format(zone);
     let worked: Vec<_> = devices.iter().filter(|(_, summary)| !summary.is_empty()).collect();
     let s = if intervals == 1 { "" } else { "s" };
-    let length = cells::duration(seconds);
+    let length = cells::duration(extent.seconds);
     if worked.is_empty() {
         out.extend_from_slice(format!("\nsummary of {length}: nothing was done\n").as_bytes());
         return;
@@ -124,7 +153,7 @@ pub fn draw_summary(
     table.set_header(["device", "", "mean", "worst", "at"]);
     for (name, summary) in worked {
         let mut name = sanitize(name).into_owned();
-        for [what, mean, worst, at] in summary.rows(zone) {
+        for [what, mean, worst, at] in summary.rows(zone, time_format) {
             table.add_row([std::mem::take(&mut name), what, mean, worst, at]);
         }
     }
@@ -163,7 +192,10 @@ mod tests {
         summary.see(&figures(3000, 2.0, 1.0), 0.0, at(12));
         let mut out = Vec::new();
         let devices = [("sda".to_owned(), summary), ("sdb".to_owned(), Summary::default())];
-        draw_summary(&devices, 2, 4.0, &TimeZone::UTC, &mut out);
+        let mut extent = Extent::default();
+        extent.see(2.0, at(8), at(10));
+        extent.see(2.0, at(10), at(12));
+        draw_summary(&devices, &extent, &TimeZone::UTC, &mut out);
         let text = String::from_utf8(out).unwrap();
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[1], ["summary", "of", "4.0", "s,", "2", "intervals"]);
@@ -172,5 +204,24 @@ mod tests {
         assert_eq!(rows[5], ["r_await", "1.75ms", "2.00ms", "00:00:12"]);
         assert_eq!(rows[6], ["queue", "2.50", "4.00", "00:00:10"]);
         assert_eq!(rows.len(), 7, "{text}");
+    }
+
+    #[test]
+    fn the_day_is_told_where_there_was_more_than_one() {
+        let at = |second| Timestamp::from_second(second).ok();
+        let mut summary = Summary::default();
+        summary.see(&figures(1000, 1.0, 4.0), 0.0, at(86_390));
+        let printed = |begin, end| {
+            let mut extent = Extent::default();
+            extent.see(2.0, at(begin), at(86_390));
+            // The clock was set back.
+            extent.see(2.0, at(end), at(end - 5));
+            let mut out = Vec::new();
+            draw_summary(&[("sda".to_owned(), summary)], &extent, &TimeZone::UTC, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert!(printed(86_000, 86_399).contains("  23:59:50\n"));
+        assert!(printed(86_000, 86_400).contains("  1970-01-01 23:59:50\n"));
+        assert!(printed(86_000, 400_000).contains("  1970-01-01 23:59:50\n"));
     }
 }

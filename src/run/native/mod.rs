@@ -22,17 +22,10 @@ use crate::counters::{Counters, CpuTimes, Device, MachineState, Pressure, Sample
 use crate::exit::Exit;
 use crate::metrics::MachineFigures;
 use crate::plan::{SummaryWhen, View};
-use crate::report::native::{Block, draw_summary};
+use crate::report::native::{Block, Extent, draw_summary};
 use crate::sanitize::sanitize;
 use crate::source::local_time_zone;
 use crate::units::Interval;
-
-/// How much was shown so far.
-#[derive(Clone, Copy, Default)]
-struct Extent {
-    intervals: u64,
-    seconds: f64,
-}
 
 pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
     let mut chooser = Chooser::new(&plan.choice)?;
@@ -66,8 +59,7 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
                         output.block(&block, shown, &news);
                         output.flush(world)?;
                     }
-                    extent.intervals += 1;
-                    extent.seconds += interval.seconds();
+                    extent.see(interval.seconds(), feed.older.at.wall, feed.newer.at.wall);
                 }
                 Ok(Step::Break) => tracker.begin(&mut feed, &mut chooser),
                 Ok(Step::End) => break,
@@ -163,7 +155,7 @@ fn summarize(
         SummaryWhen::Always => true,
     };
     if wanted && output.is_table() {
-        draw_summary(&tracker.summaries(), extent.intervals, extent.seconds, zone, output.text());
+        draw_summary(&tracker.summaries(), &extent, zone, output.text());
     }
     output.flush(world)
 }
