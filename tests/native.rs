@@ -62,7 +62,7 @@ fn no_line_is_wider_than_was_asked_for_and_no_number_is_broken() {
         ["mixed", "capped-3000", "sweep-randread", "names", "stalls", "hostile", "comings-and-goings"]
     {
         for width in [20, 30, 47, 60, 80, 100, 132, 200] {
-            for more in ["", " --mounts", " --all --total"] {
+            for more in ["", " --mounts", " --all --total", " --all --summary"] {
                 let options = format!("--width {width}{more} --from fixtures/captures/{capture}.txt");
                 let (out, _, _) = output(&options, "");
                 let lines = out.lines().filter(|line| line.chars().count() > width);

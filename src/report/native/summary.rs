@@ -4,9 +4,12 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use unicode_width::UnicodeWidthStr;
 
+use super::table::{cut, name_room};
 use crate::metrics::{Direction, Figures};
 use crate::report::cells;
+use crate::report::wrap::wrapped;
 use crate::sanitize::sanitize;
 
 /// The most that a quantity was, and when.
@@ -106,8 +109,8 @@ impl Summary {
         self.reads.ios + self.writes.ios + self.queue + self.longest_stall.value == 0.0
     }
 
-    /// Its rows: quantity, mean, worst, and when that was, in this format.
-    fn rows(&self, zone: &TimeZone, time_format: &str) -> Vec<[String; 4]> {
+    /// Its rows: quantity, mean, worst, and when that was, in this format; `short` leaves out words.
+    fn rows(&self, zone: &TimeZone, time_format: &str, short: bool) -> Vec<[String; 4]> {
         let when = |worst: &Extreme| {
             let at = worst.at.map(|at| at.to_zoned(zone.clone()).strftime(time_format).to_string());
             at.unwrap_or_default()
@@ -129,44 +132,113 @@ impl Summary {
         }
         row("queue", self.queue / self.seconds, &self.longest_queue, &cells::queue);
         if self.longest_stall.value > 0.0 {
-            let stalled = cells::duration(self.longest_stall.value);
+            let seconds = self.longest_stall.value;
+            let stalled = if short { cells::time(seconds * 1e3) } else { cells::duration(seconds) };
             rows.push(["stalled".to_owned(), String::new(), stalled, when(&self.longest_stall)]);
         }
         rows
     }
 }
 
-/// Appends the summary of a run: a few rows for each device that worked. Means are over time, response times over
-/// requests; the worst is that of one interval, with the time at its end.
-pub fn draw_summary(devices: &[(String, Summary)], extent: &Extent, zone: &TimeZone, out: &mut Vec<u8>) {
+/// The titles of the columns.
+const TITLES: [&str; 5] = ["device", "", "mean", "worst", "at"];
+/// Those that go where there is no room, the first first.
+const LEAST_IMPORTANT: [usize; 2] = [4, 2];
+/// Here a stall of minutes, in words, leaves no room for a name.
+const NARROW: usize = 30;
+/// A shorter name tells nothing.
+const SHORTEST_NAME: usize = 3;
+
+/// Appends the summary of a run: a few rows for each device that worked, in no more than `width` columns if that is
+/// given. Means are over time, response times over requests; the worst is that of one interval, with the time at its
+/// end.
+pub fn draw_summary(
+    devices: &[(String, Summary)],
+    extent: &Extent,
+    width: Option<usize>,
+    zone: &TimeZone,
+    out: &mut Vec<u8>,
+) {
+    let width = width.unwrap_or(usize::MAX);
     let intervals = extent.intervals;
     let time_format = extent.time_format(zone);
     let worked: Vec<_> = devices.iter().filter(|(_, summary)| !summary.is_empty()).collect();
     let s = if intervals == 1 { "" } else { "s" };
     let length = cells::duration(extent.seconds);
+    let heading = if worked.is_empty() {
+        format!("summary of {length}: nothing was done")
+    } else {
+        format!("summary of {length}, {intervals} interval{s}")
+    };
+    out.push(b'\n');
+    let mut say = |text: &str| {
+        for line in wrapped(text, width) {
+            out.extend_from_slice(line.as_bytes());
+            out.push(b'\n');
+        }
+    };
+    say(&heading);
     if worked.is_empty() {
-        out.extend_from_slice(format!("\nsummary of {length}: nothing was done\n").as_bytes());
         return;
+    }
+    let mut rows = vec![TITLES.map(str::to_owned)];
+    let longest_name = name_room(width);
+    for (name, summary) in worked {
+        let mut name = cut(&sanitize(name), longest_name);
+        for [what, mean, worst, at] in summary.rows(zone, time_format, width < NARROW) {
+            rows.push([std::mem::take(&mut name), what, mean, worst, at]);
+        }
+    }
+    let (shown, left_out) = fitting(&rows, width);
+    if !left_out.is_empty() {
+        say(&format!("{width} columns are too few for {}; --width N shows all", left_out.join(" ")));
+    }
+    let over = total(&rows, &shown).saturating_sub(width);
+    // The blank in front goes first, then letters of the names.
+    let margin = usize::from(over > 0);
+    if over > margin {
+        let room = column_width(&rows, 0).saturating_sub(over - margin).max(SHORTEST_NAME);
+        rows.iter_mut().for_each(|row| row[0] = cut(&row[0], room));
     }
     let mut table = Table::new();
     table.load_style(NOTHING);
-    table.set_header(["device", "", "mean", "worst", "at"]);
-    for (name, summary) in worked {
-        let mut name = sanitize(name).into_owned();
-        for [what, mean, worst, at] in summary.rows(zone, time_format) {
-            table.add_row([std::mem::take(&mut name), what, mean, worst, at]);
-        }
+    for row in &rows {
+        table.add_row(shown.iter().map(|at| &row[*at]));
     }
-    for right in [2, 3] {
-        if let Some(column) = table.column_mut(right) {
+    for (at, column) in shown.iter().enumerate() {
+        if let Some(column) = table.column_mut(at).filter(|_| ["mean", "worst"].contains(&TITLES[*column])) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    out.extend_from_slice(format!("\nsummary of {length}, {intervals} interval{s}\n").as_bytes());
     for line in table.lines() {
-        out.extend_from_slice(line.trim_end().as_bytes());
+        let line = line.get(margin..).unwrap_or_default().trim_end();
+        // Numbers that no device has may still be too wide.
+        out.extend_from_slice(cut(line, width).as_bytes());
         out.push(b'\n');
     }
+}
+
+/// Which columns are shown in `width`, and the titles of the others.
+fn fitting(rows: &[[String; 5]], width: usize) -> (Vec<usize>, Vec<&'static str>) {
+    let mut shown: Vec<usize> = (0..TITLES.len()).collect();
+    let mut left_out = Vec::new();
+    for least in LEAST_IMPORTANT {
+        if total(rows, &shown) <= width {
+            break;
+        }
+        shown.retain(|at| *at != least);
+        left_out.push(TITLES[least]);
+    }
+    (shown, left_out)
+}
+
+/// The width of all these columns: each has a blank on both sides, of which the last is not printed.
+fn total(rows: &[[String; 5]], shown: &[usize]) -> usize {
+    shown.iter().map(|at| column_width(rows, *at) + 2).sum::<usize>() - 1
+}
+
+fn column_width(rows: &[[String; 5]], at: usize) -> usize {
+    rows.iter().map(|row| row[at].width()).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -195,7 +267,7 @@ mod tests {
         let mut extent = Extent::default();
         extent.see(2.0, at(8), at(10));
         extent.see(2.0, at(10), at(12));
-        draw_summary(&devices, &extent, &TimeZone::UTC, &mut out);
+        draw_summary(&devices, &extent, None, &TimeZone::UTC, &mut out);
         let text = String::from_utf8(out).unwrap();
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[1], ["summary", "of", "4.0", "s,", "2", "intervals"]);
@@ -217,11 +289,45 @@ mod tests {
             // The clock was set back.
             extent.see(2.0, at(end), at(end - 5));
             let mut out = Vec::new();
-            draw_summary(&[("sda".to_owned(), summary)], &extent, &TimeZone::UTC, &mut out);
+            draw_summary(&[("sda".to_owned(), summary)], &extent, None, &TimeZone::UTC, &mut out);
             String::from_utf8(out).unwrap()
         };
         assert!(printed(86_000, 86_399).contains("  23:59:50\n"));
         assert!(printed(86_000, 86_400).contains("  1970-01-01 23:59:50\n"));
         assert!(printed(86_000, 400_000).contains("  1970-01-01 23:59:50\n"));
+    }
+
+    #[test]
+    fn a_summary_fits_into_its_width() {
+        let at = Timestamp::from_second(86_390).ok();
+        let mut summary = Summary::default();
+        summary.see(&figures(1000, 1.0, 4.0), 200.0, at);
+        let mut extent = Extent::default();
+        extent.see(2.0, at, Timestamp::from_second(900_000).ok());
+        let devices =
+            [("a-volume-with-a-name-that-is-long".to_owned(), summary), ("sda".to_owned(), summary)];
+        let printed = |width| {
+            let mut out = Vec::new();
+            draw_summary(&devices, &extent, Some(width), &TimeZone::UTC, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        for width in 20..120 {
+            let text = printed(width);
+            assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
+            assert!(
+                text.lines()
+                    .filter(|line| line.contains("r/s"))
+                    .all(|line| line.ends_with("500") || line.contains("1970")),
+                "{width}: {text}"
+            );
+        }
+        let (wide, narrow) = (printed(80), printed(40));
+        assert!(wide.contains("1970-01-01 23:59:50") && !wide.contains("too few"), "{wide}");
+        assert!(narrow.contains("\n40 columns are too few for at mean;\n--width N shows all\n"), "{narrow}");
+        assert!(narrow.contains("\n a-vol…-long  r/s             500\n"), "{narrow}");
+        assert!(narrow.contains("stalled  3 min 20 s\n"), "{narrow}");
+        let narrowest = printed(20);
+        assert!(narrowest.contains("\nsda  r/s         500\n"), "{narrowest}");
+        assert!(narrowest.contains("\n     stalled    200s\n"), "{narrowest}");
     }
 }

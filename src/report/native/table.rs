@@ -126,8 +126,7 @@ impl Table {
     /// Finds the columns that fit. They only change when a longer name or a new kind of work came.
     fn fit(&mut self, lines: &[Line<'_>], out: &mut Vec<u8>) {
         let longest = lines.iter().map(|line| sanitize(line.shown).width()).max().unwrap_or(0);
-        let most = (self.width() / 5).max(NAME).min(self.width());
-        let name_width = self.name_width.max(longest.min(most));
+        let name_width = self.name_width.max(longest.min(name_room(self.width())));
         let mut worked = self.worked;
         for figures in lines.iter().filter_map(Line::figures) {
             for (worked, column) in worked.iter_mut().zip(&COLUMNS) {
@@ -373,8 +372,13 @@ fn segments(block: &Block, short: bool) -> Vec<String> {
     segments
 }
 
+/// The most room that a name gets on lines of `width` characters.
+pub(super) fn name_room(width: usize) -> usize {
+    (width / 5).max(NAME).min(width)
+}
+
 /// `text` in at most `width` columns; what is in the middle goes.
-fn cut(text: &str, width: usize) -> String {
+pub(super) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

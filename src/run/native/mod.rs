@@ -22,7 +22,7 @@ use crate::counters::{Counters, CpuTimes, Device, MachineState, Pressure, Sample
 use crate::exit::Exit;
 use crate::metrics::MachineFigures;
 use crate::plan::{SummaryWhen, View};
-use crate::report::native::{Block, Extent, draw_summary};
+use crate::report::native::{Block, Extent};
 use crate::sanitize::sanitize;
 use crate::source::local_time_zone;
 use crate::units::Interval;
@@ -154,8 +154,8 @@ fn summarize(
         SummaryWhen::OnInterrupt => interrupted && world.is_terminal,
         SummaryWhen::Always => true,
     };
-    if wanted && output.is_table() {
-        draw_summary(&tracker.summaries(), &extent, zone, output.text());
+    if wanted {
+        output.summary(|| tracker.summaries(), &extent, zone);
     }
     output.flush(world)
 }

@@ -7,7 +7,8 @@ use super::tracker::Shown;
 use crate::metrics::Figures;
 use crate::plan::{Choice, Format, TableOptions, View};
 use crate::report::native::{
-    Block, Judged, Layout, Line, SortKey, State, Table, csv_header, csv_line, json_line,
+    Block, Extent, Judged, Layout, Line, SortKey, State, Summary, Table, csv_header, csv_line, draw_summary,
+    json_line,
 };
 use crate::run::{WIDTH, World, put};
 use crate::view::terminal::screen_size;
@@ -101,14 +102,17 @@ impl<'a> Output<'a> {
         if self.text.is_empty() { Ok(()) } else { put(world.out, &mut self.text) }
     }
 
-    /// Where a summary is drawn.
-    pub(super) fn text(&mut self) -> &mut Vec<u8> {
-        &mut self.text
-    }
-
-    /// Whether people read it.
-    pub(super) fn is_table(&self) -> bool {
-        matches!(self.writer, Writer::Table { .. })
+    /// Adds the summary, if people read it.
+    pub(super) fn summary(
+        &mut self,
+        summaries: impl FnOnce() -> Vec<(String, Summary)>,
+        extent: &Extent,
+        zone: &TimeZone,
+    ) {
+        if let Writer::Table { options, is_terminal, .. } = &self.writer {
+            let (width, _) = size(options, *is_terminal);
+            draw_summary(&summaries(), extent, width, zone, &mut self.text);
+        }
     }
 }
 
