@@ -319,3 +319,55 @@ fn standard_output_that_takes_no_more_is_exit_2() {
         "{said}"
     );
 }
+
+fn found(words: &str, input: &str) -> Vec<serde_json::Value> {
+    let (out, err, code) = output(&format!("--json --from - {words}"), input);
+    assert_eq!((err.as_str(), code), ("", 0), "{words}");
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Samples a second apart, each of lines without their device numbers.
+fn capture(samples: &[&[&str]]) -> String {
+    let sample = |(second, lines): (usize, &&[&str])| {
+        let lines: String = lines.iter().map(|line| format!("8 0 {line}\n")).collect();
+        format!("TS {}\n{lines}", 1_795_200_000 + second)
+    };
+    samples.iter().enumerate().map(sample).collect()
+}
+
+#[test]
+fn the_means_of_a_summary_are_over_idle_time_too() {
+    let after = |reads: u64| {
+        let line =
+            |name: &str| format!("8 0 {name} {reads} 0 {} {reads} 0 0 0 0 0 {reads} {reads}\n", 8 * reads);
+        ["sda", "sda1", "loop0", "zram0"].map(line).concat()
+    };
+    // Idle at first, at work for one second of ten, away for two, and back.
+    let mut text = String::new();
+    for second in 0..=12u64 {
+        let lines = match second {
+            0..=3 => after(0),
+            8 | 9 => "8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n".to_owned(),
+            _ => after(1000),
+        };
+        text += &format!("TS {}\n{lines}", 1_795_200_000 + second);
+    }
+    // Seven seconds before, two after.
+    for words in ["", "--all", "--partitions", "sda1 loop0 zram0"] {
+        let (out, _, _) = output(&format!("--summary --from - {words}"), &text);
+        let summary = out.split("summary of ").nth(1).unwrap();
+        let rates: Vec<&str> = summary.lines().filter(|line| line.contains(" r/s ")).collect();
+        let is_right = |line: &&str| line.split_whitespace().nth(2) == Some("111");
+        assert!(rates.len() == 4 && rates.iter().all(is_right), "{words}: {summary}");
+    }
+    // One that was idle until it went has the time before as well.
+    let idle = |name: &str, reads: u64| format!("{name} {reads} 0 0 0 0 0 0 0 0 0 0");
+    let (sda, first, last) = (idle("sda", 0), idle("sdb", 0), idle("sdb", 100));
+    let samples: [&[&str]; 6] =
+        [&[&sda, &first], &[&sda, &first], &[&sda], &[&sda, &first], &[&sda, &first], &[&sda, &last]];
+    let (out, _, _) = output("--summary --from -", &capture(&samples));
+    assert!(
+        out.lines().any(|line| line.split_whitespace().eq(["sdb", "r/s", "33.3", "100", "18:40:05"])),
+        "{out}"
+    );
+}

@@ -104,6 +104,11 @@ impl Summary {
         self.longest_stall.see(Some(stalled_s), at);
     }
 
+    /// Takes note of so many seconds in which the device did nothing: means are over them as well.
+    pub fn idle(&mut self, seconds: f64) {
+        self.seconds += seconds;
+    }
+
     /// Whether the device did anything at all.
     pub fn is_empty(&self) -> bool {
         self.reads.ios + self.writes.ios + self.queue + self.longest_stall.value == 0.0

@@ -92,26 +92,22 @@ impl<'s> Tracker<'s> {
         let mut before = std::mem::take(&mut self.memories);
         before.resize(older.len(), Memory::default());
         let mut stayed = vec![false; older.len()];
+        let earlier: Vec<Option<usize>> = (0..newer.len()).map(|at| self.pairs.earlier(at)).collect();
+        earlier.iter().flatten().for_each(|at| stayed[*at] = true);
+        for (at, device) in older.iter().enumerate().filter(|(at, _)| !stayed[*at]) {
+            let shown = self.facts.get(at).map_or(&device.name, |facts| &facts.shown);
+            remember(&mut self.gone, &device.name, shown, before[at].summary);
+        }
         let gone = &mut self.gone;
-        let mut memory_of = |at: usize| match self.pairs.earlier(at) {
-            Some(earlier) => {
-                stayed[earlier] = true;
-                std::mem::take(&mut before[earlier])
-            }
+        let memory_of = |(at, earlier): (usize, &Option<usize>)| match earlier {
+            Some(earlier) => std::mem::take(&mut before[*earlier]),
             // One that comes back goes on where it was.
             None => gone
                 .remove(&newer[at].name)
                 .map(|(_, summary)| summary)
                 .map_or_else(Memory::default, |summary| Memory { summary, ..Memory::default() }),
         };
-        self.memories = (0..newer.len()).map(&mut memory_of).collect();
-        for (at, device) in older.iter().enumerate().filter(|(at, _)| !stayed[*at]) {
-            let summary = before[at].summary;
-            if !summary.is_empty() && self.gone.len() < MOST_GONE {
-                let shown = self.facts.get(at).map_or(&device.name, |facts| &facts.shown);
-                self.gone.insert(device.name.clone(), (shown.clone(), summary));
-            }
-        }
+        self.memories = earlier.iter().enumerate().map(memory_of).collect();
         true
     }
 
@@ -160,6 +156,9 @@ impl<'s> Tracker<'s> {
                 && !chooser.is_shown(facts, &newer.counters, None)
                 && newer.counters.in_flight == 0
             {
+                if !facts.accounting_off {
+                    memory.idle(interval.seconds());
+                }
                 continue;
             }
             let mut figures = Figures::between(&older.counters, &newer.counters, interval);
@@ -205,6 +204,17 @@ impl<'s> Tracker<'s> {
     }
 }
 
+/// Keeps the summary of a device that went. One that did nothing only has its time, which matters should it come
+/// back and work; it makes room for one that worked.
+fn remember(gone: &mut BTreeMap<String, (String, Summary)>, name: &str, shown: &str, summary: Summary) {
+    if gone.len() >= MOST_GONE && !summary.is_empty() {
+        gone.retain(|_, (_, summary)| !summary.is_empty());
+    }
+    if gone.len() < MOST_GONE {
+        gone.insert(name.to_owned(), (shown.to_owned(), summary));
+    }
+}
+
 /// Whether util is left out: the interval asked for, or else measured, is too short.
 fn is_too_short_for_util(asked_for: Option<Duration>, measured: Interval) -> bool {
     asked_for.is_some_and(|every| every < SHORTEST_FOR_UTIL) || measured.seconds() < SHORTEST_MEASURED
@@ -216,6 +226,14 @@ impl Memory {
         self.history = History::default();
         if let Some(judge) = &mut self.judge {
             judge.interrupt();
+        }
+    }
+
+    /// Takes note of an interval in which nothing was done, at less cost than its figures.
+    fn idle(&mut self, seconds: f64) {
+        self.summary.idle(seconds);
+        if let Some(judge) = &mut self.judge {
+            judge.see(&Figures { seconds, ..Figures::default() }, 0.0, None);
         }
     }
 
