@@ -72,16 +72,17 @@ impl Figures {
     /// sector column went down, and not as a 32-bit column wraps.
     pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Option<Self> {
         let seconds = interval.seconds();
-        let old_partition = newer.columns == Columns::Partition;
+        let columns = older.columns.min(newer.columns);
+        let old_partition = columns == Columns::Partition;
         let step = |older: &Requests, newer: &Requests, has: bool| {
             if has { Step::between(older, newer, seconds, !old_partition).map(Some) } else { Some(None) }
         };
-        let columns = older.columns.min(newer.columns);
         let reads = step(&older.reads, &newer.reads, true)?;
         let writes = step(&older.writes, &newer.writes, true)?;
         let discards = step(&older.discards, &newer.discards, columns >= Columns::Discards)?;
         let has_flushes = columns >= Columns::Flushes;
-        let flushes = advance(older.flushes, newer.flushes, MOST_PER_SECOND * seconds)?;
+        let flushes =
+            if has_flushes { advance(older.flushes, newer.flushes, MOST_PER_SECOND * seconds)? } else { 0 };
         let flush_ms = milliseconds(older.flush_ms, newer.flush_ms, seconds);
         let queue = milliseconds(older.weighted_ms, newer.weighted_ms, seconds)
             .filter(|_| !old_partition)
@@ -96,16 +97,14 @@ impl Figures {
             util.min(100.0).min(by_times.unwrap_or(f64::INFINITY))
         };
         let ios = |step: Option<Step>| step.map_or(0, |step| step.ios);
-        let completed = [ios(reads), ios(writes), ios(discards), if has_flushes { flushes } else { 0 }];
+        let completed = [ios(reads), ios(writes), ios(discards), flushes];
         Some(Self {
             seconds,
             reads: reads.map_or_else(Direction::default, |step| step.over(interval)),
             writes: writes.map_or_else(Direction::default, |step| step.over(interval)),
             discards: discards.map_or_else(Direction::default, |step| step.over(interval)),
             flushes_per_s: has_flushes.then(|| interval.per_second(flushes)),
-            flush_await_ms: flush_ms
-                .filter(|_| has_flushes && flushes > 0)
-                .map(|ms| ms as f64 / flushes as f64),
+            flush_await_ms: flush_ms.filter(|_| flushes > 0).map(|ms| ms as f64 / flushes as f64),
             queue,
             in_flight,
             in_flight_before: self::in_flight(older),
@@ -145,10 +144,10 @@ struct Step {
 
 impl Step {
     fn between(older: &Requests, newer: &Requests, seconds: f64, has_times: bool) -> Option<Self> {
-        let merges = advance(older.merges, newer.merges, MOST_PER_SECOND * seconds)?;
+        let merges = || advance(older.merges, newer.merges, MOST_PER_SECOND * seconds);
         Some(Self {
             ios: advance(older.ios, newer.ios, MOST_PER_SECOND * seconds)?,
-            merges: has_times.then_some(merges),
+            merges: if has_times { Some(merges()?) } else { None },
             sectors: advance(older.sectors, newer.sectors, MOST_SECTORS_PER_SECOND * seconds)?,
             ms: milliseconds(older.ms, newer.ms, seconds).filter(|_| has_times),
         })
@@ -288,6 +287,34 @@ mod tests {
         assert_eq!((basic.discards, basic.flushes_per_s), (Direction::default(), None));
         let miscounted = Counters { in_flight: u64::from(u32::MAX), ..old(Columns::Basic) };
         assert_eq!(between(&miscounted, &miscounted).unwrap().in_flight, None);
+    }
+
+    #[test]
+    fn fewer_columns_than_before_are_no_reset() {
+        let all = Requests { ios: 9, merges: 9, sectors: 72, ms: 9 };
+        let at = |columns| {
+            let full = Counters { discards: all, flushes: 9, flush_ms: 9, ..counters([9; 4], 0, 9, 9) };
+            let without_flushes = Counters { columns, flushes: 0, flush_ms: 0, ..full };
+            let without_discards = Counters { discards: Requests::default(), ..without_flushes };
+            match columns {
+                Columns::Flushes => full,
+                Columns::Discards => without_flushes,
+                Columns::Basic => without_discards,
+                Columns::Partition => {
+                    let kept = Requests { ios: 9, sectors: 9, ..Requests::default() };
+                    Counters { columns, reads: kept, ..Counters::ZERO }
+                }
+            }
+        };
+        let every = [Columns::Partition, Columns::Basic, Columns::Discards, Columns::Flushes];
+        for (older, newer) in every.into_iter().flat_map(|older| every.map(|newer| (older, newer))) {
+            let figures = between(&at(older), &at(newer)).unwrap();
+            let fewer = older.min(newer);
+            let given =
+                (figures.queue.is_some(), figures.discards.ios.is_some(), figures.flushes_per_s.is_some());
+            let expected = (fewer >= Columns::Basic, fewer >= Columns::Discards, fewer >= Columns::Flushes);
+            assert_eq!((given, figures.completed), (expected, 0), "{older:?} {newer:?}");
+        }
     }
 
     #[test]
