@@ -3,8 +3,8 @@
 //! Where the dialects print what their tools print, these leave out what is not true: a device that was
 //! replugged has no figures, and a column that wrapped is told from one that fell.
 
-use super::change::modulo_2_32;
-use crate::counters::{Columns, Counters, Requests};
+use super::advance::{Advance, Step};
+use crate::counters::{Columns, Counters};
 use crate::units::{Interval, SECTOR_BYTES};
 
 /// What one kind of request did. `None` is what has no value or what the kernel does not give.
@@ -60,59 +60,47 @@ pub struct Figures {
     pub completed: u64,
 }
 
-/// More than any device does in a second: a step beyond it is no wrapped counter.
-const MOST_PER_SECOND: f64 = 20e6;
-/// 100 GB/s.
-const MOST_SECTORS_PER_SECOND: f64 = 200e6;
-/// A mean queue beyond this is no wrapped column of milliseconds.
-const LONGEST_QUEUE: f64 = 1e5;
-
 impl Figures {
-    /// The figures of the time between two readings; `None` when the device was replugged meanwhile: a count or
-    /// sector column went down, and not as a 32-bit column wraps.
+    /// The figures of the time between two readings; `None` when the device was replugged meanwhile.
     pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Option<Self> {
-        let seconds = interval.seconds();
-        let columns = older.columns.min(newer.columns);
-        let old_partition = columns == Columns::Partition;
-        let step = |older: &Requests, newer: &Requests, has: bool| {
-            if has { Step::between(older, newer, seconds, !old_partition).map(Some) } else { Some(None) }
-        };
-        let reads = step(&older.reads, &newer.reads, true)?;
-        let writes = step(&older.writes, &newer.writes, true)?;
-        let discards = step(&older.discards, &newer.discards, columns >= Columns::Discards)?;
-        let has_flushes = columns >= Columns::Flushes;
-        let flushes =
-            if has_flushes { advance(older.flushes, newer.flushes, MOST_PER_SECOND * seconds)? } else { 0 };
-        let flush_ms = milliseconds(older.flush_ms, newer.flush_ms, seconds);
-        let queue = milliseconds(older.weighted_ms, newer.weighted_ms, seconds)
-            .filter(|_| !old_partition)
-            .map(|ms| interval.per_second(ms) / 1000.0);
-        let busy = modulo_2_32(older.busy_ms, newer.busy_ms);
-        // A busy time that wrapped is still about as long as the interval; one that fell is not.
-        let fell = newer.busy_ms < older.busy_ms && busy as f64 > 4000.0 * seconds + 1000.0;
-        let util_pct = (!old_partition && !fell).then(|| interval.per_second(busy) / 10.0);
-        let in_flight = in_flight(newer);
+        let advance = Advance::between(older, newer, interval)?;
+        Some(Self::of(&advance, in_flight(older), in_flight(newer), interval))
+    }
+
+    /// The figures of an interval in which the counters went so far; with the requests in flight at its beginning
+    /// and at its end.
+    pub fn of(
+        advance: &Advance,
+        in_flight_before: Option<u64>,
+        in_flight: Option<u64>,
+        interval: Interval,
+    ) -> Self {
+        let Advance { reads, writes, discards, flushes, .. } = *advance;
+        let queue = advance.weighted_ms.map(|ms| interval.per_second(ms) / 1000.0);
+        let util_pct = advance.busy_ms.map(|busy| interval.per_second(busy) / 10.0);
         let bound = |util: f64| {
             let by_times = queue.map(|queue| (queue + in_flight.unwrap_or(0) as f64) * 100.0);
             util.min(100.0).min(by_times.unwrap_or(f64::INFINITY))
         };
-        let ios = |step: Option<Step>| step.map_or(0, |step| step.ios);
-        let completed = [ios(reads), ios(writes), ios(discards), flushes];
-        Some(Self {
-            seconds,
-            reads: reads.map_or_else(Direction::default, |step| step.over(interval)),
-            writes: writes.map_or_else(Direction::default, |step| step.over(interval)),
+        let completed = [reads.ios, writes.ios, discards.map_or(0, |step| step.ios), flushes.unwrap_or(0)];
+        Self {
+            seconds: interval.seconds(),
+            reads: reads.over(interval),
+            writes: writes.over(interval),
             discards: discards.map_or_else(Direction::default, |step| step.over(interval)),
-            flushes_per_s: has_flushes.then(|| interval.per_second(flushes)),
-            flush_await_ms: flush_ms.filter(|_| flushes > 0).map(|ms| ms as f64 / flushes as f64),
+            flushes_per_s: flushes.map(|flushes| interval.per_second(flushes)),
+            flush_await_ms: advance
+                .flush_ms
+                .zip(flushes.filter(|flushes| *flushes > 0))
+                .map(|(ms, flushes)| ms as f64 / flushes as f64),
             queue,
             in_flight,
-            in_flight_before: self::in_flight(older),
+            in_flight_before,
             util_pct,
             util_bound_pct: util_pct.map(bound),
             // What wrapped to zero would pass for a stall.
             completed: completed.into_iter().fold(0, u64::saturating_add),
-        })
+        }
     }
 
     /// Whether nothing was completed and nothing is in flight.
@@ -127,32 +115,13 @@ impl Figures {
     }
 }
 
-/// The kernel's count is 32 bits with a sign, and was seen to be miscounted below zero.
-fn in_flight(counters: &Counters) -> Option<u64> {
+/// Requests in flight; the kernel's count is 32 bits with a sign, and was seen to be miscounted below zero.
+pub fn in_flight(counters: &Counters) -> Option<u64> {
     (counters.columns != Columns::Partition && counters.in_flight <= i32::MAX as u64)
         .then_some(counters.in_flight)
 }
 
-/// How far one kind of request went.
-#[derive(Clone, Copy)]
-struct Step {
-    ios: u64,
-    merges: Option<u64>,
-    sectors: u64,
-    ms: Option<u64>,
-}
-
 impl Step {
-    fn between(older: &Requests, newer: &Requests, seconds: f64, has_times: bool) -> Option<Self> {
-        let merges = || advance(older.merges, newer.merges, MOST_PER_SECOND * seconds);
-        Some(Self {
-            ios: advance(older.ios, newer.ios, MOST_PER_SECOND * seconds)?,
-            merges: if has_times { Some(merges()?) } else { None },
-            sectors: advance(older.sectors, newer.sectors, MOST_SECTORS_PER_SECOND * seconds)?,
-            ms: milliseconds(older.ms, newer.ms, seconds).filter(|_| has_times),
-        })
-    }
-
     fn over(self, interval: Interval) -> Direction {
         let Self { ios, merges, sectors, ms } = self;
         let kib = |sectors: f64| sectors * SECTOR_BYTES as f64 / 1024.0;
@@ -171,25 +140,10 @@ impl Step {
     }
 }
 
-/// The step of a count: the difference, or, where it went down, that of a 32-bit counter that wrapped, if both
-/// fit in 32 bits and the step is at most `most`. `None` when it fell.
-fn advance(older: u64, newer: u64, most: f64) -> Option<u64> {
-    if newer >= older {
-        return Some(newer - older);
-    }
-    let wrapped = modulo_2_32(older, newer);
-    (u32::try_from(older).is_ok() && wrapped as f64 <= most.min(f64::from(1u32 << 31))).then_some(wrapped)
-}
-
-/// The step of a column of milliseconds, which wraps at 32 bits in every kernel; `None` when it rather fell.
-fn milliseconds(older: u64, newer: u64, seconds: f64) -> Option<u64> {
-    let step = modulo_2_32(older, newer);
-    (newer >= older || step as f64 <= LONGEST_QUEUE * 1000.0 * seconds).then_some(step)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::Requests;
 
     fn second() -> Interval {
         Interval::from_nanos(1_000_000_000).unwrap()

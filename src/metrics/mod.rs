@@ -4,6 +4,7 @@
 //! zero over the uptime. What has no value (an await without requests, a counter that went back) is `None`;
 //! each dialect decides how to print it.
 
+mod advance;
 mod change;
 mod cpu;
 mod figures;
@@ -13,9 +14,10 @@ mod pairs;
 mod percona;
 mod rates;
 
+pub use advance::Advance;
 pub use change::{Change, Ticks, modulo_2_32, was_replugged, wrapped_sectors};
 pub use cpu::CpuShares;
-pub use figures::{Direction, Figures};
+pub use figures::{Direction, Figures, in_flight};
 pub use history::{History, Mark};
 pub use machine::MachineFigures;
 pub use pairs::Pairs;
