@@ -371,3 +371,100 @@ fn the_means_of_a_summary_are_over_idle_time_too() {
         "{out}"
     );
 }
+
+/// Reads a second since the last sample, in each sample.
+fn reads(name: &str, counts: &[Option<u64>]) -> Vec<String> {
+    let line = |reads: u64| format!("{name} {reads} 0 {} {reads} 0 0 0 0 0 {reads} {reads}", 8 * reads);
+    counts.iter().map(|count| count.map_or_else(String::new, line)).collect()
+}
+
+fn side_by_side(devices: &[Vec<String>]) -> String {
+    let samples: Vec<Vec<&str>> = (0..devices[0].len())
+        .map(|at| devices.iter().map(|lines| lines[at].as_str()).filter(|line| !line.is_empty()).collect())
+        .collect();
+    capture(&samples.iter().map(Vec::as_slice).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_reset_between_samples_that_are_put_together_is_one() {
+    let counts = [1000, 1100, 1200, 100, 2000, 4000, 4100, 4200, 4300].map(Some);
+    let text = side_by_side(&[reads("sda", &counts)]);
+    let lines = found("6", &text);
+    let told: Vec<_> =
+        lines.iter().map(|line| (line["reads_per_s"].as_f64(), line["marks"].clone())).collect();
+    assert_eq!(told, [(None, serde_json::json!(["reset"])), (Some(100.0), serde_json::json!([]))]);
+    assert!(lines[0]["read_await_ms"].is_null() && lines[0]["queue"].is_null());
+    let (csv, _, _) = output("--csv --from - 6", &text);
+    assert!(
+        csv.lines().nth(1).is_some_and(|line| line.contains(",sda,,,") && line.contains(",reset,")),
+        "{csv}"
+    );
+    // It came back to where it was: that is no rest either.
+    let counts = [1000, 0, 500, 1000].map(Some);
+    assert_eq!(found("3", &side_by_side(&[reads("loop0", &counts)]))[0]["marks"][0], "reset");
+}
+
+#[test]
+fn what_comes_and_goes_between_samples_that_are_put_together_is_named_and_has_no_figures() {
+    let every = [0, 100, 200, 300, 400, 500, 600].map(Some);
+    let away = [Some(0), Some(100), None, None, None, Some(500), Some(600)];
+    let guest = [None, None, Some(5), Some(6), None, None, None];
+    let text = side_by_side(&[reads("sda", &every), reads("sdb", &away), reads("sdc", &guest)]);
+    let devices: Vec<_> = found("6", &text).iter().map(|line| line["device"].clone()).collect();
+    assert_eq!(devices, ["sda"]);
+    let news = |words: &str| {
+        let (out, _, _) = output(&format!("--from - {words}"), &text);
+        out.lines().filter(|line| line.starts_with(['+', '-'])).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(news("6"), ["- sdb vanished and came back", "+ sdc came and vanished"]);
+    assert_eq!(news("sda sdc 6"), ["+ sdc came and vanished"]);
+    assert_eq!(news("3"), ["+ sdc came", "- sdb vanished", "+ sdb came", "- sdc vanished"]);
+    // In the summary it is one device.
+    let counts = |second: u64| Some(second * 100).filter(|_| !(8..10).contains(&second));
+    let text = side_by_side(&[reads("sdb", &(0..=18).map(counts).collect::<Vec<_>>())]);
+    let (out, _, _) = output("--from - 6 --summary", &text);
+    let rates: Vec<&str> = out.lines().filter(|line| line.contains(" r/s  ")).collect();
+    assert!(rates.len() == 1 && rates[0].split_whitespace().nth(2) == Some("100"), "{out}");
+}
+
+/// The same capture, so many seconds later.
+fn later(text: &str, seconds: u64) -> String {
+    let line = |line: &str| match line.strip_prefix("TS ") {
+        Some(time) => format!("TS {}\n", time.parse::<u64>().unwrap() + seconds),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn milliseconds_may_wrap_more_than_once_in_samples_that_are_put_together() {
+    let mut text = String::new();
+    for hour in 0..=8u64 {
+        let (ios, ms) = (hour * 3_600_000, (hour * 1_440_000_000) % (1 << 32));
+        let seconds = 1_795_200_000 + hour * 3600;
+        text += &format!(
+            "TS {seconds}\n8 0 sda {ios} 0 {} {ms} 0 0 0 0 400 {} {ms}\n",
+            8 * ios,
+            hour * 3_600_000
+        );
+    }
+    let line = &found("8h", &text)[0];
+    let told = ["read_await_ms", "read_queue", "queue", "util_pct"].map(|name| line[name].as_f64());
+    assert_eq!(told, [400.0, 400.0, 400.0, 100.0].map(Some));
+}
+
+#[test]
+fn what_was_put_together_before_a_break_is_told() {
+    for second_start in [1, 5] {
+        let counts: Vec<Option<u64>> = (0..=5).map(|second| Some(second * 100)).collect();
+        let text = side_by_side(&[reads("sda", &counts)]);
+        let more: Vec<Option<u64>> = (6..=9).map(|second| Some(second * 100)).collect();
+        let text = text + &later(&side_by_side(&[reads("sda", &more)]), second_start);
+        let (out, err, _) = output("--json --from - 3", &text);
+        assert!(err.contains("no interval is reported across this"), "{err}");
+        let lines = out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let told: Vec<_> =
+            lines.map(|line| (line["elapsed_s"].as_f64().unwrap(), line["reads_per_s"].as_f64())).collect();
+        assert_eq!(told, [(3.0, Some(100.0)), (2.0, Some(100.0)), (3.0, Some(100.0))], "{second_start}");
+    }
+}

@@ -11,12 +11,17 @@ pub(super) fn device_named<'a>(
     known_as: impl Fn(&Device) -> Option<&'a str>,
     names: Option<&Names>,
 ) -> Option<usize> {
-    let name = word.strip_prefix("/dev/").unwrap_or(word);
-    let name = name.strip_prefix("mapper/").unwrap_or(name);
+    let name = bare(word);
     let is_called = |device: &Device| device.name == name || known_as(device) == Some(name);
     let by_node = || {
         let named = names?.resolve(word, None, false, devices)?;
         devices.iter().position(|device| named.is(device))
     };
     devices.iter().position(is_called).or_else(by_node)
+}
+
+/// A device's name without the folder that it is in.
+pub(super) fn bare(word: &str) -> &str {
+    let name = word.strip_prefix("/dev/").unwrap_or(word);
+    name.strip_prefix("mapper/").unwrap_or(name)
 }

@@ -9,7 +9,7 @@ use crate::counters::{Counters, Device};
 use crate::metrics::Figures;
 use crate::plan::Choice;
 use crate::run::hints::did_you_mean;
-use crate::run::named::device_named;
+use crate::run::named::{bare, device_named};
 use crate::sanitize::sanitize;
 use crate::source::Names;
 use crate::topology::{Kind, Node, Stack, natural_key};
@@ -141,6 +141,12 @@ impl<'a> Chooser<'a> {
     /// Whether news of a device are told.
     pub(super) fn is_news(&self, facts: &Facts) -> bool {
         !self.is_restricted() || facts.asked_for
+    }
+
+    /// The same of a device of which no more than the name is known.
+    pub(super) fn is_news_by_name(&self, name: &str) -> bool {
+        let is_match = self.regex.as_ref().is_some_and(|regex| regex.is_match(name));
+        !self.is_restricted() || is_match || self.choice.devices.iter().any(|word| bare(word) == name)
     }
 
     /// What was asked for and never found, in words: with the nearest name, or, where no more than so many intervals

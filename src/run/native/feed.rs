@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use super::together::Together;
 use crate::clock::{Clock, Woken};
 use crate::counters::{Device, Sample};
+use crate::metrics::{Advance, Figures, Pairs, in_flight};
 use crate::plan::Input;
 use crate::run::pace::Deadlines;
 use crate::run::warnings::Warnings;
@@ -52,7 +54,11 @@ pub(in crate::run) struct Feed<'a> {
     /// When the sample before the last was taken.
     last: Moment,
     /// Where the samples of a capture that are put together began, and at which multiple of the interval they are.
-    together: (Moment, f64),
+    begun: (Moment, f64),
+    /// What those of this interval tell, where there are more than two.
+    together: Option<Together>,
+    /// `incoming` is the first sample after a break; what was put together before it comes first.
+    is_held: bool,
 }
 
 enum Source<'a> {
@@ -88,7 +94,9 @@ impl<'a> Feed<'a> {
             start: None,
             is_stale: false,
             last: Moment::default(),
-            together: (Moment::default(), 1.0),
+            begun: (Moment::default(), 1.0),
+            together: None,
+            is_held: false,
         })
     }
 
@@ -122,7 +130,7 @@ impl<'a> Feed<'a> {
         let found = self.read(world)?;
         if found {
             self.start = Some((world.clock.monotonic(), self.newer.at));
-            self.together = (self.newer.at, 1.0);
+            self.begun = (self.newer.at, 1.0);
             if let Source::Live { deadlines, .. } = &mut self.source {
                 let start = self.newer.at.monotonic.unwrap_or_default();
                 *deadlines = Some(Deadlines::new(start, self.input.pace.every.unwrap_or(EVERY)));
@@ -146,26 +154,88 @@ impl<'a> Feed<'a> {
         }
         std::mem::swap(&mut self.older, &mut self.newer);
         self.is_stale = true;
+        self.together = None;
+        if std::mem::take(&mut self.is_held) {
+            std::mem::swap(&mut self.newer, &mut self.incoming);
+            return Ok(self.after_break(world));
+        }
         loop {
+            let is_first = self.is_stale;
             match self.read(world) {
-                Ok(true) => missed = missed.saturating_add(self.newer.missed),
+                Ok(true) => {}
                 Ok(false) => {
                     return Ok(self.rest().map_or(Step::End, |interval| Step::Interval { interval, missed }));
                 }
                 // Whatever it says: what is no more read is no fault of the capture.
                 Err(error) => return world.clock.signal().map(Step::Signal).ok_or(error),
             }
+            let Some(interval) = self.passed() else {
+                if is_first {
+                    return Ok(self.after_break(world));
+                }
+                std::mem::swap(&mut self.newer, &mut self.incoming);
+                self.is_held = true;
+                return Ok(self.passed().map_or(Step::Break, |interval| Step::Interval { interval, missed }));
+            };
+            missed = missed.saturating_add(self.newer.missed);
             if let Some(signal) = self.keep_pace(world) {
                 return Ok(Step::Signal(signal));
             }
-            let Some(interval) = self.passed() else {
-                self.together = (self.newer.at, 1.0);
-                return Ok(Step::Break);
-            };
+            if !is_first {
+                // What was read before is where the next is read to.
+                let before = &self.incoming;
+                self.together
+                    .get_or_insert_with(|| Together::between(&self.older, before))
+                    .then(before, &self.newer);
+            }
             if self.is_due() {
                 return Ok(Step::Interval { interval, missed });
             }
         }
+    }
+
+    /// The last sample begins a new stretch of time.
+    fn after_break(&mut self, world: &World<'_>) -> Step {
+        self.is_stale = false;
+        self.begun = (self.newer.at, 1.0);
+        self.keep_pace(world).map_or(Step::Break, Step::Signal)
+    }
+
+    /// Where each device was at the beginning of the interval, if it was there all the time.
+    pub(in crate::run) fn pairs(&self) -> Pairs {
+        match &self.together {
+            Some(together) => together.pairs(self.older.devices.len()),
+            None => Pairs::between(&self.older.devices, &self.newer.devices),
+        }
+    }
+
+    /// Devices that came and went within the interval: neither of its samples has them.
+    pub(in crate::run) fn passed_by(&self) -> impl Iterator<Item = &str> {
+        let names = self.together.iter().flat_map(Together::passed_by);
+        names.filter(|name| self.older.device(name).is_none() && self.newer.device(name).is_none())
+    }
+
+    /// How far the counters of the device at the place `newer`, which was at the place `older`, went in the
+    /// interval; `None` when they started anew.
+    pub(in crate::run) fn advance(&self, older: usize, newer: usize, interval: Interval) -> Option<Advance> {
+        let (older, last) = (&self.older.devices[older].counters, &self.newer.devices[newer].counters);
+        match &self.together {
+            Some(together) => together.advance(newer),
+            None => Advance::between(older, last, interval),
+        }
+    }
+
+    /// The figures of that device.
+    pub(in crate::run) fn figures(&self, older: usize, newer: usize, interval: Interval) -> Option<Figures> {
+        let in_flight = |device: &Device| in_flight(&device.counters);
+        let (first, last) = (in_flight(&self.older.devices[older]), in_flight(&self.newer.devices[newer]));
+        Some(Figures::of(&self.advance(older, newer, interval)?, first, last, interval))
+    }
+
+    /// Whether that device did nothing: its counters stood still.
+    pub(in crate::run) fn stood_still(&self, older: usize, newer: usize) -> bool {
+        self.newer.devices[newer].counters == self.older.devices[older].counters
+            && self.together.as_ref().is_none_or(|together| together.advance(newer).is_some())
     }
 
     /// The time between the two samples, unless there is a break between them.
@@ -185,7 +255,7 @@ impl<'a> Feed<'a> {
     /// that is nearest to the next multiple of the interval. Samples are never quite on time.
     fn is_due(&mut self) -> bool {
         let Some(every) = self.input.pace.every.filter(|_| !self.is_live()) else { return true };
-        let (begin, next) = self.together;
+        let (begin, next) = self.begun;
         let seconds = |from: &Moment| match self.newer.at.since(from) {
             Elapsed::Forward(interval) => interval.seconds(),
             Elapsed::Unknown => 0.0,
@@ -196,7 +266,7 @@ impl<'a> Feed<'a> {
         if multiples < next {
             return false;
         }
-        self.together.1 = multiples.floor() + 1.0;
+        self.begun.1 = multiples.floor() + 1.0;
         true
     }
 

@@ -8,7 +8,7 @@ use super::choose::{Chooser, Facts};
 use super::feed::{Feed, Step};
 use crate::analysis::{DeviceAnalysis, Observation};
 use crate::counters::Sample;
-use crate::metrics::{Figures, History, Pairs};
+use crate::metrics::{History, Pairs};
 use crate::plan::Choice;
 use crate::run::World;
 use crate::topology::Stack;
@@ -144,15 +144,15 @@ impl Gatherer<'_> {
     }
 
     fn see(&mut self, feed: &mut Feed<'_>, interval: Interval) {
-        let pairs = Pairs::between(&feed.older.devices, &feed.newer.devices);
+        let pairs = feed.pairs();
         if pairs != Pairs::Same {
             self.learn(feed);
         }
         let at = feed.newer.at;
         let wall = || at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9);
         let at_s = at.monotonic.map(|monotonic| monotonic.as_secs_f64()).or_else(wall);
-        for (index, device) in feed.newer.devices.iter().enumerate() {
-            let Some(place) = self.places[index] else { continue };
+        for (index, place) in self.places.iter().enumerate() {
+            let Some(place) = *place else { continue };
             let memory = &mut self.memories[place];
             let Some(earlier) = pairs.earlier(index) else {
                 // It came, and nobody knows since when it counts; a first sight is no gap.
@@ -164,8 +164,7 @@ impl Gatherer<'_> {
                 }
                 continue;
             };
-            let older = &feed.older.devices[earlier].counters;
-            let Some(figures) = Figures::between(older, &device.counters, interval) else {
+            let Some(figures) = feed.figures(earlier, index, interval) else {
                 memory.analysis.reset();
                 memory.history = History::default();
                 continue;

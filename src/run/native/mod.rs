@@ -5,6 +5,7 @@ mod feed;
 mod gather;
 mod judging;
 mod output;
+mod together;
 mod tracker;
 
 use anyhow::Result;

@@ -1,6 +1,6 @@
 //! What is remembered of each device from one interval to the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -79,13 +79,16 @@ impl<'s> Tracker<'s> {
         if changed || !self.knows_names || feed.stack_is_old() {
             self.learn(feed, chooser);
         }
-        if changed { self.news(feed, chooser, &facts_before) } else { Vec::new() }
+        let mut news = if changed { self.news(feed, chooser, &facts_before) } else { Vec::new() };
+        let passed_by = feed.passed_by().filter(|name| chooser.is_news_by_name(name));
+        news.extend(passed_by.map(|name| format!("+ {name} came and vanished")));
+        news
     }
 
     /// Whether the names changed; memories follow their devices.
     fn pair(&mut self, feed: &Feed<'_>) -> bool {
         let (older, newer) = (&feed.older.devices, &feed.newer.devices);
-        self.pairs = Pairs::between(older, newer);
+        self.pairs = feed.pairs();
         if self.pairs == Pairs::Same && self.memories.len() == newer.len() {
             return false;
         }
@@ -119,19 +122,28 @@ impl<'s> Tracker<'s> {
     }
 
     fn news(&self, feed: &Feed<'_>, chooser: &Chooser<'_>, before: &[Facts]) -> Vec<String> {
-        let mut stayed = vec![false; feed.older.devices.len()];
+        let (older, newer) = (&feed.older.devices, &feed.newer.devices);
+        let mut stayed = vec![false; older.len()];
+        (0..newer.len()).filter_map(|at| self.pairs.earlier(at)).for_each(|at| stayed[at] = true);
+        let gone = older.iter().zip(&stayed).filter(|(_, stayed)| !**stayed);
+        let gone: HashSet<&str> = gone.map(|(device, _)| device.name.as_str()).collect();
         let mut news = Vec::new();
-        for at in &self.order {
-            match self.pairs.earlier(*at) {
-                Some(earlier) => stayed[earlier] = true,
-                None if chooser.is_news(&self.facts[*at]) => {
-                    news.push(format!("+ {} came", self.facts[*at].shown));
-                }
-                None => {}
+        let mut back = HashSet::new();
+        let came = self.order.iter().copied().filter(|at| self.pairs.earlier(*at).is_none());
+        for at in came.filter(|at| chooser.is_news(&self.facts[*at])) {
+            let (name, shown) = (newer[at].name.as_str(), &self.facts[at].shown);
+            if gone.contains(name) {
+                news.push(format!("- {shown} vanished and came back"));
+                back.insert(name);
+            } else {
+                news.push(format!("+ {shown} came"));
             }
         }
-        let went = before.iter().zip(&stayed).filter(|(facts, stayed)| !**stayed && chooser.is_news(facts));
-        news.extend(went.map(|(facts, _)| format!("- {} vanished", facts.shown)));
+        for ((device, facts), _) in older.iter().zip(before).zip(stayed).filter(|(_, stayed)| !stayed) {
+            if chooser.is_news(facts) && !back.contains(device.name.as_str()) {
+                news.push(format!("- {} vanished", facts.shown));
+            }
+        }
         news
     }
 
@@ -152,7 +164,7 @@ impl<'s> Tracker<'s> {
             let (older, newer) = (&feed.older.devices[earlier], &feed.newer.devices[index]);
             let (facts, memory) = (&self.facts[index], &mut self.memories[index]);
             // Most devices of a machine with many never work.
-            if newer.counters == older.counters
+            if feed.stood_still(earlier, index)
                 && !chooser.is_shown(facts, &newer.counters, None)
                 && newer.counters.in_flight == 0
             {
@@ -161,7 +173,7 @@ impl<'s> Tracker<'s> {
                 }
                 continue;
             }
-            let mut figures = Figures::between(&older.counters, &newer.counters, interval);
+            let mut figures = feed.figures(earlier, index, interval);
             if let Some(figures) = figures.as_mut().filter(|_| without_util) {
                 (figures.util_pct, figures.util_bound_pct) = (None, None);
             }

@@ -1,0 +1,91 @@
+//! Samples of a capture that are put together into one interval: what happened between the first and the last.
+
+use std::collections::BTreeSet;
+
+use crate::counters::Sample;
+use crate::metrics::{Advance, Pairs};
+use crate::units::{Elapsed, Interval};
+
+/// What is known of each device of the last sample since the first.
+#[derive(Debug, Default)]
+pub(super) struct Together {
+    runs: Vec<Run>,
+    /// Devices that came and went on the way; of a stream of names that are always new, only the first.
+    passed_by: BTreeSet<String>,
+}
+
+/// So many devices that came and went are named.
+const MOST_PASSED_BY: usize = 100;
+
+/// One device, from the first sample to the last.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Its place in the first sample, if it was there all the time.
+    earlier: Option<usize>,
+    /// How far its counters went; `None` when they started anew on the way.
+    advance: Option<Advance>,
+}
+
+impl Together {
+    /// From one sample to the next.
+    pub(super) fn between(older: &Sample, newer: &Sample) -> Self {
+        let pairs = Pairs::between(&older.devices, &newer.devices);
+        let interval = passed(older, newer);
+        let run = |at: usize| {
+            let earlier = pairs.earlier(at);
+            let step = |earlier: usize| {
+                Advance::between(&older.devices[earlier].counters, &newer.devices[at].counters, interval?)
+            };
+            Run { earlier, advance: earlier.and_then(step) }
+        };
+        Self { runs: (0..newer.devices.len()).map(run).collect(), passed_by: BTreeSet::new() }
+    }
+
+    /// The same up to the sample that followed `before`, the last so far.
+    pub(super) fn then(&mut self, before: &Sample, newer: &Sample) {
+        let next = Self::between(before, newer);
+        let mut stayed = vec![false; before.devices.len()];
+        next.runs.iter().filter_map(|step| step.earlier).for_each(|at| stayed[at] = true);
+        let came = self.runs.iter().zip(stayed).zip(&before.devices);
+        for (_, device) in came.filter(|((run, stayed), _)| run.earlier.is_none() && !stayed) {
+            if self.passed_by.len() < MOST_PASSED_BY {
+                self.passed_by.insert(device.name.clone());
+            }
+        }
+        let run = |step: &Run| {
+            let so_far = step.earlier.and_then(|at| self.runs.get(at));
+            let advances = so_far.and_then(|run| run.advance).zip(step.advance);
+            Run {
+                earlier: so_far.and_then(|run| run.earlier),
+                advance: advances.map(|(so_far, step)| so_far.then(&step)),
+            }
+        };
+        self.runs = next.runs.iter().map(run).collect();
+    }
+
+    /// Where each device was in the first sample, of so many devices, if it was there all the time.
+    pub(super) fn pairs(&self, devices: usize) -> Pairs {
+        let stayed = |(at, run): (usize, &Run)| run.earlier == Some(at);
+        if devices == self.runs.len() && self.runs.iter().enumerate().all(stayed) {
+            return Pairs::Same;
+        }
+        Pairs::Moved(self.runs.iter().map(|run| run.earlier).collect())
+    }
+
+    /// Devices that came after the first sample and went again. Some may be in the first or the last nevertheless.
+    pub(super) fn passed_by(&self) -> impl Iterator<Item = &str> {
+        self.passed_by.iter().map(String::as_str)
+    }
+
+    /// How far the counters of the device at this place of the last sample went.
+    pub(super) fn advance(&self, at: usize) -> Option<Advance> {
+        self.runs.get(at).and_then(|run| run.advance)
+    }
+}
+
+fn passed(older: &Sample, newer: &Sample) -> Option<Interval> {
+    match newer.at.since(&older.at) {
+        Elapsed::Forward(interval) => Some(interval),
+        Elapsed::Unknown => None,
+    }
+}
