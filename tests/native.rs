@@ -468,3 +468,77 @@ fn what_was_put_together_before_a_break_is_told() {
         assert_eq!(told, [(3.0, Some(100.0)), (2.0, Some(100.0)), (3.0, Some(100.0))], "{second_start}");
     }
 }
+
+/// The last figure of the reads, and the marks, of each device's lines.
+fn rates(words: &str, text: &str) -> Vec<(String, Option<f64>, Vec<String>)> {
+    let line = |line: &serde_json::Value| {
+        let marks = line["marks"].as_array().unwrap().iter().map(|mark| mark.as_str().unwrap().to_owned());
+        (line["device"].as_str().unwrap().to_owned(), line["reads_per_s"].as_f64(), marks.collect())
+    };
+    found(words, text).iter().map(line).collect()
+}
+
+fn total(words: &str, text: &str) -> Vec<Option<f64>> {
+    let lines = rates(&format!("--total {words}"), text);
+    lines.into_iter().filter(|(device, ..)| device == "total").map(|(_, rate, _)| rate).collect()
+}
+
+#[test]
+fn a_total_adds_up_what_each_device_did() {
+    // The one wraps at 32 bits, alone.
+    let wraps = [(1u64 << 32) - 6, 94, 194].map(|reads| format!("sdb {reads} 0 0 0 0 0 0 0 0 0 0"));
+    let text = side_by_side(&[reads("sda", &[100, 200, 300].map(Some)), wraps.to_vec()]);
+    assert_eq!(total("", &text), [Some(200.0), Some(200.0)]);
+    // With milliseconds that fit in 32 bits of none of them, and means over all.
+    let line =
+        |name: &str, reads: u64, ms: u64| format!("{name} {reads} 0 {} {ms} 0 0 0 0 7 0 {ms}", 8 * reads);
+    let device = |name: &str, reads| vec![line(name, 0, 0), line(name, reads, 3_000_000_000)];
+    let lines = found("--total", &side_by_side(&[device("sda", 1000), device("sdb", 2000)]));
+    let told = ["read_await_ms", "queue", "in_flight"].map(|name| lines[2][name].as_f64());
+    assert_eq!(told, [Some(2e6), Some(6e6), Some(14.0)]);
+}
+
+#[test]
+fn a_total_that_would_leave_a_device_out_says_so() {
+    let text =
+        side_by_side(&[reads("sda", &[100, 200, 300].map(Some)), reads("sdb", &[5000, 7, 107].map(Some))]);
+    let lines: Vec<_> =
+        rates("--total", &text).into_iter().filter(|(device, ..)| device == "total").collect();
+    let expected =
+        [("total".to_owned(), None, vec!["reset".to_owned()]), ("total".to_owned(), Some(200.0), vec![])];
+    assert_eq!(lines, expected);
+    let (out, _, _) = output("--total --from -", &text);
+    assert!(out.contains("total       the counters of a device started anew"), "{out}");
+    assert_eq!(total("sda", &text), [Some(100.0); 2]);
+}
+
+#[test]
+fn a_total_is_over_the_devices_that_were_asked_for() {
+    let names = ["sda", "sda1", "sda2", "sdb", "dm-0"];
+    let device = |(at, name): (usize, &&str)| reads(name, &[Some(0), Some(10u64.pow(at as u32))]);
+    let text = side_by_side(&names.iter().enumerate().map(device).collect::<Vec<_>>());
+    for (words, expected) in [
+        ("", 1001.0),
+        ("sda", 1.0),
+        ("--devices-regex sd", 1001.0),
+        ("sda1 sda2", 110.0),
+        ("sda sda1", 1.0),
+        ("sda1 sdb", 1010.0),
+        ("dm-0", 10_000.0),
+        ("dm-0 sda", 1.0),
+    ] {
+        assert_eq!(total(words, &text), [Some(expected)], "{words}");
+    }
+}
+
+#[test]
+fn a_total_has_what_the_paths_did_where_the_multipath_disk_does_not_count() {
+    let path = |name: &str| reads(name, &[100, 600].map(Some));
+    let paths = [reads("sda", &[100, 110].map(Some)), path("nvme0c0n1"), path("nvme0c1n1")];
+    let head = |counts: [u64; 2]| [paths.as_slice(), &[reads("nvme0n1", &counts.map(Some))]].concat();
+    assert_eq!(total("", &side_by_side(&head([0, 0]))), [Some(1010.0)]);
+    assert_eq!(total("", &side_by_side(&paths)), [Some(1010.0)]);
+    assert_eq!(total("", &side_by_side(&head([200, 1200]))), [Some(1010.0)]);
+    assert_eq!(total("", &side_by_side(&head([0, 1000]))), [Some(1010.0)]);
+    assert_eq!(total("nvme0c0n1", &side_by_side(&head([200, 1200]))), [Some(500.0)]);
+}

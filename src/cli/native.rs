@@ -46,7 +46,7 @@ pub(super) struct ViewArguments {
     /// No more than N devices, the busiest unless sorted otherwise
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
-    /// A line over whole devices that stand on no other, so that nothing is counted twice
+    /// A line over whole devices that stand on no other, or over those asked for; nothing is counted twice
     #[arg(long)]
     total: bool,
     /// Where devices are mounted

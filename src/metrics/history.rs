@@ -9,6 +9,8 @@ pub enum Mark {
     UtilTooLow,
     /// The kernel's util is more than the requests that were there can have needed, or than all of the time.
     UtilTooHigh,
+    /// It is a total, and the kernel does not count what one of its devices does.
+    AccountingOff,
 }
 
 impl Mark {
@@ -17,6 +19,7 @@ impl Mark {
         match self {
             Self::UtilTooLow => "util_too_low",
             Self::UtilTooHigh => "util_too_high",
+            Self::AccountingOff => "accounting_off",
         }
     }
 }

@@ -42,7 +42,7 @@ fn cpu(block: &Block, share: fn(&CpuShares) -> f64) -> Field<'static> {
 fn marks(line: &Line<'_>) -> Vec<&'static str> {
     match &line.state {
         State::Worked(judged) => judged.mark.iter().map(|mark| mark.name()).collect(),
-        State::Reset => vec!["reset"],
+        State::Reset | State::PartReset => vec!["reset"],
         State::AccountingOff => vec!["accounting_off"],
     }
 }

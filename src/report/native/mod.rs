@@ -48,6 +48,8 @@ pub enum State {
     Worked(Box<Judged>),
     /// Its counters started anew, so that nothing can be said.
     Reset,
+    /// It is a total, and the counters of one of its devices started anew.
+    PartReset,
     /// The kernel does not count what it does.
     AccountingOff,
 }
@@ -57,7 +59,7 @@ pub enum State {
 pub struct Judged {
     /// The figures.
     pub figures: Figures,
-    /// What is wrong with its util.
+    /// What is wrong with it.
     pub mark: Option<Mark>,
     /// For how long it has stalled, in seconds; zero when it has not.
     pub stalled_s: f64,
@@ -70,7 +72,7 @@ impl Line<'_> {
     pub fn judged(&self) -> Option<&Judged> {
         match &self.state {
             State::Worked(judged) => Some(judged),
-            State::Reset | State::AccountingOff => None,
+            State::Reset | State::PartReset | State::AccountingOff => None,
         }
     }
 
@@ -78,7 +80,7 @@ impl Line<'_> {
     pub fn verdict(&self) -> Option<Verdict> {
         match &self.state {
             State::Worked(judged) => judged.judgement.verdict,
-            State::Reset => None,
+            State::Reset | State::PartReset => None,
             State::AccountingOff => Some(Verdict::AccountingOff),
         }
     }

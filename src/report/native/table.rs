@@ -220,6 +220,10 @@ impl Table {
                 let long = "its counters started anew: no figures for this interval";
                 self.words(long, "counters started anew", Color::Yellow, has_mounts, out);
             }
+            State::PartReset => {
+                let long = "the counters of a device started anew: no figures for this interval";
+                self.words(long, "counters started anew", Color::Yellow, has_mounts, out);
+            }
             State::AccountingOff => {
                 let long = "accounting is off (queue/iostats is 0): nothing is counted";
                 self.words(long, "accounting is off", Color::Yellow, has_mounts, out);
@@ -291,7 +295,9 @@ impl Table {
 
     /// Says once what the question mark means.
     fn explain_doubt(&mut self, lines: &[Line<'_>], out: &mut Vec<u8>) {
-        let is_doubtful = |line: &Line<'_>| line.judged().is_some_and(|judged| judged.mark.is_some());
+        let is_doubtful = |line: &Line<'_>| {
+            line.judged().is_some_and(|judged| judged.mark.is_some() && judged.figures.util_pct.is_some())
+        };
         if !self.noted_doubt && lines.iter().any(is_doubtful) {
             self.noted_doubt = true;
             let text =

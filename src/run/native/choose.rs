@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use anyhow::{Result, anyhow};
 use regex_lite::Regex;
 
+use super::leaves::{Share, shares};
 use crate::counters::{Counters, Device};
 use crate::metrics::Figures;
 use crate::plan::Choice;
@@ -23,8 +24,8 @@ pub(super) struct Facts {
     pub(super) mounts: String,
     /// The kernel does not count what it does.
     pub(super) accounting_off: bool,
-    /// It stands on no other and is no memory, so that its work is work of a disk, once.
-    pub(super) is_leaf: bool,
+    /// Whether it counts in the total.
+    pub(super) share: Share,
     /// Shown only where it works.
     only_working: bool,
     /// Asked for, by name or by pattern.
@@ -69,29 +70,33 @@ impl<'a> Chooser<'a> {
         let nodes: HashMap<&str, &Node> =
             stack.nodes().iter().map(|node| (node.name.as_str(), node)).collect();
         let asked_for = self.asked_for(devices, &nodes, names);
+        let chosen = self.is_restricted().then_some(asked_for.as_slice());
+        let shares = shares(devices, stack, chosen);
         let facts: Vec<Facts> = devices
             .iter()
-            .zip(asked_for)
-            .map(|(device, asked_for)| self.fact(device, nodes.get(device.name.as_str()).copied(), asked_for))
+            .zip(asked_for.into_iter().zip(shares))
+            .map(|(device, (asked_for, share))| Facts {
+                asked_for,
+                share,
+                ..self.fact(device, nodes.get(device.name.as_str()).copied())
+            })
             .collect();
         let mut order: Vec<usize> = (0..devices.len()).collect();
         order.sort_by_cached_key(|at| (stack.depth(&devices[*at].name), natural_key(&facts[*at].shown)));
         (facts, order)
     }
 
-    fn fact(&self, device: &Device, node: Option<&Node>, asked_for: bool) -> Facts {
+    fn fact(&self, device: &Device, node: Option<&Node>) -> Facts {
         let kind = node.map_or_else(|| Kind::by_name(&device.name), |node| node.kind);
         let known_as = node.and_then(|node| node.known_as.clone());
         let is_partition = kind == Kind::Partition;
         let often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;
-        let stands_on_none = node.is_none_or(|node| node.on.is_empty() || kind == Kind::Disk);
         Facts {
             shown: known_as.unwrap_or_else(|| device.name.clone()),
             mounts: node.map(|node| node.mounts.join(",")).unwrap_or_default(),
             accounting_off: node.is_some_and(|node| node.accounting == Some(false)),
-            is_leaf: stands_on_none && matches!(kind, Kind::Disk | Kind::Optical),
             only_working: often_idle && !(is_partition && self.choice.partitions),
-            asked_for,
+            ..Facts::default()
         }
     }
 

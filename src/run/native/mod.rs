@@ -4,8 +4,10 @@ mod choose;
 mod feed;
 mod gather;
 mod judging;
+mod leaves;
 mod output;
 mod together;
+mod total;
 mod tracker;
 
 use anyhow::Result;

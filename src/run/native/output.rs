@@ -4,11 +4,9 @@ use anyhow::Result;
 use jiff::tz::TimeZone;
 
 use super::tracker::Shown;
-use crate::metrics::Figures;
 use crate::plan::{Choice, Format, TableOptions, View};
 use crate::report::native::{
-    Block, Extent, Judged, Layout, Line, SortKey, State, Summary, Table, csv_header, csv_line, draw_summary,
-    json_line,
+    Block, Extent, Layout, Line, SortKey, Summary, Table, csv_header, csv_line, draw_summary, json_line,
 };
 use crate::run::{WIDTH, World, put};
 use crate::view::terminal::screen_size;
@@ -67,8 +65,8 @@ impl<'a> Output<'a> {
     pub(super) fn block(&mut self, block: &Block, shown: Shown<'_>, news: &[String]) {
         let mut lines = shown.lines;
         self.arrange(&mut lines);
-        if let Some(figures) = shown.total.filter(|_| self.choice.total) {
-            lines.push(total(figures));
+        if let Some(state) = shown.total.filter(|_| self.choice.total) {
+            lines.push(Line { device: "total", shown: "total", mounts: String::new(), state });
         }
         match &mut self.writer {
             Writer::Json => lines.iter().for_each(|line| json_line(block, line, &mut self.text)),
@@ -121,9 +119,4 @@ fn size(options: &TableOptions, is_terminal: bool) -> (Option<usize>, usize) {
     let (columns, rows) = is_terminal.then(screen_size).flatten().unwrap_or((WIDTH, ROWS));
     let width = if options.all_columns { None } else { Some(options.width.unwrap_or(columns)) };
     (width, rows)
-}
-
-fn total(figures: Figures) -> Line<'static> {
-    let judged = Judged { figures, ..Judged::default() };
-    Line { device: "total", shown: "total", mounts: String::new(), state: State::Worked(Box::new(judged)) }
 }

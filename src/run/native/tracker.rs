@@ -8,9 +8,11 @@ use jiff::Timestamp;
 use super::choose::{Chooser, Facts};
 use super::feed::Feed;
 use super::judging::Settler;
+use super::leaves::Share;
+use super::total::Total;
 use crate::analysis::{Judge, Judgement, Verdict};
-use crate::counters::Counters;
-use crate::metrics::{Figures, History, Pairs};
+use crate::counters::Sample;
+use crate::metrics::{Figures, History, Pairs, in_flight};
 use crate::report::native::{Judged, Line, State, Summary};
 use crate::units::Interval;
 
@@ -47,8 +49,8 @@ struct Memory {
 pub(super) struct Shown<'a> {
     /// The lines, in order.
     pub(super) lines: Vec<Line<'a>>,
-    /// What all whole leaf devices did together.
-    pub(super) total: Option<Figures>,
+    /// What those that count in the total did together.
+    pub(super) total: Option<State>,
 }
 
 impl<'s> Tracker<'s> {
@@ -158,11 +160,17 @@ impl<'s> Tracker<'s> {
         let at = feed.newer.at.wall;
         let without_util = is_too_short_for_util(feed.every(), interval);
         let mut lines = Vec::new();
-        let mut total: Option<(Counters, Counters)> = None;
+        let mut total = Total::NONE;
         for index in self.order.iter().copied() {
             let Some(earlier) = self.pairs.earlier(index) else { continue };
             let (older, newer) = (&feed.older.devices[earlier], &feed.newer.devices[index]);
             let (facts, memory) = (&self.facts[index], &mut self.memories[index]);
+            let is_counted = with_total && counts(facts, &feed.newer);
+            let advance = |of: &mut Total| {
+                if let Some(advance) = feed.advance(earlier, index, interval) {
+                    of.add(&advance, (in_flight(&older.counters), in_flight(&newer.counters)));
+                }
+            };
             // Most devices of a machine with many never work.
             if feed.stood_still(earlier, index)
                 && !chooser.is_shown(facts, &newer.counters, None)
@@ -170,6 +178,9 @@ impl<'s> Tracker<'s> {
             {
                 if !facts.accounting_off {
                     memory.idle(interval.seconds());
+                }
+                if is_counted {
+                    advance(&mut total);
                 }
                 continue;
             }
@@ -180,9 +191,10 @@ impl<'s> Tracker<'s> {
             let judge = || Judge::new(&self.settler.settings(&newer.name));
             let state = memory.see(figures, facts.accounting_off, at, judge);
             let figures = if let State::Worked(judged) = &state { Some(&judged.figures) } else { None };
-            if with_total && facts.is_leaf && figures.is_some() {
-                let sums = total.get_or_insert((Counters::ZERO, Counters::ZERO));
-                *sums = (sums.0.plus(&older.counters), sums.1.plus(&newer.counters));
+            match figures {
+                Some(_) if is_counted => advance(&mut total),
+                None if is_counted => total.add_unknown(&state),
+                _ => {}
             }
             if chooser.is_shown(facts, &newer.counters, figures)
                 || matches!(state, State::Reset) && chooser.is_news(facts)
@@ -195,10 +207,7 @@ impl<'s> Tracker<'s> {
                 });
             }
         }
-        let total = total.and_then(|(older, newer)| Figures::between(&older, &newer, interval));
-        // Many devices are busy together longer than the clock runs.
-        let total = total.map(|figures| Figures { util_pct: None, util_bound_pct: None, ..figures });
-        Shown { lines, total }
+        Shown { lines, total: total.state(interval) }
     }
 
     /// The summaries of all devices, in their order, those that went last.
@@ -224,6 +233,15 @@ fn remember(gone: &mut BTreeMap<String, (String, Summary)>, name: &str, shown: &
     }
     if gone.len() < MOST_GONE {
         gone.insert(name.to_owned(), (shown.to_owned(), summary));
+    }
+}
+
+/// Whether a device counts in the total of an interval that ends with this sample.
+fn counts(facts: &Facts, newer: &Sample) -> bool {
+    match facts.share {
+        Share::None => false,
+        Share::Whole => true,
+        Share::Unless(at) => newer.devices[at].counters.completed() == [0; 4],
     }
 }
 
