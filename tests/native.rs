@@ -542,3 +542,16 @@ fn a_total_has_what_the_paths_did_where_the_multipath_disk_does_not_count() {
     assert_eq!(total("", &side_by_side(&head([0, 1000]))), [Some(1010.0)]);
     assert_eq!(total("nvme0c0n1", &side_by_side(&head([200, 1200]))), [Some(500.0)]);
 }
+
+#[test]
+fn the_block_since_boot_has_a_total_too() {
+    let text = side_by_side(&[reads("sda", &[1000, 1100].map(Some)), reads("sdb", &[3000, 3000].map(Some))]);
+    let end = "#blkstat {\"uptime_cs\":1000,\"complete\":true}\n";
+    let (first, second) = text.split_at(text.rfind("TS").unwrap());
+    let text = format!("#blkstat {{\"version\":\"0.1.0\"}}\n{first}{end}{second}{end}");
+    assert_eq!(total("--since-boot", &text), [Some(400.0), Some(100.0)]);
+    let (out, _, _) = output("--since-boot --total --from -", &text);
+    let totals = out.lines().filter(|line| line.starts_with("total "));
+    let rates: Vec<&str> = totals.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(rates, ["400", "100"], "{out}");
+}

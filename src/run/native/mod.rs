@@ -48,7 +48,7 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
             return Ok(Exit::Nothing);
         }
         if plan.input.since_boot {
-            since_boot(&mut feed, &mut chooser, &settler, &mut output, world);
+            since_boot(plan, &mut feed, &mut chooser, &settler, &mut output, world);
         }
         output.flush(world)?;
         while plan.input.pace.count.is_none_or(|count| extent.intervals < count) {
@@ -106,6 +106,7 @@ fn block(older: &Sample, newer: &Sample, interval: Interval, missed: u64) -> Blo
 
 /// The block from zero over the uptime, where that is known.
 fn since_boot(
+    plan: &View,
     feed: &mut Feed<'_>,
     chooser: &mut Chooser<'_>,
     settler: &Settler,
@@ -139,7 +140,7 @@ fn since_boot(
     tracker.advance(feed, chooser);
     let block = block(&feed.older, &feed.newer, interval, 0);
     output.note("since boot:");
-    output.block(&block, tracker.shown(feed, chooser, interval, false), &[]);
+    output.block(&block, tracker.shown(feed, chooser, interval, plan.choice.total), &[]);
     feed.older = before;
 }
 
