@@ -2,7 +2,7 @@
 
 use super::{Judged, Line};
 use crate::analysis::Verdict;
-use crate::metrics::{Direction, Figures, Mark};
+use crate::metrics::{Direction, Figures};
 use crate::report::cells;
 
 /// A column of the table.
@@ -64,11 +64,6 @@ fn util(judged: &Judged) -> Option<String> {
     judged.figures.util_pct.map(|util| cells::percent(util) + doubt)
 }
 
-/// A util that is too low bounds nothing.
-fn true_bound(judged: &Judged) -> Option<f64> {
-    judged.figures.util_bound_pct.filter(|_| judged.mark != Some(Mark::UtilTooLow))
-}
-
 /// All columns, in the order in which they are shown.
 pub(super) const COLUMNS: [Column; 27] = [
     column("r/s", 6, 100, |j| rate(&j.figures.reads)),
@@ -95,7 +90,7 @@ pub(super) const COLUMNS: [Column; 27] = [
     with(column("queue", 6, 5, |j| j.figures.queue.map(cells::queue)), |_| false),
     column("infl", 5, 60, |j| j.figures.in_flight.map(cells::count)),
     column("util", 6, 90, util),
-    column("bound", 6, 70, |j| true_bound(j).map(cells::percent)),
+    column("bound", 6, 70, |j| j.util_bound_pct().map(cells::percent)),
     column("r_sat", 6, 85, |j| j.judgement.read_saturation.map(cells::multiple)),
     column("w_sat", 6, 85, |j| j.judgement.write_saturation.map(cells::multiple)),
     column("verdict", 10, 98, |j| j.judgement.verdict.map(|verdict| verdict.name().to_owned())),
@@ -154,7 +149,7 @@ const SORT_KEYS: [(&str, Quantity); 30] = [
     ("queue", |j| j.figures.queue),
     ("infl", |j| j.figures.in_flight.map(|count| count as f64)),
     ("util", |j| j.figures.util_pct),
-    ("bound", true_bound),
+    ("bound", Judged::util_bound_pct),
     ("r_sat", |j| j.judgement.read_saturation),
     ("w_sat", |j| j.judgement.write_saturation),
     ("verdict", |j| j.judgement.verdict.map(severity)),

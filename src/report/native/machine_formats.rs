@@ -4,7 +4,7 @@ use std::io::Write;
 
 use jiff::Timestamp;
 
-use super::{Block, Line, State};
+use super::{Block, Judged, Line, State};
 use crate::analysis::Verdict;
 use crate::metrics::{CpuShares, Figures};
 use crate::report::fixed;
@@ -80,7 +80,7 @@ const COLUMNS: [Column; 42] = [
     column("queue", |_, line| number(line, |f| f.queue)),
     column("in_flight", |_, line| Whole(line.figures().and_then(|f| f.in_flight))),
     column("util_pct", |_, line| number(line, |f| f.util_pct)),
-    column("util_bound_pct", |_, line| number(line, |f| f.util_bound_pct)),
+    column("util_bound_pct", |_, line| Number(line.judged().and_then(Judged::util_bound_pct))),
     column("read_saturation", |_, line| Number(line.judged().and_then(|j| j.judgement.read_saturation))),
     column("write_saturation", |_, line| Number(line.judged().and_then(|j| j.judgement.write_saturation))),
     column("verdict", |_, line| Text(line.verdict().map(Verdict::name))),
@@ -215,7 +215,6 @@ fn push_whole(value: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::metrics::{MachineFigures, Mark};
-    use crate::report::native::Judged;
 
     fn block() -> Block {
         let time = "2026-11-20T18:03:21.000143999Z".parse().ok();
@@ -264,6 +263,17 @@ mod tests {
             line["read_await_ms"].is_null() && line["verdict"].is_null() && line["cpu_user_pct"].is_null()
         );
         assert_eq!(line.as_object().unwrap().len(), COLUMNS.len());
+    }
+
+    #[test]
+    fn a_util_that_is_too_low_bounds_nothing() {
+        let figures = Figures { util_pct: Some(0.8), util_bound_pct: Some(0.8), ..Figures::default() };
+        for (mark, bound) in
+            [(None, Some(0.8)), (Some(Mark::UtilTooHigh), Some(0.8)), (Some(Mark::UtilTooLow), None)]
+        {
+            let line = json(State::Worked(Box::new(Judged { figures, mark, ..Judged::default() })));
+            assert_eq!((line["util_pct"].as_f64(), line["util_bound_pct"].as_f64()), (Some(0.8), bound));
+        }
     }
 
     #[test]

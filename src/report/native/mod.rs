@@ -67,6 +67,13 @@ pub struct Judged {
     pub judgement: Judgement,
 }
 
+impl Judged {
+    /// What its util can be at most; a util that is too low bounds nothing.
+    pub fn util_bound_pct(&self) -> Option<f64> {
+        self.figures.util_bound_pct.filter(|_| self.mark != Some(Mark::UtilTooLow))
+    }
+}
+
 impl Line<'_> {
     /// Its figures, where it has any.
     pub fn judged(&self) -> Option<&Judged> {
