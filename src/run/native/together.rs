@@ -43,6 +43,17 @@ impl Together {
 
     /// The same up to the sample that followed `before`, the last so far.
     pub(super) fn then(&mut self, before: &Sample, newer: &Sample) {
+        if Pairs::between(&before.devices, &newer.devices) == Pairs::Same {
+            let interval = passed(before, newer);
+            let devices = before.devices.iter().zip(&newer.devices);
+            // Most devices of a machine with many do nothing.
+            let moved = self.runs.iter_mut().zip(devices).filter(|(_, (a, b))| a.counters != b.counters);
+            for (run, (older, newer)) in moved {
+                let step = interval.and_then(|it| Advance::between(&older.counters, &newer.counters, it));
+                run.advance = run.advance.zip(step).map(|(so_far, step)| so_far.then(&step));
+            }
+            return;
+        }
         let next = Self::between(before, newer);
         let mut stayed = vec![false; before.devices.len()];
         next.runs.iter().filter_map(|step| step.earlier).for_each(|at| stayed[at] = true);
