@@ -555,3 +555,23 @@ fn the_block_since_boot_has_a_total_too() {
     let rates: Vec<&str> = totals.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!(rates, ["400", "100"], "{out}");
 }
+
+#[test]
+fn a_total_of_devices_of_which_one_is_not_counted_is_marked() {
+    let device = |name: &str, more: &str| format!(r#"{{"name":"{name}","kind":"disk"{more}}}"#);
+    let devices = format!("{},{}", device("sda", r#","accounting":false"#), device("sdb", ""));
+    let text = side_by_side(&[reads("sda", &[100, 100].map(Some)), reads("sdb", &[0, 10].map(Some))]);
+    let end = "#blkstat {\"complete\":true}\n";
+    let (first, second) = text.split_at(text.rfind("TS").unwrap());
+    let text =
+        format!("#blkstat {{\"version\":\"0.1.0\",\"devices\":[{devices}]}}\n{first}{end}{second}{end}");
+    let off = vec!["accounting_off".to_owned()];
+    let expected = [
+        ("sda".to_owned(), None, off.clone()),
+        ("sdb".to_owned(), Some(10.0), vec![]),
+        ("total".to_owned(), Some(10.0), off),
+    ];
+    assert_eq!(rates("--total", &text), expected);
+    let (out, _, _) = output("--total --from -", &text);
+    assert!(!out.contains("the kernel's util cannot be true"), "{out}");
+}
