@@ -359,6 +359,8 @@ fn the_means_of_a_summary_are_over_idle_time_too() {
         let rates: Vec<&str> = summary.lines().filter(|line| line.contains(" r/s ")).collect();
         let is_right = |line: &&str| line.split_whitespace().nth(2) == Some("111");
         assert!(rates.len() >= 3 && rates.iter().all(is_right), "{words}: {summary}");
+        // Of those that were asked for only.
+        assert_eq!(summary.contains(" sda "), !words.contains("sda1"), "{words}: {summary}");
     }
     // One that was idle until it went has the time before as well.
     let idle = |name: &str, reads: u64| format!("{name} {reads} 0 0 0 0 0 0 0 0 0 0");

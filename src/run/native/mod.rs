@@ -72,7 +72,7 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
                 }
                 Err(error) => {
                     // What was read before is worth its summary.
-                    summarize(plan, &tracker, extent, &zone, false, &mut output, world)?;
+                    summarize(plan, (&tracker, &chooser), extent, &zone, false, &mut output, world)?;
                     return Err(error);
                 }
             }
@@ -80,7 +80,7 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
     }
     feed.finish(world);
     let interrupted = ended == Exit::Signal(2);
-    summarize(plan, &tracker, extent, &zone, interrupted, &mut output, world)?;
+    summarize(plan, (&tracker, &chooser), extent, &zone, interrupted, &mut output, world)?;
     if ended != Exit::Done {
         return Ok(ended);
     }
@@ -146,7 +146,7 @@ fn since_boot(
 
 fn summarize(
     plan: &View,
-    tracker: &Tracker<'_>,
+    (tracker, chooser): (&Tracker<'_>, &Chooser<'_>),
     extent: Extent,
     zone: &TimeZone,
     interrupted: bool,
@@ -159,7 +159,7 @@ fn summarize(
         SummaryWhen::Always => true,
     };
     if wanted {
-        output.summary(|| tracker.summaries(), &extent, zone);
+        output.summary(|| tracker.summaries(chooser), &extent, zone);
     }
     output.flush(world)
 }

@@ -210,13 +210,17 @@ impl<'s> Tracker<'s> {
         Shown { lines, total: total.state(interval) }
     }
 
-    /// The summaries of all devices, in their order, those that went last.
-    pub(super) fn summaries(&self) -> Vec<(String, Summary)> {
-        let present = self
-            .order
-            .iter()
-            .filter_map(|at| Some((self.facts.get(*at)?.shown.clone(), self.memories.get(*at)?.summary)));
-        present.chain(self.gone.values().cloned()).collect()
+    /// The summaries of the devices that were asked for, or all, in their order, those that went last.
+    pub(super) fn summaries(&self, chooser: &Chooser<'_>) -> Vec<(String, Summary)> {
+        let present = self.order.iter().filter_map(|at| {
+            let facts = self.facts.get(*at).filter(|facts| chooser.is_news(facts))?;
+            Some((facts.shown.clone(), self.memories.get(*at)?.summary))
+        });
+        let was_asked_for = |(name, (shown, _)): &(&String, &(String, Summary))| {
+            chooser.is_news_by_name(name) || chooser.is_news_by_name(shown)
+        };
+        let gone = self.gone.iter().filter(was_asked_for).map(|(_, summary)| summary.clone());
+        present.chain(gone).collect()
     }
 
     /// What is known of the devices of the last sample.
