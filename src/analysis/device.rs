@@ -1,21 +1,27 @@
 //! The analysis of one device: interval by interval in, a report out.
 
-use libm::log;
-
 use super::baseline::{Baseline, DeviceBaseline, Reach};
 use super::fit::{Capacity, Point};
+use super::held::{Held, is_alone, is_spread};
 use super::levels::{clustered, levels, median_of};
 use super::load::{Load, Measure, Side};
 use super::loads::Loads;
-use super::plateau::standing;
+use super::plateau::{Plateau, standing};
 use super::report::{Capacities, CapacityReport, DeviceReport, LeftOut};
 use super::settings::Settings;
 use super::statistic::{Histogram, Statistic};
-use super::still::LEAST_LOADED;
+use super::still::{LEAST_LOADED, LEAST_REQUESTS};
 use super::summary::{DirectionReport, Summary};
 use super::trace::Trace;
+use super::verdict::MINOR;
 use super::whole::{Facts, Shares, beyond, judged};
 use crate::metrics::{Direction, Figures, History};
+
+/// In the order of [`Capacities`].
+const SIDES: [Side; 3] = [Side::Reads, Side::Writes, Side::Both];
+
+/// With this share of the requests a direction stands for both.
+const MOST_REQUESTS: f64 = 0.8;
 
 /// One interval of a device, as it is seen.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +57,7 @@ pub struct DeviceAnalysis {
     history: History,
     util: Histogram,
     loads: Loads,
+    held: [Held; 3],
     trace: Trace,
 }
 
@@ -75,6 +82,7 @@ impl DeviceAnalysis {
             history: History::default(),
             util: Histogram::default(),
             loads: Loads::default(),
+            held: SIDES.map(Held::new),
             trace: Trace::default(),
         }
     }
@@ -124,11 +132,14 @@ impl DeviceAnalysis {
         };
         let total = load.concurrency(Side::Both);
         self.working += 1;
-        self.reads.see(&load.reads, total);
-        self.writes.see(&load.writes, total);
+        if !load.is_edge_of_burst() {
+            self.reads.see(&load.reads, total);
+            self.writes.see(&load.writes, total);
+        }
         for (sizes, work) in self.sizes.iter_mut().zip([load.reads, load.writes]) {
             work.size_kib().into_iter().for_each(|size| sizes.add(size, work.ios));
         }
+        self.held.iter_mut().for_each(|held| held.see(&load));
         self.loads.push(load);
     }
 
@@ -172,15 +183,23 @@ impl DeviceAnalysis {
         let usual =
             |baseline: &Baseline, sizes: &Histogram| sizes.quantile(0.5).and_then(|size| baseline.of(size));
         let [read, write, all] = &self.summaries;
-        let by_direction = capacities(&loads);
+        let by_direction = capacities(&loads, &self.held);
         let standing = standing(&loads, settings.cap);
         let plateaus = standing.caps;
+        // A cap of the direction that does the less is none of both together.
+        let share = |side: Side| match side {
+            Side::Reads => read.total_ios() / all.total_ios(),
+            Side::Writes => write.total_ios() / all.total_ios(),
+            Side::Both => 1.0,
+        };
+        let of_most: Vec<&Plateau> =
+            plateaus.iter().filter(|plateau| share(plateau.side) >= MOST_REQUESTS).collect();
         let mut report = DeviceReport {
             read: read.report(usual(&reads, &self.sizes[0]), read_saturation),
             write: write.report(usual(&writes, &self.sizes[1]), write_saturation),
             all: all.report(None, spread(&|load| saturation(load))),
             levels: levels(&loads, saturation),
-            capacity: by_direction.both.unwrap_or_default().with_plateaus(plateaus.iter()),
+            capacity: by_direction.both.unwrap_or_default().with_plateaus(of_most.iter().copied()),
             capacity_by_direction: by_direction.with_plateaus(&plateaus),
             plateaus,
             left_out: LeftOut { transitions: transitions(&loads), ..self.left_out },
@@ -237,12 +256,22 @@ fn together(reads: &Direction, writes: &Direction, seconds: f64) -> Direction {
     }
 }
 
-/// The saturation of a load: that of the direction that requests spent more time in.
+/// The saturation of a load: the time of its requests over what they would have taken unloaded, where that is known for
+/// each direction that matters.
 fn saturation(load: &Load, reads: &Baseline, writes: &Baseline) -> Option<f64> {
     let total = load.concurrency(Side::Both);
-    let (baseline, work) =
-        if load.reads.ms >= load.writes.ms { (reads, &load.reads) } else { (writes, &load.writes) };
-    baseline.saturation(work, total)
+    let (mut ms, mut unloaded_ms) = (0.0, 0.0);
+    for (baseline, work) in [(reads, &load.reads), (writes, &load.writes)] {
+        match baseline.saturation(work, total) {
+            Some(times) if times > 0.0 => {
+                ms += work.ms;
+                unloaded_ms += work.ms / times;
+            }
+            None if work.ms > MINOR * load.work(Side::Both).ms => return None,
+            _ => {}
+        }
+    }
+    Some(ms / unloaded_ms).filter(|times| times.is_finite())
 }
 
 fn spread(loads: &[Load], of: &dyn Fn(&Load) -> Option<f64>) -> Statistic {
@@ -261,38 +290,19 @@ fn transitions(loads: &[Load]) -> u64 {
 }
 
 /// The capacity of each side, from the loads that are of that side alone.
-fn capacities(loads: &[Load]) -> Capacities {
+fn capacities(loads: &[Load], held: &[Held; 3]) -> Capacities {
     let steady: Vec<&Load> = loads.iter().filter(|load| load.steady).collect();
     let used: Vec<&Load> = if transitions(loads) > 0 { steady } else { loads.iter().collect() };
-    let of = |side: Side| {
-        const ALONE: f64 = 0.9;
-        let is_of = |load: &&Load| load.work(side).ios >= ALONE * load.work(Side::Both).ios;
-        let own: Vec<&Load> = used.iter().copied().filter(is_of).collect();
-        let fit = |measure| match is_held(&own, side) {
+    let of = |(side, held): (Side, &Held)| {
+        let own: Vec<&Load> = used.iter().copied().filter(|load| is_alone(load, side)).collect();
+        let fit = |measure| match held.is_held() && is_spread(&own, side) {
             true => Capacity::of(&points(&own, side, measure)),
             false => Capacity::unheld(&points(&own, side, measure)),
         };
         (!own.is_empty()).then(|| CapacityReport::new(&fit(Measure::Requests), &fit(Measure::Kib)))
     };
-    Capacities { read: of(Side::Reads), write: of(Side::Writes), both: of(Side::Both) }
-}
-
-/// Whether concurrencies were held or changed slowly. Those of a load that stays the same jump about by chance from one
-/// interval to the next, and are no levels that tell what the device can do.
-///
-/// Von Neumann's ratio of the mean square successive difference to the variance, of their logarithms: 2 for chance.
-fn is_held(loads: &[&Load], side: Side) -> bool {
-    const MOST: f64 = 1.2;
-    let logs: Vec<f64> = loads
-        .iter()
-        .map(|load| load.concurrency(side))
-        .filter(|concurrency| *concurrency >= LEAST_LOADED)
-        .map(log)
-        .collect();
-    let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
-    let total: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-    let steps: f64 = logs.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
-    steps <= MOST * total
+    let [read, write, both] = [0, 1, 2].map(|at| of((SIDES[at], &held[at])));
+    Capacities { read, write, both }
 }
 
 /// The medians of the levels of loads.
@@ -300,7 +310,9 @@ fn points(loads: &[&Load], side: Side, measure: Measure) -> Vec<Point> {
     let point = |group: Vec<&Load>| {
         let concurrency = median_of(&group, |load| Some(load.concurrency(side)))?;
         let rate = median_of(&group, |load| Some(load.rate(side, measure)))?;
-        (concurrency >= LEAST_LOADED && rate > 0.0).then_some(Point { concurrency, rate })
+        let requests = median_of(&group, |load| Some(load.work(side).ios / load.intervals))?;
+        (concurrency >= LEAST_LOADED && rate > 0.0 && requests >= LEAST_REQUESTS)
+            .then_some(Point { concurrency, rate })
     };
     clustered(loads, side).into_iter().filter_map(point).collect()
 }

@@ -2,7 +2,7 @@
 
 use libm::log10;
 
-use super::load::Measure;
+use super::load::{Measure, Side};
 use super::plateau::{Plateau, STATED};
 
 /// A number as a person reads it in a sentence: thousands grouped, else two significant digits or three.
@@ -62,6 +62,7 @@ impl Plateau {
                 format!("{iops} or {mib} MiB/s")
             }
             Measure::Requests => per_second(self.iops, self.side.noun()),
+            Measure::Kib if self.side == Side::Both => format!("{} MiB/s", number(self.mib_per_s)),
             Measure::Kib => format!("{} MiB/s of {}", number(self.mib_per_s), self.side.noun()),
         }
     }

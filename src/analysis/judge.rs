@@ -102,8 +102,10 @@ impl Judge {
         let read_saturation = self.reads.saturation(&load.reads, total);
         let write_saturation = self.writes.saturation(&load.writes, total);
         // Learnt after it was judged: an interval is no measure of itself.
-        self.reads.see(&load.reads, total);
-        self.writes.see(&load.writes, total);
+        if !load.is_edge_of_burst() {
+            self.reads.see(&load.reads, total);
+            self.writes.see(&load.writes, total);
+        }
         let mut evidence = Vec::new();
         let mut one = |side: Side, saturation: Option<f64>, work: &Work| {
             let counts = work.ms > MINOR * load.work(Side::Both).ms;

@@ -126,6 +126,13 @@ impl Load {
         self.work(side).ms / 1000.0 / self.seconds
     }
 
+    /// Whether a burst ends or begins in it: its mean concurrency is low, but its requests waited in a long queue.
+    pub fn is_edge_of_burst(&self) -> bool {
+        const MANY: u64 = 4;
+        const FAR: f64 = 3.0;
+        self.in_flight >= MANY && self.in_flight as f64 > FAR * self.concurrency(Side::Both)
+    }
+
     /// The share of its requests that are reads, 0 to 1.
     pub fn read_share(&self) -> f64 {
         self.reads.ios / (self.reads.ios + self.writes.ios)

@@ -10,6 +10,7 @@ mod clouds;
 mod device;
 mod explain;
 mod fit;
+mod held;
 mod judge;
 mod layers;
 mod levels;

@@ -17,6 +17,8 @@ pub(super) const LEAST_LOADED: f64 = 0.5;
 const LEAST_QUEUE: f64 = 3.5;
 /// The fewest intervals of a plateau: in noise, fewer are soon alike by chance.
 pub(super) const LEAST_INTERVALS: f64 = 8.0;
+/// The fewest requests in an interval: with less, one more or less is a step that many rates share.
+pub(super) const LEAST_REQUESTS: f64 = 5.0;
 /// The share of the loaded intervals in its time that lie on a plateau.
 const ON_IT: f64 = 0.75;
 /// A token bucket lets the first requests pass at a higher rate: so much of the time may lie above.
@@ -134,7 +136,9 @@ pub(super) fn judged<'a>(
     let above = sum(&mut within().filter(|load| ratio(load) > 1.0 + 3.0 * STILL));
     let (time, on) =
         (sum(&mut loaded.iter().copied()), sum(&mut loaded.iter().copied().filter(|load| is_on(load))));
-    let is_still = on >= (ON_IT * time).max(LEAST_INTERVALS - 2.0)
+    let requests = median_of(&found, |load| Some(load.work(side).ios / load.intervals))?;
+    let is_still = requests >= LEAST_REQUESTS
+        && on >= (ON_IT * time).max(LEAST_INTERVALS - 2.0)
         && above <= (ABOVE * time).max(2.0)
         && high >= LEAST_QUEUE;
     let median = |measure| median_of(&found, |load| Some(load.rate(side, measure)));
@@ -152,14 +156,16 @@ pub(super) fn judged<'a>(
     })
 }
 
-/// The lowest and the highest concurrency that two intervals had.
+/// The lowest concurrency that two intervals had, and the highest that two in a row had, of loads in the order of time:
+/// a device that stops for a moment and catches up has one high one alone.
 fn ends(loads: &[&Load], side: Side) -> Option<(f64, f64)> {
     let mut sorted: Vec<(f64, f64)> =
         loads.iter().map(|load| (load.concurrency(side), load.intervals)).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let low = second(&sorted);
-    sorted.reverse();
-    low.zip(second(&sorted))
+    let in_a_row = loads.windows(2).filter(|pair| pair[1].place - pair[0].place <= pair[0].intervals + 0.5);
+    let both = in_a_row.map(|pair| pair[0].concurrency(side).min(pair[1].concurrency(side)));
+    let alone = loads.iter().filter(|load| load.intervals >= 2.0).map(|load| load.concurrency(side));
+    second(&sorted).zip(both.chain(alone).reduce(f64::max))
 }
 
 /// The value that two intervals have reached.

@@ -76,6 +76,11 @@ impl Summary {
         }
     }
 
+    /// Requests of all intervals.
+    pub(super) fn total_ios(&self) -> f64 {
+        self.total.ios
+    }
+
     /// All of it, with what only the whole analysis knows.
     pub(super) fn report(&self, baseline: Option<Unloaded>, saturation: Statistic) -> DirectionReport {
         let merged = self.merges.filter(|_| self.total.ios > 0.0);

@@ -159,3 +159,57 @@ fn where_every_level_is_beyond_the_knee_the_lowest_is_a_bound() {
     assert!(capacity.knee_is_upper_bound, "{capacity:?}");
     assert!((capacity.knee_concurrency.unwrap() / 16.0 - 1.0).abs() < 0.02, "{capacity:?}");
 }
+
+#[test]
+fn the_end_of_a_burst_is_no_baseline() {
+    // Bursts of 32 at a cap of 3,000; the last of them are completed in the second after.
+    let burst = |at: usize| match at % 10 {
+        0..5 => Second { in_flight: 32, ..reads(3000.0, 32.0) },
+        5 => Second { reads: (32.0, 10.7, 4.0), ..Second::default() },
+        _ => Second::default(),
+    };
+    let load: Vec<Second> = (0..60).map(burst).collect();
+    let report = analyze(load.clone());
+    assert_ne!(report.verdict, Some(Verdict::Ok), "{}", report.explanation);
+    let live = judge(load);
+    assert!((0..60).filter(|at| at % 10 < 5).all(|at| live[at].verdict != Some(Verdict::Ok)));
+}
+
+#[test]
+fn a_pace_with_a_device_that_stops_at_times_is_no_cap() {
+    let mut random = Random(9700);
+    let load: Vec<Second> = (0..60)
+        .map(|at| {
+            let queue = if at % 5 == 4 { 150.0 + 400.0 * random.unit() } else { 4.8 + 0.1 * random.unit() };
+            reads(4800.0 + (at % 3) as f64, queue)
+        })
+        .collect();
+    let report = analyze(load.clone());
+    assert!(report.plateaus.is_empty() && !report.capacity.reached, "{}", report.explanation);
+    assert!(judge(load).iter().all(|one| one.verdict != Some(Verdict::Capped)));
+}
+
+#[test]
+fn a_cap_of_the_direction_that_does_less_is_none_of_both_together() {
+    let mut random = Random(9800);
+    let load: Vec<Second> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+        .into_iter()
+        .flat_map(|queue| vec![queue; 8])
+        .map(|queue| {
+            let written = 1000.0 * (1.0 + 0.0004 * random.normal());
+            let read = 4000.0 * queue * (1.0 + 0.02 * random.normal());
+            Second { reads: (read, 0.25, 4.0), writes: (written, queue, 4.0), in_flight: 2 * queue as u64 }
+        })
+        .collect();
+    let report = analyze(load);
+    assert_eq!(caps(&report), [1000.0]);
+    assert!(report.capacity.max_iops.unwrap() > 100_000.0, "{:?}", report.capacity);
+}
+
+#[test]
+fn a_request_more_or_less_is_no_cap() {
+    // One request a second or two, whatever the queue.
+    let load = (0..60).map(|at| reads(1.0 + f64::from(at % 7 == 0), f64::from(1 << (at / 10))));
+    let report = analyze(load.collect::<Vec<_>>());
+    assert!(report.plateaus.is_empty() && !report.capacity.reached, "{}", report.explanation);
+}

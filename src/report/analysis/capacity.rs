@@ -77,7 +77,7 @@ fn sentence(who: &str, noun: &str, of: &CapacityReport) -> Option<String> {
     let between = of.max_iops_low.zip(of.max_iops_high);
     let between = between.map(|(low, high)| format!(" ({} to {})", number(low), number(high)));
     let knee = of.knee_concurrency.map(|knee| {
-        let less = if of.knee_is_upper_bound { " or less, the lowest seen" } else { "" };
+        let less = if of.knee_is_upper_bound { " or less, the lowest of the fit" } else { "" };
         format!(
             " The knee lies at a concurrency of {}{less}: from there on the rate is within 10 % of the most.",
             number(knee)
@@ -119,7 +119,7 @@ fn model(of: &CapacityReport) -> String {
         _ => "the model of a flat limit, roughly".to_owned(),
     };
     let error = of.relative_error.map(|error| format!("error {:.1} %", error * 100.0));
-    let explained = of.r_squared.map(|share| format!("R² {share:.3}"));
+    let explained = of.r_squared.filter(|share| *share > 0.0).map(|share| format!("R² {share:.3}"));
     let few = (!of.confident && of.relative_error.is_some())
         .then(|| format!("only {} levels of concurrency", of.fitted_levels));
     let known: Vec<String> = [error, explained, few].into_iter().flatten().collect();
