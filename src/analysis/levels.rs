@@ -60,10 +60,13 @@ pub(super) fn clustered<'a>(loads: &[&'a Load], side: Side) -> Vec<Vec<&'a Load>
         let part = |load: &Load| (log(at(load) / at(run[0])) / log(SPAN)).floor();
         groups.extend(run.chunk_by(|a, b| part(a) == part(b)).map(<[&Load]>::to_vec));
     }
-    // A single interval is a transition or chance, where others are levels.
+    // Where others are levels, a single interval is a transition or chance, and so are a few of thousands.
+    const FEW: f64 = 0.05;
     let intervals = |group: &Vec<&Load>| group.iter().map(|load| load.intervals).sum::<f64>();
-    if groups.iter().filter(|group| intervals(group) >= 2.0).count() >= 4 {
-        groups.retain(|group| intervals(group) >= 2.0);
+    let usual = median(&mut groups.iter().map(|group| (intervals(group), 1.0)).collect::<Vec<_>>());
+    let least = (FEW * usual.unwrap_or(0.0)).max(2.0);
+    if groups.iter().filter(|group| intervals(group) >= least).count() >= 4 {
+        groups.retain(|group| intervals(group) >= least);
     }
     groups
 }

@@ -251,6 +251,28 @@ fn a_long_capture_is_judged_as_a_short_one() {
     assert!((report.capacity.knee_concurrency.unwrap() / true_knee(0.02, 0.0001) - 1.0).abs() < 0.1);
 }
 
+#[test]
+fn the_changes_between_many_short_steps_are_no_levels() {
+    let mut random = Random(4700);
+    let (mut queue, mut before) = (1.0, 1.0);
+    let load = (0..5000).map(|second| {
+        if second % 3 == 0 {
+            queue = f64::from(1 << (random.unit() * 7.0) as u32);
+        }
+        // In the first second of a step the old load goes on for a while.
+        let old = if second % 3 == 0 { random.unit() } else { 0.0 };
+        let rate = |queue: f64| 100.0 * queue.min(8.0) * (1.0 + 0.01 * random.normal());
+        let [was, is] = [before, queue].map(rate);
+        let mixed = old * before + (1.0 - old) * queue;
+        before = queue;
+        reads(old * was + (1.0 - old) * is, mixed)
+    });
+    let capacity = analyze(load.collect::<Vec<_>>()).capacity;
+    assert!(capacity.reached, "{capacity:?}");
+    assert!((capacity.max_iops.unwrap() / 800.0 - 1.0).abs() < 0.02, "{capacity:?}");
+    assert!((capacity.knee_concurrency.unwrap() / 7.2 - 1.0).abs() < 0.05, "{capacity:?}");
+}
+
 fn noisy(seed: u64, deviation: f64) -> Vec<Second> {
     let mut random = Random(seed);
     let level = 500.0 + 5000.0 * random.unit();
