@@ -176,6 +176,13 @@ mod tests {
     }
 
     #[test]
+    fn a_few_intervals_among_many_are_no_level() {
+        let levels = [1.0, 2.0, 4.0, 8.0].into_iter().flat_map(|concurrency| vec![concurrency; 100]);
+        let loads = loads(&levels.chain([2.8, 2.81, 2.82]).collect::<Vec<_>>());
+        assert_eq!(clustered(&loads.iter().collect::<Vec<_>>(), Side::Both).len(), 4);
+    }
+
+    #[test]
     fn a_level_obeys_littles_law() {
         let table = levels(&loads(&[0.9, 1.0, 1.1, 4.0]), |_| Some(1.0));
         assert_eq!(table.len(), 2);
