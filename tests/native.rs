@@ -577,3 +577,56 @@ fn a_total_of_devices_of_which_one_is_not_counted_is_marked() {
     let (out, _, _) = output("--total --from -", &text);
     assert!(!out.contains("the kernel's util cannot be true"), "{out}");
 }
+
+#[test]
+fn after_a_gap_an_interval_is_as_long_as_before() {
+    let text: String = (0..24u64)
+        .chain(3623..3664)
+        .map(|at| format!("TS {}\n8 0 sda {} 0 0 0 0 0 0 0 0 0 0\n", 1_795_200_000 + at, 10 * at))
+        .collect();
+    let (out, _, _) = output("--json --from - 10", &text);
+    let lengths: Vec<f64> = out
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["elapsed_s"].as_f64().unwrap())
+        .collect();
+    assert_eq!(lengths[..2], [10.0, 10.0]);
+    assert!(lengths[3..].iter().all(|length| *length <= 10.0) && lengths.len() >= 6, "{lengths:?}");
+    assert_eq!(lengths.iter().sum::<f64>(), 3663.0);
+}
+
+#[test]
+fn requests_in_flight_between_samples_put_together_were_seen() {
+    let text: String = (0..20u64)
+        .map(|at| {
+            let (ios, in_flight) = (3000 * at, if at % 2 == 0 { 1 } else { 64 });
+            let (ms, busy) = (1140 * at, 4 * at);
+            format!(
+                "TS {}\n8 0 sda {ios} 0 {} {ms} 0 0 0 0 {in_flight} {busy} {ms}\n",
+                1_795_200_000 + at,
+                8 * ios
+            )
+        })
+        .collect();
+    let (out, _, _) = output("--json --from - 2", &text);
+    assert!(out.lines().count() >= 9 && !out.contains("util_too_low"), "{out}");
+}
+
+#[test]
+fn what_is_not_known_counts_for_no_mean() {
+    // The milliseconds of one interval fell: its await and queue are not known.
+    let text: String = (0..6u64)
+        .map(|at| {
+            let ms = if at < 3 { 4_000_000_000 + 1000 * at } else { 1000 * at };
+            format!(
+                "TS {}\n8 0 sda {} 0 {} {ms} 0 0 0 0 0 {ms} {ms}\n",
+                1_795_200_000 + at,
+                100 * at,
+                800 * at
+            )
+        })
+        .collect();
+    let (out, _, _) = output("--summary --from -", &text);
+    let summary = out.split("summary of ").nth(1).unwrap();
+    let row = |name: &str| summary.lines().find(|line| line.contains(name)).unwrap().to_owned();
+    assert!(row("r_await").contains("10.0ms  10.0ms") && row("queue").contains("1.00    1.00"), "{summary}");
+}

@@ -39,10 +39,14 @@ const ROUNDING_PCT_SECONDS: f64 = 0.5;
 impl History {
     /// Takes note of an interval.
     pub fn see(&mut self, figures: &Figures) {
-        let seen = figures.in_flight.max(figures.in_flight_before).unwrap_or(0);
-        self.most_in_flight = self.most_in_flight.max(seen);
+        self.see_in_flight(figures.in_flight.max(figures.in_flight_before).unwrap_or(0));
         self.stalled_s = if figures.is_stalled() { self.stalled_s + figures.seconds } else { 0.0 };
         self.due_sightings += figures.util_pct.unwrap_or(0.0).min(100.0) / 100.0;
+    }
+
+    /// Takes note of a sample within the next interval.
+    pub fn see_in_flight(&mut self, in_flight: u64) {
+        self.most_in_flight = self.most_in_flight.max(in_flight);
     }
 
     /// For how long requests have been in flight without one being completed, in seconds, up to the end of the

@@ -31,6 +31,8 @@ impl Extreme {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Means {
     ios: f64,
+    /// Those whose times are known.
+    timed: f64,
     kib: f64,
     ms: f64,
     rate: Extreme,
@@ -43,7 +45,10 @@ impl Means {
         let ios = of.ios.unwrap_or(0) as f64;
         self.ios += ios;
         self.kib += of.kib_per_s.unwrap_or(0.0) * seconds;
-        self.ms += of.await_ms.unwrap_or(0.0) * ios;
+        if let Some(await_ms) = of.await_ms {
+            self.timed += ios;
+            self.ms += await_ms * ios;
+        }
         self.rate.see(of.per_s, at);
         self.throughput.see(of.kib_per_s, at);
         self.response.see(of.await_ms, at);
@@ -89,6 +94,8 @@ pub struct Summary {
     reads: Means,
     writes: Means,
     queue: f64,
+    /// Seconds for which the queue is known.
+    queue_seconds: f64,
     longest_queue: Extreme,
     longest_stall: Extreme,
 }
@@ -99,7 +106,10 @@ impl Summary {
         self.seconds += figures.seconds;
         self.reads.see(&figures.reads, figures.seconds, at);
         self.writes.see(&figures.writes, figures.seconds, at);
-        self.queue += figures.queue.unwrap_or(0.0) * figures.seconds;
+        if let Some(queue) = figures.queue {
+            self.queue_seconds += figures.seconds;
+            self.queue += queue * figures.seconds;
+        }
         self.longest_queue.see(figures.queue, at);
         self.longest_stall.see(Some(stalled_s), at);
     }
@@ -107,6 +117,7 @@ impl Summary {
     /// Takes note of so many seconds in which the device did nothing: means are over them as well.
     pub fn idle(&mut self, seconds: f64) {
         self.seconds += seconds;
+        self.queue_seconds += seconds;
     }
 
     /// Whether the device did anything at all.
@@ -133,9 +144,9 @@ impl Summary {
         {
             row(rate, of.ios / self.seconds, &of.rate, &number);
             row(throughput, of.kib / self.seconds, &of.throughput, &mib);
-            row(response, of.ms / of.ios.max(1.0), &of.response, &cells::time);
+            row(response, of.ms / of.timed.max(1.0), &of.response, &cells::time);
         }
-        row("queue", self.queue / self.seconds, &self.longest_queue, &cells::queue);
+        row("queue", self.queue / self.queue_seconds, &self.longest_queue, &cells::queue);
         if self.longest_stall.value > 0.0 {
             let seconds = self.longest_stall.value;
             let stalled = if short { cells::time(seconds * 1e3) } else { cells::duration(seconds) };

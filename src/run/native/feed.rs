@@ -232,6 +232,11 @@ impl<'a> Feed<'a> {
         Some(Figures::of(&self.advance(older, newer, interval)?, first, last, interval))
     }
 
+    /// The most requests that any sample of the interval saw in flight at that device.
+    pub(in crate::run) fn most_in_flight(&self, newer: usize) -> u64 {
+        self.together.as_ref().map_or(0, |together| together.most_in_flight(newer))
+    }
+
     /// Whether that device did nothing: its counters stood still.
     pub(in crate::run) fn stood_still(&self, older: usize, newer: usize) -> bool {
         self.newer.devices[newer].counters == self.older.devices[older].counters
@@ -260,9 +265,10 @@ impl<'a> Feed<'a> {
             Elapsed::Forward(interval) => interval.seconds(),
             Elapsed::Unknown => 0.0,
         };
-        // The next sample is about as far away as the last was.
-        let (passed, step) = (seconds(&begin), seconds(&self.last));
-        let multiples = (passed + step / 2.0) / every.as_secs_f64();
+        // The next sample is about as far away as the last was, unless that was behind a gap.
+        let every = every.as_secs_f64();
+        let (passed, step) = (seconds(&begin), seconds(&self.last).min(every));
+        let multiples = (passed + step / 2.0) / every;
         if multiples < next {
             return false;
         }

@@ -169,6 +169,7 @@ impl Gatherer<'_> {
                 memory.history = History::default();
                 continue;
             };
+            memory.history.see_in_flight(feed.most_in_flight(index));
             memory.history.see(&figures);
             let accounting = self.facts[index].accounting_off.then_some(false);
             let stalled_s = memory.history.stalled_s();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::counters::Sample;
-use crate::metrics::{Advance, Pairs};
+use crate::counters::{Counters, Sample};
+use crate::metrics::{Advance, Pairs, in_flight};
 use crate::units::{Elapsed, Interval};
 
 /// What is known of each device of the last sample since the first.
@@ -24,6 +24,8 @@ struct Run {
     earlier: Option<usize>,
     /// How far its counters went; `None` when they started anew on the way.
     advance: Option<Advance>,
+    /// The most requests that a sample saw in flight.
+    most_in_flight: u64,
 }
 
 impl Together {
@@ -36,7 +38,8 @@ impl Together {
             let step = |earlier: usize| {
                 Advance::between(&older.devices[earlier].counters, &newer.devices[at].counters, interval?)
             };
-            Run { earlier, advance: earlier.and_then(step) }
+            let most_in_flight = seen_in_flight(&newer.devices[at].counters);
+            Run { earlier, advance: earlier.and_then(step), most_in_flight }
         };
         Self { runs: (0..newer.devices.len()).map(run).collect(), passed_by: BTreeSet::new() }
     }
@@ -51,6 +54,7 @@ impl Together {
             for (run, (older, newer)) in moved {
                 let step = interval.and_then(|it| Advance::between(&older.counters, &newer.counters, it));
                 run.advance = run.advance.zip(step).map(|(so_far, step)| so_far.then(&step));
+                run.most_in_flight = run.most_in_flight.max(seen_in_flight(&newer.counters));
             }
             return;
         }
@@ -69,6 +73,7 @@ impl Together {
             Run {
                 earlier: so_far.and_then(|run| run.earlier),
                 advance: advances.map(|(so_far, step)| so_far.then(&step)),
+                most_in_flight: so_far.map_or(0, |run| run.most_in_flight).max(step.most_in_flight),
             }
         };
         self.runs = next.runs.iter().map(run).collect();
@@ -88,10 +93,19 @@ impl Together {
         self.passed_by.iter().map(String::as_str)
     }
 
+    /// The most requests that a sample after the first saw in flight at the device at this place of the last sample.
+    pub(super) fn most_in_flight(&self, at: usize) -> u64 {
+        self.runs.get(at).map_or(0, |run| run.most_in_flight)
+    }
+
     /// How far the counters of the device at this place of the last sample went.
     pub(super) fn advance(&self, at: usize) -> Option<Advance> {
         self.runs.get(at).and_then(|run| run.advance)
     }
+}
+
+fn seen_in_flight(counters: &Counters) -> u64 {
+    in_flight(counters).unwrap_or(0)
 }
 
 fn passed(older: &Sample, newer: &Sample) -> Option<Interval> {

@@ -188,6 +188,7 @@ impl<'s> Tracker<'s> {
             if let Some(figures) = figures.as_mut().filter(|_| without_util) {
                 (figures.util_pct, figures.util_bound_pct) = (None, None);
             }
+            memory.history.see_in_flight(feed.most_in_flight(index));
             let judge = || Judge::new(&self.settler.settings(&newer.name));
             let state = memory.see(figures, facts.accounting_off, at, judge);
             let figures = if let State::Worked(judged) = &state { Some(&judged.figures) } else { None };
