@@ -35,6 +35,19 @@ impl Verdict {
             Self::AccountingOff => "accounting-off",
         }
     }
+
+    /// How bad it is: the worse, the more.
+    pub fn severity(self) -> u8 {
+        match self {
+            Self::Idle => 0,
+            Self::Ok => 1,
+            Self::AccountingOff => 2,
+            Self::Queueing => 3,
+            Self::Capped => 4,
+            Self::Saturated => 5,
+            Self::Stalled => 6,
+        }
+    }
 }
 
 impl Serialize for Verdict {
@@ -68,19 +81,10 @@ pub(super) fn by_saturation(saturation: f64, queue: f64, in_flight: u64, saturat
     }
 }
 
-/// How bad it is, for the worse of two directions.
+/// The worse of what is thought of two directions.
 pub(super) fn worse(a: Option<Verdict>, b: Option<Verdict>) -> Option<Verdict> {
-    let rank = |verdict: Option<Verdict>| match verdict {
-        None => 0,
-        Some(Verdict::Idle) => 1,
-        Some(Verdict::Ok) => 2,
-        Some(Verdict::Queueing) => 3,
-        Some(Verdict::Saturated) => 4,
-        Some(Verdict::Capped) => 5,
-        Some(Verdict::Stalled) => 6,
-        Some(Verdict::AccountingOff) => 7,
-    };
-    if rank(a) >= rank(b) { a } else { b }
+    let severity = |verdict: Option<Verdict>| verdict.map(Verdict::severity);
+    if severity(a) >= severity(b) { a } else { b }
 }
 
 #[cfg(test)]

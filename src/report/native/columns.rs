@@ -1,7 +1,6 @@
 //! The columns of the table, as data, and which of them fit.
 
 use super::{Judged, Line};
-use crate::analysis::Verdict;
 use crate::metrics::{Direction, Figures};
 use crate::report::cells;
 
@@ -15,16 +14,50 @@ pub(super) struct Column {
     importance: u8,
     /// Only where there was such work.
     pub(super) only_with: Option<fn(&Figures) -> bool>,
-    pub(super) cell: fn(&Judged) -> Option<String>,
+    /// What it shows and what lines are sorted by.
+    value: Quantity,
+    text: Text,
+}
+
+/// What a device is measured by.
+type Quantity = fn(&Judged) -> Option<f64>;
+
+/// How a column tells its quantity.
+#[derive(Clone, Copy)]
+enum Text {
+    Number(fn(f64) -> String),
+    /// The number alone does not tell all.
+    Told(fn(&Judged) -> Option<String>),
+}
+
+impl Column {
+    /// The text for a device; `None` where it has no such quantity.
+    pub(super) fn cell(&self, judged: &Judged) -> Option<String> {
+        match self.text {
+            Text::Number(text) => (self.value)(judged).map(text),
+            Text::Told(text) => text(judged),
+        }
+    }
 }
 
 const fn column(
     title: &'static str,
     width: usize,
     importance: u8,
-    cell: fn(&Judged) -> Option<String>,
+    value: Quantity,
+    text: fn(f64) -> String,
 ) -> Column {
-    Column { title, width, importance, only_with: None, cell }
+    Column { title, width, importance, only_with: None, value, text: Text::Number(text) }
+}
+
+const fn told(
+    title: &'static str,
+    width: usize,
+    importance: u8,
+    value: Quantity,
+    text: fn(&Judged) -> Option<String>,
+) -> Column {
+    Column { title, width, importance, only_with: None, value, text: Text::Told(text) }
 }
 
 const fn with(column: Column, only_with: fn(&Figures) -> bool) -> Column {
@@ -39,12 +72,8 @@ fn flushed(figures: &Figures) -> bool {
     figures.flushes_per_s.is_some_and(|rate| rate > 0.0)
 }
 
-fn rate(of: &Direction) -> Option<String> {
-    of.per_s.map(cells::number)
-}
-
-fn mib(of: &Direction) -> Option<String> {
-    of.kib_per_s.map(|kib| cells::number(kib / 1024.0))
+fn mib(kib: f64) -> String {
+    cells::number(kib / 1024.0)
 }
 
 /// The times of requests are added up in whole milliseconds, so that few requests tell it only roughly.
@@ -64,36 +93,49 @@ fn util(judged: &Judged) -> Option<String> {
     judged.figures.util_pct.map(|util| cells::percent(util) + doubt)
 }
 
+fn verdict(judged: &Judged) -> Option<String> {
+    judged.judgement.verdict.map(|verdict| verdict.name().to_owned())
+}
+
 /// All columns, in the order in which they are shown.
 pub(super) const COLUMNS: [Column; 27] = [
-    column("r/s", 6, 100, |j| rate(&j.figures.reads)),
-    column("rMB/s", 6, 80, |j| mib(&j.figures.reads)),
-    column("r_await", 8, 95, |j| response(&j.figures.reads)),
-    column("r_sz", 5, 50, |j| j.figures.reads.size_kib.map(cells::size)),
-    column("w/s", 6, 100, |j| rate(&j.figures.writes)),
-    column("wMB/s", 6, 80, |j| mib(&j.figures.writes)),
-    column("w_await", 8, 95, |j| response(&j.figures.writes)),
-    column("w_sz", 5, 50, |j| j.figures.writes.size_kib.map(cells::size)),
-    with(column("d/s", 6, 30, |j| rate(&j.figures.discards)), discarded),
-    with(column("dMB/s", 6, 20, |j| mib(&j.figures.discards)), discarded),
-    with(column("d_await", 8, 28, |j| response(&j.figures.discards)), discarded),
-    with(column("d_sz", 5, 10, |j| j.figures.discards.size_kib.map(cells::size)), discarded),
-    with(column("f/s", 6, 35, |j| j.figures.flushes_per_s.map(cells::number)), flushed),
-    with(column("f_await", 8, 33, |j| j.figures.flush_await_ms.map(cells::time)), flushed),
-    column("rmrg", 5, 40, |j| j.figures.reads.merge_pct.map(cells::percent)),
-    column("wmrg", 5, 40, |j| j.figures.writes.merge_pct.map(cells::percent)),
-    with(column("dmrg", 5, 5, |j| j.figures.discards.merge_pct.map(cells::percent)), discarded),
-    column("r_qu", 5, 75, |j| j.figures.reads.queue.map(cells::queue)),
-    column("w_qu", 5, 75, |j| j.figures.writes.queue.map(cells::queue)),
-    with(column("d_qu", 5, 5, |j| j.figures.discards.queue.map(cells::queue)), discarded),
+    column("r/s", 6, 100, |j| j.figures.reads.per_s, cells::number),
+    column("rMB/s", 6, 80, |j| j.figures.reads.kib_per_s, mib),
+    told("r_await", 8, 95, |j| j.figures.reads.await_ms, |j| response(&j.figures.reads)),
+    column("r_sz", 5, 50, |j| j.figures.reads.size_kib, cells::size),
+    column("w/s", 6, 100, |j| j.figures.writes.per_s, cells::number),
+    column("wMB/s", 6, 80, |j| j.figures.writes.kib_per_s, mib),
+    told("w_await", 8, 95, |j| j.figures.writes.await_ms, |j| response(&j.figures.writes)),
+    column("w_sz", 5, 50, |j| j.figures.writes.size_kib, cells::size),
+    with(column("d/s", 6, 30, |j| j.figures.discards.per_s, cells::number), discarded),
+    with(column("dMB/s", 6, 20, |j| j.figures.discards.kib_per_s, mib), discarded),
+    with(
+        told("d_await", 8, 28, |j| j.figures.discards.await_ms, |j| response(&j.figures.discards)),
+        discarded,
+    ),
+    with(column("d_sz", 5, 10, |j| j.figures.discards.size_kib, cells::size), discarded),
+    with(column("f/s", 6, 35, |j| j.figures.flushes_per_s, cells::number), flushed),
+    with(column("f_await", 8, 33, |j| j.figures.flush_await_ms, cells::time), flushed),
+    column("rmrg", 5, 40, |j| j.figures.reads.merge_pct, cells::percent),
+    column("wmrg", 5, 40, |j| j.figures.writes.merge_pct, cells::percent),
+    with(column("dmrg", 5, 5, |j| j.figures.discards.merge_pct, cells::percent), discarded),
+    column("r_qu", 5, 75, |j| j.figures.reads.queue, cells::queue),
+    column("w_qu", 5, 75, |j| j.figures.writes.queue, cells::queue),
+    with(column("d_qu", 5, 5, |j| j.figures.discards.queue, cells::queue), discarded),
     // The two above say more; it is there for who wants iostat's aqu-sz.
-    with(column("queue", 6, 5, |j| j.figures.queue.map(cells::queue)), |_| false),
-    column("infl", 5, 60, |j| j.figures.in_flight.map(cells::count)),
-    column("util", 6, 90, util),
-    column("bound", 6, 70, |j| j.util_bound_pct().map(cells::percent)),
-    column("r_sat", 6, 85, |j| j.judgement.read_saturation.map(cells::multiple)),
-    column("w_sat", 6, 85, |j| j.judgement.write_saturation.map(cells::multiple)),
-    column("verdict", 10, 98, |j| j.judgement.verdict.map(|verdict| verdict.name().to_owned())),
+    with(column("queue", 6, 5, |j| j.figures.queue, cells::queue), |_| false),
+    column(
+        "infl",
+        5,
+        60,
+        |j| j.figures.in_flight.map(|count| count as f64),
+        |count| cells::count(count as u64),
+    ),
+    told("util", 6, 90, |j| j.figures.util_pct, util),
+    column("bound", 6, 70, Judged::util_bound_pct, cells::percent),
+    column("r_sat", 6, 85, |j| j.judgement.read_saturation, cells::multiple),
+    column("w_sat", 6, 85, |j| j.judgement.write_saturation, cells::multiple),
+    told("verdict", 10, 98, |j| j.judgement.verdict.map(|it| f64::from(it.severity())), verdict),
 ];
 
 /// Which columns are shown: the most important that fit into `width`, in their order, as indices; and the titles
@@ -121,54 +163,16 @@ pub(super) fn fitting(width: usize, worked: &[bool; COLUMNS.len()]) -> (Vec<usiz
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortKey(usize);
 
-/// What a device is measured by.
-type Quantity = fn(&Judged) -> Option<f64>;
-
-/// The keys by their names: the columns of the table, and words that say the same.
-const SORT_KEYS: [(&str, Quantity); 30] = [
-    ("r/s", |j| j.figures.reads.per_s),
-    ("rMB/s", |j| j.figures.reads.kib_per_s),
-    ("r_await", |j| j.figures.reads.await_ms),
-    ("r_sz", |j| j.figures.reads.size_kib),
-    ("w/s", |j| j.figures.writes.per_s),
-    ("wMB/s", |j| j.figures.writes.kib_per_s),
-    ("w_await", |j| j.figures.writes.await_ms),
-    ("w_sz", |j| j.figures.writes.size_kib),
-    ("d/s", |j| j.figures.discards.per_s),
-    ("dMB/s", |j| j.figures.discards.kib_per_s),
-    ("d_await", |j| j.figures.discards.await_ms),
-    ("d_sz", |j| j.figures.discards.size_kib),
-    ("f/s", |j| j.figures.flushes_per_s),
-    ("f_await", |j| j.figures.flush_await_ms),
-    ("rmrg", |j| j.figures.reads.merge_pct),
-    ("wmrg", |j| j.figures.writes.merge_pct),
-    ("dmrg", |j| j.figures.discards.merge_pct),
-    ("r_qu", |j| j.figures.reads.queue),
-    ("w_qu", |j| j.figures.writes.queue),
-    ("d_qu", |j| j.figures.discards.queue),
-    ("queue", |j| j.figures.queue),
-    ("infl", |j| j.figures.in_flight.map(|count| count as f64)),
-    ("util", |j| j.figures.util_pct),
-    ("bound", Judged::util_bound_pct),
-    ("r_sat", |j| j.judgement.read_saturation),
-    ("w_sat", |j| j.judgement.write_saturation),
-    ("verdict", |j| j.judgement.verdict.map(severity)),
+/// Keys that are no columns.
+const MORE_KEYS: [(&str, Quantity); 3] = [
     ("iops", |j| sum([j.figures.reads.per_s, j.figures.writes.per_s, j.figures.discards.per_s])),
     ("MB/s", |j| sum([j.figures.reads.kib_per_s, j.figures.writes.kib_per_s, None])),
     ("await", |j| most([j.figures.reads.await_ms, j.figures.writes.await_ms, j.figures.discards.await_ms])),
 ];
 
-/// The worse, the more.
-fn severity(verdict: Verdict) -> f64 {
-    match verdict {
-        Verdict::Idle => 0.0,
-        Verdict::Ok => 1.0,
-        Verdict::AccountingOff => 2.0,
-        Verdict::Queueing => 3.0,
-        Verdict::Capped => 4.0,
-        Verdict::Saturated => 5.0,
-        Verdict::Stalled => 6.0,
-    }
+/// The keys by their names: the columns of the table, and words that say the same.
+fn keys() -> impl Iterator<Item = (&'static str, Quantity)> {
+    COLUMNS.iter().map(|column| (column.title, column.value)).chain(MORE_KEYS)
 }
 
 fn sum(parts: [Option<f64>; 3]) -> Option<f64> {
@@ -181,7 +185,7 @@ fn most(parts: [Option<f64>; 3]) -> Option<f64> {
 
 /// The names of the keys.
 pub fn sort_keys() -> impl Iterator<Item = &'static str> {
-    SORT_KEYS.iter().map(|(name, _)| *name)
+    keys().map(|(name, _)| name)
 }
 
 impl SortKey {
@@ -190,12 +194,13 @@ impl SortKey {
 
     /// The key of this name, whatever its case.
     pub fn named(name: &str) -> Option<Self> {
-        SORT_KEYS.iter().position(|(key, _)| key.eq_ignore_ascii_case(name)).map(Self)
+        keys().position(|(key, _)| key.eq_ignore_ascii_case(name)).map(Self)
     }
 
     /// The value of a line; `None` where it has none, which comes last.
     pub fn value(self, line: &Line<'_>) -> Option<f64> {
-        line.judged().and_then(SORT_KEYS[self.0].1)
+        let (_, quantity) = keys().nth(self.0)?;
+        quantity(line.judged()?)
     }
 }
 

@@ -255,7 +255,7 @@ impl Table {
 
     fn cells(&self, judged: &Judged, out: &mut Vec<u8>) {
         for column in self.shown.iter().map(|at| &COLUMNS[*at]) {
-            let text = (column.cell)(judged).unwrap_or_else(|| "-".to_owned());
+            let text = column.cell(judged).unwrap_or_else(|| "-".to_owned());
             let room = column.width.saturating_sub(text.chars().count());
             let color = match text.as_str() {
                 "0" | "-" | "0%" => Color::Dim,
