@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use libm::{exp2, log2};
 use serde::{Deserialize, Serialize};
 
-use super::load::Work;
+use super::load::{Load, Side, Work};
 use super::statistic::Histogram;
 
 /// Up to which concurrency a response time counts as that of the unloaded device.
@@ -103,6 +103,15 @@ impl Seen {
             let pooled = std::mem::take(&mut self.pending);
             self.times.add(pooled.ms / pooled.ios, pooled.ios);
         }
+    }
+}
+
+/// Has the baselines of a device learn from a load, unless its mean concurrency says nothing of what its requests met.
+pub(super) fn learn(load: &Load, reads: &mut Baseline, writes: &mut Baseline) {
+    if !load.is_edge_of_burst() {
+        let total = load.concurrency(Side::Both);
+        reads.see(&load.reads, total);
+        writes.see(&load.writes, total);
     }
 }
 

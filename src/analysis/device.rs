@@ -1,6 +1,6 @@
 //! The analysis of one device: interval by interval in, a report out.
 
-use super::baseline::{Baseline, DeviceBaseline, Reach};
+use super::baseline::{Baseline, DeviceBaseline, Reach, learn};
 use super::fit::{Capacity, Point};
 use super::held::{Held, is_alone, is_spread};
 use super::levels::{clustered, levels, median_of};
@@ -130,12 +130,8 @@ impl DeviceAnalysis {
             self.loads.interrupt();
             return;
         };
-        let total = load.concurrency(Side::Both);
         self.working += 1;
-        if !load.is_edge_of_burst() {
-            self.reads.see(&load.reads, total);
-            self.writes.see(&load.writes, total);
-        }
+        learn(&load, &mut self.reads, &mut self.writes);
         for (sizes, work) in self.sizes.iter_mut().zip([load.reads, load.writes]) {
             work.size_kib().into_iter().for_each(|size| sizes.add(size, work.ios));
         }
@@ -295,10 +291,8 @@ fn capacities(loads: &[Load], held: &[Held; 3]) -> Capacities {
     let used: Vec<&Load> = if transitions(loads) > 0 { steady } else { loads.iter().collect() };
     let of = |(side, held): (Side, &Held)| {
         let own: Vec<&Load> = used.iter().copied().filter(|load| is_alone(load, side)).collect();
-        let fit = |measure| match held.is_held() && is_spread(&own, side) {
-            true => Capacity::of(&points(&own, side, measure)),
-            false => Capacity::unheld(&points(&own, side, measure)),
-        };
+        let capacity = if held.is_held() && is_spread(&own, side) { Capacity::of } else { Capacity::unheld };
+        let fit = |measure| capacity(&points(&own, side, measure));
         (!own.is_empty()).then(|| CapacityReport::new(&fit(Measure::Requests), &fit(Measure::Kib)))
     };
     let [read, write, both] = [0, 1, 2].map(|at| of((SIDES[at], &held[at])));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::baseline::{Baseline, Reach};
+use super::baseline::{Baseline, Reach, learn};
 use super::explain::{number, ratio};
 use super::load::{Load, Measure, Side, Work};
 use super::plateau::{Plateau, plateaus};
@@ -102,10 +102,7 @@ impl Judge {
         let read_saturation = self.reads.saturation(&load.reads, total);
         let write_saturation = self.writes.saturation(&load.writes, total);
         // Learnt after it was judged: an interval is no measure of itself.
-        if !load.is_edge_of_burst() {
-            self.reads.see(&load.reads, total);
-            self.writes.see(&load.writes, total);
-        }
+        learn(load, &mut self.reads, &mut self.writes);
         let mut evidence = Vec::new();
         let mut one = |side: Side, saturation: Option<f64>, work: &Work| {
             let counts = work.ms > MINOR * load.work(Side::Both).ms;

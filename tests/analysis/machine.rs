@@ -108,3 +108,8 @@ pub(crate) fn judge(seconds: impl IntoIterator<Item = Second>) -> Vec<Judgement>
     };
     seconds.into_iter().map(&mut see).collect()
 }
+
+/// The caps that were found, to tens, in the order of time.
+pub(crate) fn caps(report: &DeviceReport) -> Vec<f64> {
+    report.plateaus.iter().map(|plateau| (plateau.iops / 10.0).round() * 10.0).collect()
+}

@@ -1,9 +1,9 @@
 //! Loads whose requests come at their own pace, whatever the device does (open loops), and loads of which only a part
 //! has a baseline.
 
-use blkstat::analysis::{DeviceReport, Verdict};
+use blkstat::analysis::Verdict;
 
-use super::machine::{Random, Second, analyze, judge, reads};
+use super::machine::{Random, Second, analyze, caps, judge, reads};
 
 /// Simulates requests that come at random, `rate(second)` a second, at `servers` of exponential service times of mean
 /// `service_s`, let through by a gate that opens `cap` times a second.
@@ -37,10 +37,6 @@ fn open(
         ..Second::default()
     };
     done.into_iter().zip(took).filter(|(done, _)| *done > 0.0).map(second).collect()
-}
-
-fn caps(report: &DeviceReport) -> Vec<f64> {
-    report.plateaus.iter().map(|plateau| (plateau.iops / 10.0).round() * 10.0).collect()
 }
 
 #[test]

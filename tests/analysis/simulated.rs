@@ -2,7 +2,7 @@
 
 use blkstat::analysis::{DeviceReport, Model, Verdict};
 
-use super::machine::{Random, Second, analyze, judge, reads};
+use super::machine::{Random, Second, analyze, caps, judge, reads};
 
 /// Simulates a closed loop of `clients` on `servers` of exponential service times of mean `service_s` for a second;
 /// returns requests a second. Each client asks again at once.
@@ -151,14 +151,12 @@ fn burst_credits_that_are_spent_make_two_plateaus() {
             reads(cap * (1.0 + 0.002 * random.normal()), 32.0)
         });
         let report = analyze(load.collect::<Vec<_>>());
-        let caps: Vec<f64> =
-            report.plateaus.iter().map(|plateau| (plateau.iops / 10.0).round() * 10.0).collect();
-        assert_eq!((report.verdict, caps), (Some(Verdict::Capped), vec![3000.0, 300.0]), "seed {seed}");
+        assert_eq!(
+            (report.verdict, caps(&report)),
+            (Some(Verdict::Capped), vec![3000.0, 300.0]),
+            "seed {seed}"
+        );
     }
-}
-
-fn caps(report: &DeviceReport) -> Vec<f64> {
-    report.plateaus.iter().map(|plateau| (plateau.iops / 10.0).round() * 10.0).collect()
 }
 
 /// The rate of a device of busy servers whose times vary by `variation` (deviation over mean).

@@ -166,11 +166,7 @@ impl<'s> Tracker<'s> {
             let (older, newer) = (&feed.older.devices[earlier], &feed.newer.devices[index]);
             let (facts, memory) = (&self.facts[index], &mut self.memories[index]);
             let is_counted = with_total && counts(facts, &feed.newer);
-            let advance = |of: &mut Total| {
-                if let Some(advance) = feed.advance(earlier, index, interval) {
-                    of.add(&advance, (in_flight(&older.counters), in_flight(&newer.counters)));
-                }
-            };
+            let in_flight = (in_flight(&older.counters), in_flight(&newer.counters));
             // Most devices of a machine with many never work.
             if feed.stood_still(earlier, index)
                 && !chooser.is_shown(facts, &newer.counters, None)
@@ -179,12 +175,14 @@ impl<'s> Tracker<'s> {
                 if !facts.accounting_off {
                     memory.idle(interval.seconds());
                 }
-                if is_counted {
-                    advance(&mut total);
+                if is_counted && let Some(advance) = feed.advance(earlier, index, interval) {
+                    total.add(&advance, in_flight);
                 }
                 continue;
             }
-            let mut figures = feed.figures(earlier, index, interval);
+            let advance = feed.advance(earlier, index, interval);
+            let mut figures =
+                advance.map(|advance| Figures::of(&advance, in_flight.0, in_flight.1, interval));
             if let Some(figures) = figures.as_mut().filter(|_| without_util) {
                 (figures.util_pct, figures.util_bound_pct) = (None, None);
             }
@@ -192,9 +190,9 @@ impl<'s> Tracker<'s> {
             let judge = || Judge::new(&self.settler.settings(&newer.name));
             let state = memory.see(figures, facts.accounting_off, at, judge);
             let figures = if let State::Worked(judged) = &state { Some(&judged.figures) } else { None };
-            match figures {
-                Some(_) if is_counted => advance(&mut total),
-                None if is_counted => total.add_unknown(&state),
+            match (advance, figures) {
+                (Some(advance), Some(_)) if is_counted => total.add(&advance, in_flight),
+                _ if is_counted => total.add_unknown(&state),
                 _ => {}
             }
             if chooser.is_shown(facts, &newer.counters, figures)
