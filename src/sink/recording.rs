@@ -194,6 +194,14 @@ impl RecordingFile {
     }
 }
 
+impl Drop for RecordingFile {
+    /// A process that is just being started from this one has the lock too, until it runs its own program: letting go of
+    /// it here frees the file at once.
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 /// What others left must not be renamed or deleted unasked, any more than FILE itself be overwritten.
 fn refuse_to_move(path: &Path, name: &str, rotation: Rotation) -> Result<()> {
     // Where the folder cannot be read, FILE cannot be written either, or a rename will tell.
@@ -232,4 +240,22 @@ fn open_file(path: &Path, name: &str, existing: Existing) -> Result<(File, bool)
     options.append(true).read(!is_special);
     let file = options.open(path).with_context(|| format!("cannot write {name}"))?;
     Ok((file, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_free_when_its_recording_ends_whoever_inherited_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        let open = || RecordingFile::open(&path, "a.txt", Existing::Append, None);
+        let recording = open().unwrap();
+        let inherited = recording.file.try_clone().unwrap();
+        assert!(open().is_err());
+        drop(recording);
+        assert!(open().is_ok());
+        drop(inherited);
+    }
 }
