@@ -12,7 +12,7 @@ use crate::signals::Signals;
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Woken {
+pub enum WaitOutcome {
     /// The deadline is reached.
     Due,
     /// This signal came first.
@@ -32,10 +32,10 @@ pub trait Clock {
         None
     }
     /// Waits until [`Clock::monotonic`] reaches `deadline`, or a signal asks to end.
-    fn wait_until(&self, deadline: Duration) -> Woken;
+    fn wait_until(&self, deadline: Duration) -> WaitOutcome;
     /// The same, or until there is something to read from `input`; without a deadline as long as it takes.
-    fn wait_for_input(&self, deadline: Option<Duration>, _input: BorrowedFd<'_>) -> Woken {
-        deadline.map_or(Woken::Input, |deadline| self.wait_until(deadline))
+    fn wait_for_input(&self, deadline: Option<Duration>, _input: BorrowedFd<'_>) -> WaitOutcome {
+        deadline.map_or(WaitOutcome::Input, |deadline| self.wait_until(deadline))
     }
 }
 
@@ -67,24 +67,24 @@ impl Clock for RealClock<'_> {
         self.signals.and_then(Signals::received)
     }
 
-    fn wait_until(&self, deadline: Duration) -> Woken {
+    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
         self.wait(Some(deadline), None)
     }
 
-    fn wait_for_input(&self, deadline: Option<Duration>, input: BorrowedFd<'_>) -> Woken {
+    fn wait_for_input(&self, deadline: Option<Duration>, input: BorrowedFd<'_>) -> WaitOutcome {
         self.wait(deadline, Some(input))
     }
 }
 
 impl RealClock<'_> {
-    fn wait(&self, deadline: Option<Duration>, input: Option<BorrowedFd<'_>>) -> Woken {
+    fn wait(&self, deadline: Option<Duration>, input: Option<BorrowedFd<'_>>) -> WaitOutcome {
         loop {
             if let Some(signal) = self.signal() {
-                return Woken::Signal(signal);
+                return WaitOutcome::Signal(signal);
             }
             let left = deadline.map(|deadline| deadline.saturating_sub(self.monotonic()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Woken::Due;
+                return WaitOutcome::Due;
             }
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
             let signals = self.signals.map(|signals| PollFd::new(signals, PollFlags::IN));
@@ -95,7 +95,7 @@ impl RealClock<'_> {
             let _ = poll(&mut watched, timeout.as_ref());
             // A terminal that was closed has an end to be read.
             if has_input && watched.first().is_some_and(|input| !input.revents().is_empty()) {
-                return Woken::Input;
+                return WaitOutcome::Input;
             }
         }
     }
@@ -105,14 +105,14 @@ impl RealClock<'_> {
 pub struct ManualClock<'a> {
     now: Cell<Duration>,
     start: Timestamp,
-    on_wait: Box<dyn Fn(u64) -> Woken + 'a>,
+    on_wait: Box<dyn Fn(u64) -> WaitOutcome + 'a>,
     waits: Cell<u64>,
 }
 
 impl<'a> ManualClock<'a> {
     /// A clock at `start`. Each wait, counted from 1, is over at once and calls `on_wait`, which may change the
     /// world and says how the wait ended.
-    pub fn new(start: Timestamp, on_wait: impl Fn(u64) -> Woken + 'a) -> Self {
+    pub fn new(start: Timestamp, on_wait: impl Fn(u64) -> WaitOutcome + 'a) -> Self {
         Self { now: Cell::new(Duration::ZERO), start, on_wait: Box::new(on_wait), waits: Cell::new(0) }
     }
 }
@@ -126,7 +126,7 @@ impl Clock for ManualClock<'_> {
         self.start.checked_add(self.now.get()).unwrap_or(self.start)
     }
 
-    fn wait_until(&self, deadline: Duration) -> Woken {
+    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
         self.now.set(deadline.max(self.now.get()));
         self.waits.set(self.waits.get() + 1);
         (self.on_wait)(self.waits.get())

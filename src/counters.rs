@@ -2,7 +2,7 @@
 //!
 //! Plain data. How it is read is in `capture` and `source`, what it means in `metrics`.
 
-use crate::units::Moment;
+use crate::units::SampleTime;
 
 /// One kind of request: the four columns that reads, writes and discards each have (iostats.rst).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,7 +168,7 @@ pub struct Pressure {
 
 /// What a reading says of the machine as a whole, beside its CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MachineState {
+pub struct HostState {
     /// Tasks blocked on I/O at that moment (procs_blocked of /proc/stat).
     pub blocked: Option<u64>,
     /// Waiting for I/O so far.
@@ -183,10 +183,10 @@ pub struct MachineState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// When it was taken.
-    pub at: Moment,
-    /// Counts the breaks in time before this sample. Two samples of different stretches have no interval
+    pub at: SampleTime,
+    /// Counts the breaks in time before this sample. Two samples of different segments have no interval
     /// between them: the clock went back there, or the machine was rebooted.
-    pub stretch: u64,
+    pub segment: u64,
     /// The devices in the order in which they were read.
     pub devices: Vec<Device>,
     /// The time of day as the capture writes it, `HH:MM:SS`.
@@ -194,9 +194,9 @@ pub struct Sample {
     /// CPU time, where the reading has it.
     pub cpu: Option<CpuTimes>,
     /// The machine as a whole.
-    pub machine: MachineState,
+    pub host: HostState,
     /// Deadlines that were skipped before it, as its recording says.
-    pub missed: u64,
+    pub missed_samples: u64,
 }
 
 impl Sample {

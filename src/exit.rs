@@ -6,9 +6,9 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Everything asked for was done. A reader that closed the pipe counts as done.
-    Done,
+    Success,
     /// Nothing to report: no such device, or a capture without two whole samples.
-    Nothing,
+    NoData,
     /// Wrong usage under the iostat grammar, which ends with 1 as sysstat's iostat does.
     IostatUsage,
     /// iostat -N without /dev/mapper.
@@ -30,10 +30,10 @@ pub enum Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         match exit {
-            Exit::Done => ExitCode::SUCCESS,
+            Exit::Success => ExitCode::SUCCESS,
             Exit::PtDied => ExitCode::from(25),
             Exit::PtDiedAtPrompt => ExitCode::from(11),
-            Exit::Nothing | Exit::IostatUsage | Exit::PtUsage => ExitCode::from(1),
+            Exit::NoData | Exit::IostatUsage | Exit::PtUsage => ExitCode::from(1),
             Exit::IostatMapper => ExitCode::from(4),
             Exit::IostatOutput => ExitCode::from(6),
             Exit::Error => ExitCode::from(2),

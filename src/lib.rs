@@ -4,16 +4,16 @@
 //! # The way of a sample
 //!
 //! ```text
-//! source ──Sample──▶ select ──▶ metrics ──Figures──▶ report ──▶ bytes
+//! source ──Sample──▶ select ──▶ metrics ──IntervalStats──▶ report ──▶ bytes
 //! live | replay                  pure        │
 //!                                            └──────▶ analysis ──Verdict──▶ report
 //! ```
 //!
 //! - [`source`] says where the next [`counters::Sample`] comes from: this machine, or a capture that is replayed; and,
-//!   as a [`topology::Stack`], what is stacked on what.
+//!   as a [`topology::Topology`], what is stacked on what.
 //! - [`capture`] is text to samples and back: one parser for live reading, every kernel's lines and every capture.
-//! - [`metrics`] is the one place that turns two samples and the time between them into numbers: [`metrics::Figures`]
-//!   for blkstat's own views, [`metrics::Rates`] as iostat has them, [`metrics::Work`] as pt-diskstats has them.
+//! - [`metrics`] is the one place that turns two samples and the time between them into numbers: [`metrics::IntervalStats`]
+//!   for blkstat's own views, [`metrics::IostatRates`] as iostat has them, [`metrics::PtDelta`] as pt-diskstats has them.
 //! - [`analysis`] turns many intervals into a judgement with its evidence, or says what is missing for one.
 //! - [`report`] turns finished numbers into bytes, a folder for each dialect; [`view`] holds interactive screens.
 //! - [`cli`] turns arguments into a [`plan::Plan`], and [`run`] carries it out: its loops are the only ones. What is

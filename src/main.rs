@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use blkstat::clock::RealClock;
 use blkstat::exit::Exit;
-use blkstat::run::{World, run};
+use blkstat::run::{RunContext, run};
 use blkstat::signals::Signals;
 
 fn main() -> ExitCode {
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     match out {
         Ok(mut out) => {
             let is_terminal = io::stdout().is_terminal();
-            run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal }).into()
+            run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal }).into()
         }
         Err(error) => {
             refuse(&format!("blkstat: cannot write to standard output: {error}\n"), Exit::Error).into()
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 /// Prints why there is no run, or the help that was asked for.
 fn refuse(message: &str, exit: Exit) -> Exit {
     let printed = match exit {
-        Exit::Done => io::stdout().write_all(message.as_bytes()),
+        Exit::Success => io::stdout().write_all(message.as_bytes()),
         _ => io::stderr().write_all(message.as_bytes()),
     };
     match printed {

@@ -8,14 +8,14 @@ use crate::analysis::{DeviceBaseline, StatedCap};
 use crate::report::iostat::{Palette, Style};
 use crate::report::native::SortKey;
 use crate::report::pt_diskstats::GroupBy;
-use crate::select::Others;
+use crate::select::DefaultDevices;
 
 /// Everything that a run needs to know of what was typed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     /// Show what the devices do.
     View(Box<View>),
-    /// Judge devices by many intervals.
+    /// LiveVerdict devices by many intervals.
     Analyze(Box<Analyze>),
     /// Print this text.
     Print(Vec<u8>),
@@ -35,11 +35,11 @@ pub struct Record {
     /// The file; `-` is standard output.
     pub file: PathBuf,
     /// How often, 1 s unless told, and how many intervals: there is one sample more.
-    pub pace: Pace,
+    pub pace: Schedule,
     /// Only these devices, by any of their names; all where it is empty.
     pub devices: Vec<String>,
     /// Device lines of 14 columns, for an old pt-diskstats.
-    pub fourteen_columns: bool,
+    pub legacy_14_columns: bool,
     /// Go on behind what the file holds.
     pub append: bool,
     /// Write a file that exists anew.
@@ -51,7 +51,7 @@ pub struct Record {
     /// The folder that holds `proc` and `sys`.
     pub root: PathBuf,
     /// Errors go to a terminal, which then shows how far it is.
-    pub is_error_terminal: bool,
+    pub stderr_is_tty: bool,
     /// What the variable TZ says of the time zone.
     pub time_zone: Option<OsString>,
 }
@@ -78,7 +78,7 @@ pub struct Input {
     pub root: PathBuf,
     /// How often, and how many intervals. Of a capture, samples are passed over until so much time has gone by;
     /// `None` takes each.
-    pub pace: Pace,
+    pub pace: Schedule,
     /// Replay at the speed at which it was recorded.
     pub paced: bool,
     /// Begin with the time since boot.
@@ -89,7 +89,7 @@ pub struct Input {
 
 /// Which devices, and in which order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct DeviceSelection {
     /// These, by any of their names; all where it is empty.
     pub devices: Vec<String>,
     /// Those whose name matches.
@@ -108,10 +108,10 @@ pub struct Choice {
 
 /// By what a device is judged.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judging {
+pub struct VerdictOptions {
     /// The multiple of the unloaded response time from which a device is saturated.
     pub saturated_at: f64,
-    /// Unloaded response times that are known.
+    /// UnloadedLatency response times that are known.
     pub baseline: Baseline,
     /// A cap that is known.
     pub cap: Option<StatedCap>,
@@ -135,13 +135,13 @@ pub struct View {
     /// Where samples come from.
     pub input: Input,
     /// Which devices.
-    pub choice: Choice,
+    pub choice: DeviceSelection,
     /// By what they are judged.
-    pub judging: Judging,
+    pub judging: VerdictOptions,
     /// How they are shown.
     pub format: Format,
     /// When a summary follows.
-    pub summary: SummaryWhen,
+    pub summary: SummaryMode,
     /// What the variable TZ says of the time zone.
     pub time_zone: Option<OsString>,
 }
@@ -152,15 +152,15 @@ pub struct Analyze {
     /// Where samples come from.
     pub input: Input,
     /// Which devices.
-    pub choice: Choice,
+    pub choice: DeviceSelection,
     /// By what they are judged.
-    pub judging: Judging,
+    pub judging: VerdictOptions,
     /// How the result is written.
     pub format: AnalyzeFormat,
     /// Where the baselines that were learnt are saved.
     pub save_baseline: Option<PathBuf>,
     /// Errors go to a terminal, which then shows how far it is.
-    pub is_error_terminal: bool,
+    pub stderr_is_tty: bool,
 }
 
 /// How an analysis is written.
@@ -202,7 +202,7 @@ pub struct TableOptions {
 
 /// When a summary follows the last interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SummaryWhen {
+pub enum SummaryMode {
     /// Never.
     Never,
     /// After SIGINT on a terminal.
@@ -257,7 +257,7 @@ pub struct Iostat {
     /// Devices and groups, in the order in which they were named.
     pub items: Vec<Item>,
     /// Which devices are shown beside those.
-    pub others: Others,
+    pub others: DefaultDevices,
     /// From this item on nothing is sorted by name.
     pub unsorted_from: Option<usize>,
     /// `-H`: the groups without their devices.
@@ -279,7 +279,7 @@ pub struct Iostat {
     /// What the variable TZ says of the time zone.
     pub time_zone: Option<OsString>,
     /// How often, and how many reports.
-    pub pace: Pace,
+    pub pace: Schedule,
     /// A capture to replay.
     pub from: Option<PathBuf>,
     /// The folder that holds `proc`, `sys` and `dev`.
@@ -339,7 +339,7 @@ pub enum TimeStyle {
 
 /// How often to report, and how many times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pace {
+pub struct Schedule {
     /// The time between reports; `None` reports once on a live machine. A capture has its own.
     pub every: Option<Duration>,
     /// The number of reports; `None` goes on until it is stopped.

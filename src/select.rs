@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::counters::{Counters, Device};
-use crate::topology::{Key, Named, Topology};
+use crate::topology::{Key, Named, PartitionMap};
 
 /// Which devices are shown beside those that are named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Others {
+pub enum DefaultDevices {
     /// None.
     None,
     /// Every whole device that has worked since boot.
@@ -32,20 +32,20 @@ pub enum Item {
 
 /// The devices asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Selection {
     /// These.
     pub items: Vec<Item>,
     /// And these.
-    pub others: Others,
+    pub others: DefaultDevices,
     /// From this item on everything stands in the order in which it was asked for, not by name.
     pub unsorted_from: Option<usize>,
-    /// Partitions that were found once and for all; see [`Wanted::fix_partitions`].
+    /// Partitions that were found once and for all; see [`Selection::fix_partitions`].
     pub partitions: Vec<Named>,
 }
 
 /// A place in a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ReportEntry {
     /// A device.
     Device(DevicePlace),
     /// The sum of the group of this index among the items.
@@ -79,7 +79,7 @@ impl DevicePlace {
 /// The places while they are found.
 struct Listing<'a> {
     devices: &'a [Device],
-    places: Vec<Place>,
+    places: Vec<ReportEntry>,
     seen: HashSet<String>,
 }
 
@@ -91,16 +91,16 @@ impl Listing<'_> {
             return;
         }
         let key = sorts_as.unwrap_or(key);
-        let comes_after = |other: &Place| match other {
-            Place::Device(other) => other.sort_key(self.devices) > key,
-            Place::Group(_) => false,
+        let comes_after = |other: &ReportEntry| match other {
+            ReportEntry::Device(other) => other.sort_key(self.devices) > key,
+            ReportEntry::Group(_) => false,
         };
         let at = if sorted { self.places.iter().position(comes_after) } else { None };
-        self.places.insert(at.unwrap_or(self.places.len()), Place::Device(place));
+        self.places.insert(at.unwrap_or(self.places.len()), ReportEntry::Device(place));
     }
 }
 
-impl Wanted {
+impl Selection {
     /// The places of a report, in their order: devices by what they are called; from the first group, or the
     /// first `-p` without devices, in the order in which they were asked for, then as they are listed.
     ///
@@ -111,9 +111,9 @@ impl Wanted {
     pub fn places(
         &self,
         devices: &[Device],
-        topology: &Topology,
+        topology: &PartitionMap,
         came: &HashMap<String, usize>,
-    ) -> Vec<Place> {
+    ) -> Vec<ReportEntry> {
         let mut listing = Listing { devices, places: Vec::new(), seen: HashSet::new() };
         let last_group = self.items.iter().rposition(|item| matches!(item, Item::Group(_)));
         let names_devices = self.items.iter().any(|item| matches!(item, Item::Device(_)));
@@ -123,7 +123,7 @@ impl Wanted {
             match item {
                 // As long as no device is named, only the last group has devices.
                 Item::Group(_) if !names_devices && Some(at) != last_group => {}
-                Item::Group(_) => listing.places.extend(group.replace(at).map(Place::Group)),
+                Item::Group(_) => listing.places.extend(group.replace(at).map(ReportEntry::Group)),
                 Item::Device(named) => {
                     if let Some(index) = devices.iter().position(|device| named.is(device)) {
                         let place = DevicePlace { index, alias: named.alias(), group, only_worked: false };
@@ -141,22 +141,23 @@ impl Wanted {
                 listing.add(place, None, sorted);
             }
         }
-        let only_worked = matches!(self.others, Others::Worked | Others::WorkedAndPartitions);
+        let only_worked = matches!(self.others, DefaultDevices::Worked | DefaultDevices::WorkedAndPartitions);
         let others: Vec<usize> = self.others(devices, topology, came, sorted);
         if sorted && listing.places.is_empty() {
             // Nearly always; inserting them one by one would take long.
-            let place = |index| Place::Device(DevicePlace { index, alias: None, group: None, only_worked });
+            let place =
+                |index| ReportEntry::Device(DevicePlace { index, alias: None, group: None, only_worked });
             return others.into_iter().map(place).collect();
         }
         for index in others {
             listing.add(DevicePlace { index, alias: None, group: last_group, only_worked }, None, sorted);
         }
-        listing.places.extend(group.map(Place::Group));
+        listing.places.extend(group.map(ReportEntry::Group));
         listing.places
     }
 
     /// The partitions of the disks that were named with theirs.
-    fn partitions_of_items(&self, devices: &[Device], topology: &Topology) -> Vec<Named> {
+    fn partitions_of_items(&self, devices: &[Device], topology: &PartitionMap) -> Vec<Named> {
         let disks = self.items.iter().filter_map(|item| match item {
             Item::Device(Named { partitions: true, key: Key::Name(disk), .. }) => Some(disk.as_str()),
             _ => None,
@@ -172,7 +173,7 @@ impl Wanted {
     pub fn fix_partitions(
         &mut self,
         devices: &[Device],
-        topology: &Topology,
+        topology: &PartitionMap,
         listed: impl Fn(&str) -> Vec<String>,
     ) {
         let mut parts = self.partitions_of_items(devices, topology);
@@ -195,14 +196,14 @@ impl Wanted {
     fn others(
         &self,
         devices: &[Device],
-        topology: &Topology,
+        topology: &PartitionMap,
         came: &HashMap<String, usize>,
         sorted: bool,
     ) -> Vec<usize> {
         let is_one = |index: &usize| match self.others {
-            Others::None => false,
-            Others::All | Others::WorkedAndPartitions => true,
-            Others::Whole | Others::Worked => topology.is_whole(&devices[*index].name),
+            DefaultDevices::None => false,
+            DefaultDevices::All | DefaultDevices::WorkedAndPartitions => true,
+            DefaultDevices::Whole | DefaultDevices::Worked => topology.is_whole(&devices[*index].name),
         };
         let mut others: Vec<usize> = (0..devices.len()).filter(is_one).collect();
         if sorted {
@@ -218,10 +219,10 @@ impl Wanted {
     }
 }
 
-impl Others {
+impl DefaultDevices {
     /// Whether they come in the order of /proc/diskstats.
     pub fn are_as_listed(self) -> bool {
-        matches!(self, Others::All | Others::WorkedAndPartitions)
+        matches!(self, DefaultDevices::All | DefaultDevices::WorkedAndPartitions)
     }
 }
 
@@ -230,7 +231,7 @@ mod tests {
     use super::*;
     use crate::counters::Requests;
 
-    fn machine() -> (Vec<Device>, Topology) {
+    fn machine() -> (Vec<Device>, PartitionMap) {
         let device = |name: &str, ios| Device {
             name: name.into(),
             counters: Counters { reads: Requests { ios, ..Requests::default() }, ..Counters::default() },
@@ -246,15 +247,15 @@ mod tests {
             device("loop0", 0),
         ];
         let of_sda = |name: &str| (name.to_owned(), "sda".to_owned());
-        (devices, Topology::new([of_sda("sda1"), of_sda("sda10")]))
+        (devices, PartitionMap::new([of_sda("sda1"), of_sda("sda10")]))
     }
 
-    fn chosen(wanted: &Wanted) -> Vec<String> {
+    fn chosen(wanted: &Selection) -> Vec<String> {
         let (devices, topology) = machine();
-        let shown = |place: &Place| match place {
-            Place::Group(at) => Some(format!("({at})")),
-            Place::Device(place) if place.is_unused(&devices[place.index].counters) => None,
-            Place::Device(place) => Some(place.sort_key(&devices).to_owned()),
+        let shown = |place: &ReportEntry| match place {
+            ReportEntry::Group(at) => Some(format!("({at})")),
+            ReportEntry::Device(place) if place.is_unused(&devices[place.index].counters) => None,
+            ReportEntry::Device(place) => Some(place.sort_key(&devices).to_owned()),
         };
         wanted.places(&devices, &topology, &HashMap::new()).iter().filter_map(shown).collect()
     }
@@ -267,9 +268,9 @@ mod tests {
         Item::Group(name.to_owned())
     }
 
-    fn named(names: &[&str], others: Others) -> Wanted {
+    fn named(names: &[&str], others: DefaultDevices) -> Selection {
         let unsorted_from = others.are_as_listed().then_some(0);
-        Wanted {
+        Selection {
             items: names.iter().map(|name| device(name)).collect(),
             others,
             unsorted_from,
@@ -283,14 +284,17 @@ mod tests {
 
     #[test]
     fn by_default_whole_devices_that_have_worked_by_name() {
-        assert_eq!(chosen(&Wanted::default()), names(&["dm-10", "dm-2", "sda", "sdb"]));
+        assert_eq!(chosen(&Selection::default()), names(&["dm-10", "dm-2", "sda", "sdb"]));
     }
 
     #[test]
     fn all_shows_those_that_never_worked_too() {
-        assert_eq!(chosen(&named(&[], Others::Whole)), names(&["dm-10", "dm-2", "loop0", "sda", "sdb"]));
         assert_eq!(
-            chosen(&named(&["sda1"], Others::Whole)),
+            chosen(&named(&[], DefaultDevices::Whole)),
+            names(&["dm-10", "dm-2", "loop0", "sda", "sdb"])
+        );
+        assert_eq!(
+            chosen(&named(&["sda1"], DefaultDevices::Whole)),
             names(&["dm-10", "dm-2", "loop0", "sda", "sda1", "sdb"])
         );
     }
@@ -298,7 +302,7 @@ mod tests {
     #[test]
     fn named_devices_come_once_and_by_name() {
         assert_eq!(
-            chosen(&named(&["sda10", "loop0", "nope", "loop0"], Others::None)),
+            chosen(&named(&["sda10", "loop0", "nope", "loop0"], DefaultDevices::None)),
             names(&["loop0", "sda10"])
         );
     }
@@ -307,9 +311,9 @@ mod tests {
     fn a_disk_with_its_partitions() {
         let sda = Named { partitions: true, ..Named::plain("sda") };
         assert_eq!(
-            chosen(&Wanted {
+            chosen(&Selection {
                 items: vec![Item::Device(sda)],
-                others: Others::None,
+                others: DefaultDevices::None,
                 unsorted_from: None,
                 partitions: vec![]
             }),
@@ -323,15 +327,18 @@ mod tests {
         devices[1].minor = 7;
         let link =
             Named { shown: "mylink".into(), key: Key::Number(0, 7), sorts_as: None, partitions: false };
-        let wanted = Wanted {
+        let wanted = Selection {
             items: vec![Item::Device(link)],
-            others: Others::None,
+            others: DefaultDevices::None,
             unsorted_from: None,
             partitions: vec![],
         };
         let places = wanted.places(&devices, &topology, &HashMap::new());
         let alias = Some("mylink".to_owned());
-        assert_eq!(places, [Place::Device(DevicePlace { index: 1, alias, group: None, only_worked: false })]);
+        assert_eq!(
+            places,
+            [ReportEntry::Device(DevicePlace { index: 1, alias, group: None, only_worked: false })]
+        );
     }
 
     #[test]
@@ -345,15 +352,16 @@ mod tests {
             group("h"),
             device("loop0"),
         ];
-        let wanted = Wanted { items, others: Others::None, unsorted_from: Some(2), partitions: vec![] };
+        let wanted =
+            Selection { items, others: DefaultDevices::None, unsorted_from: Some(2), partitions: vec![] };
         assert_eq!(chosen(&wanted), names(&["dm-2", "sdb", "sda", "(2)", "loop0", "(5)"]));
     }
 
     #[test]
     fn without_named_devices_the_last_group_has_them_all() {
-        let wanted = Wanted {
+        let wanted = Selection {
             items: vec![group("g"), group("h")],
-            others: Others::Worked,
+            others: DefaultDevices::Worked,
             unsorted_from: Some(0),
             partitions: vec![],
         };
@@ -363,9 +371,9 @@ mod tests {
     #[test]
     fn all_partitions_come_in_the_order_of_diskstats_after_those_named() {
         let all = ["sdb", "sda", "sda1", "sda10", "dm-2", "dm-10", "loop0"];
-        assert_eq!(chosen(&named(&[], Others::All)), names(&all));
-        assert_eq!(chosen(&named(&[], Others::WorkedAndPartitions)), names(&all[..6]));
+        assert_eq!(chosen(&named(&[], DefaultDevices::All)), names(&all));
+        assert_eq!(chosen(&named(&[], DefaultDevices::WorkedAndPartitions)), names(&all[..6]));
         let expected = ["dm-2", "sdb", "sda", "sda1", "sda10", "dm-10", "loop0"];
-        assert_eq!(chosen(&named(&["dm-2"], Others::All)), names(&expected));
+        assert_eq!(chosen(&named(&["dm-2"], DefaultDevices::All)), names(&expected));
     }
 }

@@ -11,7 +11,7 @@ pub const SECTOR_BYTES: u64 = 512;
 
 /// When a sample was read. What is not known is `None`: a foreign capture has only the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct SampleTime {
     /// A clock that never goes back and that nobody sets.
     pub monotonic: Option<Duration>,
     /// The time of day; printed, and used for intervals only where there is no better clock.
@@ -29,9 +29,9 @@ pub enum Elapsed {
     Unknown,
 }
 
-impl Moment {
+impl SampleTime {
     /// The time since an earlier moment, on the monotonic clock where both have it, else by the wall clock.
-    pub fn since(&self, earlier: &Moment) -> Elapsed {
+    pub fn since(&self, earlier: &SampleTime) -> Elapsed {
         let nanos = match (earlier.monotonic, self.monotonic, earlier.wall, self.wall) {
             (Some(a), Some(b), _, _) => b.checked_sub(a).map(|d| d.as_nanos()),
             (_, _, Some(a), Some(b)) => u128::try_from(b.as_nanosecond() - a.as_nanosecond()).ok(),
@@ -43,7 +43,7 @@ impl Moment {
 
     /// The time since an earlier moment by the uptime of both, as sysstat's iostat measures it: where it stands
     /// still, the least that it can tell; where it goes back, a time without end, so that every rate is zero.
-    pub fn uptime_since(&self, earlier: &Moment) -> Interval {
+    pub fn uptime_since(&self, earlier: &SampleTime) -> Interval {
         let passed = self.uptime.unwrap_or_default().wrapping_sub(earlier.uptime.unwrap_or_default());
         Interval::from_hundredths(passed).unwrap_or(Interval::HUNDREDTH)
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_monotonic_clock_wins_over_the_wall_clock() {
-        let at = |monotonic, wall| Moment {
+        let at = |monotonic, wall| SampleTime {
             monotonic: Some(Duration::from_secs(monotonic)),
             wall: Timestamp::from_second(wall).ok(),
             uptime: None,
@@ -118,15 +118,15 @@ mod tests {
 
     #[test]
     fn a_wall_clock_that_stands_still_gives_no_interval() {
-        let at = |wall| Moment { wall: Timestamp::from_second(wall).ok(), ..Moment::default() };
+        let at = |wall| SampleTime { wall: Timestamp::from_second(wall).ok(), ..SampleTime::default() };
         assert_eq!(at(7).since(&at(7)), Elapsed::Unknown);
-        assert_eq!(at(7).since(&Moment::default()), Elapsed::Unknown);
+        assert_eq!(at(7).since(&SampleTime::default()), Elapsed::Unknown);
         assert_eq!(at(9).since(&at(7)), Elapsed::Forward(Interval::from_nanos(2_000_000_000).unwrap()));
     }
 
     #[test]
     fn uptime_counts_hundredths() {
-        let at = |uptime| Moment { uptime: Some(uptime), ..Moment::default() };
+        let at = |uptime| SampleTime { uptime: Some(uptime), ..SampleTime::default() };
         assert_eq!(at(350).uptime_since(&at(100)), Interval::from_hundredths(250).unwrap());
         assert_eq!(at(100).uptime_since(&at(100)), Interval::HUNDREDTH);
         assert!(at(100).uptime_since(&at(350)).per_second(1 << 40) < 0.001);

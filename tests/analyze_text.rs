@@ -7,27 +7,27 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use blkstat::analysis::{
-    DeviceAnalysis, DeviceReport, Layers, MachineAnalysis, MachineReport, Observation, Settings,
+    DeviceAnalysis, DeviceReport, HostAnalysis, HostReport, Observation, QueueByLayer, Settings,
     where_requests_wait,
 };
 use blkstat::clock::RealClock;
 use blkstat::counters::Sample;
-use blkstat::metrics::{Figures, History, MachineFigures};
-use blkstat::report::analysis::{Findings, fio_job, json, text};
+use blkstat::metrics::{HostStats, IntervalStats, UtilCheck};
+use blkstat::report::analysis::{AnalysisReport, fio_job, json, text};
 use blkstat::source::Replay;
-use blkstat::topology::Stack;
+use blkstat::topology::Topology;
 use blkstat::units::Elapsed;
 use unicode_width::UnicodeWidthStr;
 
 struct Analysed {
     devices: Vec<DeviceReport>,
-    layers: Option<Layers>,
-    machine: MachineReport,
+    layers: Option<QueueByLayer>,
+    machine: HostReport,
 }
 
 impl Analysed {
-    fn findings(&self) -> Findings<'_> {
-        Findings { devices: &self.devices, layers: self.layers.as_ref(), machine: &self.machine }
+    fn findings(&self) -> AnalysisReport<'_> {
+        AnalysisReport { devices: &self.devices, layers: self.layers.as_ref(), machine: &self.machine }
     }
 
     fn json(&self) -> serde_json::Value {
@@ -41,17 +41,18 @@ fn analysed(path: &str) -> Analysed {
     let clock = RealClock::new(None);
     let mut replay = Replay::open(Path::new(path), &clock).unwrap();
     let (mut before, mut sample) = (Sample::default(), Sample::default());
-    let mut devices: BTreeMap<String, (DeviceAnalysis, History)> = BTreeMap::new();
-    let mut machine = MachineAnalysis::default();
+    let mut devices: BTreeMap<String, (DeviceAnalysis, UtilCheck)> = BTreeMap::new();
+    let mut machine = HostAnalysis::default();
     while replay.next(&before, &mut sample).unwrap() {
         if let Elapsed::Forward(interval) = sample.at.since(&before.at) {
-            machine.see(&MachineFigures::between(&before, &sample, interval), interval.seconds());
+            machine.see(&HostStats::between(&before, &sample, interval), interval.seconds());
             for device in &sample.devices {
                 let (analysis, history) = devices
                     .entry(device.name.clone())
-                    .or_insert_with(|| (DeviceAnalysis::new(&device.name), History::default()));
+                    .or_insert_with(|| (DeviceAnalysis::new(&device.name), UtilCheck::default()));
                 let Some(older) = before.device(&device.name) else { continue };
-                let Some(figures) = Figures::between(&older.counters, &device.counters, interval) else {
+                let Some(figures) = IntervalStats::between(&older.counters, &device.counters, interval)
+                else {
                     analysis.reset();
                     continue;
                 };
@@ -65,7 +66,7 @@ fn analysed(path: &str) -> Analysed {
     }
     let finish = |(analysis, _): (DeviceAnalysis, _)| analysis.finish(&Settings::default());
     let devices: Vec<DeviceReport> = devices.into_values().map(finish).collect();
-    let layers = where_requests_wait(&Stack::default(), &devices);
+    let layers = where_requests_wait(&Topology::default(), &devices);
     Analysed { devices, layers, machine: machine.finish() }
 }
 

@@ -14,9 +14,9 @@ mod tests {
     use std::process::ExitCode;
     use std::time::Duration;
 
-    use blkstat::clock::{Clock, Woken};
+    use blkstat::clock::{Clock, WaitOutcome};
     use blkstat::exit::Exit;
-    use blkstat::run::{World, run};
+    use blkstat::run::{RunContext, run};
     use jiff::Timestamp;
     use tempfile::TempDir;
 
@@ -57,16 +57,16 @@ mod tests {
             Timestamp::from_second(1_790_000_000).unwrap()
         }
 
-        fn wait_until(&self, deadline: Duration) -> Woken {
+        fn wait_until(&self, deadline: Duration) -> WaitOutcome {
             match self.end {
                 End::Signal(name) if deadline >= Duration::from_secs(self.steps) => {
-                    Woken::Signal(if name == "INT" { 2 } else { 15 })
+                    WaitOutcome::Signal(if name == "INT" { 2 } else { 15 })
                 }
-                _ if deadline > TOO_LONG => Woken::Signal(9),
+                _ if deadline > TOO_LONG => WaitOutcome::Signal(9),
                 _ => {
                     self.now.set(deadline.max(self.now.get()));
                     self.show((deadline + Duration::from_millis(500)).as_secs());
-                    Woken::Due
+                    WaitOutcome::Due
                 }
             }
         }
@@ -88,11 +88,12 @@ mod tests {
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let exit = match blkstat::cli::plan(arguments, &variable) {
-            Ok(plan) => {
-                run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false })
-            }
+            Ok(plan) => run(
+                &plan,
+                &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false },
+            ),
             Err(refusal) => {
-                if refusal.exit == Exit::Done {
+                if refusal.exit == Exit::Success {
                     out = refusal.message.into_bytes();
                 }
                 refusal.exit

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use blkstat::clock::{Clock, ManualClock, Woken};
+use blkstat::clock::{Clock, ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
-use blkstat::run::{World, run};
+use blkstat::run::{RunContext, run};
 use jiff::Timestamp;
 
 /// A machine of one disk with one partition, and an idle loop device.
@@ -38,7 +38,7 @@ fn printed(arguments: &str, root: &Path, clock: &dyn Clock) -> (String, String, 
     })
     .unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let exit = run(&plan, &mut World { clock, out: &mut out, err: &mut err, is_terminal: false });
+    let exit = run(&plan, &mut RunContext { clock, out: &mut out, err: &mut err, is_terminal: false });
     (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
 }
 
@@ -47,10 +47,10 @@ fn two_readings(arguments: &str) -> String {
     lay(root.path(), BOOT.0, BOOT.1, BOOT.2);
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| {
         lay(root.path(), LATER.0, LATER.1, LATER.2);
-        Woken::Due
+        WaitOutcome::Due
     });
     let (out, err, exit) = printed(arguments, root.path(), &clock);
-    assert_eq!((err.as_str(), exit), ("", Exit::Done));
+    assert_eq!((err.as_str(), exit), ("", Exit::Success));
     // The heading tells of the machine that the test runs on.
     out.split_once("\n\n").unwrap().1.to_owned()
 }
@@ -115,11 +115,11 @@ fn deadlines_are_multiples_of_the_interval_and_missed_ones_are_skipped() {
         fn wall(&self) -> Timestamp {
             Timestamp::UNIX_EPOCH
         }
-        fn wait_until(&self, deadline: Duration) -> Woken {
+        fn wait_until(&self, deadline: Duration) -> WaitOutcome {
             let mut state = self.0.borrow_mut();
             state.1.push(deadline);
             state.0 = deadline + Duration::from_millis(1300);
-            Woken::Due
+            WaitOutcome::Due
         }
     }
     let clock = Slow(RefCell::new((Duration::from_secs(7), Vec::new())));
@@ -132,18 +132,19 @@ fn deadlines_are_multiples_of_the_interval_and_missed_ones_are_skipped() {
 fn a_signal_ends_the_run_and_closes_the_document() {
     let root = tempfile::tempdir().unwrap();
     lay(root.path(), BOOT.0, BOOT.1, BOOT.2);
-    let clock =
-        ManualClock::new(Timestamp::UNIX_EPOCH, |n| if n < 2 { Woken::Due } else { Woken::Signal(2) });
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |n| {
+        if n < 2 { WaitOutcome::Due } else { WaitOutcome::Signal(2) }
+    });
     let (out, _, exit) = printed("-o JSON 1", root.path(), &clock);
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len(), 2);
-    assert_eq!(exit, Exit::Done);
+    assert_eq!(exit, Exit::Success);
 }
 
 #[test]
 fn a_machine_without_diskstats_is_one_line_and_exit_2() {
     let root = tempfile::tempdir().unwrap();
-    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| Woken::Due);
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
     let (out, err, exit) = printed("-d", root.path(), &clock);
     assert_eq!((out.as_str(), exit), ("", Exit::Error));
     assert!(err.starts_with("blkstat: cannot read ") && err.lines().count() == 1, "{err}");

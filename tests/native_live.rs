@@ -8,9 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use blkstat::clock::{Clock, ManualClock, Woken};
+use blkstat::clock::{Clock, ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
-use blkstat::run::{World, run};
+use blkstat::run::{RunContext, run};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -72,14 +72,15 @@ fn printed(options: &str, seconds: u64) -> (String, String, Exit) {
     lay(root.path(), 0);
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
         lay(root.path(), wait);
-        if wait > seconds { Woken::Signal(2) } else { Woken::Due }
+        if wait > seconds { WaitOutcome::Signal(2) } else { WaitOutcome::Due }
     });
     let words = format!("blkstat {options} --root {}", root.path().display());
     let environment = |name: &str| (name == "TZ").then(|| OsString::from("UTC"));
     let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &environment)
         .unwrap_or_else(|refusal| panic!("{}", refusal.message));
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let exit = run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+    let exit =
+        run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
     (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
 }
 
@@ -102,7 +103,7 @@ sdc          1.00  0.00 ~2.00ms  1.00  0.00 ~2.00ms 0.00 0.00    4  0.2%  0.2%  
 sda2          100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20    0   20%   20%     -     -         -
 vg0-root      100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20    0   20%   20%     -     -         -
 ";
-    assert_eq!(printed("1 1", 1), (expected.to_owned(), String::new(), Exit::Done));
+    assert_eq!(printed("1 1", 1), (expected.to_owned(), String::new(), Exit::Success));
 }
 
 #[test]
@@ -138,11 +139,11 @@ fn a_device_is_known_by_any_of_its_names_and_a_wrong_one_is_told() {
         assert_eq!(json(&format!("{word} 1 1"), 1)[0]["device"], "dm-0", "{word}");
     }
     let (out, err, exit) = printed("vg0-rot 1 1", 1);
-    assert_eq!((out.as_str(), exit), ("", Exit::Nothing));
+    assert_eq!((out.as_str(), exit), ("", Exit::NoData));
     assert_eq!(err, "blkstat: no device is called 'vg0-rot'; did you mean 'vg0-root'?\n");
     for command in ["", "analyze"] {
         let (out, err, exit) = printed(&format!("{command} --devices-regex ^zzz"), 3);
-        assert_eq!((out.as_str(), exit), ("", Exit::Nothing));
+        assert_eq!((out.as_str(), exit), ("", Exit::NoData));
         assert!(err.ends_with("no device matches '^zzz'\n") && err.lines().count() == 1, "{err}");
     }
 }
@@ -155,14 +156,14 @@ fn record_knows_a_device_by_any_of_its_names_too() {
     {
         let file = folder.path().join(at.to_string());
         let (_, err, exit) = printed(&format!("record {} --device {word} 1 1", file.display()), 1);
-        assert_eq!((err.as_str(), exit), ("", Exit::Done), "{word}");
+        assert_eq!((err.as_str(), exit), ("", Exit::Success), "{word}");
         let replayed = json(&format!("--all --from {}", file.display()), 0);
         let names: Vec<&Value> = replayed.iter().map(|line| &line["device"]).collect();
         assert_eq!(names, ["dm-0"], "{word}");
     }
     let (_, err, exit) = printed(&format!("record {}/x --device vg0-rot 1 1", folder.path().display()), 1);
     assert!(err.ends_with("has no device 'vg0-rot'; did you mean 'vg0-root'?\n"), "{err}");
-    assert_eq!(exit, Exit::Nothing);
+    assert_eq!(exit, Exit::NoData);
 }
 
 #[test]
@@ -239,12 +240,12 @@ fn printed_late(words: &str, root: &Path) -> String {
         fn wall(&self) -> Timestamp {
             Timestamp::UNIX_EPOCH
         }
-        fn wait_until(&self, deadline: Duration) -> Woken {
+        fn wait_until(&self, deadline: Duration) -> WaitOutcome {
             self.1.set(self.1.get() + 1);
             let late = if self.1.get() == 1 { Duration::ZERO } else { Duration::from_millis(2500) };
             self.0.set(deadline + late);
             lay(self.2, self.1.get());
-            Woken::Due
+            WaitOutcome::Due
         }
     }
     lay(root, 0);
@@ -252,7 +253,7 @@ fn printed_late(words: &str, root: &Path) -> String {
     let words = format!("blkstat {words} --root {}", root.display());
     let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None).unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+    run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
     String::from_utf8(out).unwrap()
 }
 
@@ -291,11 +292,11 @@ fn a_replay_keeps_pace_within_each_stretch_of_time() {
         [foreign(&[90_000, 90_002, 10, 11, 14]), own("a", &[7, 9]) + &own("b", &[90_000, 90_001, 90_004])]
     {
         fs::write(&path, text).unwrap();
-        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| Woken::Due);
+        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
         let words = format!("blkstat --json --pace --from {}", path.display());
         let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None).unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+        run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
         assert_eq!(String::from_utf8(out).unwrap().lines().count(), 3);
         assert_eq!(clock.monotonic(), Duration::from_secs(2 + 4));
     }

@@ -7,11 +7,11 @@ mod promises;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-use blkstat::clock::{ManualClock, Woken};
-use blkstat::counters::{Columns, Counters, CpuTimes, MachineState, Pressure, Requests, Sample};
+use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::counters::{Columns, Counters, CpuTimes, HostState, Pressure, Requests, Sample};
 use blkstat::exit::Exit;
-use blkstat::metrics::{Direction, Figures, Work};
-use blkstat::run::{World, run};
+use blkstat::metrics::{DirectionStats, IntervalStats, PtDelta};
+use blkstat::run::{RunContext, run};
 use blkstat::units::Interval;
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -56,9 +56,8 @@ fn machine() -> impl Strategy<Value = Sample> {
     (prop::array::uniform10(number()), number(), number()).prop_map(|(cpu, some_us, full_us)| {
         let [user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice] = cpu;
         let cpu = CpuTimes { user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice };
-        let machine =
-            MachineState { pressure: Some(Pressure { some_us, full_us }), ..MachineState::default() };
-        Sample { cpu: Some(cpu), machine, ..Sample::default() }
+        let machine = HostState { pressure: Some(Pressure { some_us, full_us }), ..HostState::default() };
+        Sample { cpu: Some(cpu), host: machine, ..Sample::default() }
     })
 }
 
@@ -83,7 +82,7 @@ fn near(parts: f64, whole: f64) -> bool {
 }
 
 /// The counts and sums of a direction, from its means and the time.
-fn totals(figures: &Figures, of: fn(&Figures) -> &Direction) -> [f64; 4] {
+fn totals(figures: &IntervalStats, of: fn(&IntervalStats) -> &DirectionStats) -> [f64; 4] {
     let direction = of(figures);
     let ios = direction.ios.unwrap() as f64;
     let sum = |rate: Option<f64>| rate.unwrap() * figures.seconds;
@@ -114,21 +113,21 @@ proptest! {
     fn an_interval_that_is_split_keeps_its_totals(
         [a, b, c] in growing(), first in 100_000_000u64..5_000_000_000, second in 100_000_000u64..5_000_000_000
     ) {
-        let figures = |older, newer, nanos| Figures::between(older, newer, Interval::from_nanos(nanos).unwrap()).unwrap();
+        let figures = |older, newer, nanos| IntervalStats::between(older, newer, Interval::from_nanos(nanos).unwrap()).unwrap();
         let (ab, bc, ac) = (figures(&a, &b, first), figures(&b, &c, second), figures(&a, &c, first + second));
-        let directions: [fn(&Figures) -> &Direction; 3] = [|f| &f.reads, |f| &f.writes, |f| &f.discards];
+        let directions: [fn(&IntervalStats) -> &DirectionStats; 3] = [|f| &f.reads, |f| &f.writes, |f| &f.discards];
         for of in directions {
             for ((x, y), whole) in totals(&ab, of).into_iter().zip(totals(&bc, of)).zip(totals(&ac, of)) {
                 prop_assert!(near(x + y, whole), "{} + {} is not {}", x, y, whole);
             }
         }
         prop_assert_eq!(ab.completed + bc.completed, ac.completed);
-        let others: [fn(&Figures) -> Option<f64>; 3] = [|f| f.flushes_per_s, |f| f.queue, |f| f.util_pct];
+        let others: [fn(&IntervalStats) -> Option<f64>; 3] = [|f| f.flushes_per_s, |f| f.queue, |f| f.util_pct];
         for of in others {
-            let total = |figures: &Figures| of(figures).unwrap() * figures.seconds;
+            let total = |figures: &IntervalStats| of(figures).unwrap() * figures.seconds;
             prop_assert!(near(total(&ab) + total(&bc), total(&ac)));
         }
-        let work = |older, newer| Work::between(older, newer).unwrap();
+        let work = |older, newer| PtDelta::between(older, newer).unwrap();
         let mut sum = work(&a, &b);
         sum.add(&work(&b, &c));
         prop_assert_eq!(sum, work(&a, &c));
@@ -159,9 +158,10 @@ fn capture() -> impl Strategy<Value = String> {
 fn printed(words: &str, capture: &std::path::Path) -> (String, Exit) {
     let words = format!("blkstat {words} --from {}", capture.display());
     let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None).unwrap();
-    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| Woken::Due);
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let exit = run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+    let exit =
+        run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
     (String::from_utf8(out).unwrap(), exit)
 }
 
@@ -173,7 +173,7 @@ proptest! {
         let path = folder.path().join("capture");
         std::fs::write(&path, &text).unwrap();
         let (lines, exit) = printed("--json --all", &path);
-        prop_assert_eq!(exit, Exit::Done);
+        prop_assert_eq!(exit, Exit::Success);
         for line in lines.lines() {
             let value: Value = serde_json::from_str(line).unwrap();
             let is_sane = |value: &Value| value.as_f64().is_none_or(|number| number >= 0.0);
@@ -182,7 +182,7 @@ proptest! {
         }
         for words in ["iostat -x -o JSON", "iostat -o JSON", "iostat -xN -t -o JSON"] {
             let (document, exit) = printed(words, &path);
-            prop_assert_eq!(exit, Exit::Done);
+            prop_assert_eq!(exit, Exit::Success);
             let value: Value = serde_json::from_str(&document).unwrap();
             prop_assert_eq!(value["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len(), 1);
         }

@@ -12,9 +12,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use blkstat::clock::{ManualClock, Woken};
+use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
-use blkstat::run::{World, run};
+use blkstat::run::{RunContext, run};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -90,13 +90,14 @@ fn soak(words: &str, names: u64, samples: u64) {
         if at >= samples / 10 && at % (samples / 10) == 0 {
             measured.borrow_mut().push(taken());
         }
-        if at < samples { Woken::Due } else { Woken::Signal(15) }
+        if at < samples { WaitOutcome::Due } else { WaitOutcome::Signal(15) }
     });
     let line = format!("blkstat {words} --root {}", root.path().display());
     let plan = blkstat::cli::plan(line.split_whitespace().map(OsString::from), &|_| None).unwrap();
     let (mut out, mut err) = (Counted(0), Vec::new());
-    let exit = run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
-    assert!(matches!(exit, Exit::Done | Exit::Signal(15)), "{exit:?}: {}", String::from_utf8_lossy(&err));
+    let exit =
+        run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+    assert!(matches!(exit, Exit::Success | Exit::Signal(15)), "{exit:?}: {}", String::from_utf8_lossy(&err));
     assert_eq!(err, b"");
     assert!(out.0 > samples * 100, "{} bytes", out.0);
     drop(clock);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use libm::{exp2, log2};
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Side, Work};
+use super::load::{IoDirection, IoTotals, LoadSample};
 use super::statistic::Histogram;
 
 /// Up to which concurrency a response time counts as that of the unloaded device.
@@ -21,7 +21,7 @@ const KEPT: usize = 3;
 
 /// The response time of the unloaded device for requests of like size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Unloaded {
+pub struct UnloadedLatency {
     /// The size, a power of two in KiB; `None`: any size.
     pub size_kib: Option<f64>,
     /// The response time in milliseconds.
@@ -37,18 +37,23 @@ pub struct Unloaded {
 #[serde(default)]
 pub struct DeviceBaseline {
     /// Of reads, by size.
-    pub read: Vec<Unloaded>,
+    pub read: Vec<UnloadedLatency>,
     /// Of writes, by size.
-    pub write: Vec<Unloaded>,
+    pub write: Vec<UnloadedLatency>,
 }
 
 impl DeviceBaseline {
     /// Fixed values in milliseconds for every size (`--baseline-ms R[,W]`).
     pub fn stated(read_ms: Option<f64>, write_ms: Option<f64>) -> Self {
         let any = |ms: Option<f64>| {
-            ms.map(|await_ms| Unloaded { size_kib: None, await_ms, concurrency: None, is_upper_bound: false })
-                .into_iter()
-                .collect()
+            ms.map(|await_ms| UnloadedLatency {
+                size_kib: None,
+                await_ms,
+                concurrency: None,
+                is_upper_bound: false,
+            })
+            .into_iter()
+            .collect()
         };
         Self { read: any(read_ms), write: any(write_ms) }
     }
@@ -68,7 +73,7 @@ pub struct SavedBaselines {
 
 /// From which concurrencies a baseline is learnt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum BaselinePolicy {
     /// About one or less: what comes later may be less loaded, so nothing else can be trusted yet.
     #[default]
     Live,
@@ -80,8 +85,8 @@ pub enum Reach {
 /// concurrency seen, for like sizes (formulas, "In words the verdicts"). Its memory is bounded.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
-    reach: Reach,
-    given: Vec<Unloaded>,
+    reach: BaselinePolicy,
+    given: Vec<UnloadedLatency>,
     seen: BTreeMap<i32, BTreeMap<i32, Seen>>,
 }
 
@@ -91,11 +96,11 @@ struct Seen {
     times: Histogram,
     concurrency: Histogram,
     /// What is too little for a response time yet.
-    pending: Work,
+    pending: IoTotals,
 }
 
 impl Seen {
-    fn see(&mut self, work: &Work, concurrency: f64) {
+    fn see(&mut self, work: &IoTotals, concurrency: f64) {
         self.concurrency.add(concurrency, work.ios);
         self.pending = self.pending.plus(work);
         // Short intervals are pooled, not left out: leaving out those of little time would keep the slow ones.
@@ -107,9 +112,9 @@ impl Seen {
 }
 
 /// Has the baselines of a device learn from a load, unless its mean concurrency says nothing of what its requests met.
-pub(super) fn learn(load: &Load, reads: &mut Baseline, writes: &mut Baseline) {
+pub(super) fn learn(load: &LoadSample, reads: &mut Baseline, writes: &mut Baseline) {
     if !load.is_edge_of_burst() {
-        let total = load.concurrency(Side::Both);
+        let total = load.concurrency(IoDirection::Both);
         reads.see(&load.reads, total);
         writes.see(&load.writes, total);
     }
@@ -127,19 +132,21 @@ fn concurrency_class(concurrency: f64) -> i32 {
 
 impl Baseline {
     /// A baseline that is learnt within this reach, with those given, which win.
-    pub fn new(reach: Reach, given: &[Unloaded]) -> Self {
+    pub fn new(reach: BaselinePolicy, given: &[UnloadedLatency]) -> Self {
         Self { reach, given: given.to_vec(), seen: BTreeMap::new() }
     }
 
     /// The same with other given ones.
-    pub fn with(self, given: &[Unloaded]) -> Self {
+    pub fn with(self, given: &[UnloadedLatency]) -> Self {
         Self { given: given.to_vec(), ..self }
     }
 
     /// Learns from an interval's requests in this direction at the concurrency of all requests of the device.
-    pub fn see(&mut self, work: &Work, total_concurrency: f64) {
+    pub fn see(&mut self, work: &IoTotals, total_concurrency: f64) {
         let Some(size) = work.size_kib() else { return };
-        if !total_concurrency.is_finite() || (self.reach == Reach::Live && total_concurrency > UNLOADED) {
+        if !total_concurrency.is_finite()
+            || (self.reach == BaselinePolicy::Live && total_concurrency > UNLOADED)
+        {
             return;
         }
         let classes = self.seen.entry(size_class(size)).or_default();
@@ -150,16 +157,16 @@ impl Baseline {
     }
 
     /// The unloaded response time for requests of this size; `None` while it is not known.
-    pub fn of(&self, size_kib: f64) -> Option<Unloaded> {
+    pub fn of(&self, size_kib: f64) -> Option<UnloadedLatency> {
         let class = size_class(size_kib);
-        let fits = |given: &&Unloaded| given.size_kib.is_none_or(|size| size_class(size) == class);
+        let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
         self.given.iter().find(fits).copied().or_else(|| self.learnt(class))
     }
 
-    fn learnt(&self, class: i32) -> Option<Unloaded> {
+    fn learnt(&self, class: i32) -> Option<UnloadedLatency> {
         self.seen.get(&class)?.values().find_map(|seen| {
             let concurrency = seen.concurrency.quantile(0.5)?;
-            Some(Unloaded {
+            Some(UnloadedLatency {
                 size_kib: Some(exp2(f64::from(class))),
                 await_ms: seen.times.quantile(LOW)?,
                 concurrency: Some(concurrency),
@@ -169,9 +176,10 @@ impl Baseline {
     }
 
     /// Every baseline known, to be saved and given again.
-    pub fn known(&self) -> Vec<Unloaded> {
+    pub fn known(&self) -> Vec<UnloadedLatency> {
         let learnt = self.seen.keys().filter_map(|class| self.learnt(*class));
-        let given = |learnt: &Unloaded| self.given.iter().any(|given| given.size_kib == learnt.size_kib);
+        let given =
+            |learnt: &UnloadedLatency| self.given.iter().any(|given| given.size_kib == learnt.size_kib);
         self.given.iter().copied().chain(learnt.filter(|learnt| !given(learnt))).collect()
     }
 
@@ -179,9 +187,9 @@ impl Baseline {
     ///
     /// Against an upper bound the multiple is too low; so there it is given only for requests at twice the
     /// concurrency of the bound or about that, and is the least that it can be.
-    pub fn saturation(&self, work: &Work, total_concurrency: f64) -> Option<f64> {
+    pub fn saturation(&self, work: &IoTotals, total_concurrency: f64) -> Option<f64> {
         let unloaded = self.of(work.size_kib()?)?;
-        // Loads of twice the concurrency scatter about it, and should all be told alike.
+        // LoadHistory of twice the concurrency scatter about it, and should all be told alike.
         const TWICE: f64 = 1.8;
         let is_telling = !unloaded.is_upper_bound
             || unloaded.concurrency.is_some_and(|seen| total_concurrency >= TWICE * seen);
@@ -194,8 +202,8 @@ impl Baseline {
 mod tests {
     use super::*;
 
-    fn work(ios: f64, size: f64, await_ms: f64) -> Work {
-        Work { ios, kib: ios * size, ms: ios * await_ms }
+    fn work(ios: f64, size: f64, await_ms: f64) -> IoTotals {
+        IoTotals { ios, kib: ios * size, ms: ios * await_ms }
     }
 
     #[test]
@@ -214,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_capture_uses_the_lowest_concurrency_and_says_it_is_a_bound() {
-        let mut baseline = Baseline::new(Reach::Whole, &[]);
+        let mut baseline = Baseline::new(BaselinePolicy::Whole, &[]);
         for concurrency in [64.0, 32.0, 16.0, 8.0] {
             baseline.see(&work(1000.0, 4.0, concurrency / 10.0), concurrency);
         }
@@ -230,7 +238,7 @@ mod tests {
         let mut baseline = Baseline::default();
         // 0.7 ms each, seen as 1, 1, 0 ms and so on.
         for n in 0..40 {
-            baseline.see(&Work { ios: 1.0, kib: 4.0, ms: if n % 10 < 7 { 1.0 } else { 0.0 } }, 0.01);
+            baseline.see(&IoTotals { ios: 1.0, kib: 4.0, ms: if n % 10 < 7 { 1.0 } else { 0.0 } }, 0.01);
         }
         assert!(baseline.of(4.0).is_some_and(|found| (found.await_ms - 0.7).abs() < 0.05));
     }
@@ -240,9 +248,12 @@ mod tests {
         let mut learnt = Baseline::default();
         learnt.see(&work(1000.0, 4.0, 0.2), 0.2);
         let saved = serde_json::to_string(&learnt.known()).unwrap();
-        let again = Baseline::new(Reach::Live, &serde_json::from_str::<Vec<Unloaded>>(&saved).unwrap());
+        let again = Baseline::new(
+            BaselinePolicy::Live,
+            &serde_json::from_str::<Vec<UnloadedLatency>>(&saved).unwrap(),
+        );
         assert_eq!(again.of(4.0), learnt.of(4.0));
-        let mut stated = Baseline::new(Reach::Live, &DeviceBaseline::stated(Some(0.5), None).read);
+        let mut stated = Baseline::new(BaselinePolicy::Live, &DeviceBaseline::stated(Some(0.5), None).read);
         stated.see(&work(1000.0, 4.0, 0.2), 0.2);
         assert_eq!(stated.of(4.0).map(|found| found.await_ms), Some(0.5));
         assert!(DeviceBaseline::stated(Some(0.5), None).write.is_empty());

@@ -3,7 +3,7 @@
 use libm::{exp, log};
 use serde::Serialize;
 
-use super::fit::{Point, squared_error};
+use super::fit::{RatePoint, squared_error};
 
 /// X = min(N / R0, C) (formulas, "Models for rate X against concurrency N").
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -28,8 +28,8 @@ impl CapModel {
     /// The best fit by relative error to points in the order of their concurrency; `None` without points.
     ///
     /// Each split into points below and at the cap has a closed solution; the best of them is taken.
-    pub fn fit(points: &[Point]) -> Option<Self> {
-        let mean = |points: &[Point], of: fn(&Point) -> f64| {
+    pub fn fit(points: &[RatePoint]) -> Option<Self> {
+        let mean = |points: &[RatePoint], of: fn(&RatePoint) -> f64| {
             exp(points.iter().map(|point| log(of(point))).sum::<f64>() / points.len().max(1) as f64)
         };
         (1..=points.len())
@@ -55,8 +55,8 @@ mod tests {
     #[test]
     fn a_cap_is_found_exactly() {
         let truth = CapModel { service_s: 0.0005, limit: 10_000.0 };
-        let points: Vec<Point> =
-            [1.0, 2.0, 4.0, 8.0, 16.0, 64.0].map(|n| Point::new(n, truth.rate(n))).into();
+        let points: Vec<RatePoint> =
+            [1.0, 2.0, 4.0, 8.0, 16.0, 64.0].map(|n| RatePoint::new(n, truth.rate(n))).into();
         let found = CapModel::fit(&points).unwrap();
         assert!((found.limit / truth.limit - 1.0).abs() < 1e-9);
         assert!((found.service_s / truth.service_s - 1.0).abs() < 1e-9);

@@ -1,6 +1,6 @@
 //! Caps that clouds are known to set, to name a plateau that lies on one.
 
-use super::load::Measure;
+use super::load::RateUnit;
 
 /// A cap in requests and in MiB a second, and what a volume with one of them can do at most in the other.
 struct Cap {
@@ -54,24 +54,24 @@ const ON_IT: f64 = 0.01;
 
 /// The known caps that a plateau in requests or in bytes lies on, "or" between them; `None` when it lies on none. A
 /// number can lie there by chance: it is a hint, no proof of the cloud.
-pub(super) fn known_cap(measure: Measure, iops: f64, mib_per_s: f64) -> Option<String> {
+pub(super) fn known_cap(measure: RateUnit, iops: f64, mib_per_s: f64) -> Option<String> {
     let names: Vec<&str> = near(measure, iops, mib_per_s, ON_IT).map(|cap| cap.name).collect();
     (!names.is_empty()).then(|| names.join(" or "))
 }
 
 /// Whether a plateau lies so exactly on a known cap that this is hardly chance.
-pub(super) fn is_just_on_known_cap(measure: Measure, iops: f64, mib_per_s: f64) -> bool {
+pub(super) fn is_just_on_known_cap(measure: RateUnit, iops: f64, mib_per_s: f64) -> bool {
     const JUST: f64 = 0.002;
     near(measure, iops, mib_per_s, JUST).next().is_some()
 }
 
 /// The caps that it lies on, but for those of volumes that could not do as much in the other measure.
-fn near(measure: Measure, iops: f64, mib_per_s: f64, within: f64) -> impl Iterator<Item = &'static Cap> {
+fn near(measure: RateUnit, iops: f64, mib_per_s: f64, within: f64) -> impl Iterator<Item = &'static Cap> {
     let on = move |seen: f64, cap: f64| (seen / cap - 1.0).abs() <= within;
     let can = |seen: f64, most: f64| seen <= (1.0 + 2.0 * ON_IT) * most;
     KNOWN.iter().filter(move |cap| match measure {
-        Measure::Requests => on(iops, cap.iops) && can(mib_per_s, cap.most_mib_per_s),
-        Measure::Kib => on(mib_per_s, cap.mib_per_s) && can(iops, cap.most_iops),
+        RateUnit::Requests => on(iops, cap.iops) && can(mib_per_s, cap.most_mib_per_s),
+        RateUnit::Kib => on(mib_per_s, cap.mib_per_s) && can(iops, cap.most_iops),
     })
 }
 
@@ -81,16 +81,16 @@ mod tests {
 
     #[test]
     fn a_plateau_on_a_known_cap_is_named() {
-        assert_eq!(known_cap(Measure::Requests, 3001.0, 11.7).as_deref(), Some("AWS gp3 (base)"));
-        assert_eq!(known_cap(Measure::Kib, 3000.0, 750.5).as_deref(), Some("Azure Premium SSD P70"));
-        assert_eq!(known_cap(Measure::Requests, 3100.0, 12.1), None);
+        assert_eq!(known_cap(RateUnit::Requests, 3001.0, 11.7).as_deref(), Some("AWS gp3 (base)"));
+        assert_eq!(known_cap(RateUnit::Kib, 3000.0, 750.5).as_deref(), Some("Azure Premium SSD P70"));
+        assert_eq!(known_cap(RateUnit::Requests, 3100.0, 12.1), None);
     }
 
     #[test]
     fn a_volume_that_could_not_do_as_much_is_not_named() {
         // No volume of 125 MiB/s does 32,000 requests a second.
-        assert_eq!(known_cap(Measure::Kib, 32_000.0, 125.0), None);
-        assert_eq!(known_cap(Measure::Kib, 8000.0, 125.0).as_deref(), Some("AWS gp3 (base)"));
-        assert_eq!(known_cap(Measure::Requests, 500.0, 400.0), None);
+        assert_eq!(known_cap(RateUnit::Kib, 32_000.0, 125.0), None);
+        assert_eq!(known_cap(RateUnit::Kib, 8000.0, 125.0).as_deref(), Some("AWS gp3 (base)"));
+        assert_eq!(known_cap(RateUnit::Requests, 500.0, 400.0), None);
     }
 }

@@ -1,24 +1,24 @@
 //! The analysis of one device: interval by interval in, a report out.
 
-use super::baseline::{Baseline, DeviceBaseline, Reach, learn};
-use super::fit::{Capacity, Point};
+use super::baseline::{Baseline, BaselinePolicy, DeviceBaseline, learn};
+use super::fit::{Capacity, RatePoint};
 use super::held::{Held, is_alone, is_spread};
 use super::levels::{clustered, levels, median_of};
-use super::load::{Load, Measure, Side};
-use super::loads::Loads;
+use super::load::{IoDirection, LoadSample, RateUnit};
+use super::loads::LoadHistory;
 use super::plateau::{Plateau, standing};
-use super::report::{Capacities, CapacityReport, DeviceReport, LeftOut};
+use super::report::{Capacities, CapacityReport, DeviceReport, Excluded};
 use super::settings::Settings;
-use super::statistic::{Histogram, Statistic};
+use super::statistic::{Distribution, Histogram};
 use super::still::{LEAST_LOADED, LEAST_REQUESTS};
 use super::summary::{DirectionReport, Summary};
-use super::trace::Trace;
+use super::trace::ActivityTimeline;
 use super::verdict::MINOR;
 use super::whole::{Facts, Shares, beyond, judged};
-use crate::metrics::{Direction, Figures, History};
+use crate::metrics::{DirectionStats, IntervalStats, UtilCheck};
 
 /// In the order of [`Capacities`].
-const SIDES: [Side; 3] = [Side::Reads, Side::Writes, Side::Both];
+const SIDES: [IoDirection; 3] = [IoDirection::Reads, IoDirection::Writes, IoDirection::Both];
 
 /// With this share of the requests a direction stands for both.
 const MOST_REQUESTS: f64 = 0.8;
@@ -27,10 +27,10 @@ const MOST_REQUESTS: f64 = 0.8;
 #[derive(Clone, Copy, Debug)]
 pub struct Observation<'a> {
     /// What it did.
-    pub figures: &'a Figures,
+    pub figures: &'a IntervalStats,
     /// The end of the interval in seconds on any clock that all devices share; `None` where there is none.
     pub at_s: Option<f64>,
-    /// How long requests have hung: [`crate::metrics::History::stalled_s`] with this interval seen.
+    /// How long requests have hung: [`crate::metrics::UtilCheck::stalled_s`] with this interval seen.
     pub stalled_s: f64,
     /// Whether the kernel counts its requests; `None` where that is not known.
     pub accounting: Option<bool>,
@@ -42,7 +42,7 @@ pub struct DeviceAnalysis {
     device: String,
     intervals: u64,
     seconds: f64,
-    left_out: LeftOut,
+    left_out: Excluded,
     is_counted: Option<bool>,
     was_busy: bool,
     stalled_s: f64,
@@ -54,11 +54,11 @@ pub struct DeviceAnalysis {
     writes: Baseline,
     sizes: [Histogram; 2],
     summaries: [Summary; 3],
-    history: History,
+    history: UtilCheck,
     util: Histogram,
-    loads: Loads,
+    loads: LoadHistory,
     held: [Held; 3],
-    trace: Trace,
+    trace: ActivityTimeline,
 }
 
 impl DeviceAnalysis {
@@ -68,22 +68,22 @@ impl DeviceAnalysis {
             device: device.to_owned(),
             intervals: 0,
             seconds: 0.0,
-            left_out: LeftOut::default(),
+            left_out: Excluded::default(),
             is_counted: None,
             was_busy: false,
             stalled_s: 0.0,
             longest_stall_s: 0.0,
             working: 0,
             other: [0.0; 2],
-            reads: Baseline::new(Reach::Whole, &[]),
-            writes: Baseline::new(Reach::Whole, &[]),
+            reads: Baseline::new(BaselinePolicy::Whole, &[]),
+            writes: Baseline::new(BaselinePolicy::Whole, &[]),
             sizes: Default::default(),
             summaries: Default::default(),
-            history: History::default(),
+            history: UtilCheck::default(),
             util: Histogram::default(),
-            loads: Loads::default(),
+            loads: LoadHistory::default(),
             held: SIDES.map(Held::new),
-            trace: Trace::default(),
+            trace: ActivityTimeline::default(),
         }
     }
 
@@ -115,7 +115,7 @@ impl DeviceAnalysis {
     }
 
     /// A short interval tells nothing of util (formulas).
-    fn see_util(&mut self, figures: &Figures) {
+    fn see_util(&mut self, figures: &IntervalStats) {
         const SHORT_S: f64 = 0.1;
         self.history.see(figures);
         let is_told = figures.seconds >= SHORT_S && self.history.mark(figures).is_none();
@@ -124,8 +124,8 @@ impl DeviceAnalysis {
         }
     }
 
-    fn learn(&mut self, figures: &Figures) {
-        let Some(load) = Load::of(figures, self.intervals as f64 - 1.0) else {
+    fn learn(&mut self, figures: &IntervalStats) {
+        let Some(load) = LoadSample::of(figures, self.intervals as f64 - 1.0) else {
             self.left_out.without_times += u64::from(figures.completed > 0 && figures.reads.queue.is_none());
             self.loads.interrupt();
             return;
@@ -172,10 +172,12 @@ impl DeviceAnalysis {
         let reads = self.reads.with(&given.read);
         let writes = self.writes.with(&given.write);
         let loads = self.loads.finish();
-        let saturation = |load: &Load| saturation(load, &reads, &writes);
-        let spread = |of: &dyn Fn(&Load) -> Option<f64>| spread(&loads, of);
-        let read_saturation = spread(&|load| reads.saturation(&load.reads, load.concurrency(Side::Both)));
-        let write_saturation = spread(&|load| writes.saturation(&load.writes, load.concurrency(Side::Both)));
+        let saturation = |load: &LoadSample| saturation(load, &reads, &writes);
+        let spread = |of: &dyn Fn(&LoadSample) -> Option<f64>| spread(&loads, of);
+        let read_saturation =
+            spread(&|load| reads.saturation(&load.reads, load.concurrency(IoDirection::Both)));
+        let write_saturation =
+            spread(&|load| writes.saturation(&load.writes, load.concurrency(IoDirection::Both)));
         let usual =
             |baseline: &Baseline, sizes: &Histogram| sizes.quantile(0.5).and_then(|size| baseline.of(size));
         let [read, write, all] = &self.summaries;
@@ -183,10 +185,10 @@ impl DeviceAnalysis {
         let standing = standing(&loads, settings.cap);
         let plateaus = standing.caps;
         // A cap of the direction that does the less is none of both together.
-        let share = |side: Side| match side {
-            Side::Reads => read.total_ios() / all.total_ios(),
-            Side::Writes => write.total_ios() / all.total_ios(),
-            Side::Both => 1.0,
+        let share = |side: IoDirection| match side {
+            IoDirection::Reads => read.total_ios() / all.total_ios(),
+            IoDirection::Writes => write.total_ios() / all.total_ios(),
+            IoDirection::Both => 1.0,
         };
         let of_most: Vec<&Plateau> =
             plateaus.iter().filter(|plateau| share(plateau.side) >= MOST_REQUESTS).collect();
@@ -198,7 +200,7 @@ impl DeviceAnalysis {
             capacity: by_direction.both.unwrap_or_default().with_plateaus(of_most.iter().copied()),
             capacity_by_direction: by_direction.with_plateaus(&plateaus),
             plateaus,
-            left_out: LeftOut { transitions: transitions(&loads), ..self.left_out },
+            left_out: Excluded { transitions: transitions(&loads), ..self.left_out },
             baseline: DeviceBaseline { read: reads.known(), write: writes.known() },
             device: self.device,
             intervals: self.intervals,
@@ -233,14 +235,14 @@ impl DeviceAnalysis {
 }
 
 /// Reads and writes as one direction; what either does not know is not known.
-fn together(reads: &Direction, writes: &Direction, seconds: f64) -> Direction {
+fn together(reads: &DirectionStats, writes: &DirectionStats, seconds: f64) -> DirectionStats {
     let plus = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
     let ios = reads.ios.zip(writes.ios).map(|(reads, writes)| reads + writes);
     let completed = ios.filter(|ios| *ios > 0).map(|ios| ios as f64);
     let queue = plus(reads.queue, writes.queue);
     let kib_per_s = plus(reads.kib_per_s, writes.kib_per_s);
     let each = |per_second: Option<f64>| per_second.zip(completed).map(|(rate, ios)| rate * seconds / ios);
-    Direction {
+    DirectionStats {
         ios,
         per_s: plus(reads.per_s, writes.per_s),
         kib_per_s,
@@ -254,8 +256,8 @@ fn together(reads: &Direction, writes: &Direction, seconds: f64) -> Direction {
 
 /// The saturation of a load: the time of its requests over what they would have taken unloaded, where that is known for
 /// each direction that matters.
-fn saturation(load: &Load, reads: &Baseline, writes: &Baseline) -> Option<f64> {
-    let total = load.concurrency(Side::Both);
+fn saturation(load: &LoadSample, reads: &Baseline, writes: &Baseline) -> Option<f64> {
+    let total = load.concurrency(IoDirection::Both);
     let (mut ms, mut unloaded_ms) = (0.0, 0.0);
     for (baseline, work) in [(reads, &load.reads), (writes, &load.writes)] {
         match baseline.saturation(work, total) {
@@ -263,14 +265,14 @@ fn saturation(load: &Load, reads: &Baseline, writes: &Baseline) -> Option<f64> {
                 ms += work.ms;
                 unloaded_ms += work.ms / times;
             }
-            None if work.ms > MINOR * load.work(Side::Both).ms => return None,
+            None if work.ms > MINOR * load.work(IoDirection::Both).ms => return None,
             _ => {}
         }
     }
     Some(ms / unloaded_ms).filter(|times| times.is_finite())
 }
 
-fn spread(loads: &[Load], of: &dyn Fn(&Load) -> Option<f64>) -> Statistic {
+fn spread(loads: &[LoadSample], of: &dyn Fn(&LoadSample) -> Option<f64>) -> Distribution {
     let mut histogram = Histogram::default();
     for load in loads {
         of(load).into_iter().for_each(|value| histogram.add(value, load.seconds));
@@ -278,7 +280,7 @@ fn spread(loads: &[Load], of: &dyn Fn(&Load) -> Option<f64>) -> Statistic {
     histogram.statistic()
 }
 
-fn transitions(loads: &[Load]) -> u64 {
+fn transitions(loads: &[LoadSample]) -> u64 {
     let changing = loads.iter().filter(|load| !load.steady).map(|load| load.intervals).sum::<f64>() as u64;
     let total = loads.iter().map(|load| load.intervals).sum::<f64>() as u64;
     // Where hardly anything is steady, nothing is left out.
@@ -286,27 +288,27 @@ fn transitions(loads: &[Load]) -> u64 {
 }
 
 /// The capacity of each side, from the loads that are of that side alone.
-fn capacities(loads: &[Load], held: &[Held; 3]) -> Capacities {
-    let steady: Vec<&Load> = loads.iter().filter(|load| load.steady).collect();
-    let used: Vec<&Load> = if transitions(loads) > 0 { steady } else { loads.iter().collect() };
-    let of = |(side, held): (Side, &Held)| {
-        let own: Vec<&Load> = used.iter().copied().filter(|load| is_alone(load, side)).collect();
+fn capacities(loads: &[LoadSample], held: &[Held; 3]) -> Capacities {
+    let steady: Vec<&LoadSample> = loads.iter().filter(|load| load.steady).collect();
+    let used: Vec<&LoadSample> = if transitions(loads) > 0 { steady } else { loads.iter().collect() };
+    let of = |(side, held): (IoDirection, &Held)| {
+        let own: Vec<&LoadSample> = used.iter().copied().filter(|load| is_alone(load, side)).collect();
         let capacity = if held.is_held() && is_spread(&own, side) { Capacity::of } else { Capacity::unheld };
         let fit = |measure| capacity(&points(&own, side, measure));
-        (!own.is_empty()).then(|| CapacityReport::new(&fit(Measure::Requests), &fit(Measure::Kib)))
+        (!own.is_empty()).then(|| CapacityReport::new(&fit(RateUnit::Requests), &fit(RateUnit::Kib)))
     };
     let [read, write, both] = [0, 1, 2].map(|at| of((SIDES[at], &held[at])));
     Capacities { read, write, both }
 }
 
 /// The medians of the levels of loads.
-fn points(loads: &[&Load], side: Side, measure: Measure) -> Vec<Point> {
-    let point = |group: Vec<&Load>| {
+fn points(loads: &[&LoadSample], side: IoDirection, measure: RateUnit) -> Vec<RatePoint> {
+    let point = |group: Vec<&LoadSample>| {
         let concurrency = median_of(&group, |load| Some(load.concurrency(side)))?;
         let rate = median_of(&group, |load| Some(load.rate(side, measure)))?;
         let requests = median_of(&group, |load| Some(load.work(side).ios / load.intervals))?;
         (concurrency >= LEAST_LOADED && rate > 0.0 && requests >= LEAST_REQUESTS)
-            .then_some(Point { concurrency, rate })
+            .then_some(RatePoint { concurrency, rate })
     };
     clustered(loads, side).into_iter().filter_map(point).collect()
 }

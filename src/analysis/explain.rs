@@ -2,7 +2,7 @@
 
 use libm::log10;
 
-use super::load::{Measure, Side};
+use super::load::{IoDirection, RateUnit};
 use super::plateau::{Plateau, STATED};
 
 /// A number as a person reads it in a sentence: thousands grouped, else two significant digits or three.
@@ -57,13 +57,13 @@ impl Plateau {
     /// What stood still, in words: `3,000 reads/s`; with the bytes where these may be what is capped.
     pub fn rate(&self) -> String {
         match self.measure {
-            Measure::Requests if self.is_of_large_requests() => {
+            RateUnit::Requests if self.is_of_large_requests() => {
                 let (iops, mib) = (per_second(self.iops, self.side.noun()), number(self.mib_per_s));
                 format!("{iops} or {mib} MiB/s")
             }
-            Measure::Requests => per_second(self.iops, self.side.noun()),
-            Measure::Kib if self.side == Side::Both => format!("{} MiB/s", number(self.mib_per_s)),
-            Measure::Kib => format!("{} MiB/s of {}", number(self.mib_per_s), self.side.noun()),
+            RateUnit::Requests => per_second(self.iops, self.side.noun()),
+            RateUnit::Kib if self.side == IoDirection::Both => format!("{} MiB/s", number(self.mib_per_s)),
+            RateUnit::Kib => format!("{} MiB/s of {}", number(self.mib_per_s), self.side.noun()),
         }
     }
 
@@ -94,7 +94,7 @@ impl Plateau {
 
     /// Which known cap it lies on, to be put behind a sentence; empty where it lies on none.
     pub(super) fn hint(&self) -> String {
-        match &self.known_as {
+        match &self.alias {
             Some(name) if name == STATED => format!(" ({STATED})"),
             Some(name) => format!(" (the cap of {name})"),
             None => String::new(),

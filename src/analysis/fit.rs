@@ -29,14 +29,14 @@ const TIE: f64 = 2.0;
 
 /// The median rate of a level against its median concurrency.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct RatePoint {
     /// Mean requests in the queue or being served.
     pub concurrency: f64,
     /// Requests (or KiB) a second; above zero.
     pub rate: f64,
 }
 
-impl Point {
+impl RatePoint {
     /// A rate at a concurrency.
     pub fn new(concurrency: f64, rate: f64) -> Self {
         Self { concurrency, rate }
@@ -44,7 +44,7 @@ impl Point {
 }
 
 /// The sum of the squared relative errors of a model.
-pub(super) fn squared_error(points: &[Point], model: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn squared_error(points: &[RatePoint], model: impl Fn(f64) -> f64) -> f64 {
     points.iter().map(|point| log(point.rate / model(point.concurrency)).powi(2)).sum()
 }
 
@@ -94,7 +94,7 @@ pub struct Capacity {
 
 impl Capacity {
     /// Fits both models to points in the order of their concurrency.
-    pub fn of(points: &[Point]) -> Self {
+    pub fn of(points: &[RatePoint]) -> Self {
         let unknown = Self::unheld(points);
         let highest_seen = unknown.highest_seen;
         if points.len() < LEAST_LEVELS {
@@ -113,13 +113,13 @@ impl Capacity {
     }
 
     /// What points say that no model is to be fitted to.
-    pub fn unheld(points: &[Point]) -> Self {
+    pub fn unheld(points: &[RatePoint]) -> Self {
         let highest_seen = points.iter().map(|point| point.rate).reduce(f64::max);
         Self { levels: points.len(), highest_seen, ..Self::default() }
     }
 
     /// Whether the levels show what the model says: its most was about seen, and its shape is none of chance.
-    fn is_seen(&self, points: &[Point]) -> bool {
+    fn is_seen(&self, points: &[RatePoint]) -> bool {
         let (Some(max), Some(error), Some(knee)) = (self.max, self.relative_error, self.knee) else {
             return false;
         };
@@ -134,7 +134,7 @@ impl Capacity {
     }
 
     /// With a knee that lies at the lowest concurrency seen, or below it, as an upper bound.
-    fn with_knee(self, knee: f64, points: &[Point], is_upper_bound: bool) -> Self {
+    fn with_knee(self, knee: f64, points: &[RatePoint], is_upper_bound: bool) -> Self {
         let lowest = points.first().map_or(0.0, |point| point.concurrency);
         let is_upper_bound = is_upper_bound || knee <= lowest;
         let knee = if is_upper_bound { lowest } else { knee };
@@ -148,13 +148,13 @@ fn criterion(squared_error: f64, points: usize, parameters: usize) -> f64 {
     n * log((squared_error / n).max(ERROR_FLOOR * ERROR_FLOOR)) + parameters as f64 * log(n)
 }
 
-fn relative_error(squared_error: f64, points: &[Point]) -> Option<f64> {
+fn relative_error(squared_error: f64, points: &[RatePoint]) -> Option<f64> {
     let error = (squared_error / points.len() as f64).sqrt();
     (error <= MOST_ERROR).then_some(error)
 }
 
 /// The share of the variance of the rates that a model explains.
-fn r_squared(points: &[Point], model: impl Fn(f64) -> f64) -> Option<f64> {
+fn r_squared(points: &[RatePoint], model: impl Fn(f64) -> f64) -> Option<f64> {
     let mean = points.iter().map(|point| point.rate).sum::<f64>() / points.len() as f64;
     let total: f64 = points.iter().map(|point| (point.rate - mean).powi(2)).sum();
     let left: f64 = points.iter().map(|point| (point.rate - model(point.concurrency)).powi(2)).sum();
@@ -163,9 +163,9 @@ fn r_squared(points: &[Point], model: impl Fn(f64) -> f64) -> Option<f64> {
 }
 
 /// The cap is reached where the concurrency passes it twice over, at two levels at least, at one rate.
-fn by_cap(points: &[Point], cap: CapModel, error: f64) -> Option<Capacity> {
+fn by_cap(points: &[RatePoint], cap: CapModel, error: f64) -> Option<Capacity> {
     let corner = cap.limit * cap.service_s;
-    let at: Vec<&Point> = points.iter().filter(|point| point.concurrency >= 0.95 * corner).collect();
+    let at: Vec<&RatePoint> = points.iter().filter(|point| point.concurrency >= 0.95 * corner).collect();
     let highest = points.last()?.concurrency;
     if at.len() < 2 || highest < 2.0 * corner {
         return None;
@@ -188,7 +188,7 @@ fn by_cap(points: &[Point], cap: CapModel, error: f64) -> Option<Capacity> {
 }
 
 /// The knee of a law is reached where no law that the data allow has it beyond the highest concurrency seen.
-fn by_usl(points: &[Point], usl: Usl, error: f64) -> Option<Capacity> {
+fn by_usl(points: &[RatePoint], usl: Usl, error: f64) -> Option<Capacity> {
     let freedom = points.len().saturating_sub(3).max(1) as f64;
     let variance = (error / freedom).max(NOISE_FLOOR * NOISE_FLOOR);
     let highest = points.last()?.concurrency;
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     fn capacity(model: impl Fn(f64) -> f64, concurrencies: &[f64]) -> Capacity {
-        Capacity::of(&concurrencies.iter().map(|n| Point::new(*n, model(*n))).collect::<Vec<_>>())
+        Capacity::of(&concurrencies.iter().map(|n| RatePoint::new(*n, model(*n))).collect::<Vec<_>>())
     }
 
     const DOUBLING: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
@@ -246,7 +246,7 @@ mod tests {
     fn the_table_of_the_formulas_has_its_knee_between_16_and_64() {
         let table =
             [(1.0, 7113.0), (3.94, 26_248.0), (16.1, 76_846.0), (63.9, 127_841.0), (256.5, 131_559.0)];
-        let found = Capacity::of(&table.map(|(n, rate)| Point::new(n, rate)));
+        let found = Capacity::of(&table.map(|(n, rate)| RatePoint::new(n, rate)));
         assert_eq!((found.model, found.reached, found.confident), (Model::Usl, true, false), "{found:?}");
         assert!(found.knee.is_some_and(|knee| (16.0..=64.0).contains(&knee)), "{found:?}");
     }

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::baseline::{Baseline, Reach, learn};
+use super::baseline::{Baseline, BaselinePolicy, learn};
 use super::explain::{number, ratio};
-use super::load::{Load, Measure, Side, Work};
+use super::load::{IoDirection, IoTotals, LoadSample, RateUnit};
 use super::plateau::{Plateau, plateaus};
 use super::settings::{Settings, StatedCap};
 use super::still::{LEAST_INTERVALS, STILL};
 use super::verdict::{MINOR, Verdict, by_saturation, worse};
-use crate::metrics::Figures;
+use crate::metrics::IntervalStats;
 
 /// How many intervals are remembered.
 const REMEMBERED: usize = 64;
@@ -22,7 +22,7 @@ const ON_PLATEAU: f64 = 0.015;
 
 /// What is thought of a device in an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Judgement {
+pub struct Assessment {
     /// The verdict; `None` where what was seen so far does not tell.
     pub verdict: Option<Verdict>,
     /// Response time of reads as a multiple of the unloaded device's; `None` where that is not known.
@@ -35,26 +35,26 @@ pub struct Judgement {
 
 /// Judges a device after every interval, from the intervals so far, in bounded memory.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct LiveVerdict {
     saturated_at: f64,
     cap: Option<StatedCap>,
     reads: Baseline,
     writes: Baseline,
-    recent: VecDeque<Load>,
+    recent: VecDeque<LoadSample>,
     /// The last intervals, one bit each: those that alone would be called saturated.
     saturated: u32,
     seen: f64,
 }
 
-impl Judge {
+impl LiveVerdict {
     /// A judge of a device that has seen nothing, with the baselines that `settings` give for it.
     pub fn new(settings: &Settings) -> Self {
         let given = settings.baseline.clone().unwrap_or_default();
         Self {
             saturated_at: settings.saturated_at,
             cap: settings.cap,
-            reads: Baseline::new(Reach::Live, &given.read),
-            writes: Baseline::new(Reach::Live, &given.write),
+            reads: Baseline::new(BaselinePolicy::Live, &given.read),
+            writes: Baseline::new(BaselinePolicy::Live, &given.write),
             recent: VecDeque::with_capacity(REMEMBERED),
             saturated: 0,
             seen: 0.0,
@@ -62,22 +62,22 @@ impl Judge {
     }
 
     /// The baseline of reads or of writes so far.
-    pub fn baseline(&self, side: Side) -> &Baseline {
-        if side == Side::Writes { &self.writes } else { &self.reads }
+    pub fn baseline(&self, side: IoDirection) -> &Baseline {
+        if side == IoDirection::Writes { &self.writes } else { &self.reads }
     }
 
-    /// Judges the interval that has just ended. `stalled_s` is [`crate::metrics::History::stalled_s`] with this
+    /// Judges the interval that has just ended. `stalled_s` is [`crate::metrics::UtilCheck::stalled_s`] with this
     /// interval seen, `accounting` whether the kernel counts the device's requests, where known.
-    pub fn see(&mut self, figures: &Figures, stalled_s: f64, accounting: Option<bool>) -> Judgement {
+    pub fn see(&mut self, figures: &IntervalStats, stalled_s: f64, accounting: Option<bool>) -> Assessment {
         self.seen += 1.0;
         if let Some(judgement) = without_load(figures, stalled_s, accounting) {
             self.saturated = 0;
             return judgement;
         }
-        let Some(load) = Load::of(figures, self.seen) else {
-            return Judgement {
+        let Some(load) = LoadSample::of(figures, self.seen) else {
+            return Assessment {
                 evidence: vec!["no response times to judge by".into()],
-                ..Judgement::default()
+                ..Assessment::default()
             };
         };
         let mut judgement = self.by_response_time(&load);
@@ -97,15 +97,15 @@ impl Judge {
         self.saturated = 0;
     }
 
-    fn by_response_time(&mut self, load: &Load) -> Judgement {
-        let total = load.concurrency(Side::Both);
+    fn by_response_time(&mut self, load: &LoadSample) -> Assessment {
+        let total = load.concurrency(IoDirection::Both);
         let read_saturation = self.reads.saturation(&load.reads, total);
         let write_saturation = self.writes.saturation(&load.writes, total);
         // Learnt after it was judged: an interval is no measure of itself.
         learn(load, &mut self.reads, &mut self.writes);
         let mut evidence = Vec::new();
-        let mut one = |side: Side, saturation: Option<f64>, work: &Work| {
-            let counts = work.ms > MINOR * load.work(Side::Both).ms;
+        let mut one = |side: IoDirection, saturation: Option<f64>, work: &IoTotals| {
+            let counts = work.ms > MINOR * load.work(IoDirection::Both).ms;
             if counts || saturation.is_some() {
                 evidence.push(describe(side, saturation, work, load.concurrency(side)));
             }
@@ -114,13 +114,13 @@ impl Judge {
             };
             (saturation.map(by), counts && saturation.is_none())
         };
-        let (reads, reads_unknown) = one(Side::Reads, read_saturation, &load.reads);
-        let (writes, writes_unknown) = one(Side::Writes, write_saturation, &load.writes);
+        let (reads, reads_unknown) = one(IoDirection::Reads, read_saturation, &load.reads);
+        let (writes, writes_unknown) = one(IoDirection::Writes, write_saturation, &load.writes);
         let verdict = self.over_several(worse(reads, writes));
         // What is not known may be worse than what is.
         let unknown = (reads_unknown || writes_unknown) && verdict == Some(Verdict::Ok);
         let verdict = verdict.filter(|_| !unknown);
-        Judgement { verdict, read_saturation, write_saturation, evidence }
+        Assessment { verdict, read_saturation, write_saturation, evidence }
     }
 
     /// Saturation takes several intervals; until then requests queue.
@@ -133,7 +133,7 @@ impl Judge {
         }
     }
 
-    fn remember(&mut self, mut load: Load) {
+    fn remember(&mut self, mut load: LoadSample) {
         const SAME: f64 = 0.15;
         if let Some(last) = self.recent.back_mut() {
             let is_like = last.is_like(&load, SAME);
@@ -148,25 +148,25 @@ impl Judge {
 
     /// Whether a search for plateaus can find one that the interval lies on: enough intervals had about its rate,
     /// and either their concurrency or the rates changed meanwhile. It costs little, and most intervals end here.
-    fn may_stand_still(&self, load: &Load) -> bool {
+    fn may_stand_still(&self, load: &LoadSample) -> bool {
         // Half of the band of a plateau, and how far from its middle the interval may lie.
         const NEAR: f64 = 2.0 * STILL + ON_PLATEAU;
         const CHANGED: f64 = 1.2;
-        let spread = |of: &dyn Fn(&Load) -> f64| {
+        let spread = |of: &dyn Fn(&LoadSample) -> f64| {
             let (least, most) =
                 self.recent.iter().map(of).fold((f64::INFINITY, 0.0f64), |(least, most), value| {
                     (least.min(value), most.max(value))
                 });
             most / least
         };
-        const SIDES: [Side; 3] = [Side::Both, Side::Reads, Side::Writes];
-        const MEASURES: [Measure; 2] = [Measure::Requests, Measure::Kib];
-        let enough_near = |side: Side, measure: Measure| {
+        const SIDES: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
+        const MEASURES: [RateUnit; 2] = [RateUnit::Requests, RateUnit::Kib];
+        let enough_near = |side: IoDirection, measure: RateUnit| {
             let rate = load.rate(side, measure);
-            let is_near = |other: &&Load| (other.rate(side, measure) / rate - 1.0).abs() <= NEAR;
+            let is_near = |other: &&LoadSample| (other.rate(side, measure) / rate - 1.0).abs() <= NEAR;
             rate > 0.0 && self.recent.iter().filter(is_near).count() as f64 >= LEAST_INTERVALS
         };
-        let has_changed = |side: Side| {
+        let has_changed = |side: IoDirection| {
             spread(&|load| load.concurrency(side)) >= 2.0
                 || MEASURES.iter().any(|measure| spread(&|load| load.rate(side, *measure)) >= CHANGED)
         };
@@ -175,15 +175,15 @@ impl Judge {
     }
 
     /// The plateau that the interval lies on, with a queue.
-    fn plateau(&mut self, load: &Load) -> Option<Plateau> {
+    fn plateau(&mut self, load: &LoadSample) -> Option<Plateau> {
         const QUEUE: f64 = 2.0;
-        if load.concurrency(Side::Both) < QUEUE || !self.may_stand_still(load) {
+        if load.concurrency(IoDirection::Both) < QUEUE || !self.may_stand_still(load) {
             return None;
         }
         plateaus(self.recent.make_contiguous(), self.cap).into_iter().find(|plateau| {
             let (rate, level) = match plateau.measure {
-                Measure::Requests => (load.rate(plateau.side, Measure::Requests), plateau.iops),
-                Measure::Kib => (load.rate(plateau.side, Measure::Kib), plateau.mib_per_s * 1024.0),
+                RateUnit::Requests => (load.rate(plateau.side, RateUnit::Requests), plateau.iops),
+                RateUnit::Kib => (load.rate(plateau.side, RateUnit::Kib), plateau.mib_per_s * 1024.0),
             };
             let is_loaded = load.concurrency(plateau.side) >= QUEUE.max(1.5 * plateau.concurrency_from)
                 || plateau.concurrency_from >= QUEUE;
@@ -194,9 +194,9 @@ impl Judge {
 }
 
 /// What needs no look at the requests that were completed.
-fn without_load(figures: &Figures, stalled_s: f64, accounting: Option<bool>) -> Option<Judgement> {
+fn without_load(figures: &IntervalStats, stalled_s: f64, accounting: Option<bool>) -> Option<Assessment> {
     let judged =
-        |verdict, why: String| Some(Judgement { verdict, evidence: vec![why], ..Judgement::default() });
+        |verdict, why: String| Some(Assessment { verdict, evidence: vec![why], ..Assessment::default() });
     let in_flight = figures.in_flight.unwrap_or(0);
     if accounting == Some(false) {
         let why = "the kernel does not count its requests: queue/iostats is 0";
@@ -212,7 +212,7 @@ fn without_load(figures: &Figures, stalled_s: f64, accounting: Option<bool>) -> 
     }
 }
 
-fn describe(side: Side, saturation: Option<f64>, work: &Work, queue: f64) -> String {
+fn describe(side: IoDirection, saturation: Option<f64>, work: &IoTotals, queue: f64) -> String {
     let (noun, time) = (side.noun(), number(work.await_ms().unwrap_or_default()));
     match saturation {
         Some(saturation) => {

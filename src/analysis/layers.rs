@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::explain::number;
 use super::report::DeviceReport;
-use crate::topology::{Kind, Node, Stack, possible_disks};
+use crate::topology::{Kind, Node, Topology, possible_disks};
 
 /// A device in the stack with what was seen of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,7 +23,7 @@ pub struct Layer {
 
 /// The step from a device to those it stands on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Step {
+pub struct LayerLink {
     /// The upper device.
     pub above: String,
     /// The devices right below it.
@@ -38,13 +38,13 @@ pub struct Step {
 
 /// The stack of the devices that worked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Layers {
+pub struct QueueByLayer {
     /// Whether the stack is a guess from loads that were alike.
     pub is_guess: bool,
     /// From the top down.
     pub layers: Vec<Layer>,
     /// From the top down.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LayerLink>,
 }
 
 /// A queue that is worth asking where it stands.
@@ -54,19 +54,19 @@ const MOST: f64 = 0.5;
 
 /// Where the requests of devices wait, by a known stack; or, where it does not join any of them, by a guess. `None`
 /// where no two of them are joined.
-pub fn where_requests_wait(stack: &Stack, reports: &[DeviceReport]) -> Option<Layers> {
+pub fn where_requests_wait(stack: &Topology, reports: &[DeviceReport]) -> Option<QueueByLayer> {
     let known = joined(stack, reports);
     if known.is_some() || reports.iter().any(|report| stack.node(&report.device).is_some()) {
         return known;
     }
     let guess = guess_stack(reports)?;
-    joined(&guess, reports).map(|layers| Layers { is_guess: true, ..layers })
+    joined(&guess, reports).map(|layers| QueueByLayer { is_guess: true, ..layers })
 }
 
 /// A guess what is stacked on what, where nothing is known: a virtual device (by its name) stands on one that
 /// did as many requests in the same seconds. `None` where none is alike, or more than one is, but for partitions of the
 /// one.
-pub fn guess_stack(reports: &[DeviceReport]) -> Option<Stack> {
+pub fn guess_stack(reports: &[DeviceReport]) -> Option<Topology> {
     const ALIKE: f64 = 0.75;
     let kind = |report: &DeviceReport| Kind::by_name(&report.device);
     let stands_on_others = |kind: Kind| matches!(kind, Kind::Loop | Kind::Dm | Kind::Md | Kind::Virtual);
@@ -90,20 +90,21 @@ pub fn guess_stack(reports: &[DeviceReport]) -> Option<Stack> {
         let on: Vec<String> =
             Some(report).filter(|one| stands_on_others(kind(one))).and_then(below).into_iter().collect();
         is_found |= !on.is_empty();
-        Node { name: report.device.clone(), kind: kind(report), on, ..Node::default() }
+        Node { name: report.device.clone(), kind: kind(report), backing_devices: on, ..Node::default() }
     };
     let nodes = reports.iter().map(node).collect();
-    is_found.then(|| Stack::new(nodes))
+    is_found.then(|| Topology::new(nodes))
 }
 
-fn joined(stack: &Stack, reports: &[DeviceReport]) -> Option<Layers> {
+fn joined(stack: &Topology, reports: &[DeviceReport]) -> Option<QueueByLayer> {
     let worked = |name: &str| reports.iter().find(|one| one.device == name && one.working_intervals > 0);
     let mut upper: Vec<&Node> = stack.nodes().iter().filter(|node| worked(&node.name).is_some()).collect();
     upper.sort_by_key(|node| std::cmp::Reverse(stack.depth(&node.name)));
-    let steps: Vec<Step> = upper
+    let steps: Vec<LayerLink> = upper
         .iter()
         .filter_map(|node| {
-            let below: Option<Vec<&DeviceReport>> = node.on.iter().map(|name| worked(name)).collect();
+            let below: Option<Vec<&DeviceReport>> =
+                node.backing_devices.iter().map(|name| worked(name)).collect();
             step(worked(&node.name)?, &below.filter(|below| !below.is_empty())?)
         })
         .collect();
@@ -120,10 +121,10 @@ fn joined(stack: &Stack, reports: &[DeviceReport]) -> Option<Layers> {
         })
     };
     let layers = upper.iter().filter_map(layer).collect();
-    (!steps.is_empty()).then_some(Layers { is_guess: false, layers, steps })
+    (!steps.is_empty()).then_some(QueueByLayer { is_guess: false, layers, steps })
 }
 
-fn step(above: &DeviceReport, below: &[&DeviceReport]) -> Option<Step> {
+fn step(above: &DeviceReport, below: &[&DeviceReport]) -> Option<LayerLink> {
     let names: Vec<String> = below.iter().map(|one| one.device.clone()).collect();
     let queue = above.all.queue.mean?;
     let lower = below.iter().map(|one| one.all.queue.mean).sum::<Option<f64>>()?;
@@ -139,18 +140,18 @@ fn step(above: &DeviceReport, below: &[&DeviceReport]) -> Option<Step> {
     } else {
         format!("{queues}: the requests wait at {joined} or below")
     };
-    Some(Step { above: above.device.clone(), below: names, held: Some(held), is_held_back, explanation })
+    Some(LayerLink { above: above.device.clone(), below: names, held: Some(held), is_held_back, explanation })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::statistic::Statistic;
+    use super::super::statistic::Distribution;
     use super::*;
 
     fn report(device: &str, queue: f64, requests: impl Fn(i32) -> f64) -> DeviceReport {
         let mut report =
             DeviceReport { device: device.into(), working_intervals: 20, ..DeviceReport::default() };
-        report.all.queue = Statistic { mean: Some(queue), ..Statistic::default() };
+        report.all.queue = Distribution { mean: Some(queue), ..Distribution::default() };
         (0..20).for_each(|second| report.trace.add(f64::from(second), requests(second)));
         report
     }
@@ -163,10 +164,10 @@ mod tests {
     fn a_queue_above_and_none_below_is_held_between() {
         let node = |name: &str, on: &[&str]| Node {
             name: name.into(),
-            on: on.iter().map(|name| (*name).to_owned()).collect(),
+            backing_devices: on.iter().map(|name| (*name).to_owned()).collect(),
             ..Node::default()
         };
-        let stack = Stack::new(vec![node("sda", &[]), node("dm-0", &["sda"])]);
+        let stack = Topology::new(vec![node("sda", &[]), node("dm-0", &["sda"])]);
         let held =
             where_requests_wait(&stack, &[report("sda", 1.0, rising), report("dm-0", 30.0, rising)]).unwrap();
         assert!(!held.is_guess && held.steps[0].is_held_back && held.layers[0].device == "dm-0");
@@ -177,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_stack_is_guessed_only_from_one_device_of_the_same_load() {
-        let nothing = Stack::default();
+        let nothing = Topology::default();
         let reports =
             [report("loop0", 30.0, rising), report("vda", 1.0, rising), report("vdb", 1.0, |_| 5.0)];
         let guess = where_requests_wait(&nothing, &reports).unwrap();

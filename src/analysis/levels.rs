@@ -3,12 +3,12 @@
 use libm::{log, log2};
 use serde::Serialize;
 
-use super::load::{Load, Side};
+use super::load::{IoDirection, LoadSample};
 use super::statistic::median;
 
 /// The intervals of about one concurrency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Level {
+pub struct ConcurrencyLevel {
     /// The mean of their mean concurrencies, weighted by time.
     pub concurrency: f64,
     /// How many intervals there were, also those in which the load changed: these are left out of the means where
@@ -28,28 +28,28 @@ pub struct Level {
 /// From here down every concurrency is alike: nobody waits, and digits would not tell rows apart.
 const HARDLY_ANY: f64 = 0.1;
 
-/// Groups loads by powers of two of a side's concurrency; the lowest first. Loads without such requests are left
+/// Groups loads by powers of two of a side's concurrency; the lowest first. LoadHistory without such requests are left
 /// out.
 ///
 /// The bounds lie a power of two apart, where the fewest loads are near: at 2, 4, 8 when the loads lie between
 /// these, and between them when the loads lie on them.
-fn grouped<'a>(loads: &[&'a Load], side: Side) -> Vec<Vec<&'a Load>> {
-    let log = |load: &Load| log2(load.concurrency(side).max(HARDLY_ANY));
+fn grouped<'a>(loads: &[&'a LoadSample], side: IoDirection) -> Vec<Vec<&'a LoadSample>> {
+    let log = |load: &LoadSample| log2(load.concurrency(side).max(HARDLY_ANY));
     let with = sorted(loads, side);
     let bound = quietest_bound(&with, log);
-    let class = |load: &Load| (log(load) - bound).floor();
-    with.chunk_by(|a, b| class(a) == class(b)).map(<[&Load]>::to_vec).collect()
+    let class = |load: &LoadSample| (log(load) - bound).floor();
+    with.chunk_by(|a, b| class(a) == class(b)).map(<[&LoadSample]>::to_vec).collect()
 }
 
 /// Groups loads of about the same concurrency of a side, as far as they lie apart from the others; the lowest
 /// first. Where there are no gaps a group spans no more than half a power of two.
-pub(super) fn clustered<'a>(loads: &[&'a Load], side: Side) -> Vec<Vec<&'a Load>> {
+pub(super) fn clustered<'a>(loads: &[&'a LoadSample], side: IoDirection) -> Vec<Vec<&'a LoadSample>> {
     const GAP: f64 = 1.1;
     const WIDEST: f64 = 1.2;
     const SPAN: f64 = std::f64::consts::SQRT_2;
     let with = sorted(loads, side);
-    let at = |load: &Load| load.concurrency(side);
-    let mut groups: Vec<Vec<&Load>> = Vec::new();
+    let at = |load: &LoadSample| load.concurrency(side);
+    let mut groups: Vec<Vec<&LoadSample>> = Vec::new();
     for run in with.chunk_by(|a, b| at(b) <= GAP * at(a)) {
         let width = run.first().zip(run.last()).map_or(1.0, |(first, last)| at(last) / at(first));
         if width <= WIDEST {
@@ -57,12 +57,12 @@ pub(super) fn clustered<'a>(loads: &[&'a Load], side: Side) -> Vec<Vec<&'a Load>
             continue;
         }
         // No gaps: parts of like width.
-        let part = |load: &Load| (log(at(load) / at(run[0])) / log(SPAN)).floor();
-        groups.extend(run.chunk_by(|a, b| part(a) == part(b)).map(<[&Load]>::to_vec));
+        let part = |load: &LoadSample| (log(at(load) / at(run[0])) / log(SPAN)).floor();
+        groups.extend(run.chunk_by(|a, b| part(a) == part(b)).map(<[&LoadSample]>::to_vec));
     }
     // Where others are levels, a single interval is a transition or chance, and so are a few of thousands.
     const FEW: f64 = 0.05;
-    let intervals = |group: &Vec<&Load>| group.iter().map(|load| load.intervals).sum::<f64>();
+    let intervals = |group: &Vec<&LoadSample>| group.iter().map(|load| load.intervals).sum::<f64>();
     let usual = median(&mut groups.iter().map(|group| (intervals(group), 1.0)).collect::<Vec<_>>());
     let least = (FEW * usual.unwrap_or(0.0)).max(2.0);
     if groups.iter().filter(|group| intervals(group) >= least).count() >= 4 {
@@ -72,18 +72,19 @@ pub(super) fn clustered<'a>(loads: &[&'a Load], side: Side) -> Vec<Vec<&'a Load>
 }
 
 /// The loads that have such requests, in the order of concurrency.
-fn sorted<'a>(loads: &[&'a Load], side: Side) -> Vec<&'a Load> {
-    let mut with: Vec<&Load> = loads.iter().copied().filter(|load| load.concurrency(side) > 0.0).collect();
+fn sorted<'a>(loads: &[&'a LoadSample], side: IoDirection) -> Vec<&'a LoadSample> {
+    let mut with: Vec<&LoadSample> =
+        loads.iter().copied().filter(|load| load.concurrency(side) > 0.0).collect();
     with.sort_by(|a, b| a.concurrency(side).total_cmp(&b.concurrency(side)));
     with
 }
 
 /// The place of the bounds between 0 and 1 (in powers of two) with the least weight near; half-way on a tie.
-fn quietest_bound(loads: &[&Load], log: impl Fn(&Load) -> f64) -> f64 {
+fn quietest_bound(loads: &[&LoadSample], log: impl Fn(&LoadSample) -> f64) -> f64 {
     const PLACES: [f64; 8] = [0.5, 0.625, 0.375, 0.75, 0.25, 0.875, 0.125, 0.0];
     const NEAR: f64 = 0.125;
     let weight = |bound: f64| -> f64 {
-        let distance = |load: &Load| {
+        let distance = |load: &LoadSample| {
             let above = (log(load) - bound).rem_euclid(1.0);
             above.min(1.0 - above)
         };
@@ -93,24 +94,24 @@ fn quietest_bound(loads: &[&Load], log: impl Fn(&Load) -> f64) -> f64 {
 }
 
 /// The median of a quantity over the intervals of loads.
-pub(super) fn median_of(loads: &[&Load], of: impl Fn(&Load) -> Option<f64>) -> Option<f64> {
-    let value = |load: &&Load| of(load).map(|value| (value, load.intervals));
+pub(super) fn median_of(loads: &[&LoadSample], of: impl Fn(&LoadSample) -> Option<f64>) -> Option<f64> {
+    let value = |load: &&LoadSample| of(load).map(|value| (value, load.intervals));
     median(&mut loads.iter().filter_map(value).collect::<Vec<_>>())
 }
 
 /// The loads of a level that tell its means: where most of them are steady, those in which the load changed would
 /// only blur them.
-fn told<'a>(group: &[&'a Load]) -> Vec<&'a Load> {
-    let steady: Vec<&Load> = group.iter().copied().filter(|load| load.steady).collect();
+fn told<'a>(group: &[&'a LoadSample]) -> Vec<&'a LoadSample> {
+    let steady: Vec<&LoadSample> = group.iter().copied().filter(|load| load.steady).collect();
     if 2 * steady.len() >= group.len() { steady } else { group.to_vec() }
 }
 
 /// The saturation of several loads together, where that of most of them is known.
-fn together(loads: &[&Load], saturation: impl Fn(&Load) -> Option<f64>) -> Option<f64> {
+fn together(loads: &[&LoadSample], saturation: impl Fn(&LoadSample) -> Option<f64>) -> Option<f64> {
     let known = loads.iter().filter_map(|load| Some((load, saturation(load)?)));
     let (mut intervals, mut ms, mut unloaded_ms) = (0.0, 0.0, 0.0);
     for (load, saturation) in known {
-        let spent = load.work(Side::Both).ms;
+        let spent = load.work(IoDirection::Both).ms;
         intervals += load.intervals;
         ms += spent;
         unloaded_ms += spent / saturation;
@@ -120,39 +121,43 @@ fn together(loads: &[&Load], saturation: impl Fn(&Load) -> Option<f64>) -> Optio
 }
 
 /// The concurrency table of loads, reads and writes together; `saturation` tells that of a load.
-pub fn levels(loads: &[Load], saturation: impl Fn(&Load) -> Option<f64>) -> Vec<Level> {
-    let all: Vec<&Load> = loads.iter().collect();
-    let level = |group: Vec<&Load>| {
+pub fn levels(
+    loads: &[LoadSample],
+    saturation: impl Fn(&LoadSample) -> Option<f64>,
+) -> Vec<ConcurrencyLevel> {
+    let all: Vec<&LoadSample> = loads.iter().collect();
+    let level = |group: Vec<&LoadSample>| {
         let told = told(&group);
-        let sum = |of: fn(&Load) -> f64| told.iter().map(|load| of(load)).sum::<f64>();
-        Level {
-            concurrency: sum(|load| load.work(Side::Both).ms) / 1000.0 / sum(|load| load.seconds),
+        let sum = |of: fn(&LoadSample) -> f64| told.iter().map(|load| of(load)).sum::<f64>();
+        ConcurrencyLevel {
+            concurrency: sum(|load| load.work(IoDirection::Both).ms) / 1000.0 / sum(|load| load.seconds),
             intervals: group.iter().map(|load| load.intervals).sum::<f64>() as u64,
-            iops: sum(|load| load.work(Side::Both).ios) / sum(|load| load.seconds),
-            mib_per_s: sum(|load| load.work(Side::Both).kib) / sum(|load| load.seconds) / 1024.0,
-            await_ms: sum(|load| load.work(Side::Both).ms) / sum(|load| load.work(Side::Both).ios),
+            iops: sum(|load| load.work(IoDirection::Both).ios) / sum(|load| load.seconds),
+            mib_per_s: sum(|load| load.work(IoDirection::Both).kib) / sum(|load| load.seconds) / 1024.0,
+            await_ms: sum(|load| load.work(IoDirection::Both).ms)
+                / sum(|load| load.work(IoDirection::Both).ios),
             saturation: together(&told, &saturation),
         }
     };
-    grouped(&all, Side::Both).into_iter().map(level).collect()
+    grouped(&all, IoDirection::Both).into_iter().map(level).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::load::Work;
+    use super::super::load::IoTotals;
     use super::*;
 
-    fn loads(concurrencies: &[f64]) -> Vec<Load> {
+    fn loads(concurrencies: &[f64]) -> Vec<LoadSample> {
         let of = |n: &f64| {
-            let reads = Work { ios: 100.0 * n, kib: 400.0 * n, ms: 1000.0 * n };
-            Load { seconds: 1.0, intervals: 1.0, reads, ..Load::default() }
+            let reads = IoTotals { ios: 100.0 * n, kib: 400.0 * n, ms: 1000.0 * n };
+            LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
         };
         concurrencies.iter().map(of).collect()
     }
 
     fn groups(concurrencies: &[f64]) -> Vec<usize> {
         let loads = loads(concurrencies);
-        grouped(&loads.iter().collect::<Vec<_>>(), Side::Both).iter().map(Vec::len).collect()
+        grouped(&loads.iter().collect::<Vec<_>>(), IoDirection::Both).iter().map(Vec::len).collect()
     }
 
     #[test]
@@ -166,7 +171,7 @@ mod tests {
     fn every_level_driven_is_one_to_fit() {
         let of = |concurrencies: &[f64]| {
             let loads = loads(concurrencies);
-            clustered(&loads.iter().collect::<Vec<_>>(), Side::Both).len()
+            clustered(&loads.iter().collect::<Vec<_>>(), IoDirection::Both).len()
         };
         assert_eq!(of(&[1.0, 1.02, 2.0, 2.01, 3.0, 3.01, 4.0, 4.1, 5.0, 5.05, 6.0, 6.01]), 6);
         let smooth: Vec<f64> = (0..100).map(|k| 1.05f64.powi(k)).collect();
@@ -179,7 +184,7 @@ mod tests {
     fn a_few_intervals_among_many_are_no_level() {
         let levels = [1.0, 2.0, 4.0, 8.0].into_iter().flat_map(|concurrency| vec![concurrency; 100]);
         let loads = loads(&levels.chain([2.8, 2.81, 2.82]).collect::<Vec<_>>());
-        assert_eq!(clustered(&loads.iter().collect::<Vec<_>>(), Side::Both).len(), 4);
+        assert_eq!(clustered(&loads.iter().collect::<Vec<_>>(), IoDirection::Both).len(), 4);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What a device did in an interval, or in several alike, as far as the analysis needs it.
 
-use crate::metrics::{Direction, Figures};
+use crate::metrics::{DirectionStats, IntervalStats};
 
 /// Which requests are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum IoDirection {
     /// Reads.
     Reads,
     /// Writes.
@@ -13,7 +13,7 @@ pub enum Side {
     Both,
 }
 
-impl Side {
+impl IoDirection {
     /// What such requests are called.
     pub fn noun(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl Side {
 
 /// What is counted of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub enum RateUnit {
     /// Requests a second.
     Requests,
     /// KiB a second.
@@ -35,7 +35,7 @@ pub enum Measure {
 
 /// Requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
+pub struct IoTotals {
     /// Requests completed.
     pub ios: f64,
     /// KiB.
@@ -44,9 +44,9 @@ pub struct Work {
     pub ms: f64,
 }
 
-impl Work {
+impl IoTotals {
     /// What a direction did in so many seconds; `None` where the kernel gives no times.
-    pub fn of(direction: &Direction, seconds: f64) -> Option<Self> {
+    pub fn of(direction: &DirectionStats, seconds: f64) -> Option<Self> {
         let ios = direction.ios? as f64;
         Some(Self { ios, kib: direction.kib_per_s? * seconds, ms: direction.queue? * 1000.0 * seconds })
     }
@@ -69,7 +69,7 @@ impl Work {
 
 /// An interval in which requests were completed, or several such intervals of like concurrency.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Load {
+pub struct LoadSample {
     /// Its place in time: intervals of the device before it.
     pub place: f64,
     /// Length in seconds.
@@ -77,9 +77,9 @@ pub struct Load {
     /// How many intervals it is made of.
     pub intervals: f64,
     /// Reads.
-    pub reads: Work,
+    pub reads: IoTotals,
     /// Writes.
-    pub writes: Work,
+    pub writes: IoTotals,
     /// The most requests in flight at an end of an interval.
     pub in_flight: u64,
     /// Whether a neighbour in time had the same load: not so where the load changed in the middle.
@@ -88,11 +88,11 @@ pub struct Load {
     pub variation: f64,
 }
 
-impl Load {
+impl LoadSample {
     /// The load of an interval; `None` where nothing was completed or the kernel gives no times.
-    pub fn of(figures: &Figures, place: f64) -> Option<Self> {
-        let reads = Work::of(&figures.reads, figures.seconds)?;
-        let writes = Work::of(&figures.writes, figures.seconds)?;
+    pub fn of(figures: &IntervalStats, place: f64) -> Option<Self> {
+        let reads = IoTotals::of(&figures.reads, figures.seconds)?;
+        let writes = IoTotals::of(&figures.writes, figures.seconds)?;
         (reads.ios + writes.ios > 0.0).then(|| Self {
             place,
             seconds: figures.seconds,
@@ -106,23 +106,23 @@ impl Load {
     }
 
     /// The requests of a side.
-    pub fn work(&self, side: Side) -> Work {
+    pub fn work(&self, side: IoDirection) -> IoTotals {
         match side {
-            Side::Reads => self.reads,
-            Side::Writes => self.writes,
-            Side::Both => self.reads.plus(&self.writes),
+            IoDirection::Reads => self.reads,
+            IoDirection::Writes => self.writes,
+            IoDirection::Both => self.reads.plus(&self.writes),
         }
     }
 
     /// Requests or KiB a second.
-    pub fn rate(&self, side: Side, measure: Measure) -> f64 {
+    pub fn rate(&self, side: IoDirection, measure: RateUnit) -> f64 {
         let work = self.work(side);
-        let amount = if measure == Measure::Requests { work.ios } else { work.kib };
+        let amount = if measure == RateUnit::Requests { work.ios } else { work.kib };
         amount / self.seconds
     }
 
     /// Mean number of requests in the queue or being served (Little's law).
-    pub fn concurrency(&self, side: Side) -> f64 {
+    pub fn concurrency(&self, side: IoDirection) -> f64 {
         self.work(side).ms / 1000.0 / self.seconds
     }
 
@@ -130,7 +130,7 @@ impl Load {
     pub fn is_edge_of_burst(&self) -> bool {
         const MANY: u64 = 4;
         const FAR: f64 = 3.0;
-        self.in_flight >= MANY && self.in_flight as f64 > FAR * self.concurrency(Side::Both)
+        self.in_flight >= MANY && self.in_flight as f64 > FAR * self.concurrency(IoDirection::Both)
     }
 
     /// The share of its requests that are reads, 0 to 1.
@@ -143,15 +143,15 @@ impl Load {
     pub fn is_like(&self, other: &Self, tolerance: f64) -> bool {
         const VERY_SAME: f64 = 0.02;
         let near = |a: f64, b: f64, tolerance: f64| (a - b).abs() <= tolerance * a.max(b);
-        let rates = [self, other].map(|load| load.rate(Side::Both, Measure::Requests));
-        let queues = [self, other].map(|load| load.concurrency(Side::Both));
+        let rates = [self, other].map(|load| load.rate(IoDirection::Both, RateUnit::Requests));
+        let queues = [self, other].map(|load| load.concurrency(IoDirection::Both));
         near(rates[0], rates[1], VERY_SAME)
             || (near(rates[0], rates[1], tolerance) && near(queues[0], queues[1], tolerance))
     }
 
     /// Two in one, at the place of the first.
     pub fn plus(&self, other: &Self) -> Self {
-        let rate = |load: &Self| load.rate(Side::Both, Measure::Requests);
+        let rate = |load: &Self| load.rate(IoDirection::Both, RateUnit::Requests);
         let seconds = self.seconds + other.seconds;
         let (a, b) = (self.seconds / seconds, other.seconds / seconds);
         let mean = a * rate(self) + b * rate(other);
@@ -173,15 +173,18 @@ impl Load {
 mod tests {
     use super::*;
 
-    fn load(ios: f64, ms: f64) -> Load {
-        let reads = Work { ios, kib: ios * 4.0, ms };
-        Load { seconds: 1.0, intervals: 1.0, reads, ..Load::default() }
+    fn load(ios: f64, ms: f64) -> LoadSample {
+        let reads = IoTotals { ios, kib: ios * 4.0, ms };
+        LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
     }
 
     #[test]
     fn two_in_one_keep_sums_and_variation() {
         let both = load(90.0, 100.0).plus(&load(110.0, 300.0));
-        assert_eq!((both.rate(Side::Reads, Measure::Requests), both.concurrency(Side::Both)), (100.0, 0.2));
+        assert_eq!(
+            (both.rate(IoDirection::Reads, RateUnit::Requests), both.concurrency(IoDirection::Both)),
+            (100.0, 0.2)
+        );
         assert!((both.variation - 0.1).abs() < 1e-12);
         let four = both.plus(&both);
         assert!((four.variation - 0.1).abs() < 1e-12);
@@ -193,10 +196,14 @@ mod tests {
 
     #[test]
     fn without_requests_there_is_no_load() {
-        let still =
-            Direction { ios: Some(0), kib_per_s: Some(0.0), queue: Some(0.0), ..Direction::default() };
-        let figures = Figures { seconds: 1.0, reads: still, writes: still, ..Figures::default() };
-        assert_eq!(Load::of(&figures, 0.0), None);
-        assert_eq!(Work::default().await_ms(), None);
+        let still = DirectionStats {
+            ios: Some(0),
+            kib_per_s: Some(0.0),
+            queue: Some(0.0),
+            ..DirectionStats::default()
+        };
+        let figures = IntervalStats { seconds: 1.0, reads: still, writes: still, ..IntervalStats::default() };
+        assert_eq!(LoadSample::of(&figures, 0.0), None);
+        assert_eq!(IoTotals::default().await_ms(), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::metrics::MachineFigures;
+use crate::metrics::HostStats;
 
 /// The mean over time, the least and the most of a quantity; all `None` where it was never known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -18,7 +18,7 @@ pub struct Extent {
 /// The machine over all intervals: plain data, `null` for what is not known. Shares of CPU are those of the time of
 /// all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct MachineReport {
+pub struct HostReport {
     /// Seconds in the intervals.
     pub seconds: f64,
     /// User mode, at low priority too, in percent.
@@ -66,7 +66,7 @@ impl Sum {
 
 /// Collects what the machine did, in bounded memory.
 #[derive(Clone, Debug, Default)]
-pub struct MachineAnalysis {
+pub struct HostAnalysis {
     seconds: f64,
     user: Sum,
     system: Sum,
@@ -79,9 +79,9 @@ pub struct MachineAnalysis {
     writeback: Sum,
 }
 
-impl MachineAnalysis {
+impl HostAnalysis {
     /// Takes an interval of so many seconds; one without length is passed over.
-    pub fn see(&mut self, figures: &MachineFigures, seconds: f64) {
+    pub fn see(&mut self, figures: &HostStats, seconds: f64) {
         if !seconds.is_finite() || seconds <= 0.0 {
             return;
         }
@@ -100,8 +100,8 @@ impl MachineAnalysis {
     }
 
     /// The report.
-    pub fn finish(&self) -> MachineReport {
-        MachineReport {
+    pub fn finish(&self) -> HostReport {
+        HostReport {
             seconds: self.seconds,
             cpu_user_pct: self.user.extent(),
             cpu_system_pct: self.system.extent(),
@@ -119,16 +119,17 @@ impl MachineAnalysis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::CpuShares;
+    use crate::metrics::CpuPercentages;
 
     #[test]
     fn means_are_weighted_by_the_time_in_which_a_quantity_was_known() {
-        let cpu = CpuShares { user: 20.0, nice: 5.0, system: 15.0, iowait: 30.0, idle: 30.0, steal: 0.0 };
-        let busy = MachineFigures { cpu: Some(cpu), dirty_kib: Some(100), ..MachineFigures::default() };
-        let mut machine = MachineAnalysis::default();
+        let cpu =
+            CpuPercentages { user: 20.0, nice: 5.0, system: 15.0, iowait: 30.0, idle: 30.0, steal: 0.0 };
+        let busy = HostStats { cpu: Some(cpu), dirty_kib: Some(100), ..HostStats::default() };
+        let mut machine = HostAnalysis::default();
         machine.see(&busy, 1.0);
-        machine.see(&MachineFigures { dirty_kib: Some(500), ..MachineFigures::default() }, 3.0);
-        machine.see(&MachineFigures { dirty_kib: Some(9999), ..MachineFigures::default() }, 0.0);
+        machine.see(&HostStats { dirty_kib: Some(500), ..HostStats::default() }, 3.0);
+        machine.see(&HostStats { dirty_kib: Some(9999), ..HostStats::default() }, 0.0);
         let report = machine.finish();
         assert_eq!((report.seconds, report.cpu_user_pct.mean), (4.0, Some(25.0)));
         assert_eq!(report.cpu_available_pct, Extent { mean: Some(60.0), min: Some(60.0), max: Some(60.0) });
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_null() {
-        let json = serde_json::to_value(MachineAnalysis::default().finish()).unwrap();
+        let json = serde_json::to_value(HostAnalysis::default().finish()).unwrap();
         assert!(json["cpu_available_pct"]["mean"].is_null() && json["dirty_kib"]["max"].is_null());
     }
 }

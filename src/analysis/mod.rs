@@ -1,6 +1,6 @@
 //! Many intervals of a device turned into a judgement with its evidence, or into what is missing for one.
 //!
-//! Pure: no files, no clock, no printing. The live view asks a [`Judge`] after every interval; a capture goes
+//! Pure: no files, no clock, no printing. The live view asks a [`LiveVerdict`] after every interval; a capture goes
 //! through a [`DeviceAnalysis`] into a [`DeviceReport`]. Memory is bounded, however long either runs. What is not
 //! known is `None`, and a verdict that needs more than was seen is not given.
 
@@ -31,24 +31,24 @@ mod verdict;
 mod whole;
 mod working;
 
-pub use baseline::{Baseline, DeviceBaseline, Reach, SavedBaselines, Unloaded};
+pub use baseline::{Baseline, BaselinePolicy, DeviceBaseline, SavedBaselines, UnloadedLatency};
 pub use cap::CapModel;
 pub use device::{DeviceAnalysis, Observation};
 pub use explain::{number, per_second};
-pub use fit::{Capacity, Model, Point};
-pub use judge::{Judge, Judgement};
-pub use layers::{Layer, Layers, Step, guess_stack, where_requests_wait};
-pub use levels::{Level, levels};
-pub use load::{Load, Measure, Side, Work};
-pub use loads::Loads;
-pub use machine::{Extent, MachineAnalysis, MachineReport};
+pub use fit::{Capacity, Model, RatePoint};
+pub use judge::{Assessment, LiveVerdict};
+pub use layers::{Layer, LayerLink, QueueByLayer, guess_stack, where_requests_wait};
+pub use levels::{ConcurrencyLevel, levels};
+pub use load::{IoDirection, IoTotals, LoadSample, RateUnit};
+pub use loads::LoadHistory;
+pub use machine::{Extent, HostAnalysis, HostReport};
 pub use not_the_disk::not_the_disk;
 pub use plateau::{Plateau, STATED, plateaus};
-pub use report::{CapParameters, Capacities, CapacityReport, DeviceReport, LeftOut};
+pub use report::{CapParameters, Capacities, CapacityReport, DeviceReport, Excluded};
 pub use settings::{Settings, StatedCap};
-pub use statistic::{Histogram, Statistic};
+pub use statistic::{Distribution, Histogram};
 pub use summary::{DirectionReport, Pattern};
-pub use trace::Trace;
+pub use trace::ActivityTimeline;
 pub use usl::Usl;
 pub use verdict::Verdict;
-pub use working::WhileWorking;
+pub use working::BusyMean;

@@ -1,7 +1,7 @@
 //! What else it may be, where it is not the disk. A hint that may be wrong is left out.
 
 use super::explain::{number, ratio};
-use super::machine::{Extent, MachineReport};
+use super::machine::{Extent, HostReport};
 use super::report::DeviceReport;
 use super::verdict::{QUEUEING_AT, Verdict};
 
@@ -20,7 +20,7 @@ const HIGH_UTIL: f64 = 60.0;
 
 /// What speaks against the device as the cause, in sentences: only where it is far from saturated, but for writes
 /// that are slow and that no task waits for. Empty where there is nothing to say.
-pub fn not_the_disk(report: &DeviceReport, machine: &MachineReport) -> Vec<String> {
+pub fn not_the_disk(report: &DeviceReport, machine: &HostReport) -> Vec<String> {
     let Some(far) = far_from_saturated(report) else {
         return background_writes(report, machine).into_iter().collect();
     };
@@ -59,7 +59,7 @@ fn one_at_a_time(report: &DeviceReport) -> Option<String> {
     ))
 }
 
-fn cpu(machine: &MachineReport) -> Option<String> {
+fn cpu(machine: &HostReport) -> Option<String> {
     let available = machine.cpu_available_pct.mean?;
     let (user, system) = (machine.cpu_user_pct.mean?, machine.cpu_system_pct.mean?);
     let steal = machine.cpu_steal_pct.mean.filter(|steal| *steal >= MUCH_STEAL);
@@ -72,7 +72,7 @@ fn cpu(machine: &MachineReport) -> Option<String> {
     })
 }
 
-fn pressure(machine: &MachineReport) -> Option<String> {
+fn pressure(machine: &HostReport) -> Option<String> {
     let some = machine.io_pressure_some_pct.mean?;
     let share = format!("{} of the time some task waited for I/O", percent(some));
     Some(if some < LITTLE_PRESSURE {
@@ -84,7 +84,7 @@ fn pressure(machine: &MachineReport) -> Option<String> {
     })
 }
 
-fn pages(machine: &MachineReport) -> Option<String> {
+fn pages(machine: &HostReport) -> Option<String> {
     let some = |extent: &Extent| extent.mean.zip(extent.max.filter(|max| *max > 0.0));
     let (dirty, most_dirty) = some(&machine.dirty_kib)?;
     let writeback = some(&machine.writeback_kib).map_or(String::new(), |(mean, most)| {
@@ -94,7 +94,7 @@ fn pages(machine: &MachineReport) -> Option<String> {
 }
 
 /// Writes that answer slowly because the kernel writes memory back in bulk: nobody waits for them.
-fn background_writes(report: &DeviceReport, machine: &MachineReport) -> Option<String> {
+fn background_writes(report: &DeviceReport, machine: &HostReport) -> Option<String> {
     if !matches!(report.verdict, Some(Verdict::Queueing | Verdict::Saturated | Verdict::Capped)) {
         return None;
     }
@@ -121,13 +121,13 @@ fn mib(kib: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::statistic::Statistic;
-    use super::super::working::WhileWorking;
+    use super::super::statistic::Distribution;
+    use super::super::working::BusyMean;
     use super::*;
 
-    fn always(value: f64) -> Statistic {
+    fn always(value: f64) -> Distribution {
         let value = Some(value);
-        Statistic { mean: value, p50: value, p95: value, p99: value, max: value }
+        Distribution { mean: value, p50: value, p95: value, p99: value, max: value }
     }
 
     fn extent(value: f64) -> Extent {
@@ -141,37 +141,37 @@ mod tests {
         report.all.saturation = always(1.02);
         report.all.queue = always(0.96);
         report.all.while_working =
-            Some(WhileWorking { seconds: 9.0, iops: 7e3, size_kib: 4.0, queue: Some(0.96) });
+            Some(BusyMean { seconds: 9.0, iops: 7e3, size_kib: 4.0, queue: Some(0.96) });
         report.util_pct = always(96.0);
         report
     }
 
     #[test]
     fn a_device_at_one_request_at_a_time_is_not_full() {
-        let said = not_the_disk(&single(), &MachineReport::default());
+        let said = not_the_disk(&single(), &HostReport::default());
         assert_eq!(said.len(), 2);
         assert!(said[0].starts_with("sda is far from saturated"), "{}", said[0]);
         assert!(said[1].contains("one at a time (96 % util at a queue of 0.96)"), "{}", said[1]);
         let mut bursts = single();
         bursts.all.queue.p99 = Some(9.0);
-        assert_eq!(not_the_disk(&bursts, &MachineReport::default()).len(), 1);
-        let without_util = DeviceReport { util_pct: Statistic::default(), ..single() };
-        assert_eq!(not_the_disk(&without_util, &MachineReport::default()).len(), 1);
+        assert_eq!(not_the_disk(&bursts, &HostReport::default()).len(), 1);
+        let without_util = DeviceReport { util_pct: Distribution::default(), ..single() };
+        assert_eq!(not_the_disk(&without_util, &HostReport::default()).len(), 1);
     }
 
     #[test]
     fn a_slow_device_without_a_queue_is_not_called_far_from_saturated() {
         let mut slow = single();
         slow.all.saturation = always(2.0);
-        assert!(not_the_disk(&slow, &MachineReport::default()).is_empty());
+        assert!(not_the_disk(&slow, &HostReport::default()).is_empty());
         slow.all.queue = always(0.15);
-        let said = not_the_disk(&slow, &MachineReport::default());
+        let said = not_the_disk(&slow, &HostReport::default());
         assert!(said[0].starts_with("sda is not saturated: 99 % of the time its queue was 0.15"), "{said:?}");
     }
 
     #[test]
     fn the_machine_is_described_as_far_as_it_is_known() {
-        let machine = MachineReport {
+        let machine = HostReport {
             cpu_available_pct: extent(4.0),
             cpu_user_pct: extent(80.0),
             cpu_system_pct: extent(10.0),
@@ -179,7 +179,7 @@ mod tests {
             io_pressure_some_pct: extent(0.31),
             dirty_kib: extent(12.0 * 1024.0),
             writeback_kib: extent(0.0),
-            ..MachineReport::default()
+            ..HostReport::default()
         };
         let said = not_the_disk(&single(), &machine);
         assert_eq!(
@@ -196,11 +196,11 @@ mod tests {
     #[test]
     fn of_a_saturated_device_only_background_writes_are_said() {
         let mut report = DeviceReport { verdict: Some(Verdict::Saturated), ..single() };
-        let machine = MachineReport {
+        let machine = HostReport {
             cpu_available_pct: extent(90.0),
             io_pressure_some_pct: extent(0.5),
             writeback_kib: extent(2048.0),
-            ..MachineReport::default()
+            ..HostReport::default()
         };
         assert!(not_the_disk(&report, &machine).is_empty());
         report.write.saturation = always(8.0);

@@ -4,7 +4,7 @@ use libm::log;
 use serde::Serialize;
 
 use super::clouds::known_cap;
-use super::load::{Load, Measure, Side};
+use super::load::{IoDirection, LoadSample, RateUnit};
 use super::settings::StatedCap;
 use super::still::{
     LEAST_LOADED, STILL, Still, brief_before, changed, densest, is_beaten, is_pace, judged, without_others,
@@ -18,10 +18,10 @@ pub const STATED: &str = "the stated cap";
 pub struct Plateau {
     /// Whose rate: `reads`, `writes`, `requests` (both together).
     #[serde(serialize_with = "noun")]
-    pub side: Side,
+    pub side: IoDirection,
     /// In what it stands still.
     #[serde(serialize_with = "measure")]
-    pub measure: Measure,
+    pub measure: RateUnit,
     /// Requests a second, the median.
     pub iops: f64,
     /// MiB a second, the median.
@@ -43,7 +43,7 @@ pub struct Plateau {
     /// Mean response time in milliseconds at the highest concurrency.
     pub await_to_ms: f64,
     /// The known caps that it lies on; `None` when it lies on none.
-    pub known_as: Option<String>,
+    pub alias: Option<String>,
     /// Whether the rate varied too little for busy servers, or the user stated the cap: if not, only where it lies,
     /// or another plateau, tells that it is a cap.
     pub is_certain: bool,
@@ -51,13 +51,13 @@ pub struct Plateau {
 
 // Serde hands out references.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn noun<S: serde::Serializer>(side: &Side, serializer: S) -> Result<S::Ok, S::Error> {
+fn noun<S: serde::Serializer>(side: &IoDirection, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(side.noun())
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn measure<S: serde::Serializer>(measure: &Measure, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(if *measure == Measure::Requests { "requests" } else { "bytes" })
+fn measure<S: serde::Serializer>(measure: &RateUnit, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *measure == RateUnit::Requests { "requests" } else { "bytes" })
 }
 
 /// The rates of a device that stood still.
@@ -74,21 +74,21 @@ pub(super) struct Standing {
 ///
 /// Requests and bytes, of both directions together first, then of each. What stands still in both measures is
 /// called one of bytes only where a known or stated cap speaks for that.
-pub fn plateaus(loads: &[Load], stated: Option<StatedCap>) -> Vec<Plateau> {
+pub fn plateaus(loads: &[LoadSample], stated: Option<StatedCap>) -> Vec<Plateau> {
     standing(loads, stated).caps
 }
 
 /// The same with what may be a cap or not.
-pub(super) fn standing(loads: &[Load], stated: Option<StatedCap>) -> Standing {
-    let steady: Vec<&Load> = loads.iter().filter(|load| load.steady).collect();
+pub(super) fn standing(loads: &[LoadSample], stated: Option<StatedCap>) -> Standing {
+    let steady: Vec<&LoadSample> = loads.iter().filter(|load| load.steady).collect();
     // Where hardly anything is steady, that is the load's nature and no change of it.
     let used = if 2 * steady.len() >= loads.len() { steady } else { loads.iter().collect() };
     let mut unclear = None;
     for side in sides(&used) {
-        let by_requests = search(&used, side, Measure::Requests, stated.and_then(|cap| cap.iops));
+        let by_requests = search(&used, side, RateUnit::Requests, stated.and_then(|cap| cap.iops));
         let by_bytes =
-            search(&used, side, Measure::Kib, stated.and_then(|cap| cap.mib_per_s.map(|m| m * 1024.0)));
-        let named = |found: &[Plateau]| found.iter().any(|plateau| plateau.known_as.is_some());
+            search(&used, side, RateUnit::Kib, stated.and_then(|cap| cap.mib_per_s.map(|m| m * 1024.0)));
+        let named = |found: &[Plateau]| found.iter().any(|plateau| plateau.alias.is_some());
         let large = by_requests.caps.iter().all(Plateau::is_of_large_requests);
         let prefer_bytes =
             by_requests.caps.is_empty() || (named(&by_bytes.caps) && (large || !named(&by_requests.caps)));
@@ -102,21 +102,22 @@ pub(super) fn standing(loads: &[Load], stated: Option<StatedCap>) -> Standing {
 }
 
 /// Which sides to look at: one alone where the other hardly works.
-fn sides(loads: &[&Load]) -> Vec<Side> {
-    let sum = |side: Side| loads.iter().map(|load| load.work(side).ios).sum::<f64>();
-    let (reads, writes) = (sum(Side::Reads), sum(Side::Writes));
+fn sides(loads: &[&LoadSample]) -> Vec<IoDirection> {
+    let sum = |side: IoDirection| loads.iter().map(|load| load.work(side).ios).sum::<f64>();
+    let (reads, writes) = (sum(IoDirection::Reads), sum(IoDirection::Writes));
     if writes <= 0.01 * reads {
-        vec![Side::Reads]
+        vec![IoDirection::Reads]
     } else if reads <= 0.01 * writes {
-        vec![Side::Writes]
+        vec![IoDirection::Writes]
     } else {
-        vec![Side::Both, Side::Reads, Side::Writes]
+        vec![IoDirection::Both, IoDirection::Reads, IoDirection::Writes]
     }
 }
 
-fn search(loads: &[&Load], side: Side, measure: Measure, stated: Option<f64>) -> Standing {
-    let loaded = |load: &&&Load| load.concurrency(side) >= LEAST_LOADED && load.rate(side, measure) > 0.0;
-    let all: Vec<&Load> = loads.iter().filter(loaded).copied().collect();
+fn search(loads: &[&LoadSample], side: IoDirection, measure: RateUnit, stated: Option<f64>) -> Standing {
+    let loaded =
+        |load: &&&LoadSample| load.concurrency(side) >= LEAST_LOADED && load.rate(side, measure) > 0.0;
+    let all: Vec<&LoadSample> = loads.iter().filter(loaded).copied().collect();
     let mut still = held(&all, side, measure, stated);
     still.retain(|one| one.is_stated || !is_pace(one, loads, side, measure));
     let changes = |one: &Still, other: &Still| changed(one, other, side);
@@ -142,7 +143,12 @@ fn search(loads: &[&Load], side: Side, measure: Measure, stated: Option<f64>) ->
 }
 
 /// The rates at which loads stood still, those of most time first.
-fn held<'a>(all: &[&'a Load], side: Side, measure: Measure, stated: Option<f64>) -> Vec<Still<'a>> {
+fn held<'a>(
+    all: &[&'a LoadSample],
+    side: IoDirection,
+    measure: RateUnit,
+    stated: Option<f64>,
+) -> Vec<Still<'a>> {
     const TRIES: usize = 6;
     let mut left = all.to_vec();
     left.sort_by(|a, b| a.rate(side, measure).total_cmp(&b.rate(side, measure)));
@@ -168,18 +174,18 @@ fn held<'a>(all: &[&'a Load], side: Side, measure: Measure, stated: Option<f64>)
     found
 }
 
-fn described(still: &Still, side: Side, measure: Measure) -> Option<Plateau> {
+fn described(still: &Still, side: IoDirection, measure: RateUnit) -> Option<Plateau> {
     let near = |concurrency: f64| {
         let load = still.loads.iter().min_by(|a, b| {
-            let distance = |load: &Load| log(load.concurrency(side) / concurrency).abs();
+            let distance = |load: &LoadSample| log(load.concurrency(side) / concurrency).abs();
             distance(a).total_cmp(&distance(b))
         })?;
         load.work(side).await_ms()
     };
     let median = |measure| super::levels::median_of(&still.loads, |load| Some(load.rate(side, measure)));
     let intervals: f64 = still.loads.iter().map(|load| load.intervals).sum();
-    let squares = |load: &&Load| load.intervals * (load.rate(side, measure) / still.rate - 1.0).powi(2);
-    let (iops, mib_per_s) = (median(Measure::Requests)?, median(Measure::Kib)? / 1024.0);
+    let squares = |load: &&LoadSample| load.intervals * (load.rate(side, measure) / still.rate - 1.0).powi(2);
+    let (iops, mib_per_s) = (median(RateUnit::Requests)?, median(RateUnit::Kib)? / 1024.0);
     Some(Plateau {
         side,
         measure,
@@ -194,20 +200,27 @@ fn described(still: &Still, side: Side, measure: Measure) -> Option<Plateau> {
         await_from_ms: near(still.low)?,
         await_to_ms: near(still.high)?,
         is_certain: still.is_certain(),
-        known_as: if still.is_stated { Some(STATED.into()) } else { known_cap(measure, iops, mib_per_s) },
+        alias: if still.is_stated { Some(STATED.into()) } else { known_cap(measure, iops, mib_per_s) },
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::load::Work;
+    use super::super::load::IoTotals;
     use super::*;
 
-    /// Loads of `(rate, concurrency, size)`.
-    fn loads(of: impl IntoIterator<Item = (f64, f64, f64)>) -> Vec<Load> {
+    /// LoadHistory of `(rate, concurrency, size)`.
+    fn loads(of: impl IntoIterator<Item = (f64, f64, f64)>) -> Vec<LoadSample> {
         let load = |(place, (ios, n, size)): (usize, (f64, f64, f64))| {
-            let reads = Work { ios, kib: ios * size, ms: 1000.0 * n };
-            Load { place: place as f64, seconds: 1.0, intervals: 1.0, reads, steady: true, ..Load::default() }
+            let reads = IoTotals { ios, kib: ios * size, ms: 1000.0 * n };
+            LoadSample {
+                place: place as f64,
+                seconds: 1.0,
+                intervals: 1.0,
+                reads,
+                steady: true,
+                ..LoadSample::default()
+            }
         };
         of.into_iter().enumerate().map(load).collect()
     }
@@ -222,7 +235,7 @@ mod tests {
         let found = plateaus(&capped, None);
         assert_eq!(rates(&found), [3001.0]);
         assert_eq!((found[0].concurrency_from, found[0].concurrency_to), (1.0, 16.0));
-        assert_eq!(found[0].known_as.as_deref(), Some("AWS gp3 (base)"));
+        assert_eq!(found[0].alias.as_deref(), Some("AWS gp3 (base)"));
     }
 
     #[test]
@@ -250,7 +263,7 @@ mod tests {
             (125.0 * 1024.0 / size, f64::from(1 << (k / 8)), size)
         }));
         let found = plateaus(&sized, None);
-        assert_eq!((found.len(), found[0].measure), (1, Measure::Kib));
+        assert_eq!((found.len(), found[0].measure), (1, RateUnit::Kib));
         assert!((found[0].mib_per_s - 125.0).abs() < 0.01);
     }
 
@@ -258,6 +271,6 @@ mod tests {
     fn a_stated_cap_needs_no_other_proof() {
         let flat = loads((0..10).map(|_| (4000.0, 32.0, 4.0)));
         let stated = Some(StatedCap { iops: Some(4000.0), mib_per_s: None });
-        assert_eq!(plateaus(&flat, stated)[0].known_as.as_deref(), Some("the stated cap"));
+        assert_eq!(plateaus(&flat, stated)[0].alias.as_deref(), Some("the stated cap"));
     }
 }

@@ -4,18 +4,18 @@ use serde::Serialize;
 
 use super::baseline::DeviceBaseline;
 use super::fit::{Capacity, Model};
-use super::levels::Level;
-use super::load::Side;
+use super::levels::ConcurrencyLevel;
+use super::load::IoDirection;
 use super::plateau::Plateau;
-use super::statistic::Statistic;
+use super::statistic::Distribution;
 use super::summary::DirectionReport;
-use super::trace::Trace;
+use super::trace::ActivityTimeline;
 use super::usl::Usl;
 use super::verdict::Verdict;
 
 /// Intervals that no number of the report holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct Excluded {
     /// The device was replugged within them.
     pub resets: u64,
     /// Breaks in time: no interval lies across one.
@@ -109,7 +109,7 @@ impl CapacityReport {
 impl CapacityReport {
     /// The same with the highest rates of any interval where the knee is not reached: a level is the middle of several.
     /// A model whose most was clearly exceeded for a time is none.
-    pub(super) fn with_highest(self, iops: Statistic, mib_per_s: Statistic) -> Self {
+    pub(super) fn with_highest(self, iops: Distribution, mib_per_s: Distribution) -> Self {
         const CLEARLY: f64 = 1.25;
         let is_exceeded = iops.p95.zip(self.max_iops).is_some_and(|(seen, most)| seen > CLEARLY * most);
         if self.max_iops.is_none() || self.is_proven || (self.reached && !is_exceeded) {
@@ -174,14 +174,14 @@ pub struct Capacities {
 impl Capacities {
     /// The same with what stood still, each in its own direction.
     pub(super) fn with_plateaus(self, plateaus: &[Plateau]) -> Self {
-        let of = |capacity: Option<CapacityReport>, side: Side| {
+        let of = |capacity: Option<CapacityReport>, side: IoDirection| {
             let own = plateaus.iter().filter(|plateau| plateau.side == side);
             capacity.map(|capacity| capacity.with_plateaus(own))
         };
         Self {
-            read: of(self.read, Side::Reads),
-            write: of(self.write, Side::Writes),
-            both: of(self.both, Side::Both),
+            read: of(self.read, IoDirection::Reads),
+            write: of(self.write, IoDirection::Writes),
+            both: of(self.both, IoDirection::Both),
         }
     }
 }
@@ -202,12 +202,12 @@ pub struct DeviceReport {
     /// Intervals in which reads or writes were completed.
     pub working_intervals: u64,
     /// What was left out.
-    pub left_out: LeftOut,
+    pub left_out: Excluded,
     /// The longest stall in seconds; zero where there was none.
     pub longest_stall_s: f64,
     /// Share of the time with at least one request in flight as the kernel counts it, in percent, without the
     /// intervals in which that count cannot be true or that are too short for it.
-    pub util_pct: Statistic,
+    pub util_pct: Distribution,
     /// Reads.
     pub read: DirectionReport,
     /// Writes.
@@ -215,7 +215,7 @@ pub struct DeviceReport {
     /// Reads and writes together, without a baseline of their own.
     pub all: DirectionReport,
     /// The concurrency table.
-    pub levels: Vec<Level>,
+    pub levels: Vec<ConcurrencyLevel>,
     /// The most of reads and writes together.
     pub capacity: CapacityReport,
     /// The same by direction.
@@ -226,5 +226,5 @@ pub struct DeviceReport {
     pub baseline: DeviceBaseline,
     /// When it worked, to compare devices.
     #[serde(skip)]
-    pub trace: Trace,
+    pub trace: ActivityTimeline,
 }

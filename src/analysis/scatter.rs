@@ -1,6 +1,6 @@
 //! How much a rate scatters against what chance gives: a cap is told from busy servers by it.
 
-use super::load::{Load, Measure, Side};
+use super::load::{IoDirection, LoadSample, RateUnit};
 use super::statistic::median;
 
 /// Below this multiple of chance a rate is held: requests that leave busy servers at random have 1, those of servers
@@ -21,14 +21,14 @@ const ENOUGH: usize = 8;
 ///
 /// Intervals far from the rest are left out, as those in which the load changed or that were sampled late. Infinite
 /// without loads; the fewer they are, the higher it is said.
-pub(super) fn against_chance(loads: &[&Load], side: Side, measure: Measure) -> f64 {
-    let middle = |of: &dyn Fn(&Load) -> f64| {
+pub(super) fn against_chance(loads: &[&LoadSample], side: IoDirection, measure: RateUnit) -> f64 {
+    let middle = |of: &dyn Fn(&LoadSample) -> f64| {
         median(&mut loads.iter().map(|load| (of(load), load.intervals)).collect::<Vec<_>>())
     };
-    let rate = |load: &Load| load.rate(side, measure);
+    let rate = |load: &LoadSample| load.rate(side, measure);
     let requests = middle(&|load| load.work(side).ios / load.intervals);
     let (Some(level), Some(requests)) = (middle(&rate), requests) else { return f64::INFINITY };
-    let off = |load: &Load| (rate(load) / level - 1.0).abs();
+    let off = |load: &LoadSample| (rate(load) / level - 1.0).abs();
     let usual = middle(&off).unwrap_or(f64::INFINITY) / NORMAL;
     // One request more or less is no deviation.
     let bound = (CUT * usual).max(1.0 / requests);
@@ -45,18 +45,18 @@ pub(super) fn against_chance(loads: &[&Load], side: Side, measure: Measure) -> f
 
 #[cfg(test)]
 mod tests {
-    use super::super::load::Work;
+    use super::super::load::IoTotals;
     use super::*;
 
     fn scatter(rates: &[f64]) -> f64 {
-        let of = |ios: &f64| Load {
+        let of = |ios: &f64| LoadSample {
             seconds: 1.0,
             intervals: 1.0,
-            reads: Work { ios: *ios, kib: 4.0 * ios, ms: 8000.0 },
-            ..Load::default()
+            reads: IoTotals { ios: *ios, kib: 4.0 * ios, ms: 8000.0 },
+            ..LoadSample::default()
         };
-        let loads: Vec<Load> = rates.iter().map(of).collect();
-        against_chance(&loads.iter().collect::<Vec<_>>(), Side::Reads, Measure::Requests)
+        let loads: Vec<LoadSample> = rates.iter().map(of).collect();
+        against_chance(&loads.iter().collect::<Vec<_>>(), IoDirection::Reads, RateUnit::Requests)
     }
 
     #[test]

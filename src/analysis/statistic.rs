@@ -81,8 +81,8 @@ impl Histogram {
     }
 
     /// All of it.
-    pub fn statistic(&self) -> Statistic {
-        Statistic {
+    pub fn statistic(&self) -> Distribution {
+        Distribution {
             mean: self.mean(),
             p50: self.quantile(0.5),
             p95: self.quantile(0.95),
@@ -94,7 +94,7 @@ impl Histogram {
 
 /// How a quantity was spread over the intervals; all `None` where it never had a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Statistic {
+pub struct Distribution {
     /// The weighted mean.
     pub mean: Option<f64>,
     /// The median.
@@ -148,7 +148,7 @@ mod tests {
         histogram.add(f64::NAN, 1.0);
         assert_eq!((histogram.mean(), histogram.quantile(0.5)), (Some(2.0), Some(0.0)));
         assert_eq!(histogram.quantile(0.99), Some(8.0));
-        assert_eq!(Histogram::default().statistic(), Statistic::default());
+        assert_eq!(Histogram::default().statistic(), Distribution::default());
     }
 
     #[test]

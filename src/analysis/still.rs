@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::clouds::is_just_on_known_cap;
 use super::levels::median_of;
-use super::load::{Load, Measure, Side};
+use super::load::{IoDirection, LoadSample, RateUnit};
 use super::scatter::{HALF, QUIET, against_chance};
 
 /// A rate that stands still stays within this share.
@@ -26,9 +26,9 @@ const ABOVE: f64 = 0.05;
 /// By which factor two rates clearly differ.
 const CLEARLY: f64 = 1.2;
 
-/// Loads whose rates lie within [`STILL`] of one rate, in the order of time.
+/// LoadHistory whose rates lie within [`STILL`] of one rate, in the order of time.
 pub(super) struct Still<'a> {
-    pub(super) loads: Vec<&'a Load>,
+    pub(super) loads: Vec<&'a LoadSample>,
     pub(super) rate: f64,
     /// The lowest concurrency that two intervals had.
     pub(super) low: f64,
@@ -74,31 +74,31 @@ impl Still<'_> {
 pub(super) fn without_others<'a>(
     one: &Still,
     others: &[&Still],
-    all: &[&'a Load],
-    side: Side,
-) -> Option<Vec<&'a Load>> {
+    all: &[&'a LoadSample],
+    side: IoDirection,
+) -> Option<Vec<&'a LoadSample>> {
     let others: Vec<&Still> = others.iter().copied().filter(|other| changed(one, other, side)).collect();
-    let is_left = |load: &&&Load| !others.iter().any(|other| holds(&other.loads, load));
+    let is_left = |load: &&&LoadSample| !others.iter().any(|other| holds(&other.loads, load));
     (!one.is_still && !others.is_empty()).then(|| all.iter().filter(is_left).copied().collect())
 }
 
 /// Whether the rate was seen where nobody waited, too: then it is the pace at which requests come.
-pub(super) fn is_pace(one: &Still, loads: &[&Load], side: Side, measure: Measure) -> bool {
+pub(super) fn is_pace(one: &Still, loads: &[&LoadSample], side: IoDirection, measure: RateUnit) -> bool {
     const ENOUGH: f64 = 3.0;
-    let is_at_rest = |load: &&&Load| {
+    let is_at_rest = |load: &&&LoadSample| {
         load.concurrency(side) < LEAST_LOADED.min(one.low / GROWTH)
             && (load.rate(side, measure) / one.rate - 1.0).abs() <= STILL
     };
     loads.iter().filter(is_at_rest).map(|load| load.intervals).sum::<f64>() >= ENOUGH
 }
 
-fn holds(loads: &[&Load], load: &Load) -> bool {
+fn holds(loads: &[&LoadSample], load: &LoadSample) -> bool {
     loads.iter().any(|other| std::ptr::eq(*other, load))
 }
 
 /// Which of the loads, sorted by their rates, are those of the rate that most time was spent at.
-pub(super) fn densest(sorted: &[&Load], side: Side, measure: Measure) -> Option<Range<usize>> {
-    let rate = |load: &Load| load.rate(side, measure);
+pub(super) fn densest(sorted: &[&LoadSample], side: IoDirection, measure: RateUnit) -> Option<Range<usize>> {
+    let rate = |load: &LoadSample| load.rate(side, measure);
     let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
     for end in 0..sorted.len() {
         weight += sorted[end].intervals;
@@ -116,10 +116,10 @@ pub(super) fn densest(sorted: &[&Load], side: Side, measure: Measure) -> Option<
 /// What the loads of one rate are: a plateau if most of the time in which the device was as loaded was spent at it,
 /// little above it.
 pub(super) fn judged<'a>(
-    mut found: Vec<&'a Load>,
-    all: &[&Load],
-    side: Side,
-    measure: Measure,
+    mut found: Vec<&'a LoadSample>,
+    all: &[&LoadSample],
+    side: IoDirection,
+    measure: RateUnit,
     stated: Option<f64>,
 ) -> Option<Still<'a>> {
     found.sort_by(|a, b| a.place.total_cmp(&b.place));
@@ -129,10 +129,10 @@ pub(super) fn judged<'a>(
     let has_grown = high >= GROWTH * low;
     let threshold = if has_grown { 1.2 * low } else { 0.7 * low };
     let within = || all.iter().copied().filter(|load| (first..=last).contains(&load.place));
-    let loaded: Vec<&Load> = within().filter(|load| load.concurrency(side) >= threshold).collect();
-    let sum = |loads: &mut dyn Iterator<Item = &Load>| loads.map(|load| load.intervals).sum::<f64>();
-    let ratio = |load: &Load| load.rate(side, measure) / rate;
-    let is_on = |load: &&Load| (ratio(load) - 1.0).abs() <= 1.5 * STILL && load.variation <= STILL;
+    let loaded: Vec<&LoadSample> = within().filter(|load| load.concurrency(side) >= threshold).collect();
+    let sum = |loads: &mut dyn Iterator<Item = &LoadSample>| loads.map(|load| load.intervals).sum::<f64>();
+    let ratio = |load: &LoadSample| load.rate(side, measure) / rate;
+    let is_on = |load: &&LoadSample| (ratio(load) - 1.0).abs() <= 1.5 * STILL && load.variation <= STILL;
     let above = sum(&mut within().filter(|load| ratio(load) > 1.0 + 3.0 * STILL));
     let (time, on) =
         (sum(&mut loaded.iter().copied()), sum(&mut loaded.iter().copied().filter(|load| is_on(load))));
@@ -142,7 +142,7 @@ pub(super) fn judged<'a>(
         && above <= (ABOVE * time).max(2.0)
         && high >= LEAST_QUEUE;
     let median = |measure| median_of(&found, |load| Some(load.rate(side, measure)));
-    let (iops, mib) = (median(Measure::Requests)?, median(Measure::Kib)? / 1024.0);
+    let (iops, mib) = (median(RateUnit::Requests)?, median(RateUnit::Kib)? / 1024.0);
     Some(Still {
         is_still,
         has_grown: has_grown && halves_agree(&found, side, measure, (low * high).sqrt()),
@@ -158,7 +158,7 @@ pub(super) fn judged<'a>(
 
 /// The lowest concurrency that two intervals had, and the highest that two in a row had, of loads in the order of time:
 /// a device that stops for a moment and catches up has one high one alone.
-fn ends(loads: &[&Load], side: Side) -> Option<(f64, f64)> {
+fn ends(loads: &[&LoadSample], side: IoDirection) -> Option<(f64, f64)> {
     let mut sorted: Vec<(f64, f64)> =
         loads.iter().map(|load| (load.concurrency(side), load.intervals)).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -179,16 +179,16 @@ fn second(sorted: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// Whether the rate is the same below and above a concurrency, with intervals on both sides.
-fn halves_agree(loads: &[&Load], side: Side, measure: Measure, middle: f64) -> bool {
-    let (low, high): (Vec<&Load>, Vec<&Load>) =
+fn halves_agree(loads: &[&LoadSample], side: IoDirection, measure: RateUnit, middle: f64) -> bool {
+    let (low, high): (Vec<&LoadSample>, Vec<&LoadSample>) =
         loads.iter().partition(|load| load.concurrency(side) <= middle);
-    let median = |half: &[&Load]| median_of(half, |load| Some(load.rate(side, measure)));
+    let median = |half: &[&LoadSample]| median_of(half, |load| Some(load.rate(side, measure)));
     median(&low).zip(median(&high)).is_some_and(|(low, high)| (low / high - 1.0).abs() <= STILL)
 }
 
 /// Whether the same load, at the same concurrency or more, was held at a clearly different rate at another time:
 /// a cap that changed.
-pub(super) fn changed(one: &Still, other: &Still, side: Side) -> bool {
+pub(super) fn changed(one: &Still, other: &Still, side: IoDirection) -> bool {
     let (slow, fast) = if one.rate < other.rate { (one, other) } else { (other, one) };
     fast.rate >= CLEARLY * slow.rate
         && slow.high >= 0.95 * fast.high
@@ -199,9 +199,9 @@ pub(super) fn changed(one: &Still, other: &Still, side: Side) -> bool {
 
 /// Whether the same kind of load had a clearly higher rate at no more concurrency at another time, so that the
 /// device itself can do more.
-pub(super) fn is_beaten(one: &Still, all: &[&Load], side: Side, measure: Measure) -> bool {
+pub(super) fn is_beaten(one: &Still, all: &[&LoadSample], side: IoDirection, measure: RateUnit) -> bool {
     const ENOUGH: f64 = 3.0;
-    let faster: Vec<&Load> = all
+    let faster: Vec<&LoadSample> = all
         .iter()
         .copied()
         .filter(|load| load.rate(side, measure) >= CLEARLY * one.rate)
@@ -211,8 +211,8 @@ pub(super) fn is_beaten(one: &Still, all: &[&Load], side: Side, measure: Measure
 }
 
 /// Whether requests were of like size and mix.
-fn is_same_kind(one: &[&Load], other: &[&Load], side: Side) -> bool {
-    let alike = |of: &dyn Fn(&Load) -> Option<f64>, tolerance: f64| {
+fn is_same_kind(one: &[&LoadSample], other: &[&LoadSample], side: IoDirection) -> bool {
+    let alike = |of: &dyn Fn(&LoadSample) -> Option<f64>, tolerance: f64| {
         median_of(one, of)
             .zip(median_of(other, of))
             .is_some_and(|(a, b)| (a - b).abs() <= tolerance * a.max(b))
@@ -224,15 +224,15 @@ fn is_same_kind(one: &[&Load], other: &[&Load], side: Side) -> bool {
 /// credits were soon spent. `None` where there was none, or where it was no shorter than any plateau.
 pub(super) fn brief_before<'a>(
     one: &Still,
-    all: &[&'a Load],
-    side: Side,
-    measure: Measure,
+    all: &[&'a LoadSample],
+    side: IoDirection,
+    measure: RateUnit,
 ) -> Option<Still<'a>> {
     const LEAST: usize = 4;
-    let rate = |load: &Load| load.rate(side, measure);
+    let rate = |load: &LoadSample| load.rate(side, measure);
     let first = one.loads.first()?.place;
-    let before: Vec<&Load> = all.iter().copied().filter(|load| load.place < first).collect();
-    let same = |a: &&Load, b: &&Load| (rate(a) / rate(b) - 1.0).abs() <= STILL;
+    let before: Vec<&LoadSample> = all.iter().copied().filter(|load| load.place < first).collect();
+    let same = |a: &&LoadSample, b: &&LoadSample| (rate(a) / rate(b) - 1.0).abs() <= STILL;
     let longest = before
         .chunk_by(same)
         .filter(|run| rate(run[0]) >= CLEARLY * one.rate)

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::baseline::Unloaded;
-use super::load::Work;
-use super::statistic::{Histogram, Statistic};
-use super::working::{WhileWorking, Working};
-use crate::metrics::Direction;
+use super::baseline::UnloadedLatency;
+use super::load::IoTotals;
+use super::statistic::{Distribution, Histogram};
+use super::working::{BusyMean, Working};
+use crate::metrics::DirectionStats;
 
 /// Whether requests follow each other on the disk, as far as merges and sizes tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -30,18 +30,18 @@ pub(super) struct Summary {
     size_kib: Histogram,
     await_ms: Histogram,
     /// Requests whose times were not counted, and seconds.
-    uncounted: (Work, f64),
+    uncounted: (IoTotals, f64),
     queue: Histogram,
-    total: Work,
+    total: IoTotals,
     /// Requests whose time is known: the others count for no mean response time.
-    timed: Work,
+    timed: IoTotals,
     merges: Option<f64>,
     working: Working,
 }
 
 impl Summary {
     /// Takes an interval of so many seconds, weighted by them.
-    pub(super) fn see(&mut self, direction: &Direction, seconds: f64) {
+    pub(super) fn see(&mut self, direction: &DirectionStats, seconds: f64) {
         self.seconds += seconds;
         let mut add = |histogram: fn(&mut Self) -> &mut Histogram, value: Option<f64>| {
             value.into_iter().for_each(|value| histogram(self).add(value, seconds));
@@ -52,7 +52,7 @@ impl Summary {
         add(|all| &mut all.queue, direction.queue);
         self.see_await(direction, seconds);
         self.working.see(direction, seconds);
-        self.timed = self.timed.plus(&Work::of(direction, seconds).unwrap_or_default());
+        self.timed = self.timed.plus(&IoTotals::of(direction, seconds).unwrap_or_default());
         self.total.ios += direction.ios.unwrap_or(0) as f64;
         self.total.kib += direction.kib_per_s.unwrap_or(0.0) * seconds;
         if let Some(merges) = direction.merges_per_s {
@@ -62,9 +62,9 @@ impl Summary {
 
     /// The time of a few requests may be less than a millisecond together, which the kernel counts as none: such
     /// intervals count with the next of as little time, and not at all where none comes.
-    fn see_await(&mut self, direction: &Direction, seconds: f64) {
+    fn see_await(&mut self, direction: &DirectionStats, seconds: f64) {
         const LITTLE_MS: f64 = 2.5;
-        let Some(work) = Work::of(direction, seconds).filter(|work| work.ios > 0.0) else { return };
+        let Some(work) = IoTotals::of(direction, seconds).filter(|work| work.ios > 0.0) else { return };
         if work.ms <= 0.0 {
             self.uncounted = (self.uncounted.0.plus(&work), self.uncounted.1 + seconds);
         } else if work.ms <= LITTLE_MS {
@@ -82,14 +82,18 @@ impl Summary {
     }
 
     /// All of it, with what only the whole analysis knows.
-    pub(super) fn report(&self, baseline: Option<Unloaded>, saturation: Statistic) -> DirectionReport {
+    pub(super) fn report(
+        &self,
+        baseline: Option<UnloadedLatency>,
+        saturation: Distribution,
+    ) -> DirectionReport {
         let merged = self.merges.filter(|_| self.total.ios > 0.0);
         let merged_pct = merged.map(|merges| 100.0 * merges / (merges + self.total.ios));
         DirectionReport {
             iops: self.iops.statistic(),
             mib_per_s: self.mib_per_s.statistic(),
-            size_kib: Statistic { mean: self.total.size_kib(), ..self.size_kib.statistic() },
-            await_ms: Statistic {
+            size_kib: Distribution { mean: self.total.size_kib(), ..self.size_kib.statistic() },
+            await_ms: Distribution {
                 mean: self.timed.await_ms().filter(|time| *time > 0.0),
                 ..self.await_ms.statistic()
             },
@@ -121,17 +125,17 @@ fn pattern(size_kib: Option<f64>, merged_pct: Option<f64>) -> Pattern {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DirectionReport {
     /// Requests a second.
-    pub iops: Statistic,
+    pub iops: Distribution,
     /// MiB a second.
-    pub mib_per_s: Statistic,
+    pub mib_per_s: Distribution,
     /// Mean size in KiB of the intervals that had requests.
-    pub size_kib: Statistic,
+    pub size_kib: Distribution,
     /// Mean response time in milliseconds of the intervals that had requests.
-    pub await_ms: Statistic,
+    pub await_ms: Distribution,
     /// Mean number of requests in the queue or being served.
-    pub queue: Statistic,
+    pub queue: Distribution,
     /// The means of the time in which it had such requests; `None` where it had none.
-    pub while_working: Option<WhileWorking>,
+    pub while_working: Option<BusyMean>,
     /// Share of the requests that were merged, in percent.
     pub merged_pct: Option<f64>,
     /// Sequential or random, as far as merges and sizes tell.
@@ -143,7 +147,7 @@ pub struct DirectionReport {
     /// Whether the unloaded device may answer faster than that, so that `saturation` is a lower bound.
     pub baseline_is_upper_bound: bool,
     /// The response time as a multiple of the unloaded device's, for like sizes.
-    pub saturation: Statistic,
+    pub saturation: Distribution,
 }
 
 #[cfg(test)]
@@ -152,7 +156,7 @@ mod tests {
 
     #[test]
     fn means_of_requests_and_quantiles_of_time() {
-        let direction = |ios: u64, await_ms: f64, seconds: f64| Direction {
+        let direction = |ios: u64, await_ms: f64, seconds: f64| DirectionStats {
             ios: Some(ios),
             per_s: Some(ios as f64 / seconds),
             kib_per_s: Some(ios as f64 * 4.0 / seconds),
@@ -160,18 +164,18 @@ mod tests {
             await_ms: Some(await_ms),
             size_kib: Some(4.0),
             queue: Some(ios as f64 * await_ms / 1000.0 / seconds),
-            ..Direction::default()
+            ..DirectionStats::default()
         };
         let mut summary = Summary::default();
         summary.see(&direction(100, 1.0, 1.0), 1.0);
         summary.see(&direction(300, 5.0, 3.0), 3.0);
-        let report = summary.report(None, Statistic::default());
+        let report = summary.report(None, Distribution::default());
         assert_eq!((report.await_ms.mean, report.iops.mean), (Some(4.0), Some(100.0)));
         assert!(report.await_ms.p50.is_some_and(|p50| (p50 - 5.0).abs() < 1e-9));
         assert_eq!((report.pattern, report.merged_pct), (Pattern::Random, Some(0.0)));
         assert_eq!(pattern(Some(64.0), Some(2.0)), Pattern::Unknown);
         assert_eq!(pattern(Some(64.0), Some(40.0)), Pattern::Sequential);
-        let nothing = Summary::default().report(None, Statistic::default());
+        let nothing = Summary::default().report(None, Distribution::default());
         assert_eq!((nothing.await_ms.mean, nothing.merged_pct), (None, None));
     }
 }

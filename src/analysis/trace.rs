@@ -9,18 +9,18 @@ const FIRST_LENGTH_S: f64 = 1.0;
 
 /// Requests by time in buckets whose length doubles when there are too many.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trace {
+pub struct ActivityTimeline {
     length_s: f64,
     buckets: BTreeMap<i64, f64>,
 }
 
-impl Default for Trace {
+impl Default for ActivityTimeline {
     fn default() -> Self {
         Self { length_s: FIRST_LENGTH_S, buckets: BTreeMap::new() }
     }
 }
 
-impl Trace {
+impl ActivityTimeline {
     /// Takes the requests of an interval that ended at `at_s`.
     pub fn add(&mut self, at_s: f64, requests: f64) {
         *self.buckets.entry((at_s / self.length_s).floor() as i64).or_default() += requests;
@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn traces_of_different_coarseness_are_compared() {
-        let (mut long, mut late, mut other) = (Trace::default(), Trace::default(), Trace::default());
+        let (mut long, mut late, mut other) =
+            (ActivityTimeline::default(), ActivityTimeline::default(), ActivityTimeline::default());
         for second in 0..2000 {
             let requests = 100.0 + f64::from(second / 100 % 7) * 50.0;
             long.add(f64::from(second) + 0.1, requests);
@@ -75,6 +76,6 @@ mod tests {
         assert!(long.buckets.len() <= MOST);
         assert!(late.likeness(&long).is_some_and(|share| share > 0.9));
         assert_eq!(other.likeness(&long), Some(0.0));
-        assert_eq!(Trace::default().likeness(&long), None);
+        assert_eq!(ActivityTimeline::default().likeness(&long), None);
     }
 }

@@ -3,7 +3,7 @@
 use libm::{exp, log, pow};
 use serde::Serialize;
 
-use super::fit::{Point, squared_error};
+use super::fit::{RatePoint, squared_error};
 
 /// X = λN / (1 + σ(N−1) + κN(N−1)) (Gunther; formulas, "Models for rate X against concurrency N").
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -50,13 +50,13 @@ impl Usl {
     }
 
     /// The law of this shape that fits best: λ has a closed solution in relative error.
-    fn of_shape(points: &[Point], sigma: f64, kappa: f64) -> Self {
+    fn of_shape(points: &[RatePoint], sigma: f64, kappa: f64) -> Self {
         let shape = Self { lambda: 1.0, sigma, kappa };
         let logs: f64 = points.iter().map(|p| log(p.rate / shape.speedup(p.concurrency))).sum();
         Self { lambda: exp(logs / points.len().max(1) as f64), ..shape }
     }
 
-    fn error(&self, points: &[Point]) -> f64 {
+    fn error(&self, points: &[RatePoint]) -> f64 {
         squared_error(points, |n| self.rate(n))
     }
 
@@ -64,7 +64,7 @@ impl Usl {
     ///
     /// Bounded non-linear least squares: a search over σ and κ on a coarse logarithmic grid with zero in it, then
     /// by ever smaller steps from its best point, which the bounds cannot trap as they can a gradient.
-    pub fn fit(points: &[Point]) -> Self {
+    pub fn fit(points: &[RatePoint]) -> Self {
         let grid = |lowest: i32| {
             std::iter::once(0.0)
                 .chain((0..=-2 * lowest).map(move |k| pow(10.0, f64::from(k) / 2.0 + f64::from(lowest))))
@@ -93,7 +93,7 @@ impl Usl {
     }
 
     /// The laws near the best that the points do not rule out: those whose squared error is at most `allowed`.
-    pub(super) fn likely(&self, points: &[Point], allowed: f64) -> Vec<Self> {
+    pub(super) fn likely(&self, points: &[RatePoint], allowed: f64) -> Vec<Self> {
         const STEPS: i32 = 14;
         let around = |value: f64, least: f64| {
             let centre = value.max(least);
@@ -108,7 +108,7 @@ impl Usl {
     }
 }
 
-fn improve(points: &[Point], sigma: f64, kappa: f64, best: &mut Usl, least: &mut f64) {
+fn improve(points: &[RatePoint], sigma: f64, kappa: f64, best: &mut Usl, least: &mut f64) {
     let law = Usl::of_shape(points, sigma, kappa);
     let error = law.error(points);
     if error < *least {
@@ -130,8 +130,8 @@ mod tests {
     fn the_law_is_found_again() {
         for (sigma, kappa) in [(0.02, 0.0005), (0.1, 0.0), (0.0, 0.001), (0.3, 0.01)] {
             let truth = Usl { lambda: 7000.0, sigma, kappa };
-            let points: Vec<Point> =
-                [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(|n| Point::new(n, truth.rate(n))).into();
+            let points: Vec<RatePoint> =
+                [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(|n| RatePoint::new(n, truth.rate(n))).into();
             let found = Usl::fit(&points);
             for n in [1.0, 10.0, 50.0] {
                 assert!((found.rate(n) / truth.rate(n) - 1.0).abs() < 0.005, "{found:?} for {truth:?}");

@@ -2,8 +2,8 @@
 
 use super::baseline::Baseline;
 use super::explain::{number, ratio, whole};
-use super::levels::Level;
-use super::load::{Load, Side, Work};
+use super::levels::ConcurrencyLevel;
+use super::load::{IoDirection, IoTotals, LoadSample};
 use super::plateau::Plateau;
 use super::report::DeviceReport;
 use super::settings::Settings;
@@ -31,7 +31,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    pub(super) fn of(loads: &[Load], reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Self {
+    pub(super) fn of(loads: &[LoadSample], reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Self {
         let mut shares = Self::default();
         for load in loads {
             shares.seconds += load.seconds;
@@ -62,13 +62,13 @@ impl Shares {
 /// Several loads as one.
 #[derive(Default)]
 struct Together {
-    work: Work,
+    work: IoTotals,
     seconds: f64,
 }
 
 impl Together {
-    fn add(&mut self, load: &Load) {
-        self.work = self.work.plus(&load.work(Side::Both));
+    fn add(&mut self, load: &LoadSample) {
+        self.work = self.work.plus(&load.work(IoDirection::Both));
         self.seconds += load.seconds;
     }
 
@@ -81,19 +81,19 @@ impl Together {
 
 /// What a load alone would be called; `None` where that is not known, or not of a direction that matters: it may be
 /// worse than what is known.
-fn alone(load: &Load, reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Option<Verdict> {
-    let total = load.concurrency(Side::Both);
-    let one = |baseline: &Baseline, side: Side| {
+fn alone(load: &LoadSample, reads: &Baseline, writes: &Baseline, saturated_at: f64) -> Option<Verdict> {
+    let total = load.concurrency(IoDirection::Both);
+    let one = |baseline: &Baseline, side: IoDirection| {
         let (work, queue) = (load.work(side), load.concurrency(side));
         let verdict = baseline
             .saturation(&work, total)
             .map(|times| by_saturation(times, queue, load.in_flight, saturated_at))
             // However slow: with hardly anybody there nobody waits.
             .or_else(|| (total < ALONE).then_some(Verdict::Ok));
-        (verdict, verdict.is_none() && work.ms > MINOR * load.work(Side::Both).ms)
+        (verdict, verdict.is_none() && work.ms > MINOR * load.work(IoDirection::Both).ms)
     };
     let ((reads, reads_unknown), (writes, writes_unknown)) =
-        (one(reads, Side::Reads), one(writes, Side::Writes));
+        (one(reads, IoDirection::Reads), one(writes, IoDirection::Writes));
     let unknown = reads_unknown || writes_unknown;
     worse(reads, writes).filter(|verdict| *verdict != Verdict::Ok || !unknown)
 }
@@ -218,7 +218,7 @@ fn by_time(report: &DeviceReport, shares: &Shares) -> (Option<Verdict>, String) 
 /// The response time at the level of the highest saturation; `None` without levels.
 fn at_worst_level(report: &DeviceReport) -> Option<String> {
     let level = report.levels.iter().max_by(|a, b| {
-        let saturation = |level: &Level| level.saturation.unwrap_or(0.0);
+        let saturation = |level: &ConcurrencyLevel| level.saturation.unwrap_or(0.0);
         saturation(a).total_cmp(&saturation(b))
     })?;
     let times = level.saturation.map(|times| format!(", {} the unloaded time", ratio(times)));

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use libm::log2;
 use serde::Serialize;
 
-use super::load::Work;
-use crate::metrics::Direction;
+use super::load::IoTotals;
+use crate::metrics::DirectionStats;
 
 /// The means of the intervals in which a direction had requests, but for a trickle. The first and the last interval
 /// of a stretch of work hold only a part of it: they count only where most of the work is such.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct WhileWorking {
+pub struct BusyMean {
     /// Seconds in these intervals.
     pub seconds: f64,
     /// Requests a second.
@@ -25,7 +25,7 @@ pub struct WhileWorking {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     seconds: f64,
-    work: Work,
+    work: IoTotals,
     /// Whether some of the work has no times.
     is_untimed: bool,
 }
@@ -43,9 +43,9 @@ impl Sum {
         self.work.ios / self.seconds
     }
 
-    fn report(&self) -> Option<WhileWorking> {
+    fn report(&self) -> Option<BusyMean> {
         let queue = self.work.ms / 1000.0 / self.seconds;
-        Some(WhileWorking {
+        Some(BusyMean {
             seconds: self.seconds,
             iops: self.rate(),
             size_kib: self.work.size_kib()?,
@@ -77,8 +77,8 @@ const TRICKLE: f64 = 0.02;
 
 impl Working {
     /// Takes an interval of so many seconds.
-    pub(super) fn see(&mut self, direction: &Direction, seconds: f64) {
-        let work = Work {
+    pub(super) fn see(&mut self, direction: &DirectionStats, seconds: f64) {
+        let work = IoTotals {
             ios: direction.ios.unwrap_or(0) as f64,
             kib: direction.kib_per_s.unwrap_or(0.0) * seconds,
             ms: direction.queue.unwrap_or(0.0) * 1000.0 * seconds,
@@ -95,7 +95,7 @@ impl Working {
     }
 
     /// The means; `None` where there were no requests.
-    pub(super) fn finish(&self) -> Option<WhileWorking> {
+    pub(super) fn finish(&self) -> Option<BusyMean> {
         const MOST: f64 = 0.5;
         let mut inner = self.inner.clone();
         // What was still going on at the end went on after it.
@@ -130,14 +130,14 @@ fn without_trickle(bins: &Bins) -> Sum {
 mod tests {
     use super::*;
 
-    fn working(rates: &[u64]) -> Option<WhileWorking> {
+    fn working(rates: &[u64]) -> Option<BusyMean> {
         let mut working = Working::default();
         for ios in rates {
-            let direction = Direction {
+            let direction = DirectionStats {
                 ios: Some(*ios),
                 kib_per_s: Some(*ios as f64 * 4.0),
                 queue: Some(*ios as f64 / 100.0),
-                ..Direction::default()
+                ..DirectionStats::default()
             };
             working.see(&direction, 1.0);
         }

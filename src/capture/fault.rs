@@ -2,16 +2,16 @@
 
 use jiff::Timestamp;
 
-use super::line::LineFault;
+use super::line::LineError;
 use super::lines::LONGEST_LINE;
 
 /// Something in a capture that was left out, or that breaks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct CaptureWarning {
     /// The line, counted from 1.
     pub line: u64,
     /// What is wrong with it.
-    pub kind: FaultKind,
+    pub kind: CaptureWarningKind,
     /// So many more lines were at fault before the reader was asked, and are not kept: a stream of rubbish would
     /// fill the memory.
     pub more: u64,
@@ -19,9 +19,9 @@ pub struct Fault {
 
 /// What is wrong with a line of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FaultKind {
+pub enum CaptureWarningKind {
     /// No line of diskstats, or a bad one.
-    Line(LineFault),
+    Line(LineError),
     /// Longer than any line that is read.
     TooLong,
     /// More devices than any machine has.
@@ -53,48 +53,52 @@ pub enum FaultKind {
     CutInside,
 }
 
-impl FaultKind {
+impl CaptureWarningKind {
     /// Whether the clock of a sample did not advance.
     pub(super) fn is_of_the_clock(&self) -> bool {
         matches!(self, Self::ClockBack { .. } | Self::MonotonicBack)
     }
 }
 
-impl std::fmt::Display for FaultKind {
+impl std::fmt::Display for CaptureWarningKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            FaultKind::Line(fault) => fault.fmt(f),
-            FaultKind::TooLong => write!(f, "the line is longer than {LONGEST_LINE} bytes; it is left out"),
-            FaultKind::TooManyDevices => {
+            CaptureWarningKind::Line(fault) => fault.fmt(f),
+            CaptureWarningKind::TooLong => {
+                write!(f, "the line is longer than {LONGEST_LINE} bytes; it is left out")
+            }
+            CaptureWarningKind::TooManyDevices => {
                 write!(f, "the sample has more devices than any machine; the others are left out")
             }
-            FaultKind::BadStamp(found) => {
+            CaptureWarningKind::BadStamp(found) => {
                 write!(f, "'TS' is followed by '{found}', not by seconds; the sample is left out")
             }
-            FaultKind::BadNote(why) => {
+            CaptureWarningKind::BadNote(why) => {
                 write!(f, "what follows '#blkstat' cannot be read: {why}; it is left out")
             }
-            FaultKind::BeforeFirstStamp => {
+            CaptureWarningKind::BeforeFirstStamp => {
                 write!(f, "what stands before the first 'TS' line has no time; it is left out")
             }
-            FaultKind::AfterEnd => {
+            CaptureWarningKind::AfterEnd => {
                 write!(f, "what stands between the end of a sample and 'TS' has no time; it is left out")
             }
-            FaultKind::ClockBack { before, now } => {
+            CaptureWarningKind::ClockBack { before, now } => {
                 let how = if before == now { "stands still at" } else { "goes back to" };
                 write!(f, "the clock {how} {now}; no interval is reported across this")
             }
-            FaultKind::MonotonicBack => {
+            CaptureWarningKind::MonotonicBack => {
                 write!(f, "the monotonic clock does not advance; no interval is reported across this")
             }
-            FaultKind::Rebooted => {
+            CaptureWarningKind::Rebooted => {
                 write!(f, "the machine was rebooted; no interval is reported across this")
             }
-            FaultKind::AnotherMachine => {
+            CaptureWarningKind::AnotherMachine => {
                 write!(f, "another machine was recorded from here on; no interval is reported across this")
             }
-            FaultKind::Cut => write!(f, "the last sample is cut off in the middle; it is left out"),
-            FaultKind::CutInside => write!(f, "the sample that begins here lacks its end; it is left out"),
+            CaptureWarningKind::Cut => write!(f, "the last sample is cut off in the middle; it is left out"),
+            CaptureWarningKind::CutInside => {
+                write!(f, "the sample that begins here lacks its end; it is left out")
+            }
         }
     }
 }

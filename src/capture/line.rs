@@ -5,7 +5,7 @@ use crate::sanitize::sanitize;
 
 /// What is wrong with a line: the field, and what was found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LineFault {
+pub enum LineError {
     /// A column does not hold a number that fits.
     NotANumber {
         /// The column's name.
@@ -19,17 +19,17 @@ pub enum LineFault {
     NotDiskstats(String),
 }
 
-impl std::fmt::Display for LineFault {
+impl std::fmt::Display for LineError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            LineFault::NotANumber { field, found } => {
+            LineError::NotANumber { field, found } => {
                 write!(f, "'{field}' is '{found}', not a number; the line is left out")
             }
-            LineFault::ColumnCount(n) => {
+            LineError::ColumnCount(n) => {
                 let s = if *n == 1 { "" } else { "s" };
                 write!(f, "{n} column{s} where diskstats has 7, 14, 18 or 20; the line is left out")
             }
-            LineFault::NotDiskstats(found) => write!(f, "'{found}' is no line of diskstats; it is left out"),
+            LineError::NotDiskstats(found) => write!(f, "'{found}' is no line of diskstats; it is left out"),
         }
     }
 }
@@ -64,7 +64,7 @@ const LEADING: usize = 3;
 /// Reads one line into `device`, reusing its memory. On an error `device` holds nothing of use.
 ///
 /// Takes 7, 14, 18, 20 and more columns; what follows the twentieth is left to kernels to come.
-pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineFault> {
+pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineError> {
     let mut words = Words { rest: line };
     let (Some(major), Some(minor), Some(name)) = (words.next(), words.next(), words.next()) else {
         return Err(count_fault(line));
@@ -145,7 +145,7 @@ fn counters(values: &[u64; FIELDS.len()], count: usize) -> Option<Counters> {
     })
 }
 
-fn device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<u32, LineFault> {
+fn device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<u32, LineError> {
     // Nine digits fit whatever they are.
     if word.len() <= 9 && word.iter().all(u8::is_ascii_digit) {
         return Ok(word.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0')));
@@ -155,25 +155,25 @@ fn device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<u32, L
         let columns = column_count(line);
         // A line of prose is not worth the name of a column.
         if columns < LEADING + PARTITION_FIELDS.len() || !word.iter().any(u8::is_ascii_digit) {
-            LineFault::NotDiskstats(excerpt(line))
+            LineError::NotDiskstats(excerpt(line))
         } else {
-            LineFault::NotANumber { field, found: excerpt(word) }
+            LineError::NotANumber { field, found: excerpt(word) }
         }
     })
 }
 
-fn bad_number(count: usize, found: &[u8], line: &[u8]) -> LineFault {
+fn bad_number(count: usize, found: &[u8], line: &[u8]) -> LineError {
     let partition = column_count(line) == LEADING + PARTITION_FIELDS.len();
     let field = if partition { PARTITION_FIELDS[count] } else { FIELDS[count] };
-    LineFault::NotANumber { field, found: excerpt(found) }
+    LineError::NotANumber { field, found: excerpt(found) }
 }
 
-fn count_fault(line: &[u8]) -> LineFault {
+fn count_fault(line: &[u8]) -> LineError {
     let first = Words { rest: line }.next().unwrap_or_default();
     if first.iter().all(u8::is_ascii_digit) {
-        LineFault::ColumnCount(column_count(line))
+        LineError::ColumnCount(column_count(line))
     } else {
-        LineFault::NotDiskstats(excerpt(line))
+        LineError::NotDiskstats(excerpt(line))
     }
 }
 
@@ -277,7 +277,7 @@ fn leading_number(characters: u64) -> (u64, usize) {
     }
     // The digits move to the high end, so that zeros lead.
     let digits = values << (64 - 8 * count);
-    // Pairs of digits, then of pairs, then of fours: the higher byte is the lower digit.
+    // DeviceMatch of digits, then of pairs, then of fours: the higher byte is the lower digit.
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
     let eight = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff;
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn parsed(line: &str) -> Result<Device, LineFault> {
+    fn parsed(line: &str) -> Result<Device, LineError> {
         let mut device = Device::default();
         parse_line(line.as_bytes(), &mut device).map(|()| device)
     }
@@ -361,25 +361,25 @@ mod tests {
     #[test]
     fn a_bad_field_is_named_with_what_was_found() {
         let fault = parsed("8 0 sda 1 2 12x 4 5 6 7 8 9 10 11").unwrap_err();
-        assert_eq!(fault, LineFault::NotANumber { field: "sectors read", found: "12x".into() });
+        assert_eq!(fault, LineError::NotANumber { field: "sectors read", found: "12x".into() });
         assert_eq!(
             parsed("8 1 sda1 1 2 3 y").unwrap_err(),
-            LineFault::NotANumber { field: "sectors written", found: "y".into() }
+            LineError::NotANumber { field: "sectors written", found: "y".into() }
         );
         assert_eq!(
             parsed("8 0x sda 1 2 3 4 5 6 7 8 9 10 11").unwrap_err(),
-            LineFault::NotANumber { field: "minor", found: "0x".into() }
+            LineError::NotANumber { field: "minor", found: "0x".into() }
         );
     }
 
     #[test]
     fn other_numbers_of_columns_are_no_diskstats() {
-        assert_eq!(parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10").unwrap_err(), LineFault::ColumnCount(13));
-        assert_eq!(parsed("8 0 sda").unwrap_err(), LineFault::ColumnCount(3));
-        assert_eq!(parsed("8").unwrap_err(), LineFault::ColumnCount(1));
+        assert_eq!(parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10").unwrap_err(), LineError::ColumnCount(13));
+        assert_eq!(parsed("8 0 sda").unwrap_err(), LineError::ColumnCount(3));
+        assert_eq!(parsed("8").unwrap_err(), LineError::ColumnCount(1));
         assert_eq!(
             parsed("hello there my world").unwrap_err(),
-            LineFault::NotDiskstats("hello there my world".into())
+            LineError::NotDiskstats("hello there my world".into())
         );
     }
 
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(line("18446744073709551615").unwrap().counters.reads.ios, u64::MAX);
         assert!(matches!(
             line("18446744073709551616"),
-            Err(LineFault::NotANumber { field: "reads completed", .. })
+            Err(LineError::NotANumber { field: "reads completed", .. })
         ));
         assert_eq!(line("00000000000000000000000007").unwrap().counters.reads.ios, 7);
     }

@@ -17,19 +17,19 @@ mod timeline;
 mod write;
 
 pub use cpu::parse_cpu_line;
-pub use fault::{Fault, FaultKind};
-pub use line::{LineFault, parse_line};
+pub use fault::{CaptureWarning, CaptureWarningKind};
+pub use line::{LineError, parse_line};
 pub use machine::{parse_blocked, parse_meminfo, parse_pressure};
-pub use note::Recorded;
+pub use note::RecordingHeader;
 pub use reader::Reader;
-pub use write::{Kept, Reading, write_header, write_sample};
+pub use write::{RecordFilter, SampleText, write_header, write_sample};
 
 use crate::counters::{Device, Sample};
 
 /// Reads the text of one /proc/diskstats into `sample`, reusing its memory.
 ///
 /// Hands the faults of bad lines, with their line numbers, to `fault`; the good lines are kept.
-pub fn parse_diskstats(text: &[u8], sample: &mut Sample, mut fault: impl FnMut(usize, LineFault)) {
+pub fn parse_diskstats(text: &[u8], sample: &mut Sample, mut fault: impl FnMut(usize, LineError)) {
     let mut used = 0;
     for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
         if line.iter().all(u8::is_ascii_whitespace) {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::line::excerpt;
 use super::lines::LONGEST_LINE;
-use crate::counters::{MachineState, Pressure};
-use crate::topology::{Node, Stack};
+use crate::counters::{HostState, Pressure};
+use crate::topology::{Node, Topology};
 
 /// What begins such a line.
 pub(super) const MARK: &[u8] = b"#blkstat ";
@@ -18,7 +18,7 @@ const LONGEST_LIST: usize = LONGEST_LINE / 2;
 
 /// What a recording says of the machine that was recorded. What is not known is `None`, or an empty stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordingHeader {
     /// The version of blkstat that recorded.
     pub version: String,
     /// The host's name.
@@ -32,10 +32,10 @@ pub struct Recorded {
     /// The time between samples that was asked for.
     pub every: Option<Duration>,
     /// What was stacked on what.
-    pub stack: Stack,
+    pub stack: Topology,
 }
 
-impl Recorded {
+impl RecordingHeader {
     /// Whether both are known to be of different hosts.
     pub(super) fn is_other_host(&self, other: &Self) -> bool {
         differ(self.host.as_ref(), other.host.as_ref())
@@ -51,10 +51,10 @@ fn differ<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
     a.zip(b).is_some_and(|(a, b)| a != b)
 }
 
-/// The object of such a line. Names that it does not have are passed over: later versions may write more.
+/// The object of such a line. DeviceResolver that it does not have are passed over: later versions may write more.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Note {
+pub(super) struct Annotation {
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,21 +88,21 @@ pub(super) struct Note {
 }
 
 /// What is wrong with the JSON of such a line.
-pub(super) enum NoteFault {
+pub(super) enum AnnotationError {
     /// It stops before its end.
     Cut,
     /// This.
     Bad(String),
 }
 
-impl Note {
+impl Annotation {
     /// Reads what follows the mark.
-    pub(super) fn parse(json: &[u8]) -> Result<Self, NoteFault> {
+    pub(super) fn parse(json: &[u8]) -> Result<Self, AnnotationError> {
         serde_json::from_slice(json).map_err(|error| {
             if error.is_eof() {
-                NoteFault::Cut
+                AnnotationError::Cut
             } else {
-                NoteFault::Bad(excerpt(error.to_string().as_bytes()))
+                AnnotationError::Bad(excerpt(error.to_string().as_bytes()))
             }
         })
     }
@@ -111,7 +111,7 @@ impl Note {
     pub(super) fn end_of_sample(
         monotonic: Option<Duration>,
         uptime: Option<u64>,
-        machine: &MachineState,
+        machine: &HostState,
         missed: u64,
     ) -> Self {
         Self {
@@ -133,8 +133,8 @@ impl Note {
     }
 
     /// The machine at the time of the sample.
-    pub(super) fn machine(&self) -> MachineState {
-        MachineState {
+    pub(super) fn machine(&self) -> HostState {
+        HostState {
             blocked: self.blocked,
             pressure: self.pressure_us.map(|[some_us, full_us]| Pressure { some_us, full_us }),
             dirty_kib: self.dirty_kib,
@@ -143,15 +143,15 @@ impl Note {
     }
 
     /// What was recorded, if this line begins a recording.
-    pub(super) fn take_recorded(&mut self) -> Option<Recorded> {
-        Some(Recorded {
+    pub(super) fn take_recorded(&mut self) -> Option<RecordingHeader> {
+        Some(RecordingHeader {
             version: self.version.take()?,
             host: self.host.take(),
             kernel: self.kernel.take(),
             boot: self.boot.take(),
             cpus: self.cpus,
             every: self.every_ns.map(Duration::from_nanos),
-            stack: Stack::new(self.devices.take().unwrap_or_default()),
+            stack: Topology::new(self.devices.take().unwrap_or_default()),
         })
     }
 
@@ -173,8 +173,8 @@ fn nanoseconds(time: Duration) -> Option<u64> {
 }
 
 /// Writes the line that begins a recording, and those that its list of devices goes on in.
-pub(super) fn write_recorded(recorded: &Recorded, out: &mut Vec<u8>) {
-    let mut note = Note {
+pub(super) fn write_recorded(recorded: &RecordingHeader, out: &mut Vec<u8>) {
+    let mut note = Annotation {
         version: Some(recorded.version.clone()),
         host: recorded.host.clone(),
         kernel: recorded.kernel.clone(),
@@ -182,14 +182,14 @@ pub(super) fn write_recorded(recorded: &Recorded, out: &mut Vec<u8>) {
         cpus: recorded.cpus,
         every_ns: recorded.every.and_then(nanoseconds),
         devices: Some(Vec::new()),
-        ..Note::default()
+        ..Annotation::default()
     };
     let mut length = 0;
     for node in recorded.stack.nodes() {
         let Some((node, takes)) = fitting(node) else { continue };
         if length > 0 && length + takes > LONGEST_LIST {
             note.write(out);
-            note = Note { devices: Some(Vec::new()), ..Note::default() };
+            note = Annotation { devices: Some(Vec::new()), ..Annotation::default() };
             length = 0;
         }
         note.devices.get_or_insert_default().push(node);
@@ -208,8 +208,8 @@ fn fitting(node: &Node) -> Option<(Node, usize)> {
         if length <= LONGEST_LIST {
             return Some((node, length));
         }
-        let half = node.mounts.len().checked_sub(1)? / 2;
-        node.mounts.truncate(half);
+        let half = node.mountpoints.len().checked_sub(1)? / 2;
+        node.mountpoints.truncate(half);
     }
 }
 

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::fault::{Fault, FaultKind};
+use super::fault::{CaptureWarning, CaptureWarningKind};
 use super::idle::IdleLines;
-use super::line::{LineFault, parse_line};
+use super::line::{LineError, parse_line};
 use super::lines::{Lines, Next};
-use super::note::{Note, NoteFault, Recorded};
+use super::note::{Annotation, AnnotationError, RecordingHeader};
 use super::slot;
-use super::special::{Special, StampLine, glued_note};
+use super::special::{LineKind, TimestampLine, glued_note};
 use super::timeline::Timeline;
-use crate::counters::{Columns, Counters, Device, MachineState, Sample};
-use crate::topology::{Node, Stack};
-use crate::units::Moment;
+use crate::counters::{Columns, Counters, Device, HostState, Sample};
+use crate::topology::{Node, Topology};
+use crate::units::SampleTime;
 
 /// The most devices of a sample, far above what machines have: what a few bytes of compressed data unpack to must not
 /// fill the memory.
@@ -35,7 +35,7 @@ pub struct Reader<R> {
     lines: Lines<R>,
     place: Place,
     timeline: Timeline,
-    recorded: Option<Recorded>,
+    recorded: Option<RecordingHeader>,
     idle: IdleLines,
     /// Devices that the sample has so far.
     used: usize,
@@ -49,7 +49,7 @@ pub struct Reader<R> {
     untimed: Option<u64>,
     /// What stands before the first `TS` line is no text.
     has_other_than_text: bool,
-    faults: Vec<Fault>,
+    faults: Vec<CaptureWarning>,
 }
 
 /// Where in the capture the reader is.
@@ -71,7 +71,7 @@ struct Open {
     /// The number of its `TS` line.
     line: u64,
     /// Where it is known already: in a recording of our own it takes the monotonic time.
-    stretch: Option<u64>,
+    segment: Option<u64>,
     monotonic: Option<Duration>,
     uptime: Option<u64>,
     /// The line that should have told that it is whole cannot be read.
@@ -104,13 +104,13 @@ impl<R: Read> Reader<R> {
     }
 
     /// What was found wrong since the last call.
-    pub fn take_faults(&mut self) -> Vec<Fault> {
+    pub fn take_warnings(&mut self) -> Vec<CaptureWarning> {
         std::mem::take(&mut self.faults)
     }
 
     /// What a recording of our own says of the machine at the time of the sample that was handed out last; `None`
     /// for any other capture.
-    pub fn recorded(&self) -> Option<&Recorded> {
+    pub fn recorded(&self) -> Option<&RecordingHeader> {
         self.recorded.as_ref()
     }
 
@@ -133,13 +133,13 @@ impl<R: Read> Reader<R> {
             let (bytes, ended) = match line {
                 Next::Line { bytes, ended } => (bytes, ended),
                 Next::TooLong => {
-                    self.fault(FaultKind::TooLong);
+                    self.fault(CaptureWarningKind::TooLong);
                     continue;
                 }
                 Next::End => return Ok(self.end(sample, false)),
             };
             let in_sample = matches!(self.place, Place::In(_));
-            if let Some(special) = Special::of(bytes, ended, ended || self.keeps_cut_sample, in_sample) {
+            if let Some(special) = LineKind::of(bytes, ended, ended || self.keeps_cut_sample, in_sample) {
                 if self.special(special, sample) {
                     return Ok(true);
                 }
@@ -157,7 +157,7 @@ impl<R: Read> Reader<R> {
                 }
                 Place::Between if !bytes.trim_ascii().is_empty() => {
                     self.place = Place::Unusable;
-                    self.fault(FaultKind::AfterEnd);
+                    self.fault(CaptureWarningKind::AfterEnd);
                     continue;
                 }
                 Place::Between | Place::Unusable => continue,
@@ -166,7 +166,7 @@ impl<R: Read> Reader<R> {
             if self.used == MOST_DEVICES || self.length > LONGEST_SAMPLE {
                 if !self.has_too_many {
                     self.has_too_many = true;
-                    self.fault(FaultKind::TooManyDevices);
+                    self.fault(CaptureWarningKind::TooManyDevices);
                 }
                 continue;
             }
@@ -184,10 +184,10 @@ impl<R: Read> Reader<R> {
                     !ended && is_cut(&sample.devices[used], &sample.devices[..used], before)
                 }
                 Err(_) if bytes.trim_ascii().is_empty() => !ended,
-                Err(LineFault::ColumnCount(_) | LineFault::NotANumber { .. }) if !ended => true,
+                Err(LineError::ColumnCount(_) | LineError::NotANumber { .. }) if !ended => true,
                 Err(fault) => {
                     let note = glued_note(bytes);
-                    self.fault(FaultKind::Line(fault));
+                    self.fault(CaptureWarningKind::Line(fault));
                     if note.is_some_and(|note| self.note(note, sample)) {
                         return Ok(true);
                     }
@@ -201,10 +201,10 @@ impl<R: Read> Reader<R> {
     }
 
     /// Acts on a line that is none of a device. Whether a sample is handed out.
-    fn special(&mut self, special: Special, sample: &mut Sample) -> bool {
+    fn special(&mut self, special: LineKind, sample: &mut Sample) -> bool {
         match special {
-            Special::Remark => false,
-            Special::Stamp(stamp, note) => {
+            LineKind::Remark => false,
+            LineKind::Stamp(stamp, note) => {
                 let is_handed_out = self.begin(stamp, sample);
                 if let Some(note) = note {
                     // Whatever began here has no more lines.
@@ -212,19 +212,19 @@ impl<R: Read> Reader<R> {
                 }
                 is_handed_out
             }
-            Special::Cpu(cpu, note) => {
+            LineKind::Cpu(cpu, note) => {
                 sample.cpu = cpu.or(sample.cpu);
                 note.is_some_and(|note| self.note(note, sample))
             }
-            Special::Note(note) => self.note(note, sample),
-            Special::Notes(first, second) => {
+            LineKind::Annotation(note) => self.note(note, sample),
+            LineKind::Notes(first, second) => {
                 if self.note(first, sample) {
                     self.note(second, &mut Sample::default());
                     return true;
                 }
                 self.note(second, sample)
             }
-            Special::BadNote(fault, ended) => {
+            LineKind::BadNote(fault, ended) => {
                 self.bad_note(fault, ended);
                 false
             }
@@ -236,16 +236,16 @@ impl<R: Read> Reader<R> {
         self.has_other_than_text && self.untimed.is_some()
     }
 
-    fn fault(&mut self, kind: FaultKind) {
+    fn fault(&mut self, kind: CaptureWarningKind) {
         self.fault_at(self.lines.number, kind);
     }
 
-    fn fault_at(&mut self, line: u64, kind: FaultKind) {
+    fn fault_at(&mut self, line: u64, kind: CaptureWarningKind) {
         // Of these there is one a sample at most, and pt-diskstats tells no other.
         let is_kept = kind.is_of_the_clock() || self.faults.len() < MOST_FAULTS;
         match self.faults.last_mut() {
             Some(last) if !is_kept => last.more += 1,
-            _ => self.faults.push(Fault { line, kind, more: 0 }),
+            _ => self.faults.push(CaptureWarning { line, kind, more: 0 }),
         }
     }
 
@@ -255,28 +255,32 @@ impl<R: Read> Reader<R> {
     }
 
     /// A `TS` line begins a sample. Whether the one before it is handed out.
-    fn begin(&mut self, stamp: StampLine, sample: &mut Sample) -> bool {
+    fn begin(&mut self, stamp: TimestampLine, sample: &mut Sample) -> bool {
         if let Some(line) = self.untimed.take() {
-            self.fault_at(line, FaultKind::BeforeFirstStamp);
+            self.fault_at(line, CaptureWarningKind::BeforeFirstStamp);
         }
         let place = std::mem::replace(&mut self.place, Place::Unusable);
         let is_handed_out = self.leave(place, sample);
         let Some(time) = stamp.time else {
             // A file that ends in a TS line: that sample has nothing but perhaps half a time.
-            self.fault(if stamp.ended { FaultKind::BadStamp(stamp.found) } else { FaultKind::Cut });
+            self.fault(if stamp.ended {
+                CaptureWarningKind::BadStamp(stamp.found)
+            } else {
+                CaptureWarningKind::Cut
+            });
             return is_handed_out;
         };
         let mut open = Open {
             time,
             written_time: stamp.written_time,
             line: self.lines.number,
-            stretch: None,
+            segment: None,
             monotonic: None,
             uptime: None,
             has_bad_note: false,
         };
         if !self.is_own() {
-            open.stretch = Some(self.stretch(&open));
+            open.segment = Some(self.segment(&open));
         }
         self.place = Place::In(open);
         is_handed_out
@@ -290,17 +294,17 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The stretch of a sample that is to be handed out.
-    fn stretch(&mut self, open: &Open) -> u64 {
-        let (stretch, fault) = self.timeline.place(open.moment());
+    /// The segment of a sample that is to be handed out.
+    fn segment(&mut self, open: &Open) -> u64 {
+        let (segment, fault) = self.timeline.place(open.moment());
         if let Some(kind) = fault {
             self.fault_at(open.line, kind);
         }
-        stretch
+        segment
     }
 
     /// A line of our own. Whether the sample that it ends is handed out.
-    fn note(&mut self, mut note: Note, sample: &mut Sample) -> bool {
+    fn note(&mut self, mut note: Annotation, sample: &mut Sample) -> bool {
         if let Some(recorded) = note.take_recorded() {
             let between = if matches!(self.place, Place::Before) { Place::Before } else { Place::Between };
             let place = std::mem::replace(&mut self.place, between);
@@ -315,8 +319,8 @@ impl<R: Read> Reader<R> {
         if !note.is_complete() {
             return false;
         }
-        sample.machine = note.machine();
-        sample.missed = note.missed.unwrap_or(0);
+        sample.host = note.machine();
+        sample.missed_samples = note.missed.unwrap_or(0);
         match std::mem::replace(&mut self.place, Place::Between) {
             Place::In(open) => self.close(open, true, sample),
             _ => false,
@@ -332,17 +336,17 @@ impl<R: Read> Reader<R> {
 
     fn complete_stack(&mut self) {
         if let Some(recorded) = self.recorded.as_mut().filter(|_| !self.more_nodes.is_empty()) {
-            recorded.stack = Stack::new([recorded.stack.nodes(), &self.more_nodes].concat());
+            recorded.stack = Topology::new([recorded.stack.nodes(), &self.more_nodes].concat());
             self.more_nodes.clear();
         }
     }
 
-    /// A recording begins, or goes on: in the same stretch unless it is of another machine or another boot of it.
-    fn begin_recording(&mut self, recorded: Recorded) {
+    /// A recording begins, or goes on: in the same segment unless it is of another machine or another boot of it.
+    fn begin_recording(&mut self, recorded: RecordingHeader) {
         let fault = self.recorded.as_ref().and_then(|before| {
             let is_other_host = before.is_other_host(&recorded);
-            let is_other_boot = before.is_other_boot(&recorded).then_some(FaultKind::Rebooted);
-            is_other_host.then_some(FaultKind::AnotherMachine).or(is_other_boot)
+            let is_other_boot = before.is_other_boot(&recorded).then_some(CaptureWarningKind::Rebooted);
+            is_other_host.then_some(CaptureWarningKind::AnotherMachine).or(is_other_boot)
         });
         if let Some(kind) = fault {
             self.timeline.break_here();
@@ -352,17 +356,17 @@ impl<R: Read> Reader<R> {
         self.recorded = Some(recorded);
     }
 
-    fn bad_note(&mut self, fault: NoteFault, ended: bool) {
+    fn bad_note(&mut self, fault: AnnotationError, ended: bool) {
         let in_own_sample = self.is_own() && matches!(self.place, Place::In(_));
         let why = match fault {
-            NoteFault::Cut if !ended || in_own_sample => return,
-            NoteFault::Cut => "it is cut off".to_owned(),
-            NoteFault::Bad(why) => why,
+            AnnotationError::Cut if !ended || in_own_sample => return,
+            AnnotationError::Cut => "it is cut off".to_owned(),
+            AnnotationError::Bad(why) => why,
         };
         if let Place::In(open) = &mut self.place {
             open.has_bad_note = true;
         }
-        self.fault(FaultKind::BadNote(why));
+        self.fault(CaptureWarningKind::BadNote(why));
     }
 
     /// The stream is at its end: the sample being read is whole, unless the file was cut.
@@ -370,7 +374,7 @@ impl<R: Read> Reader<R> {
         let Place::In(open) = std::mem::replace(&mut self.place, Place::Unusable) else { return false };
         let is_cut = cut || self.is_own() && !open.has_bad_note;
         if is_cut && !self.keeps_cut_sample {
-            self.fault(FaultKind::Cut);
+            self.fault(CaptureWarningKind::Cut);
             return false;
         }
         self.close(open, true, sample)
@@ -382,12 +386,12 @@ impl<R: Read> Reader<R> {
         let used = std::mem::take(&mut self.used);
         let is_whole = is_complete || open.has_bad_note || !self.is_own();
         if !is_whole && !self.keeps_cut_sample {
-            self.fault_at(open.line, FaultKind::CutInside);
+            self.fault_at(open.line, CaptureWarningKind::CutInside);
             clear_machine(sample);
             return false;
         }
         self.complete_stack();
-        sample.stretch = open.stretch.unwrap_or_else(|| self.stretch(&open));
+        sample.segment = open.segment.unwrap_or_else(|| self.segment(&open));
         sample.at = open.moment();
         sample.devices.truncate(used);
         sample.written_time = open.written_time;
@@ -396,16 +400,16 @@ impl<R: Read> Reader<R> {
 }
 
 impl Open {
-    fn moment(&self) -> Moment {
-        Moment { monotonic: self.monotonic, wall: Some(self.time), uptime: self.uptime }
+    fn moment(&self) -> SampleTime {
+        SampleTime { monotonic: self.monotonic, wall: Some(self.time), uptime: self.uptime }
     }
 }
 
 /// Forgets what was read of the machine for another sample.
 fn clear_machine(sample: &mut Sample) {
     sample.cpu = None;
-    sample.machine = MachineState::default();
-    sample.missed = 0;
+    sample.host = HostState::default();
+    sample.missed_samples = 0;
 }
 
 /// Whether a last line without a newline lost its end: it has fewer columns than the device had before (or, for
@@ -433,7 +437,7 @@ fn last_number(counters: &Counters) -> u64 {
 mod tests {
     use super::*;
 
-    /// All samples as (seconds, stretch, devices) and all faults as (line, message).
+    /// All samples as (seconds, segment, devices) and all faults as (line, message).
     #[allow(clippy::type_complexity)]
     fn read(text: &[u8]) -> (Vec<(i64, u64, Vec<String>)>, Vec<(u64, String)>) {
         let mut reader = Reader::new(text);
@@ -442,10 +446,10 @@ mod tests {
         while reader.next(&before, &mut sample).unwrap() {
             let devices =
                 sample.devices.iter().map(|d| format!("{} {}", d.name, d.counters.reads.ios)).collect();
-            samples.push((sample.at.wall.unwrap().as_second(), sample.stretch, devices));
+            samples.push((sample.at.wall.unwrap().as_second(), sample.segment, devices));
             std::mem::swap(&mut before, &mut sample);
         }
-        (samples, reader.take_faults().into_iter().map(|f| (f.line, f.kind.to_string())).collect())
+        (samples, reader.take_warnings().into_iter().map(|f| (f.line, f.kind.to_string())).collect())
     }
 
     fn line(name: &str, reads: u32) -> String {
@@ -563,10 +567,13 @@ mod tests {
         let text = sample(10, &[("sda", 1)]) + &"rubbish\n".repeat(5000) + &sample(9, &[("sda", 2)]);
         let mut reader = Reader::new(text.as_bytes());
         assert!(reader.next(&Sample::default(), &mut Sample::default()).unwrap());
-        let faults = reader.take_faults();
+        let faults = reader.take_warnings();
         assert_eq!(faults.iter().map(|fault| 1 + fault.more).sum::<u64>(), 5001);
         assert_eq!((faults.len(), faults[999].line, faults[1000].line), (1001, 1002, 5003));
-        assert!(matches!(faults[1000].kind, FaultKind::ClockBack { .. }), "breaks of time are always told");
+        assert!(
+            matches!(faults[1000].kind, CaptureWarningKind::ClockBack { .. }),
+            "breaks of time are always told"
+        );
     }
 
     #[test]

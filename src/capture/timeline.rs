@@ -1,33 +1,35 @@
 //! Where time breaks in a capture: samples on both sides of a break have no interval between them.
 
-use super::fault::FaultKind;
-use crate::units::Moment;
+use super::fault::CaptureWarningKind;
+use crate::units::SampleTime;
 
-/// Numbers the stretches of time that have no break in them.
+/// Numbers the segments of time that have no break in them.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    last: Option<Moment>,
-    stretch: u64,
+    last: Option<SampleTime>,
+    segment: u64,
 }
 
 impl Timeline {
-    /// The stretch of the sample that follows, and what breaks time before it, if anything does.
+    /// The segment of the sample that follows, and what breaks time before it, if anything does.
     ///
     /// Only where a monotonic clock is not known is the wall clock asked: setting it back does no harm otherwise.
-    pub(super) fn place(&mut self, at: Moment) -> (u64, Option<FaultKind>) {
+    pub(super) fn place(&mut self, at: SampleTime) -> (u64, Option<CaptureWarningKind>) {
         let fault = self.last.and_then(|last| match (last.monotonic, at.monotonic, last.wall, at.wall) {
-            (Some(before), Some(now), _, _) => (now <= before).then_some(FaultKind::MonotonicBack),
-            (_, _, Some(before), Some(now)) if now <= before => Some(FaultKind::ClockBack { before, now }),
+            (Some(before), Some(now), _, _) => (now <= before).then_some(CaptureWarningKind::MonotonicBack),
+            (_, _, Some(before), Some(now)) if now <= before => {
+                Some(CaptureWarningKind::ClockBack { before, now })
+            }
             _ => None,
         });
-        self.stretch += u64::from(fault.is_some());
+        self.segment += u64::from(fault.is_some());
         self.last = Some(at);
-        (self.stretch, fault)
+        (self.segment, fault)
     }
 
-    /// Begins a new stretch, whatever the clocks of the sample that follows say.
+    /// Begins a new segment, whatever the clocks of the sample that follows say.
     pub(super) fn break_here(&mut self) {
-        self.stretch += 1;
+        self.segment += 1;
         self.last = None;
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use super::native::{JudgingArguments, two_numbers};
 use super::words::devices_and_pace;
 use crate::analysis::StatedCap;
-use crate::plan::{Analyze, AnalyzeFormat, Choice, Input};
+use crate::plan::{Analyze, AnalyzeFormat, DeviceSelection, Input};
 
 /// What `analyze` takes.
 #[derive(Args)]
@@ -60,7 +60,7 @@ impl AnalyzeArguments {
         }
         Ok(Analyze {
             input: Input { from: file, root, pace, strict: self.strict, ..Input::default() },
-            choice: Choice { devices, regex: self.devices_regex, ..Choice::default() },
+            choice: DeviceSelection { devices, regex: self.devices_regex, ..DeviceSelection::default() },
             judging: self.judging.plan(self.cap),
             format: match (self.json, self.fio) {
                 (true, _) => AnalyzeFormat::Json,
@@ -68,7 +68,7 @@ impl AnalyzeArguments {
                 _ => AnalyzeFormat::Text,
             },
             save_baseline: self.save_baseline,
-            is_error_terminal: stderr().is_terminal(),
+            stderr_is_tty: stderr().is_terminal(),
         })
     }
 }

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Refusal;
+use super::ArgError;
 use crate::exit::Exit;
-use crate::plan::{Colors, DeviceFiles, Iostat, Item, Pace, TimeStyle};
+use crate::plan::{Colors, DeviceFiles, Iostat, Item, Schedule, TimeStyle};
 use crate::report::iostat::{Format, Palette, Style, Unit};
-use crate::select::Others;
+use crate::select::DefaultDevices;
 
 /// What `-V` prints: the one text that is ours.
 const VERSION: &str =
@@ -26,7 +26,7 @@ Options are:
 
 /// What was typed, before it is known what it means together.
 #[derive(Default)]
-struct Typed {
+struct RawArgs {
     cpu: bool,
     disk: bool,
     /// An option that says something of devices shows them beside `-c`.
@@ -74,8 +74,8 @@ pub(super) fn plan(
     arguments: &[OsString],
     root: &Path,
     environment: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Iostat, Refusal> {
-    let mut typed = Typed::default();
+) -> Result<Iostat, ArgError> {
+    let mut typed = RawArgs::default();
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
@@ -104,8 +104,8 @@ pub(super) fn plan(
     typed.resolve(root, environment)
 }
 
-fn usage() -> Refusal {
-    Refusal { message: USAGE.to_owned(), exit: Exit::IostatUsage }
+fn usage() -> ArgError {
+    ArgError { message: USAGE.to_owned(), exit: Exit::IostatUsage }
 }
 
 /// Whether the word is an interval or a count: digits, or digits with a fraction.
@@ -125,7 +125,7 @@ fn whole_number(digits: &str) -> u64 {
     if digits.is_empty() { 0 } else { digits.parse().unwrap_or(LARGEST).min(LARGEST) }
 }
 
-impl Typed {
+impl RawArgs {
     /// `-p [DEVICE[,...]|ALL]`.
     fn partitions(&mut self, devices: Option<&str>) {
         self.needs_disk = true;
@@ -164,12 +164,12 @@ impl Typed {
     }
 
     /// `-j TYPE`.
-    fn persistent_names(&mut self, kind: &str, root: &Path) -> Result<(), Refusal> {
+    fn persistent_names(&mut self, kind: &str, root: &Path) -> Result<(), ArgError> {
         let root = self.root.as_deref().unwrap_or(root);
         let kind = kind.to_lowercase();
         if kind.is_empty() || !root.join(format!("dev/disk/by-{kind}")).is_dir() {
             let message = "Invalid type of persistent device name\n".to_owned();
-            return Err(Refusal { message, exit: Exit::IostatUsage });
+            return Err(ArgError { message, exit: Exit::IostatUsage });
         }
         self.persistent_names = Some(kind);
         self.pretty = true;
@@ -177,7 +177,7 @@ impl Typed {
     }
 
     /// `-f DIR` and `+f DIR`.
-    fn device_files(&mut self, option: &str, folder: &str) -> Result<(), Refusal> {
+    fn device_files(&mut self, option: &str, folder: &str) -> Result<(), ArgError> {
         let folder = PathBuf::from(folder);
         if self.device_files != DeviceFiles::System || !folder.is_dir() {
             return Err(usage());
@@ -188,7 +188,7 @@ impl Typed {
     }
 
     /// A cluster of one-letter options. A dash alone is passed over.
-    fn letters(&mut self, letters: &str) -> Result<(), Refusal> {
+    fn letters(&mut self, letters: &str) -> Result<(), ArgError> {
         for letter in letters.chars() {
             match letter {
                 'c' => self.cpu = true,
@@ -202,7 +202,7 @@ impl Typed {
                 's' => self.short = true,
                 't' => self.timestamps = true,
                 'U' => self.epoch = true,
-                'V' => return Err(Refusal { message: VERSION.to_owned(), exit: Exit::Done }),
+                'V' => return Err(ArgError { message: VERSION.to_owned(), exit: Exit::Success }),
                 'x' => (self.extended, self.needs_disk) = (true, true),
                 'y' => self.skip_first = true,
                 'z' => self.active_only = true,
@@ -212,12 +212,12 @@ impl Typed {
         Ok(())
     }
 
-    fn unit(&mut self, unit: Unit) -> Result<(), Refusal> {
+    fn unit(&mut self, unit: Unit) -> Result<(), ArgError> {
         if self.unit.replace(unit).is_some_and(|before| before != unit) { Err(usage()) } else { Ok(()) }
     }
 
     /// A device, the interval or the count.
-    fn operand(&mut self, word: &str) -> Result<(), Refusal> {
+    fn operand(&mut self, word: &str) -> Result<(), ArgError> {
         if word == "ALL" {
             self.needs_disk = true;
             self.all = true;
@@ -239,7 +239,11 @@ impl Typed {
         Ok(())
     }
 
-    fn resolve(self, root: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Iostat, Refusal> {
+    fn resolve(
+        self,
+        root: &Path,
+        environment: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Iostat, ArgError> {
         let has_groups = self.items.iter().any(|item| matches!(item, Item::Group(_)));
         if self.groups_only && !has_groups {
             return Err(usage());
@@ -265,11 +269,11 @@ impl Typed {
             },
             colors: colors(environment),
             others: match (self.all_partitions, self.all) {
-                (true, _) if idle_too => Others::All,
-                (true, _) => Others::WorkedAndPartitions,
-                (false, true) => Others::Whole,
-                (false, false) if idle_too => Others::None,
-                (false, false) => Others::Worked,
+                (true, _) if idle_too => DefaultDevices::All,
+                (true, _) => DefaultDevices::WorkedAndPartitions,
+                (false, true) => DefaultDevices::Whole,
+                (false, false) if idle_too => DefaultDevices::None,
+                (false, false) => DefaultDevices::Worked,
             },
             items: self.items,
             unsorted_from: self.unsorted_from,
@@ -293,7 +297,7 @@ impl Typed {
     }
 
     /// An interval of 0 reports once and takes no count; a count of 0 is none.
-    fn pace(&self) -> Result<Pace, Refusal> {
+    fn pace(&self) -> Result<Schedule, ArgError> {
         // alarm(2), which iostat sets, takes 32 bits; with 0 it never rings.
         const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
         let every = match self.interval {
@@ -306,7 +310,7 @@ impl Typed {
                 seconds => Some(Duration::from_secs(seconds)),
             },
         };
-        if self.count == Some(0) { Err(usage()) } else { Ok(Pace { every, count: self.count }) }
+        if self.count == Some(0) { Err(usage()) } else { Ok(Schedule { every, count: self.count }) }
     }
 }
 

@@ -19,10 +19,10 @@ use crate::sanitize::sanitize;
 
 /// Why there is no plan: what to say, and how to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ArgError {
     /// The text to print.
     pub message: String,
-    /// How to end; [`Exit::Done`] for a text that was asked for, which belongs on standard output.
+    /// How to end; [`Exit::Success`] for a text that was asked for, which belongs on standard output.
     pub exit: Exit,
 }
 
@@ -60,7 +60,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Judge a capture, or this machine for a while: saturation, capacity, caps, with the evidence
+    /// LiveVerdict a capture, or this machine for a while: saturation, capacity, caps, with the evidence
     Analyze(Box<analyze::AnalyzeArguments>),
     /// Write a capture that every view can replay
     Record(record::RecordArguments),
@@ -93,7 +93,7 @@ enum Command {
 pub fn plan(
     arguments: impl IntoIterator<Item = OsString>,
     environment: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Plan, Refusal> {
+) -> Result<Plan, ArgError> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();
     let here = Path::new("/");
@@ -108,11 +108,11 @@ pub fn plan(
         && (word == "--version" || word == "-V")
     {
         let message = concat!("blkstat ", env!("CARGO_PKG_VERSION"), "\n").to_owned();
-        return Err(Refusal { message, exit: Exit::Done });
+        return Err(ArgError { message, exit: Exit::Success });
     }
     let Arguments { view, root, command } =
         Arguments::try_parse_from(arguments).map_err(|error| refusal(&error))?;
-    let wrong = |message: String| Refusal {
+    let wrong = |message: String| ArgError {
         message: format!("blkstat: {}\n", sanitize(&message)),
         exit: Exit::Error,
     };
@@ -133,21 +133,21 @@ pub fn plan(
         Some(Command::PtDiskstats { arguments }) => ("pt-diskstats", arguments),
     };
     let plan = dialect(OsStr::new(name), &arguments, &root, environment);
-    plan.unwrap_or_else(|| Err(Refusal { message: String::new(), exit: Exit::Error }))
+    plan.unwrap_or_else(|| Err(ArgError { message: String::new(), exit: Exit::Error }))
 }
 
 /// What clap has to say, wrong usage in one line.
-fn refusal(error: &clap::Error) -> Refusal {
+fn refusal(error: &clap::Error) -> ArgError {
     let text = error.to_string();
     if !error.use_stderr() {
-        return Refusal { message: text, exit: Exit::Done };
+        return ArgError { message: text, exit: Exit::Success };
     }
     let said: Vec<&str> =
         text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
     let said = said.iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).copied();
     let line = said.collect::<Vec<_>>().join("; ");
     let line = line.strip_prefix("error: ").unwrap_or(&line).replace("; tip: ", "; ").replace(":; ", ": ");
-    Refusal { message: format!("blkstat: {}; see blkstat --help\n", sanitize(&line)), exit: Exit::Error }
+    ArgError { message: format!("blkstat: {}; see blkstat --help\n", sanitize(&line)), exit: Exit::Error }
 }
 
 /// The script that has a shell complete blkstat's words.
@@ -171,7 +171,7 @@ fn dialect(
     words: &[OsString],
     root: &Path,
     environment: &dyn Fn(&str) -> Option<OsString>,
-) -> Option<Result<Plan, Refusal>> {
+) -> Option<Result<Plan, ArgError>> {
     match name.to_str()? {
         "iostat" => Some(iostat::plan(words, root, environment).map(|plan| Plan::Iostat(Box::new(plan)))),
         "pt-diskstats" => {

@@ -7,7 +7,9 @@ use clap::Args;
 
 use super::words::devices_and_pace;
 use crate::analysis::{DeviceBaseline, StatedCap};
-use crate::plan::{Baseline, Choice, Format, Input, Judging, SummaryWhen, TableOptions, View};
+use crate::plan::{
+    Baseline, DeviceSelection, Format, Input, SummaryMode, TableOptions, VerdictOptions, View,
+};
 use crate::report::native::{SortKey, sort_keys};
 
 /// What the incident view takes.
@@ -80,23 +82,23 @@ pub(super) struct JudgingArguments {
     /// The multiple of the unloaded response time from which a device is saturated
     #[arg(long, value_name = "MULTIPLE", default_value_t = 3.0, value_parser = multiple)]
     saturated_at: f64,
-    /// Unloaded response times: a capture, or what analyze --save-baseline saved
+    /// UnloadedLatency response times: a capture, or what analyze --save-baseline saved
     #[arg(long, value_name = "FILE", conflicts_with = "baseline_ms")]
     baseline: Option<PathBuf>,
-    /// Unloaded response times in milliseconds, of reads and of writes
+    /// UnloadedLatency response times in milliseconds, of reads and of writes
     #[arg(long, value_name = "R[,W]", value_parser = baseline_ms)]
     baseline_ms: Option<DeviceBaseline>,
 }
 
 impl JudgingArguments {
     /// What they ask for.
-    pub(super) fn plan(self, cap: Option<StatedCap>) -> Judging {
+    pub(super) fn plan(self, cap: Option<StatedCap>) -> VerdictOptions {
         let baseline = match (self.baseline, self.baseline_ms) {
             (Some(file), _) => Baseline::File(file),
             (None, Some(stated)) => Baseline::Stated(stated),
             (None, None) => Baseline::Learnt,
         };
-        Judging { saturated_at: self.saturated_at, baseline, cap }
+        VerdictOptions { saturated_at: self.saturated_at, baseline, cap }
     }
 }
 
@@ -151,7 +153,7 @@ impl ViewArguments {
                 since_boot: self.since_boot,
                 strict: self.strict,
             },
-            choice: Choice {
+            choice: DeviceSelection {
                 devices,
                 regex: self.devices_regex,
                 partitions: self.partitions,
@@ -167,9 +169,9 @@ impl ViewArguments {
                 _ => Format::Table(table),
             },
             summary: match (self.summary, self.no_summary) {
-                (true, _) => SummaryWhen::Always,
-                (_, true) => SummaryWhen::Never,
-                _ => SummaryWhen::OnInterrupt,
+                (true, _) => SummaryMode::Always,
+                (_, true) => SummaryMode::Never,
+                _ => SummaryMode::OnInterrupt,
             },
             time_zone: environment("TZ"),
         })

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::Refusal;
+use super::ArgError;
 use crate::exit::Exit;
 use crate::plan::PtDiskstats;
 use crate::report::pt_diskstats::GroupBy;
@@ -83,7 +83,7 @@ pub(super) fn plan(
     root: &Path,
     environment: &dyn Fn(&str) -> Option<OsString>,
     read: &dyn Fn(&Path) -> std::io::Result<String>,
-) -> Result<PtDiskstats, Refusal> {
+) -> Result<PtDiskstats, ArgError> {
     let mut words: VecDeque<String> =
         arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut found = Words::default();
@@ -92,7 +92,7 @@ pub(super) fn plan(
             Ok(text) => found.take(config_words(&text, &path)?, true)?,
             Err(error) if must_be_there => {
                 let message = format!("Cannot open {}: {}\n", path.display(), system_text(&error));
-                return Err(Refusal { message, exit: Exit::Error });
+                return Err(ArgError { message, exit: Exit::Error });
             }
             Err(_) => {}
         }
@@ -102,10 +102,10 @@ pub(super) fn plan(
     let (wants_version, wants_help) = (asked("--version"), asked("--help"));
     let taken = found.take(words, false);
     if wants_version {
-        return Err(Refusal { message: VERSION.to_owned(), exit: Exit::Done });
+        return Err(ArgError { message: VERSION.to_owned(), exit: Exit::Success });
     }
     if wants_help {
-        return Err(Refusal { message: format!("{USAGE}\n{HELP}"), exit: Exit::Done });
+        return Err(ArgError { message: format!("{USAGE}\n{HELP}"), exit: Exit::Success });
     }
     taken?;
     found.resolve(root, environment)
@@ -120,7 +120,7 @@ fn system_text(error: &std::io::Error) -> String {
 fn config_files(
     words: &mut VecDeque<String>,
     environment: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Vec<(PathBuf, bool)>, Refusal> {
+) -> Result<Vec<(PathBuf, bool)>, ArgError> {
     let named = match words.front().map(String::as_str) {
         Some("--config") => {
             words.pop_front();
@@ -152,7 +152,7 @@ fn config_files(
 
 /// A configuration file as words: `option` or `option=value` a line, without dashes; `#` begins a comment; after
 /// a line of two dashes the lines are words themselves.
-fn config_words(text: &str, path: &Path) -> Result<VecDeque<String>, Refusal> {
+fn config_words(text: &str, path: &Path) -> Result<VecDeque<String>, ArgError> {
     let mut words = VecDeque::new();
     let mut are_options = true;
     for (number, line) in text.lines().enumerate() {
@@ -170,7 +170,7 @@ fn config_words(text: &str, path: &Path) -> Result<VecDeque<String>, Refusal> {
             words.push_back(line.to_owned());
         } else if line.starts_with('-') {
             let message = format!("Syntax error in file {} at line {}: {line}\n", path.display(), number + 1);
-            return Err(Refusal { message, exit: Exit::PtDied });
+            return Err(ArgError { message, exit: Exit::PtDied });
         } else {
             words.push_back(format!("--{line}"));
         }
@@ -179,14 +179,14 @@ fn config_words(text: &str, path: &Path) -> Result<VecDeque<String>, Refusal> {
 }
 
 /// The usage text with what is wrong.
-fn errors(what: &str) -> Refusal {
+fn errors(what: &str) -> ArgError {
     let message = format!("{what}\n{USAGE}\nErrors in command-line arguments:\n  * Error parsing options\n");
-    Refusal { message, exit: Exit::PtUsage }
+    ArgError { message, exit: Exit::PtUsage }
 }
 
 impl Words {
     /// Takes words apart into options and operands; a file may not name another file.
-    fn take(&mut self, mut words: VecDeque<String>, from_file: bool) -> Result<(), Refusal> {
+    fn take(&mut self, mut words: VecDeque<String>, from_file: bool) -> Result<(), ArgError> {
         while let Some(word) = words.pop_front() {
             if word == "--" {
                 self.operands.extend(words.drain(..));
@@ -242,12 +242,12 @@ impl Words {
         self,
         root: &Path,
         environment: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<PtDiskstats, Refusal> {
+    ) -> Result<PtDiskstats, ArgError> {
         if self.last("version").is_some() {
-            return Err(Refusal { message: VERSION.to_owned(), exit: Exit::Done });
+            return Err(ArgError { message: VERSION.to_owned(), exit: Exit::Success });
         }
         if self.last("help").is_some() {
-            return Err(Refusal { message: format!("{USAGE}\n{HELP}"), exit: Exit::Done });
+            return Err(ArgError { message: format!("{USAGE}\n{HELP}"), exit: Exit::Success });
         }
         if self.last("columns-regex") == Some("") {
             return Err(errors("--columns-regex must be a pattern"));
@@ -258,7 +258,7 @@ impl Words {
             "sample" => GroupBy::Sample,
             other => {
                 let message = format!("Invalid --group-by: {other}\n");
-                return Err(Refusal { message, exit: Exit::PtDied });
+                return Err(ArgError { message, exit: Exit::PtDied });
             }
         };
         let headers = self.last("headers").unwrap_or("group,scroll");
@@ -284,7 +284,7 @@ impl Words {
     }
 }
 
-fn needs_value(name: &str) -> Refusal {
+fn needs_value(name: &str) -> ArgError {
     errors(&format!("Option {name} requires an argument"))
 }
 
@@ -303,7 +303,7 @@ fn known_option(name: &str) -> Option<(&'static str, Takes)> {
 mod tests {
     use super::*;
 
-    fn planned(words: &str, config: &str) -> Result<PtDiskstats, Refusal> {
+    fn planned(words: &str, config: &str) -> Result<PtDiskstats, ArgError> {
         let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
         let read = |path: &Path| match path.ends_with(".pt-diskstats.conf") || path == Path::new("c") {
             true => Ok(config.to_owned()),

@@ -58,13 +58,13 @@ impl RecordArguments {
             pace: pace(self.interval.as_ref(), self.count.as_ref())?,
             devices: self.device,
             file: self.file,
-            fourteen_columns: self.columns == Columns::Fourteen,
+            legacy_14_columns: self.columns == Columns::Fourteen,
             append: self.append,
             force: self.force,
             rotate: self.rotate,
             keep: self.keep,
             root,
-            is_error_terminal: stderr().is_terminal(),
+            stderr_is_tty: stderr().is_terminal(),
             time_zone: environment("TZ"),
         })
     }

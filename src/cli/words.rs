@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::plan::Pace;
+use crate::plan::Schedule;
 
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -10,7 +10,7 @@ const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST_SECONDS: f64 = 366.0 * 86_400.0;
 
 /// Parts `[DEVICE]... [INTERVAL [COUNT]]`: an interval begins as a number does.
-pub(super) fn devices_and_pace(words: &[String]) -> Result<(Vec<String>, Pace), String> {
+pub(super) fn devices_and_pace(words: &[String]) -> Result<(Vec<String>, Schedule), String> {
     let is_number =
         |word: &String| word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
     let devices = words.iter().position(is_number).unwrap_or(words.len());
@@ -22,13 +22,13 @@ pub(super) fn devices_and_pace(words: &[String]) -> Result<(Vec<String>, Pace), 
 }
 
 /// An interval and a count as they were typed.
-pub(super) fn pace(every: Option<&String>, count: Option<&String>) -> Result<Pace, String> {
+pub(super) fn pace(every: Option<&String>, count: Option<&String>) -> Result<Schedule, String> {
     let every = every.map(|word| interval(word)).transpose()?;
     let whole = |word: &String| match word.parse() {
         Ok(count @ 1..) => Ok(count),
         _ => Err(format!("COUNT is '{word}', not a whole number of 1 or more")),
     };
-    Ok(Pace { every, count: count.map(whole).transpose()? })
+    Ok(Schedule { every, count: count.map(whole).transpose()? })
 }
 
 /// A length of time: seconds, or a number with `us`, `ms`, `s`, `m` or `h` behind it.

@@ -4,7 +4,7 @@ use crate::counters::CpuTimes;
 
 /// Shares of the time of all CPUs, in percent (the manual of iostat, CPU Utilization Report).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CpuShares {
+pub struct CpuPercentages {
     /// User mode, guests included.
     pub user: f64,
     /// User mode at low priority.
@@ -19,7 +19,7 @@ pub struct CpuShares {
     pub idle: f64,
 }
 
-impl CpuShares {
+impl CpuPercentages {
     /// The shares between two readings, as iostat computes them: a figure that went back is zero, but the time
     /// that passed is the difference of the totals as they are.
     pub fn between(older: &CpuTimes, newer: &CpuTimes) -> Self {
@@ -81,24 +81,24 @@ mod tests {
             guest: 40,
             guest_nice: 0,
         };
-        let shares = CpuShares::between(&older, &newer);
+        let shares = CpuPercentages::between(&older, &newer);
         let expected =
-            CpuShares { user: 25.0, nice: 5.0, system: 15.0, iowait: 10.0, steal: 5.0, idle: 40.0 };
+            CpuPercentages { user: 25.0, nice: 5.0, system: 15.0, iowait: 10.0, steal: 5.0, idle: 40.0 };
         assert_eq!(shares, expected);
     }
 
     #[test]
     fn time_that_stood_still_or_went_back_has_no_shares() {
         let older = CpuTimes { idle: 1000, ..CpuTimes::default() };
-        assert_eq!(CpuShares::between(&older, &older), CpuShares::default());
-        assert_eq!(CpuShares::between(&older, &CpuTimes::default()), CpuShares::default());
+        assert_eq!(CpuPercentages::between(&older, &older), CpuPercentages::default());
+        assert_eq!(CpuPercentages::between(&older, &CpuTimes::default()), CpuPercentages::default());
     }
 
     #[test]
     fn one_figure_that_went_back_is_zero_and_shortens_the_time() {
         let older = CpuTimes { steal: 50, ..CpuTimes::default() };
         let newer = CpuTimes { user: 100, idle: 100, ..CpuTimes::default() };
-        let shares = CpuShares::between(&older, &newer);
+        let shares = CpuPercentages::between(&older, &newer);
         assert_eq!((shares.user, shares.steal), (100.0 / 150.0 * 100.0, 0.0));
     }
 }

@@ -4,22 +4,22 @@
 //! zero over the uptime. What has no value (an await without requests, a counter that went back) is `None`;
 //! each dialect decides how to print it.
 
-mod advance;
-mod change;
+mod counter_delta;
 mod cpu;
-mod figures;
-mod history;
-mod machine;
-mod pairs;
+mod device_match;
+mod host_stats;
+mod interval_stats;
 mod percona;
 mod rates;
+mod util_check;
+mod wraparound;
 
-pub use advance::Advance;
-pub use change::{Change, Ticks, modulo_2_32, was_replugged, wrapped_sectors};
-pub use cpu::CpuShares;
-pub use figures::{Direction, Figures, in_flight};
-pub use history::{History, Mark};
-pub use machine::MachineFigures;
-pub use pairs::Pairs;
-pub use percona::{DirectionRates, Work, WorkRates};
-pub use rates::{Activity, Rates};
+pub use counter_delta::CounterDelta;
+pub use cpu::CpuPercentages;
+pub use device_match::DeviceMatch;
+pub use host_stats::HostStats;
+pub use interval_stats::{DirectionStats, IntervalStats, in_flight};
+pub use percona::{DirectionRates, PtDelta, PtRates};
+pub use rates::{Activity, IostatRates};
+pub use util_check::{DataFlag, UtilCheck};
+pub use wraparound::{MillisDelta, RequestChange, was_replugged, wrapped_sectors, wrapping_sub_u32};

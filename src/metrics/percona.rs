@@ -1,11 +1,11 @@
 //! The numbers of pt-diskstats, which it defines in its own way (its manual, OUTPUT).
 
-use super::change::{Change, modulo_2_32};
+use super::wraparound::{RequestChange, wrapping_sub_u32};
 use crate::counters::{Counters, Requests};
 
 /// What devices did: differences of counters, added up over devices or over intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
+pub struct PtDelta {
     reads: Requests,
     writes: Requests,
     /// How much the requests in flight have become more, or fewer.
@@ -16,7 +16,7 @@ pub struct Work {
 
 /// One line of pt-diskstats; the fields are in the order of its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct WorkRates {
+pub struct PtRates {
     /// Reads.
     pub reads: DirectionRates,
     /// Writes.
@@ -50,11 +50,11 @@ pub struct DirectionRates {
     pub response_ms: f64,
 }
 
-impl Work {
+impl PtDelta {
     /// What a device did between two readings; `None` when one of its counters went back.
     pub fn between(older: &Counters, newer: &Counters) -> Option<Self> {
         let requests = |older: &Requests, newer: &Requests| {
-            let Change { ios, merges, sectors, .. } = Change::between(older, newer);
+            let RequestChange { ios, merges, sectors, .. } = RequestChange::between(older, newer);
             Some(Requests {
                 ios: ios?,
                 merges: merges?,
@@ -87,7 +87,7 @@ impl Work {
 
     /// The numbers of a line: of so many devices together, over `seconds`, which is not zero, with so many requests
     /// in progress at its end.
-    pub fn rates(&self, seconds: f64, devices: usize, in_progress: f64) -> WorkRates {
+    pub fn rates(&self, seconds: f64, devices: usize, in_progress: f64) -> PtRates {
         let devices = devices as f64;
         let (reads, writes) = (&self.reads, &self.writes);
         let requests =
@@ -100,7 +100,7 @@ impl Work {
         } else {
             self.weighted_ms as f64 / queued - service_ms
         };
-        WorkRates {
+        PtRates {
             reads: direction(reads, seconds, devices),
             writes: direction(writes, seconds, devices),
             busy_pct: 100.0 * self.busy_ms as f64 / 1000.0 / seconds / devices,
@@ -114,7 +114,7 @@ impl Work {
 
 /// How far a millisecond counter went: it wraps at 2^32, and only then is taken modulo that.
 fn milliseconds(older: u64, newer: u64) -> u64 {
-    newer.checked_sub(older).unwrap_or_else(|| modulo_2_32(older, newer))
+    newer.checked_sub(older).unwrap_or_else(|| wrapping_sub_u32(older, newer))
 }
 
 fn direction(requests: &Requests, seconds: f64, devices: f64) -> DirectionRates {
@@ -147,7 +147,7 @@ mod tests {
     fn hand_computed_numbers_of_two_seconds() {
         let older = counters([100, 10, 800, 50], 0, 1000, 3000);
         let newer = counters([250, 60, 4000, 250], 4, 2000, 3612);
-        let rates = Work::between(&older, &newer).unwrap().rates(2.0, 1, 4.0);
+        let rates = PtDelta::between(&older, &newer).unwrap().rates(2.0, 1, 4.0);
         // 150 reads and 50 merges, 3200 sectors, 200 ms.
         assert_eq!(rates.reads.per_s, 75.0);
         assert_eq!(rates.reads.size_kib, 1600.0 / 150.0);
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn concurrency_and_busy_time_are_those_of_one_device() {
-        let work = Work::between(&Counters::ZERO, &counters([10, 0, 80, 1000], 0, 1000, 1000)).unwrap();
+        let work = PtDelta::between(&Counters::ZERO, &counters([10, 0, 80, 1000], 0, 1000, 1000)).unwrap();
         let rates = work.rates(1.0, 4, 0.0);
         assert_eq!((rates.reads.concurrency, rates.busy_pct, rates.per_s), (0.25, 25.0, 10.0));
     }
@@ -169,15 +169,15 @@ mod tests {
     #[test]
     fn no_more_is_merged_than_all() {
         let all_merged = counters([0, 1_441_151_880_758_565, 0, 0], 0, 0, 0);
-        let rates = Work::between(&Counters::ZERO, &all_merged).unwrap().rates(1.0, 1, 0.0);
+        let rates = PtDelta::between(&Counters::ZERO, &all_merged).unwrap().rates(1.0, 1, 0.0);
         assert_eq!(rates.reads.merge_pct, 100.0);
     }
 
     #[test]
     fn a_counter_that_went_back_is_no_work() {
         let older = counters([100, 10, 800, 50], 0, 1000, 3000);
-        assert_eq!(Work::between(&older, &Counters::ZERO), None);
+        assert_eq!(PtDelta::between(&older, &Counters::ZERO), None);
         let wrapped = counters([100, 10, 800, 40], 0, 900, 2900);
-        assert!(Work::between(&older, &wrapped).is_some());
+        assert!(PtDelta::between(&older, &wrapped).is_some());
     }
 }

@@ -1,6 +1,6 @@
 //! The numbers of one device over one interval.
 
-use super::change::{Change, Ticks, wrapped_sectors};
+use super::wraparound::{MillisDelta, RequestChange, wrapped_sectors};
 use crate::counters::{Counters, Requests};
 use crate::units::{Interval, SECTOR_BYTES};
 
@@ -29,7 +29,7 @@ impl Activity {
     #[inline]
     fn between(older: &Requests, newer: &Requests, interval: Interval) -> Self {
         let total = wrapped_sectors(older.sectors, newer.sectors);
-        let Change { ios, merges, sectors, ms } = Change::between(older, newer);
+        let RequestChange { ios, merges, sectors, ms } = RequestChange::between(older, newer);
         let kib = |sectors: f64| sectors * SECTOR_BYTES as f64 / 1024.0;
         let completed = ios.filter(|n| *n > 0).map(|n| n as f64);
         Self {
@@ -55,7 +55,7 @@ fn share(merges: u64, ios: u64) -> Option<f64> {
 ///
 /// Each is computed when it is asked for: a report needs few of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rates {
+pub struct IostatRates {
     older: Counters,
     newer: Counters,
     interval: Interval,
@@ -63,7 +63,7 @@ pub struct Rates {
     devices: u32,
 }
 
-impl Rates {
+impl IostatRates {
     /// Nothing happened.
     pub const NONE: Self =
         Self { older: Counters::ZERO, newer: Counters::ZERO, interval: Interval::HUNDREDTH, devices: 1 };
@@ -113,20 +113,20 @@ impl Rates {
 
     /// Mean time of a flush in milliseconds; `None` when none was completed.
     pub fn flush_await_ms(&self) -> Option<f64> {
-        let ms = Ticks::between(self.older.flush_ms, self.newer.flush_ms).ms;
+        let ms = MillisDelta::between(self.older.flush_ms, self.newer.flush_ms).ms;
         self.flushes().filter(|flushes| *flushes > 0).map(|flushes| ms as f64 / flushes as f64)
     }
 
     /// Mean number of requests in the queue, waiting and served: Δ(weighted ms) / 1000 t; `None` when the
     /// counter went back.
     pub fn queue(&self) -> Option<f64> {
-        let weighted = Ticks::between(self.older.weighted_ms, self.newer.weighted_ms);
+        let weighted = MillisDelta::between(self.older.weighted_ms, self.newer.weighted_ms);
         (!weighted.went_back).then(|| self.interval.per_second(weighted.ms) / 1000.0)
     }
 
     /// Share of the time with a request in flight, in percent; may pass 100. `None` when the counter went back.
     pub fn util_pct(&self) -> Option<f64> {
-        let busy = Ticks::between(self.older.busy_ms, self.newer.busy_ms);
+        let busy = MillisDelta::between(self.older.busy_ms, self.newer.busy_ms);
         (!busy.went_back).then(|| self.interval.per_second(busy.ms) / 10.0 / f64::from(self.devices))
     }
 }
@@ -154,7 +154,7 @@ mod tests {
     fn hand_computed_rates_of_two_seconds() {
         let older = counters([100, 10, 800, 50], [0; 4], 1000, 3000);
         let newer = counters([300, 60, 4000, 250], [4, 0, 64, 6], 2500, 3206);
-        let rates = Rates::between(&older, &newer, two_seconds());
+        let rates = IostatRates::between(&older, &newer, two_seconds());
         // 200 reads in 2 s; 3200 sectors are 1600 KiB; 50 of 250 merged; 200 ms over 200 reads.
         assert_eq!(rates.reads().per_s, Some(100.0));
         assert_eq!(rates.reads().sectors, 3200);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn no_requests_have_no_response_time() {
         let still = counters([5, 5, 5, 5], [5; 4], 5, 5);
-        let rates = Rates::between(&still, &still, two_seconds());
+        let rates = IostatRates::between(&still, &still, two_seconds());
         assert_eq!((rates.reads().per_s, rates.queue()), (Some(0.0), Some(0.0)));
         assert_eq!(
             (rates.reads().await_ms, rates.reads().size_kib, rates.reads().merge_pct),
@@ -186,8 +186,8 @@ mod tests {
     fn a_counter_that_went_back_has_no_rate() {
         let older = counters([100, 10, 800, 50], [0; 4], 1000, 3000);
         let newer = counters([99, 9, 799, 51], [0; 4], 999, 2999);
-        let rates = Rates::between(&older, &newer, two_seconds());
-        let none = Activity { sectors: u64::from(u32::MAX), ..Rates::NONE.reads() };
+        let rates = IostatRates::between(&older, &newer, two_seconds());
+        let none = Activity { sectors: u64::from(u32::MAX), ..IostatRates::NONE.reads() };
         let none = Activity { ios: None, per_s: None, kib_per_s: None, merges_per_s: None, ..none };
         assert_eq!((rates.reads(), rates.all()), (none, none));
         assert_eq!((rates.queue(), rates.util_pct()), (None, None));
@@ -197,13 +197,13 @@ mod tests {
     fn a_response_time_survives_the_wrap_of_its_32_bit_counter() {
         let older = counters([100, 0, 0, u64::from(u32::MAX) - 9], [0; 4], 0, 0);
         let newer = counters([110, 0, 0, 10], [0; 4], 0, 0);
-        assert_eq!(Rates::between(&older, &newer, two_seconds()).reads().await_ms, Some(2.0));
+        assert_eq!(IostatRates::between(&older, &newer, two_seconds()).reads().await_ms, Some(2.0));
     }
 
     #[test]
     fn flushes_have_a_rate_and_a_time() {
         let at = |flushes, flush_ms| Counters { flushes, flush_ms, ..Counters::default() };
-        let rates = Rates::between(&at(1, 10), &at(5, 16), two_seconds());
+        let rates = IostatRates::between(&at(1, 10), &at(5, 16), two_seconds());
         assert_eq!((rates.flushes_per_s(), rates.flush_await_ms()), (Some(2.0), Some(1.5)));
     }
 }

@@ -1,4 +1,4 @@
-//! Judging devices by many intervals: of a capture, or of this machine for a while.
+//! VerdictOptions devices by many intervals: of a capture, or of this machine for a while.
 
 use std::path::Path;
 
@@ -6,18 +6,18 @@ use anyhow::{Context, Result, bail};
 
 use super::native::{Feed, Gathered, Settler, gather};
 use super::progress::Progress;
-use super::{WIDTH, World, put};
-use crate::analysis::{DeviceReport, MachineAnalysis, SavedBaselines, where_requests_wait};
+use super::{RunContext, WIDTH, put};
+use crate::analysis::{DeviceReport, HostAnalysis, SavedBaselines, where_requests_wait};
 use crate::exit::Exit;
-use crate::metrics::MachineFigures;
+use crate::metrics::HostStats;
 use crate::plan::{Analyze, AnalyzeFormat};
-use crate::report::analysis::{Findings, fio_job, json, text};
+use crate::report::analysis::{AnalysisReport, fio_job, json, text};
 use crate::sanitize::sanitize;
 use crate::sink::write_document;
 use crate::source::read_object;
 use crate::view::terminal::screen_size;
 
-pub(super) fn run(plan: &Analyze, world: &mut World<'_>) -> Result<Exit> {
+pub(super) fn run(plan: &Analyze, world: &mut RunContext<'_>) -> Result<Exit> {
     if let Some(path) = &plan.save_baseline {
         // Better now than when all is read.
         refuse_to_overwrite(path)?;
@@ -25,8 +25,8 @@ pub(super) fn run(plan: &Analyze, world: &mut World<'_>) -> Result<Exit> {
     let settler = Settler::new(&plan.judging, world)?;
     let clock = world.clock;
     let mut feed = Feed::open(&plan.input, clock)?;
-    let mut machine = MachineAnalysis::default();
-    let mut progress = Progress::new(plan.is_error_terminal, clock.monotonic());
+    let mut machine = HostAnalysis::default();
+    let mut progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
     let mut count = 0u64;
     let gathered = gather(
         &mut feed,
@@ -34,21 +34,21 @@ pub(super) fn run(plan: &Analyze, world: &mut World<'_>) -> Result<Exit> {
         plan.input.pace.count,
         world,
         &mut |older, newer, interval, world| {
-            machine.see(&MachineFigures::between(older, newer, interval), interval.seconds());
+            machine.see(&HostStats::between(older, newer, interval), interval.seconds());
             count += 1;
             progress.show(|| format!("{count} intervals"), world);
         },
     );
     progress.clear(world);
     let Gathered { devices, stack, intervals, signal, missing } = gathered?;
-    let ended = signal.map_or(Exit::Done, Exit::Signal);
+    let ended = signal.map_or(Exit::Success, Exit::Signal);
     let is_nothing = intervals == 0 || devices.is_empty();
     let is_incomplete = is_nothing || missing.is_some();
     if is_incomplete {
         let why = missing.filter(|_| intervals > 0 || feed.is_live()).map_or_else(|| feed.nothing(), Ok)?;
         let _ = writeln!(world.err, "blkstat: {}: {why}", sanitize(&feed.name()));
     }
-    let ended = if is_incomplete && ended == Exit::Done { Exit::Nothing } else { ended };
+    let ended = if is_incomplete && ended == Exit::Success { Exit::NoData } else { ended };
     if is_nothing {
         return Ok(ended);
     }
@@ -63,7 +63,7 @@ pub(super) fn run(plan: &Analyze, world: &mut World<'_>) -> Result<Exit> {
     match plan.format {
         AnalyzeFormat::Fio => fio_jobs(&reports, &mut out)?,
         format => {
-            let findings = Findings { devices: &reports, layers: layers.as_ref(), machine: &machine };
+            let findings = AnalysisReport { devices: &reports, layers: layers.as_ref(), machine: &machine };
             if format == AnalyzeFormat::Json {
                 json(&findings, &mut out);
             } else {

@@ -4,17 +4,17 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::{WIDTH, World, put, reason, refuse_other_than_text};
+use super::{RunContext, WIDTH, put, reason, refuse_other_than_text};
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::plan::Devices;
 use crate::report::devices::{is_shown, json, tree};
 use crate::sanitize::sanitize;
-use crate::source::{Replay, read_stack, stack_by_names};
-use crate::topology::Stack;
+use crate::source::{Replay, read_topology, topology_from_names};
+use crate::topology::Topology;
 use crate::view::terminal::screen_size;
 
-pub(super) fn run(plan: &Devices, world: &mut World<'_>) -> Result<Exit> {
+pub(super) fn run(plan: &Devices, world: &mut RunContext<'_>) -> Result<Exit> {
     let (stack, place) = match &plan.from {
         Some(path) => recorded(path, world)?,
         None => live(plan)?,
@@ -35,36 +35,36 @@ pub(super) fn run(plan: &Devices, world: &mut World<'_>) -> Result<Exit> {
         tree(&stack, plan.all, columns.unwrap_or(WIDTH), &mut text);
     }
     put(world.out, &mut text)?;
-    Ok(Exit::Done)
+    Ok(Exit::Success)
 }
 
 /// The devices of this machine, and where they are listed.
-fn live(plan: &Devices) -> Result<(Stack, String)> {
+fn live(plan: &Devices) -> Result<(Topology, String)> {
     let block = plan.root.join("sys/block");
     let place = sanitize(&block.display().to_string()).into_owned();
     if let Err(error) = block.read_dir() {
         bail!("cannot read {place}: {}", reason(&error));
     }
-    Ok((read_stack(&plan.root), place))
+    Ok((read_topology(&plan.root), place))
 }
 
 /// The devices that a recording tells of at its first sample; of another capture, what their names tell.
-fn recorded(path: &Path, world: &World<'_>) -> Result<(Stack, String)> {
+fn recorded(path: &Path, world: &RunContext<'_>) -> Result<(Topology, String)> {
     let mut replay = Replay::open(path, world.clock)?;
     let mut sample = Sample::default();
     let place = sanitize(replay.name()).into_owned();
     if !replay.next(&Sample::default(), &mut sample)? {
         refuse_other_than_text(&replay)?;
-        return Ok((Stack::default(), place));
+        return Ok((Topology::default(), place));
     }
     let known = replay.recorded().map(|recorded| recorded.stack.clone());
     let stack = known.filter(|stack| !stack.nodes().is_empty());
-    Ok((stack.unwrap_or_else(|| stack_by_names(&sample.devices)), place))
+    Ok((stack.unwrap_or_else(|| topology_from_names(&sample.devices)), place))
 }
 
 /// Says why there is nothing to show.
-fn nothing(world: &mut World<'_>, why: &str) -> Exit {
+fn nothing(world: &mut RunContext<'_>, why: &str) -> Exit {
     // If that cannot be said, the exit code still tells.
     let _ = writeln!(world.err, "blkstat: {why}");
-    Exit::Nothing
+    Exit::NoData
 }

@@ -26,7 +26,7 @@ use crate::source::Replay;
 const WIDTH: usize = 100;
 
 /// What a run has of the world outside.
-pub struct World<'a> {
+pub struct RunContext<'a> {
     /// The time.
     pub clock: &'a dyn Clock,
     /// Where reports go. A report is one write.
@@ -47,20 +47,20 @@ fn refuse_other_than_text(replay: &Replay<'_>) -> Result<()> {
 
 /// Marks an error of standard output.
 #[derive(Debug)]
-struct OutputLost;
+struct StdoutError;
 
-impl std::fmt::Display for OutputLost {
+impl std::fmt::Display for StdoutError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "cannot write to standard output")
     }
 }
 
 /// Carries the plan out, and says on the error stream what went wrong, if anything did.
-pub fn run(plan: &Plan, world: &mut World<'_>) -> Exit {
+pub fn run(plan: &Plan, world: &mut RunContext<'_>) -> Exit {
     let ended = match plan {
         Plan::Analyze(plan) => analyze::run(plan, world),
         Plan::View(plan) => native::run(plan, world),
-        Plan::Print(text) => put(world.out, &mut text.clone()).map(|()| Exit::Done),
+        Plan::Print(text) => put(world.out, &mut text.clone()).map(|()| Exit::Success),
         Plan::Iostat(plan) => iostat::run(plan, world),
         Plan::PtDiskstats(plan) => pt_diskstats::run(plan, world),
         Plan::Devices(plan) => devices::run(plan, world),
@@ -68,10 +68,10 @@ pub fn run(plan: &Plan, world: &mut World<'_>) -> Exit {
     };
     ended.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {
-            return Exit::Done;
+            return Exit::Success;
         }
         // A signal keeps a capture from being read any further.
-        if let Some(signal) = world.clock.signal().filter(|_| !error.is::<OutputLost>()) {
+        if let Some(signal) = world.clock.signal().filter(|_| !error.is::<StdoutError>()) {
             return Exit::Signal(signal);
         }
         // If that cannot be said either, the exit code still tells.
@@ -87,9 +87,14 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// The end of an old tool's run; where standard output took no more, in that tool's words and with its exit code.
-fn unless_output_lost(ended: Result<Exit>, words: &str, exit: Exit, world: &mut World<'_>) -> Result<Exit> {
+fn unless_output_lost(
+    ended: Result<Exit>,
+    words: &str,
+    exit: Exit,
+    world: &mut RunContext<'_>,
+) -> Result<Exit> {
     match ended {
-        Err(error) if error.is::<OutputLost>() && !is_closed_pipe(&error) => {
+        Err(error) if error.is::<StdoutError>() && !is_closed_pipe(&error) => {
             let cause = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
             let _ = writeln!(world.err, "{words}: {cause}");
             Ok(exit)
@@ -100,7 +105,7 @@ fn unless_output_lost(ended: Result<Exit>, words: &str, exit: Exit, world: &mut 
 
 /// Writes a report in one piece and empties the buffer.
 fn put(out: &mut dyn Write, text: &mut Vec<u8>) -> Result<()> {
-    out.write_all(text).and_then(|()| out.flush()).context(OutputLost)?;
+    out.write_all(text).and_then(|()| out.flush()).context(StdoutError)?;
     text.clear();
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::World;
+use super::RunContext;
 
 /// The line is not written more often than this.
 const AT_MOST: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ impl Progress {
     }
 
     /// Shows how far it is and since when, if nothing was shown just now.
-    pub(super) fn show(&mut self, how_far: impl FnOnce() -> String, world: &mut World<'_>) {
+    pub(super) fn show(&mut self, how_far: impl FnOnce() -> String, world: &mut RunContext<'_>) {
         if !self.is_wanted {
             return;
         }
@@ -41,7 +41,7 @@ impl Progress {
     }
 
     /// Wipes the line.
-    pub(super) fn clear(&mut self, world: &mut World<'_>) {
+    pub(super) fn clear(&mut self, world: &mut RunContext<'_>) {
         if self.width > 0 {
             let _ = write!(world.err, "\r{:width$}\r", "", width = self.width);
             self.width = 0;

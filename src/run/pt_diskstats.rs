@@ -12,18 +12,18 @@ use jiff::tz::TimeZone;
 use regex_lite::Regex;
 
 use super::warnings::Warnings;
-use super::{World, put, reason, unless_output_lost};
-use crate::capture::FaultKind;
-use crate::clock::Woken;
+use super::{RunContext, put, reason, unless_output_lost};
+use crate::capture::CaptureWarningKind;
+use crate::clock::WaitOutcome;
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::plan::PtDiskstats;
 use crate::report::pt_diskstats::Pages;
 use crate::source::{Live, Replay, local_time_zone};
-use crate::view::pt_diskstats::{Answer, Effect, Key, PAUSED, Player, Settings, help, invalid_pattern};
+use crate::view::pt_diskstats::{Answer, Effect, Key, PAUSED, PtEngine, Settings, help, invalid_pattern};
 use crate::view::terminal::{Keyboard, screen_rows};
 
-pub(super) fn run(plan: &PtDiskstats, world: &mut World<'_>) -> Result<Exit> {
+pub(super) fn run(plan: &PtDiskstats, world: &mut RunContext<'_>) -> Result<Exit> {
     let pattern = |text: &str| Regex::new(text).map_err(|error| invalid_pattern(text, &error));
     let patterns =
         pattern(&plan.columns).and_then(|c| Ok((c, plan.devices.as_deref().map(pattern).transpose()?)));
@@ -45,7 +45,7 @@ pub(super) fn run(plan: &PtDiskstats, world: &mut World<'_>) -> Result<Exit> {
     let pages = Pages::new(plan.group_headers, plan.scroll_headers, rows);
     let mut session = Session {
         plan,
-        player: Player::new(settings, plan.show_timestamps, plan.file.is_none(), pages),
+        player: PtEngine::new(settings, plan.show_timestamps, plan.file.is_none(), pages),
         // On a file keys are of use only where it can be shown again.
         keyboard: if plan.file.is_none() || world.is_terminal { Keyboard::open() } else { None },
         time_zone: local_time_zone(plan.time_zone.as_deref()),
@@ -69,7 +69,7 @@ enum After {
 
 struct Session<'a> {
     plan: &'a PtDiskstats,
-    player: Player,
+    player: PtEngine,
     keyboard: Option<Keyboard>,
     time_zone: TimeZone,
     /// The time of day of the first sample since the last that had devices.
@@ -79,7 +79,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn file(&mut self, path: &Path, world: &mut World<'_>) -> Result<Exit> {
+    fn file(&mut self, path: &Path, world: &mut RunContext<'_>) -> Result<Exit> {
         if path.as_os_str() == "-" {
             // To pt-diskstats that is a file of this name.
             let _ = writeln!(world.err, "Cannot open -: No such file or directory");
@@ -87,7 +87,7 @@ impl Session<'_> {
         }
         if path.is_dir() {
             let _ = writeln!(world.err, "blkstat: {} is a directory, not a capture", path.display());
-            return Ok(Exit::Done);
+            return Ok(Exit::Success);
         }
         let mut warnings = Warnings::about(&path.display().to_string());
         loop {
@@ -114,7 +114,7 @@ impl Session<'_> {
             match self.keys_until(None, world)? {
                 After::Redraw => self.player.rewind(),
                 After::End(exit) => return Ok(exit),
-                After::GoOn => return Ok(Exit::Done),
+                After::GoOn => return Ok(Exit::Success),
             }
         }
     }
@@ -124,15 +124,15 @@ impl Session<'_> {
         &mut self,
         source: &mut Replay<'_>,
         warnings: &mut Warnings,
-        world: &mut World<'_>,
+        world: &mut RunContext<'_>,
     ) -> Result<()> {
         const WRITTEN_AT_ONCE: usize = 64 * 1024;
         let (mut before, mut sample) = (Sample::default(), Sample::default());
         loop {
             let more = source.next(&before, &mut sample);
-            for fault in source.take_faults() {
+            for fault in source.take_warnings() {
                 // pt-diskstats passes over what is no line of diskstats.
-                if let FaultKind::ClockBack { .. } = fault.kind {
+                if let CaptureWarningKind::ClockBack { .. } = fault.kind {
                     warnings.fault(&fault, world.err);
                 }
             }
@@ -167,7 +167,7 @@ impl Session<'_> {
         }
     }
 
-    fn live(&mut self, world: &mut World<'_>) -> Result<Exit> {
+    fn live(&mut self, world: &mut RunContext<'_>) -> Result<Exit> {
         let mut saved = self.plan.save_samples.as_deref().map(Saved::create).transpose()?;
         let mut source = Live::new(&self.plan.root, world.clock);
         let mut warnings = Warnings::about(&source.name());
@@ -193,7 +193,7 @@ impl Session<'_> {
             }
             put(world.out, &mut self.text)?;
             if self.plan.iterations.is_some_and(|iterations| shown >= iterations) {
-                return Ok(Exit::Done);
+                return Ok(Exit::Success);
             }
             let delay = until_even_multiple(world.clock.wall(), self.plan.interval);
             let deadline = world.clock.monotonic() + delay;
@@ -205,7 +205,7 @@ impl Session<'_> {
     }
 
     /// Acts on keys until the deadline, or, without one, until a key asks for more than a line.
-    fn keys_until(&mut self, deadline: Option<Duration>, world: &mut World<'_>) -> Result<After> {
+    fn keys_until(&mut self, deadline: Option<Duration>, world: &mut RunContext<'_>) -> Result<After> {
         loop {
             let woken = match (&self.keyboard, deadline) {
                 (Some(_), deadline) => world.clock.wait_for_input(deadline, io::stdin().as_fd()),
@@ -213,9 +213,9 @@ impl Session<'_> {
                 (None, None) => return Ok(After::GoOn),
             };
             match woken {
-                Woken::Due => return Ok(After::GoOn),
-                Woken::Signal(number) => return Ok(After::End(Exit::Signal(number))),
-                Woken::Input => match self.key(world)? {
+                WaitOutcome::Due => return Ok(After::GoOn),
+                WaitOutcome::Signal(number) => return Ok(After::End(Exit::Signal(number))),
+                WaitOutcome::Input => match self.key(world)? {
                     After::GoOn => {}
                     After::Redraw if deadline.is_some() => {}
                     after => return Ok(after),
@@ -224,17 +224,17 @@ impl Session<'_> {
         }
     }
 
-    fn key(&mut self, world: &mut World<'_>) -> Result<After> {
-        let Some(byte) = self.pressed()? else { return Ok(After::End(Exit::Done)) };
+    fn key(&mut self, world: &mut RunContext<'_>) -> Result<After> {
+        let Some(byte) = self.pressed()? else { return Ok(After::End(Exit::Success)) };
         let Some(key) = Key::pressed(byte) else { return Ok(After::GoOn) };
         match key {
-            Key::Quit => return Ok(After::End(Exit::Done)),
+            Key::Quit => return Ok(After::End(Exit::Success)),
             Key::Ask(prompt) => {
                 self.say(prompt.text(), world)?;
                 let line = match &self.keyboard {
                     Some(keyboard) => keyboard.line(|| {
                         let woken = world.clock.wait_for_input(None, io::stdin().as_fd());
-                        if let Woken::Signal(number) = woken { Err(number) } else { Ok(()) }
+                        if let WaitOutcome::Signal(number) = woken { Err(number) } else { Ok(()) }
                     })?,
                     None => return Ok(After::GoOn),
                 };
@@ -256,11 +256,11 @@ impl Session<'_> {
             Key::GroupBy(_) | Key::Inactive | Key::Header => {}
         }
         if matches!(key, Key::Pause | Key::Help) {
-            if let Woken::Signal(number) = world.clock.wait_for_input(None, io::stdin().as_fd()) {
+            if let WaitOutcome::Signal(number) = world.clock.wait_for_input(None, io::stdin().as_fd()) {
                 return Ok(After::End(Exit::Signal(number)));
             }
             if self.pressed()?.is_none() {
-                return Ok(After::End(Exit::Done));
+                return Ok(After::End(Exit::Success));
             }
         }
         let effect = key.act(&mut self.player, &mut self.text);
@@ -273,7 +273,7 @@ impl Session<'_> {
         self.keyboard.as_ref().map_or(Ok(None), |keyboard| Ok(keyboard.key().unwrap_or(None)))
     }
 
-    fn say(&mut self, text: &str, world: &mut World<'_>) -> Result<()> {
+    fn say(&mut self, text: &str, world: &mut RunContext<'_>) -> Result<()> {
         self.text.extend_from_slice(text.as_bytes());
         put(world.out, &mut self.text)
     }

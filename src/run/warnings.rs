@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use crate::capture::Fault;
+use crate::capture::CaptureWarning;
 use crate::sanitize::sanitize;
 
 /// How many warnings are printed in full.
@@ -33,7 +33,7 @@ impl Warnings {
     }
 
     /// Prints one about a capture, and counts those that were not kept.
-    pub(super) fn fault(&mut self, fault: &Fault, err: &mut dyn Write) {
+    pub(super) fn fault(&mut self, fault: &CaptureWarning, err: &mut dyn Write) {
         self.warn(fault.line, &fault.kind, err);
         self.count += fault.more;
     }

@@ -7,5 +7,5 @@ mod repair;
 mod rotation;
 
 pub use document::write_document;
-pub use recording::{Existing, RecordingFile};
+pub use recording::{IfExists, RecordingFile};
 pub use rotation::{Rotation, rotated_name};

@@ -14,7 +14,7 @@ use super::rotation::{Rotation, in_the_way, make_way, rotated_name};
 
 /// What to do with a file that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
+pub enum IfExists {
     /// Refuse it.
     #[default]
     Refuse,
@@ -46,8 +46,8 @@ impl RecordingFile {
     ///
     /// # Errors
     /// When it exists and is refused, is a directory, or cannot be written; in words for the user.
-    pub fn open(path: &Path, name: &str, existing: Existing, rotation: Option<Rotation>) -> Result<Self> {
-        if let Some(rotation) = rotation.filter(|_| existing == Existing::Refuse && !path.exists()) {
+    pub fn open(path: &Path, name: &str, existing: IfExists, rotation: Option<Rotation>) -> Result<Self> {
+        if let Some(rotation) = rotation.filter(|_| existing == IfExists::Refuse && !path.exists()) {
             refuse_to_move(path, name, rotation)?;
         }
         let (file, is_fresh) = open_file(path, name, existing)?;
@@ -71,12 +71,12 @@ impl RecordingFile {
         }
         recording.lock()?;
         match existing {
-            Existing::Refuse => {}
-            Existing::Replace => recording.file.set_len(0).with_context(|| format!("cannot write {name}"))?,
-            Existing::Append if about.len() > 0 => {
+            IfExists::Refuse => {}
+            IfExists::Replace => recording.file.set_len(0).with_context(|| format!("cannot write {name}"))?,
+            IfExists::Append if about.len() > 0 => {
                 recording.go_on().with_context(|| format!("cannot append to {name}"))?;
             }
-            Existing::Append => {}
+            IfExists::Append => {}
         }
         let about = recording.file.metadata().with_context(|| format!("cannot write {name}"))?;
         recording.length = Some(about.len());
@@ -99,7 +99,7 @@ impl RecordingFile {
         self.finish()?;
         let name = &self.name;
         make_way(&self.path, rotation.keep).with_context(|| format!("cannot rename {name}"))?;
-        (self.file, self.is_fresh) = open_file(&self.path, name, Existing::Refuse)?;
+        (self.file, self.is_fresh) = open_file(&self.path, name, IfExists::Refuse)?;
         self.length = Some(0);
         self.lock()
     }
@@ -222,7 +222,7 @@ fn read_up_to(file: &mut File, into: &mut [u8]) -> io::Result<usize> {
 }
 
 /// The file, and whether it is new. A device or a pipe is there to be written to.
-fn open_file(path: &Path, name: &str, existing: Existing) -> Result<(File, bool)> {
+fn open_file(path: &Path, name: &str, existing: IfExists) -> Result<(File, bool)> {
     let exists = match OpenOptions::new().read(true).append(true).create_new(true).open(path) {
         Ok(file) => return Ok((file, true)),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => path.metadata(),
@@ -233,7 +233,7 @@ fn open_file(path: &Path, name: &str, existing: Existing) -> Result<(File, bool)
         Ok(about) => !about.is_file(),
         Err(_) => false,
     };
-    if existing == Existing::Refuse && !is_special {
+    if existing == IfExists::Refuse && !is_special {
         bail!("{name} exists already; --append adds to it, --force writes it anew");
     }
     let mut options = OpenOptions::new();
@@ -250,7 +250,7 @@ mod tests {
     fn a_file_is_free_when_its_recording_ends_whoever_inherited_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.txt");
-        let open = || RecordingFile::open(&path, "a.txt", Existing::Append, None);
+        let open = || RecordingFile::open(&path, "a.txt", IfExists::Append, None);
         let recording = open().unwrap();
         let inherited = recording.file.try_clone().unwrap();
         assert!(open().is_err());

@@ -9,11 +9,11 @@ use procfs::{FromRead, Uptime};
 
 use super::StatFiles;
 use crate::capture::{
-    LineFault, parse_blocked, parse_cpu_line, parse_diskstats, parse_meminfo, parse_pressure,
+    LineError, parse_blocked, parse_cpu_line, parse_diskstats, parse_meminfo, parse_pressure,
 };
 use crate::clock::Clock;
-use crate::counters::{CpuTimes, MachineState, Sample};
-use crate::units::Moment;
+use crate::counters::{CpuTimes, HostState, Sample};
+use crate::units::SampleTime;
 
 /// Room for /proc/diskstats of some hundred devices, so that it takes one read and not ten.
 const FIRST_READ: usize = 64 * 1024;
@@ -75,12 +75,13 @@ impl<'a> Live<'a> {
     ///
     /// # Errors
     /// When /proc/diskstats cannot be read.
-    pub fn read(&mut self, sample: &mut Sample, fault: impl FnMut(usize, LineFault)) -> Result<()> {
-        sample.machine =
-            if self.reads_machine_state { self.memory_and_pressure() } else { MachineState::default() };
+    pub fn read(&mut self, sample: &mut Sample, fault: impl FnMut(usize, LineError)) -> Result<()> {
+        sample.host =
+            if self.reads_machine_state { self.memory_and_pressure() } else { HostState::default() };
         let uptime = self.uptime();
-        sample.cpu = self.cpu(&mut sample.machine);
-        sample.at = Moment { monotonic: Some(self.clock.monotonic()), wall: Some(self.clock.wall()), uptime };
+        sample.cpu = self.cpu(&mut sample.host);
+        sample.at =
+            SampleTime { monotonic: Some(self.clock.monotonic()), wall: Some(self.clock.wall()), uptime };
         match &self.devices {
             Devices::Listed(path) => {
                 slurp(path, &mut self.text)?;
@@ -147,7 +148,7 @@ impl<'a> Live<'a> {
         (seconds >= 0.0).then(|| (seconds * 100.0).round() as u64)
     }
 
-    fn cpu(&mut self, machine: &mut MachineState) -> Option<CpuTimes> {
+    fn cpu(&mut self, machine: &mut HostState) -> Option<CpuTimes> {
         self.cpu_line.clear();
         slurp(&self.proc.join("stat"), &mut self.text).ok()?;
         if self.reads_machine_state {
@@ -159,8 +160,8 @@ impl<'a> Live<'a> {
         Some(cpu)
     }
 
-    fn memory_and_pressure(&mut self) -> MachineState {
-        let mut machine = MachineState::default();
+    fn memory_and_pressure(&mut self) -> HostState {
+        let mut machine = HostState::default();
         if slurp(&self.proc.join("meminfo"), &mut self.text).is_ok() {
             (machine.dirty_kib, machine.writeback_kib) = parse_meminfo(&self.text);
         }

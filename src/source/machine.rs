@@ -6,12 +6,12 @@ use std::path::Path;
 
 use rustix::system::uname;
 
-use super::read_stack;
-use crate::capture::Recorded;
+use super::read_topology;
+use crate::capture::RecordingHeader;
 
 /// What uname(2) says of a machine; `None` where it is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Machine {
+pub struct Host {
     /// The host's name.
     pub nodename: Option<String>,
     /// The kernel's release.
@@ -22,7 +22,7 @@ pub struct Machine {
     pub cpus: Option<usize>,
 }
 
-impl Machine {
+impl Host {
     /// This machine; its CPUs are counted below `root`.
     pub fn this(root: &Path) -> Self {
         let names = uname();
@@ -38,16 +38,16 @@ impl Machine {
 
 /// What a recording of the machine below `root` says of it: all from files there, for a copied tree is another
 /// machine than the one that it is read on.
-pub fn describe(root: &Path) -> Recorded {
+pub fn describe(root: &Path) -> RecordingHeader {
     let kernel = root.join("proc/sys/kernel");
-    Recorded {
+    RecordingHeader {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host: read_line(&kernel.join("hostname")),
         kernel: read_line(&kernel.join("osrelease")),
         boot: read_line(&kernel.join("random/boot_id")),
         cpus: count_cpus(root),
         every: None,
-        stack: read_stack(root),
+        stack: read_topology(root),
     }
 }
 

@@ -13,10 +13,10 @@ mod timezone;
 
 pub use document::read_object;
 pub use live::Live;
-pub use machine::{Machine, describe};
-pub use names::Names;
+pub use machine::{Host, describe};
+pub use names::DeviceResolver;
 pub use replay::Replay;
-pub use stack::{read_stack, stack_by_names};
+pub use stack::{read_topology, topology_from_names};
 pub use statfiles::StatFiles;
-pub use sysfs::read_topology;
+pub use sysfs::read_partition_map;
 pub use timezone::local_time_zone;

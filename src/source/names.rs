@@ -13,13 +13,13 @@ use crate::counters::Device;
 use crate::topology::{Key, Named};
 
 /// The names of devices of a machine, below a root.
-pub struct Names {
+pub struct DeviceResolver {
     root: PathBuf,
     sys: PathBuf,
 }
 
-impl Names {
-    /// Names of the machine below `root`; its devices are described below `sys`, which is `root/sys` but for
+impl DeviceResolver {
+    /// DeviceResolver of the machine below `root`; its devices are described below `sys`, which is `root/sys` but for
     /// `iostat -f`.
     pub fn new(root: &Path, sys: &Path) -> Self {
         Self { root: root.to_owned(), sys: sys.to_owned() }

@@ -9,11 +9,11 @@ use anyhow::{Context, Result, bail};
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
-use super::sysfs::topology_by_names;
-use crate::capture::{Fault, Reader, Recorded};
-use crate::clock::{Clock, Woken};
+use super::sysfs::partition_map_from_names;
+use crate::capture::{CaptureWarning, Reader, RecordingHeader};
+use crate::clock::{Clock, WaitOutcome};
 use crate::counters::{Device, Sample};
-use crate::topology::Topology;
+use crate::topology::PartitionMap;
 
 /// The samples of a capture.
 pub struct Replay<'a> {
@@ -30,8 +30,8 @@ struct UntilSignal<'a, R> {
 impl<R: Read + AsFd> Read for UntilSignal<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self.clock.wait_for_input(None, self.input.as_fd()) {
-            Woken::Signal(signal) => Err(io::Error::other(format!("signal {signal} came first"))),
-            Woken::Due | Woken::Input => self.input.read(into),
+            WaitOutcome::Signal(signal) => Err(io::Error::other(format!("signal {signal} came first"))),
+            WaitOutcome::Due | WaitOutcome::Input => self.input.read(into),
         }
     }
 }
@@ -82,8 +82,8 @@ impl<'a> Replay<'a> {
     }
 
     /// What was found wrong since the last call.
-    pub fn take_faults(&mut self) -> Vec<Fault> {
-        self.reader.take_faults()
+    pub fn take_warnings(&mut self) -> Vec<CaptureWarning> {
+        self.reader.take_warnings()
     }
 
     /// Whether nothing but something else than text was read.
@@ -93,13 +93,13 @@ impl<'a> Replay<'a> {
 
     /// What a recording of our own says of the machine at the time of the last sample; `None` for any other
     /// capture.
-    pub fn recorded(&self) -> Option<&Recorded> {
+    pub fn recorded(&self) -> Option<&RecordingHeader> {
         self.reader.recorded()
     }
 
     /// Which of the devices are partitions.
-    pub fn topology(&self, devices: &[Device]) -> Topology {
-        topology_by_names(devices)
+    pub fn topology(&self, devices: &[Device]) -> PartitionMap {
+        partition_map_from_names(devices)
     }
 }
 

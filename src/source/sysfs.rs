@@ -5,14 +5,14 @@ use std::fs::read_dir;
 use std::path::Path;
 
 use crate::counters::Device;
-use crate::topology::Topology;
+use crate::topology::PartitionMap;
 use crate::topology::partition_parents;
 
 /// What `devices` are, by the folders below `sys`/block: what is listed there is a whole device, what lies in the
 /// folder of one is a partition. A `sys` without it leaves only the names to judge by.
-pub fn read_topology(sys: &Path, devices: &[Device]) -> Topology {
+pub fn read_partition_map(sys: &Path, devices: &[Device]) -> PartitionMap {
     let block = sys.join("block");
-    let Ok(entries) = read_dir(&block) else { return topology_by_names(devices) };
+    let Ok(entries) = read_dir(&block) else { return partition_map_from_names(devices) };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let listed: Vec<String> = names.map(|name| shown_name(&name)).collect();
     let whole: HashSet<&str> = listed.iter().map(String::as_str).collect();
@@ -27,13 +27,13 @@ pub fn read_topology(sys: &Path, devices: &[Device]) -> Topology {
             (device.name.clone(), disk.unwrap_or_default())
         })
         .collect();
-    Topology::new(parts).with_listing(listed)
+    PartitionMap::new(parts).with_listing(listed)
 }
 
 /// Which of `devices` are partitions, by their names alone.
-pub(super) fn topology_by_names(devices: &[Device]) -> Topology {
+pub(super) fn partition_map_from_names(devices: &[Device]) -> PartitionMap {
     let disks = partition_parents(devices);
-    Topology::new(
+    PartitionMap::new(
         devices.iter().zip(disks).filter_map(|(device, disk)| {
             disk.map(|index| (device.name.clone(), devices[index].name.clone()))
         }),

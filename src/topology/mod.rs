@@ -11,16 +11,16 @@ use crate::counters::Device;
 
 pub use order::natural_key;
 pub use partitions::{partition_parents, possible_disks};
-pub use stack::{Kind, Node, Stack};
+pub use stack::{Kind, Node, Topology};
 
 /// The partitions of a machine, and its whole devices, by the names that /proc/diskstats prints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Topology {
+pub struct PartitionMap {
     disk_of: HashMap<String, String>,
     listed: Vec<String>,
 }
 
-impl Topology {
+impl PartitionMap {
     /// Of pairs of a partition and the disk that it is on. A device of unknown standing counts as a partition of
     /// a disk without a name.
     pub fn new(partitions: impl IntoIterator<Item = (String, String)>) -> Self {

@@ -84,10 +84,12 @@ pub struct Node {
     /// What sort of device it is.
     pub kind: Kind,
     /// The name that people know, where the kernel's is another: `vg0-root` of `dm-0`, `md/home`.
-    pub known_as: Option<String>,
+    #[serde(alias = "known_as")]
+    pub alias: Option<String>,
     /// The devices that it is stacked on: a partition's disk, the members of a volume, the device of the file
     /// system that holds a loop's file, the paths of a multipath disk.
-    pub on: Vec<String>,
+    #[serde(alias = "on")]
+    pub backing_devices: Vec<String>,
     /// Size in bytes.
     pub size_bytes: Option<u64>,
     /// Whether it is a spinning disk, as far as the kernel knows.
@@ -97,17 +99,19 @@ pub struct Node {
     /// How many requests its queue takes (queue/nr_requests).
     pub nr_requests: Option<u64>,
     /// Whether the kernel counts its requests (queue/iostats).
-    pub accounting: Option<bool>,
+    #[serde(alias = "accounting")]
+    pub iostats_enabled: Option<bool>,
     /// The file behind a loop device.
     pub backing_file: Option<String>,
     /// Where it is mounted, in the order in which it was.
-    pub mounts: Vec<String>,
+    #[serde(alias = "mounts")]
+    pub mountpoints: Vec<String>,
 }
 
 /// The devices of a machine. In JSON it is the list of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Node>", into = "Vec<Node>")]
-pub struct Stack {
+pub struct Topology {
     nodes: Vec<Node>,
     /// The place of each name.
     places: HashMap<String, usize>,
@@ -117,26 +121,26 @@ pub struct Stack {
     depths: Vec<usize>,
 }
 
-impl From<Vec<Node>> for Stack {
+impl From<Vec<Node>> for Topology {
     fn from(nodes: Vec<Node>) -> Self {
         Self::new(nodes)
     }
 }
 
-impl From<Stack> for Vec<Node> {
-    fn from(stack: Stack) -> Self {
+impl From<Topology> for Vec<Node> {
+    fn from(stack: Topology) -> Self {
         stack.nodes
     }
 }
 
-impl Stack {
+impl Topology {
     /// Of these devices.
     pub fn new(nodes: Vec<Node>) -> Self {
         let mut places = HashMap::with_capacity(nodes.len());
         let mut above: HashMap<String, Vec<usize>> = HashMap::new();
         for (place, node) in nodes.iter().enumerate() {
             places.entry(node.name.clone()).or_insert(place);
-            for below in &node.on {
+            for below in &node.backing_devices {
                 let list = above.entry(below.clone()).or_default();
                 // A device that names another twice stands on it once.
                 if list.last() != Some(&place) {
@@ -184,7 +188,7 @@ fn depths(nodes: &[Node], places: &HashMap<String, usize>) -> Vec<usize> {
         }
         while let Some((place, next)) = path.last_mut() {
             let place = *place;
-            let Some(below) = nodes[place].on.get(*next) else {
+            let Some(below) = nodes[place].backing_devices.get(*next) else {
                 path.pop();
                 continue;
             };
@@ -210,12 +214,12 @@ mod tests {
 
     fn node(name: &str, on: &[&str]) -> Node {
         let on = on.iter().map(|name| (*name).to_owned()).collect();
-        Node { name: name.into(), on, ..Node::default() }
+        Node { name: name.into(), backing_devices: on, ..Node::default() }
     }
 
     #[test]
     fn depth_counts_the_layers_below() {
-        let stack = Stack::new(vec![
+        let stack = Topology::new(vec![
             node("sda", &[]),
             node("sda1", &["sda"]),
             node("dm-0", &["sda1", "sdb"]),
@@ -227,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_circle_has_an_end() {
-        let stack = Stack::new(vec![node("a", &["b"]), node("b", &["a"])]);
+        let stack = Topology::new(vec![node("a", &["b"]), node("b", &["a"])]);
         assert_eq!(stack.depth("a"), 2);
     }
 
@@ -239,17 +243,17 @@ mod tests {
             nodes.push(node(&i.to_string(), &[&two[0], &two[1]]));
         }
         nodes.reverse();
-        let stack = Stack::new(nodes);
+        let stack = Topology::new(nodes);
         assert_eq!(stack.depth("99999"), 99_999);
         assert_eq!(stack.above("0").count(), 2);
     }
 
     #[test]
     fn json_is_the_list_of_devices() {
-        let stack = Stack::new(vec![node("sda", &[]), node("sda1", &["sda"])]);
+        let stack = Topology::new(vec![node("sda", &[]), node("sda1", &["sda"])]);
         let json = serde_json::to_string(&stack).unwrap();
         assert!(json.starts_with(r#"[{"name":"sda","major":0,"minor":0,"kind":"disk""#), "{json}");
-        assert_eq!(serde_json::from_str::<Stack>(&json).unwrap(), stack);
+        assert_eq!(serde_json::from_str::<Topology>(&json).unwrap(), stack);
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use blkstat::analysis::{
-    DeviceAnalysis, DeviceReport, Judge, Model, Observation, Settings, Verdict, where_requests_wait,
+    DeviceAnalysis, DeviceReport, LiveVerdict, Model, Observation, Settings, Verdict, where_requests_wait,
 };
 use blkstat::clock::RealClock;
 use blkstat::counters::Sample;
-use blkstat::metrics::{Figures, History};
+use blkstat::metrics::{IntervalStats, UtilCheck};
 use blkstat::source::Replay;
-use blkstat::topology::Stack;
+use blkstat::topology::Topology;
 use blkstat::units::Elapsed;
 
 use super::machine::{analyze, reads};
@@ -25,12 +25,12 @@ fn replayed(capture: &str) -> BTreeMap<String, (DeviceReport, Vec<Option<Verdict
         for device in &sample.devices {
             let (analysis, judge, history, verdicts) =
                 devices.entry(device.name.clone()).or_insert_with(|| {
-                    let judge = Judge::new(&Settings::default());
-                    (DeviceAnalysis::new(&device.name), judge, History::default(), Vec::new())
+                    let judge = LiveVerdict::new(&Settings::default());
+                    (DeviceAnalysis::new(&device.name), judge, UtilCheck::default(), Vec::new())
                 });
             let Some(older) = before.device(&device.name) else { continue };
             let Elapsed::Forward(interval) = sample.at.since(&before.at) else { continue };
-            match Figures::between(&older.counters, &device.counters, interval) {
+            match IntervalStats::between(&older.counters, &device.counters, interval) {
                 None => analysis.reset(),
                 Some(figures) => {
                     history.see(&figures);
@@ -64,7 +64,7 @@ fn a_loop_device_under_a_cap_is_capped_and_the_disk_below_is_not_saturated() {
     assert!(!matches!(lower.verdict, Some(Verdict::Saturated | Verdict::Capped)), "{}", lower.explanation);
     assert!(!live.iter().any(|v| matches!(v, Some(Verdict::Saturated | Verdict::Capped))), "{live:?}");
     let reports: Vec<DeviceReport> = devices.into_values().map(|(report, _)| report).collect();
-    let layers = where_requests_wait(&Stack::default(), &reports).unwrap();
+    let layers = where_requests_wait(&Topology::default(), &reports).unwrap();
     assert!(layers.is_guess && layers.steps[0].is_held_back);
     assert_eq!(
         (layers.steps[0].above.as_str(), layers.steps[0].below.as_slice()),

@@ -1,8 +1,8 @@
-//! Loads of a made-up machine whose truth is known, as counters that the analysis reads.
+//! LoadHistory of a made-up machine whose truth is known, as counters that the analysis reads.
 
-use blkstat::analysis::{DeviceAnalysis, DeviceReport, Judge, Judgement, Observation, Settings};
+use blkstat::analysis::{Assessment, DeviceAnalysis, DeviceReport, LiveVerdict, Observation, Settings};
 use blkstat::counters::{Columns, Counters};
-use blkstat::metrics::{Figures, History};
+use blkstat::metrics::{IntervalStats, UtilCheck};
 use blkstat::units::Interval;
 
 /// Pseudo-random numbers (splitmix64, Steele, Lea and Flood 2014).
@@ -52,18 +52,18 @@ pub(crate) fn reads(rate: f64, concurrency: f64) -> Second {
 pub(crate) struct Device {
     counters: Counters,
     exact_ms: [f64; 2],
-    history: History,
+    history: UtilCheck,
     at: f64,
 }
 
 impl Device {
     pub(crate) fn new() -> Self {
         let counters = Counters { columns: Columns::Flushes, ..Counters::ZERO };
-        Self { counters, exact_ms: [0.0; 2], history: History::default(), at: 0.0 }
+        Self { counters, exact_ms: [0.0; 2], history: UtilCheck::default(), at: 0.0 }
     }
 
     /// The figures of a second, with the rounding of the kernel's columns.
-    pub(crate) fn pass(&mut self, second: Second) -> (Figures, f64, f64) {
+    pub(crate) fn pass(&mut self, second: Second) -> (IntervalStats, f64, f64) {
         let older = self.counters;
         let requests = [&mut self.counters.reads, &mut self.counters.writes];
         for ((requests, (rate, ms, kib)), exact) in
@@ -80,7 +80,7 @@ impl Device {
         self.counters.weighted_ms = self.counters.reads.ms + self.counters.writes.ms;
         self.counters.in_flight = second.in_flight;
         let interval = Interval::from_nanos(1_000_000_000).unwrap();
-        let figures = Figures::between(&older, &self.counters, interval).unwrap();
+        let figures = IntervalStats::between(&older, &self.counters, interval).unwrap();
         self.history.see(&figures);
         self.at += 1.0;
         (figures, self.history.stalled_s(), self.at)
@@ -100,8 +100,8 @@ pub(crate) fn analyze(seconds: impl IntoIterator<Item = Second>) -> DeviceReport
     analyze_with(seconds, &Settings::default())
 }
 
-pub(crate) fn judge(seconds: impl IntoIterator<Item = Second>) -> Vec<Judgement> {
-    let (mut device, mut judge) = (Device::new(), Judge::new(&Settings::default()));
+pub(crate) fn judge(seconds: impl IntoIterator<Item = Second>) -> Vec<Assessment> {
+    let (mut device, mut judge) = (Device::new(), LiveVerdict::new(&Settings::default()));
     let mut see = |second| {
         let (figures, stalled_s, _) = device.pass(second);
         judge.see(&figures, stalled_s, None)

@@ -1,4 +1,4 @@
-//! Loads whose requests come at their own pace, whatever the device does (open loops), and loads of which only a part
+//! LoadHistory whose requests come at their own pace, whatever the device does (open loops), and loads of which only a part
 //! has a baseline.
 
 use blkstat::analysis::Verdict;

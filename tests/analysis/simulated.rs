@@ -210,7 +210,7 @@ fn a_short_burst_and_then_a_cap_are_two_plateaus() {
         let report = analyze(load.clone());
         let found: Vec<f64> = report.plateaus.iter().map(|one| (one.iops / 100.0).round() * 100.0).collect();
         assert_eq!((report.verdict, found), (Some(Verdict::Capped), vec![16_000.0, 3000.0]), "{burst_s} s");
-        assert_eq!(report.plateaus[1].known_as.as_deref(), Some("AWS gp3 (base)"));
+        assert_eq!(report.plateaus[1].alias.as_deref(), Some("AWS gp3 (base)"));
         assert!(report.capacity.reached);
         assert_eq!(judge(load).last().unwrap().verdict, Some(Verdict::Capped), "{burst_s} s");
     }
@@ -235,7 +235,7 @@ fn large_requests_on_a_known_cap_of_bytes_are_capped_in_bytes() {
         Second { reads: (500.0, queue / 500.0 * 1000.0, 256.0), in_flight: 3, ..Second::default() }
     });
     let report = analyze(load);
-    assert_eq!(report.plateaus[0].measure, blkstat::analysis::Measure::Kib, "{}", report.explanation);
+    assert_eq!(report.plateaus[0].measure, blkstat::analysis::RateUnit::Kib, "{}", report.explanation);
     assert!((report.plateaus[0].mib_per_s - 125.0).abs() < 0.1);
 }
 
@@ -302,7 +302,7 @@ fn a_mixed_cap_counts_reads_and_writes_together() {
     let report = analyze(load.collect::<Vec<_>>());
     assert_eq!(report.verdict, Some(Verdict::Capped), "{}", report.explanation);
     assert!((report.plateaus[0].iops / 5000.0 - 1.0).abs() < 0.01);
-    assert_eq!(report.plateaus[0].side, blkstat::analysis::Side::Both);
+    assert_eq!(report.plateaus[0].side, blkstat::analysis::IoDirection::Both);
 }
 
 fn said(report: &DeviceReport) -> (Option<Verdict>, bool) {

@@ -1,9 +1,9 @@
-//! Judging one device: what an interval costs, and the report in the end.
+//! VerdictOptions one device: what an interval costs, and the report in the end.
 
 use std::hint::black_box;
 
-use blkstat::analysis::{DeviceAnalysis, Judge, Observation, Settings};
-use blkstat::metrics::Figures;
+use blkstat::analysis::{DeviceAnalysis, LiveVerdict, Observation, Settings};
+use blkstat::metrics::IntervalStats;
 use blkstat::units::Interval;
 use criterion::{BatchSize, Criterion, Throughput};
 
@@ -16,9 +16,9 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("analysis by the interval");
     group.throughput(Throughput::Elements(INTERVALS as u64));
     group.bench_function("DeviceAnalysis::see", |bencher| bencher.iter(|| seen(&figures)));
-    group.bench_function("Judge::see", |bencher| {
+    group.bench_function("LiveVerdict::see", |bencher| {
         bencher.iter(|| {
-            let mut judge = Judge::new(&Settings::default());
+            let mut judge = LiveVerdict::new(&Settings::default());
             figures.iter().for_each(|figures| {
                 black_box(judge.see(black_box(figures), 0.0, None));
             });
@@ -36,18 +36,18 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     });
 }
 
-fn figures() -> Vec<Figures> {
+fn figures() -> Vec<IntervalStats> {
     let mut machine = Machine::new(1, 1);
     let second = Interval::from_nanos(1_000_000_000).unwrap();
     let mut interval = || {
         let older = machine.counters()[0];
         machine.step();
-        Figures::between(&older, &machine.counters()[0], second).unwrap()
+        IntervalStats::between(&older, &machine.counters()[0], second).unwrap()
     };
     (0..INTERVALS).map(|_| interval()).collect()
 }
 
-fn seen(figures: &[Figures]) -> DeviceAnalysis {
+fn seen(figures: &[IntervalStats]) -> DeviceAnalysis {
     let mut analysis = DeviceAnalysis::new("nvme0n1");
     for (at, figures) in figures.iter().enumerate() {
         let observation = Observation {

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use blkstat::counters::Counters;
-use blkstat::metrics::{Figures, Rates, Work};
+use blkstat::metrics::{IntervalStats, IostatRates, PtDelta};
 use blkstat::units::Interval;
 use criterion::{Criterion, Throughput};
 
@@ -25,19 +25,19 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         });
     };
     each("blkstat's figures", &|older, newer| {
-        black_box(Figures::between(black_box(older), black_box(newer), second));
+        black_box(IntervalStats::between(black_box(older), black_box(newer), second));
     });
     each("iostat -d", &|older, newer| {
-        let rates = Rates::between(black_box(older), black_box(newer), second);
+        let rates = IostatRates::between(black_box(older), black_box(newer), second);
         black_box((rates.all(), rates.reads(), rates.writes(), rates.discards()));
     });
     each("iostat -dx", &|older, newer| {
-        let rates = Rates::between(black_box(older), black_box(newer), second);
+        let rates = IostatRates::between(black_box(older), black_box(newer), second);
         black_box((rates.reads(), rates.writes(), rates.discards()));
         black_box((rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()));
     });
     each("pt-diskstats", &|older, newer| {
-        let work = Work::between(black_box(older), black_box(newer));
+        let work = PtDelta::between(black_box(older), black_box(newer));
         black_box(work.map(|work| work.rates(1.0, 1, newer.in_flight as f64)));
     });
     group.finish();

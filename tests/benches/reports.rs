@@ -4,9 +4,9 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-use blkstat::clock::{ManualClock, Woken};
+use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
-use blkstat::run::{World, run};
+use blkstat::run::{RunContext, run};
 use criterion::{Criterion, Throughput};
 use jiff::Timestamp;
 
@@ -40,12 +40,13 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         let words = words.chain([file.path().into()]);
         let utc = |name: &str| (name == "TZ").then(|| "UTC".into());
         let plan = blkstat::cli::plan(words, &utc).unwrap();
-        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| Woken::Due);
+        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let (mut out, mut err) = (io::sink(), io::stderr());
-                let mut world = World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
-                assert_eq!(run(&plan, &mut world), Exit::Done);
+                let mut world =
+                    RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
+                assert_eq!(run(&plan, &mut world), Exit::Success);
             });
         });
     }

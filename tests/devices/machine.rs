@@ -66,9 +66,9 @@ impl Machine {
             .file(&format!("{folder}/partition"), 1)
     }
 
-    pub(crate) fn mapped(&self, name: &str, number: &str, mib: u64, known_as: &str, uuid: &str) -> &Self {
+    pub(crate) fn mapped(&self, name: &str, number: &str, mib: u64, alias: &str, uuid: &str) -> &Self {
         self.made(name, number, mib)
-            .file(&format!("sys/block/{name}/dm/name"), known_as)
+            .file(&format!("sys/block/{name}/dm/name"), alias)
             .file(&format!("sys/block/{name}/dm/uuid"), uuid)
     }
 

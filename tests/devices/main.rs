@@ -12,20 +12,20 @@ use blkstat::clock::RealClock;
 use blkstat::exit::Exit;
 use blkstat::plan::{Devices, Plan};
 use blkstat::report::devices::{json, tree};
-use blkstat::run::{World, run};
-use blkstat::source::read_stack;
-use blkstat::topology::{Kind, Node, Stack};
+use blkstat::run::{RunContext, run};
+use blkstat::source::read_topology;
+use blkstat::topology::{Kind, Node, Topology};
 use machine::{Machine, laptop, nonsense, server};
 
-fn node<'a>(stack: &'a Stack, name: &str) -> &'a Node {
+fn node<'a>(stack: &'a Topology, name: &str) -> &'a Node {
     stack.node(name).unwrap_or_else(|| panic!("no {name} in {stack:#?}"))
 }
 
-fn on<'a>(stack: &'a Stack, name: &str) -> Vec<&'a str> {
-    node(stack, name).on.iter().map(String::as_str).collect()
+fn on<'a>(stack: &'a Topology, name: &str) -> Vec<&'a str> {
+    node(stack, name).backing_devices.iter().map(String::as_str).collect()
 }
 
-fn drawn(stack: &Stack, all: bool, width: usize) -> String {
+fn drawn(stack: &Topology, all: bool, width: usize) -> String {
     let mut out = Vec::new();
     tree(stack, all, width, &mut out);
     String::from_utf8(out).unwrap()
@@ -35,7 +35,7 @@ fn drawn(stack: &Stack, all: bool, width: usize) -> String {
 fn ran(plan: Devices) -> (String, String, Exit) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let clock = RealClock::new(None);
-    let mut world = World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
+    let mut world = RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
     let exit = run(&Plan::Devices(plan), &mut world);
     (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
 }
@@ -47,7 +47,7 @@ fn plan(root: &Path) -> Devices {
 #[test]
 fn trees_are_as_they_were_read() {
     for (name, machine) in [("laptop", laptop()), ("server", server()), ("nonsense", nonsense())] {
-        let stack = read_stack(machine.root());
+        let stack = read_topology(machine.root());
         for width in [80, 100, 200] {
             let got = drawn(&stack, false, width);
             let path = format!("fixtures/ours/devices/{name}.{width}.txt");
@@ -64,18 +64,21 @@ fn trees_are_as_they_were_read() {
 #[test]
 fn lvm_stands_on_luks_on_a_partition() {
     let machine = laptop();
-    let stack = read_stack(machine.root());
+    let stack = read_topology(machine.root());
     let kinds = ["nvme0n1", "nvme0n1p3", "dm-0", "dm-1"].map(|name| node(&stack, name).kind);
     assert_eq!(kinds, [Kind::Disk, Kind::Partition, Kind::Crypt, Kind::Lvm]);
     assert_eq!(stack.depth("dm-1"), 3);
     let root = node(&stack, "dm-1");
-    assert_eq!((root.major, root.minor, root.known_as.as_deref()), (252, 1, Some("vg0-root")));
-    assert_eq!((&root.mounts, root.size_bytes), (&vec!["/".to_owned()], Some(100 << 30)));
+    assert_eq!((root.major, root.minor, root.alias.as_deref()), (252, 1, Some("vg0-root")));
+    assert_eq!((&root.mountpoints, root.size_bytes), (&vec!["/".to_owned()], Some(100 << 30)));
     let disk = node(&stack, "nvme0n1");
-    assert_eq!((disk.rotational, disk.nr_requests, disk.accounting), (Some(false), Some(1023), Some(true)));
+    assert_eq!(
+        (disk.rotational, disk.nr_requests, disk.iostats_enabled),
+        (Some(false), Some(1023), Some(true))
+    );
     assert_eq!(disk.scheduler.as_deref(), Some("none"));
-    assert_eq!(node(&stack, "dm-2").mounts, ["[SWAP]"]);
-    assert_eq!(node(&stack, "zram0").accounting, Some(false));
+    assert_eq!(node(&stack, "dm-2").mountpoints, ["[SWAP]"]);
+    assert_eq!(node(&stack, "zram0").iostats_enabled, Some(false));
     assert_eq!(node(&stack, "sr0").kind, Kind::Optical);
 }
 
@@ -83,22 +86,22 @@ fn lvm_stands_on_luks_on_a_partition() {
 fn a_partition_has_the_queue_of_its_disk() {
     let machine = laptop();
     machine.file("sys/block/nvme0n1/queue/iostats", 0);
-    let stack = read_stack(machine.root());
+    let stack = read_topology(machine.root());
     let part = node(&stack, "nvme0n1p2");
-    assert_eq!((part.accounting, part.nr_requests), (Some(false), Some(1023)));
+    assert_eq!((part.iostats_enabled, part.nr_requests), (Some(false), Some(1023)));
 }
 
 #[test]
 fn mount_points_are_unescaped_and_come_once() {
     let machine = laptop();
-    let stack = read_stack(machine.root());
-    assert_eq!(node(&stack, "dm-10").mounts, ["/home", "/var/lib/containers", "/srv/my data"]);
+    let stack = read_topology(machine.root());
+    assert_eq!(node(&stack, "dm-10").mountpoints, ["/home", "/var/lib/containers", "/srv/my data"]);
 }
 
 #[test]
 fn a_loop_device_stands_on_what_holds_its_file() {
     let machine = laptop();
-    let stack = read_stack(machine.root());
+    let stack = read_topology(machine.root());
     assert_eq!(on(&stack, "loop0"), ["dm-1"]);
     assert_eq!(on(&stack, "loop1"), ["dm-10"]);
     assert!(on(&stack, "loop2").is_empty());
@@ -109,9 +112,9 @@ fn a_loop_device_stands_on_what_holds_its_file() {
 #[test]
 fn several_disks_make_one() {
     let machine = server();
-    let stack = read_stack(machine.root());
+    let stack = read_topology(machine.root());
     assert_eq!(on(&stack, "md127"), ["sda1", "sdb1"]);
-    assert_eq!(node(&stack, "md127").known_as.as_deref(), Some("md/home"));
+    assert_eq!(node(&stack, "md127").alias.as_deref(), Some("md/home"));
     assert_eq!(on(&stack, "dm-0"), ["sdc", "sdd"]);
     assert_eq!(on(&stack, "bcache0"), ["nvme1n1", "sdaa"]);
     let kinds = ["md127", "dm-0", "dm-1", "bcache0", "nullb0"].map(|name| node(&stack, name).kind);
@@ -121,7 +124,7 @@ fn several_disks_make_one() {
 #[test]
 fn an_nvme_multipath_disk_stands_on_its_paths() {
     let machine = server();
-    let stack = read_stack(machine.root());
+    let stack = read_topology(machine.root());
     assert_eq!(on(&stack, "nvme0n1"), ["nvme0c0n1", "nvme0c1n1"]);
     assert_eq!(node(&stack, "nvme0n1").kind, Kind::Disk);
     let path = node(&stack, "nvme0c0n1");
@@ -132,19 +135,19 @@ fn an_nvme_multipath_disk_stands_on_its_paths() {
 #[test]
 fn a_name_in_sys_has_no_slash() {
     let machine = server();
-    let stack = read_stack(machine.root());
+    let stack = read_topology(machine.root());
     assert_eq!(on(&stack, "cciss/c0d0p1"), ["cciss/c0d0"]);
-    assert_eq!(node(&stack, "cciss/c0d0p1").mounts, ["/"]);
+    assert_eq!(node(&stack, "cciss/c0d0p1").mountpoints, ["/"]);
 }
 
 #[test]
 fn nonsense_is_unknown() {
     let machine = nonsense();
-    let stack = read_stack(machine.root());
+    let stack = read_topology(machine.root());
     for name in ["sdx", "sdy", "sdz"] {
         assert_eq!(*node(&stack, name), Node { name: name.into(), ..Node::default() });
     }
-    assert_eq!(node(&stack, "dm-0").on, ["dm-1", "gone"]);
+    assert_eq!(node(&stack, "dm-0").backing_devices, ["dm-1", "gone"]);
 }
 
 #[test]
@@ -153,7 +156,7 @@ fn nothing_hostile_reaches_the_terminal() {
     for as_json in [false, true] {
         let (out, _, exit) = ran(Devices { json: as_json, all: true, ..plan(machine.root()) });
         let steers = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
-        assert!(exit == Exit::Done && !out.contains(steers), "{out:?}");
+        assert!(exit == Exit::Success && !out.contains(steers), "{out:?}");
     }
 }
 
@@ -168,10 +171,10 @@ fn links_of_a_copy_lead_into_the_copy() {
         .link("sys/block/sdb", machine.root().join("sys/devices/x/block/sdb"))
         .file("proc/4/mounts", "/dev/sda /mnt\\040x ext4 rw 0 0")
         .link("proc/mounts", "/proc/4/mounts");
-    let stack = read_stack(machine.root());
+    let stack = read_topology(machine.root());
     assert_eq!(node(&stack, "sda").size_bytes, Some(1 << 20));
     assert_eq!(node(&stack, "sdb").size_bytes, Some(2 << 20));
-    assert_eq!(node(&stack, "sda").mounts, ["/mnt x"]);
+    assert_eq!(node(&stack, "sda").mountpoints, ["/mnt x"]);
 }
 
 #[test]
@@ -182,7 +185,7 @@ fn folders_in_place_of_links_do_as_well() {
         .file("sys/block/sda/sda1/size", 1024)
         .file("sys/block/sdb/size", 2048)
         .file("sys/block/sdb1/partition", 1);
-    let stack = read_stack(machine.root());
+    let stack = read_topology(machine.root());
     assert_eq!(
         stack.nodes().iter().map(|node| node.name.as_str()).collect::<Vec<_>>(),
         ["sda", "sda1", "sdb", "sdb1"]
@@ -193,7 +196,7 @@ fn folders_in_place_of_links_do_as_well() {
 #[test]
 fn what_nothing_uses_is_shown_on_demand() {
     let machine = laptop();
-    let stack = read_stack(machine.root());
+    let stack = read_topology(machine.root());
     let has =
         |text: &str, name: &str| text.split_whitespace().any(|word| word.trim_start_matches("└─") == name);
     let (few, all) = (drawn(&stack, false, 100), drawn(&stack, true, 100));
@@ -209,13 +212,13 @@ fn without_devices_it_says_so() {
     let root = machine.root();
     let block = root.join("sys/block");
     let none = format!("blkstat: no block devices in {}\n", block.display());
-    assert_eq!(ran(plan(root)), (String::new(), none.clone(), Exit::Nothing));
-    assert_eq!(ran(Devices { json: true, ..plan(root) }), (String::new(), none, Exit::Nothing));
+    assert_eq!(ran(plan(root)), (String::new(), none.clone(), Exit::NoData));
+    assert_eq!(ran(Devices { json: true, ..plan(root) }), (String::new(), none, Exit::NoData));
 
     machine.made("loop0", "7:0", 0);
     let (out, err, exit) = ran(plan(root));
     assert!(out.is_empty() && err.ends_with("is in use; --all shows those there are\n"), "{err}");
-    assert_eq!(exit, Exit::Nothing);
+    assert_eq!(exit, Exit::NoData);
 
     std::fs::remove_dir_all(root.join("sys")).unwrap();
     let missing = format!("blkstat: cannot read {}: No such file or directory\n", block.display());
@@ -226,7 +229,7 @@ fn without_devices_it_says_so() {
 fn json_has_every_device_with_all_that_is_known() {
     let machine = server();
     let mut out = Vec::new();
-    json(&read_stack(machine.root()), &mut out);
+    json(&read_topology(machine.root()), &mut out);
     let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let devices = value["devices"].as_array().unwrap();
     let of = |name: &str| devices.iter().find(|device| device["name"] == name).unwrap();
@@ -240,7 +243,7 @@ fn json_has_every_device_with_all_that_is_known() {
 #[test]
 fn any_width_will_do() {
     for machine in [laptop(), server(), nonsense()] {
-        let stack = read_stack(machine.root());
+        let stack = read_topology(machine.root());
         for width in (0..60).chain([1_000, 100_000]) {
             assert!(drawn(&stack, true, width).lines().count() >= stack.nodes().len());
         }
@@ -249,13 +252,17 @@ fn any_width_will_do() {
 
 #[test]
 fn five_thousand_devices_take_no_time() {
-    let node =
-        |name: String, on: Vec<String>| Node { name, on, size_bytes: Some(1 << 30), ..Node::default() };
+    let node = |name: String, on: Vec<String>| Node {
+        name,
+        backing_devices: on,
+        size_bytes: Some(1 << 30),
+        ..Node::default()
+    };
     let mut nodes: Vec<Node> = (0..2500).map(|i| node(format!("disk-{i}"), Vec::new())).collect();
     nodes.extend((0..2500).map(|i| node(format!("dm-{i}"), vec![format!("disk-{i}"), "disk-0".into()])));
     #[allow(clippy::disallowed_methods)]
     let began = Instant::now();
-    let text = drawn(&Stack::new(nodes), false, 100);
+    let text = drawn(&Topology::new(nodes), false, 100);
     assert!(text.lines().count() > 7000);
     // Unoptimized, on a machine that is busy; what is quadratic takes minutes.
     assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
@@ -268,11 +275,12 @@ fn a_recording_knows_the_devices_of_its_machine() {
     let file = folder.path().join("laptop.txt");
     let words = format!("blkstat record {} --root {} 1 1", file.display(), machine.root().display());
     let record = blkstat::cli::plan(words.split_whitespace().map(Into::into), &|_| None).unwrap();
-    let clock = blkstat::clock::ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| blkstat::clock::Woken::Due);
+    let clock =
+        blkstat::clock::ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| blkstat::clock::WaitOutcome::Due);
     let (mut out, mut err) = (Vec::new(), Vec::new());
     std::fs::create_dir_all(machine.root().join("proc")).unwrap();
     std::fs::write(machine.root().join("proc/diskstats"), "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n").unwrap();
-    run(&record, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+    run(&record, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
     assert_eq!(String::from_utf8_lossy(&err), "");
     let here = ran(plan(machine.root()));
     assert_eq!(ran(Devices { from: Some(file), ..plan(Path::new("/nowhere")) }), here);

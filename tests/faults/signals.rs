@@ -8,9 +8,9 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blkstat::clock::{ManualClock, Woken};
+use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
-use blkstat::run::{World, run};
+use blkstat::run::{RunContext, run};
 use jiff::Timestamp;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
@@ -44,12 +44,13 @@ fn until(words: &str, wait: u64, signal: u8) -> (String, Exit) {
     let root = machine();
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |n| {
         lay(root.path(), n);
-        if n < wait { Woken::Due } else { Woken::Signal(signal) }
+        if n < wait { WaitOutcome::Due } else { WaitOutcome::Signal(signal) }
     });
     let words = format!("blkstat {words} --root {}", root.path().display());
     let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None).unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let exit = run(&plan, &mut World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
+    let exit =
+        run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
     assert_eq!(err, b"");
     (String::from_utf8(out).unwrap(), exit)
 }
@@ -60,7 +61,7 @@ fn a_signal_after_any_report_leaves_whole_json() {
         let (out, exit) = until("iostat -x -o JSON 1", wait, signal);
         let document: Value = serde_json::from_str(&out).unwrap();
         let reports = document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len();
-        assert_eq!((reports as u64, exit), (wait, Exit::Done));
+        assert_eq!((reports as u64, exit), (wait, Exit::Success));
 
         let (out, exit) = until("--json sda 1", wait, signal);
         assert_eq!((out.lines().count() as u64, exit), (wait - 1, Exit::Signal(signal)));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use blkstat::counters::{Counters, CpuTimes, Device, Requests};
-use blkstat::metrics::{Change, Figures, Rates, Ticks, modulo_2_32};
+use blkstat::metrics::{IntervalStats, IostatRates, MillisDelta, RequestChange, wrapping_sub_u32};
 
 /// Fails to compile where a counter, or what is computed from one, is of the machine's own width.
 #[test]
@@ -16,11 +16,12 @@ fn counters_and_their_differences_have_64_bits_whatever_the_machine() {
     let _: [u64; 2] = [user, idle];
     let Device { major, minor, .. } = Device::default();
     let _: [u32; 2] = [major, minor];
-    let Change { ios, merges, sectors, ms } = Change::between(&Requests::default(), &Requests::default());
+    let RequestChange { ios, merges, sectors, ms } =
+        RequestChange::between(&Requests::default(), &Requests::default());
     let _: ([Option<u64>; 3], u64) = ([ios, merges, sectors], ms);
-    let _: (u64, u64) = (Ticks::between(0, 0).ms, modulo_2_32(0, 0));
-    let _: (u64, Option<u64>) = (Figures::default().completed, Figures::default().in_flight);
-    let _: (u64, Option<u64>) = (Rates::NONE.all().sectors, Rates::NONE.all().ios);
+    let _: (u64, u64) = (MillisDelta::between(0, 0).ms, wrapping_sub_u32(0, 0));
+    let _: (u64, Option<u64>) = (IntervalStats::default().completed, IntervalStats::default().in_flight);
+    let _: (u64, Option<u64>) = (IostatRates::NONE.all().sectors, IostatRates::NONE.all().ios);
 }
 
 #[test]
@@ -29,11 +30,11 @@ fn no_counter_is_made_as_wide_as_the_machine() {
     for file in [
         "counters",
         "units",
-        "metrics/change",
-        "metrics/figures",
+        "metrics/wraparound",
+        "metrics/interval_stats",
         "metrics/rates",
         "metrics/cpu",
-        "metrics/machine",
+        "metrics/host_stats",
     ] {
         let source = fs::read_to_string(Path::new("src").join(file).with_extension("rs")).unwrap();
         assert!(!source.contains("usize"), "{file} computes with the machine's word");

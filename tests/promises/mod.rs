@@ -1,7 +1,9 @@
 //! What the numbers promise for any two readings, however wild. Checked by the property tests and by the fuzz targets.
 
 use blkstat::counters::{Counters, Sample};
-use blkstat::metrics::{Activity, Direction, DirectionRates, Figures, History, MachineFigures, Rates, Work};
+use blkstat::metrics::{
+    Activity, DirectionRates, DirectionStats, HostStats, IntervalStats, IostatRates, PtDelta, UtilCheck,
+};
 use blkstat::units::Interval;
 
 /// A number, where there is one, is finite and not below zero.
@@ -18,7 +20,7 @@ fn share(what: &str, percent: Option<f64>) {
     assert!(percent.is_none_or(|percent| (0.0..=100.0).contains(&percent)), "{what}: {percent:?}");
 }
 
-fn direction(d: &Direction) {
+fn direction(d: &DirectionStats) {
     sane("direction", &[d.per_s, d.kib_per_s, d.merges_per_s, d.merge_pct, d.await_ms, d.size_kib, d.queue]);
     share("merged", d.merge_pct);
     if d.ios == Some(0) {
@@ -39,7 +41,7 @@ fn percona(d: &DirectionRates) {
 
 /// Checks all numbers of a machine between two readings.
 pub(crate) fn machine(older: &Sample, newer: &Sample, interval: Interval) {
-    let figures = MachineFigures::between(older, newer, interval);
+    let figures = HostStats::between(older, newer, interval);
     share("pressure", figures.pressure_some_pct);
     share("pressure", figures.pressure_full_pct);
     if let Some(cpu) = figures.cpu {
@@ -49,23 +51,23 @@ pub(crate) fn machine(older: &Sample, newer: &Sample, interval: Interval) {
 
 /// Checks all numbers of the interval between two readings of a device.
 pub(crate) fn numbers(older: &Counters, newer: &Counters, interval: Interval) {
-    if let Some(figures) = Figures::between(older, newer, interval) {
+    if let Some(figures) = IntervalStats::between(older, newer, interval) {
         [figures.reads, figures.writes, figures.discards].iter().for_each(direction);
         let more = [figures.flushes_per_s, figures.flush_await_ms, figures.queue, figures.util_pct];
         sane("figures", &more);
         share("bound of util", figures.util_bound_pct);
-        let mut history = History::default();
+        let mut history = UtilCheck::default();
         history.see(&figures);
         history.see(&figures);
         let _ = history.mark(&figures);
         sane("stall", &[Some(history.stalled_s())]);
     }
     for devices in [1, 3] {
-        let rates = Rates::between(older, newer, interval).of_devices(devices);
+        let rates = IostatRates::between(older, newer, interval).of_devices(devices);
         [rates.reads(), rates.writes(), rates.discards(), rates.all()].iter().for_each(activity);
         sane("rates", &[rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()]);
     }
-    if let Some(mut work) = Work::between(older, newer) {
+    if let Some(mut work) = PtDelta::between(older, newer) {
         work.add(&work.clone());
         let rates = work.rates(interval.seconds(), 2, newer.in_flight as f64);
         [rates.reads, rates.writes].iter().for_each(percona);

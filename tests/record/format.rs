@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use blkstat::capture::{Kept, Reader, Reading, Recorded, write_header, write_sample};
-use blkstat::counters::{Columns, Counters, CpuTimes, Device, MachineState, Pressure, Requests, Sample};
-use blkstat::topology::{Node, Stack};
-use blkstat::units::Moment;
+use blkstat::capture::{Reader, RecordFilter, RecordingHeader, SampleText, write_header, write_sample};
+use blkstat::counters::{Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample};
+use blkstat::topology::{Node, Topology};
+use blkstat::units::SampleTime;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
@@ -72,10 +72,10 @@ fn cpu() -> impl Strategy<Value = CpuTimes> {
     )
 }
 
-fn machine() -> impl Strategy<Value = MachineState> {
+fn machine() -> impl Strategy<Value = HostState> {
     let some = || proptest::option::of(any::<u64>());
     (some(), proptest::option::of(any::<(u64, u64)>()), some(), some()).prop_map(
-        |(blocked, pressure, dirty_kib, writeback_kib)| MachineState {
+        |(blocked, pressure, dirty_kib, writeback_kib)| HostState {
             blocked,
             pressure: pressure.map(|(some_us, full_us)| Pressure { some_us, full_us }),
             dirty_kib,
@@ -94,7 +94,7 @@ fn samples(most: usize) -> impl Strategy<Value = Vec<Sample>> {
         let moment = |uptime, step| {
             nanos += step;
             let wall = Timestamp::from_nanosecond(i128::from(nanos) + 1_795_198_931_000_000_000).ok();
-            Moment { monotonic: Some(Duration::from_nanos(nanos)), wall, uptime }
+            SampleTime { monotonic: Some(Duration::from_nanos(nanos)), wall, uptime }
         };
         let mut moment = moment;
         samples
@@ -102,7 +102,15 @@ fn samples(most: usize) -> impl Strategy<Value = Vec<Sample>> {
             .map(|(devices, cpu, machine, uptime, step)| {
                 let at = moment(uptime, step);
                 let time = at.wall.unwrap().to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
-                Sample { at, stretch: 0, devices, written_time: Some(time), cpu, machine, missed: step % 3 }
+                Sample {
+                    at,
+                    segment: 0,
+                    devices,
+                    written_time: Some(time),
+                    cpu,
+                    host: machine,
+                    missed_samples: step % 3,
+                }
             })
             .collect()
     })
@@ -143,32 +151,32 @@ fn cpu_line(cpu: &CpuTimes) -> String {
     format!("cpu  {}", numbers.map(|n| n.to_string()).join(" "))
 }
 
-fn header(boot: &str, host: &str) -> Recorded {
-    let node = Node { name: "sda".into(), mounts: vec!["/ \n\u{1b}".into()], ..Node::default() };
-    Recorded {
+fn header(boot: &str, host: &str) -> RecordingHeader {
+    let node = Node { name: "sda".into(), mountpoints: vec!["/ \n\u{1b}".into()], ..Node::default() };
+    RecordingHeader {
         version: "1".into(),
         host: Some(host.into()),
         boot: Some(boot.into()),
         every: Some(Duration::from_millis(95)),
-        stack: Stack::new(vec![node]),
-        ..Recorded::default()
+        stack: Topology::new(vec![node]),
+        ..RecordingHeader::default()
     }
 }
 
-fn write(header: &Recorded, samples: &[Sample]) -> Vec<u8> {
+fn write(header: &RecordingHeader, samples: &[Sample]) -> Vec<u8> {
     let mut text = Vec::new();
     write_header(header, &mut text);
     for sample in samples {
         let cpu = sample.cpu.as_ref().map(cpu_line).unwrap_or_default();
         let diskstats = diskstats(&sample.devices);
-        let reading = Reading {
+        let reading = SampleText {
             at: sample.at,
             diskstats: diskstats.as_bytes(),
             cpu: cpu.as_bytes(),
-            machine: sample.machine,
-            missed: sample.missed,
+            host: sample.host,
+            missed_samples: sample.missed_samples,
         };
-        write_sample(&reading, &Kept::default(), &TimeZone::UTC, &mut text);
+        write_sample(&reading, &RecordFilter::default(), &TimeZone::UTC, &mut text);
     }
     text
 }
@@ -221,28 +229,28 @@ fn at(monotonic: u64, wall: i64, reads: u64) -> Sample {
     let counters = Counters { reads: Requests { ios: reads, ..Requests::default() }, ..Counters::default() };
     let time = Timestamp::from_second(wall).unwrap();
     Sample {
-        at: Moment { monotonic: Some(Duration::from_secs(monotonic)), wall: Some(time), uptime: None },
+        at: SampleTime { monotonic: Some(Duration::from_secs(monotonic)), wall: Some(time), uptime: None },
         devices: vec![Device { major: 8, minor: 0, name: "sda".into(), counters }],
         written_time: Some(time.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string()),
         ..Sample::default()
     }
 }
 
-fn stretches(text: &[u8]) -> (Vec<u64>, Vec<(u64, String)>) {
+fn segments(text: &[u8]) -> (Vec<u64>, Vec<(u64, String)>) {
     let (samples, faults) = read(text);
-    (samples.iter().map(|sample| sample.stretch).collect(), faults)
+    (samples.iter().map(|sample| sample.segment).collect(), faults)
 }
 
 #[test]
 fn a_wall_clock_that_is_set_back_does_no_harm() {
     let text = write(&header("b", "h"), &[at(10, 100, 1), at(11, 50, 2), at(12, 50, 3)]);
-    assert_eq!(stretches(&text), (vec![0, 0, 0], vec![]));
+    assert_eq!(segments(&text), (vec![0, 0, 0], vec![]));
 }
 
 #[test]
 fn a_monotonic_clock_that_goes_back_breaks_time() {
     let text = write(&header("b", "h"), &[at(10, 100, 1), at(9, 101, 2)]);
-    let (found, faults) = stretches(&text);
+    let (found, faults) = segments(&text);
     assert_eq!((found, faults.len(), faults[0].0), (vec![0, 1], 1, 5));
     assert!(faults[0].1.starts_with("the monotonic clock does not advance"), "{faults:?}");
 }
@@ -251,10 +259,10 @@ fn a_monotonic_clock_that_goes_back_breaks_time() {
 fn recordings_one_after_the_other_go_on_unless_the_machine_was_started_anew() {
     let first = write(&header("b", "h"), &[at(10, 100, 1)]);
     let then = |boot, host| [first.clone(), write(&header(boot, host), &[at(20, 110, 2)])].concat();
-    assert_eq!(stretches(&then("b", "h")), (vec![0, 0], vec![]));
+    assert_eq!(segments(&then("b", "h")), (vec![0, 0], vec![]));
     let why = |words: &str| vec![(5, format!("{words}; no interval is reported across this"))];
-    assert_eq!(stretches(&then("c", "h")), (vec![0, 1], why("the machine was rebooted")));
-    assert_eq!(stretches(&then("c", "i")), (vec![0, 1], why("another machine was recorded from here on")));
+    assert_eq!(segments(&then("c", "h")), (vec![0, 1], why("the machine was rebooted")));
+    assert_eq!(segments(&then("c", "i")), (vec![0, 1], why("another machine was recorded from here on")));
 }
 
 #[test]
@@ -272,10 +280,11 @@ fn the_header_that_holds_for_a_sample_is_known_with_it() {
 fn thousands_of_devices_and_mount_points_are_written_in_lines_that_are_read() {
     let node = |n: usize| Node {
         name: format!("sd{n}"),
-        mounts: (0..n % 900).map(|m| format!("/mnt/{m}")).collect(),
+        mountpoints: (0..n % 900).map(|m| format!("/mnt/{m}")).collect(),
         ..Node::default()
     };
-    let recorded = Recorded { stack: Stack::new((0..2000).map(node).collect()), ..header("b", "h") };
+    let recorded =
+        RecordingHeader { stack: Topology::new((0..2000).map(node).collect()), ..header("b", "h") };
     let text = write(&recorded, &[at(1, 1, 1)]);
     let longest = text.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap();
     assert!(longest < 64 * 1024, "{longest}");
@@ -307,7 +316,7 @@ fn names_of_versions_to_come_and_other_remarks_are_passed_over() {
 fn a_recording_behind_a_capture_of_another_tool_and_the_other_way_round() {
     let foreign = "TS 50 x\n8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n";
     let own = String::from_utf8(write(&header("b", "h"), &[at(1, 60, 1)])).unwrap();
-    assert_eq!(stretches((foreign.to_owned() + &own).as_bytes()), (vec![0, 0], vec![]));
+    assert_eq!(segments((foreign.to_owned() + &own).as_bytes()), (vec![0, 0], vec![]));
     let (samples, faults) = read((own + foreign).as_bytes());
     assert_eq!((samples.len(), faults.len()), (1, 1));
 }

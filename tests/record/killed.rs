@@ -8,8 +8,8 @@ use std::time::Duration;
 use blkstat::clock::RealClock;
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
-use blkstat::plan::{Pace, Plan, Record};
-use blkstat::run::{World, run};
+use blkstat::plan::{Plan, Record, Schedule};
+use blkstat::run::{RunContext, run};
 use blkstat::sink::rotated_name;
 
 use crate::machine::{Lab, replay};
@@ -24,15 +24,16 @@ fn the_recorder() {
     let Some(file) = std::env::var_os(INTO) else { return };
     let plan = Record {
         file: file.into(),
-        pace: Pace { every: Some(Duration::from_millis(1)), count: None },
+        pace: Schedule { every: Some(Duration::from_millis(1)), count: None },
         append: true,
         rotate: std::env::var(ROTATE).ok().and_then(|size| size.parse().ok()),
         root: std::env::var_os(ROOT).unwrap().into(),
         ..Record::default()
     };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
-    let mut world = World { clock: &RealClock::new(None), out: &mut out, err: &mut err, is_terminal: false };
-    assert_eq!(run(&Plan::Record(Box::new(plan)), &mut world), Exit::Done);
+    let mut world =
+        RunContext { clock: &RealClock::new(None), out: &mut out, err: &mut err, is_terminal: false };
+    assert_eq!(run(&Plan::Record(Box::new(plan)), &mut world), Exit::Success);
 }
 
 fn recorder(lab: &Lab, file: &Path, rotate: Option<u64>) -> Child {

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use blkstat::capture::Reader;
 use blkstat::clock::RealClock;
-use blkstat::clock::{ManualClock, Woken};
+use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
-use blkstat::plan::{Pace, Plan, Record};
-use blkstat::run::{World, run};
+use blkstat::plan::{Plan, Record, Schedule};
+use blkstat::run::{RunContext, run};
 use blkstat::source::Replay;
 use jiff::Timestamp;
 
@@ -62,7 +62,7 @@ impl Lab {
     pub(crate) fn plan(&self, name: &str, count: u64) -> Record {
         Record {
             file: if name == "-" { "-".into() } else { self.path(name) },
-            pace: Pace { every: Some(Duration::from_millis(250)), count: Some(count) },
+            pace: Schedule { every: Some(Duration::from_millis(250)), count: Some(count) },
             root: self.root(),
             time_zone: Some("UTC".into()),
             ..Record::default()
@@ -71,12 +71,12 @@ impl Lab {
 
     /// Records; the machine goes one step further at each wait, beginning with `from`.
     pub(crate) fn record(&self, plan: Record, from: u64) -> (String, String, Exit) {
-        let clock = self.clock(from, |_| Woken::Due);
+        let clock = self.clock(from, |_| WaitOutcome::Due);
         self.record_by(plan, &clock)
     }
 
     /// A clock that starts as many intervals late, whose waits are ended by `woken`.
-    pub(crate) fn clock<'a>(&'a self, from: u64, woken: impl Fn(u64) -> Woken + 'a) -> ManualClock<'a> {
+    pub(crate) fn clock<'a>(&'a self, from: u64, woken: impl Fn(u64) -> WaitOutcome + 'a) -> ManualClock<'a> {
         lay(&self.root(), from);
         let late = Duration::from_millis(250 * from);
         let start = Timestamp::new(START, 7).unwrap().checked_add(late).unwrap();
@@ -88,14 +88,14 @@ impl Lab {
 
     pub(crate) fn record_by(&self, plan: Record, clock: &ManualClock<'_>) -> (String, String, Exit) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut world = World { clock, out: &mut out, err: &mut err, is_terminal: false };
+        let mut world = RunContext { clock, out: &mut out, err: &mut err, is_terminal: false };
         let exit = run(&Plan::Record(Box::new(plan)), &mut world);
         (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
     }
 
     /// Records, and nothing must be said of it.
     pub(crate) fn recorded(&self, plan: Record, from: u64) {
-        assert_eq!(self.record(plan, from), (String::new(), String::new(), Exit::Done));
+        assert_eq!(self.record(plan, from), (String::new(), String::new(), Exit::Success));
     }
 
     pub(crate) fn text(&self, name: &str) -> String {
@@ -112,7 +112,7 @@ pub(crate) fn read(text: impl Read) -> (Vec<Sample>, Vec<(u64, String)>) {
         samples.push(sample.clone());
         std::mem::swap(&mut before, &mut sample);
     }
-    (samples, reader.take_faults().into_iter().map(|f| (f.line, f.kind.to_string())).collect())
+    (samples, reader.take_warnings().into_iter().map(|f| (f.line, f.kind.to_string())).collect())
 }
 
 /// The samples of a file, compressed or not, and what was wrong with it.
@@ -125,5 +125,5 @@ pub(crate) fn replay(path: &Path) -> (Vec<Sample>, Vec<String>) {
         samples.push(sample.clone());
         std::mem::swap(&mut before, &mut sample);
     }
-    (samples, source.take_faults().into_iter().map(|fault| fault.kind.to_string()).collect())
+    (samples, source.take_warnings().into_iter().map(|fault| fault.kind.to_string()).collect())
 }

@@ -3,12 +3,12 @@
 use std::fs;
 use std::io::{self, Write};
 
-use blkstat::capture::Kept;
-use blkstat::clock::{ManualClock, Woken};
+use blkstat::capture::RecordFilter;
+use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
 use blkstat::plan::{Plan, Record};
-use blkstat::run::{World, run};
+use blkstat::run::{RunContext, run};
 use blkstat::sink::rotated_name;
 use blkstat::source::Live;
 use jiff::tz::TimeZone;
@@ -17,7 +17,7 @@ use crate::machine::{Lab, read, replay};
 
 /// The samples of steps `0..=count` as a live view sees them.
 fn live(lab: &Lab, count: u64) -> Vec<Sample> {
-    let clock = lab.clock(0, |_| Woken::Due);
+    let clock = lab.clock(0, |_| WaitOutcome::Due);
     let mut source = Live::new(&lab.root(), &clock).with_machine_state();
     let mut sample = Sample::default();
     let mut samples = Vec::new();
@@ -59,9 +59,7 @@ cpu  4 2 3 4 5 6 7 8 9 10
 fn what_is_recorded_and_read_back_is_what_a_live_view_sees() {
     let lab = Lab::new();
     let expected = live(&lab, 8);
-    assert!(
-        expected.iter().all(|sample| sample.machine.pressure.is_some()) && expected[8].devices.len() == 3
-    );
+    assert!(expected.iter().all(|sample| sample.host.pressure.is_some()) && expected[8].devices.len() == 3);
     for name in ["a.txt", "a.txt.gz"] {
         lab.recorded(lab.plan(name, 8), 0);
         assert_eq!(replay(&lab.path(name)), (expected.clone(), vec![]), "{name}");
@@ -75,7 +73,7 @@ fn what_is_recorded_and_read_back_is_what_a_live_view_sees() {
 #[test]
 fn what_the_machine_does_not_tell_is_left_out() {
     let lab = Lab::new();
-    let clock = lab.clock(0, |_| Woken::Due);
+    let clock = lab.clock(0, |_| WaitOutcome::Due);
     for name in
         ["stat", "uptime", "meminfo", "pressure/io", "sys/kernel/hostname", "sys/kernel/random/boot_id"]
     {
@@ -83,7 +81,7 @@ fn what_the_machine_does_not_tell_is_left_out() {
     }
     lab.record_by(
         Record {
-            pace: blkstat::plan::Pace { count: Some(1), ..lab.plan("", 1).pace },
+            pace: blkstat::plan::Schedule { count: Some(1), ..lab.plan("", 1).pace },
             ..lab.plan("a.txt", 1)
         },
         &clock,
@@ -124,7 +122,7 @@ fn what_cannot_be_written_is_one_line_and_exit_2() {
         }
     }
     let (_, err, exit) = lab.record(Record { devices: vec!["sdz".into()], ..lab.plan("b.txt", 1) }, 0);
-    assert!(err.ends_with("has no device 'sdz'; did you mean 'sda'?\n") && exit == Exit::Nothing, "{err}");
+    assert!(err.ends_with("has no device 'sdz'; did you mean 'sda'?\n") && exit == Exit::NoData, "{err}");
     assert!(!lab.path("b.txt").exists());
     let (_, err, exit) = lab.record(Record { rotate: Some(1000), ..lab.plan("-", 1) }, 0);
     assert!(err.contains("standard output cannot be rotated") && exit == Exit::Error, "{err}");
@@ -133,7 +131,7 @@ fn what_cannot_be_written_is_one_line_and_exit_2() {
 #[test]
 fn fourteen_columns_and_only_the_devices_that_were_named() {
     let lab = Lab::new();
-    let plan = Record { fourteen_columns: true, devices: vec!["sda".into()], ..lab.plan("a.txt", 6) };
+    let plan = Record { legacy_14_columns: true, devices: vec!["sda".into()], ..lab.plan("a.txt", 6) };
     lab.recorded(plan, 0);
     let text = lab.text("a.txt");
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(' ')).collect();
@@ -141,7 +139,9 @@ fn fourteen_columns_and_only_the_devices_that_were_named() {
     // What else comes and goes begins no new part.
     assert_eq!(text.matches("#blkstat {\"version\"").count(), 1);
     let mut expected = live(&lab, 6);
-    expected.iter_mut().for_each(|sample| Kept { devices: vec!["sda".into()], columns: None }.apply(sample));
+    expected
+        .iter_mut()
+        .for_each(|sample| RecordFilter { devices: vec!["sda".into()], columns: None }.apply(sample));
     let reads = |samples: &[Sample]| samples.iter().map(|s| s.devices[0].counters.reads).collect::<Vec<_>>();
     assert_eq!(reads(&replay(&lab.path("a.txt")).0), reads(&expected));
 }
@@ -238,7 +238,7 @@ fn no_more_files_are_kept_than_were_asked_for() {
 fn a_signal_ends_a_recording_with_its_code_and_the_file_is_whole() {
     let lab = Lab::new();
     for (signal, name) in [(2, "a.txt.gz"), (15, "b.txt")] {
-        let clock = lab.clock(0, |n| if n < 3 { Woken::Due } else { Woken::Signal(signal) });
+        let clock = lab.clock(0, |n| if n < 3 { WaitOutcome::Due } else { WaitOutcome::Signal(signal) });
         let (_, err, exit) = lab.record_by(lab.plan(name, 50), &clock);
         assert_eq!((err.as_str(), exit), ("", Exit::Signal(signal)));
         assert_eq!(replay(&lab.path(name)).0.len(), 3);
@@ -256,7 +256,7 @@ fn a_machine_that_can_be_read_no_more_ends_it_and_tells_what_is_whole() {
         if n == 3 {
             fs::remove_file(lab.root().join("proc/diskstats")).unwrap();
         }
-        Woken::Due
+        WaitOutcome::Due
     });
     let (_, err, exit) = lab.record_by(lab.plan("a.txt.gz", 50), &clock);
     assert!(err.starts_with("blkstat: cannot read ") && err.lines().count() == 1, "{err}");
@@ -282,11 +282,11 @@ impl Write for Takes {
 fn standard_output_that_takes_no_more_is_an_error_and_a_closed_pipe_is_none() {
     let lab = Lab::new();
     for (kind, expected) in
-        [(io::ErrorKind::BrokenPipe, Exit::Done), (io::ErrorKind::StorageFull, Exit::Error)]
+        [(io::ErrorKind::BrokenPipe, Exit::Success), (io::ErrorKind::StorageFull, Exit::Error)]
     {
-        let clock = lab.clock(0, |_| Woken::Due);
+        let clock = lab.clock(0, |_| WaitOutcome::Due);
         let (mut out, mut err) = (Takes(3, kind, Vec::new()), Vec::new());
-        let mut world = World { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
+        let mut world = RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
         let exit = run(&Plan::Record(Box::new(lab.plan("-", 50))), &mut world);
         assert_eq!(exit, expected);
         // Each sample was one write.
@@ -351,13 +351,13 @@ fn two_recordings_do_not_share_a_file() {
     let lab = Lab::new();
     let clock = lab.clock(0, |n| {
         if n == 1 {
-            let other = ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| Woken::Due);
+            let other = ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
             let plan = Record { append: true, ..lab.plan("a.txt", 1) };
             let (_, err, exit) = lab.record_by(plan, &other);
             assert!(err.contains("another recording is being written to"), "{err}");
             assert_eq!(exit, Exit::Error);
         }
-        Woken::Due
+        WaitOutcome::Due
     });
     lab.record_by(lab.plan("a.txt", 3), &clock);
     assert_eq!(replay(&lab.path("a.txt")).0.len(), 4);
@@ -366,13 +366,13 @@ fn two_recordings_do_not_share_a_file() {
 #[test]
 fn a_terminal_shows_how_far_a_long_recording_is_and_what_became_of_it() {
     let lab = Lab::new();
-    let (_, err, _) = lab.record(Record { is_error_terminal: true, ..lab.plan("a.txt", 40) }, 0);
+    let (_, err, _) = lab.record(Record { stderr_is_tty: true, ..lab.plan("a.txt", 40) }, 0);
     let shown: Vec<&str> = err.split('\r').map(str::trim).filter(|text| !text.is_empty()).collect();
     // Forty intervals of 250 ms, shown once a second.
     assert_eq!(shown.len(), 10, "{err:?}");
     assert!(shown[0].starts_with("5 samples, ") && shown[0].ends_with(", 0:00:01"), "{err:?}");
     assert!(shown[9].starts_with("recorded 41 samples of 3 devices in "), "{err:?}");
-    let (_, err, _) = lab.record(Record { is_error_terminal: true, ..lab.plan("b.txt", 4) }, 0);
+    let (_, err, _) = lab.record(Record { stderr_is_tty: true, ..lab.plan("b.txt", 4) }, 0);
     assert!(err.starts_with("recorded 5 samples of 2 devices in ") && err.lines().count() == 1, "{err:?}");
 }
 

@@ -131,7 +131,7 @@ fn small(value: f64) -> String {
 }
 
 fn plateau(of: &Plateau) -> String {
-    let known = of.known_as.as_ref().map(|name| match name.as_str() {
+    let known = of.alias.as_ref().map(|name| match name.as_str() {
         STATED => format!(" This is {STATED}."),
         name => format!(" This lies on a known cap: {name}."),
     });

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::analysis::{DeviceReport, DirectionReport, Pattern, WhileWorking, number};
+use crate::analysis::{BusyMean, DeviceReport, DirectionReport, Pattern, number};
 use crate::sanitize::sanitize;
 
 /// How long the job runs by default, in seconds.
@@ -88,7 +88,7 @@ fn block_bytes(size_kib: f64) -> f64 {
 
 /// The mean queue and a quarter more: requests do not come evenly, and with just the mean any that is late would
 /// cost rate.
-fn depth(seen: &WhileWorking) -> f64 {
+fn depth(seen: &BusyMean) -> f64 {
     const ROOM: f64 = 1.25;
     (seen.queue.unwrap_or(1.0) * ROOM).ceil().clamp(1.0, MOST_DEPTH)
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn direction(iops: f64, size_kib: f64, queue: f64, pattern: Pattern) -> DirectionReport {
-        let while_working = Some(WhileWorking { seconds: 20.0, iops, size_kib, queue: Some(queue) });
+        let while_working = Some(BusyMean { seconds: 20.0, iops, size_kib, queue: Some(queue) });
         DirectionReport { while_working, pattern, ..DirectionReport::default() }
     }
 

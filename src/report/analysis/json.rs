@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::Findings;
+use super::AnalysisReport;
 use crate::sanitize::json_text;
 
 /// Writes `{"devices":[…],"layers":…,"machine":…}` into `out`, a device a line; `null` is what is not known. The
 /// names are a contract: they are only ever added to.
-pub fn json(findings: &Findings<'_>, out: &mut Vec<u8>) {
+pub fn json(findings: &AnalysisReport<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"devices\":[");
     for (index, report) in findings.devices.iter().enumerate() {
         out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
@@ -30,12 +30,12 @@ fn value(of: &impl Serialize, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{DeviceReport, Layers, MachineReport};
+    use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
 
-    fn parsed(devices: &[DeviceReport], layers: Option<&Layers>) -> (String, serde_json::Value) {
-        let machine = MachineReport::default();
+    fn parsed(devices: &[DeviceReport], layers: Option<&QueueByLayer>) -> (String, serde_json::Value) {
+        let machine = HostReport::default();
         let mut out = Vec::new();
-        json(&Findings { devices, layers, machine: &machine }, &mut out);
+        json(&AnalysisReport { devices, layers, machine: &machine }, &mut out);
         let text = String::from_utf8(out).unwrap();
         let value = serde_json::from_str(&text).unwrap();
         (text, value)
@@ -47,7 +47,7 @@ mod tests {
         let mut report =
             DeviceReport { device: hostile.into(), seconds: f64::NAN, ..DeviceReport::default() };
         report.read.iops.mean = Some(f64::INFINITY);
-        let (text, value) = parsed(&[report, DeviceReport::default()], Some(&Layers::default()));
+        let (text, value) = parsed(&[report, DeviceReport::default()], Some(&QueueByLayer::default()));
         assert!(!text.contains(|c: char| c != '\n' && (c.is_control() || c == '\u{202e}')), "{text:?}");
         assert_eq!(value["devices"][0]["device"], hostile);
         assert!(

@@ -11,15 +11,15 @@ pub use fio::fio_job;
 pub use json::json;
 pub use text::text;
 
-use crate::analysis::{DeviceReport, Layers, MachineReport};
+use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
 
 /// All that an analysis found.
 #[derive(Clone, Copy, Debug)]
-pub struct Findings<'a> {
+pub struct AnalysisReport<'a> {
     /// The devices, in the order in which they are shown.
     pub devices: &'a [DeviceReport],
     /// Where requests wait; `None` where no two devices are joined.
-    pub layers: Option<&'a Layers>,
+    pub layers: Option<&'a QueueByLayer>,
     /// The machine meanwhile.
-    pub machine: &'a MachineReport,
+    pub machine: &'a HostReport,
 }

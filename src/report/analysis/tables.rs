@@ -4,8 +4,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 use super::words::push_line;
-use crate::analysis::{DeviceReport, DirectionReport, Layer, Level, Pattern, Statistic};
-use crate::report::cells;
+use crate::analysis::{ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Layer, Pattern};
+use crate::report::layout::number_format as cells;
 use crate::sanitize::sanitize;
 
 /// How far tables are from the margin.
@@ -30,7 +30,7 @@ fn draw(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut 
     }
 }
 
-type Quantity = (&'static str, fn(&DirectionReport) -> &Statistic, fn(f64) -> String);
+type Quantity = (&'static str, fn(&DirectionReport) -> &Distribution, fn(f64) -> String);
 
 static QUANTITIES: [Quantity; 5] = [
     ("/s", |of| &of.iops, cells::number),
@@ -45,7 +45,7 @@ pub(super) fn did(report: &DeviceReport, out: &mut Vec<u8>) {
     let directions = [("r", &report.read), ("w", &report.write)];
     let rows = directions.into_iter().filter(|(_, of)| has_worked(of)).flat_map(|(letter, of)| {
         QUANTITIES.iter().filter_map(move |(name, statistic, text)| {
-            let Statistic { mean, p50, p95, p99, max } = statistic(of);
+            let Distribution { mean, p50, p95, p99, max } = statistic(of);
             let cell = |value: &Option<f64>| value.map(text).unwrap_or_default();
             mean.or(*max)?;
             Some(
@@ -79,8 +79,8 @@ pub(super) fn patterns(report: &DeviceReport) -> Option<String> {
 }
 
 /// The concurrency table.
-pub(super) fn levels(levels: &[Level], out: &mut Vec<u8>) {
-    let row = |level: &Level| {
+pub(super) fn levels(levels: &[ConcurrencyLevel], out: &mut Vec<u8>) {
+    let row = |level: &ConcurrencyLevel| {
         vec![
             cells::queue(level.concurrency),
             level.intervals.to_string(),

@@ -1,18 +1,18 @@
 //! The report that a person reads top to bottom.
 
 use super::words::{counted, heading, paragraph};
-use super::{Findings, capacity, tables};
+use super::{AnalysisReport, capacity, tables};
 use crate::analysis::{
-    DeviceReport, DirectionReport, Layers, LeftOut, MachineReport, Verdict, not_the_disk, number,
+    DeviceReport, DirectionReport, Excluded, HostReport, QueueByLayer, Verdict, not_the_disk, number,
 };
-use crate::report::cells;
+use crate::report::layout::number_format as cells;
 
 /// How far sentences are from the margin.
 const INDENT: usize = 4;
 
 /// Appends the reports of the devices that worked, each read top to bottom, and the names of the others. Lines are
 /// `width` columns wide at most where that is 60 or more.
-pub fn text(findings: &Findings<'_>, width: usize, out: &mut Vec<u8>) {
+pub fn text(findings: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     let rest = |report: &&DeviceReport| report.intervals == 0 || report.verdict == Some(Verdict::Idle);
     let (resting, working): (Vec<_>, Vec<_>) = findings.devices.iter().partition(rest);
     for (index, report) in working.into_iter().enumerate() {
@@ -36,8 +36,8 @@ pub fn text(findings: &Findings<'_>, width: usize, out: &mut Vec<u8>) {
 /// One device, in the order in which a person asks.
 fn device(
     report: &DeviceReport,
-    layers: Option<&Layers>,
-    machine: &MachineReport,
+    layers: Option<&QueueByLayer>,
+    machine: &HostReport,
     width: usize,
     out: &mut Vec<u8>,
 ) {
@@ -99,7 +99,7 @@ fn bound(noun: &str, of: &DirectionReport) -> Option<String> {
 }
 
 /// The layers that are joined with a device, and what is to be said of the steps at it.
-fn waits(device: &str, layers: &Layers, width: usize, out: &mut Vec<u8>) {
+fn waits(device: &str, layers: &QueueByLayer, width: usize, out: &mut Vec<u8>) {
     let at = |above: &str, below: &[String]| above == device || below.iter().any(|name| name == device);
     let steps = || layers.steps.iter().filter(|step| at(&step.above, &step.below));
     if steps().next().is_none() {
@@ -127,7 +127,7 @@ fn capitalized(text: &str) -> String {
 
 fn left_out(report: &DeviceReport) -> Vec<String> {
     const FEW: u64 = 3;
-    let LeftOut { resets, gaps, away, without_times, transitions } = report.left_out;
+    let Excluded { resets, gaps, away, without_times, transitions } = report.left_out;
     let some =
         |count: u64, noun: &str, why: &str| (count > 0).then(|| format!("{}{why}.", counted(count, noun)));
     let few = (1..FEW).contains(&report.working_intervals);
@@ -153,12 +153,12 @@ fn left_out(report: &DeviceReport) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Statistic;
+    use crate::analysis::Distribution;
 
     fn drawn(devices: &[DeviceReport]) -> String {
-        let machine = MachineReport::default();
+        let machine = HostReport::default();
         let mut out = Vec::new();
-        text(&Findings { devices, layers: None, machine: &machine }, 80, &mut out);
+        text(&AnalysisReport { devices, layers: None, machine: &machine }, 80, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -199,9 +199,9 @@ mod tests {
     fn rows_without_values_are_left_out() {
         let mut only_writes = report("sda", Some(Verdict::Ok), 4);
         only_writes.write.iops =
-            Statistic { mean: Some(5.0), p50: Some(5.0), max: Some(9.0), ..Statistic::default() };
-        only_writes.read.iops = Statistic { mean: Some(0.0), max: Some(0.0), ..Statistic::default() };
-        only_writes.left_out = LeftOut { resets: 1, gaps: 2, away: 1, ..LeftOut::default() };
+            Distribution { mean: Some(5.0), p50: Some(5.0), max: Some(9.0), ..Distribution::default() };
+        only_writes.read.iops = Distribution { mean: Some(0.0), max: Some(0.0), ..Distribution::default() };
+        only_writes.left_out = Excluded { resets: 1, gaps: 2, away: 1, ..Excluded::default() };
         let text = drawn(&[only_writes]);
         assert!(text.contains("w/s") && !text.contains("r/s") && !text.contains("w_await"), "{text}");
         assert!(text.contains("1 reset: ") && text.contains("2 gaps in time"), "{text}");

@@ -1,13 +1,13 @@
 //! Sentences as lines.
 
-use crate::report::wrap::wrapped;
+use crate::report::layout::wrap;
 use crate::sanitize::sanitize;
 
 /// Appends a text in lines of `width` columns at most, each after `indent` spaces and broken between words; a word
 /// that is longer than a line is broken. What could steer a terminal is escaped.
 pub(super) fn paragraph(text: &str, indent: usize, width: usize, out: &mut Vec<u8>) {
     let room = width.saturating_sub(indent).max(1);
-    for line in wrapped(&sanitize(text), room) {
+    for line in wrap(&sanitize(text), room) {
         push_line(&line, indent, out);
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::topology::{Kind, Node, Stack};
+use crate::topology::{Kind, Node, Topology};
 
 /// Whether a device belongs into the tree: with `all` each does. Else disks in memory that nothing uses are left out,
 /// and what has no size because nothing is behind it, such as a loop device without a file.
-pub fn is_shown(node: &Node, stack: &Stack, all: bool) -> bool {
-    let in_use = !node.mounts.is_empty() || stack.above(&node.name).next().is_some();
+pub fn is_shown(node: &Node, stack: &Topology, all: bool) -> bool {
+    let in_use = !node.mountpoints.is_empty() || stack.above(&node.name).next().is_some();
     let is_empty = node.size_bytes == Some(0) && node.backing_file.is_none();
     let may_be_unused = matches!(node.kind, Kind::Loop | Kind::Zram | Kind::Virtual) && is_empty;
     all || in_use || !(may_be_unused || node.kind == Kind::Ram)
@@ -25,9 +25,9 @@ pub(super) struct Branch<'a> {
 }
 
 /// Each shown device below everything that it stands on; again only as a name.
-pub(super) fn branches(stack: &Stack, all: bool) -> Vec<Branch<'_>> {
+pub(super) fn branches(stack: &Topology, all: bool) -> Vec<Branch<'_>> {
     let nodes = || stack.nodes().iter().filter(|node| is_shown(node, stack, all));
-    let is_root = |node: &&Node| !node.on.iter().any(|below| stack.node(below).is_some());
+    let is_root = |node: &&Node| !node.backing_devices.iter().any(|below| stack.node(below).is_some());
     let mut drawn = HashSet::new();
     let mut branches = Vec::new();
     for root in nodes().filter(is_root) {
@@ -45,7 +45,7 @@ pub(super) fn branches(stack: &Stack, all: bool) -> Vec<Branch<'_>> {
 /// Adds a device and all that is stacked on it. Not by recursion: a stack may be made up, and very deep.
 fn grow<'a>(
     root: &'a Node,
-    stack: &'a Stack,
+    stack: &'a Topology,
     all: bool,
     drawn: &mut HashSet<&'a str>,
     branches: &mut Vec<Branch<'a>>,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::sanitize::json_text;
-use crate::topology::{Node, Stack};
+use crate::topology::{Node, Topology};
 
 /// A device as it is written. The names are a contract: they are only ever added to.
 #[derive(Serialize)]
@@ -16,7 +16,7 @@ struct Device<'a> {
 
 /// Writes every device of the stack into `out`, as `{"devices":[…]}` with a device a line: all that is known of it,
 /// with null for what is not, how many layers lie below it, and the names of what is stacked on it.
-pub fn json(stack: &Stack, out: &mut Vec<u8>) {
+pub fn json(stack: &Topology, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"devices\":[");
     for (index, node) in stack.nodes().iter().enumerate() {
         let above = stack.above(&node.name).map(|node| node.name.as_str()).collect();
@@ -37,9 +37,9 @@ mod tests {
     fn it_is_one_document_that_cannot_steer_a_terminal() {
         let hostile = "a\"\\\u{1b}[2J\n\u{7f}\u{9b}\u{202e}";
         let disk = Node { name: hostile.into(), major: 8, size_bytes: Some(512), ..Node::default() };
-        let part = Node { name: "sda1".into(), on: vec![hostile.into()], ..Node::default() };
+        let part = Node { name: "sda1".into(), backing_devices: vec![hostile.into()], ..Node::default() };
         let mut out = Vec::new();
-        json(&Stack::new(vec![disk, part]), &mut out);
+        json(&Topology::new(vec![disk, part]), &mut out);
         let text = String::from_utf8(out).unwrap();
         let steers = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
         assert!(!text.contains(steers) && text.lines().count() == 4, "{text:?}");
@@ -48,13 +48,13 @@ mod tests {
         assert_eq!(devices[0]["name"], hostile);
         assert_eq!(devices[0]["above"][0], "sda1");
         assert_eq!((&devices[0]["size_bytes"], &devices[1]["depth"]), (&512.into(), &1.into()));
-        assert!(devices[0]["scheduler"].is_null() && devices[0]["known_as"].is_null());
+        assert!(devices[0]["scheduler"].is_null() && devices[0]["alias"].is_null());
     }
 
     #[test]
     fn no_devices_are_an_empty_list() {
         let mut out = Vec::new();
-        json(&Stack::default(), &mut out);
+        json(&Topology::default(), &mut out);
         assert_eq!(out, b"{\"devices\":[\n]}\n");
     }
 }

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::forest::{Branch, branches};
 use super::words::{accounting, kind, places, rotational, size, wrapped};
 use crate::sanitize::sanitize;
-use crate::topology::{Node, Stack};
+use crate::topology::{Node, Topology};
 
 /// What stands between columns, where there is room and where there is not.
 const GAPS: [usize; 2] = [2, 1];
@@ -41,7 +41,7 @@ static COLUMNS: [Column; 6] = [
     column("rota", CellAlignment::Left, 0, |node| node.rotational.map(rotational)),
     column("sched", CellAlignment::Left, 2, |node| Some(sanitize(node.scheduler.as_deref()?).into_owned())),
     column("queue", CellAlignment::Right, 1, |node| Some(node.nr_requests?.to_string())),
-    column("iostats", CellAlignment::Left, 3, |node| node.accounting.map(accounting)),
+    column("iostats", CellAlignment::Left, 3, |node| node.iostats_enabled.map(accounting)),
 ];
 
 /// A column with what it says in each row.
@@ -52,7 +52,7 @@ type Filled<'a> = (&'a Column, Vec<String>);
 ///
 /// Lines are `width` columns wide at most, but never cut a device's name off. Where there is no room, the columns
 /// that tell least are left out, and the last line says which.
-pub fn tree(stack: &Stack, all: bool, width: usize, out: &mut Vec<u8>) {
+pub fn tree(stack: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     let rows = branches(stack, all);
     let names: Vec<String> = rows.iter().map(name).collect();
     let places: Vec<Vec<String>> =
@@ -130,9 +130,9 @@ fn plain_table(columns: &[Filled<'_>], gap: usize) -> Table {
 
 /// The device with the lines that lead to it and the name that people know.
 fn name(row: &Branch<'_>) -> String {
-    let known_as = row.node.known_as.iter().map(|name| format!(" {}", sanitize(name)));
+    let alias = row.node.alias.iter().map(|name| format!(" {}", sanitize(name)));
     let again = if row.again { " (above)" } else { "" };
-    format!("{}{}{}{again}", row.stem, sanitize(&row.node.name), known_as.collect::<String>())
+    format!("{}{}{}{again}", row.stem, sanitize(&row.node.name), alias.collect::<String>())
 }
 
 fn widest(title: &str, texts: &[String]) -> usize {

@@ -51,7 +51,7 @@ pub(super) fn accounting(on: bool) -> String {
 
 /// Where it is mounted, and which file is behind it.
 pub(super) fn places(node: &Node) -> Vec<String> {
-    let mounts = node.mounts.iter().map(|mount| sanitize(mount).into_owned());
+    let mounts = node.mountpoints.iter().map(|mount| sanitize(mount).into_owned());
     let file = node.backing_file.iter().map(|file| format!("file {}", sanitize(file)));
     mounts.chain(file).collect()
 }

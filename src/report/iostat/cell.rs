@@ -3,14 +3,14 @@
 use super::Style;
 use super::colors::{Class, class_of, class_of_share};
 use super::columns::{Column, Value};
-use crate::metrics::Rates;
-use crate::report::fixed::{push_fixed, push_whole};
+use crate::metrics::IostatRates;
+use crate::report::layout::fixed_decimal::{push_fixed, push_whole};
 
 /// The units of `--human`, from KiB up; what is beyond the last is not asked for.
 const HUMAN_UNITS: &[u8; 6] = b"kMGTP?";
 
 /// Appends a column's cell for a device.
-pub(super) fn push_cell(style: &Style, column: &Column, rates: &Rates, out: &mut Vec<u8>) {
+pub(super) fn push_cell(style: &Style, column: &Column, rates: &IostatRates, out: &mut Vec<u8>) {
     let width = column.width;
     match column.value {
         Value::Plain(value) => push_number(style, value(rates).unwrap_or(0.0), width, out),

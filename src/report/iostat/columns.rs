@@ -1,20 +1,20 @@
 //! The columns of iostat's device report, as data.
 
-use crate::metrics::Rates;
+use crate::metrics::IostatRates;
 
 /// What a column holds, which decides how it is scaled and written. A value of `None` is written as zero.
 #[derive(Clone, Copy)]
 pub(super) enum Value {
     /// A plain number: requests a second, milliseconds, a queue.
-    Plain(fn(&Rates) -> Option<f64>),
+    Plain(fn(&IostatRates) -> Option<f64>),
     /// A share in percent.
-    Percent(fn(&Rates) -> Option<f64>),
+    Percent(fn(&IostatRates) -> Option<f64>),
     /// KiB a second, in the unit of the report.
-    Data(fn(&Rates) -> f64),
+    Data(fn(&IostatRates) -> f64),
     /// Sectors, cut to whole units of the report.
-    Amount(fn(&Rates) -> u64),
+    Amount(fn(&IostatRates) -> u64),
     /// KiB, whatever the unit of the report.
-    Size(fn(&Rates) -> Option<f64>),
+    Size(fn(&IostatRates) -> Option<f64>),
 }
 
 /// A column of the device report.

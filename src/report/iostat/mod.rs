@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 pub use colors::Palette;
 
-use crate::metrics::{CpuShares, Rates};
+use crate::metrics::{CpuPercentages, IostatRates};
 
 /// What a report holds and how it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ pub struct Report<'a> {
     /// The time, as it is to be printed; `None` without `-t`.
     pub time: Option<String>,
     /// CPU use; `None` where it is not known.
-    pub cpu: Option<CpuShares>,
+    pub cpu: Option<CpuPercentages>,
     /// The devices in their order.
     pub rows: Vec<Row<'a>>,
     /// It ends with the last row: something went wrong there.
@@ -137,7 +137,7 @@ pub struct Row<'a> {
     /// It is a group.
     pub is_group: bool,
     /// What it did.
-    pub rates: Rates,
+    pub rates: IostatRates,
 }
 
 /// Writes the reports of one run into a buffer of the caller's.

@@ -7,7 +7,7 @@ use super::cell::{paint, push_cell, push_share};
 use super::colors::Class;
 use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
 use super::{Heading, Report, Row, Style};
-use crate::metrics::{CpuShares, Rates};
+use crate::metrics::{CpuPercentages, IostatRates};
 use crate::sanitize::sanitize;
 
 /// Width of the column that holds the device's name.
@@ -52,7 +52,7 @@ pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: 
             if is_forgotten && style.active_only {
                 continue;
             }
-            let rates = if is_forgotten { &Rates::NONE } else { &row.rates };
+            let rates = if is_forgotten { &IostatRates::NONE } else { &row.rates };
             line(style, table.columns, row, rates, out);
         }
         if report.is_cut {
@@ -91,7 +91,7 @@ fn titles(style: &Style, columns: &[Column]) -> String {
     if style.pretty { format!("{titles} Device\n") } else { format!("{:<NAME_WIDTH$}{titles}\n", "Device") }
 }
 
-fn line(style: &Style, columns: &[Column], row: &Row<'_>, rates: &Rates, out: &mut Vec<u8>) {
+fn line(style: &Style, columns: &[Column], row: &Row<'_>, rates: &IostatRates, out: &mut Vec<u8>) {
     let name = sanitize(&row.name);
     if !style.pretty {
         paint(style, Class::Item, out, |out| {
@@ -111,7 +111,7 @@ fn line(style: &Style, columns: &[Column], row: &Row<'_>, rates: &Rates, out: &m
     out.push(b'\n');
 }
 
-fn cpu_table(style: &Style, cpu: &CpuShares, out: &mut Vec<u8>) {
+fn cpu_table(style: &Style, cpu: &CpuPercentages, out: &mut Vec<u8>) {
     out.extend_from_slice(b"avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n       ");
     for share in [cpu.user, cpu.nice, cpu.system, cpu.iowait, cpu.steal, cpu.idle] {
         push_share(style, share, 7, out);

@@ -1,8 +1,8 @@
 //! The columns of the table, as data, and which of them fit.
 
 use super::{Judged, Line};
-use crate::metrics::{Direction, Figures};
-use crate::report::cells;
+use crate::metrics::{DirectionStats, IntervalStats};
+use crate::report::layout::number_format as cells;
 
 /// A column of the table.
 #[derive(Clone, Copy)]
@@ -13,7 +13,7 @@ pub(super) struct Column {
     /// What goes first where there is no room: the least.
     importance: u8,
     /// Only where there was such work.
-    pub(super) only_with: Option<fn(&Figures) -> bool>,
+    pub(super) only_with: Option<fn(&IntervalStats) -> bool>,
     /// What it shows and what lines are sorted by.
     value: Quantity,
     text: Text,
@@ -60,15 +60,15 @@ const fn told(
     Column { title, width, importance, only_with: None, value, text: Text::Told(text) }
 }
 
-const fn with(column: Column, only_with: fn(&Figures) -> bool) -> Column {
+const fn with(column: Column, only_with: fn(&IntervalStats) -> bool) -> Column {
     Column { only_with: Some(only_with), ..column }
 }
 
-fn discarded(figures: &Figures) -> bool {
+fn discarded(figures: &IntervalStats) -> bool {
     figures.discards.ios.is_some_and(|ios| ios > 0)
 }
 
-fn flushed(figures: &Figures) -> bool {
+fn flushed(figures: &IntervalStats) -> bool {
     figures.flushes_per_s.is_some_and(|rate| rate > 0.0)
 }
 
@@ -77,7 +77,7 @@ fn mib(kib: f64) -> String {
 }
 
 /// The times of requests are added up in whole milliseconds, so that few requests tell it only roughly.
-pub(super) fn response(of: &Direction) -> Option<String> {
+pub(super) fn response(of: &DirectionStats) -> Option<String> {
     const ROUGHLY: f64 = 0.1;
     let (await_ms, ios) = of.await_ms.zip(of.ios)?;
     let exact_to = 1.0 / ios as f64;

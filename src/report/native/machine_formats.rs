@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::{Block, Judged, Line, State};
 use crate::analysis::Verdict;
-use crate::metrics::{CpuShares, Figures};
-use crate::report::fixed;
+use crate::metrics::{CpuPercentages, IntervalStats};
+use crate::report::layout::fixed_decimal as fixed;
 use crate::sanitize::{json_string, sanitize};
 
 /// What a field holds; `None` is null, in CSV an empty cell.
@@ -31,11 +31,11 @@ const fn column(name: &'static str, value: for<'a> fn(&'a Block, &'a Line<'a>) -
     Column { name, value }
 }
 
-fn number(line: &Line<'_>, value: fn(&Figures) -> Option<f64>) -> Field<'static> {
+fn number(line: &Line<'_>, value: fn(&IntervalStats) -> Option<f64>) -> Field<'static> {
     Field::Number(line.figures().and_then(value))
 }
 
-fn cpu(block: &Block, share: fn(&CpuShares) -> f64) -> Field<'static> {
+fn cpu(block: &Block, share: fn(&CpuPercentages) -> f64) -> Field<'static> {
     Field::Number(block.machine.cpu.as_ref().map(share))
 }
 
@@ -89,7 +89,7 @@ const COLUMNS: [Column; 42] = [
     column("missed", |block, _| Whole(Some(block.missed))),
     column("cpu_user_pct", |block, _| cpu(block, |cpu| cpu.user + cpu.nice)),
     column("cpu_system_pct", |block, _| cpu(block, |cpu| cpu.system)),
-    column("cpu_available_pct", |block, _| cpu(block, CpuShares::available)),
+    column("cpu_available_pct", |block, _| cpu(block, CpuPercentages::available)),
     column("io_pressure_some_pct", |block, _| Number(block.machine.pressure_some_pct)),
     column("io_pressure_full_pct", |block, _| Number(block.machine.pressure_full_pct)),
     column("evidence", |_, line| Texts(line.judged().map_or(&[], |judged| &judged.judgement.evidence))),
@@ -214,11 +214,11 @@ fn push_whole(value: u64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::{MachineFigures, Mark};
+    use crate::metrics::{DataFlag, HostStats};
 
     fn block() -> Block {
         let time = "2026-11-20T18:03:21.000143999Z".parse().ok();
-        let machine = MachineFigures { pressure_some_pct: Some(12.5), ..MachineFigures::default() };
+        let machine = HostStats { pressure_some_pct: Some(12.5), ..HostStats::default() };
         Block { time, elapsed_s: 1.000101, missed: 2, machine }
     }
 
@@ -227,8 +227,9 @@ mod tests {
     }
 
     fn worked() -> State {
-        let figures = Figures { queue: Some(1.0 / 3.0), in_flight: Some(4), ..Figures::default() };
-        State::Worked(Box::new(Judged { figures, mark: Some(Mark::UtilTooLow), ..Judged::default() }))
+        let figures =
+            IntervalStats { queue: Some(1.0 / 3.0), in_flight: Some(4), ..IntervalStats::default() };
+        State::Worked(Box::new(Judged { figures, mark: Some(DataFlag::UtilTooLow), ..Judged::default() }))
     }
 
     fn json(state: State) -> serde_json::Value {
@@ -267,9 +268,10 @@ mod tests {
 
     #[test]
     fn a_util_that_is_too_low_bounds_nothing() {
-        let figures = Figures { util_pct: Some(0.8), util_bound_pct: Some(0.8), ..Figures::default() };
+        let figures =
+            IntervalStats { util_pct: Some(0.8), util_bound_pct: Some(0.8), ..IntervalStats::default() };
         for (mark, bound) in
-            [(None, Some(0.8)), (Some(Mark::UtilTooHigh), Some(0.8)), (Some(Mark::UtilTooLow), None)]
+            [(None, Some(0.8)), (Some(DataFlag::UtilTooHigh), Some(0.8)), (Some(DataFlag::UtilTooLow), None)]
         {
             let line = json(State::Worked(Box::new(Judged { figures, mark, ..Judged::default() })));
             assert_eq!((line["util_pct"].as_f64(), line["util_bound_pct"].as_f64()), (Some(0.8), bound));

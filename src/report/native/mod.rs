@@ -12,8 +12,8 @@ pub use table::{Layout, Table};
 
 use jiff::Timestamp;
 
-use crate::analysis::{Judgement, Verdict};
-use crate::metrics::{Figures, MachineFigures, Mark};
+use crate::analysis::{Assessment, Verdict};
+use crate::metrics::{DataFlag, HostStats, IntervalStats};
 
 /// What the lines of one interval have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Block {
     /// Deadlines that were skipped before it.
     pub missed: u64,
     /// The machine meanwhile.
-    pub machine: MachineFigures,
+    pub machine: HostStats,
 }
 
 /// One device in one interval.
@@ -54,23 +54,23 @@ pub enum State {
     AccountingOff,
 }
 
-/// Figures, and what several intervals say of them.
+/// IntervalStats, and what several intervals say of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judged {
     /// The figures.
-    pub figures: Figures,
+    pub figures: IntervalStats,
     /// What is wrong with it.
-    pub mark: Option<Mark>,
+    pub mark: Option<DataFlag>,
     /// For how long it has stalled, in seconds; zero when it has not.
     pub stalled_s: f64,
     /// What is thought of it.
-    pub judgement: Judgement,
+    pub judgement: Assessment,
 }
 
 impl Judged {
     /// What its util can be at most; a util that is too low bounds nothing.
     pub fn util_bound_pct(&self) -> Option<f64> {
-        self.figures.util_bound_pct.filter(|_| self.mark != Some(Mark::UtilTooLow))
+        self.figures.util_bound_pct.filter(|_| self.mark != Some(DataFlag::UtilTooLow))
     }
 }
 
@@ -93,7 +93,7 @@ impl Line<'_> {
     }
 
     /// Its figures, where it has any.
-    pub fn figures(&self) -> Option<&Figures> {
+    pub fn figures(&self) -> Option<&IntervalStats> {
         self.judged().map(|judged| &judged.figures)
     }
 }

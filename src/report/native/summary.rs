@@ -7,9 +7,9 @@ use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use super::table::{cut, name_room};
-use crate::metrics::{Direction, Figures};
-use crate::report::cells;
-use crate::report::wrap::wrapped;
+use crate::metrics::{DirectionStats, IntervalStats};
+use crate::report::layout::number_format as cells;
+use crate::report::layout::wrap;
 use crate::sanitize::sanitize;
 
 /// The most that a quantity was, and when.
@@ -41,7 +41,7 @@ pub struct Means {
 }
 
 impl Means {
-    fn see(&mut self, of: &Direction, seconds: f64, at: Option<Timestamp>) {
+    fn see(&mut self, of: &DirectionStats, seconds: f64, at: Option<Timestamp>) {
         let ios = of.ios.unwrap_or(0) as f64;
         self.ios += ios;
         self.kib += of.kib_per_s.unwrap_or(0.0) * seconds;
@@ -102,7 +102,7 @@ pub struct Summary {
 
 impl Summary {
     /// Takes note of an interval that ended `at`; `stalled_s` is for how long the device had stalled then.
-    pub fn see(&mut self, figures: &Figures, stalled_s: f64, at: Option<Timestamp>) {
+    pub fn see(&mut self, figures: &IntervalStats, stalled_s: f64, at: Option<Timestamp>) {
         self.seconds += figures.seconds;
         self.reads.see(&figures.reads, figures.seconds, at);
         self.writes.see(&figures.writes, figures.seconds, at);
@@ -188,7 +188,7 @@ pub fn draw_summary(
     };
     out.push(b'\n');
     let mut say = |text: &str| {
-        for line in wrapped(text, width) {
+        for line in wrap(text, width) {
             out.extend_from_slice(line.as_bytes());
             out.push(b'\n');
         }
@@ -261,15 +261,15 @@ fn column_width(rows: &[[String; 5]], at: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn figures(ios: u64, await_ms: f64, queue: f64) -> Figures {
-        let reads = Direction {
+    fn figures(ios: u64, await_ms: f64, queue: f64) -> IntervalStats {
+        let reads = DirectionStats {
             ios: Some(ios),
             per_s: Some(ios as f64 / 2.0),
             kib_per_s: Some(ios as f64 * 2.0),
             await_ms: Some(await_ms),
-            ..Direction::default()
+            ..DirectionStats::default()
         };
-        Figures { seconds: 2.0, reads, queue: Some(queue), ..Figures::default() }
+        IntervalStats { seconds: 2.0, reads, queue: Some(queue), ..IntervalStats::default() }
     }
 
     #[test]

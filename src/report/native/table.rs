@@ -8,9 +8,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::columns::{COLUMNS, fitting, response};
 use super::{Block, Judged, Line, State};
 use crate::analysis::Verdict;
-use crate::metrics::{Direction, Figures};
-use crate::report::cells;
-use crate::report::wrap::wrapped;
+use crate::metrics::{DirectionStats, IntervalStats};
+use crate::report::layout::number_format as cells;
+use crate::report::layout::wrap;
 use crate::sanitize::sanitize;
 
 /// How the table is laid out.
@@ -145,7 +145,7 @@ impl Table {
                 self.width(),
                 left_out.join(" ")
             );
-            wrapped(&text, self.width()).iter().for_each(|text| self.line(text, Color::Dim, out));
+            wrap(&text, self.width()).iter().for_each(|text| self.line(text, Color::Dim, out));
             self.noted_left_out.extend(left_out);
         }
     }
@@ -247,7 +247,7 @@ impl Table {
         let is_worth_it = !matches!(line.verdict(), Some(Verdict::Idle | Verdict::Ok));
         let evidence = line.judged().map_or(&[][..], |judged| &judged.judgement.evidence);
         for text in evidence.iter().filter(|_| is_worth_it) {
-            for text in wrapped(&sanitize(text), self.width().saturating_sub(2)) {
+            for text in wrap(&sanitize(text), self.width().saturating_sub(2)) {
                 self.line(&format!("  {text}"), Color::Dim, out);
             }
         }
@@ -272,7 +272,7 @@ impl Table {
     /// Whether all it did is in columns that are not shown: discards and flushes.
     fn is_hidden_work(&self, judged: &Judged) -> bool {
         let figures = &judged.figures;
-        let none = |of: &Direction| of.ios == Some(0);
+        let none = |of: &DirectionStats| of.ios == Some(0);
         let is_shown = |title: &str| self.shown.iter().any(|at| COLUMNS[*at].title == title);
         let discards = figures.discards.ios.is_some_and(|ios| ios > 0) && !is_shown("d/s");
         let flushes = figures.flushes_per_s.is_some_and(|rate| rate > 0.0) && !is_shown("f/s");
@@ -302,7 +302,7 @@ impl Table {
             self.noted_doubt = true;
             let text =
                 "? the kernel's util cannot be true here: more than the bound, or too little for the queue";
-            wrapped(text, self.width()).iter().for_each(|text| self.line(text, Color::Dim, out));
+            wrap(text, self.width()).iter().for_each(|text| self.line(text, Color::Dim, out));
         }
     }
 
@@ -329,7 +329,7 @@ impl Table {
 }
 
 /// Discards and flushes in words.
-fn other_work(figures: &Figures) -> String {
+fn other_work(figures: &IntervalStats) -> String {
     let mut parts = Vec::new();
     let discards = &figures.discards;
     if discards.ios.is_some_and(|ios| ios > 0) {
@@ -407,7 +407,7 @@ fn fitting_in(characters: impl Iterator<Item = char>, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::MachineFigures;
+    use crate::metrics::HostStats;
 
     /// The lines of two blocks of so many devices, on a screen of ten lines or none.
     fn printed(devices: usize, is_screen: bool) -> Vec<String> {
@@ -421,7 +421,7 @@ mod tests {
             colors: false,
             time_zone: TimeZone::UTC,
         });
-        let block = Block { time: None, elapsed_s: 1.0, missed: 0, machine: MachineFigures::default() };
+        let block = Block { time: None, elapsed_s: 1.0, missed: 0, machine: HostStats::default() };
         let state = || State::Worked(Box::default());
         let line = |_| Line { device: "sda", shown: "sda", mounts: String::new(), state: state() };
         let lines: Vec<Line<'_>> = (0..devices).map(line).collect();

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use super::GroupBy;
-use crate::metrics::WorkRates;
-use crate::report::fixed::push_fixed;
+use crate::metrics::PtRates;
+use crate::report::layout::fixed_decimal::push_fixed;
 use crate::sanitize::sanitize;
 
 /// How a column is written.
@@ -22,10 +22,10 @@ struct Column {
     /// Its title, with the blanks before it.
     title: &'static str,
     form: Form,
-    value: fn(&WorkRates) -> f64,
+    value: fn(&PtRates) -> f64,
 }
 
-const fn column(title: &'static str, form: Form, value: fn(&WorkRates) -> f64) -> Column {
+const fn column(title: &'static str, form: Form, value: fn(&PtRates) -> f64) -> Column {
     Column { title, form, value }
 }
 
@@ -69,7 +69,7 @@ pub struct Line {
     /// The device, or the number of devices in braces.
     pub device: String,
     /// The numbers.
-    pub rates: WorkRates,
+    pub rates: PtRates,
 }
 
 impl Table {

@@ -13,21 +13,21 @@ use anyhow::Result;
 use self::reporter::Reporter;
 use self::rows::{DeviceRows, NewDevice};
 use super::warnings::Warnings;
-use super::{World, put, reason, refuse_other_than_text, unless_output_lost};
-use crate::clock::Woken;
+use super::{RunContext, put, reason, refuse_other_than_text, unless_output_lost};
+use crate::clock::WaitOutcome;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
 use crate::plan::{DeviceFiles, Iostat, Item};
-use crate::select::{self, Wanted};
-use crate::source::{Live, Machine, Names, Replay, read_topology};
+use crate::select::{self, Selection};
+use crate::source::{DeviceResolver, Host, Live, Replay, read_partition_map};
 use crate::topology::Named;
-use crate::units::{Elapsed, Interval, Moment};
+use crate::units::{Elapsed, Interval, SampleTime};
 
-pub(super) fn run(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
+pub(super) fn run(plan: &Iostat, world: &mut RunContext<'_>) -> Result<Exit> {
     let ended = match &plan.from {
         Some(path) => match Replay::open(path, world.clock) {
             // As a live run ends by a signal.
-            Err(_) if world.clock.signal().is_some() => Ok(Exit::Done),
+            Err(_) if world.clock.signal().is_some() => Ok(Exit::Success),
             source => source.and_then(|source| replay(plan, source, world)),
         },
         None => live(plan, world),
@@ -36,7 +36,7 @@ pub(super) fn run(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
     unless_output_lost(ended, "stdout", Exit::IostatOutput, world)
 }
 
-fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
+fn live(plan: &Iostat, world: &mut RunContext<'_>) -> Result<Exit> {
     let listing = plan.others.are_as_listed();
     let source = Live::new(&plan.root, world.clock);
     let (mut source, sys) = match &plan.devices {
@@ -44,7 +44,7 @@ fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
         DeviceFiles::Only(folder) => (source.with_device_files(folder, false, listing), folder.clone()),
         DeviceFiles::Also(folder) => (source.with_device_files(folder, true, listing), plan.root.join("sys")),
     };
-    let machine = LiveMachine { plan, names: Names::new(&plan.root, &sys), sys };
+    let machine = LiveMachine { plan, names: DeviceResolver::new(&plan.root, &sys), sys };
     let mut warnings = Warnings::about(&source.name());
     let (mut oldest, mut older, mut newer) = (Sample::default(), Sample::default(), Sample::default());
     let start = world.clock.monotonic();
@@ -61,7 +61,7 @@ fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
     }
     let mut reporter =
         Reporter::new(plan, DeviceRows::new(plan, wanted, NewDevice::FromZero), world.is_terminal);
-    reporter.begin(Machine::this(&plan.root), world.clock.wall());
+    reporter.begin(Host::this(&plan.root), world.clock.wall());
     let mut is_first = true;
     loop {
         if newer.at.uptime.is_none() {
@@ -83,7 +83,8 @@ fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
         is_first = false;
         put(world.out, &mut reporter.text)?;
         let Some(every) = plan.pace.every.filter(|_| !reporter.is_done()) else { break };
-        if let Woken::Signal(_) = world.clock.wait_until(next_deadline(start, every, world.clock.monotonic()))
+        if let WaitOutcome::Signal(_) =
+            world.clock.wait_until(next_deadline(start, every, world.clock.monotonic()))
         {
             break;
         }
@@ -98,7 +99,7 @@ fn live(plan: &Iostat, world: &mut World<'_>) -> Result<Exit> {
 /// What a live machine says of its devices.
 struct LiveMachine<'a> {
     plan: &'a Iostat,
-    names: Names,
+    names: DeviceResolver,
     sys: PathBuf,
 }
 
@@ -132,11 +133,11 @@ impl LiveMachine<'_> {
         nameless.map(|(_, error)| error)
     }
 
-    fn topology(&self, devices: &[Device]) -> crate::topology::Topology {
-        let topology = read_topology(&self.sys, devices);
+    fn topology(&self, devices: &[Device]) -> crate::topology::PartitionMap {
+        let topology = read_partition_map(&self.sys, devices);
         match &self.plan.devices {
             // A device that only the folder has is known to none but it.
-            DeviceFiles::Also(folder) => topology.or(&read_topology(folder, devices)),
+            DeviceFiles::Also(folder) => topology.or(&read_partition_map(folder, devices)),
             DeviceFiles::System | DeviceFiles::Only(_) => topology,
         }
     }
@@ -153,7 +154,9 @@ fn next_deadline(start: Duration, every: Duration, now: Duration) -> Duration {
 fn live_interval(plan: &Iostat, older: &Sample, newer: &Sample) -> Interval {
     let by_uptime = plan.pace.every.is_none_or(|every| every.subsec_nanos() == 0);
     if is_boot(older) || by_uptime {
-        return newer.at.uptime_since(&Moment { uptime: older.at.uptime.or(Some(0)), ..Moment::default() });
+        return newer
+            .at
+            .uptime_since(&SampleTime { uptime: older.at.uptime.or(Some(0)), ..SampleTime::default() });
     }
     match newer.at.since(&older.at) {
         Elapsed::Forward(interval) => interval,
@@ -164,19 +167,19 @@ fn live_interval(plan: &Iostat, older: &Sample, newer: &Sample) -> Interval {
 
 /// Before the first sample everything was zero.
 fn is_boot(sample: &Sample) -> bool {
-    sample.at == Moment::default()
+    sample.at == SampleTime::default()
 }
 
-fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut World<'_>) -> Result<Exit> {
+fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut RunContext<'_>) -> Result<Exit> {
     let mut warnings = Warnings::about(source.name());
     let (mut older, mut newer) = (Sample::default(), Sample::default());
     let wanted = wanted(plan, |word, _| Some(Named::plain(word.strip_prefix("/dev/").unwrap_or(word))));
     let mut reporter =
-        Reporter::new(plan, DeviceRows::new(plan, wanted, NewDevice::LeftOut), world.is_terminal);
+        Reporter::new(plan, DeviceRows::new(plan, wanted, NewDevice::Excluded), world.is_terminal);
     let mut samples = 0u64;
     let ended = loop {
         let more = source.next(&older, &mut newer);
-        source.take_faults().iter().for_each(|fault| warnings.fault(fault, world.err));
+        source.take_warnings().iter().for_each(|fault| warnings.fault(fault, world.err));
         match more {
             Ok(true) => samples += 1,
             Ok(false) => break Ok(()),
@@ -188,11 +191,11 @@ fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut World<'_>) -> Resul
         }
         let has_something = plan.style.disk || older.cpu.is_some() && newer.cpu.is_some();
         if let Elapsed::Forward(interval) = newer.at.since(&older.at)
-            && newer.stretch == older.stretch
+            && newer.segment == older.segment
             && has_something
         {
             if reporter.count == 0 {
-                reporter.begin(Machine::default(), newer.at.wall.unwrap_or_default());
+                reporter.begin(Host::default(), newer.at.wall.unwrap_or_default());
             }
             reporter.report(&older, &newer, interval);
             put(world.out, &mut reporter.text)?;
@@ -209,7 +212,7 @@ fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut World<'_>) -> Resul
     }
     ended?;
     if world.clock.signal().is_some() {
-        return Ok(Exit::Done);
+        return Ok(Exit::Success);
     }
     refuse_other_than_text(&source)?;
     let why = match samples {
@@ -219,11 +222,11 @@ fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut World<'_>) -> Resul
     };
     // The exit code tells it as well.
     let _ = writeln!(world.err, "blkstat: {} {why}, so there is nothing to report", source.name());
-    Ok(Exit::Nothing)
+    Ok(Exit::NoData)
 }
 
 /// The devices and groups that the plan names, as far as they are known.
-fn wanted(plan: &Iostat, resolve: impl Fn(&str, Option<&str>) -> Option<Named>) -> Wanted {
+fn wanted(plan: &Iostat, resolve: impl Fn(&str, Option<&str>) -> Option<Named>) -> Selection {
     // A word without a device keeps its place, for the items are counted.
     let nothing = || Named::plain("");
     let item = |item: &Item| match item {
@@ -234,5 +237,5 @@ fn wanted(plan: &Iostat, resolve: impl Fn(&str, Option<&str>) -> Option<Named>) 
         }
     };
     let items = plan.items.iter().map(item).collect();
-    Wanted { items, others: plan.others, unsorted_from: plan.unsorted_from, ..Wanted::default() }
+    Selection { items, others: plan.others, unsorted_from: plan.unsorted_from, ..Selection::default() }
 }

@@ -8,11 +8,11 @@ use super::is_boot;
 use super::rows::DeviceRows;
 use crate::counters::{CpuTimes, Sample};
 use crate::exit::Exit;
-use crate::metrics::CpuShares;
+use crate::metrics::CpuPercentages;
 use crate::plan::{Colors, Iostat, TimeStyle};
 use crate::report::iostat::{Format, Heading, Printer, Report, Style};
-use crate::run::{World, put};
-use crate::source::{Machine, local_time_zone};
+use crate::run::{RunContext, put};
+use crate::source::{Host, local_time_zone};
 use crate::units::Interval;
 
 /// Writes the reports of one run.
@@ -44,7 +44,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// What stands above all reports.
-    pub(super) fn begin(&mut self, machine: Machine, now: Timestamp) {
+    pub(super) fn begin(&mut self, machine: Host, now: Timestamp) {
         let format = if self.plan.iso_date { "%Y-%m-%d" } else { "%m/%d/%y" };
         let heading = Heading {
             nodename: machine.nodename,
@@ -64,7 +64,7 @@ impl<'a> Reporter<'a> {
         let (rows, is_cut) = self.devices.between(older, newer, interval);
         let report = Report {
             time: newer.at.wall.filter(|_| self.plan.timestamps).map(|now| self.time(now)),
-            cpu: older_cpu.zip(newer_cpu).map(|(older, newer)| CpuShares::between(&older, &newer)),
+            cpu: older_cpu.zip(newer_cpu).map(|(older, newer)| CpuPercentages::between(&older, &newer)),
             rows,
             is_cut,
         };
@@ -87,13 +87,13 @@ impl<'a> Reporter<'a> {
     }
 
     /// Closes what is open.
-    pub(super) fn end(mut self, world: &mut World<'_>) -> Result<Exit> {
+    pub(super) fn end(mut self, world: &mut RunContext<'_>) -> Result<Exit> {
         self.printer.end(&mut self.text);
         if self.count == 0 && self.plan.style.format == Format::Text {
             // Where a signal came before the first report.
             self.text.push(b'\n');
         }
         put(world.out, &mut self.text)?;
-        Ok(Exit::Done)
+        Ok(Exit::Success)
     }
 }

@@ -5,14 +5,14 @@ use std::collections::{HashMap, HashSet};
 
 use super::slots::Slots;
 use crate::counters::{Columns, Counters, Sample};
-use crate::metrics::{Pairs, Rates, was_replugged};
+use crate::metrics::{DeviceMatch, IostatRates, was_replugged};
 use crate::plan::Iostat;
 use crate::report::iostat::Row;
-use crate::select::{DevicePlace, Item, Place, Wanted};
-use crate::topology::Topology;
+use crate::select::{DevicePlace, Item, ReportEntry, Selection};
+use crate::topology::PartitionMap;
 use crate::units::Interval;
 
-/// Names to show, by the kernel's names.
+/// DeviceResolver to show, by the kernel's names.
 pub(super) type ShownNames = HashMap<String, String>;
 
 /// What to make of a device that the earlier sample does not have.
@@ -21,20 +21,20 @@ pub(super) enum NewDevice {
     /// It was plugged in since: its counters began at zero.
     FromZero,
     /// Nobody knows since when it counts: a capture may lack a line.
-    LeftOut,
+    Excluded,
 }
 
 /// Finds the rows of a report.
 pub(super) struct DeviceRows<'a> {
     plan: &'a Iostat,
-    wanted: Wanted,
+    wanted: Selection,
     new_device: NewDevice,
-    pairs: Pairs,
-    places: Vec<Place>,
+    pairs: DeviceMatch,
+    places: Vec<ReportEntry>,
     slots: Slots,
     /// The names that were seen, numbered as they came.
     came: HashMap<String, usize>,
-    /// Names to show in place of the kernel's.
+    /// DeviceResolver to show in place of the kernel's.
     pub(super) shown: ShownNames,
     /// Devices of this major number should be shown by other names, which cannot be read.
     pub(super) nameless_major: Option<u32>,
@@ -53,12 +53,12 @@ struct Sum {
 }
 
 impl<'a> DeviceRows<'a> {
-    pub(super) fn new(plan: &'a Iostat, wanted: Wanted, new_device: NewDevice) -> Self {
+    pub(super) fn new(plan: &'a Iostat, wanted: Selection, new_device: NewDevice) -> Self {
         Self {
             plan,
             wanted,
             new_device,
-            pairs: Pairs::Same,
+            pairs: DeviceMatch::Identical,
             places: Vec::new(),
             slots: Slots::default(),
             came: HashMap::new(),
@@ -72,8 +72,8 @@ impl<'a> DeviceRows<'a> {
     /// Finds out which device is which in two samples, after the sample before these. Whether names changed: then
     /// [`Self::place`] must follow.
     pub(super) fn pair(&mut self, oldest: &Sample, older: &Sample, newer: &Sample) -> bool {
-        self.pairs = Pairs::between(&older.devices, &newer.devices);
-        let names_changed = self.pairs != Pairs::Same;
+        self.pairs = DeviceMatch::between(&older.devices, &newer.devices);
+        let names_changed = self.pairs != DeviceMatch::Identical;
         // A replay never asks what was away, and a capture may hold any number of names.
         if self.new_device == NewDevice::FromZero {
             self.slots.step(oldest, older, newer, names_changed);
@@ -82,7 +82,7 @@ impl<'a> DeviceRows<'a> {
     }
 
     /// Finds the places of the report for the devices of a sample.
-    pub(super) fn place(&mut self, newer: &Sample, topology: &Topology) {
+    pub(super) fn place(&mut self, newer: &Sample, topology: &PartitionMap) {
         if self.plan.others.are_as_listed() {
             for device in &newer.devices {
                 let next = self.came.len();
@@ -104,7 +104,7 @@ impl<'a> DeviceRows<'a> {
         let mut sums: HashMap<usize, Sum> = HashMap::new();
         for place in &self.places {
             match place {
-                Place::Device(place) => {
+                ReportEntry::Device(place) => {
                     let now = &newer.devices[place.index].counters;
                     let Some(before) = self.before(place, older, newer) else { continue };
                     let is_unused = place.is_unused(now);
@@ -125,7 +125,7 @@ impl<'a> DeviceRows<'a> {
                         rows.push(Row { name: self.name(place, newer), is_group: false, rates });
                     }
                 }
-                Place::Group(at) => {
+                ReportEntry::Group(at) => {
                     let sum = sums.remove(at).unwrap_or_default();
                     rows.extend(self.group_row(*at, &sum, interval));
                 }
@@ -138,7 +138,7 @@ impl<'a> DeviceRows<'a> {
     pub(super) fn remember(&mut self, newer: &Sample) {
         self.sums_before.clear();
         for place in &self.places {
-            let Place::Device(place) = place else { continue };
+            let ReportEntry::Device(place) = place else { continue };
             let now = &newer.devices[place.index].counters;
             if let Some(group) = place.group.filter(|_| !place.is_unused(now)) {
                 let sum = self.sums_before.entry(group).or_default();
@@ -156,10 +156,10 @@ impl<'a> DeviceRows<'a> {
 
     /// What a device is compared with.
     fn before<'s>(&'s self, place: &DevicePlace, older: &'s Sample, newer: &Sample) -> Option<&'s Counters> {
-        match (self.pairs.earlier(place.index), self.new_device) {
+        match (self.pairs.previous_index(place.index), self.new_device) {
             (Some(at), _) => Some(&older.devices[at].counters),
             (None, NewDevice::FromZero) => Some(self.slots.before(&newer.devices[place.index].name)),
-            (None, NewDevice::LeftOut) => None,
+            (None, NewDevice::Excluded) => None,
         }
     }
 
@@ -181,7 +181,7 @@ impl<'a> DeviceRows<'a> {
             // forgotten that where it prints four tables.
             NewDevice::FromZero if self.plan.style.is_broken_up() => &Counters::ZERO,
             NewDevice::FromZero => self.sums_before.get(&at).unwrap_or(&Counters::ZERO),
-            NewDevice::LeftOut => &sum.older,
+            NewDevice::Excluded => &sum.older,
         };
         if self.is_left_out(before, now) {
             return None;
@@ -192,7 +192,7 @@ impl<'a> DeviceRows<'a> {
 }
 
 /// The numbers of a device, or of a group; those of a replugged one since it was plugged in.
-fn rates(before: &Counters, now: &Counters, interval: Interval) -> Rates {
+fn rates(before: &Counters, now: &Counters, interval: Interval) -> IostatRates {
     let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
-    Rates::between(before, now, interval)
+    IostatRates::between(before, now, interval)
 }

@@ -7,13 +7,13 @@ use regex_lite::Regex;
 
 use super::leaves::{Share, shares};
 use crate::counters::{Counters, Device};
-use crate::metrics::Figures;
-use crate::plan::Choice;
+use crate::metrics::IntervalStats;
+use crate::plan::DeviceSelection;
 use crate::run::hints::did_you_mean;
 use crate::run::named::{bare, device_named};
 use crate::sanitize::sanitize;
-use crate::source::Names;
-use crate::topology::{Kind, Node, Stack, natural_key};
+use crate::source::DeviceResolver;
+use crate::topology::{Kind, Node, Topology, natural_key};
 
 /// What is known of a device as long as the names stay the same.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub(super) struct Facts {
 
 /// Chooses devices.
 pub(super) struct Chooser<'a> {
-    choice: &'a Choice,
+    choice: &'a DeviceSelection,
     regex: Option<Regex>,
     /// Of each device that was named, whether it was found.
     found: Vec<bool>,
@@ -47,7 +47,7 @@ impl<'a> Chooser<'a> {
     ///
     /// # Errors
     /// When the pattern is none.
-    pub(super) fn new(choice: &'a Choice) -> Result<Self> {
+    pub(super) fn new(choice: &'a DeviceSelection) -> Result<Self> {
         let regex = choice.regex.as_ref().map(|pattern| {
             Regex::new(pattern)
                 .map_err(|error| anyhow!("--devices-regex is '{}': {error}", sanitize(pattern)))
@@ -64,8 +64,8 @@ impl<'a> Chooser<'a> {
     pub(super) fn facts(
         &mut self,
         devices: &[Device],
-        stack: &Stack,
-        names: Option<&Names>,
+        stack: &Topology,
+        names: Option<&DeviceResolver>,
     ) -> (Vec<Facts>, Vec<usize>) {
         let nodes: HashMap<&str, &Node> =
             stack.nodes().iter().map(|node| (node.name.as_str(), node)).collect();
@@ -88,13 +88,13 @@ impl<'a> Chooser<'a> {
 
     fn fact(&self, device: &Device, node: Option<&Node>) -> Facts {
         let kind = node.map_or_else(|| Kind::by_name(&device.name), |node| node.kind);
-        let known_as = node.and_then(|node| node.known_as.clone());
+        let alias = node.and_then(|node| node.alias.clone());
         let is_partition = kind == Kind::Partition;
         let often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;
         Facts {
-            shown: known_as.unwrap_or_else(|| device.name.clone()),
-            mounts: node.map(|node| node.mounts.join(",")).unwrap_or_default(),
-            accounting_off: node.is_some_and(|node| node.accounting == Some(false)),
+            shown: alias.unwrap_or_else(|| device.name.clone()),
+            mounts: node.map(|node| node.mountpoints.join(",")).unwrap_or_default(),
+            accounting_off: node.is_some_and(|node| node.iostats_enabled == Some(false)),
             only_working: often_idle && !(is_partition && self.choice.partitions),
             ..Facts::default()
         }
@@ -105,22 +105,21 @@ impl<'a> Chooser<'a> {
         &mut self,
         devices: &[Device],
         nodes: &HashMap<&str, &Node>,
-        names: Option<&Names>,
+        names: Option<&DeviceResolver>,
     ) -> Vec<bool> {
-        let known_as =
-            |device: &Device| nodes.get(device.name.as_str()).and_then(|node| node.known_as.as_deref());
+        let alias = |device: &Device| nodes.get(device.name.as_str()).and_then(|node| node.alias.as_deref());
         let mut asked_for: Vec<bool> = devices
             .iter()
             .map(|device| {
                 let is_match = |regex: &Regex| {
-                    regex.is_match(&device.name) || known_as(device).is_some_and(|name| regex.is_match(name))
+                    regex.is_match(&device.name) || alias(device).is_some_and(|name| regex.is_match(name))
                 };
                 self.regex.as_ref().is_some_and(is_match)
             })
             .collect();
         self.matched |= asked_for.contains(&true);
         for (word, found) in self.choice.devices.iter().zip(&mut self.found) {
-            if let Some(at) = device_named(word, devices, known_as, names) {
+            if let Some(at) = device_named(word, devices, alias, names) {
                 asked_for[at] = true;
                 *found = true;
             }
@@ -134,7 +133,12 @@ impl<'a> Chooser<'a> {
     }
 
     /// Whether a device is shown in an interval; `figures` where there are any.
-    pub(super) fn is_shown(&self, facts: &Facts, counters: &Counters, figures: Option<&Figures>) -> bool {
+    pub(super) fn is_shown(
+        &self,
+        facts: &Facts,
+        counters: &Counters,
+        figures: Option<&IntervalStats>,
+    ) -> bool {
         if self.is_restricted() {
             return facts.asked_for;
         }

@@ -5,17 +5,17 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::together::Together;
-use crate::clock::{Clock, Woken};
+use crate::clock::{Clock, WaitOutcome};
 use crate::counters::{Device, Sample};
-use crate::metrics::{Advance, Figures, Pairs, in_flight};
+use crate::metrics::{CounterDelta, DeviceMatch, IntervalStats, in_flight};
 use crate::plan::Input;
 use crate::run::pace::Deadlines;
 use crate::run::warnings::Warnings;
-use crate::run::{World, refuse_other_than_text};
+use crate::run::{RunContext, refuse_other_than_text};
 use crate::sanitize::sanitize;
-use crate::source::{Live, Names, Replay, read_stack, stack_by_names};
-use crate::topology::Stack;
-use crate::units::{Elapsed, Interval, Moment};
+use crate::source::{DeviceResolver, Live, Replay, read_topology, topology_from_names};
+use crate::topology::Topology;
+use crate::units::{Elapsed, Interval, SampleTime};
 
 /// The time between two samples of a live machine where nothing is said of it.
 const EVERY: Duration = Duration::from_secs(1);
@@ -47,14 +47,14 @@ pub(in crate::run) struct Feed<'a> {
     /// Where the next sample is read to.
     incoming: Sample,
     warnings: Warnings,
-    /// Where the stretch of time began: on the clock, and of the samples.
-    start: Option<(Duration, Moment)>,
+    /// Where the segment of time began: on the clock, and of the samples.
+    start: Option<(Duration, SampleTime)>,
     /// `newer` is still what it was one interval ago: nothing was read since.
     is_stale: bool,
     /// When the sample before the last was taken.
-    last: Moment,
+    last: SampleTime,
     /// Where the samples of a capture that are put together began, and at which multiple of the interval they are.
-    begun: (Moment, f64),
+    begun: (SampleTime, f64),
     /// What those of this interval tell, where there are more than two.
     together: Option<Together>,
     /// `incoming` is the first sample after a break; what was put together before it comes first.
@@ -93,8 +93,8 @@ impl<'a> Feed<'a> {
             warnings: Warnings::about(&name),
             start: None,
             is_stale: false,
-            last: Moment::default(),
-            begun: (Moment::default(), 1.0),
+            last: SampleTime::default(),
+            begun: (SampleTime::default(), 1.0),
             together: None,
             is_held: false,
         })
@@ -126,7 +126,7 @@ impl<'a> Feed<'a> {
     ///
     /// # Errors
     /// When the source cannot be read.
-    pub(in crate::run) fn first(&mut self, world: &mut World<'_>) -> Result<bool> {
+    pub(in crate::run) fn first(&mut self, world: &mut RunContext<'_>) -> Result<bool> {
         let found = self.read(world)?;
         if found {
             self.start = Some((world.clock.monotonic(), self.newer.at));
@@ -143,12 +143,12 @@ impl<'a> Feed<'a> {
     ///
     /// # Errors
     /// When the source cannot be read, and under `--strict` when there was something wrong with it.
-    pub(in crate::run) fn next(&mut self, world: &mut World<'_>) -> Result<Step> {
+    pub(in crate::run) fn next(&mut self, world: &mut RunContext<'_>) -> Result<Step> {
         let mut missed = 0;
         if let Source::Live { deadlines: Some(deadlines), .. } = &mut self.source {
             let (due, skipped) = deadlines.next(world.clock.monotonic());
             missed = skipped;
-            if let Woken::Signal(signal) = world.clock.wait_until(due) {
+            if let WaitOutcome::Signal(signal) = world.clock.wait_until(due) {
                 return Ok(Step::Signal(signal));
             }
         }
@@ -177,7 +177,7 @@ impl<'a> Feed<'a> {
                 self.is_held = true;
                 return Ok(self.passed().map_or(Step::Break, |interval| Step::Interval { interval, missed }));
             };
-            missed = missed.saturating_add(self.newer.missed);
+            missed = missed.saturating_add(self.newer.missed_samples);
             if let Some(signal) = self.keep_pace(world) {
                 return Ok(Step::Signal(signal));
             }
@@ -194,18 +194,18 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// The last sample begins a new stretch of time.
-    fn after_break(&mut self, world: &World<'_>) -> Step {
+    /// The last sample begins a new segment of time.
+    fn after_break(&mut self, world: &RunContext<'_>) -> Step {
         self.is_stale = false;
         self.begun = (self.newer.at, 1.0);
         self.keep_pace(world).map_or(Step::Break, Step::Signal)
     }
 
     /// Where each device was at the beginning of the interval, if it was there all the time.
-    pub(in crate::run) fn pairs(&self) -> Pairs {
+    pub(in crate::run) fn pairs(&self) -> DeviceMatch {
         match &self.together {
             Some(together) => together.pairs(self.older.devices.len()),
-            None => Pairs::between(&self.older.devices, &self.newer.devices),
+            None => DeviceMatch::between(&self.older.devices, &self.newer.devices),
         }
     }
 
@@ -217,19 +217,29 @@ impl<'a> Feed<'a> {
 
     /// How far the counters of the device at the place `newer`, which was at the place `older`, went in the
     /// interval; `None` when they started anew.
-    pub(in crate::run) fn advance(&self, older: usize, newer: usize, interval: Interval) -> Option<Advance> {
+    pub(in crate::run) fn advance(
+        &self,
+        older: usize,
+        newer: usize,
+        interval: Interval,
+    ) -> Option<CounterDelta> {
         let (older, last) = (&self.older.devices[older].counters, &self.newer.devices[newer].counters);
         match &self.together {
             Some(together) => together.advance(newer),
-            None => Advance::between(older, last, interval),
+            None => CounterDelta::between(older, last, interval),
         }
     }
 
     /// The figures of that device.
-    pub(in crate::run) fn figures(&self, older: usize, newer: usize, interval: Interval) -> Option<Figures> {
+    pub(in crate::run) fn figures(
+        &self,
+        older: usize,
+        newer: usize,
+        interval: Interval,
+    ) -> Option<IntervalStats> {
         let in_flight = |device: &Device| in_flight(&device.counters);
         let (first, last) = (in_flight(&self.older.devices[older]), in_flight(&self.newer.devices[newer]));
-        Some(Figures::of(&self.advance(older, newer, interval)?, first, last, interval))
+        Some(IntervalStats::of(&self.advance(older, newer, interval)?, first, last, interval))
     }
 
     /// The most requests that any sample of the interval saw in flight at that device.
@@ -246,7 +256,7 @@ impl<'a> Feed<'a> {
     /// The time between the two samples, unless there is a break between them.
     fn passed(&self) -> Option<Interval> {
         match self.newer.at.since(&self.older.at) {
-            Elapsed::Forward(interval) if self.newer.stretch == self.older.stretch => Some(interval),
+            Elapsed::Forward(interval) if self.newer.segment == self.older.segment => Some(interval),
             Elapsed::Forward(_) | Elapsed::Unknown => None,
         }
     }
@@ -261,7 +271,7 @@ impl<'a> Feed<'a> {
     fn is_due(&mut self) -> bool {
         let Some(every) = self.input.pace.every.filter(|_| !self.is_live()) else { return true };
         let (begin, next) = self.begun;
-        let seconds = |from: &Moment| match self.newer.at.since(from) {
+        let seconds = |from: &SampleTime| match self.newer.at.since(from) {
             Elapsed::Forward(interval) => interval.seconds(),
             Elapsed::Unknown => 0.0,
         };
@@ -277,7 +287,7 @@ impl<'a> Feed<'a> {
     }
 
     /// Reads the next sample into `newer`.
-    fn read(&mut self, world: &mut World<'_>) -> Result<bool> {
+    fn read(&mut self, world: &mut RunContext<'_>) -> Result<bool> {
         let found = match &mut self.source {
             Source::Live { live, .. } => {
                 let warnings = &mut self.warnings;
@@ -287,7 +297,7 @@ impl<'a> Feed<'a> {
             Source::Replay(replay) => {
                 let before = if self.is_stale { &self.older } else { &self.newer };
                 let more = replay.next(before, &mut self.incoming);
-                let faults = replay.take_faults();
+                let faults = replay.take_warnings();
                 if let Some(fault) = faults.first().filter(|_| self.input.strict) {
                     bail!("{}:{}: {}", sanitize(replay.name()), fault.line, fault.kind);
                 }
@@ -305,28 +315,28 @@ impl<'a> Feed<'a> {
     }
 
     /// Under `--pace`, waits as long as it took when it was recorded; across a break nobody knows how long that was.
-    fn keep_pace(&mut self, world: &World<'_>) -> Option<u8> {
+    fn keep_pace(&mut self, world: &RunContext<'_>) -> Option<u8> {
         if self.passed().is_none() {
             self.start = Some((world.clock.monotonic(), self.newer.at));
         }
         let (began, first) = self.start.filter(|_| self.input.paced)?;
         let Elapsed::Forward(passed) = self.newer.at.since(&first) else { return None };
         match world.clock.wait_until(began + Duration::from_secs_f64(passed.seconds())) {
-            Woken::Signal(signal) => Some(signal),
-            Woken::Due | Woken::Input => None,
+            WaitOutcome::Signal(signal) => Some(signal),
+            WaitOutcome::Due | WaitOutcome::Input => None,
         }
     }
 
     /// What the devices of the last sample are.
-    pub(in crate::run) fn stack(&mut self) -> Stack {
+    pub(in crate::run) fn stack(&mut self) -> Topology {
         match &mut self.source {
             Source::Live { stack_read, .. } => {
                 *stack_read = self.newer.at.monotonic.unwrap_or_default();
-                read_stack(&self.input.root)
+                read_topology(&self.input.root)
             }
             Source::Replay(replay) => match replay.recorded() {
                 Some(recorded) if !recorded.stack.nodes().is_empty() => recorded.stack.clone(),
-                _ => stack_by_names(&self.newer.devices),
+                _ => topology_from_names(&self.newer.devices),
             },
         }
     }
@@ -342,8 +352,8 @@ impl<'a> Feed<'a> {
     }
 
     /// The names that a word may stand for on a live machine.
-    pub(in crate::run) fn names(&self) -> Option<Names> {
-        self.is_live().then(|| Names::new(&self.input.root, &self.input.root.join("sys")))
+    pub(in crate::run) fn names(&self) -> Option<DeviceResolver> {
+        self.is_live().then(|| DeviceResolver::new(&self.input.root, &self.input.root.join("sys")))
     }
 
     /// The devices of the last sample.
@@ -378,7 +388,7 @@ impl<'a> Feed<'a> {
     }
 
     /// Says how many warnings were not printed.
-    pub(in crate::run) fn finish(&self, world: &mut World<'_>) {
+    pub(in crate::run) fn finish(&self, world: &mut RunContext<'_>) {
         self.warnings.finish(world.err);
     }
 }

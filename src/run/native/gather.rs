@@ -8,10 +8,10 @@ use super::choose::{Chooser, Facts};
 use super::feed::{Feed, Step};
 use crate::analysis::{DeviceAnalysis, Observation};
 use crate::counters::Sample;
-use crate::metrics::{History, Pairs};
-use crate::plan::Choice;
-use crate::run::World;
-use crate::topology::Stack;
+use crate::metrics::{DeviceMatch, UtilCheck};
+use crate::plan::DeviceSelection;
+use crate::run::RunContext;
+use crate::topology::Topology;
 use crate::units::Interval;
 
 /// What was seen.
@@ -19,7 +19,7 @@ pub(in crate::run) struct Gathered {
     /// The devices that were asked for, in the order in which they came.
     pub(in crate::run) devices: Vec<DeviceAnalysis>,
     /// What is stacked on what; empty where that is not known.
-    pub(in crate::run) stack: Stack,
+    pub(in crate::run) stack: Topology,
     /// Intervals.
     pub(in crate::run) intervals: u64,
     /// The signal that ended it.
@@ -31,7 +31,7 @@ pub(in crate::run) struct Gathered {
 /// What is remembered of a device.
 struct Memory {
     analysis: DeviceAnalysis,
-    history: History,
+    history: UtilCheck,
     /// Intervals that were over before it was there.
     since: u64,
 }
@@ -44,7 +44,7 @@ struct Gatherer<'a> {
     /// For each device of the sample its memory, if it was asked for, and what is known of it.
     places: Vec<Option<usize>>,
     facts: Vec<Facts>,
-    stack: Stack,
+    stack: Topology,
     /// Intervals seen.
     intervals: u64,
 }
@@ -55,10 +55,10 @@ struct Gatherer<'a> {
 /// When the source cannot be read.
 pub(in crate::run) fn gather(
     feed: &mut Feed<'_>,
-    choice: &Choice,
+    choice: &DeviceSelection,
     count: Option<u64>,
-    world: &mut World<'_>,
-    each: &mut dyn FnMut(&Sample, &Sample, Interval, &mut World<'_>),
+    world: &mut RunContext<'_>,
+    each: &mut dyn FnMut(&Sample, &Sample, Interval, &mut RunContext<'_>),
 ) -> Result<Gathered> {
     let mut gatherer = Gatherer {
         chooser: Chooser::new(choice)?,
@@ -66,7 +66,7 @@ pub(in crate::run) fn gather(
         by_name: HashMap::new(),
         places: Vec::new(),
         facts: Vec::new(),
-        stack: Stack::default(),
+        stack: Topology::default(),
         intervals: 0,
     };
     let mut signal = None;
@@ -81,7 +81,7 @@ pub(in crate::run) fn gather(
             let missing = Some(missing + also);
             return Ok(Gathered {
                 devices: Vec::new(),
-                stack: Stack::default(),
+                stack: Topology::default(),
                 intervals: 0,
                 signal,
                 missing,
@@ -111,7 +111,7 @@ pub(in crate::run) fn gather(
         analysis
     });
     let devices = devices.collect();
-    let stack = if feed.knows_stack() { gatherer.stack } else { Stack::default() };
+    let stack = if feed.knows_stack() { gatherer.stack } else { Topology::default() };
     Ok(Gathered { devices, stack, intervals, signal, missing })
 }
 
@@ -127,7 +127,7 @@ impl Gatherer<'_> {
             is_wanted.then(|| {
                 *self.by_name.entry(device.name.clone()).or_insert_with(|| {
                     let analysis = DeviceAnalysis::new(&device.name);
-                    memories.push(Memory { analysis, history: History::default(), since: self.intervals });
+                    memories.push(Memory { analysis, history: UtilCheck::default(), since: self.intervals });
                     memories.len() - 1
                 })
             })
@@ -138,14 +138,14 @@ impl Gatherer<'_> {
     fn interrupt(&mut self, feed: &mut Feed<'_>) {
         for memory in &mut self.memories {
             memory.analysis.gap();
-            memory.history = History::default();
+            memory.history = UtilCheck::default();
         }
         self.learn(feed);
     }
 
     fn see(&mut self, feed: &mut Feed<'_>, interval: Interval) {
         let pairs = feed.pairs();
-        if pairs != Pairs::Same {
+        if pairs != DeviceMatch::Identical {
             self.learn(feed);
         }
         let at = feed.newer.at;
@@ -154,9 +154,9 @@ impl Gatherer<'_> {
         for (index, place) in self.places.iter().enumerate() {
             let Some(place) = *place else { continue };
             let memory = &mut self.memories[place];
-            let Some(earlier) = pairs.earlier(index) else {
+            let Some(earlier) = pairs.previous_index(index) else {
                 // It came, and nobody knows since when it counts; a first sight is no gap.
-                memory.history = History::default();
+                memory.history = UtilCheck::default();
                 if memory.analysis.is_seen() {
                     memory.analysis.come_back();
                 } else {
@@ -166,7 +166,7 @@ impl Gatherer<'_> {
             };
             let Some(figures) = feed.figures(earlier, index, interval) else {
                 memory.analysis.reset();
-                memory.history = History::default();
+                memory.history = UtilCheck::default();
                 continue;
             };
             memory.history.see_in_flight(feed.most_in_flight(index));

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use super::feed::Feed;
 use super::gather::gather;
 use crate::analysis::{SavedBaselines, Settings};
-use crate::plan::{Baseline, Choice, Input, Judging};
-use crate::run::World;
+use crate::plan::{Baseline, DeviceSelection, Input, VerdictOptions};
+use crate::run::RunContext;
 use crate::sanitize::sanitize;
 use crate::source::read_object;
 
@@ -23,7 +23,7 @@ impl Settler {
     ///
     /// # Errors
     /// When their file cannot be read, or is neither a saved baseline nor a capture.
-    pub(in crate::run) fn new(plan: &Judging, world: &mut World<'_>) -> Result<Self> {
+    pub(in crate::run) fn new(plan: &VerdictOptions, world: &mut RunContext<'_>) -> Result<Self> {
         let mut common = Settings { saturated_at: plan.saturated_at, cap: plan.cap, baseline: None };
         let saved = match &plan.baseline {
             Baseline::Learnt => SavedBaselines::default(),
@@ -49,9 +49,9 @@ impl Settler {
 }
 
 /// The baselines that a capture shows.
-fn learn(path: &Path, world: &mut World<'_>) -> Result<SavedBaselines> {
+fn learn(path: &Path, world: &mut RunContext<'_>) -> Result<SavedBaselines> {
     let input = Input { from: Some(path.to_owned()), ..Input::default() };
-    let choice = Choice::default();
+    let choice = DeviceSelection::default();
     let mut feed = Feed::open(&input, world.clock)?;
     let gathered = gather(&mut feed, &choice, None, world, &mut |_, _, _, _| {})?;
     if gathered.intervals == 0 {

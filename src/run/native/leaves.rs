@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::counters::Device;
-use crate::topology::{Kind, Node, Stack};
+use crate::topology::{Kind, Node, Topology};
 
 /// Whether a device counts in a total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Share {
 
 /// The share of each device: whole devices that stand on no other and are no memory. Where some were chosen, only
 /// of these, and others too, from the ground up, that neither stand on one that counts nor bear one.
-pub(super) fn shares(devices: &[Device], stack: &Stack, chosen: Option<&[bool]>) -> Vec<Share> {
+pub(super) fn shares(devices: &[Device], stack: &Topology, chosen: Option<&[bool]>) -> Vec<Share> {
     let is_chosen = |at: usize| chosen.is_none_or(|chosen| chosen[at]);
     let mut places: HashMap<&str, usize> = HashMap::with_capacity(devices.len());
     for (at, device) in devices.iter().enumerate().filter(|(at, _)| is_chosen(*at)) {
@@ -49,7 +49,7 @@ pub(super) fn shares(devices: &[Device], stack: &Stack, chosen: Option<&[bool]>)
 }
 
 /// Lets those that were chosen and are no leaves count too where nothing is counted twice.
-fn add_others(shares: &mut [Share], devices: &[Device], places: &HashMap<&str, usize>, stack: &Stack) {
+fn add_others(shares: &mut [Share], devices: &[Device], places: &HashMap<&str, usize>, stack: &Topology) {
     let leaves = devices.iter().zip(shares.iter()).filter(|(_, share)| **share != Share::None);
     let mut counted: HashSet<&str> = leaves.map(|(device, _)| device.name.as_str()).collect();
     let has_leaves = !counted.is_empty();
@@ -59,7 +59,7 @@ fn add_others(shares: &mut [Share], devices: &[Device], places: &HashMap<&str, u
     let mut beneath: HashSet<&str> = HashSet::new();
     for node in nodes.iter().rev() {
         if counted.contains(node.name.as_str()) || beneath.contains(node.name.as_str()) {
-            beneath.extend(node.on.iter().map(String::as_str));
+            beneath.extend(node.backing_devices.iter().map(String::as_str));
         }
     }
     // A capture may not know what a volume stands on: perhaps on a disk that counts.
@@ -68,10 +68,10 @@ fn add_others(shares: &mut [Share], devices: &[Device], places: &HashMap<&str, u
     for node in nodes {
         let name = node.name.as_str();
         let stands_on = |name: &String| counted.contains(name.as_str()) || upon.contains(name.as_str());
-        if node.on.iter().any(stands_on) {
+        if node.backing_devices.iter().any(stands_on) {
             upon.insert(name);
         } else if let Some(at) = places.get(name).filter(|_| !beneath.contains(name))
-            && !(node.on.is_empty() && may_stand_on_leaf(node.kind))
+            && !(node.backing_devices.is_empty() && may_stand_on_leaf(node.kind))
             && counted.insert(name)
         {
             shares[*at] = Share::Whole;
@@ -84,12 +84,12 @@ fn add_others(shares: &mut [Share], devices: &[Device], places: &HashMap<&str, u
     }
 }
 
-fn kind(device: &Device, stack: &Stack) -> Kind {
+fn kind(device: &Device, stack: &Topology) -> Kind {
     stack.node(&device.name).map_or_else(|| Kind::by_name(&device.name), |node| node.kind)
 }
 
-fn below<'a>(device: &Device, stack: &'a Stack) -> &'a [String] {
-    stack.node(&device.name).map_or(&[], |node| &node.on)
+fn below<'a>(device: &Device, stack: &'a Topology) -> &'a [String] {
+    stack.node(&device.name).map_or(&[], |node| &node.backing_devices)
 }
 
 #[cfg(test)]
@@ -103,10 +103,10 @@ mod tests {
         let node = |(name, kind, on): &(&str, Kind, &[&str])| Node {
             name: (*name).into(),
             kind: *kind,
-            on: on.iter().map(|name| (*name).to_owned()).collect(),
+            backing_devices: on.iter().map(|name| (*name).to_owned()).collect(),
             ..Node::default()
         };
-        let stack = Stack::new(nodes.iter().map(node).collect());
+        let stack = Topology::new(nodes.iter().map(node).collect());
         let is_chosen =
             |names: &[&str]| devices.iter().map(|device| names.contains(&device.name.as_str())).collect();
         let chosen: Option<Vec<bool>> = chosen.map(is_chosen);

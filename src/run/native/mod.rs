@@ -20,17 +20,17 @@ pub(super) use self::gather::{Gathered, gather};
 pub(super) use self::judging::Settler;
 use self::output::Output;
 use self::tracker::Tracker;
-use super::World;
-use crate::counters::{Counters, CpuTimes, Device, MachineState, Pressure, Sample};
+use super::RunContext;
+use crate::counters::{Counters, CpuTimes, Device, HostState, Pressure, Sample};
 use crate::exit::Exit;
-use crate::metrics::MachineFigures;
-use crate::plan::{SummaryWhen, View};
+use crate::metrics::HostStats;
+use crate::plan::{SummaryMode, View};
 use crate::report::native::{Block, Extent};
 use crate::sanitize::sanitize;
 use crate::source::local_time_zone;
 use crate::units::Interval;
 
-pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
+pub(super) fn run(plan: &View, world: &mut RunContext<'_>) -> Result<Exit> {
     let mut chooser = Chooser::new(&plan.choice)?;
     let clock = world.clock;
     let mut feed = Feed::open(&plan.input, clock)?;
@@ -39,13 +39,13 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
     let settler = Settler::new(&plan.judging, world)?;
     let mut tracker = Tracker::new(&settler);
     let mut extent = Extent::default();
-    let mut ended = Exit::Done;
+    let mut ended = Exit::Success;
     if feed.first(world)? {
         tracker.begin(&mut feed, &mut chooser);
         if let Some(text) = chooser.missing(feed.devices(), tracker.facts(), None).filter(|_| feed.is_live())
         {
             let _ = writeln!(world.err, "blkstat: {text}");
-            return Ok(Exit::Nothing);
+            return Ok(Exit::NoData);
         }
         if plan.input.since_boot {
             since_boot(plan, &mut feed, &mut chooser, &settler, &mut output, world);
@@ -81,7 +81,7 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
     feed.finish(world);
     let interrupted = ended == Exit::Signal(2);
     summarize(plan, (&tracker, &chooser), extent, &zone, interrupted, &mut output, world)?;
-    if ended != Exit::Done {
+    if ended != Exit::Success {
         return Ok(ended);
     }
     let looked_at = plan.input.pace.count.filter(|count| extent.intervals >= *count);
@@ -90,7 +90,7 @@ pub(super) fn run(plan: &View, world: &mut World<'_>) -> Result<Exit> {
         let why = missing.filter(|_| extent.intervals > 0).map_or_else(|| feed.nothing(), Ok)?;
         // The exit code tells it as well.
         let _ = writeln!(world.err, "blkstat: {}: {why}", sanitize(&feed.name()));
-        return Ok(Exit::Nothing);
+        return Ok(Exit::NoData);
     }
     Ok(ended)
 }
@@ -100,7 +100,7 @@ fn block(older: &Sample, newer: &Sample, interval: Interval, missed: u64) -> Blo
         time: newer.at.wall,
         elapsed_s: interval.seconds(),
         missed,
-        machine: MachineFigures::between(older, newer, interval),
+        machine: HostStats::between(older, newer, interval),
     }
 }
 
@@ -111,7 +111,7 @@ fn since_boot(
     chooser: &mut Chooser<'_>,
     settler: &Settler,
     output: &mut Output<'_>,
-    world: &mut World<'_>,
+    world: &mut RunContext<'_>,
 ) {
     let Some(interval) = feed.newer.at.uptime.and_then(Interval::from_hundredths) else {
         let name = feed.name();
@@ -129,9 +129,9 @@ fn since_boot(
     let boot = Sample {
         devices: feed.newer.devices.iter().map(zero).collect(),
         cpu: feed.newer.cpu.map(|_| CpuTimes::default()),
-        machine: MachineState {
-            pressure: feed.newer.machine.pressure.map(|_| Pressure::default()),
-            ..feed.newer.machine
+        host: HostState {
+            pressure: feed.newer.host.pressure.map(|_| Pressure::default()),
+            ..feed.newer.host
         },
         ..Sample::default()
     };
@@ -151,12 +151,12 @@ fn summarize(
     zone: &TimeZone,
     interrupted: bool,
     output: &mut Output<'_>,
-    world: &mut World<'_>,
+    world: &mut RunContext<'_>,
 ) -> Result<()> {
     let wanted = match plan.summary {
-        SummaryWhen::Never => false,
-        SummaryWhen::OnInterrupt => interrupted && world.is_terminal,
-        SummaryWhen::Always => true,
+        SummaryMode::Never => false,
+        SummaryMode::OnInterrupt => interrupted && world.is_terminal,
+        SummaryMode::Always => true,
     };
     if wanted {
         output.summary(|| tracker.summaries(chooser), &extent, zone);

@@ -4,11 +4,11 @@ use anyhow::Result;
 use jiff::tz::TimeZone;
 
 use super::tracker::Shown;
-use crate::plan::{Choice, Format, TableOptions, View};
+use crate::plan::{DeviceSelection, Format, TableOptions, View};
 use crate::report::native::{
     Block, Extent, Layout, Line, SortKey, Summary, Table, csv_header, csv_line, draw_summary, json_line,
 };
-use crate::run::{WIDTH, World, put};
+use crate::run::{RunContext, WIDTH, put};
 use crate::view::terminal::screen_size;
 
 /// Lines between two headers where there is no terminal.
@@ -16,7 +16,7 @@ const ROWS: usize = 50;
 
 /// Writes the blocks of a run.
 pub(super) struct Output<'a> {
-    choice: &'a Choice,
+    choice: &'a DeviceSelection,
     writer: Writer<'a>,
     text: Vec<u8>,
 }
@@ -96,7 +96,7 @@ impl<'a> Output<'a> {
     ///
     /// # Errors
     /// When standard output takes no more.
-    pub(super) fn flush(&mut self, world: &mut World<'_>) -> Result<()> {
+    pub(super) fn flush(&mut self, world: &mut RunContext<'_>) -> Result<()> {
         if self.text.is_empty() { Ok(()) } else { put(world.out, &mut self.text) }
     }
 

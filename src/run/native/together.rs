@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::counters::{Counters, Sample};
-use crate::metrics::{Advance, Pairs, in_flight};
+use crate::metrics::{CounterDelta, DeviceMatch, in_flight};
 use crate::units::{Elapsed, Interval};
 
 /// What is known of each device of the last sample since the first.
@@ -23,7 +23,7 @@ struct Run {
     /// Its place in the first sample, if it was there all the time.
     earlier: Option<usize>,
     /// How far its counters went; `None` when they started anew on the way.
-    advance: Option<Advance>,
+    advance: Option<CounterDelta>,
     /// The most requests that a sample saw in flight.
     most_in_flight: u64,
 }
@@ -31,12 +31,16 @@ struct Run {
 impl Together {
     /// From one sample to the next.
     pub(super) fn between(older: &Sample, newer: &Sample) -> Self {
-        let pairs = Pairs::between(&older.devices, &newer.devices);
+        let pairs = DeviceMatch::between(&older.devices, &newer.devices);
         let interval = passed(older, newer);
         let run = |at: usize| {
-            let earlier = pairs.earlier(at);
+            let earlier = pairs.previous_index(at);
             let step = |earlier: usize| {
-                Advance::between(&older.devices[earlier].counters, &newer.devices[at].counters, interval?)
+                CounterDelta::between(
+                    &older.devices[earlier].counters,
+                    &newer.devices[at].counters,
+                    interval?,
+                )
             };
             let most_in_flight = seen_in_flight(&newer.devices[at].counters);
             Run { earlier, advance: earlier.and_then(step), most_in_flight }
@@ -46,13 +50,14 @@ impl Together {
 
     /// The same up to the sample that followed `before`, the last so far.
     pub(super) fn then(&mut self, before: &Sample, newer: &Sample) {
-        if Pairs::between(&before.devices, &newer.devices) == Pairs::Same {
+        if DeviceMatch::between(&before.devices, &newer.devices) == DeviceMatch::Identical {
             let interval = passed(before, newer);
             let devices = before.devices.iter().zip(&newer.devices);
             // Most devices of a machine with many do nothing.
             let moved = self.runs.iter_mut().zip(devices).filter(|(_, (a, b))| a.counters != b.counters);
             for (run, (older, newer)) in moved {
-                let step = interval.and_then(|it| Advance::between(&older.counters, &newer.counters, it));
+                let step =
+                    interval.and_then(|it| CounterDelta::between(&older.counters, &newer.counters, it));
                 run.advance = run.advance.zip(step).map(|(so_far, step)| so_far.then(&step));
                 run.most_in_flight = run.most_in_flight.max(seen_in_flight(&newer.counters));
             }
@@ -80,12 +85,12 @@ impl Together {
     }
 
     /// Where each device was in the first sample, of so many devices, if it was there all the time.
-    pub(super) fn pairs(&self, devices: usize) -> Pairs {
+    pub(super) fn pairs(&self, devices: usize) -> DeviceMatch {
         let stayed = |(at, run): (usize, &Run)| run.earlier == Some(at);
         if devices == self.runs.len() && self.runs.iter().enumerate().all(stayed) {
-            return Pairs::Same;
+            return DeviceMatch::Identical;
         }
-        Pairs::Moved(self.runs.iter().map(|run| run.earlier).collect())
+        DeviceMatch::Mapped(self.runs.iter().map(|run| run.earlier).collect())
     }
 
     /// Devices that came after the first sample and went again. Some may be in the first or the last nevertheless.
@@ -99,7 +104,7 @@ impl Together {
     }
 
     /// How far the counters of the device at this place of the last sample went.
-    pub(super) fn advance(&self, at: usize) -> Option<Advance> {
+    pub(super) fn advance(&self, at: usize) -> Option<CounterDelta> {
         self.runs.get(at).and_then(|run| run.advance)
     }
 }

@@ -1,13 +1,13 @@
 //! What devices did together.
 
-use crate::metrics::{Advance, Figures, Mark};
+use crate::metrics::{CounterDelta, DataFlag, IntervalStats};
 use crate::report::native::{Judged, State};
 use crate::units::Interval;
 
 /// A sum over devices. It is one of differences: counters that are added up before wrap and start anew elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Total {
-    advance: Option<Advance>,
+    advance: Option<CounterDelta>,
     in_flight_before: Option<u64>,
     in_flight: Option<u64>,
     had_reset: bool,
@@ -25,7 +25,7 @@ impl Total {
     };
 
     /// Adds a device whose counters went so far, with its requests in flight before and after.
-    pub(super) fn add(&mut self, advance: &Advance, in_flight: (Option<u64>, Option<u64>)) {
+    pub(super) fn add(&mut self, advance: &CounterDelta, in_flight: (Option<u64>, Option<u64>)) {
         let plus = |sum: Option<u64>, of: Option<u64>| sum.zip(of).map(|(sum, of)| sum.saturating_add(of));
         self.advance = Some(self.advance.map_or(*advance, |sum| sum.beside(advance)));
         self.in_flight_before = plus(self.in_flight_before, in_flight.0);
@@ -45,10 +45,10 @@ impl Total {
         if self.had_reset {
             return Some(State::PartReset);
         }
-        let figures = Figures::of(&self.advance?, self.in_flight_before, self.in_flight, interval);
+        let figures = IntervalStats::of(&self.advance?, self.in_flight_before, self.in_flight, interval);
         // Many devices are busy together longer than the clock runs.
-        let figures = Figures { util_pct: None, util_bound_pct: None, ..figures };
-        let mark = self.leaves_out.then_some(Mark::AccountingOff);
+        let figures = IntervalStats { util_pct: None, util_bound_pct: None, ..figures };
+        let mark = self.leaves_out.then_some(DataFlag::AccountingOff);
         Some(State::Worked(Box::new(Judged { figures, mark, ..Judged::default() })))
     }
 }

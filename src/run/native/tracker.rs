@@ -10,9 +10,9 @@ use super::feed::Feed;
 use super::judging::Settler;
 use super::leaves::Share;
 use super::total::Total;
-use crate::analysis::{Judge, Judgement, Verdict};
+use crate::analysis::{Assessment, LiveVerdict, Verdict};
 use crate::counters::Sample;
-use crate::metrics::{Figures, History, Pairs, in_flight};
+use crate::metrics::{DeviceMatch, IntervalStats, UtilCheck, in_flight};
 use crate::report::native::{Judged, Line, State, Summary};
 use crate::units::Interval;
 
@@ -27,7 +27,7 @@ const MOST_GONE: usize = 1000;
 /// Devices, and what was seen of them.
 pub(super) struct Tracker<'s> {
     settler: &'s Settler,
-    pairs: Pairs,
+    pairs: DeviceMatch,
     facts: Vec<Facts>,
     order: Vec<usize>,
     memories: Vec<Memory>,
@@ -39,10 +39,10 @@ pub(super) struct Tracker<'s> {
 /// What was seen of one device.
 #[derive(Clone, Debug, Default)]
 struct Memory {
-    history: History,
+    history: UtilCheck,
     summary: Summary,
     /// Once it worked; most devices of a machine with many never do.
-    judge: Option<Box<Judge>>,
+    judge: Option<Box<LiveVerdict>>,
 }
 
 /// What an interval shows.
@@ -58,7 +58,7 @@ impl<'s> Tracker<'s> {
     pub(super) fn new(settler: &'s Settler) -> Self {
         Self {
             settler,
-            pairs: Pairs::Same,
+            pairs: DeviceMatch::Identical,
             facts: Vec::new(),
             order: Vec::new(),
             memories: Vec::new(),
@@ -77,7 +77,7 @@ impl<'s> Tracker<'s> {
     /// Finds the devices of the sample before, and says which came and which went.
     pub(super) fn advance(&mut self, feed: &mut Feed<'_>, chooser: &mut Chooser<'_>) -> Vec<String> {
         let facts_before = if self.pair(feed) { std::mem::take(&mut self.facts) } else { Vec::new() };
-        let changed = self.pairs != Pairs::Same;
+        let changed = self.pairs != DeviceMatch::Identical;
         if changed || !self.knows_names || feed.stack_is_old() {
             self.learn(feed, chooser);
         }
@@ -91,13 +91,13 @@ impl<'s> Tracker<'s> {
     fn pair(&mut self, feed: &Feed<'_>) -> bool {
         let (older, newer) = (&feed.older.devices, &feed.newer.devices);
         self.pairs = feed.pairs();
-        if self.pairs == Pairs::Same && self.memories.len() == newer.len() {
+        if self.pairs == DeviceMatch::Identical && self.memories.len() == newer.len() {
             return false;
         }
         let mut before = std::mem::take(&mut self.memories);
         before.resize(older.len(), Memory::default());
         let mut stayed = vec![false; older.len()];
-        let earlier: Vec<Option<usize>> = (0..newer.len()).map(|at| self.pairs.earlier(at)).collect();
+        let earlier: Vec<Option<usize>> = (0..newer.len()).map(|at| self.pairs.previous_index(at)).collect();
         earlier.iter().flatten().for_each(|at| stayed[*at] = true);
         for (at, device) in older.iter().enumerate().filter(|(at, _)| !stayed[*at]) {
             let shown = self.facts.get(at).map_or(&device.name, |facts| &facts.shown);
@@ -126,12 +126,12 @@ impl<'s> Tracker<'s> {
     fn news(&self, feed: &Feed<'_>, chooser: &Chooser<'_>, before: &[Facts]) -> Vec<String> {
         let (older, newer) = (&feed.older.devices, &feed.newer.devices);
         let mut stayed = vec![false; older.len()];
-        (0..newer.len()).filter_map(|at| self.pairs.earlier(at)).for_each(|at| stayed[at] = true);
+        (0..newer.len()).filter_map(|at| self.pairs.previous_index(at)).for_each(|at| stayed[at] = true);
         let gone = older.iter().zip(&stayed).filter(|(_, stayed)| !**stayed);
         let gone: HashSet<&str> = gone.map(|(device, _)| device.name.as_str()).collect();
         let mut news = Vec::new();
         let mut back = HashSet::new();
-        let came = self.order.iter().copied().filter(|at| self.pairs.earlier(*at).is_none());
+        let came = self.order.iter().copied().filter(|at| self.pairs.previous_index(*at).is_none());
         for at in came.filter(|at| chooser.is_news(&self.facts[*at])) {
             let (name, shown) = (newer[at].name.as_str(), &self.facts[at].shown);
             if gone.contains(name) {
@@ -162,7 +162,7 @@ impl<'s> Tracker<'s> {
         let mut lines = Vec::new();
         let mut total = Total::NONE;
         for index in self.order.iter().copied() {
-            let Some(earlier) = self.pairs.earlier(index) else { continue };
+            let Some(earlier) = self.pairs.previous_index(index) else { continue };
             let (older, newer) = (&feed.older.devices[earlier], &feed.newer.devices[index]);
             let (facts, memory) = (&self.facts[index], &mut self.memories[index]);
             let is_counted = with_total && counts(facts, &feed.newer);
@@ -182,12 +182,12 @@ impl<'s> Tracker<'s> {
             }
             let advance = feed.advance(earlier, index, interval);
             let mut figures =
-                advance.map(|advance| Figures::of(&advance, in_flight.0, in_flight.1, interval));
+                advance.map(|advance| IntervalStats::of(&advance, in_flight.0, in_flight.1, interval));
             if let Some(figures) = figures.as_mut().filter(|_| without_util) {
                 (figures.util_pct, figures.util_bound_pct) = (None, None);
             }
             memory.history.see_in_flight(feed.most_in_flight(index));
-            let judge = || Judge::new(&self.settler.settings(&newer.name));
+            let judge = || LiveVerdict::new(&self.settler.settings(&newer.name));
             let state = memory.see(figures, facts.accounting_off, at, judge);
             let figures = if let State::Worked(judged) = &state { Some(&judged.figures) } else { None };
             match (advance, figures) {
@@ -256,7 +256,7 @@ fn is_too_short_for_util(asked_for: Option<Duration>, measured: Interval) -> boo
 impl Memory {
     /// What comes next does not follow on what was seen.
     fn interrupt(&mut self) {
-        self.history = History::default();
+        self.history = UtilCheck::default();
         if let Some(judge) = &mut self.judge {
             judge.interrupt();
         }
@@ -266,17 +266,17 @@ impl Memory {
     fn idle(&mut self, seconds: f64) {
         self.summary.idle(seconds);
         if let Some(judge) = &mut self.judge {
-            judge.see(&Figures { seconds, ..Figures::default() }, 0.0, None);
+            judge.see(&IntervalStats { seconds, ..IntervalStats::default() }, 0.0, None);
         }
     }
 
     /// Takes note of the figures of an interval, or that there are none.
     fn see(
         &mut self,
-        figures: Option<Figures>,
+        figures: Option<IntervalStats>,
         accounting_off: bool,
         at: Option<Timestamp>,
-        judge: impl FnOnce() -> Judge,
+        judge: impl FnOnce() -> LiveVerdict,
     ) -> State {
         let Some(figures) = figures else {
             self.interrupt();
@@ -289,7 +289,7 @@ impl Memory {
         let stalled_s = self.history.stalled_s();
         self.summary.see(&figures, stalled_s, at);
         let judgement = match &mut self.judge {
-            None if figures.is_idle() => Judgement { verdict: Some(Verdict::Idle), ..Judgement::default() },
+            None if figures.is_idle() => Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() },
             judge_of => judge_of.get_or_insert_with(|| Box::new(judge())).see(&figures, stalled_s, None),
         };
         State::Worked(Box::new(Judged { figures, mark: self.history.mark(&figures), stalled_s, judgement }))

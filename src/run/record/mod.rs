@@ -15,13 +15,13 @@ use super::named::device_named;
 use super::pace::Deadlines;
 use super::progress::Progress;
 use super::warnings::Warnings;
-use super::{World, is_closed_pipe};
-use crate::clock::Woken;
+use super::{RunContext, is_closed_pipe};
+use crate::clock::WaitOutcome;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
 use crate::plan::Record;
 use crate::sanitize::sanitize;
-use crate::source::{Live, Names, read_stack};
+use crate::source::{DeviceResolver, Live, read_topology};
 
 /// The time between samples where nothing is said of it.
 const EVERY: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ const EVERY: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// When a sample can be read or written no more: what the system says, and how much is whole.
-pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
+pub(super) fn run(plan: &Record, world: &mut RunContext<'_>) -> Result<Exit> {
     let mut source = Live::new(&plan.root, world.clock).with_machine_state();
     let mut warnings = Warnings::about(&source.name());
     let mut sample = Sample::default();
@@ -40,7 +40,7 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
         Ok(devices) => devices,
         Err(why) => {
             let _ = writeln!(world.err, "blkstat: {} has no device {why}", source.name());
-            return Ok(Exit::Nothing);
+            return Ok(Exit::NoData);
         }
     };
     let every = plan.pace.every.unwrap_or(EVERY);
@@ -53,11 +53,11 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
             break Err(error);
         }
         if plan.pace.count.is_some_and(|count| recorder.samples > count) {
-            break Ok(Exit::Done);
+            break Ok(Exit::Success);
         }
         progress.show(|| how_far(&recorder), world);
         let (due, missed) = deadlines.next(world.clock.monotonic());
-        if let Woken::Signal(signal) = world.clock.wait_until(due) {
+        if let WaitOutcome::Signal(signal) = world.clock.wait_until(due) {
             break Ok(Exit::Signal(signal));
         }
         if let Err(error) =
@@ -65,7 +65,7 @@ pub(super) fn run(plan: &Record, world: &mut World<'_>) -> Result<Exit> {
         {
             break Err(error);
         }
-        sample.missed = missed;
+        sample.missed_samples = missed;
     };
     let finished = recorder.finish();
     progress.clear(world);
@@ -84,12 +84,12 @@ fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, String
     if plan.devices.is_empty() {
         return Ok(Vec::new());
     }
-    let stack = read_stack(&plan.root);
+    let stack = read_topology(&plan.root);
     let by_kernel: HashMap<&str, &String> =
-        stack.nodes().iter().filter_map(|node| Some((node.name.as_str(), node.known_as.as_ref()?))).collect();
-    let known_as = |device: &Device| by_kernel.get(device.name.as_str()).map(|name| name.as_str());
-    let names = Names::new(&plan.root, &plan.root.join("sys"));
-    let found = |word: &String| match device_named(word, devices, known_as, Some(&names)) {
+        stack.nodes().iter().filter_map(|node| Some((node.name.as_str(), node.alias.as_ref()?))).collect();
+    let alias = |device: &Device| by_kernel.get(device.name.as_str()).map(|name| name.as_str());
+    let names = DeviceResolver::new(&plan.root, &plan.root.join("sys"));
+    let found = |word: &String| match device_named(word, devices, alias, Some(&names)) {
         Some(at) => Ok(devices[at].name.clone()),
         None => {
             let all = devices.iter().map(|device| &device.name).chain(by_kernel.values().copied());

@@ -4,16 +4,21 @@ use std::time::Duration;
 
 use super::recorder::Recorder;
 use crate::plan::Record;
-use crate::run::World;
+use crate::run::RunContext;
 
 /// Shorter recordings need no progress.
 const SHORT: Duration = Duration::from_secs(5);
 
 /// Whether it takes long, errors go to a terminal, and nothing else writes there.
-pub(super) fn is_wanted(plan: &Record, every: Duration, recorder: &Recorder<'_>, world: &World<'_>) -> bool {
+pub(super) fn is_wanted(
+    plan: &Record,
+    every: Duration,
+    recorder: &Recorder<'_>,
+    world: &RunContext<'_>,
+) -> bool {
     let count = plan.pace.count.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     let is_long = count.is_none_or(|count| every.saturating_mul(count) > SHORT);
-    is_long && plan.is_error_terminal && !recorder.is_shown_on_terminal(world)
+    is_long && plan.stderr_is_tty && !recorder.is_shown_on_terminal(world)
 }
 
 /// How far it is.
@@ -22,8 +27,8 @@ pub(super) fn how_far(recorder: &Recorder<'_>) -> String {
 }
 
 /// Says what was recorded.
-pub(super) fn conclude(plan: &Record, recorder: &Recorder<'_>, world: &mut World<'_>) {
-    if !plan.is_error_terminal || recorder.is_shown_on_terminal(world) {
+pub(super) fn conclude(plan: &Record, recorder: &Recorder<'_>, world: &mut RunContext<'_>) {
+    if !plan.stderr_is_tty || recorder.is_shown_on_terminal(world) {
         return;
     }
     let plural = |n: u64| if n == 1 { "" } else { "s" };

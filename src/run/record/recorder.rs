@@ -6,12 +6,12 @@ use anyhow::{Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::capture::{Kept, Reading, Recorded, write_header, write_sample};
+use crate::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_sample};
 use crate::counters::Sample;
 use crate::plan::Record;
-use crate::run::{World, put};
+use crate::run::{RunContext, put};
 use crate::sanitize::sanitize;
-use crate::sink::{Existing, RecordingFile, Rotation};
+use crate::sink::{IfExists, RecordingFile, Rotation};
 use crate::source::{Live, describe, local_time_zone};
 
 /// Where a recording goes.
@@ -25,7 +25,7 @@ pub(super) struct Recorder<'a> {
     plan: &'a Record,
     every: Duration,
     target: Target,
-    kept: Kept,
+    kept: RecordFilter,
     zone: TimeZone,
     /// The devices that the file says something of.
     names: Vec<String>,
@@ -50,9 +50,9 @@ impl<'a> Recorder<'a> {
         let name = if is_output { "standard output".into() } else { plan.file.display().to_string() };
         let name = sanitize(&name).into_owned();
         let existing = match (plan.append, plan.force) {
-            (true, _) => Existing::Append,
-            (_, true) => Existing::Replace,
-            _ => Existing::Refuse,
+            (true, _) => IfExists::Append,
+            (_, true) => IfExists::Replace,
+            _ => IfExists::Refuse,
         };
         let rotation = plan.rotate.map(|size| Rotation { size, keep: plan.keep });
         let target = match rotation {
@@ -64,7 +64,7 @@ impl<'a> Recorder<'a> {
             plan,
             every,
             target,
-            kept: Kept { devices, columns: plan.fourteen_columns.then_some(14) },
+            kept: RecordFilter { devices, columns: plan.legacy_14_columns.then_some(14) },
             zone: local_time_zone(plan.time_zone.as_deref()),
             names: Vec::new(),
             block: Vec::new(),
@@ -83,7 +83,7 @@ impl<'a> Recorder<'a> {
         &mut self,
         sample: &mut Sample,
         source: &Live<'_>,
-        world: &mut World<'_>,
+        world: &mut RunContext<'_>,
     ) -> Result<()> {
         self.kept.apply(sample);
         let names = || sample.devices.iter().map(|device| device.name.as_str());
@@ -96,8 +96,13 @@ impl<'a> Recorder<'a> {
             self.write_header();
         }
         let (diskstats, cpu) = (source.text(), source.cpu_line());
-        let reading =
-            Reading { at: sample.at, diskstats, cpu, machine: sample.machine, missed: sample.missed };
+        let reading = SampleText {
+            at: sample.at,
+            diskstats,
+            cpu,
+            host: sample.host,
+            missed_samples: sample.missed_samples,
+        };
         write_sample(&reading, &self.kept, &self.zone, &mut self.block);
         if let Target::File(file) = &mut self.target
             && file.is_full_for(self.block.len())
@@ -121,12 +126,12 @@ impl<'a> Recorder<'a> {
     }
 
     fn write_header(&mut self) {
-        let recorded = Recorded { every: Some(self.every), ..describe(&self.plan.root) };
+        let recorded = RecordingHeader { every: Some(self.every), ..describe(&self.plan.root) };
         write_header(&recorded, &mut self.block);
     }
 
     /// Whether the recording itself is what a terminal shows.
-    pub(super) fn is_shown_on_terminal(&self, world: &World<'_>) -> bool {
+    pub(super) fn is_shown_on_terminal(&self, world: &RunContext<'_>) -> bool {
         matches!(self.target, Target::Output) && world.is_terminal
     }
 

@@ -21,7 +21,7 @@ pub(super) fn read_all(root: &Path) -> Vec<Node> {
         let mut disk = device.node();
         if disk.kind == Kind::Partition {
             // A made-up tree may list partitions beside their disks.
-            disk.on.extend(
+            disk.backing_devices.extend(
                 possible_disks(name).into_iter().flatten().find(|disk| listed.contains(disk)).map(shown_name),
             );
         }
@@ -83,8 +83,8 @@ impl Folder {
             major,
             minor,
             kind: self.kind(),
-            known_as: if self.has("dm") { self.line("dm/name") } else { None },
-            on: members(&self.path),
+            alias: if self.has("dm") { self.line("dm/name") } else { None },
+            backing_devices: members(&self.path),
             size_bytes: size_bytes(&self.path),
             ..Node::default()
         };
@@ -92,7 +92,7 @@ impl Folder {
             node.rotational = self.flag("queue/rotational");
             node.scheduler = self.line("queue/scheduler").and_then(|text| chosen(&text));
             node.nr_requests = self.line("queue/nr_requests").and_then(|text| text.parse().ok());
-            node.accounting = self.flag("queue/iostats");
+            node.iostats_enabled = self.flag("queue/iostats");
         }
         if self.has("loop") {
             node.backing_file = self.line("loop/backing_file");
@@ -133,14 +133,14 @@ impl Folder {
             major,
             minor,
             kind: Kind::Partition,
-            on: vec![disk.name.clone()],
+            backing_devices: vec![disk.name.clone()],
             size_bytes: size_bytes(&path),
             // A partition has no queue of its own: its requests go through that of the disk, and whether they
             // are counted is set there for both.
             rotational: disk.rotational,
             scheduler: disk.scheduler.clone(),
             nr_requests: disk.nr_requests,
-            accounting: disk.accounting,
+            iostats_enabled: disk.iostats_enabled,
             ..Node::default()
         }
     }

@@ -10,10 +10,10 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::topology::{Kind, Node, Stack};
+use crate::topology::{Kind, Node, Topology};
 
 use mounts::Mounts;
-pub use names::stack_by_names;
+pub use names::topology_from_names;
 
 /// No file in /sys is longer than a page, which is 64 KiB at most.
 const LONGEST: u64 = 64 * 1024;
@@ -22,7 +22,7 @@ const LONGEST: u64 = 64 * 1024;
 ///
 /// Reads `ROOT/sys/block`, the mounts and the swap areas in `ROOT/proc`, and links in `ROOT/dev`. What is missing,
 /// cannot be read or makes no sense is `None` or empty; without `ROOT/sys/block` there are no devices.
-pub fn read_stack(root: &Path) -> Stack {
+pub fn read_topology(root: &Path) -> Topology {
     let mut nodes = folder::read_all(root);
     names::add_links(root, &mut nodes);
     let mounts = Mounts::read(root);
@@ -36,11 +36,11 @@ pub fn read_stack(root: &Path) -> Stack {
         })
         .collect();
     for ((node, mounts), below) in nodes.iter_mut().zip(mounted).zip(below_loops) {
-        node.mounts = mounts;
-        node.on.extend(below.filter(|_| node.kind == Kind::Loop));
+        node.mountpoints = mounts;
+        node.backing_devices.extend(below.filter(|_| node.kind == Kind::Loop));
     }
     names::pair_nvme_paths(&mut nodes);
-    Stack::new(nodes)
+    Topology::new(nodes)
 }
 
 /// Finds the place of a device in the list by what a file calls it.
@@ -57,7 +57,7 @@ impl<'a> Known<'a> {
         let of_mapper = |node: &Node| node.name.starts_with("dm-");
         let numbered = |(place, node): (usize, &Node)| ((node.major, node.minor), place);
         let mapper_named = |(place, node): (usize, &Node)| {
-            let name = node.known_as.clone().filter(|_| of_mapper(node))?;
+            let name = node.alias.clone().filter(|_| of_mapper(node))?;
             Some((name, place))
         };
         Self {

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use crate::counters::Device;
 use crate::topology::partition_parents;
-use crate::topology::{Kind, Node, Stack};
+use crate::topology::{Kind, Node, Topology};
 
 /// The stack of the devices of a capture, of which nothing but the names is known: kinds, partitions and the paths
 /// of NVMe multipath disks.
-pub fn stack_by_names(devices: &[Device]) -> Stack {
+pub fn topology_from_names(devices: &[Device]) -> Topology {
     let disks =
         partition_parents(devices).into_iter().map(|disk| disk.map(|index| devices[index].name.clone()));
     let node = |(device, disk): (&Device, Option<String>)| Node {
@@ -18,12 +18,12 @@ pub fn stack_by_names(devices: &[Device]) -> Stack {
         major: device.major,
         minor: device.minor,
         kind: if disk.is_some() { Kind::Partition } else { Kind::by_name(&device.name) },
-        on: disk.into_iter().collect(),
+        backing_devices: disk.into_iter().collect(),
         ..Node::default()
     };
     let mut nodes: Vec<Node> = devices.iter().zip(disks).map(node).collect();
     pair_nvme_paths(&mut nodes);
-    Stack::new(nodes)
+    Topology::new(nodes)
 }
 
 /// Puts NVMe multipath disks on their paths: `nvme0n1` stands on `nvme0c0n1` and `nvme0c1n1`, of the same
@@ -36,7 +36,7 @@ pub(super) fn pair_nvme_paths(nodes: &mut [Node]) {
         }
     }
     for node in nodes.iter_mut().filter(|node| node.kind != Kind::NvmePath) {
-        node.on.extend(paths.remove(&node.name).unwrap_or_default());
+        node.backing_devices.extend(paths.remove(&node.name).unwrap_or_default());
     }
 }
 
@@ -65,8 +65,8 @@ pub(super) fn add_links(root: &Path, nodes: &mut [Node]) {
             }
         }
     }
-    for node in nodes.iter_mut().filter(|node| node.known_as.is_none()) {
-        node.known_as = names.remove(&node.name);
+    for node in nodes.iter_mut().filter(|node| node.alias.is_none()) {
+        node.alias = names.remove(&node.name);
     }
 }
 
@@ -83,9 +83,9 @@ mod tests {
         let names =
             [(259, "nvme0c0n1"), (259, "nvme0c1n1"), (259, "nvme0n1"), (259, "nvme0n1p1"), (253, "dm-0")];
         let device = |&(major, name): &(u32, &str)| Device { major, name: name.into(), ..Device::default() };
-        let stack = stack_by_names(&names.iter().map(device).collect::<Vec<_>>());
-        assert_eq!(stack.node("nvme0n1").unwrap().on, ["nvme0c0n1", "nvme0c1n1"]);
-        assert_eq!(stack.node("nvme0n1p1").unwrap().on, ["nvme0n1"]);
+        let stack = topology_from_names(&names.iter().map(device).collect::<Vec<_>>());
+        assert_eq!(stack.node("nvme0n1").unwrap().backing_devices, ["nvme0c0n1", "nvme0c1n1"]);
+        assert_eq!(stack.node("nvme0n1p1").unwrap().backing_devices, ["nvme0n1"]);
         assert_eq!(stack.node("nvme0c1n1").unwrap().kind, Kind::NvmePath);
         assert_eq!(stack.node("dm-0").unwrap().kind, Kind::Dm);
         assert_eq!(stack.depth("nvme0n1p1"), 2);

@@ -2,7 +2,7 @@
 
 use regex_lite::Regex;
 
-use super::Player;
+use super::PtEngine;
 use crate::report::pt_diskstats::GroupBy;
 
 /// What a key press does.
@@ -50,7 +50,7 @@ pub struct Answer(pub String);
 
 impl Key {
     /// Does it, and appends what is to be shown at once. What has to be asked, or waited for, was before.
-    pub fn act(self, player: &mut Player, out: &mut Vec<u8>) -> Effect {
+    pub fn act(self, player: &mut PtEngine, out: &mut Vec<u8>) -> Effect {
         match self {
             Key::GroupBy(group_by) if player.is_live() => {
                 player.set_group_by_live(group_by, out);
@@ -111,7 +111,7 @@ impl Prompt {
     ///
     /// # Errors
     /// An answer that is no pattern or no number; pt-diskstats ends with it.
-    pub fn answer(self, line: &str, player: &mut Player) -> Result<(), Answer> {
+    pub fn answer(self, line: &str, player: &mut PtEngine) -> Result<(), Answer> {
         let pattern = || Regex::new(line).map_err(|error| Answer(invalid_pattern(line, &error)));
         match self {
             Prompt::Columns => {
@@ -161,7 +161,7 @@ pub fn invalid_pattern(pattern: &str, error: &regex_lite::Error) -> String {
 }
 
 /// The help screen.
-pub fn help(player: &Player) -> String {
+pub fn help(player: &PtEngine) -> String {
     let settings = &player.settings;
     let devices = settings.devices.as_ref().map_or("(none)", Regex::as_str);
     let hides = if settings.show_inactive { "no" } else { "yes" };

@@ -4,7 +4,7 @@ mod keys;
 mod player;
 
 pub use keys::{Answer, Effect, Key, PAUSED, Prompt, help, invalid_pattern};
-pub use player::{Player, Reading};
+pub use player::{PtEngine, Reading};
 
 use regex_lite::Regex;
 

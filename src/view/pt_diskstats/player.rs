@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Settings;
 use crate::counters::{Counters, Sample};
-use crate::metrics::Work;
+use crate::metrics::PtDelta;
 use crate::report::pt_diskstats::{GroupBy, Line, Pages, Table};
 
 /// A sample as pt-diskstats sees it.
@@ -21,14 +21,14 @@ pub struct Reading {
 }
 
 /// Shows one reading after the other.
-pub struct Player {
+pub struct PtEngine {
     /// What is shown.
     pub settings: Settings,
     timestamps: bool,
     live: bool,
     table: Table,
     pages: Pages,
-    /// Names in the order in which they came.
+    /// DeviceResolver in the order in which they came.
     names: Vec<String>,
     ranks: HashMap<String, usize>,
     /// By rank, whether a device's counters have differed from those of the first reading.
@@ -37,9 +37,9 @@ pub struct Player {
     first: Option<Reading>,
     /// What the next reading is compared with.
     base: Option<Reading>,
-    /// Where the current stretch of time began.
-    stretch_start: f64,
-    disk: DiskMode,
+    /// Where the current segment of time began.
+    segment_start: f64,
+    disk: PerDiskTotals,
     /// Live, the reading before the base, which a change to lines by samples goes back to.
     before_base: Option<Reading>,
     /// Live, the next reading is counted but not shown: a change to lines by disks swallows it.
@@ -54,28 +54,28 @@ pub struct Player {
 
 /// What `disk` adds up.
 #[derive(Default)]
-struct DiskMode {
+struct PerDiskTotals {
     intervals: usize,
-    seconds_before_stretch: f64,
+    seconds_before_segment: f64,
     /// By rank, the work of a device and its last counters; `None` for one that was not there at the beginning.
-    devices: Vec<Option<(Work, Counters)>>,
+    devices: Vec<Option<(PtDelta, Counters)>>,
 }
 
-impl DiskMode {
+impl PerDiskTotals {
     fn begin(&mut self, reading: &Reading) {
         let room = reading.devices.last().map_or(0, |(rank, _)| rank + 1);
         self.devices = vec![None; room];
         for (rank, counters) in &reading.devices {
-            self.devices[*rank] = Some((Work::default(), *counters));
+            self.devices[*rank] = Some((PtDelta::default(), *counters));
         }
     }
 
-    fn device(&mut self, rank: usize) -> Option<&mut (Work, Counters)> {
+    fn device(&mut self, rank: usize) -> Option<&mut (PtDelta, Counters)> {
         self.devices.get_mut(rank)?.as_mut()
     }
 }
 
-impl Player {
+impl PtEngine {
     /// A player of readings that come live, or of those of a file.
     pub fn new(settings: Settings, timestamps: bool, live: bool, pages: Pages) -> Self {
         let mut player = Self {
@@ -89,8 +89,8 @@ impl Player {
             active: Vec::new(),
             first: None,
             base: None,
-            stretch_start: 0.0,
-            disk: DiskMode::default(),
+            segment_start: 0.0,
+            disk: PerDiskTotals::default(),
             before_base: None,
             swallows_next: false,
             previous_time: String::new(),
@@ -116,7 +116,7 @@ impl Player {
     pub fn rewind(&mut self) {
         self.first = None;
         self.base = None;
-        self.disk = DiskMode::default();
+        self.disk = PerDiskTotals::default();
     }
 
     /// Has a file, when it is shown again, begin with a header; only there does one come from now on. Live, a
@@ -215,7 +215,7 @@ impl Player {
     /// The next reading; what is to be shown of it is appended.
     pub fn play(&mut self, reading: Reading, out: &mut Vec<u8>) {
         let Some(base) = self.base.take() else {
-            self.stretch_start = reading.seconds;
+            self.segment_start = reading.seconds;
             self.disk.begin(&reading);
             self.make_room(&reading);
             self.first.get_or_insert_with(|| reading.clone());
@@ -225,8 +225,8 @@ impl Player {
         };
         if reading.seconds <= base.seconds {
             // No interval across this; the caller has the line to name.
-            self.disk.seconds_before_stretch += base.seconds - self.stretch_start;
-            self.stretch_start = reading.seconds;
+            self.disk.seconds_before_segment += base.seconds - self.segment_start;
+            self.segment_start = reading.seconds;
             for (rank, counters) in &reading.devices {
                 if let Some((_, last)) = self.disk.device(*rank) {
                     *last = *counters;
@@ -298,10 +298,10 @@ impl Player {
     }
 
     /// What a device did; nothing when its counters went back, which is told.
-    fn work(&mut self, rank: usize, older: &Counters, newer: &Counters) -> Work {
-        Work::between(older, newer).unwrap_or_else(|| {
+    fn work(&mut self, rank: usize, older: &Counters, newer: &Counters) -> PtDelta {
+        PtDelta::between(older, newer).unwrap_or_else(|| {
             self.notices.push(went_back(&self.names[rank]));
-            Work::default()
+            PtDelta::default()
         })
     }
 
@@ -316,7 +316,7 @@ impl Player {
 
     fn all(&mut self, base: &Reading, reading: Reading, out: &mut Vec<u8>) -> Reading {
         let elapsed = reading.seconds - base.seconds;
-        let since = if self.live { base.seconds } else { self.stretch_start };
+        let since = if self.live { base.seconds } else { self.segment_start };
         let time = self.time(tenths(reading.seconds - since), &reading);
         let mut lines = Vec::new();
         for (place, (rank, now)) in reading.devices.iter().enumerate() {
@@ -342,7 +342,7 @@ impl Player {
         let says_it = self.settings.group_by == GroupBy::Disk;
         for (rank, now) in &reading.devices {
             let Some((sum, last)) = self.disk.device(*rank) else { continue };
-            match Work::between(last, now) {
+            match PtDelta::between(last, now) {
                 Some(work) => sum.add(&work),
                 None if says_it => self.notices.push(went_back(&self.names[*rank])),
                 None => {}
@@ -352,7 +352,7 @@ impl Player {
     }
 
     fn disks(&mut self, last: &Reading, out: &mut Vec<u8>) {
-        let seconds = self.disk.seconds_before_stretch + (last.seconds - self.stretch_start);
+        let seconds = self.disk.seconds_before_segment + (last.seconds - self.segment_start);
         let count = format!("{{{}}}", self.disk.intervals);
         let time = self.time(count, last);
         let mut lines = Vec::new();
@@ -371,7 +371,7 @@ impl Player {
         if elapsed.ceil() < self.settings.sample_time {
             return base;
         }
-        let (mut sum, mut in_progress, mut devices, mut is_based) = (Work::default(), 0.0, 0, false);
+        let (mut sum, mut in_progress, mut devices, mut is_based) = (PtDelta::default(), 0.0, 0, false);
         let mut shown = None;
         for (place, (rank, now)) in reading.devices.iter().enumerate() {
             if !self.is_shown(*rank, now) {
@@ -394,7 +394,7 @@ impl Player {
         // Where no capture writes a time of day, it is that of the first reading.
         let dated = self.first.as_ref().filter(|_| !reading.has_written_time).unwrap_or(&reading);
         let line = Line {
-            time: self.time(tenths(reading.seconds - self.stretch_start), dated),
+            time: self.time(tenths(reading.seconds - self.segment_start), dated),
             device,
             rates: sum.with_in_flight(in_progress).rates(elapsed, devices, in_progress),
         };

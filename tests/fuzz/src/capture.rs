@@ -10,7 +10,7 @@ use std::io::Read;
 use blkstat::capture::Reader;
 use blkstat::topology::partition_parents;
 use blkstat::counters::Sample;
-use blkstat::metrics::Pairs;
+use blkstat::metrics::DeviceMatch;
 use blkstat::units::Elapsed;
 use libfuzzer_sys::fuzz_target;
 
@@ -60,7 +60,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn said<R: Read>(reader: &mut Reader<R>) -> usize {
-    let faults = reader.take_faults();
+    let faults = reader.take_warnings();
     for fault in &faults {
         let said = fault.kind.to_string();
         assert!(fault.line > 0 && said.len() < 1000 && !said.contains(char::is_control), "{said:?}");
@@ -69,13 +69,13 @@ fn said<R: Read>(reader: &mut Reader<R>) -> usize {
 }
 
 fn between(before: &Sample, sample: &Sample) {
-    if before.stretch != sample.stretch {
+    if before.segment != sample.segment {
         return;
     }
     let Elapsed::Forward(interval) = sample.at.since(&before.at) else { return };
-    let pairs = Pairs::between(&before.devices, &sample.devices);
+    let pairs = DeviceMatch::between(&before.devices, &sample.devices);
     for (at, device) in sample.devices.iter().enumerate() {
-        if let Some(earlier) = pairs.earlier(at) {
+        if let Some(earlier) = pairs.previous_index(at) {
             promises::numbers(&before.devices[earlier].counters, &device.counters, interval);
         }
     }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use blkstat::cli::{Refusal, plan};
+use blkstat::cli::{ArgError, plan};
 use blkstat::exit::Exit;
 use blkstat::plan::Plan;
 
@@ -17,12 +17,12 @@ pub fn planned(
     called: &str,
     words: impl Iterator<Item = OsString>,
     environment: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Plan, Refusal> {
+) -> Result<Plan, ArgError> {
     let all: Vec<OsString> = std::iter::once(called.into()).chain(words).collect();
     let result = plan(all.clone(), environment);
     if let Err(refusal) = &result {
         assert!(!refusal.message.is_empty(), "{all:?}");
-        assert!(!matches!(refusal.exit, Exit::Nothing | Exit::Signal(_)), "{all:?}: {refusal:?}");
+        assert!(!matches!(refusal.exit, Exit::NoData | Exit::Signal(_)), "{all:?}: {refusal:?}");
     }
     result
 }

@@ -1,6 +1,6 @@
 //! How far the counters of a device went: between two readings, over several, or of several devices together.
 
-use super::change::modulo_2_32;
+use super::wraparound::wrapping_sub_u32;
 use crate::counters::{Columns, Counters, Requests};
 use crate::units::Interval;
 
@@ -15,11 +15,11 @@ const LONGEST_QUEUE: f64 = 1e5;
 ///
 /// `None` is what the kernel did not give, and a column of milliseconds that rather fell than wrapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Advance {
+pub struct CounterDelta {
     pub(super) columns: Columns,
-    pub(super) reads: Step,
-    pub(super) writes: Step,
-    pub(super) discards: Option<Step>,
+    pub(super) reads: RequestDelta,
+    pub(super) writes: RequestDelta,
+    pub(super) discards: Option<RequestDelta>,
     pub(super) flushes: Option<u64>,
     pub(super) flush_ms: Option<u64>,
     pub(super) busy_ms: Option<u64>,
@@ -28,21 +28,22 @@ pub struct Advance {
 
 /// How far one kind of request went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct RequestDelta {
     pub(super) ios: u64,
     pub(super) merges: Option<u64>,
     pub(super) sectors: u64,
     pub(super) ms: Option<u64>,
 }
 
-impl Advance {
+impl CounterDelta {
     /// From one reading to the next; `None` when the device was replugged meanwhile: a count or sector column went
     /// down, and not as a 32-bit column wraps.
     pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Option<Self> {
         let seconds = interval.seconds();
         let columns = older.columns.min(newer.columns);
         let has_times = columns > Columns::Partition;
-        let step = |older: &Requests, newer: &Requests| Step::between(older, newer, seconds, has_times);
+        let step =
+            |older: &Requests, newer: &Requests| RequestDelta::between(older, newer, seconds, has_times);
         let discards =
             if columns >= Columns::Discards { Some(step(&older.discards, &newer.discards)?) } else { None };
         let flushes = if columns >= Columns::Flushes {
@@ -50,7 +51,7 @@ impl Advance {
         } else {
             None
         };
-        let busy = modulo_2_32(older.busy_ms, newer.busy_ms);
+        let busy = wrapping_sub_u32(older.busy_ms, newer.busy_ms);
         // A busy time that wrapped is still about as long as the interval; one that fell is not.
         let fell = newer.busy_ms < older.busy_ms && busy as f64 > 4000.0 * seconds + 1000.0;
         Some(Self {
@@ -101,7 +102,7 @@ impl Advance {
     }
 }
 
-impl Step {
+impl RequestDelta {
     fn between(older: &Requests, newer: &Requests, seconds: f64, has_times: bool) -> Option<Self> {
         let merges = || advance(older.merges, newer.merges, MOST_PER_SECOND * seconds);
         Some(Self {
@@ -132,13 +133,13 @@ fn advance(older: u64, newer: u64, most: f64) -> Option<u64> {
     if newer >= older {
         return Some(newer - older);
     }
-    let wrapped = modulo_2_32(older, newer);
+    let wrapped = wrapping_sub_u32(older, newer);
     (u32::try_from(older).is_ok() && wrapped as f64 <= most.min(f64::from(1u32 << 31))).then_some(wrapped)
 }
 
 /// The step of a column of milliseconds, which wraps at 32 bits in every kernel; `None` when it rather fell.
 fn milliseconds(older: u64, newer: u64, seconds: f64) -> Option<u64> {
-    let step = modulo_2_32(older, newer);
+    let step = wrapping_sub_u32(older, newer);
     (newer >= older || step as f64 <= LONGEST_QUEUE * 1000.0 * seconds).then_some(step)
 }
 
@@ -146,8 +147,8 @@ fn milliseconds(older: u64, newer: u64, seconds: f64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn advance_of(older: &Counters, newer: &Counters) -> Option<Advance> {
-        Advance::between(older, newer, Interval::from_nanos(3_600_000_000_000).unwrap())
+    fn advance_of(older: &Counters, newer: &Counters) -> Option<CounterDelta> {
+        CounterDelta::between(older, newer, Interval::from_nanos(3_600_000_000_000).unwrap())
     }
 
     fn at(columns: Columns, ios: u64, ms: u64) -> Counters {

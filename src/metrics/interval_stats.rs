@@ -3,13 +3,13 @@
 //! Where the dialects print what their tools print, these leave out what is not true: a device that was
 //! replugged has no figures, and a column that wrapped is told from one that fell.
 
-use super::advance::{Advance, Step};
+use super::counter_delta::{CounterDelta, RequestDelta};
 use crate::counters::{Columns, Counters};
 use crate::units::{Interval, SECTOR_BYTES};
 
 /// What one kind of request did. `None` is what has no value or what the kernel does not give.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Direction {
+pub struct DirectionStats {
     /// Requests completed: Δn.
     pub ios: Option<u64>,
     /// Requests completed a second: Δn / t.
@@ -30,15 +30,15 @@ pub struct Direction {
 
 /// What a device did in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Figures {
+pub struct IntervalStats {
     /// Length of the interval in seconds.
     pub seconds: f64,
     /// Reads.
-    pub reads: Direction,
+    pub reads: DirectionStats,
     /// Writes.
-    pub writes: Direction,
+    pub writes: DirectionStats,
     /// Discards; all `None` before 4.18.
-    pub discards: Direction,
+    pub discards: DirectionStats,
     /// Flushes completed a second; `None` before 5.5.
     pub flushes_per_s: Option<f64>,
     /// Mean response time of flushes in milliseconds.
@@ -60,22 +60,22 @@ pub struct Figures {
     pub completed: u64,
 }
 
-impl Figures {
+impl IntervalStats {
     /// The figures of the time between two readings; `None` when the device was replugged meanwhile.
     pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Option<Self> {
-        let advance = Advance::between(older, newer, interval)?;
+        let advance = CounterDelta::between(older, newer, interval)?;
         Some(Self::of(&advance, in_flight(older), in_flight(newer), interval))
     }
 
     /// The figures of an interval in which the counters went so far; with the requests in flight at its beginning
     /// and at its end.
     pub fn of(
-        advance: &Advance,
+        advance: &CounterDelta,
         in_flight_before: Option<u64>,
         in_flight: Option<u64>,
         interval: Interval,
     ) -> Self {
-        let Advance { reads, writes, discards, flushes, .. } = *advance;
+        let CounterDelta { reads, writes, discards, flushes, .. } = *advance;
         let queue = advance.weighted_ms.map(|ms| interval.per_second(ms) / 1000.0);
         let util_pct = advance.busy_ms.map(|busy| interval.per_second(busy) / 10.0);
         let bound = |util: f64| {
@@ -87,7 +87,7 @@ impl Figures {
             seconds: interval.seconds(),
             reads: reads.over(interval),
             writes: writes.over(interval),
-            discards: discards.map_or_else(Direction::default, |step| step.over(interval)),
+            discards: discards.map_or_else(DirectionStats::default, |step| step.over(interval)),
             flushes_per_s: flushes.map(|flushes| interval.per_second(flushes)),
             flush_await_ms: advance
                 .flush_ms
@@ -121,13 +121,13 @@ pub fn in_flight(counters: &Counters) -> Option<u64> {
         .then_some(counters.in_flight)
 }
 
-impl Step {
-    fn over(self, interval: Interval) -> Direction {
+impl RequestDelta {
+    fn over(self, interval: Interval) -> DirectionStats {
         let Self { ios, merges, sectors, ms } = self;
         let kib = |sectors: f64| sectors * SECTOR_BYTES as f64 / 1024.0;
         let completed = (ios > 0).then_some(ios as f64);
         let issued = merges.map(|merges| merges as f64 + ios as f64).filter(|issued| *issued > 0.0);
-        Direction {
+        DirectionStats {
             ios: Some(ios),
             per_s: Some(interval.per_second(ios)),
             kib_per_s: Some(kib(interval.per_second(sectors))),
@@ -155,8 +155,8 @@ mod tests {
         Counters { columns: Columns::Flushes, reads, in_flight, busy_ms, weighted_ms, ..Counters::ZERO }
     }
 
-    fn between(older: &Counters, newer: &Counters) -> Option<Figures> {
-        Figures::between(older, newer, second())
+    fn between(older: &Counters, newer: &Counters) -> Option<IntervalStats> {
+        IntervalStats::between(older, newer, second())
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         let older = counters([100, 10, 800, 50], 1, 1000, 3000);
         let newer = counters([300, 60, 4000, 250], 2, 1500, 3206);
         let figures = between(&older, &newer).unwrap();
-        let expected = Direction {
+        let expected = DirectionStats {
             ios: Some(200),
             per_s: Some(200.0),
             kib_per_s: Some(1600.0),
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!((partition.reads.per_s, partition.reads.merges_per_s), (Some(0.0), None));
         assert_eq!((partition.queue, partition.util_pct, partition.in_flight), (None, None, None));
         let basic = between(&old(Columns::Basic), &old(Columns::Basic)).unwrap();
-        assert_eq!((basic.discards, basic.flushes_per_s), (Direction::default(), None));
+        assert_eq!((basic.discards, basic.flushes_per_s), (DirectionStats::default(), None));
         let miscounted = Counters { in_flight: u64::from(u32::MAX), ..old(Columns::Basic) };
         assert_eq!(between(&miscounted, &miscounted).unwrap().in_flight, None);
     }

@@ -4,7 +4,7 @@ use crate::counters::{Counters, Requests};
 
 /// How far the counters of one kind of request went. `None`: the counter went back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct RequestChange {
     /// Requests completed.
     pub ios: Option<u64>,
     /// Requests merged.
@@ -15,21 +15,21 @@ pub struct Change {
     pub ms: u64,
 }
 
-impl Change {
+impl RequestChange {
     /// From one reading to the next.
     pub fn between(older: &Requests, newer: &Requests) -> Self {
         Self {
             ios: newer.ios.checked_sub(older.ios),
             merges: newer.merges.checked_sub(older.merges),
             sectors: newer.sectors.checked_sub(older.sectors),
-            ms: modulo_2_32(older.ms, newer.ms),
+            ms: wrapping_sub_u32(older.ms, newer.ms),
         }
     }
 }
 
 /// The difference of two millisecond counters, which wrap at 2^32 on every kernel (`unsigned int` in the
 /// kernel's `diskstats_show`).
-pub fn modulo_2_32(older: u64, newer: u64) -> u64 {
+pub fn wrapping_sub_u32(older: u64, newer: u64) -> u64 {
     newer.wrapping_sub(older) & u64::from(u32::MAX)
 }
 
@@ -37,7 +37,7 @@ pub fn modulo_2_32(older: u64, newer: u64) -> u64 {
 /// as on a 32-bit kernel.
 pub fn wrapped_sectors(older: u64, newer: u64) -> u64 {
     if newer < older && u32::try_from(older).is_ok() {
-        modulo_2_32(older, newer)
+        wrapping_sub_u32(older, newer)
     } else {
         newer.wrapping_sub(older)
     }
@@ -45,18 +45,18 @@ pub fn wrapped_sectors(older: u64, newer: u64) -> u64 {
 
 /// How far a column of milliseconds went that only a busy device moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticks {
+pub struct MillisDelta {
     /// Milliseconds, modulo 2^32.
     pub ms: u64,
     /// The counter is below where it was: it wrapped, or was reset.
     pub went_back: bool,
 }
 
-impl Ticks {
+impl MillisDelta {
     /// From one reading to the next.
     pub fn between(older: u64, newer: u64) -> Self {
         // The columns are 32 bits; what stands above these in a made-up file is not counted either.
-        Self { ms: modulo_2_32(older, newer), went_back: (newer as u32) < older as u32 }
+        Self { ms: wrapping_sub_u32(older, newer), went_back: (newer as u32) < older as u32 }
     }
 }
 
@@ -86,22 +86,22 @@ mod tests {
     fn counters_advance() {
         let older = Requests { ios: 10, merges: 2, sectors: 80, ms: 7 };
         let newer = Requests { ios: 15, merges: 2, sectors: 180, ms: 9 };
-        let expected = Change { ios: Some(5), merges: Some(0), sectors: Some(100), ms: 2 };
-        assert_eq!(Change::between(&older, &newer), expected);
+        let expected = RequestChange { ios: Some(5), merges: Some(0), sectors: Some(100), ms: 2 };
+        assert_eq!(RequestChange::between(&older, &newer), expected);
     }
 
     #[test]
     fn a_counter_that_went_back_has_no_change() {
-        let change = Change::between(&requests(10, 80), &requests(9, 81));
+        let change = RequestChange::between(&requests(10, 80), &requests(9, 81));
         assert_eq!((change.ios, change.sectors), (None, Some(1)));
     }
 
     #[test]
     fn milliseconds_wrap_at_32_bits() {
-        assert_eq!(modulo_2_32(4_294_967_290, 4), 10);
-        assert_eq!(modulo_2_32(4, 4), 0);
-        assert_eq!(Ticks::between(4_294_967_290, 4), Ticks { ms: 10, went_back: true });
-        assert_eq!(Ticks::between(4, 10), Ticks { ms: 6, went_back: false });
+        assert_eq!(wrapping_sub_u32(4_294_967_290, 4), 10);
+        assert_eq!(wrapping_sub_u32(4, 4), 0);
+        assert_eq!(MillisDelta::between(4_294_967_290, 4), MillisDelta { ms: 10, went_back: true });
+        assert_eq!(MillisDelta::between(4, 10), MillisDelta { ms: 6, went_back: false });
     }
 
     #[test]

@@ -4,7 +4,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A text in lines of at most `room` columns, broken between words; a word that is longer than a line is broken. A
 /// number stays with its unit.
-pub(super) fn wrapped(text: &str, room: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words(text) {
         let word = word.as_str();

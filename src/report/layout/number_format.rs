@@ -1,7 +1,7 @@
 //! Numbers as people read them: three digits that matter, and a unit.
 
 /// A number in at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
         // Less than can be shown is still not nothing.
@@ -18,7 +18,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// A queue in at most four characters: `0.14`, `12.3`, `217`, `12k`.
-pub(super) fn queue(value: f64) -> String {
+pub(crate) fn queue(value: f64) -> String {
     match value {
         ..9_999.5 => number(value),
         ..999_500.0 => format!("{:.0}k", value / 1e3),
@@ -27,7 +27,7 @@ pub(super) fn queue(value: f64) -> String {
 }
 
 /// A whole number in at most four characters.
-pub(super) fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     match value {
         0..10_000 => value.to_string(),
         10_000..1_000_000 => format!("{}k", value / 1_000),
@@ -36,7 +36,7 @@ pub(super) fn count(value: u64) -> String {
 }
 
 /// Milliseconds in at most six characters, with their unit: `36µs`, `1.51ms`, `217ms`, `2.50s`.
-pub(super) fn time(ms: f64) -> String {
+pub(crate) fn time(ms: f64) -> String {
     match ms {
         0.0 => "0".to_owned(),
         ..0.000_5 => "<1µs".to_owned(),
@@ -51,7 +51,7 @@ pub(super) fn time(ms: f64) -> String {
 }
 
 /// KiB in at most four characters up to 999 GiB, with their unit: `512`, `4.0k`, `128k`, `1.0M`.
-pub(super) fn size(kib: f64) -> String {
+pub(crate) fn size(kib: f64) -> String {
     match kib {
         0.0 => "0".to_owned(),
         ..0.999_5 => format!("{:.0}", kib * 1024.0),
@@ -64,7 +64,7 @@ pub(super) fn size(kib: f64) -> String {
 }
 
 /// A share in percent in at most four characters: `0%`, `0.4%`, `96%`.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     match share {
         0.0 => "0%".to_owned(),
         ..9.95 => format!("{share:.1}%"),
@@ -74,12 +74,12 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// A multiple in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
-pub(super) fn multiple(value: f64) -> String {
+pub(crate) fn multiple(value: f64) -> String {
     if value < 99.95 { format!("{value:.1}x") } else { format!("{value:.0}x") }
 }
 
 /// Seconds as people say them: `10 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`.
-pub(super) fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         0.0 => "0 s".to_owned(),
         // Less than can be shown is still not nothing.

@@ -6,31 +6,31 @@ use crate::counters::Device;
 
 /// For every device of a later reading, where it is in the earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pairs {
+pub enum DeviceMatch {
     /// The same names in the same order: nearly always.
-    Same,
+    Identical,
     /// Devices came, went or changed places.
-    Moved(Vec<Option<usize>>),
+    Mapped(Vec<Option<usize>>),
 }
 
-impl Pairs {
+impl DeviceMatch {
     /// Matches the devices of two readings by their names. Of several of one name the first counts.
     pub fn between(older: &[Device], newer: &[Device]) -> Self {
         if older.len() == newer.len() && older.iter().zip(newer).all(|(a, b)| a.name == b.name) {
-            return Self::Same;
+            return Self::Identical;
         }
         let mut index = HashMap::with_capacity(older.len());
         for (at, device) in older.iter().enumerate() {
             index.entry(device.name.as_str()).or_insert(at);
         }
-        Self::Moved(newer.iter().map(|device| index.get(device.name.as_str()).copied()).collect())
+        Self::Mapped(newer.iter().map(|device| index.get(device.name.as_str()).copied()).collect())
     }
 
     /// Where the device at `index` of the later reading is in the earlier one; `None` when it is not there.
-    pub fn earlier(&self, index: usize) -> Option<usize> {
+    pub fn previous_index(&self, index: usize) -> Option<usize> {
         match self {
-            Self::Same => Some(index),
-            Self::Moved(places) => places.get(index).copied().flatten(),
+            Self::Identical => Some(index),
+            Self::Mapped(places) => places.get(index).copied().flatten(),
         }
     }
 }
@@ -45,13 +45,13 @@ mod tests {
 
     #[test]
     fn the_same_names_in_the_same_order_need_no_index() {
-        let pairs = Pairs::between(&devices(&["sda", "sdb"]), &devices(&["sda", "sdb"]));
-        assert_eq!((&pairs, pairs.earlier(1)), (&Pairs::Same, Some(1)));
+        let pairs = DeviceMatch::between(&devices(&["sda", "sdb"]), &devices(&["sda", "sdb"]));
+        assert_eq!((&pairs, pairs.previous_index(1)), (&DeviceMatch::Identical, Some(1)));
     }
 
     #[test]
     fn devices_are_found_wherever_they_went() {
-        let pairs = Pairs::between(&devices(&["sda", "sdb", "sdb"]), &devices(&["sdc", "sdb", "sda"]));
-        assert_eq!(pairs, Pairs::Moved(vec![None, Some(1), Some(0)]));
+        let pairs = DeviceMatch::between(&devices(&["sda", "sdb", "sdb"]), &devices(&["sdc", "sdb", "sda"]));
+        assert_eq!(pairs, DeviceMatch::Mapped(vec![None, Some(1), Some(0)]));
     }
 }

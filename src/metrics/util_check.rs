@@ -1,10 +1,10 @@
 //! What only several intervals of a device tell: how long it has stalled, and whether its util can be true.
 
-use super::Figures;
+use super::IntervalStats;
 
 /// A warning about a number of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum DataFlag {
     /// The kernel's util is less than the requests that were there need.
     UtilTooLow,
     /// The kernel's util is more than the requests that were there can have needed, or than all of the time.
@@ -13,7 +13,7 @@ pub enum Mark {
     AccountingOff,
 }
 
-impl Mark {
+impl DataFlag {
     /// Its name in the machine formats.
     pub fn name(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl Mark {
 
 /// What was seen of one device so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct History {
+pub struct UtilCheck {
     most_in_flight: u64,
     stalled_s: f64,
     /// The sum of util over the samples: how often requests in flight were to be seen if it is right.
@@ -36,9 +36,9 @@ pub struct History {
 /// Queue and busy time are sums of whole milliseconds.
 const ROUNDING_PCT_SECONDS: f64 = 0.5;
 
-impl History {
+impl UtilCheck {
     /// Takes note of an interval.
-    pub fn see(&mut self, figures: &Figures) {
+    pub fn see(&mut self, figures: &IntervalStats) {
         self.see_in_flight(figures.in_flight.max(figures.in_flight_before).unwrap_or(0));
         self.stalled_s = if figures.is_stalled() { self.stalled_s + figures.seconds } else { 0.0 };
         self.due_sightings += figures.util_pct.unwrap_or(0.0).min(100.0) / 100.0;
@@ -61,20 +61,20 @@ impl History {
     /// Too high (formulas): more than 100, or more than the times of its requests allow. Too low: it implies many
     /// more requests in flight whenever there was one than were ever seen in flight. A device that works in
     /// short bursts is hard to catch at it, so that takes a util near zero, or a longer look.
-    pub fn mark(&self, figures: &Figures) -> Option<Mark> {
+    pub fn mark(&self, figures: &IntervalStats) -> Option<DataFlag> {
         const FAR_ABOVE: f64 = 8.0;
         const LEAST_QUEUE: f64 = 0.1;
         const NEAR_ZERO_PCT: f64 = 2.0;
         const LONG_LOOK: f64 = 3.0;
         let (util, bound) = (figures.util_pct?, figures.util_bound_pct?);
         if util > bound + 1.0 + ROUNDING_PCT_SECONDS / figures.seconds {
-            return Some(Mark::UtilTooHigh);
+            return Some(DataFlag::UtilTooHigh);
         }
         let queue = figures.queue?;
         let while_busy = queue / (util / 100.0);
         let is_far_above = while_busy > FAR_ABOVE * self.most_in_flight.max(1) as f64;
         let is_sure = util < NEAR_ZERO_PCT || self.due_sightings >= LONG_LOOK;
-        (queue >= LEAST_QUEUE && is_far_above && is_sure).then_some(Mark::UtilTooLow)
+        (queue >= LEAST_QUEUE && is_far_above && is_sure).then_some(DataFlag::UtilTooLow)
     }
 }
 
@@ -82,9 +82,9 @@ impl History {
 mod tests {
     use super::*;
 
-    fn figures(util_pct: f64, queue: f64, in_flight: u64) -> Figures {
+    fn figures(util_pct: f64, queue: f64, in_flight: u64) -> IntervalStats {
         let util_bound_pct = Some(util_pct.min(100.0).min((queue + in_flight as f64) * 100.0));
-        Figures {
+        IntervalStats {
             seconds: 1.0,
             util_pct: Some(util_pct),
             util_bound_pct,
@@ -92,28 +92,28 @@ mod tests {
             in_flight: Some(in_flight),
             in_flight_before: Some(in_flight),
             completed: 100,
-            ..Figures::default()
+            ..IntervalStats::default()
         }
     }
 
-    fn marked(all: &[Figures]) -> Option<Mark> {
-        let mut history = History::default();
+    fn marked(all: &[IntervalStats]) -> Option<DataFlag> {
+        let mut history = UtilCheck::default();
         all.iter().for_each(|figures| history.see(figures));
         history.mark(all.last().unwrap())
     }
 
     #[test]
     fn more_than_the_time_of_the_requests_is_too_high() {
-        assert_eq!(marked(&[figures(90.0, 0.02, 0)]), Some(Mark::UtilTooHigh));
-        assert_eq!(marked(&[figures(130.0, 7.0, 9)]), Some(Mark::UtilTooHigh));
+        assert_eq!(marked(&[figures(90.0, 0.02, 0)]), Some(DataFlag::UtilTooHigh));
+        assert_eq!(marked(&[figures(130.0, 7.0, 9)]), Some(DataFlag::UtilTooHigh));
         assert_eq!(marked(&[figures(90.0, 0.895, 0)]), None);
         assert_eq!(marked(&[figures(100.3, 7.0, 9)]), None);
     }
 
     #[test]
     fn many_more_in_flight_than_were_ever_seen_is_too_low() {
-        assert_eq!(marked(&[figures(0.4, 1.14, 2)]), Some(Mark::UtilTooLow));
-        assert_eq!(marked(&[figures(0.0, 0.6, 0)]), Some(Mark::UtilTooLow));
+        assert_eq!(marked(&[figures(0.4, 1.14, 2)]), Some(DataFlag::UtilTooLow));
+        assert_eq!(marked(&[figures(0.0, 0.6, 0)]), Some(DataFlag::UtilTooLow));
         // 64 were seen in flight before.
         assert_eq!(marked(&[figures(100.0, 60.0, 64), figures(0.4, 1.14, 2)]), None);
         assert_eq!(marked(&[figures(8.4, 0.114, 0)]), None);
@@ -123,15 +123,15 @@ mod tests {
     fn a_burst_is_not_expected_to_be_seen_at_once() {
         let burst = figures(30.0, 15.0, 0);
         assert_eq!(marked(&[burst]), None);
-        assert_eq!(marked(&[burst; 11]), Some(Mark::UtilTooLow));
+        assert_eq!(marked(&[burst; 11]), Some(DataFlag::UtilTooLow));
     }
 
     #[test]
     fn a_stall_lasts_until_something_is_completed() {
-        let stalled = Figures { completed: 0, ..figures(0.0, 0.0, 3) };
-        let mut history = History::default();
+        let stalled = IntervalStats { completed: 0, ..figures(0.0, 0.0, 3) };
+        let mut history = UtilCheck::default();
         history.see(&stalled);
-        history.see(&Figures { seconds: 2.5, ..stalled });
+        history.see(&IntervalStats { seconds: 2.5, ..stalled });
         assert_eq!(history.stalled_s(), 3.5);
         history.see(&figures(1.0, 1.0, 3));
         assert_eq!(history.stalled_s(), 0.0);

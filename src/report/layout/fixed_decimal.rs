@@ -6,7 +6,7 @@
 const ROOM: usize = 32;
 
 /// Appends `value` with `decimals` (at most 2) decimals, right-aligned in `width`; a longer number is not cut.
-pub(super) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: usize) {
+pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: usize) {
     let Some(mut rest) = scaled(value, decimals).filter(|_| width <= ROOM) else {
         out.extend_from_slice(format!("{value:>width$.decimals$}").as_bytes());
         return;
@@ -30,7 +30,7 @@ pub(super) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: 
 }
 
 /// Appends a whole number, right-aligned in `width`, which is at most 32.
-pub(super) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
+pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
     let mut text = [b' '; ROOM];
     let at = push_digits(&mut text, ROOM, value);
     out.extend_from_slice(&text[at.min(ROOM.saturating_sub(width))..]);

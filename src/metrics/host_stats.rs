@@ -1,14 +1,14 @@
 //! The machine as a whole over one interval.
 
-use super::CpuShares;
+use super::CpuPercentages;
 use crate::counters::Sample;
 use crate::units::Interval;
 
 /// How the machine spent an interval. `None` is what is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MachineFigures {
+pub struct HostStats {
     /// The CPUs; `None` also where the interval is shorter than their clock tells.
-    pub cpu: Option<CpuShares>,
+    pub cpu: Option<CpuPercentages>,
     /// Tasks blocked on I/O at the end.
     pub blocked: Option<u64>,
     /// Share of the time in which some task waited for I/O, in percent (the kernel's accounting/psi.rst).
@@ -21,11 +21,11 @@ pub struct MachineFigures {
     pub writeback_kib: Option<u64>,
 }
 
-impl MachineFigures {
+impl HostStats {
     /// The figures of the time between two readings.
     pub fn between(older: &Sample, newer: &Sample, interval: Interval) -> Self {
-        let passed = |(older, newer): &(_, _)| CpuShares::passed(older, newer) > 0;
-        let pressures = older.machine.pressure.zip(newer.machine.pressure);
+        let passed = |(older, newer): &(_, _)| CpuPercentages::passed(older, newer) > 0;
+        let pressures = older.host.pressure.zip(newer.host.pressure);
         // Pressure is added up a little late, so that a short interval can show more than all of its time.
         let share = |older: u64, newer: u64| {
             newer.checked_sub(older).map(|us| (us as f64 / 1e6 / interval.seconds() * 100.0).min(100.0))
@@ -35,12 +35,12 @@ impl MachineFigures {
                 .cpu
                 .zip(newer.cpu)
                 .filter(passed)
-                .map(|(older, newer)| CpuShares::between(&older, &newer)),
-            blocked: newer.machine.blocked,
+                .map(|(older, newer)| CpuPercentages::between(&older, &newer)),
+            blocked: newer.host.blocked,
             pressure_some_pct: pressures.and_then(|(older, newer)| share(older.some_us, newer.some_us)),
             pressure_full_pct: pressures.and_then(|(older, newer)| share(older.full_us, newer.full_us)),
-            dirty_kib: newer.machine.dirty_kib,
-            writeback_kib: newer.machine.writeback_kib,
+            dirty_kib: newer.host.dirty_kib,
+            writeback_kib: newer.host.writeback_kib,
         }
     }
 }
@@ -48,21 +48,21 @@ impl MachineFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{CpuTimes, MachineState, Pressure};
+    use crate::counters::{CpuTimes, HostState, Pressure};
 
     fn sample(idle: u64, some_us: u64) -> Sample {
-        let machine = MachineState {
+        let machine = HostState {
             blocked: Some(3),
             pressure: Some(Pressure { some_us, full_us: some_us / 2 }),
-            ..MachineState::default()
+            ..HostState::default()
         };
-        Sample { cpu: Some(CpuTimes { idle, ..CpuTimes::default() }), machine, ..Sample::default() }
+        Sample { cpu: Some(CpuTimes { idle, ..CpuTimes::default() }), host: machine, ..Sample::default() }
     }
 
     #[test]
     fn shares_of_two_seconds() {
         let interval = Interval::from_nanos(2_000_000_000).unwrap();
-        let figures = MachineFigures::between(&sample(100, 1_000_000), &sample(300, 1_500_000), interval);
+        let figures = HostStats::between(&sample(100, 1_000_000), &sample(300, 1_500_000), interval);
         assert_eq!((figures.pressure_some_pct, figures.pressure_full_pct), (Some(25.0), Some(12.5)));
         assert_eq!((figures.blocked, figures.cpu.map(|cpu| cpu.available())), (Some(3), Some(100.0)));
     }
@@ -70,10 +70,7 @@ mod tests {
     #[test]
     fn a_clock_that_did_not_tick_gives_no_shares() {
         let interval = Interval::from_nanos(5_000_000).unwrap();
-        assert_eq!(MachineFigures::between(&sample(100, 9), &sample(100, 5), interval).cpu, None);
-        assert_eq!(
-            MachineFigures::between(&sample(100, 9), &sample(100, 5), interval).pressure_some_pct,
-            None
-        );
+        assert_eq!(HostStats::between(&sample(100, 9), &sample(100, 5), interval).cpu, None);
+        assert_eq!(HostStats::between(&sample(100, 9), &sample(100, 5), interval).pressure_some_pct, None);
     }
 }
