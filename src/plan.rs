@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use crate::analysis::{DeviceBaseline, StatedCap};
+use crate::intervals::{DeviceSelection, Input, VerdictOptions};
 use crate::report::iostat::{Palette, Style};
 use crate::report::native::SortKey;
 use crate::report::pt_diskstats::GroupBy;
+use crate::schedule::Schedule;
 use crate::select::DefaultDevices;
 
 /// Everything that a run needs to know of what was typed.
@@ -35,7 +35,7 @@ pub struct Record {
     /// The file; `-` is standard output.
     pub file: PathBuf,
     /// How often, 1 s unless told, and how many intervals: there is one sample more.
-    pub pace: Schedule,
+    pub schedule: Schedule,
     /// Only these devices, by any of their names; all where it is empty.
     pub devices: Vec<String>,
     /// Device lines of 14 columns, for an old pt-diskstats.
@@ -69,97 +69,43 @@ pub struct Devices {
     pub from: Option<PathBuf>,
 }
 
-/// Where samples come from, and how often.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Input {
-    /// A capture to replay, `-` for standard input; `None` for a live machine.
-    pub from: Option<PathBuf>,
-    /// The folder that holds `proc`, `sys` and `dev`.
-    pub root: PathBuf,
-    /// How often, and how many intervals. Of a capture, samples are passed over until so much time has gone by;
-    /// `None` takes each.
-    pub pace: Schedule,
-    /// Replay at the speed at which it was recorded.
-    pub paced: bool,
-    /// Begin with the time since boot.
-    pub since_boot: bool,
-    /// A capture's warnings are errors.
-    pub strict: bool,
-}
-
-/// Which devices, and in which order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeviceSelection {
-    /// These, by any of their names; all where it is empty.
-    pub devices: Vec<String>,
-    /// Those whose name matches.
-    pub regex: Option<String>,
-    /// Partitions, idle ones too.
-    pub partitions: bool,
-    /// All, idle ones too.
-    pub all: bool,
-    /// The most of this first, in place of the order of the stack.
-    pub sort: Option<SortKey>,
-    /// No more than so many.
-    pub top: Option<usize>,
-    /// A line over the whole leaf devices.
-    pub total: bool,
-}
-
-/// By what a device is judged.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VerdictOptions {
-    /// The multiple of the unloaded response time from which a device is saturated.
-    pub saturated_at: f64,
-    /// UnloadedLatency response times that are known.
-    pub baseline: Baseline,
-    /// A cap that is known.
-    pub cap: Option<StatedCap>,
-}
-
-/// Where the unloaded response times come from.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Baseline {
-    /// They are learnt.
-    #[default]
-    Learnt,
-    /// A capture, or what was saved.
-    File(PathBuf),
-    /// Stated in milliseconds, of reads and of writes.
-    Stated(DeviceBaseline),
-}
-
-/// What `blkstat` itself was asked for.
+/// The incident view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// Where samples come from.
+    /// The source of the samples.
     pub input: Input,
-    /// Which devices.
-    pub choice: DeviceSelection,
-    /// By what they are judged.
-    pub judging: VerdictOptions,
-    /// How they are shown.
+    /// Start with averages since boot.
+    pub since_boot: bool,
+    /// The devices.
+    pub selection: DeviceSelection,
+    /// How they are assessed.
+    pub verdicts: VerdictOptions,
+    /// Sort by this key, descending; `None` for the order of the topology.
+    pub sort: Option<SortKey>,
+    /// Show at most this number of devices.
+    pub top: Option<usize>,
+    /// The output format.
     pub format: Format,
-    /// When a summary follows.
+    /// When to print a summary.
     pub summary: SummaryMode,
-    /// What the variable TZ says of the time zone.
+    /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,
 }
 
-/// What `blkstat analyze` was asked for.
+/// `blkstat analyze`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analyze {
-    /// Where samples come from.
+    /// The source of the samples.
     pub input: Input,
-    /// Which devices.
-    pub choice: DeviceSelection,
-    /// By what they are judged.
-    pub judging: VerdictOptions,
-    /// How the result is written.
+    /// The devices.
+    pub selection: DeviceSelection,
+    /// How they are assessed.
+    pub verdicts: VerdictOptions,
+    /// The output format.
     pub format: AnalyzeFormat,
-    /// Where the baselines that were learnt are saved.
+    /// The file to save the learned baselines in.
     pub save_baseline: Option<PathBuf>,
-    /// Errors go to a terminal, which then shows how far it is.
+    /// Standard error is a terminal, which then shows the progress.
     pub stderr_is_tty: bool,
 }
 
@@ -279,7 +225,7 @@ pub struct Iostat {
     /// What the variable TZ says of the time zone.
     pub time_zone: Option<OsString>,
     /// How often, and how many reports.
-    pub pace: Schedule,
+    pub schedule: Schedule,
     /// A capture to replay.
     pub from: Option<PathBuf>,
     /// The folder that holds `proc`, `sys` and `dev`.
@@ -335,13 +281,4 @@ pub enum TimeStyle {
     Iso,
     /// `-U`: seconds since the epoch.
     Epoch,
-}
-
-/// How often to report, and how many times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Schedule {
-    /// The time between reports; `None` reports once on a live machine. A capture has its own.
-    pub every: Option<Duration>,
-    /// The number of reports; `None` goes on until it is stopped.
-    pub count: Option<u64>,
 }

@@ -138,7 +138,7 @@ fn saturated_at_moves_the_verdict() {
         let (out, _, _) = output(&format!("--json {options} --from -"), &capture(&intervals));
         serde_json::from_str::<Value>(out.lines().last().unwrap()).unwrap()["verdict"].clone()
     };
-    assert_eq!((verdict(""), verdict("--saturated-at 2")), ("queueing".into(), "saturated".into()));
+    assert_eq!((verdict(""), verdict("--saturation-threshold 2")), ("queueing".into(), "saturated".into()));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn what_cannot_be_analyzed_is_one_line() {
         ("analyze fixtures/captures", 2),
         ("analyze fixtures/captures/mixed.txt nosuch", 1),
         ("analyze fixtures/captures/mixed.txt --cap x", 2),
-        ("analyze fixtures/captures/mixed.txt --saturated-at 1", 2),
+        ("analyze fixtures/captures/mixed.txt --saturation-threshold 1", 2),
         ("analyze fixtures/captures/mixed.txt README.md", 2),
         ("analyze -", 1),
     ] {

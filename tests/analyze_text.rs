@@ -3,20 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
-use blkstat::analysis::{
-    DeviceAnalysis, DeviceReport, HostAnalysis, HostReport, Observation, QueueByLayer, Settings,
-    where_requests_wait,
-};
+use blkstat::analysis::{DeviceReport, HostReport, QueueByLayer, Settings, where_requests_wait};
 use blkstat::clock::RealClock;
-use blkstat::counters::Sample;
-use blkstat::metrics::{HostStats, IntervalStats, UtilCheck};
+use blkstat::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, collect};
 use blkstat::report::analysis::{AnalysisReport, fio_job, json, text};
-use blkstat::source::Replay;
 use blkstat::topology::Topology;
-use blkstat::units::Elapsed;
 use unicode_width::UnicodeWidthStr;
 
 struct Analysed {
@@ -39,35 +32,15 @@ impl Analysed {
 
 fn analysed(path: &str) -> Analysed {
     let clock = RealClock::new(None);
-    let mut replay = Replay::open(Path::new(path), &clock).unwrap();
-    let (mut before, mut sample) = (Sample::default(), Sample::default());
-    let mut devices: BTreeMap<String, (DeviceAnalysis, UtilCheck)> = BTreeMap::new();
-    let mut machine = HostAnalysis::default();
-    while replay.next(&before, &mut sample).unwrap() {
-        if let Elapsed::Forward(interval) = sample.at.since(&before.at) {
-            machine.see(&HostStats::between(&before, &sample, interval), interval.seconds());
-            for device in &sample.devices {
-                let (analysis, history) = devices
-                    .entry(device.name.clone())
-                    .or_insert_with(|| (DeviceAnalysis::new(&device.name), UtilCheck::default()));
-                let Some(older) = before.device(&device.name) else { continue };
-                let Some(figures) = IntervalStats::between(&older.counters, &device.counters, interval)
-                else {
-                    analysis.reset();
-                    continue;
-                };
-                history.see(&figures);
-                let at_s = sample.at.wall.map(|wall| wall.as_millisecond() as f64 / 1000.0);
-                let stalled_s = history.stalled_s();
-                analysis.see(&Observation { figures: &figures, at_s, stalled_s, accounting: None });
-            }
-        }
-        std::mem::swap(&mut before, &mut sample);
-    }
-    let finish = |(analysis, _): (DeviceAnalysis, _)| analysis.finish(&Settings::default());
-    let devices: Vec<DeviceReport> = devices.into_values().map(finish).collect();
+    let input = Input { from: Some(PathBuf::from(path)), ..Input::default() };
+    let (selection, baselines) = (DeviceSelection::default(), BaselineStore::default());
+    let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &baselines, &clock).unwrap();
+    let collected = collect(&mut intervals, &mut |_| {}, &mut |_| {}).unwrap();
+    let finished = collected.devices.into_iter().map(|device| device.finish(&Settings::default()));
+    let mut devices: Vec<DeviceReport> = finished.collect();
+    devices.sort_by(|a, b| a.device.cmp(&b.device));
     let layers = where_requests_wait(&Topology::default(), &devices);
-    Analysed { devices, layers, machine: machine.finish() }
+    Analysed { devices, layers, machine: collected.host }
 }
 
 fn capture(name: &str) -> Analysed {

@@ -15,7 +15,7 @@ use super::summary::{DirectionReport, Summary};
 use super::trace::ActivityTimeline;
 use super::verdict::MINOR;
 use super::whole::{Facts, Shares, beyond, judged};
-use crate::metrics::{DirectionStats, IntervalStats, UtilCheck};
+use crate::metrics::{DataFlag, DirectionStats, IntervalStats};
 
 /// In the order of [`Capacities`].
 const SIDES: [IoDirection; 3] = [IoDirection::Reads, IoDirection::Writes, IoDirection::Both];
@@ -28,6 +28,8 @@ const MOST_REQUESTS: f64 = 0.8;
 pub struct Observation<'a> {
     /// What it did.
     pub figures: &'a IntervalStats,
+    /// A reason not to trust its util.
+    pub flag: Option<DataFlag>,
     /// The end of the interval in seconds on any clock that all devices share; `None` where there is none.
     pub at_s: Option<f64>,
     /// How long requests have hung: [`crate::metrics::UtilCheck::stalled_s`] with this interval seen.
@@ -54,7 +56,6 @@ pub struct DeviceAnalysis {
     writes: Baseline,
     sizes: [Histogram; 2],
     summaries: [Summary; 3],
-    history: UtilCheck,
     util: Histogram,
     loads: LoadHistory,
     held: [Held; 3],
@@ -79,7 +80,6 @@ impl DeviceAnalysis {
             writes: Baseline::new(BaselinePolicy::Whole, &[]),
             sizes: Default::default(),
             summaries: Default::default(),
-            history: UtilCheck::default(),
             util: Histogram::default(),
             loads: LoadHistory::default(),
             held: SIDES.map(Held::new),
@@ -103,7 +103,7 @@ impl DeviceAnalysis {
         self.longest_stall_s = self.longest_stall_s.max(seen.stalled_s);
         self.other[0] += figures.discards.ios.unwrap_or(0) as f64;
         self.other[1] += figures.flushes_per_s.unwrap_or(0.0) * figures.seconds;
-        self.see_util(figures);
+        self.see_util(figures, seen.flag);
         let all = together(&figures.reads, &figures.writes, figures.seconds);
         for (summary, direction) in self.summaries.iter_mut().zip([figures.reads, figures.writes, all]) {
             summary.see(&direction, figures.seconds);
@@ -115,10 +115,9 @@ impl DeviceAnalysis {
     }
 
     /// A short interval tells nothing of util (formulas).
-    fn see_util(&mut self, figures: &IntervalStats) {
+    fn see_util(&mut self, figures: &IntervalStats, flag: Option<DataFlag>) {
         const SHORT_S: f64 = 0.1;
-        self.history.see(figures);
-        let is_told = figures.seconds >= SHORT_S && self.history.mark(figures).is_none();
+        let is_told = figures.seconds >= SHORT_S && flag.is_none();
         if let Some(util) = figures.util_pct.filter(|_| is_told) {
             self.util.add(util, figures.seconds);
         }

@@ -5,63 +5,72 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::native::{JudgingArguments, two_numbers};
-use super::words::devices_and_pace;
+use super::native::{VerdictArguments, two_numbers};
+use super::operands::devices_and_schedule;
 use crate::analysis::StatedCap;
-use crate::plan::{Analyze, AnalyzeFormat, DeviceSelection, Input};
+use crate::intervals::{DeviceSelection, Input};
+use crate::plan::{Analyze, AnalyzeFormat};
 
-/// What `analyze` takes.
+/// The arguments of `analyze`.
 #[derive(Args)]
 pub(super) struct AnalyzeArguments {
-    /// A capture (- is standard input), or devices, how often and how many times, of this machine
+    /// A capture (- is standard input); or devices, interval and count for the running system
     #[arg(value_name = "FILE | DEVICE]... [INTERVAL [COUNT", allow_negative_numbers = true)]
     words: Vec<String>,
-    /// The capture, where its name could be taken for a device
+    /// The capture, where its name could be mistaken for a device
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// A fio job file that repeats the observed load, on a file that you name
+    /// Print a fio job file that repeats the observed load on a file that you name
     #[arg(long, conflicts_with = "json")]
     fio: bool,
-    /// Only devices whose name matches
+    /// Analyze only devices whose name matches
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
-    /// A cap that is known, of reads and writes together
+    /// State a cap on reads and writes together
     #[arg(long, value_name = "IOPS[,MiB/s]", value_parser = cap)]
     cap: Option<StatedCap>,
-    /// Save the unloaded response times that were learnt, for --baseline
+    /// Save the learned unloaded latencies, for --baseline
     #[arg(long, value_name = "FILE")]
     save_baseline: Option<PathBuf>,
-    /// Warnings about a capture are errors
+    /// Treat warnings about a capture as errors
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
-    judging: JudgingArguments,
+    verdicts: VerdictArguments,
 }
 
 fn cap(word: &str) -> Result<StatedCap, String> {
-    let (iops, mib_per_s) = two_numbers(word).ok_or("a cap is IOPS[,MiB/s], as in 3000 or 3000,125")?;
+    let (iops, mib_per_s) = two_numbers(word).ok_or("expected IOPS[,MiB/s], such as 3000 or 3000,125")?;
     Ok(StatedCap { iops, mib_per_s })
 }
 
 impl AnalyzeArguments {
-    /// What they ask for.
+    /// Returns the analysis that the arguments ask for.
     pub(super) fn plan(self, root: PathBuf) -> Result<Analyze, String> {
-        let (file, words) = match (&self.from, self.words.first()) {
+        let (from, words) = match (&self.from, self.words.first()) {
             (Some(file), _) => (Some(file.clone()), &self.words[..]),
             (None, Some(word)) if is_file(word) => (Some(PathBuf::from(word)), &self.words[1..]),
             (None, _) => (None, &self.words[..]),
         };
-        let (devices, pace) = devices_and_pace(words)?;
+        let (devices, schedule) = devices_and_schedule(words)?;
         if let Some(word) = devices.iter().find(|word| is_file(word)) {
-            return Err(format!("'{word}' is a second FILE; one is analyzed at a time"));
+            return Err(format!("'{word}' is a second FILE; analyze takes one"));
         }
+        let input = Input {
+            from,
+            root,
+            interval: schedule.interval,
+            count: schedule.count,
+            strict: self.strict,
+            ..Input::default()
+        };
         Ok(Analyze {
-            input: Input { from: file, root, pace, strict: self.strict, ..Input::default() },
-            choice: DeviceSelection { devices, regex: self.devices_regex, ..DeviceSelection::default() },
-            judging: self.judging.plan(self.cap),
+            input,
+            selection: DeviceSelection { devices, regex: self.devices_regex, ..DeviceSelection::default() },
+            verdicts: self.verdicts.options(self.cap),
             format: match (self.json, self.fio) {
                 (true, _) => AnalyzeFormat::Json,
                 (_, true) => AnalyzeFormat::Fio,
@@ -73,7 +82,8 @@ impl AnalyzeArguments {
     }
 }
 
-/// `-`, a path outside /dev, or the name of a regular file here.
+/// Whether a word names a capture rather than a device: `-`, a path outside /dev, or a regular file in the current
+/// directory.
 fn is_file(word: &str) -> bool {
     word == "-"
         || (word.contains('/') && !word.starts_with("/dev/") && !word.starts_with("mapper/"))
@@ -85,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_capture_is_told_from_a_device() {
+    fn captures_and_devices_are_told_apart() {
         for word in ["-", "a/b", "./x", "/tmp/x", "Cargo.toml"] {
             assert!(is_file(word), "{word}");
         }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::ArgError;
 use crate::exit::Exit;
-use crate::plan::{Colors, DeviceFiles, Iostat, Item, Schedule, TimeStyle};
+use crate::plan::{Colors, DeviceFiles, Iostat, Item, TimeStyle};
 use crate::report::iostat::{Format, Palette, Style, Unit};
+use crate::schedule::Schedule;
 use crate::select::DefaultDevices;
 
 /// What `-V` prints: the one text that is ours.
@@ -290,7 +291,7 @@ impl RawArgs {
             },
             iso_date: is_iso,
             time_zone: environment("TZ"),
-            pace,
+            schedule: pace,
             from: self.from,
             root: self.root.unwrap_or_else(|| root.to_owned()),
         })
@@ -310,7 +311,7 @@ impl RawArgs {
                 seconds => Some(Duration::from_secs(seconds)),
             },
         };
-        if self.count == Some(0) { Err(usage()) } else { Ok(Schedule { every, count: self.count }) }
+        if self.count == Some(0) { Err(usage()) } else { Ok(Schedule { interval: every, count: self.count }) }
     }
 }
 

@@ -3,9 +3,9 @@
 mod analyze;
 mod iostat;
 mod native;
+mod operands;
 mod pt_diskstats;
 mod record;
-mod words;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

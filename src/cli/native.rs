@@ -1,104 +1,103 @@
-//! The grammar of blkstat's own commands.
+//! The grammar of the incident view, and the options that it shares with `analyze`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::words::devices_and_pace;
+use super::operands::devices_and_schedule;
 use crate::analysis::{DeviceBaseline, StatedCap};
-use crate::plan::{
-    Baseline, DeviceSelection, Format, Input, SummaryMode, TableOptions, VerdictOptions, View,
-};
+use crate::intervals::{BaselineOption, DeviceSelection, Input, VerdictOptions};
+use crate::plan::{Format, SummaryMode, TableOptions, View};
 use crate::report::native::{SortKey, sort_keys};
 
-/// What the incident view takes.
+/// The arguments of the incident view.
 #[derive(Args)]
 pub(super) struct ViewArguments {
-    /// Devices, then how often (1, 0.5, 100ms, 2s, 1m; 1 s unless told), then how many times
+    /// Devices, then the interval (1, 0.5, 100ms, 2s, 1m; default 1 s), then the number of intervals
     #[arg(value_name = "DEVICE]... [INTERVAL [COUNT", allow_negative_numbers = true)]
     words: Vec<String>,
     /// Replay a capture, plain or compressed; - is standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// With --from: at the speed at which it was recorded
+    /// With --from: replay at the recorded speed
     #[arg(long, requires = "from")]
-    pace: bool,
-    /// One JSON object for each device and interval
+    realtime: bool,
+    /// Print a JSON object per device and interval
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// One line of CSV for each device and interval
+    /// Print a line of CSV per device and interval
     #[arg(long)]
     csv: bool,
-    /// Begin with the means since boot
+    /// Start with averages since boot
     #[arg(long)]
     since_boot: bool,
-    /// Only devices whose name matches
+    /// Show only devices whose name matches
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
-    /// Partitions too, also idle ones
+    /// Show partitions, even idle ones
     #[arg(long)]
     partitions: bool,
-    /// All devices, also idle ones and those that never worked
+    /// Show all devices, even idle ones
     #[arg(long)]
     all: bool,
-    /// The most of KEY first: a column's title, or iops, await, MB/s
+    /// Sort by KEY, descending: a column title, or iops, await, MB/s
     #[arg(long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<SortKey>,
-    /// No more than N devices, the busiest unless sorted otherwise
+    /// Show at most N devices (busiest first by default)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
-    /// A line over whole devices that stand on no other, or over those asked for; nothing is counted twice
+    /// Add a total over physical disks, or the selected devices, without double counting
     #[arg(long)]
     total: bool,
-    /// Where devices are mounted
+    /// Show mount points
     #[arg(long)]
     mounts: bool,
-    /// All columns, however wide; also discards and flushes where there are none
+    /// Show all columns, however wide, discards and flushes included
     #[arg(long)]
     all_columns: bool,
-    /// Characters on a line, in place of the terminal's, or 100
+    /// Output width (default: terminal width, or 100)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
-    /// End with a summary, however the run ends
+    /// Always print a summary
     #[arg(long, overrides_with = "no_summary")]
     summary: bool,
-    /// No summary after Ctrl-C
+    /// Never print a summary, not even after Ctrl-C
     #[arg(long)]
     no_summary: bool,
-    /// Warnings about a capture are errors
+    /// Treat warnings about a capture as errors
     #[arg(long)]
     strict: bool,
-    /// What each verdict rests on, below its line
+    /// Show the evidence for each verdict
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
-    judging: JudgingArguments,
+    verdicts: VerdictArguments,
 }
 
-/// By what a device is judged.
+/// The options of the assessment.
 #[derive(Args)]
-pub(super) struct JudgingArguments {
-    /// The multiple of the unloaded response time from which a device is saturated
+pub(super) struct VerdictArguments {
+    /// Latency, as a multiple of unloaded latency, at which a device counts as saturated
     #[arg(long, value_name = "MULTIPLE", default_value_t = 3.0, value_parser = multiple)]
-    saturated_at: f64,
-    /// UnloadedLatency response times: a capture, or what analyze --save-baseline saved
+    saturation_threshold: f64,
+    /// Take unloaded latencies from a capture, or from a file of analyze --save-baseline
     #[arg(long, value_name = "FILE", conflicts_with = "baseline_ms")]
     baseline: Option<PathBuf>,
-    /// UnloadedLatency response times in milliseconds, of reads and of writes
+    /// State the unloaded latency of reads and of writes, in milliseconds
     #[arg(long, value_name = "R[,W]", value_parser = baseline_ms)]
     baseline_ms: Option<DeviceBaseline>,
 }
 
-impl JudgingArguments {
-    /// What they ask for.
-    pub(super) fn plan(self, cap: Option<StatedCap>) -> VerdictOptions {
+impl VerdictArguments {
+    /// Returns the options that the arguments ask for.
+    pub(super) fn options(self, cap: Option<StatedCap>) -> VerdictOptions {
         let baseline = match (self.baseline, self.baseline_ms) {
-            (Some(file), _) => Baseline::File(file),
-            (None, Some(stated)) => Baseline::Stated(stated),
-            (None, None) => Baseline::Learnt,
+            (Some(file), _) => BaselineOption::File(file),
+            (None, Some(stated)) => BaselineOption::Stated(stated),
+            (None, None) => BaselineOption::Learned,
         };
-        VerdictOptions { saturated_at: self.saturated_at, baseline, cap }
+        VerdictOptions { saturation_threshold: self.saturation_threshold, baseline, cap }
     }
 }
 
@@ -106,15 +105,15 @@ fn multiple(word: &str) -> Result<f64, String> {
     let multiple = word.trim_end_matches('x').parse().ok();
     multiple
         .filter(|multiple: &f64| *multiple > 1.0 && multiple.is_finite())
-        .ok_or_else(|| "a number above 1 is expected".to_owned())
+        .ok_or_else(|| "expected a number above 1".to_owned())
 }
 
 fn baseline_ms(word: &str) -> Result<DeviceBaseline, String> {
-    let (read, write) = two_numbers(word).ok_or("milliseconds are expected, as in 0.1 or 0.1,0.5")?;
+    let (read, write) = two_numbers(word).ok_or("expected milliseconds, such as 0.1 or 0.1,0.5")?;
     Ok(DeviceBaseline::stated(read, write))
 }
 
-/// `A`, `A,B` or `,B`: numbers above zero.
+/// Parses `A`, `A,B` or `,B`: numbers above zero.
 pub(super) fn two_numbers(word: &str) -> Option<(Option<f64>, Option<f64>)> {
     let number = |word: &str| match word {
         "" => Some(None),
@@ -126,17 +125,18 @@ pub(super) fn two_numbers(word: &str) -> Option<(Option<f64>, Option<f64>)> {
 }
 
 fn sort_key(word: &str) -> Result<SortKey, String> {
-    SortKey::named(word).ok_or_else(|| format!("the keys are {}", sort_keys().collect::<Vec<_>>().join(", ")))
+    let keys = || sort_keys().collect::<Vec<_>>().join(", ");
+    SortKey::named(word).ok_or_else(|| format!("expected one of: {}", keys()))
 }
 
 impl ViewArguments {
-    /// What they ask for.
+    /// Returns the view that the arguments ask for.
     pub(super) fn plan(
         self,
         root: PathBuf,
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<View, String> {
-        let (devices, pace) = devices_and_pace(&self.words)?;
+        let (devices, schedule) = devices_and_schedule(&self.words)?;
         let table = TableOptions {
             width: self.width.map(usize::from),
             all_columns: self.all_columns,
@@ -148,21 +148,22 @@ impl ViewArguments {
             input: Input {
                 from: self.from,
                 root,
-                pace,
-                paced: self.pace,
-                since_boot: self.since_boot,
+                interval: schedule.interval,
+                count: schedule.count,
+                realtime: self.realtime,
                 strict: self.strict,
             },
-            choice: DeviceSelection {
+            since_boot: self.since_boot,
+            selection: DeviceSelection {
                 devices,
                 regex: self.devices_regex,
                 partitions: self.partitions,
                 all: self.all,
-                sort: self.sort,
-                top: self.top.map(|top| top as usize),
                 total: self.total,
             },
-            judging: self.judging.plan(None),
+            verdicts: self.verdicts.options(None),
+            sort: self.sort,
+            top: self.top.map(|top| top as usize),
             format: match (self.json, self.csv) {
                 (true, _) => Format::Json,
                 (_, true) => Format::Csv,
@@ -178,7 +179,7 @@ impl ViewArguments {
     }
 }
 
-/// Whether the environment lets a terminal be coloured (no-color.org).
+/// Whether the environment permits colors on a terminal (no-color.org).
 fn wants_colors(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
     environment("NO_COLOR").is_none_or(|value| value.is_empty())
         && environment("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")

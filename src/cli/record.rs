@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::words::pace;
+use super::operands::schedule;
 use crate::plan::Record;
 
 /// What `record` takes.
@@ -55,7 +55,7 @@ impl RecordArguments {
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Record, String> {
         Ok(Record {
-            pace: pace(self.interval.as_ref(), self.count.as_ref())?,
+            schedule: schedule(self.interval.as_ref(), self.count.as_ref())?,
             devices: self.device,
             file: self.file,
             legacy_14_columns: self.columns == Columns::Fourteen,

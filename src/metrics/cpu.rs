@@ -1,8 +1,8 @@
-//! How the CPUs spent an interval.
+//! CPU time over one interval.
 
 use crate::counters::CpuTimes;
 
-/// Shares of the time of all CPUs, in percent (the manual of iostat, CPU Utilization Report).
+/// The shares of the time of all CPUs, in percent, as iostat's manual defines them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuPercentages {
     /// User mode, guests included.
@@ -11,7 +11,7 @@ pub struct CpuPercentages {
     pub nice: f64,
     /// Kernel mode, interrupts included.
     pub system: f64,
-    /// Idle while a task waited for I/O.
+    /// Idle while a task waited for I/O: a kind of idle.
     pub iowait: f64,
     /// Taken by the hypervisor.
     pub steal: f64,
@@ -20,12 +20,12 @@ pub struct CpuPercentages {
 }
 
 impl CpuPercentages {
-    /// The shares between two readings, as iostat computes them: a figure that went back is zero, but the time
-    /// that passed is the difference of the totals as they are.
+    /// Computes the shares between two readings as iostat does: a counter that went back counts as zero, but the elapsed
+    /// time is the difference of the totals as they are.
     pub fn between(older: &CpuTimes, newer: &CpuTimes) -> Self {
-        let passed = Self::passed(older, newer);
+        let elapsed = Self::elapsed_ticks(older, newer);
         let share = |of: fn(&CpuTimes) -> u64| match of(newer).checked_sub(of(older)) {
-            Some(step) if passed >= 0 => step as f64 / passed.max(1) as f64 * 100.0,
+            Some(step) if elapsed >= 0 => step as f64 / elapsed.max(1) as f64 * 100.0,
             _ => 0.0,
         };
         Self {
@@ -38,24 +38,24 @@ impl CpuPercentages {
         }
     }
 
-    /// Clock ticks of all CPUs between two readings; below zero where time went back.
-    pub fn passed(older: &CpuTimes, newer: &CpuTimes) -> i64 {
-        // Readings that wrap differ by the right amount all the same.
+    /// Returns the clock ticks of all CPUs between two readings; below zero where time went back.
+    pub fn elapsed_ticks(older: &CpuTimes, newer: &CpuTimes) -> i64 {
+        // Totals that wrap still differ by the right amount.
         total(newer).wrapping_sub(total(older)) as i64
     }
 
-    /// What more work could use: idle, whether or not a task waited for I/O meanwhile.
+    /// The share that more work could use: idle time, whether or not a task waited for I/O meanwhile.
     pub fn available(&self) -> f64 {
         self.idle + self.iowait
     }
 }
 
-/// Time in the kernel, interrupts included.
+/// Returns the time in the kernel, interrupts included.
 fn kernel(cpu: &CpuTimes) -> u64 {
     cpu.system.wrapping_add(cpu.irq).wrapping_add(cpu.softirq)
 }
 
-/// All time that passed; guests are in `user` and `nice` already.
+/// Returns all time; guests are in `user` and `nice` already.
 fn total(cpu: &CpuTimes) -> u64 {
     [cpu.user, cpu.nice, cpu.idle, cpu.iowait, cpu.steal]
         .iter()
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hand_computed_shares() {
+    fn shares_computed_by_hand() {
         let older = CpuTimes { user: 100, idle: 1000, ..CpuTimes::default() };
         let newer = CpuTimes {
             user: 150,
@@ -88,14 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn time_that_stood_still_or_went_back_has_no_shares() {
+    fn without_elapsed_time_all_shares_are_zero() {
         let older = CpuTimes { idle: 1000, ..CpuTimes::default() };
         assert_eq!(CpuPercentages::between(&older, &older), CpuPercentages::default());
         assert_eq!(CpuPercentages::between(&older, &CpuTimes::default()), CpuPercentages::default());
     }
 
     #[test]
-    fn one_figure_that_went_back_is_zero_and_shortens_the_time() {
+    fn a_counter_that_went_back_is_zero_and_shortens_the_time() {
         let older = CpuTimes { steal: 50, ..CpuTimes::default() };
         let newer = CpuTimes { user: 100, idle: 100, ..CpuTimes::default() };
         let shares = CpuPercentages::between(&older, &newer);

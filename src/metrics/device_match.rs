@@ -1,20 +1,20 @@
-//! Which device of an earlier reading is which device of a later one: the one of the same name.
+//! The devices of a sample, matched by name to those of the sample before.
 
 use std::collections::HashMap;
 
 use crate::counters::Device;
 
-/// For every device of a later reading, where it is in the earlier one.
+/// For each device of a newer sample, its index in the older one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceMatch {
     /// The same names in the same order: nearly always.
     Identical,
-    /// Devices came, went or changed places.
+    /// Devices appeared, disappeared or changed places.
     Mapped(Vec<Option<usize>>),
 }
 
 impl DeviceMatch {
-    /// Matches the devices of two readings by their names. Of several of one name the first counts.
+    /// Matches devices by name; the first of several with the same name.
     pub fn between(older: &[Device], newer: &[Device]) -> Self {
         if older.len() == newer.len() && older.iter().zip(newer).all(|(a, b)| a.name == b.name) {
             return Self::Identical;
@@ -26,7 +26,7 @@ impl DeviceMatch {
         Self::Mapped(newer.iter().map(|device| index.get(device.name.as_str()).copied()).collect())
     }
 
-    /// Where the device at `index` of the later reading is in the earlier one; `None` when it is not there.
+    /// Returns the index in the older sample of the device at `index` of the newer one; `None` if it is new.
     pub fn previous_index(&self, index: usize) -> Option<usize> {
         match self {
             Self::Identical => Some(index),
@@ -44,13 +44,13 @@ mod tests {
     }
 
     #[test]
-    fn the_same_names_in_the_same_order_need_no_index() {
+    fn the_same_names_in_the_same_order_are_identical() {
         let pairs = DeviceMatch::between(&devices(&["sda", "sdb"]), &devices(&["sda", "sdb"]));
         assert_eq!((&pairs, pairs.previous_index(1)), (&DeviceMatch::Identical, Some(1)));
     }
 
     #[test]
-    fn devices_are_found_wherever_they_went() {
+    fn devices_that_moved_are_found_by_name() {
         let pairs = DeviceMatch::between(&devices(&["sda", "sdb", "sdb"]), &devices(&["sdc", "sdb", "sda"]));
         assert_eq!(pairs, DeviceMatch::Mapped(vec![None, Some(1), Some(0)]));
     }

@@ -1,8 +1,8 @@
-//! Two readings and the time between them, turned into rates: the one place where that is done.
+//! Counter differences and the statistics of one interval.
 //!
-//! Pure: live reading, replay and every dialect call the same functions. "Since boot" is the interval from
-//! zero over the uptime. What has no value (an await without requests, a counter that went back) is `None`;
-//! each dialect decides how to print it.
+//! Pure: the running system, a replay and every output share these functions. Averages since boot are those of the
+//! interval from zero over the uptime. A quantity without a value (the latency of no request, a counter that went back) is
+//! `None`; each output decides how to print it.
 
 mod counter_delta;
 mod cpu;
@@ -11,6 +11,7 @@ mod host_stats;
 mod interval_stats;
 mod percona;
 mod rates;
+mod stall_timer;
 mod util_check;
 mod wraparound;
 
@@ -21,5 +22,6 @@ pub use host_stats::HostStats;
 pub use interval_stats::{DirectionStats, IntervalStats, in_flight};
 pub use percona::{DirectionRates, PtDelta, PtRates};
 pub use rates::{Activity, IostatRates};
+pub use stall_timer::StallTimer;
 pub use util_check::{DataFlag, UtilCheck};
 pub use wraparound::{MillisDelta, RequestChange, was_replugged, wrapped_sectors, wrapping_sub_u32};

@@ -1,105 +1,110 @@
-//! VerdictOptions devices by many intervals: of a capture, or of this machine for a while.
+//! The analysis of a capture, or of the running system for a while.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::native::{Feed, Gathered, Settler, gather};
 use super::progress::Progress;
-use super::{RunContext, WIDTH, put};
-use crate::analysis::{DeviceReport, HostAnalysis, SavedBaselines, where_requests_wait};
+use super::warnings::Warnings;
+use super::{DEFAULT_WIDTH, RunContext, emit, load_baselines};
+use crate::analysis::{DeviceReport, SavedBaselines, where_requests_wait};
 use crate::exit::Exit;
-use crate::metrics::HostStats;
+use crate::intervals::{Detail, Intervals, NotFound, collect};
 use crate::plan::{Analyze, AnalyzeFormat};
 use crate::report::analysis::{AnalysisReport, fio_job, json, text};
 use crate::sanitize::sanitize;
 use crate::sink::write_document;
 use crate::source::read_object;
+use crate::topology::Topology;
 use crate::view::terminal::screen_size;
 
-pub(super) fn run(plan: &Analyze, world: &mut RunContext<'_>) -> Result<Exit> {
+pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> {
     if let Some(path) = &plan.save_baseline {
-        // Better now than when all is read.
+        // Better refused now than after the analysis.
         refuse_to_overwrite(path)?;
     }
-    let settler = Settler::new(&plan.judging, world)?;
-    let clock = world.clock;
-    let mut feed = Feed::open(&plan.input, clock)?;
-    let mut machine = HostAnalysis::default();
+    let baselines = load_baselines(&plan.verdicts, context)?;
+    let clock = context.clock;
+    let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Analysis, &baselines, clock)?;
+    let mut warnings = Warnings::about(&intervals.source_name());
     let mut progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
     let mut count = 0u64;
-    let gathered = gather(
-        &mut feed,
-        &plan.choice,
-        plan.input.pace.count,
-        world,
-        &mut |older, newer, interval, world| {
-            machine.see(&HostStats::between(older, newer, interval), interval.seconds());
+    let shared = RefCell::new(&mut *context);
+    let collected =
+        collect(&mut intervals, &mut |warning| warnings.fault(warning, shared.borrow_mut().err), &mut |_| {
             count += 1;
-            progress.show(|| format!("{count} intervals"), world);
-        },
-    );
-    progress.clear(world);
-    let Gathered { devices, stack, intervals, signal, missing } = gathered?;
-    let ended = signal.map_or(Exit::Success, Exit::Signal);
-    let is_nothing = intervals == 0 || devices.is_empty();
-    let is_incomplete = is_nothing || missing.is_some();
-    if is_incomplete {
-        let why = missing.filter(|_| intervals > 0 || feed.is_live()).map_or_else(|| feed.nothing(), Ok)?;
-        let _ = writeln!(world.err, "blkstat: {}: {why}", sanitize(&feed.name()));
+            progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
+        });
+    progress.clear(context);
+    warnings.finish(context.err);
+    let collected = collected?;
+    let mut exit = collected.signal.map_or(Exit::Success, Exit::Signal);
+    let has_data = intervals.span().intervals > 0 && !collected.devices.is_empty();
+    if let Some(reason) = incomplete_reason(&intervals, has_data)? {
+        let _ = writeln!(context.err, "blkstat: {}: {reason}", sanitize(&intervals.source_name()));
+        exit = if exit == Exit::Success { Exit::NoData } else { exit };
     }
-    let ended = if is_incomplete && ended == Exit::Success { Exit::NoData } else { ended };
-    if is_nothing {
-        return Ok(ended);
+    if !has_data {
+        return Ok(exit);
     }
-    let finished = devices.into_iter().map(|device| {
-        let settings = settler.settings(device.name());
+    let finished = collected.devices.into_iter().map(|device| {
+        let settings = baselines.settings(device.name());
         device.finish(&settings)
     });
     let reports: Vec<DeviceReport> = finished.collect();
-    let layers = where_requests_wait(&stack, &reports);
-    let machine = machine.finish();
+    let unknown = Topology::default();
+    let layers = where_requests_wait(intervals.known_topology().unwrap_or(&unknown), &reports);
+    let report = AnalysisReport { devices: &reports, layers: layers.as_ref(), machine: &collected.host };
     let mut out = Vec::new();
     match plan.format {
-        AnalyzeFormat::Fio => fio_jobs(&reports, &mut out)?,
-        format => {
-            let findings = AnalysisReport { devices: &reports, layers: layers.as_ref(), machine: &machine };
-            if format == AnalyzeFormat::Json {
-                json(&findings, &mut out);
-            } else {
-                let columns = world.is_terminal.then(screen_size).flatten().map(|(columns, _)| columns);
-                text(&findings, columns.unwrap_or(WIDTH), &mut out);
-            }
+        AnalyzeFormat::Fio => write_fio_job(&reports, &mut out)?,
+        AnalyzeFormat::Json => json(&report, &mut out),
+        AnalyzeFormat::Text => {
+            let columns = context.is_terminal.then(screen_size).flatten().map(|(columns, _)| columns);
+            text(&report, columns.unwrap_or(DEFAULT_WIDTH), &mut out);
         }
     }
     if let Some(path) = &plan.save_baseline {
         save_baseline(path, &reports)?;
     }
-    put(world.out, &mut out)?;
-    Ok(ended)
+    emit(context.out, &mut out)?;
+    Ok(exit)
 }
 
-/// The job of the one device that worked, or of all one after the other.
-fn fio_jobs(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
-    let worked: Vec<&DeviceReport> = reports.iter().filter(|report| report.working_intervals > 0).collect();
-    match worked.as_slice() {
+/// Returns why the analysis lacks something that was asked for; `None` if it is complete.
+fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option<String>> {
+    let has_intervals = intervals.span().intervals > 0;
+    match intervals.not_found() {
+        Some(not_found) if has_intervals || intervals.is_live() => {
+            // The word may have been meant as the name of a capture.
+            let is_unlike_any = matches!(not_found, NotFound::Name { similar: None, .. });
+            let no_file = if is_unlike_any && intervals.is_live() { "; no such file either" } else { "" };
+            Ok(Some(format!("{not_found}{no_file}")))
+        }
+        _ if has_data => Ok(None),
+        _ => Ok(Some(intervals.no_data_reason()?.to_owned())),
+    }
+}
+
+/// Writes the job of the one device that was active.
+fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
+    let active: Vec<&DeviceReport> = reports.iter().filter(|report| report.working_intervals > 0).collect();
+    match active.as_slice() {
         [report] => fio_job(report, out),
-        [] => bail!("no device worked, so there is no load to repeat"),
+        [] => bail!("no device was active: there is no load to repeat"),
         several => {
             let names: Vec<&str> = several.iter().map(|report| report.device.as_str()).collect();
-            bail!(
-                "several devices worked ({}); name the one whose load is to be repeated",
-                sanitize(&names.join(", "))
-            );
+            bail!("several devices were active; name one of: {}", sanitize(&names.join(", ")));
         }
     }
     Ok(())
 }
 
-/// A file that is no saved baseline may be somebody's recording.
+/// Refuses a file that is not a saved baseline: it may be a recording.
 fn refuse_to_overwrite(path: &Path) -> Result<()> {
     if path.exists() && read_object(path)?.is_none() {
-        bail!("{} exists already and is no saved baseline", sanitize(&path.display().to_string()));
+        bail!("{} exists and is not a saved baseline", sanitize(&path.display().to_string()));
     }
     Ok(())
 }

@@ -2,30 +2,31 @@
 
 mod analyze;
 mod devices;
-mod hints;
 mod iostat;
-mod named;
-mod native;
-mod pace;
 mod progress;
 mod pt_diskstats;
 mod record;
+mod view;
 mod warnings;
 
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, bail};
 
+use self::warnings::Warnings;
 use crate::clock::Clock;
 use crate::exit::Exit;
+use crate::intervals::{BaselineOption, BaselineStore, VerdictOptions};
 use crate::plan::Plan;
 use crate::sanitize::sanitize;
 use crate::source::Replay;
 
-/// Columns of a line that goes to no terminal.
-const WIDTH: usize = 100;
+use self::{DEFAULT_WIDTH as WIDTH, emit as put, os_error_text as reason};
 
-/// What a run has of the world outside.
+/// The columns of a line where there is no terminal.
+const DEFAULT_WIDTH: usize = 100;
+
+/// What a run has of the context outside.
 pub struct RunContext<'a> {
     /// The time.
     pub clock: &'a dyn Clock,
@@ -40,7 +41,7 @@ pub struct RunContext<'a> {
 /// A file without a sample that is no text is no capture, but something else.
 fn refuse_other_than_text(replay: &Replay<'_>) -> Result<()> {
     if replay.is_not_text() {
-        bail!("{} is not text, so it is no capture", sanitize(replay.name()));
+        bail!("{} is not a text file; expected a diskstats capture", sanitize(replay.name()));
     }
     Ok(())
 }
@@ -56,26 +57,26 @@ impl std::fmt::Display for StdoutError {
 }
 
 /// Carries the plan out, and says on the error stream what went wrong, if anything did.
-pub fn run(plan: &Plan, world: &mut RunContext<'_>) -> Exit {
+pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
     let ended = match plan {
-        Plan::Analyze(plan) => analyze::run(plan, world),
-        Plan::View(plan) => native::run(plan, world),
-        Plan::Print(text) => put(world.out, &mut text.clone()).map(|()| Exit::Success),
-        Plan::Iostat(plan) => iostat::run(plan, world),
-        Plan::PtDiskstats(plan) => pt_diskstats::run(plan, world),
-        Plan::Devices(plan) => devices::run(plan, world),
-        Plan::Record(plan) => record::run(plan, world),
+        Plan::Analyze(plan) => analyze::run(plan, context),
+        Plan::View(plan) => view::run(plan, context),
+        Plan::Print(text) => emit(context.out, &mut text.clone()).map(|()| Exit::Success),
+        Plan::Iostat(plan) => iostat::run(plan, context),
+        Plan::PtDiskstats(plan) => pt_diskstats::run(plan, context),
+        Plan::Devices(plan) => devices::run(plan, context),
+        Plan::Record(plan) => record::run(plan, context),
     };
     ended.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {
             return Exit::Success;
         }
         // A signal keeps a capture from being read any further.
-        if let Some(signal) = world.clock.signal().filter(|_| !error.is::<StdoutError>()) {
+        if let Some(signal) = context.clock.signal().filter(|_| !error.is::<StdoutError>()) {
             return Exit::Signal(signal);
         }
         // If that cannot be said either, the exit code still tells.
-        let _ = writeln!(world.err, "blkstat: {error:#}");
+        let _ = writeln!(context.err, "blkstat: {error:#}");
         Exit::Error
     })
 }
@@ -91,27 +92,41 @@ fn unless_output_lost(
     ended: Result<Exit>,
     words: &str,
     exit: Exit,
-    world: &mut RunContext<'_>,
+    context: &mut RunContext<'_>,
 ) -> Result<Exit> {
     match ended {
         Err(error) if error.is::<StdoutError>() && !is_closed_pipe(&error) => {
             let cause = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
-            let _ = writeln!(world.err, "{words}: {cause}");
+            let _ = writeln!(context.err, "{words}: {cause}");
             Ok(exit)
         }
         ended => ended,
     }
 }
 
+/// Reads the baseline that the options name.
+fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Result<BaselineStore> {
+    let name = match &options.baseline {
+        BaselineOption::File(path) => path.display().to_string(),
+        BaselineOption::Learned | BaselineOption::Stated(_) => String::new(),
+    };
+    let mut warnings = Warnings::about(&name);
+    let baselines = BaselineStore::load(options, context.clock, &mut |warning| {
+        warnings.fault(warning, context.err);
+    });
+    warnings.finish(context.err);
+    baselines
+}
+
 /// Writes a report in one piece and empties the buffer.
-fn put(out: &mut dyn Write, text: &mut Vec<u8>) -> Result<()> {
+fn emit(out: &mut dyn Write, text: &mut Vec<u8>) -> Result<()> {
     out.write_all(text).and_then(|()| out.flush()).context(StdoutError)?;
     text.clear();
     Ok(())
 }
 
 /// What the system says of an error, without Rust's number behind it.
-fn reason(error: &io::Error) -> String {
+fn os_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

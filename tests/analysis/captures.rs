@@ -1,52 +1,37 @@
 //! Captures of a real machine, and the table of Zaitsev and Trudeau.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
-use blkstat::analysis::{
-    DeviceAnalysis, DeviceReport, LiveVerdict, Model, Observation, Settings, Verdict, where_requests_wait,
-};
+use blkstat::analysis::{DeviceAnalysis, DeviceReport, Model, Settings, Verdict, where_requests_wait};
 use blkstat::clock::RealClock;
-use blkstat::counters::Sample;
-use blkstat::metrics::{IntervalStats, UtilCheck};
-use blkstat::source::Replay;
+use blkstat::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, NextInterval, collect};
 use blkstat::topology::Topology;
-use blkstat::units::Elapsed;
 
 use super::machine::{analyze, reads};
 
 /// The report of every device of a capture, and the live verdicts of each.
 fn replayed(capture: &str) -> BTreeMap<String, (DeviceReport, Vec<Option<Verdict>>)> {
     let clock = RealClock::new(None);
-    let mut replay = Replay::open(Path::new(&format!("fixtures/captures/{capture}.txt")), &clock).unwrap();
-    let (mut before, mut sample) = (Sample::default(), Sample::default());
-    let mut devices = BTreeMap::new();
-    while replay.next(&before, &mut sample).unwrap() {
-        for device in &sample.devices {
-            let (analysis, judge, history, verdicts) =
-                devices.entry(device.name.clone()).or_insert_with(|| {
-                    let judge = LiveVerdict::new(&Settings::default());
-                    (DeviceAnalysis::new(&device.name), judge, UtilCheck::default(), Vec::new())
-                });
-            let Some(older) = before.device(&device.name) else { continue };
-            let Elapsed::Forward(interval) = sample.at.since(&before.at) else { continue };
-            match IntervalStats::between(&older.counters, &device.counters, interval) {
-                None => analysis.reset(),
-                Some(figures) => {
-                    history.see(&figures);
-                    let stalled_s = history.stalled_s();
-                    let at_s = sample.at.wall.map(|wall| wall.as_millisecond() as f64 / 1000.0);
-                    analysis.see(&Observation { figures: &figures, at_s, stalled_s, accounting: None });
-                    verdicts.push(judge.see(&figures, stalled_s, None).verdict);
-                }
-            }
+    let path = PathBuf::from(format!("fixtures/captures/{capture}.txt"));
+    let input = Input { from: Some(path), ..Input::default() };
+    let selection = DeviceSelection { all: true, ..DeviceSelection::default() };
+    let baselines = BaselineStore::default();
+    let open = |detail| Intervals::open(&input, &selection, detail, &baselines, &clock).unwrap();
+    let collected = collect(&mut open(Detail::Analysis), &mut |_| {}, &mut |_| {}).unwrap();
+    let mut verdicts: BTreeMap<String, Vec<Option<Verdict>>> = BTreeMap::new();
+    let mut intervals = open(Detail::Report);
+    intervals.start(&mut |_| {}).unwrap();
+    while let NextInterval::Rows(rows) = intervals.next(&mut |_| {}).unwrap() {
+        for device in rows.devices {
+            verdicts.entry(device.device.to_owned()).or_default().push(device.verdict());
         }
-        std::mem::swap(&mut before, &mut sample);
     }
-    let finish = |(name, (analysis, _, _, verdicts)): (String, (DeviceAnalysis, _, _, _))| {
-        (name, (analysis.finish(&Settings::default()), verdicts))
+    let finish = |analysis: DeviceAnalysis| {
+        let report = analysis.finish(&Settings::default());
+        (report.device.clone(), (report.clone(), verdicts.remove(&report.device).unwrap_or_default()))
     };
-    devices.into_iter().map(finish).collect()
+    collected.devices.into_iter().map(finish).collect()
 }
 
 #[test]

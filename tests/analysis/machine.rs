@@ -2,7 +2,7 @@
 
 use blkstat::analysis::{Assessment, DeviceAnalysis, DeviceReport, LiveVerdict, Observation, Settings};
 use blkstat::counters::{Columns, Counters};
-use blkstat::metrics::{IntervalStats, UtilCheck};
+use blkstat::metrics::{IntervalStats, StallTimer};
 use blkstat::units::Interval;
 
 /// Pseudo-random numbers (splitmix64, Steele, Lea and Flood 2014).
@@ -52,14 +52,14 @@ pub(crate) fn reads(rate: f64, concurrency: f64) -> Second {
 pub(crate) struct Device {
     counters: Counters,
     exact_ms: [f64; 2],
-    history: UtilCheck,
+    stall_timer: StallTimer,
     at: f64,
 }
 
 impl Device {
     pub(crate) fn new() -> Self {
         let counters = Counters { columns: Columns::Flushes, ..Counters::ZERO };
-        Self { counters, exact_ms: [0.0; 2], history: UtilCheck::default(), at: 0.0 }
+        Self { counters, exact_ms: [0.0; 2], stall_timer: StallTimer::default(), at: 0.0 }
     }
 
     /// The figures of a second, with the rounding of the kernel's columns.
@@ -81,9 +81,8 @@ impl Device {
         self.counters.in_flight = second.in_flight;
         let interval = Interval::from_nanos(1_000_000_000).unwrap();
         let figures = IntervalStats::between(&older, &self.counters, interval).unwrap();
-        self.history.see(&figures);
         self.at += 1.0;
-        (figures, self.history.stalled_s(), self.at)
+        (figures, self.stall_timer.observe(&figures), self.at)
     }
 }
 
@@ -91,7 +90,13 @@ pub(crate) fn analyze_with(seconds: impl IntoIterator<Item = Second>, settings: 
     let (mut device, mut analysis) = (Device::new(), DeviceAnalysis::new("sda"));
     for second in seconds {
         let (figures, stalled_s, at) = device.pass(second);
-        analysis.see(&Observation { figures: &figures, at_s: Some(at), stalled_s, accounting: None });
+        analysis.see(&Observation {
+            figures: &figures,
+            flag: None,
+            at_s: Some(at),
+            stalled_s,
+            accounting: None,
+        });
     }
     analysis.finish(settings)
 }

@@ -52,6 +52,7 @@ fn seen(figures: &[IntervalStats]) -> DeviceAnalysis {
     for (at, figures) in figures.iter().enumerate() {
         let observation = Observation {
             figures: black_box(figures),
+            flag: None,
             at_s: Some(at as f64),
             stalled_s: 0.0,
             accounting: None,

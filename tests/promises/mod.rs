@@ -2,7 +2,8 @@
 
 use blkstat::counters::{Counters, Sample};
 use blkstat::metrics::{
-    Activity, DirectionRates, DirectionStats, HostStats, IntervalStats, IostatRates, PtDelta, UtilCheck,
+    Activity, DirectionRates, DirectionStats, HostStats, IntervalStats, IostatRates, PtDelta, StallTimer,
+    UtilCheck,
 };
 use blkstat::units::Interval;
 
@@ -55,12 +56,13 @@ pub(crate) fn numbers(older: &Counters, newer: &Counters, interval: Interval) {
         [figures.reads, figures.writes, figures.discards].iter().for_each(direction);
         let more = [figures.flushes_per_s, figures.flush_await_ms, figures.queue, figures.util_pct];
         sane("figures", &more);
-        share("bound of util", figures.util_bound_pct);
-        let mut history = UtilCheck::default();
-        history.see(&figures);
-        history.see(&figures);
-        let _ = history.mark(&figures);
-        sane("stall", &[Some(history.stalled_s())]);
+        share("bound of util", figures.util_upper_bound_pct);
+        let mut util_check = UtilCheck::default();
+        let mut stall_timer = StallTimer::default();
+        for _ in 0..2 {
+            let _ = util_check.observe(&figures, 0);
+            sane("stall", &[Some(stall_timer.observe(&figures))]);
+        }
     }
     for devices in [1, 3] {
         let rates = IostatRates::between(older, newer, interval).of_devices(devices);

@@ -8,8 +8,9 @@ use std::time::Duration;
 use blkstat::clock::RealClock;
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
-use blkstat::plan::{Plan, Record, Schedule};
+use blkstat::plan::{Plan, Record};
 use blkstat::run::{RunContext, run};
+use blkstat::schedule::Schedule;
 use blkstat::sink::rotated_name;
 
 use crate::machine::{Lab, replay};
@@ -24,7 +25,7 @@ fn the_recorder() {
     let Some(file) = std::env::var_os(INTO) else { return };
     let plan = Record {
         file: file.into(),
-        pace: Schedule { every: Some(Duration::from_millis(1)), count: None },
+        schedule: Schedule { interval: Some(Duration::from_millis(1)), count: None },
         append: true,
         rotate: std::env::var(ROTATE).ok().and_then(|size| size.parse().ok()),
         root: std::env::var_os(ROOT).unwrap().into(),

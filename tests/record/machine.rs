@@ -10,8 +10,9 @@ use blkstat::clock::RealClock;
 use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
-use blkstat::plan::{Plan, Record, Schedule};
+use blkstat::plan::{Plan, Record};
 use blkstat::run::{RunContext, run};
+use blkstat::schedule::Schedule;
 use blkstat::source::Replay;
 use jiff::Timestamp;
 
@@ -62,7 +63,7 @@ impl Lab {
     pub(crate) fn plan(&self, name: &str, count: u64) -> Record {
         Record {
             file: if name == "-" { "-".into() } else { self.path(name) },
-            pace: Schedule { every: Some(Duration::from_millis(250)), count: Some(count) },
+            schedule: Schedule { interval: Some(Duration::from_millis(250)), count: Some(count) },
             root: self.root(),
             time_zone: Some("UTC".into()),
             ..Record::default()

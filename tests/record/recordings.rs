@@ -81,7 +81,7 @@ fn what_the_machine_does_not_tell_is_left_out() {
     }
     lab.record_by(
         Record {
-            pace: blkstat::plan::Schedule { count: Some(1), ..lab.plan("", 1).pace },
+            schedule: blkstat::schedule::Schedule { count: Some(1), ..lab.plan("", 1).schedule },
             ..lab.plan("a.txt", 1)
         },
         &clock,

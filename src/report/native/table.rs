@@ -1,84 +1,82 @@
-//! The table for people: one block of lines an interval.
+//! The table: a block of lines for each interval.
 
 use std::io::Write;
 
 use jiff::tz::TimeZone;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
-use super::columns::{COLUMNS, fitting, response};
-use super::{Block, Judged, Line, State};
+use super::columns::{COLUMNS, fit_columns, has_discards, has_flushes, latency};
+use super::header_line::{date, header_line};
+use super::style::{Emphasis, paint};
 use crate::analysis::Verdict;
+use crate::intervals::{DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, IntervalRows};
 use crate::metrics::{DirectionStats, IntervalStats};
-use crate::report::layout::number_format as cells;
-use crate::report::layout::wrap;
+use crate::report::layout::number_format::{duration, number, percent, time};
+use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
 
-/// How the table is laid out.
+/// The layout of the table.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Characters on a line; `None` shows all columns, however wide.
+    /// The columns of a line; `None` shows all columns, however wide.
     pub width: Option<usize>,
-    /// What each verdict but idle and ok rests on, below its line.
+    /// Show the evidence below every verdict except idle and ok.
     pub explain: bool,
-    /// Lines on a screen, after which the header is repeated.
+    /// The lines of the screen, after which the header is repeated.
     pub rows: usize,
-    /// Lines go to a screen, on which the header is to stay in sight within a block too. What goes elsewhere is read
-    /// by programs as well, to which a block is one table.
+    /// Lines go to a terminal: the header is repeated within a block too, before it scrolls off. Elsewhere programs
+    /// read along, and a block is one table.
     pub is_screen: bool,
-    /// Discards and flushes even where there are none.
+    /// Show discards and flushes even where there are none.
     pub all_columns: bool,
-    /// Where devices are mounted, at the end of their lines.
+    /// Show mount points at the end of the lines.
     pub mounts: bool,
-    /// Colours.
+    /// Use colors.
     pub colors: bool,
-    /// Where printed times are.
+    /// The time zone of the times shown.
     pub time_zone: TimeZone,
 }
 
-/// The least room for a name.
-const NAME: usize = 11;
-/// Room for where a device is mounted.
-const MOUNTS: usize = 24;
+/// The minimum width of the device column.
+const MIN_NAME_WIDTH: usize = 10;
+/// The width of the mount points.
+const MOUNTS_WIDTH: usize = 24;
+/// From this length on, in seconds, hung requests are a stall: a slow disk may take longer than an interval.
+const MIN_STALL_S: f64 = 1.0;
+/// Lower screens than this repeat the header as if they had this many lines.
+const MIN_SCREEN_ROWS: usize = 5;
 
-/// Writes blocks one after the other, with columns that stay where they are.
+/// Writes intervals one after the other, in columns that keep their places.
 pub struct Table {
     layout: Layout,
     name_width: usize,
-    worked: [bool; COLUMNS.len()],
+    /// For each column, whether there was activity of its kind.
+    has_activity: [bool; COLUMNS.len()],
+    /// The columns shown.
     shown: Vec<usize>,
     /// Lines since the header was printed; `None` before the first.
     since_header: Option<usize>,
     date: String,
-    noted_left_out: Vec<&'static str>,
-    noted_doubt: bool,
-}
-
-/// What a piece of text is coloured for.
-#[derive(Clone, Copy)]
-enum Color {
-    Plain,
-    Bold,
-    Dim,
-    Red,
-    Yellow,
+    noted_hidden: Vec<&'static str>,
+    has_noted_doubt: bool,
 }
 
 impl Table {
-    /// An empty table.
+    /// Makes an empty table.
     pub fn new(layout: Layout) -> Self {
         Self {
-            worked: [layout.all_columns; COLUMNS.len()],
+            has_activity: [layout.all_columns; COLUMNS.len()],
             layout,
-            name_width: NAME,
+            name_width: MIN_NAME_WIDTH,
             shown: Vec::new(),
             since_header: None,
             date: String::new(),
-            noted_left_out: Vec::new(),
-            noted_doubt: false,
+            noted_hidden: Vec::new(),
+            has_noted_doubt: false,
         }
     }
 
-    /// The number of characters on a line from now on: the terminal has another size.
+    /// Sets the size of the terminal.
     pub fn resize(&mut self, width: Option<usize>, rows: usize) {
         if self.layout.width != width {
             self.since_header = None;
@@ -87,153 +85,112 @@ impl Table {
         self.layout.rows = rows;
     }
 
-    /// Appends the block of an interval: the machine, then a line for each device; `news` are devices that came
-    /// or went.
-    pub fn block(&mut self, block: &Block, lines: &[Line<'_>], news: &[String], out: &mut Vec<u8>) {
-        self.fit(lines, out);
-        let header = self.header_is_due(lines.len() + news.len() + 2);
+    /// Appends an interval: the host, devices that came or went, then a line for each device.
+    pub fn interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+        let lines: Vec<&DeviceInterval<'_>> = rows.devices.iter().chain(&rows.total).collect();
+        self.fit(&lines, out);
+        let is_header_due = self.is_header_due(lines.len() + rows.events.len() + 2);
         if self.since_header.is_some() {
-            self.line("", Color::Plain, out);
+            self.line("", Emphasis::Plain, out);
         }
-        self.machine(block, out);
-        for text in news {
-            let text = sanitize(text);
-            self.line(&cut(&text, self.width()), Color::Yellow, out);
+        let date = date(&rows.header, &self.layout.time_zone);
+        if date != self.date {
+            self.line(&date, Emphasis::Dim, out);
+            self.date = date;
         }
-        if !lines.is_empty() {
-            if header {
-                self.header(out);
+        let text = header_line(&rows.header, &self.layout.time_zone, self.width());
+        self.line(&text, Emphasis::Plain, out);
+        for event in &rows.events {
+            let text = event_text(event);
+            self.line(&ellipsize(&sanitize(&text), self.width()), Emphasis::Warning, out);
+        }
+        if is_header_due && !lines.is_empty() {
+            self.column_header(out);
+        }
+        for line in &lines {
+            if self.is_header_out_of_sight() {
+                self.column_header(out);
             }
-            for line in lines {
-                if self.is_out_of_sight() {
-                    self.header(out);
-                }
-                self.device(line, out);
-            }
+            self.device(line, out);
         }
-        self.explain_doubt(lines, out);
+        self.explain_doubt(&lines, out);
     }
 
     /// Appends a line of its own.
     pub fn note(&mut self, text: &str, out: &mut Vec<u8>) {
-        self.line(&sanitize(text), Color::Dim, out);
+        self.line(&sanitize(text), Emphasis::Dim, out);
     }
 
     fn width(&self) -> usize {
         self.layout.width.unwrap_or(usize::MAX)
     }
 
-    /// Finds the columns that fit. They only change when a longer name or a new kind of work came.
-    fn fit(&mut self, lines: &[Line<'_>], out: &mut Vec<u8>) {
-        let longest = lines.iter().map(|line| sanitize(line.shown).width()).max().unwrap_or(0);
-        let name_width = self.name_width.max(longest.min(name_room(self.width())));
-        let mut worked = self.worked;
-        for figures in lines.iter().filter_map(Line::figures) {
-            for (worked, column) in worked.iter_mut().zip(&COLUMNS) {
-                *worked |= column.only_with.is_some_and(|had| had(figures));
+    /// The width of all cells.
+    fn cells_width(&self) -> usize {
+        self.shown.iter().map(|index| COLUMNS[*index].width).sum()
+    }
+
+    /// Finds the columns that fit. They change only for a longer name or a new kind of activity.
+    fn fit(&mut self, lines: &[&DeviceInterval<'_>], out: &mut Vec<u8>) {
+        let longest = lines.iter().map(|line| sanitize(line.label).width()).max().unwrap_or(0);
+        let name_width = self.name_width.max(longest.min(max_name_width(self.width())));
+        let mut has_activity = self.has_activity;
+        for stats in lines.iter().filter_map(|line| line.stats()) {
+            for (has_activity, column) in has_activity.iter_mut().zip(&COLUMNS) {
+                *has_activity |= column.only_with.is_some_and(|only_with| only_with(stats));
             }
         }
-        let mounts = if self.layout.mounts { MOUNTS + 2 } else { 0 };
-        let (shown, left_out) = fitting(self.width().saturating_sub(name_width + mounts), &worked);
+        let mounts = if self.layout.mounts { MOUNTS_WIDTH + 2 } else { 0 };
+        let room = self.width().saturating_sub(name_width + mounts);
+        let (shown, hidden) = fit_columns(room, &has_activity);
         if shown != self.shown || name_width != self.name_width {
             self.since_header = self.since_header.map(|_| usize::MAX / 2);
         }
-        (self.shown, self.name_width, self.worked) = (shown, name_width, worked);
-        if left_out.iter().any(|title| !self.noted_left_out.contains(title)) {
-            let text = format!(
-                "{} columns are too few for {}; --width N or --all-columns shows all",
-                self.width(),
-                left_out.join(" ")
-            );
-            wrap(&text, self.width()).iter().for_each(|text| self.line(text, Color::Dim, out));
-            self.noted_left_out.extend(left_out);
+        (self.shown, self.name_width, self.has_activity) = (shown, name_width, has_activity);
+        if hidden.iter().any(|title| !self.noted_hidden.contains(title)) {
+            let titles = hidden.join(" ");
+            let note = format!("hidden at width {}: {titles} (--width N, --all-columns)", self.width());
+            wrap(&note, self.width()).iter().for_each(|text| self.line(text, Emphasis::Dim, out));
+            self.noted_hidden.extend(hidden);
         }
     }
 
-    /// Whether the header must be printed again to stay in sight.
-    fn header_is_due(&self, lines: usize) -> bool {
+    /// Whether the header must be repeated to stay in sight for a block of this number of lines.
+    fn is_header_due(&self, lines: usize) -> bool {
         self.since_header.is_none_or(|since| since.saturating_add(lines + 1) >= self.layout.rows)
     }
 
-    /// Whether the header leaves the screen with the next line, which has the cursor below it.
-    fn is_out_of_sight(&self) -> bool {
-        const LOWEST_SCREEN: usize = 5;
-        let rows = self.layout.rows.max(LOWEST_SCREEN);
+    /// Whether the header scrolls off with the next line, below which the cursor stands.
+    fn is_header_out_of_sight(&self) -> bool {
+        let rows = self.layout.rows.max(MIN_SCREEN_ROWS);
         self.layout.is_screen && self.since_header.is_some_and(|since| since.saturating_add(2) >= rows)
     }
 
-    fn header(&mut self, out: &mut Vec<u8>) {
+    fn column_header(&mut self, out: &mut Vec<u8>) {
         let mut text = format!("{:<width$}", "device", width = self.name_width);
-        for column in self.shown.iter().map(|at| &COLUMNS[*at]) {
+        for column in self.shown.iter().map(|index| &COLUMNS[*index]) {
             text += &format!("{:>width$}", column.title, width = column.width);
         }
         if self.layout.mounts {
-            text += "  mounted at";
+            text += "  mountpoints";
         }
-        self.line(&cut(&text, self.width()), Color::Bold, out);
+        self.line(&ellipsize(&text, self.width()), Emphasis::Bold, out);
         self.since_header = Some(0);
     }
 
-    /// When, how long, and what the machine did; as much of it as fits.
-    fn machine(&mut self, block: &Block, out: &mut Vec<u8>) {
-        let zoned = block.time.map(|time| time.to_zoned(self.layout.time_zone.clone()));
-        let format = |format: &str| zoned.as_ref().map(|time| time.strftime(format).to_string());
-        let date = format("%Y-%m-%d %Z").unwrap_or_default();
-        let mut text = format("%H:%M:%S").unwrap_or_else(|| "--:--:--".to_owned());
-        if date != self.date {
-            self.line(&date, Color::Dim, out);
-            self.date = date;
-        }
-        let fine = if block.elapsed_s < 9.995 { 3 } else { 1 };
-        text += &format!("  {:.fine$}s", block.elapsed_s);
-        for segment in segments(block, self.width() < 100) {
-            if text.chars().count() + 2 + segment.chars().count() <= self.width() {
-                text += "  ";
-                text += &segment;
-            }
-        }
-        self.line(&text, Color::Plain, out);
-    }
-
-    fn device(&mut self, line: &Line<'_>, out: &mut Vec<u8>) {
-        let name = cut(&sanitize(line.shown), self.name_width);
+    fn device(&mut self, line: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+        let name = ellipsize(&sanitize(line.label), self.name_width);
         out.extend_from_slice(name.as_bytes());
         out.resize(out.len() + self.name_width.saturating_sub(name.width()), b' ');
-        let has_mounts = self.layout.mounts && !line.mounts.is_empty();
-        match &line.state {
-            State::Worked(judged) if judged.stalled_s > 0.0 => {
-                // For less than a second a slow disk may do without being stalled (formulas).
-                let (what, color) =
-                    if judged.stalled_s >= 1.0 { ("STALLED", Color::Red) } else { ("waiting", Color::Plain) };
-                let count = judged.figures.in_flight.unwrap_or(0);
-                let lasted = cells::duration(judged.stalled_s);
-                let long = format!("{what} for {lasted}: {count} in flight, nothing completed");
-                let short = format!("{what} {lasted}, {count} in flight");
-                self.words(&long, &short, color, has_mounts, out);
-            }
-            State::Worked(judged) if self.is_hidden_work(judged) => {
-                let text = other_work(&judged.figures);
-                self.words(&format!("no reads or writes; {text}"), &text, Color::Plain, has_mounts, out);
-            }
-            State::Worked(judged) => self.cells(judged, out),
-            State::Reset => {
-                let long = "its counters started anew: no figures for this interval";
-                self.words(long, "counters started anew", Color::Yellow, has_mounts, out);
-            }
-            State::PartReset => {
-                let long = "the counters of a device started anew: no figures for this interval";
-                self.words(long, "counters started anew", Color::Yellow, has_mounts, out);
-            }
-            State::AccountingOff => {
-                let long = "accounting is off (queue/iostats is 0): nothing is counted";
-                self.words(long, "accounting is off", Color::Yellow, has_mounts, out);
-            }
+        let has_mounts = self.layout.mounts && !line.mountpoints.is_empty();
+        match self.message(&line.state) {
+            Some(message) => self.push_message(&message, has_mounts, out),
+            None => line.activity().into_iter().for_each(|activity| self.cells(activity, out)),
         }
-        let room: usize = self.shown.iter().map(|at| COLUMNS[*at].width).sum();
-        let left = self.width().saturating_sub(self.name_width + room + 2).min(MOUNTS);
-        if has_mounts && left > 0 {
-            // Writing to a Vec cannot fail, here and below.
-            let _ = write!(out, "  {}", cut(&sanitize(&line.mounts), left));
+        let room = self.width().saturating_sub(self.name_width + self.cells_width() + 2).min(MOUNTS_WIDTH);
+        if has_mounts && room > 0 {
+            // Writing to a Vec cannot fail.
+            let _ = write!(out, "  {}", ellipsize(&sanitize(line.mountpoints), room));
         }
         out.push(b'\n');
         self.since_header = self.since_header.map(|since| since.saturating_add(1));
@@ -242,174 +199,162 @@ impl Table {
         }
     }
 
-    /// What a verdict rests on.
-    fn explain(&mut self, line: &Line<'_>, out: &mut Vec<u8>) {
-        let is_worth_it = !matches!(line.verdict(), Some(Verdict::Idle | Verdict::Ok));
-        let evidence = line.judged().map_or(&[][..], |judged| &judged.judgement.evidence);
-        for text in evidence.iter().filter(|_| is_worth_it) {
-            for text in wrap(&sanitize(text), self.width().saturating_sub(2)) {
-                self.line(&format!("  {text}"), Color::Dim, out);
+    /// Returns the message that a device shows instead of cells; `None` for cells.
+    fn message(&self, state: &DeviceState) -> Option<Message> {
+        let message = |long: &str, short: &str, emphasis| Message {
+            long: long.to_owned(),
+            short: short.to_owned(),
+            emphasis,
+        };
+        match state {
+            DeviceState::Active(activity) if activity.stalled_s > 0.0 => Some(stall_message(activity)),
+            DeviceState::Active(activity) if self.is_activity_hidden(&activity.stats) => {
+                let text = other_activity(&activity.stats);
+                Some(message(&format!("no reads or writes; {text}"), &text, Emphasis::Plain))
+            }
+            DeviceState::Active(_) => None,
+            DeviceState::Reset => {
+                let long = "counters reset: no data for this interval";
+                Some(message(long, "counters reset", Emphasis::Warning))
+            }
+            DeviceState::MemberReset => {
+                let long = "counters of a device in the total reset: no data for this interval";
+                Some(message(long, "counters reset", Emphasis::Warning))
+            }
+            DeviceState::AccountingOff(_) => {
+                let long = "I/O accounting disabled (queue/iostats=0)";
+                Some(message(long, "accounting disabled", Emphasis::Warning))
+            }
+            DeviceState::Appeared => Some(message("appeared", "appeared", Emphasis::Plain)),
+        }
+    }
+
+    /// Appends the evidence of a verdict.
+    fn explain(&mut self, line: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+        if matches!(line.verdict(), Some(Verdict::Idle | Verdict::Ok)) {
+            return;
+        }
+        let evidence = line.activity().map_or(&[][..], |activity| &activity.assessment.evidence);
+        for sentence in evidence {
+            for text in wrap(&sanitize(sentence), self.width().saturating_sub(2)) {
+                self.line(&format!("  {text}"), Emphasis::Dim, out);
             }
         }
     }
 
-    fn cells(&self, judged: &Judged, out: &mut Vec<u8>) {
-        for column in self.shown.iter().map(|at| &COLUMNS[*at]) {
-            let text = column.cell(judged).unwrap_or_else(|| "-".to_owned());
-            let room = column.width.saturating_sub(text.chars().count());
-            let color = match text.as_str() {
-                "0" | "-" | "0%" => Color::Dim,
-                _ if column.title == "util" && judged.mark.is_some() => Color::Yellow,
-                "saturated" | "capped" | "stalled" => Color::Red,
-                "queueing" => Color::Yellow,
-                _ => Color::Plain,
+    fn cells(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
+        for column in self.shown.iter().map(|index| &COLUMNS[*index]) {
+            let text = column.cell(activity).unwrap_or_else(|| "-".to_owned());
+            let emphasis = match text.as_str() {
+                "0" | "-" | "0%" => Emphasis::Dim,
+                _ if column.title == "util" && activity.flag.is_some() => Emphasis::Warning,
+                "saturated" | "capped" | "stalled" => Emphasis::Alert,
+                "queueing" => Emphasis::Warning,
+                _ => Emphasis::Plain,
             };
-            out.resize(out.len() + room, b' ');
-            self.paint(&text, color, out);
+            out.resize(out.len() + column.width.saturating_sub(text.chars().count()), b' ');
+            paint(&text, emphasis, self.layout.colors, out);
         }
     }
 
-    /// Whether all it did is in columns that are not shown: discards and flushes.
-    fn is_hidden_work(&self, judged: &Judged) -> bool {
-        let figures = &judged.figures;
-        let none = |of: &DirectionStats| of.ios == Some(0);
-        let is_shown = |title: &str| self.shown.iter().any(|at| COLUMNS[*at].title == title);
-        let discards = figures.discards.ios.is_some_and(|ios| ios > 0) && !is_shown("d/s");
-        let flushes = figures.flushes_per_s.is_some_and(|rate| rate > 0.0) && !is_shown("f/s");
-        none(&figures.reads) && none(&figures.writes) && (discards || flushes)
+    /// Whether a device only had discards or flushes, and their columns are hidden.
+    fn is_activity_hidden(&self, stats: &IntervalStats) -> bool {
+        let has_none = |of: &DirectionStats| of.ios == Some(0);
+        let is_shown = |title: &str| self.shown.iter().any(|index| COLUMNS[*index].title == title);
+        let has_hidden = has_discards(stats) && !is_shown("d/s") || has_flushes(stats) && !is_shown("f/s");
+        has_none(&stats.reads) && has_none(&stats.writes) && has_hidden
     }
 
-    /// Words in place of the cells, the short ones where there is no room, and as wide as the cells where something
-    /// follows.
-    fn words(&self, long: &str, short: &str, color: Color, is_followed: bool, out: &mut Vec<u8>) {
-        let cells: usize = self.shown.iter().map(|at| COLUMNS[*at].width).sum();
+    /// Appends a message in the place of the cells: padded to their width if something follows.
+    fn push_message(&self, message: &Message, is_followed: bool, out: &mut Vec<u8>) {
+        let cells = self.cells_width();
         let width = self.width().saturating_sub(self.name_width + 1);
         let width = if is_followed { width.min(cells.saturating_sub(1)) } else { width };
-        let text = cut(if long.width() <= width { long } else { short }, width);
+        let fits = message.long.width() <= width;
+        let text = ellipsize(if fits { &message.long } else { &message.short }, width);
         out.push(b' ');
-        self.paint(&text, color, out);
+        paint(&text, message.emphasis, self.layout.colors, out);
         if is_followed {
             out.resize(out.len() + cells.saturating_sub(1 + text.width()), b' ');
         }
     }
 
-    /// Says once what the question mark means.
-    fn explain_doubt(&mut self, lines: &[Line<'_>], out: &mut Vec<u8>) {
-        let is_doubtful = |line: &Line<'_>| {
-            line.judged().is_some_and(|judged| judged.mark.is_some() && judged.figures.util_pct.is_some())
-        };
-        if !self.noted_doubt && lines.iter().any(is_doubtful) {
-            self.noted_doubt = true;
-            let text =
-                "? the kernel's util cannot be true here: more than the bound, or too little for the queue";
-            wrap(text, self.width()).iter().for_each(|text| self.line(text, Color::Dim, out));
+    /// Explains the question mark behind util, once.
+    fn explain_doubt(&mut self, lines: &[&DeviceInterval<'_>], out: &mut Vec<u8>) {
+        let is_doubtful =
+            |activity: &DeviceActivity| activity.flag.is_some() && activity.stats.util_pct.is_some();
+        if !self.has_noted_doubt && lines.iter().filter_map(|line| line.activity()).any(is_doubtful) {
+            self.has_noted_doubt = true;
+            let text = "? kernel util is implausible: above its upper bound or too low for the queue";
+            wrap(text, self.width()).iter().for_each(|text| self.line(text, Emphasis::Dim, out));
         }
     }
 
-    fn line(&mut self, text: &str, color: Color, out: &mut Vec<u8>) {
-        self.paint(text, color, out);
+    fn line(&mut self, text: &str, emphasis: Emphasis, out: &mut Vec<u8>) {
+        paint(text, emphasis, self.layout.colors, out);
         out.push(b'\n');
         self.since_header = self.since_header.map(|since| since.saturating_add(1));
     }
+}
 
-    fn paint(&self, text: &str, color: Color, out: &mut Vec<u8>) {
-        let sgr = match color {
-            Color::Plain => "",
-            Color::Bold => "1",
-            Color::Dim => "2",
-            Color::Red => "1;31",
-            Color::Yellow => "33",
-        };
-        if sgr.is_empty() || text.is_empty() || !self.layout.colors {
-            out.extend_from_slice(text.as_bytes());
-        } else {
-            let _ = write!(out, "\u{1b}[{sgr}m{text}\u{1b}[0m");
-        }
+/// A text in the place of the cells.
+struct Message {
+    long: String,
+    /// For lines with too little room.
+    short: String,
+    emphasis: Emphasis,
+}
+
+fn stall_message(activity: &DeviceActivity) -> Message {
+    let is_stall = activity.stalled_s >= MIN_STALL_S;
+    let (word, emphasis) = if is_stall { ("STALLED", Emphasis::Alert) } else { ("waiting", Emphasis::Plain) };
+    let in_flight = activity.stats.in_flight.unwrap_or(0);
+    let length = duration(activity.stalled_s);
+    Message {
+        long: format!("{word} for {length}: {in_flight} in flight, nothing completed"),
+        short: format!("{word} {length}, {in_flight} in flight"),
+        emphasis,
     }
 }
 
-/// Discards and flushes in words.
-fn other_work(figures: &IntervalStats) -> String {
+fn event_text(event: &DeviceEvent) -> String {
+    match event {
+        DeviceEvent::Appeared(name) => format!("+ {name} appeared"),
+        DeviceEvent::Disappeared(name) => format!("- {name} disappeared"),
+        DeviceEvent::Reappeared(name) => format!("- {name} disappeared and reappeared"),
+        DeviceEvent::AppearedBriefly(name) => format!("+ {name} appeared briefly"),
+    }
+}
+
+/// Returns discards and flushes as a text.
+fn other_activity(stats: &IntervalStats) -> String {
     let mut parts = Vec::new();
-    let discards = &figures.discards;
-    if discards.ios.is_some_and(|ios| ios > 0) {
-        let rate = discards.per_s.map(cells::number).unwrap_or_default();
-        let data = discards.kib_per_s.map(|kib| cells::number(kib / 1024.0)).unwrap_or_default();
-        let time = response(discards).unwrap_or_default();
-        parts.push(format!("discards {rate}/s {data}MB/s {time}"));
+    let discards = &stats.discards;
+    if has_discards(stats) {
+        let rate = discards.per_s.map(number).unwrap_or_default();
+        let data = discards.kib_per_s.map(|kib| number(kib / 1024.0)).unwrap_or_default();
+        parts.push(format!("discards {rate}/s {data}MB/s {}", latency(discards).unwrap_or_default()));
     }
-    if let Some(rate) = figures.flushes_per_s.filter(|rate| *rate > 0.0) {
-        let time = figures.flush_await_ms.map(cells::time).unwrap_or_default();
-        parts.push(format!("flushes {}/s {time}", cells::number(rate)));
+    if let Some(rate) = stats.flushes_per_s.filter(|rate| *rate > 0.0) {
+        let latency = stats.flush_await_ms.map(time).unwrap_or_default();
+        parts.push(format!("flushes {}/s {latency}", number(rate)));
     }
-    parts.extend(figures.util_pct.map(|util| format!("util {}", cells::percent(util))));
+    parts.extend(stats.util_pct.map(|util| format!("util {}", percent(util))));
     parts.join(", ")
 }
 
-/// What the machine did, in pieces of which the last may be left out.
-fn segments(block: &Block, short: bool) -> Vec<String> {
-    let machine = &block.machine;
-    let mut segments = Vec::new();
-    if let Some(cpu) = &machine.cpu {
-        let share = |value: f64| format!("{value:.0}%");
-        let (user, system, available) =
-            (share(cpu.user + cpu.nice), share(cpu.system), share(cpu.available()));
-        let steal = if cpu.steal >= 1.0 { format!(" {} steal", share(cpu.steal)) } else { String::new() };
-        segments.push(if short {
-            format!("cpu {user} user {system} sys {available} avail{steal}")
-        } else {
-            format!("cpu: {user} user {system} system {available} available{steal}")
-        });
-    }
-    if let Some(blocked) = machine.blocked {
-        segments.push(if short { format!("blocked {blocked}") } else { format!("blocked: {blocked}") });
-    }
-    if let Some((some, full)) = machine.pressure_some_pct.zip(machine.pressure_full_pct) {
-        let (some, full) = (cells::percent(some), cells::percent(full));
-        segments.push(if short {
-            format!("io {some} some {full} full")
-        } else {
-            format!("pressure: {some} some {full} full")
-        });
-    }
-    if block.missed > 0 {
-        segments.push(format!("missed: {}", block.missed));
-    }
-    segments
-}
-
-/// The most room that a name gets on lines of `width` characters.
-pub(super) fn name_room(width: usize) -> usize {
-    (width / 5).max(NAME).min(width)
-}
-
-/// `text` in at most `width` columns; what is in the middle goes.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let Some(kept) = width.checked_sub(1) else { return String::new() };
-    let head = fitting_in(text.chars(), kept.div_ceil(2));
-    let tail: Vec<char> = fitting_in(text.chars().rev(), kept / 2).chars().rev().collect();
-    format!("{head}…{}", tail.iter().collect::<String>())
-}
-
-/// As many of the characters as fit.
-fn fitting_in(characters: impl Iterator<Item = char>, width: usize) -> String {
-    let mut used = 0;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= width
-    };
-    characters.take_while(fits).collect()
+/// Returns the maximum width of names on lines of `width` columns.
+pub(super) fn max_name_width(width: usize) -> usize {
+    (width / 5).max(MIN_NAME_WIDTH).min(width)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::intervals::IntervalHeader;
     use crate::metrics::HostStats;
 
-    /// The lines of two blocks of so many devices, on a screen of ten lines or none.
+    /// Prints two intervals of this number of devices, on a screen of ten lines or none.
     fn printed(devices: usize, is_screen: bool) -> Vec<String> {
         let mut table = Table::new(Layout {
             width: Some(100),
@@ -421,13 +366,25 @@ mod tests {
             colors: false,
             time_zone: TimeZone::UTC,
         });
-        let block = Block { time: None, elapsed_s: 1.0, missed: 0, machine: HostStats::default() };
-        let state = || State::Worked(Box::default());
-        let line = |_| Line { device: "sda", shown: "sda", mounts: String::new(), state: state() };
-        let lines: Vec<Line<'_>> = (0..devices).map(line).collect();
+        let header = IntervalHeader {
+            start: None,
+            time: None,
+            clock_s: None,
+            elapsed_s: 1.0,
+            missed_samples: 0,
+            host: HostStats::default(),
+        };
+        let device = |_| DeviceInterval {
+            device: "sda",
+            label: "sda",
+            mountpoints: "",
+            state: DeviceState::Active(Box::default()),
+        };
+        let devices = (0..devices).map(device).collect();
+        let rows = IntervalRows { header, devices, total: None, events: Vec::new(), has_found_any: true };
         let mut out = Vec::new();
-        table.block(&block, &lines, &[], &mut out);
-        table.block(&block, &lines, &[], &mut out);
+        table.interval(&rows, &mut out);
+        table.interval(&rows, &mut out);
         String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
     }
 
@@ -436,11 +393,11 @@ mod tests {
         let is_header = |line: &&String| line.starts_with("device");
         let lines = printed(100, true);
         // The last of ten lines is the cursor's.
-        let seen = |lines: &[String]| lines.iter().any(|line| is_header(&line));
+        let is_seen = |lines: &[String]| lines.iter().any(|line| is_header(&line));
         let first = lines.iter().position(|line| is_header(&line)).unwrap();
         let devices = lines[first..].split(|line| line.is_empty()).flat_map(|block| block.windows(9));
         for screen in devices.filter(|screen| screen.iter().all(|line| !line.contains("1.000s"))) {
-            assert!(seen(screen), "{screen:#?}");
+            assert!(is_seen(screen), "{screen:#?}");
         }
         assert_eq!(lines.iter().filter(is_header).count(), 2 * 100usize.div_ceil(8));
         assert_eq!(printed(100, false).iter().filter(is_header).count(), 2);

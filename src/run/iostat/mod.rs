@@ -71,7 +71,7 @@ fn live(plan: &Iostat, world: &mut RunContext<'_>) -> Result<Exit> {
         }
         let nameless = machine.pair(&mut reporter, &oldest, &older, &newer);
         let interval = live_interval(plan, &older, &newer);
-        if is_first && plan.skip_first && plan.pace.every.is_some() {
+        if is_first && plan.skip_first && plan.schedule.interval.is_some() {
             reporter.devices.remember(&newer);
         } else if !reporter.report(&older, &newer, interval) {
             put(world.out, &mut reporter.text)?;
@@ -82,7 +82,7 @@ fn live(plan: &Iostat, world: &mut RunContext<'_>) -> Result<Exit> {
         }
         is_first = false;
         put(world.out, &mut reporter.text)?;
-        let Some(every) = plan.pace.every.filter(|_| !reporter.is_done()) else { break };
+        let Some(every) = plan.schedule.interval.filter(|_| !reporter.is_done()) else { break };
         if let WaitOutcome::Signal(_) =
             world.clock.wait_until(next_deadline(start, every, world.clock.monotonic()))
         {
@@ -152,7 +152,7 @@ fn next_deadline(start: Duration, every: Duration, now: Duration) -> Duration {
 
 /// iostat measures time by the uptime, so whole seconds do here too; a fraction is too short for its hundredths.
 fn live_interval(plan: &Iostat, older: &Sample, newer: &Sample) -> Interval {
-    let by_uptime = plan.pace.every.is_none_or(|every| every.subsec_nanos() == 0);
+    let by_uptime = plan.schedule.interval.is_none_or(|every| every.subsec_nanos() == 0);
     if is_boot(older) || by_uptime {
         return newer
             .at

@@ -40,7 +40,7 @@ impl<'a> Reporter<'a> {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.plan.pace.count.is_some_and(|count| self.count >= count)
+        self.plan.schedule.count.is_some_and(|count| self.count >= count)
     }
 
     /// What stands above all reports.

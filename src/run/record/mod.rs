@@ -10,17 +10,15 @@ use anyhow::{Result, bail};
 
 use self::progress::{conclude, how_far, is_wanted};
 use self::recorder::Recorder;
-use super::hints::did_you_mean;
-use super::named::device_named;
-use super::pace::Deadlines;
 use super::progress::Progress;
 use super::warnings::Warnings;
 use super::{RunContext, is_closed_pipe};
 use crate::clock::WaitOutcome;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
+use crate::intervals::{NotFound, find_device, similar_name};
 use crate::plan::Record;
-use crate::sanitize::sanitize;
+use crate::schedule::Deadlines;
 use crate::source::{DeviceResolver, Live, read_topology};
 
 /// The time between samples where nothing is said of it.
@@ -39,11 +37,11 @@ pub(super) fn run(plan: &Record, world: &mut RunContext<'_>) -> Result<Exit> {
     let devices = match kernel_names(plan, &sample.devices) {
         Ok(devices) => devices,
         Err(why) => {
-            let _ = writeln!(world.err, "blkstat: {} has no device {why}", source.name());
+            let _ = writeln!(world.err, "blkstat: {}: {why}", source.name());
             return Ok(Exit::NoData);
         }
     };
-    let every = plan.pace.every.unwrap_or(EVERY);
+    let every = plan.schedule.interval.unwrap_or(EVERY);
     let mut recorder = Recorder::open(plan, devices, every)?;
     let start = sample.at.monotonic.unwrap_or_default();
     let mut deadlines = Deadlines::new(start, every);
@@ -52,7 +50,7 @@ pub(super) fn run(plan: &Record, world: &mut RunContext<'_>) -> Result<Exit> {
         if let Err(error) = recorder.add(&mut sample, &source, world) {
             break Err(error);
         }
-        if plan.pace.count.is_some_and(|count| recorder.samples > count) {
+        if plan.schedule.count.is_some_and(|count| recorder.samples > count) {
             break Ok(Exit::Success);
         }
         progress.show(|| how_far(&recorder), world);
@@ -80,7 +78,7 @@ pub(super) fn run(plan: &Record, world: &mut RunContext<'_>) -> Result<Exit> {
 }
 
 /// What the kernel calls the devices that were asked for by any of their names, or the first word that means none.
-fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, String> {
+fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, NotFound> {
     if plan.devices.is_empty() {
         return Ok(Vec::new());
     }
@@ -89,11 +87,14 @@ fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, String
         stack.nodes().iter().filter_map(|node| Some((node.name.as_str(), node.alias.as_ref()?))).collect();
     let alias = |device: &Device| by_kernel.get(device.name.as_str()).map(|name| name.as_str());
     let names = DeviceResolver::new(&plan.root, &plan.root.join("sys"));
-    let found = |word: &String| match device_named(word, devices, alias, Some(&names)) {
+    let found = |word: &String| match find_device(word, devices, alias, Some(&names)) {
         Some(at) => Ok(devices[at].name.clone()),
         None => {
-            let all = devices.iter().map(|device| &device.name).chain(by_kernel.values().copied());
-            Err(format!("'{}'{}", sanitize(word), did_you_mean(word, all)))
+            let names = devices.iter().map(|device| device.name.as_str());
+            let aliases = by_kernel.values().map(|name| name.as_str());
+            let similar = similar_name(word, names.chain(aliases)).map(str::to_owned);
+            let (name, list_command) = (word.clone(), "blkstat devices".to_owned());
+            Err(NotFound::Name { name, similar, list_command })
         }
     };
     plan.devices.iter().map(found).collect()

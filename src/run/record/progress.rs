@@ -16,7 +16,7 @@ pub(super) fn is_wanted(
     recorder: &Recorder<'_>,
     world: &RunContext<'_>,
 ) -> bool {
-    let count = plan.pace.count.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    let count = plan.schedule.count.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     let is_long = count.is_none_or(|count| every.saturating_mul(count) > SHORT);
     is_long && plan.stderr_is_tty && !recorder.is_shown_on_terminal(world)
 }

@@ -1,0 +1,101 @@
+//! Operands that several commands share: devices, an interval, a count.
+
+use std::time::Duration;
+
+use crate::schedule::Schedule;
+
+/// The shortest interval.
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
+/// The longest interval in seconds: 366 days.
+const MAX_INTERVAL_S: f64 = 366.0 * 86_400.0;
+
+/// Splits `[DEVICE]... [INTERVAL [COUNT]]`. An interval starts like a number.
+pub(super) fn devices_and_schedule(words: &[String]) -> Result<(Vec<String>, Schedule), String> {
+    let is_number =
+        |word: &String| word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
+    let devices = words.iter().position(is_number).unwrap_or(words.len());
+    let schedule = schedule(words.get(devices), words.get(devices + 1))?;
+    match words.get(devices + 2) {
+        Some(word) => Err(format!("unexpected '{word}' after INTERVAL and COUNT; name devices first")),
+        None => Ok((words[..devices].to_vec(), schedule)),
+    }
+}
+
+/// Parses an interval and a count.
+pub(super) fn schedule(interval: Option<&String>, count: Option<&String>) -> Result<Schedule, String> {
+    let interval = interval.map(|word| parse_interval(word)).transpose()?;
+    let whole = |word: &String| match word.parse() {
+        Ok(count @ 1..) => Ok(count),
+        _ => Err(format!("invalid COUNT '{word}'; expected a whole number, 1 or more")),
+    };
+    Ok(Schedule { interval, count: count.map(whole).transpose()? })
+}
+
+/// Parses a length of time: seconds, or a number followed by `us`, `ms`, `s`, `m` or `h`.
+fn parse_interval(word: &str) -> Result<Duration, String> {
+    const EXPECTED: &str = "expected 10ms or more, such as 1, 0.5, 100ms, 2s or 1m";
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let seconds_in_unit = match &word[digits.len()..] {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("invalid INTERVAL '{word}'; {EXPECTED}")),
+    };
+    let seconds = digits.parse::<f64>().ok().map(|amount| amount * seconds_in_unit);
+    if seconds.is_some_and(|seconds| seconds > MAX_INTERVAL_S) {
+        return Err(format!("invalid INTERVAL '{word}'; expected 366 days (8784h) or less"));
+    }
+    let fits = |seconds: &f64| (0.0..=MAX_INTERVAL_S).contains(seconds);
+    let interval = seconds.filter(fits).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    interval
+        .filter(|length| *length >= MIN_INTERVAL)
+        .ok_or_else(|| format!("invalid INTERVAL '{word}'; {EXPECTED}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[allow(clippy::type_complexity)]
+    fn parts(words: &str) -> Result<(Vec<String>, Option<u128>, Option<u64>), String> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let (devices, schedule) = devices_and_schedule(&words)?;
+        Ok((devices, schedule.interval.map(|interval| interval.as_micros()), schedule.count))
+    }
+
+    #[test]
+    fn devices_then_an_interval_then_a_count() {
+        assert_eq!(parts(""), Ok((vec![], None, None)));
+        assert_eq!(parts("vda dm-0 0.5 3"), Ok((vec!["vda".into(), "dm-0".into()], Some(500_000), Some(3))));
+        for (word, us) in [
+            ("0.1", 100_000),
+            ("100ms", 100_000),
+            ("2s", 2_000_000),
+            ("1m", 60_000_000),
+            (".25", 250_000),
+            ("10ms", 10_000),
+        ] {
+            assert_eq!(parts(word), Ok((vec![], Some(us), None)), "{word}");
+        }
+    }
+
+    #[test]
+    fn invalid_intervals_are_refused() {
+        for word in ["0", "-1", "9ms", "1x", "1e400", "-", "1.2.3", "0.001", "99999h", "nan1"] {
+            let refused = parts(&format!("1 {word}"));
+            assert!(refused.is_err(), "as a count: {word}");
+        }
+        for word in ["0", "-1", "9ms", "1x", "1.2.3", "0.001", "+inf"] {
+            assert!(parts(word).unwrap_err().contains("expected 10ms or more"), "{word}");
+        }
+        for word in ["1e400", "99999h", "99999999999", "8785h"] {
+            let message = format!("invalid INTERVAL '{word}'; expected 366 days (8784h) or less");
+            assert_eq!(parts(word), Err(message));
+        }
+        assert!(parts("8784h").is_ok());
+        assert!(parts("1 2 vda").unwrap_err().contains("unexpected 'vda'"));
+        assert!(parts("1 0").unwrap_err().contains("invalid COUNT '0'"));
+    }
+}

@@ -1,0 +1,128 @@
+//! The samples of a capture between the ends of a longer interval: what happened on the way.
+
+use std::collections::BTreeSet;
+
+use crate::counters::{Counters, Sample};
+use crate::metrics::{CounterDelta, DeviceMatch, in_flight};
+use crate::units::{Elapsed, Interval};
+
+/// The number of transient devices that are named; bounds the memory for a stream of ever new names.
+const MAX_TRANSIENT_DEVICES: usize = 100;
+
+/// Each device of the last sample, followed from the first through all samples in between.
+#[derive(Debug, Default)]
+pub(super) struct Aggregate {
+    devices: Vec<DeviceSpan>,
+    /// Devices that came after the first sample and went before the last.
+    transient_devices: BTreeSet<String>,
+}
+
+/// One device from the first sample to the last.
+#[derive(Clone, Copy, Debug)]
+struct DeviceSpan {
+    /// Its index in the first sample, if it was in every sample.
+    first_index: Option<usize>,
+    /// The accumulated counter differences; `None` after a reset.
+    delta: Option<CounterDelta>,
+    /// The most requests in flight that any sample saw.
+    max_in_flight: u64,
+}
+
+impl Aggregate {
+    /// Starts with two consecutive samples.
+    pub(super) fn between(older: &Sample, newer: &Sample) -> Self {
+        let matches = DeviceMatch::between(&older.devices, &newer.devices);
+        let interval = elapsed(older, newer);
+        let span = |index: usize| {
+            let first_index = matches.previous_index(index);
+            let delta = |first: usize| {
+                let (older, newer) = (&older.devices[first].counters, &newer.devices[index].counters);
+                CounterDelta::between(older, newer, interval?)
+            };
+            let max_in_flight = in_flight_or_zero(&newer.devices[index].counters);
+            DeviceSpan { first_index, delta: first_index.and_then(delta), max_in_flight }
+        };
+        let devices = (0..newer.devices.len()).map(span).collect();
+        Self { devices, transient_devices: BTreeSet::new() }
+    }
+
+    /// Extends the span by the sample after `last`, which was the end so far.
+    pub(super) fn extend(&mut self, last: &Sample, next: &Sample) {
+        if DeviceMatch::between(&last.devices, &next.devices) == DeviceMatch::Identical {
+            self.extend_in_place(last, next);
+            return;
+        }
+        let step = Self::between(last, next);
+        self.note_transient_devices(last, &step);
+        let combined = |step: &DeviceSpan| {
+            let before = step.first_index.and_then(|index| self.devices.get(index));
+            let deltas = before.and_then(|span| span.delta).zip(step.delta);
+            DeviceSpan {
+                first_index: before.and_then(|span| span.first_index),
+                delta: deltas.map(|(before, step)| before.accumulate(&step)),
+                max_in_flight: before.map_or(0, |span| span.max_in_flight).max(step.max_in_flight),
+            }
+        };
+        self.devices = step.devices.iter().map(combined).collect();
+    }
+
+    /// The usual case: the same devices in the same order, most of them idle.
+    fn extend_in_place(&mut self, last: &Sample, next: &Sample) {
+        let interval = elapsed(last, next);
+        let pairs = last.devices.iter().zip(&next.devices);
+        let changed = self.devices.iter_mut().zip(pairs).filter(|(_, (a, b))| a.counters != b.counters);
+        for (span, (older, newer)) in changed {
+            let step = interval.and_then(|it| CounterDelta::between(&older.counters, &newer.counters, it));
+            span.delta = span.delta.zip(step).map(|(before, step)| before.accumulate(&step));
+            span.max_in_flight = span.max_in_flight.max(in_flight_or_zero(&newer.counters));
+        }
+    }
+
+    /// Remembers the devices of `last` that were not in the first sample and are gone after `step`.
+    fn note_transient_devices(&mut self, last: &Sample, step: &Self) {
+        let mut stays = vec![false; last.devices.len()];
+        step.devices.iter().filter_map(|span| span.first_index).for_each(|index| stays[index] = true);
+        let spans = self.devices.iter().zip(stays).zip(&last.devices);
+        for (_, device) in spans.filter(|((span, stays), _)| span.first_index.is_none() && !stays) {
+            if self.transient_devices.len() < MAX_TRANSIENT_DEVICES {
+                self.transient_devices.insert(device.name.clone());
+            }
+        }
+    }
+
+    /// Matches the last sample to the first, which had `first_count` devices. A device that was missing in between
+    /// has no match.
+    pub(super) fn device_match(&self, first_count: usize) -> DeviceMatch {
+        let stayed = |(index, span): (usize, &DeviceSpan)| span.first_index == Some(index);
+        if first_count == self.devices.len() && self.devices.iter().enumerate().all(stayed) {
+            return DeviceMatch::Identical;
+        }
+        DeviceMatch::Mapped(self.devices.iter().map(|span| span.first_index).collect())
+    }
+
+    /// The devices that came after the first sample and went again. Some may be in the first or last sample too.
+    pub(super) fn transient_devices(&self) -> impl Iterator<Item = &str> {
+        self.transient_devices.iter().map(String::as_str)
+    }
+
+    /// The most requests in flight that a sample after the first saw at a device of the last sample.
+    pub(super) fn max_in_flight(&self, index: usize) -> u64 {
+        self.devices.get(index).map_or(0, |span| span.max_in_flight)
+    }
+
+    /// The counter difference of a device of the last sample; `None` after a reset.
+    pub(super) fn delta(&self, index: usize) -> Option<CounterDelta> {
+        self.devices.get(index).and_then(|span| span.delta)
+    }
+}
+
+fn in_flight_or_zero(counters: &Counters) -> u64 {
+    in_flight(counters).unwrap_or(0)
+}
+
+fn elapsed(older: &Sample, newer: &Sample) -> Option<Interval> {
+    match newer.at.since(&older.at) {
+        Elapsed::Forward(interval) => Some(interval),
+        Elapsed::Unknown => None,
+    }
+}

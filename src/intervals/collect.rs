@@ -1,0 +1,119 @@
+//! All intervals of a source, collected into the analysis of each device.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+
+use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader};
+use super::interval_source::OnWarning;
+use super::stream::{Intervals, NextInterval};
+use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation};
+use crate::metrics::IntervalStats;
+
+/// The collected intervals.
+pub struct Collected {
+    /// The selected devices in the order in which they appeared.
+    pub devices: Vec<DeviceAnalysis>,
+    /// The host over all intervals.
+    pub host: HostReport,
+    /// The signal that ended the collection; `None` if it came to its end.
+    pub signal: Option<u8>,
+}
+
+/// The analysis of a device, and the intervals before it appeared.
+struct DeviceEntry {
+    analysis: DeviceAnalysis,
+    intervals_before: u64,
+}
+
+#[derive(Default)]
+struct Collector {
+    entries: Vec<DeviceEntry>,
+    by_name: HashMap<String, usize>,
+    /// Intervals seen so far.
+    intervals: u64,
+}
+
+/// Reads all intervals. `on_interval` sees the header of each. If the first sample of the running system lacks a
+/// device that was asked for, no interval is read.
+///
+/// # Errors
+/// When the source cannot be read.
+pub fn collect(
+    intervals: &mut Intervals<'_>,
+    on_warning: OnWarning<'_>,
+    on_interval: &mut dyn FnMut(&IntervalHeader),
+) -> Result<Collected> {
+    let mut collector = Collector::default();
+    let mut host = HostAnalysis::default();
+    let mut signal = None;
+    let has_sample = intervals.start(on_warning)?;
+    if has_sample && !(intervals.is_live() && intervals.not_found().is_some()) {
+        collector.add_devices(intervals);
+        loop {
+            match intervals.next(on_warning)? {
+                NextInterval::Rows(rows) => {
+                    rows.devices.iter().for_each(|row| collector.observe(row, rows.header.clock_s));
+                    collector.intervals += 1;
+                    host.see(&rows.header.host, rows.header.elapsed_s);
+                    on_interval(&rows.header);
+                }
+                NextInterval::Break => {
+                    collector.entries.iter_mut().for_each(|entry| entry.analysis.gap());
+                    collector.add_devices(intervals);
+                }
+                NextInterval::End => break,
+                NextInterval::Signal(number) => {
+                    signal = Some(number);
+                    break;
+                }
+            }
+        }
+    }
+    Ok(Collected { devices: collector.finish(), host: host.finish(), signal })
+}
+
+impl Collector {
+    /// Adds the selected devices of the last sample that are new.
+    fn add_devices(&mut self, intervals: &Intervals<'_>) {
+        for name in intervals.selected_devices() {
+            self.entry(name);
+        }
+    }
+
+    fn entry(&mut self, name: &str) -> &mut DeviceEntry {
+        let index = self.by_name.get(name).copied().unwrap_or_else(|| {
+            let analysis = DeviceAnalysis::new(name);
+            self.entries.push(DeviceEntry { analysis, intervals_before: self.intervals });
+            self.by_name.insert(name.to_owned(), self.entries.len() - 1);
+            self.entries.len() - 1
+        });
+        &mut self.entries[index]
+    }
+
+    fn observe(&mut self, row: &DeviceInterval<'_>, at_s: Option<f64>) {
+        let intervals = self.intervals;
+        let entry = self.entry(row.device);
+        let mut observe = |stats: &IntervalStats, flag, stalled_s, accounting| {
+            entry.analysis.see(&Observation { figures: stats, flag, at_s, stalled_s, accounting });
+        };
+        match &row.state {
+            DeviceState::Active(activity) => {
+                observe(&activity.stats, activity.flag, activity.stalled_s, None);
+            }
+            DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, Some(false)),
+            DeviceState::Reset | DeviceState::MemberReset => entry.analysis.reset(),
+            DeviceState::Appeared if entry.analysis.is_seen() => entry.analysis.come_back(),
+            DeviceState::Appeared => entry.intervals_before = intervals + 1,
+        }
+    }
+
+    fn finish(self) -> Vec<DeviceAnalysis> {
+        let intervals = self.intervals;
+        let finished = self.entries.into_iter().map(|mut entry| {
+            entry.analysis.seen_for(intervals.saturating_sub(entry.intervals_before));
+            entry.analysis
+        });
+        finished.collect()
+    }
+}

@@ -1,0 +1,197 @@
+//! Device selection: which devices are listed, in which order, and under which names.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use regex_lite::Regex;
+
+use super::device_lookup::{NotFound, find_device, similar_name, without_directory};
+use super::options::DeviceSelection;
+use super::total::{TotalRole, total_roles};
+use crate::counters::{Counters, Device};
+use crate::metrics::IntervalStats;
+use crate::sanitize::sanitize;
+use crate::source::DeviceResolver;
+use crate::topology::{Kind, Node, Topology, natural_key};
+
+/// The properties of a device that hold until names or topology change.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeviceAttributes {
+    /// The name that people know, or else the kernel's.
+    pub(super) label: String,
+    /// The mount points, separated by commas.
+    pub(super) mountpoints: String,
+    /// The kernel does not count its requests.
+    pub(super) is_accounting_off: bool,
+    /// Its part in a total.
+    pub(super) total_role: TotalRole,
+    /// Listed only while active.
+    is_listed_only_while_active: bool,
+    /// Asked for by name or by pattern.
+    is_requested: bool,
+}
+
+/// Applies a [`DeviceSelection`].
+pub(super) struct DeviceFilter<'a> {
+    selection: &'a DeviceSelection,
+    regex: Option<Regex>,
+    /// For each requested name, whether a device was found.
+    found: Vec<bool>,
+    /// Whether the pattern matched any device.
+    has_match: bool,
+}
+
+impl<'a> DeviceFilter<'a> {
+    /// Compiles the selection.
+    ///
+    /// # Errors
+    /// When the pattern is not a regular expression.
+    pub(super) fn new(selection: &'a DeviceSelection) -> Result<Self> {
+        let regex = selection.regex.as_ref().map(|pattern| {
+            Regex::new(pattern).map_err(|error| {
+                anyhow!("--devices-regex '{}' is not a regular expression: {error}", sanitize(pattern))
+            })
+        });
+        Ok(Self {
+            selection,
+            regex: regex.transpose()?,
+            found: vec![false; selection.devices.len()],
+            has_match: false,
+        })
+    }
+
+    /// Returns the attributes of each device, and the order of all: by the number of layers below, then by name.
+    pub(super) fn attributes(
+        &mut self,
+        devices: &[Device],
+        topology: &Topology,
+        resolver: Option<&DeviceResolver>,
+    ) -> (Vec<DeviceAttributes>, Vec<usize>) {
+        let nodes: HashMap<&str, &Node> =
+            topology.nodes().iter().map(|node| (node.name.as_str(), node)).collect();
+        let requested = self.requested(devices, &nodes, resolver);
+        let roles = total_roles(devices, topology, self.is_restricted().then_some(requested.as_slice()));
+        let attributes: Vec<DeviceAttributes> = devices
+            .iter()
+            .zip(requested.into_iter().zip(roles))
+            .map(|(device, (is_requested, total_role))| {
+                let node = nodes.get(device.name.as_str()).copied();
+                DeviceAttributes { is_requested, total_role, ..self.attributes_of(device, node) }
+            })
+            .collect();
+        let mut order: Vec<usize> = (0..devices.len()).collect();
+        order.sort_by_cached_key(|index| {
+            (topology.depth(&devices[*index].name), natural_key(&attributes[*index].label))
+        });
+        (attributes, order)
+    }
+
+    fn attributes_of(&self, device: &Device, node: Option<&Node>) -> DeviceAttributes {
+        let kind = node.map_or_else(|| Kind::by_name(&device.name), |node| node.kind);
+        let alias = node.and_then(|node| node.alias.clone());
+        let is_partition = kind == Kind::Partition;
+        let is_often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;
+        DeviceAttributes {
+            label: alias.unwrap_or_else(|| device.name.clone()),
+            mountpoints: node.map(|node| node.mountpoints.join(",")).unwrap_or_default(),
+            is_accounting_off: node.is_some_and(|node| node.iostats_enabled == Some(false)),
+            is_listed_only_while_active: is_often_idle && !(is_partition && self.selection.partitions),
+            ..DeviceAttributes::default()
+        }
+    }
+
+    /// Returns for each device whether it was asked for, by any of its names or by the pattern.
+    fn requested(
+        &mut self,
+        devices: &[Device],
+        nodes: &HashMap<&str, &Node>,
+        resolver: Option<&DeviceResolver>,
+    ) -> Vec<bool> {
+        let alias = |device: &Device| nodes.get(device.name.as_str()).and_then(|node| node.alias.as_deref());
+        let matches_pattern = |device: &Device| {
+            self.regex.as_ref().is_some_and(|regex| {
+                regex.is_match(&device.name) || alias(device).is_some_and(|name| regex.is_match(name))
+            })
+        };
+        let mut requested: Vec<bool> = devices.iter().map(matches_pattern).collect();
+        self.has_match |= requested.contains(&true);
+        for (word, found) in self.selection.devices.iter().zip(&mut self.found) {
+            if let Some(index) = find_device(word, devices, alias, resolver) {
+                requested[index] = true;
+                *found = true;
+            }
+        }
+        requested
+    }
+
+    /// Whether only requested devices are listed.
+    fn is_restricted(&self) -> bool {
+        self.regex.is_some() || !self.selection.devices.is_empty()
+    }
+
+    /// Whether a report lists a device in an interval; `stats` where the interval has any.
+    pub(super) fn is_listed(
+        &self,
+        attributes: &DeviceAttributes,
+        counters: &Counters,
+        stats: Option<&IntervalStats>,
+    ) -> bool {
+        if self.is_restricted() {
+            return attributes.is_requested;
+        }
+        let is_active = stats.is_some_and(|stats| !stats.is_idle());
+        let was_ever_active = counters.completed().iter().any(|count| *count > 0) || counters.in_flight > 0;
+        self.selection.all
+            || is_active
+            || !attributes.is_listed_only_while_active && (was_ever_active || attributes.is_accounting_off)
+    }
+
+    /// Whether a device is selected, active or not.
+    pub(super) fn is_selected(&self, attributes: &DeviceAttributes) -> bool {
+        !self.is_restricted() || attributes.is_requested
+    }
+
+    /// Whether a device is selected of which only the name is known.
+    pub(super) fn is_name_selected(&self, name: &str) -> bool {
+        let is_match = self.regex.as_ref().is_some_and(|regex| regex.is_match(name));
+        let is_named = || self.selection.devices.iter().any(|word| without_directory(word) == name);
+        !self.is_restricted() || is_match || is_named()
+    }
+
+    /// Returns what was asked for and never found; `None` if everything was. `searched` is the number of intervals
+    /// where COUNT ended the search, `capture` the file that was replayed.
+    pub(super) fn not_found(
+        &self,
+        devices: &[Device],
+        attributes: &[DeviceAttributes],
+        searched: Option<u64>,
+        capture: Option<&Path>,
+    ) -> Option<NotFound> {
+        let missing = self.selection.devices.iter().zip(&self.found).filter(|(_, found)| !**found);
+        let names: Vec<String> = missing.map(|(word, _)| word.clone()).collect();
+        if let Some(intervals) = searched.filter(|_| !names.is_empty()) {
+            return Some(NotFound::NotInTime { names, intervals });
+        }
+        match names.as_slice() {
+            [] => {
+                let pattern = self.selection.regex.clone().filter(|_| !self.has_match)?;
+                Some(NotFound::Pattern { pattern, intervals: searched })
+            }
+            [name] => {
+                let kernel_names = devices.iter().map(|device| device.name.as_str());
+                let labels = attributes.iter().map(|attributes| attributes.label.as_str());
+                let similar = similar_name(name, kernel_names.chain(labels)).map(str::to_owned);
+                let from = capture.map(|path| format!(" --from {}", sanitize(&path.display().to_string())));
+                let list_command = format!("blkstat devices{}", from.unwrap_or_default());
+                Some(NotFound::Name { name: name.clone(), similar, list_command })
+            }
+            _ => Some(NotFound::Names(names)),
+        }
+    }
+
+    /// Whether any selected device was ever found.
+    pub(super) fn has_found_any(&self) -> bool {
+        !self.is_restricted() || self.has_match || self.found.contains(&true)
+    }
+}

@@ -1,0 +1,117 @@
+//! The unit that every native output consumes: one device over one interval, and the values that all devices of an
+//! interval share.
+
+use jiff::Timestamp;
+
+use crate::analysis::{Assessment, Verdict};
+use crate::metrics::{DataFlag, HostStats, IntervalStats};
+
+/// One interval: its header, the devices, an optional total, and devices that came or went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalRows<'a> {
+    /// The values that all devices share.
+    pub header: IntervalHeader,
+    /// The devices, physical ones before those stacked on them, then by name.
+    pub devices: Vec<DeviceInterval<'a>>,
+    /// The total, where one was asked for and a device counts in it.
+    pub total: Option<DeviceInterval<'a>>,
+    /// Devices that appeared or disappeared.
+    pub events: Vec<DeviceEvent>,
+    /// Whether any selected device was found so far: one that was asked for may appear later in a capture.
+    pub has_found_any: bool,
+}
+
+/// The values that all devices of an interval share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IntervalHeader {
+    /// The beginning of the interval; `None` without a wall clock.
+    pub start: Option<Timestamp>,
+    /// The end of the interval; `None` without a wall clock.
+    pub time: Option<Timestamp>,
+    /// The end of the interval in seconds on a clock that all intervals share; `None` without any clock.
+    pub clock_s: Option<f64>,
+    /// The measured length in seconds.
+    pub elapsed_s: f64,
+    /// Sampling deadlines that were skipped before the end of the interval.
+    pub missed_samples: u64,
+    /// The host over the interval.
+    pub host: HostStats,
+}
+
+/// One device over one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceInterval<'a> {
+    /// The kernel's name; `total` for a total.
+    pub device: &'a str,
+    /// The name that people know, or else the kernel's.
+    pub label: &'a str,
+    /// The mount points, separated by commas; empty without any.
+    pub mountpoints: &'a str,
+    /// What is known about the device.
+    pub state: DeviceState,
+}
+
+/// What is known about a device in an interval.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeviceState {
+    /// Its counters were read at both ends.
+    Active(Box<DeviceActivity>),
+    /// Its counters were reset in between: no statistics.
+    Reset,
+    /// The counters of a device in this total were reset: no statistics.
+    MemberReset,
+    /// The kernel does not count its requests. The statistics are all zero.
+    AccountingOff(Box<IntervalStats>),
+    /// It appeared within the interval, so its counters have no start value. Only an analysis sees this.
+    Appeared,
+}
+
+/// The statistics of a device, and what several intervals say about them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceActivity {
+    /// The statistics of the interval.
+    pub stats: IntervalStats,
+    /// A reason not to trust one of them.
+    pub flag: Option<DataFlag>,
+    /// How long requests have been in flight without any completing, in seconds; 0 unless stalled.
+    pub stalled_s: f64,
+    /// The live verdict and its evidence; empty for a total and in an analysis.
+    pub assessment: Assessment,
+}
+
+/// A device that appeared or disappeared, by the name that people know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceEvent {
+    /// It was not in the sample before.
+    Appeared(String),
+    /// It is no longer there.
+    Disappeared(String),
+    /// It was missing from a sample in between.
+    Reappeared(String),
+    /// It was only in samples between the first and the last.
+    AppearedBriefly(String),
+}
+
+impl DeviceInterval<'_> {
+    /// The activity; `None` without statistics.
+    pub fn activity(&self) -> Option<&DeviceActivity> {
+        match &self.state {
+            DeviceState::Active(activity) => Some(activity),
+            _ => None,
+        }
+    }
+
+    /// The statistics; `None` without any.
+    pub fn stats(&self) -> Option<&IntervalStats> {
+        self.activity().map(|activity| &activity.stats)
+    }
+
+    /// The verdict; `None` where the data do not support one.
+    pub fn verdict(&self) -> Option<Verdict> {
+        match &self.state {
+            DeviceState::Active(activity) => activity.assessment.verdict,
+            DeviceState::AccountingOff(_) => Some(Verdict::AccountingOff),
+            DeviceState::Reset | DeviceState::MemberReset | DeviceState::Appeared => None,
+        }
+    }
+}

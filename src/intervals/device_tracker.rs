@@ -1,0 +1,322 @@
+//! Device state that lasts from one interval to the next.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::Timestamp;
+
+use super::baseline_store::BaselineStore;
+use super::device_filter::{DeviceAttributes, DeviceFilter};
+use super::device_interval::{DeviceActivity, DeviceEvent, DeviceInterval, DeviceState};
+use super::options::Detail;
+use super::sample_pair::SamplePair;
+use super::summary::DeviceSummary;
+use super::total::{Total, counts_in_total};
+use crate::analysis::{Assessment, LiveVerdict, Verdict};
+use crate::counters::Device;
+use crate::metrics::{DeviceMatch, IntervalStats, StallTimer, UtilCheck};
+use crate::source::DeviceResolver;
+use crate::topology::Topology;
+
+/// The number of departed devices that are remembered; bounds the memory for a stream of ever new names.
+const MAX_DEPARTED: usize = 1000;
+
+/// Follows each device through the samples.
+pub(super) struct DeviceTracker<'b> {
+    detail: Detail,
+    baselines: &'b BaselineStore,
+    attributes: Vec<DeviceAttributes>,
+    /// The order in which devices are listed, as indices of the last sample.
+    order: Vec<usize>,
+    /// By index of the last sample.
+    records: Vec<DeviceRecord>,
+    /// Labels and summaries of devices that disappeared, by the kernel's names.
+    departed: BTreeMap<String, (String, DeviceSummary)>,
+}
+
+/// What is remembered of a device.
+#[derive(Clone, Debug, Default)]
+struct DeviceRecord {
+    util_check: UtilCheck,
+    stall_timer: StallTimer,
+    summary: DeviceSummary,
+    /// `None` until the device is first active: most devices of a large machine never are.
+    live_verdict: Option<Box<LiveVerdict>>,
+}
+
+/// Settings of one interval that affect every device.
+#[derive(Clone, Copy)]
+pub(super) struct RowOptions {
+    /// The interval is too short for util to mean anything.
+    pub(super) without_util: bool,
+    /// Add up a total.
+    pub(super) with_total: bool,
+}
+
+impl<'b> DeviceTracker<'b> {
+    pub(super) fn new(detail: Detail, baselines: &'b BaselineStore) -> Self {
+        Self {
+            detail,
+            baselines,
+            attributes: Vec::new(),
+            order: Vec::new(),
+            records: Vec::new(),
+            departed: BTreeMap::new(),
+        }
+    }
+
+    /// The attributes of the devices of the last sample.
+    pub(super) fn attributes(&self) -> &[DeviceAttributes] {
+        &self.attributes
+    }
+
+    /// Learns the attributes of the devices of the last sample.
+    pub(super) fn learn(
+        &mut self,
+        devices: &[Device],
+        topology: &Topology,
+        resolver: Option<&DeviceResolver>,
+        filter: &mut DeviceFilter<'_>,
+    ) {
+        (self.attributes, self.order) = filter.attributes(devices, topology, resolver);
+        if self.detail == Detail::Analysis {
+            // The order of the capture, which is the order of the report.
+            self.order = (0..devices.len()).collect();
+        }
+    }
+
+    /// A new segment begins: what comes next does not continue what was seen.
+    pub(super) fn interrupt(&mut self) {
+        self.records.iter_mut().for_each(DeviceRecord::interrupt);
+    }
+
+    /// Moves the records to the places of their devices in the newer sample. If devices changed, returns the attributes of
+    /// the older sample; [`Self::learn`] must follow.
+    pub(super) fn follow(
+        &mut self,
+        older: &[Device],
+        newer: &[Device],
+        device_match: &DeviceMatch,
+    ) -> Option<Vec<DeviceAttributes>> {
+        if *device_match == DeviceMatch::Identical && self.records.len() == newer.len() {
+            return None;
+        }
+        let mut records = std::mem::take(&mut self.records);
+        records.resize(older.len(), DeviceRecord::default());
+        let stays = stays(older.len(), newer.len(), device_match);
+        for (index, device) in older.iter().enumerate().filter(|(index, _)| !stays[*index]) {
+            let label = self.attributes.get(index).map_or(&device.name, |attributes| &attributes.label);
+            remember_departed(&mut self.departed, &device.name, label, records[index].summary);
+        }
+        let departed = &mut self.departed;
+        let record_of = |index: usize| match device_match.previous_index(index) {
+            Some(previous) => std::mem::take(&mut records[previous]),
+            // The summary of a device that comes back continues.
+            None => {
+                let summary = departed.remove(&newer[index].name).map(|(_, summary)| summary);
+                DeviceRecord { summary: summary.unwrap_or_default(), ..DeviceRecord::default() }
+            }
+        };
+        self.records = (0..newer.len()).map(record_of).collect();
+        Some(std::mem::take(&mut self.attributes))
+    }
+
+    /// Returns the selected devices that appeared or disappeared. `old_attributes` are those of the older sample.
+    pub(super) fn events(
+        &self,
+        pair: &SamplePair<'_>,
+        filter: &DeviceFilter<'_>,
+        old_attributes: &[DeviceAttributes],
+    ) -> Vec<DeviceEvent> {
+        let (older, newer) = (&pair.older.devices, &pair.newer.devices);
+        let stays = stays(older.len(), newer.len(), pair.device_match);
+        let gone: Vec<usize> = (0..older.len()).filter(|index| !stays[*index]).collect();
+        let gone_names: HashSet<&str> = gone.iter().map(|index| older[*index].name.as_str()).collect();
+        let mut events = Vec::new();
+        let mut back = HashSet::new();
+        for index in self.order.iter().copied().filter(|index| pair.device(*index).is_none()) {
+            let (name, attributes) = (newer[index].name.as_str(), &self.attributes[index]);
+            if !filter.is_selected(attributes) {
+                continue;
+            }
+            let label = attributes.label.clone();
+            if gone_names.contains(name) {
+                events.push(DeviceEvent::Reappeared(label));
+                back.insert(name);
+            } else {
+                events.push(DeviceEvent::Appeared(label));
+            }
+        }
+        for index in gone {
+            let Some(attributes) = old_attributes.get(index) else { continue };
+            if filter.is_selected(attributes) && !back.contains(older[index].name.as_str()) {
+                events.push(DeviceEvent::Disappeared(attributes.label.clone()));
+            }
+        }
+        events
+    }
+
+    /// Returns the devices of an interval and, if wanted, their total.
+    pub(super) fn rows<'a>(
+        &'a mut self,
+        pair: &SamplePair<'a>,
+        filter: &DeviceFilter<'_>,
+        options: RowOptions,
+    ) -> (Vec<DeviceInterval<'a>>, Option<DeviceInterval<'a>>) {
+        let mut rows = Vec::new();
+        let mut total = Total::EMPTY;
+        let at = pair.newer.at.wall;
+        let seconds = pair.interval.seconds();
+        for index in self.order.iter().copied() {
+            let attributes = &self.attributes[index];
+            let is_selected = filter.is_selected(attributes);
+            if self.detail == Detail::Analysis && !is_selected {
+                continue;
+            }
+            let Some(device) = pair.device(index) else {
+                if self.detail == Detail::Analysis {
+                    rows.push(row(&pair.newer.devices[index], attributes, DeviceState::Appeared));
+                }
+                continue;
+            };
+            let record = &mut self.records[index];
+            let counters = &device.newer.counters;
+            let is_counted = options.with_total && counts_in_total(attributes.total_role, pair.newer);
+            // The quick way for devices that nobody sees: most devices of a large machine are idle.
+            if self.detail == Detail::Report
+                && pair.is_unchanged(&device)
+                && counters.in_flight == 0
+                && !filter.is_listed(attributes, counters, None)
+            {
+                if !attributes.is_accounting_off {
+                    record.observe_idle(seconds);
+                }
+                if is_counted && let Some(delta) = pair.delta(&device) {
+                    total.add(&delta, &device);
+                }
+                continue;
+            }
+            let delta = pair.delta(&device);
+            let stats = delta.map(|delta| {
+                let (before, after) = device.in_flight();
+                let mut stats = IntervalStats::from_delta(&delta, before, after, pair.interval);
+                stats.util_pct = stats.util_pct.filter(|_| !options.without_util);
+                stats
+            });
+            let max_in_flight = pair.max_in_flight(&device);
+            let state = match stats {
+                None => record.observe_reset(),
+                Some(stats) if attributes.is_accounting_off && stats.completed == 0 => {
+                    DeviceState::AccountingOff(Box::new(stats))
+                }
+                Some(stats) => {
+                    let live_verdict = (self.detail == Detail::Report)
+                        .then_some(|| LiveVerdict::new(&self.baselines.settings(&device.newer.name)));
+                    let activity = record.observe(stats, max_in_flight, at, live_verdict);
+                    DeviceState::Active(Box::new(activity))
+                }
+            };
+            match (&delta, &state) {
+                (Some(delta), DeviceState::Active(_)) if is_counted => total.add(delta, &device),
+                _ if is_counted => total.add_unknown(&state),
+                _ => {}
+            }
+            let row = row(device.newer, attributes, state);
+            let is_listed = filter.is_listed(attributes, counters, row.stats())
+                || matches!(row.state, DeviceState::Reset) && is_selected;
+            if is_listed || self.detail == Detail::Analysis {
+                rows.push(row);
+            }
+        }
+        let total = if options.with_total { total.finish(pair.interval) } else { None };
+        (rows, total)
+    }
+
+    /// Returns the summaries of the selected devices in their order, those of departed devices last.
+    pub(super) fn summaries(&self, filter: &DeviceFilter<'_>) -> Vec<(String, DeviceSummary)> {
+        let present = self.order.iter().filter_map(|index| {
+            let attributes = self.attributes.get(*index).filter(|it| filter.is_selected(it))?;
+            Some((attributes.label.clone(), self.records.get(*index)?.summary))
+        });
+        let is_selected = |(name, (label, _)): &(&String, &(String, DeviceSummary))| {
+            filter.is_name_selected(name) || filter.is_name_selected(label)
+        };
+        let departed = self.departed.iter().filter(is_selected).map(|(_, summary)| summary.clone());
+        present.chain(departed).collect()
+    }
+}
+
+fn row<'a>(device: &'a Device, attributes: &'a DeviceAttributes, state: DeviceState) -> DeviceInterval<'a> {
+    let DeviceAttributes { label, mountpoints, .. } = attributes;
+    DeviceInterval { device: &device.name, label, mountpoints, state }
+}
+
+/// For each device of an older sample, whether the newer one has it.
+fn stays(older_count: usize, newer_count: usize, device_match: &DeviceMatch) -> Vec<bool> {
+    let mut stays = vec![false; older_count];
+    let previous = (0..newer_count).filter_map(|index| device_match.previous_index(index));
+    previous.for_each(|index| stays[index] = true);
+    stays
+}
+
+/// Keeps the summary of a device that disappeared. That of an idle device only holds its time, which matters should the
+/// device come back and be active; it makes way for one that was active.
+fn remember_departed(
+    departed: &mut BTreeMap<String, (String, DeviceSummary)>,
+    name: &str,
+    label: &str,
+    summary: DeviceSummary,
+) {
+    if departed.len() >= MAX_DEPARTED && !summary.is_empty() {
+        departed.retain(|_, (_, summary)| !summary.is_empty());
+    }
+    if departed.len() < MAX_DEPARTED {
+        departed.insert(name.to_owned(), (label.to_owned(), summary));
+    }
+}
+
+impl DeviceRecord {
+    fn interrupt(&mut self) {
+        self.util_check = UtilCheck::default();
+        self.stall_timer = StallTimer::default();
+        if let Some(live_verdict) = &mut self.live_verdict {
+            live_verdict.interrupt();
+        }
+    }
+
+    /// Takes an idle interval, at less cost than with statistics.
+    fn observe_idle(&mut self, seconds: f64) {
+        self.summary.observe_idle(seconds);
+        if let Some(live_verdict) = &mut self.live_verdict {
+            live_verdict.see(&IntervalStats { seconds, ..IntervalStats::default() }, 0.0, None);
+        }
+    }
+
+    fn observe_reset(&mut self) -> DeviceState {
+        self.interrupt();
+        DeviceState::Reset
+    }
+
+    /// Takes the statistics of an interval; `new_live_verdict` makes the live verdict of a device that becomes active,
+    /// and is `None` if no verdict is wanted.
+    fn observe(
+        &mut self,
+        stats: IntervalStats,
+        max_in_flight: u64,
+        at: Option<Timestamp>,
+        new_live_verdict: Option<impl FnOnce() -> LiveVerdict>,
+    ) -> DeviceActivity {
+        let flag = self.util_check.observe(&stats, max_in_flight);
+        let stalled_s = self.stall_timer.observe(&stats);
+        self.summary.observe(&stats, stalled_s, at);
+        let assessment = match (&mut self.live_verdict, new_live_verdict) {
+            (_, None) => Assessment::default(),
+            (None, Some(_)) if stats.is_idle() => {
+                Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() }
+            }
+            (live_verdict, Some(new)) => {
+                live_verdict.get_or_insert_with(|| Box::new(new())).see(&stats, stalled_s, None)
+            }
+        };
+        DeviceActivity { stats, flag, stalled_s, assessment }
+    }
+}

@@ -1,0 +1,37 @@
+//! Intervals: the one place that turns a stream of samples into a stream of [`DeviceInterval`]s.
+//!
+//! ```text
+//! IntervalSource ──SamplePair──▶ DeviceTracker ──DeviceInterval──▶ table, JSON, CSV, summary, analysis
+//! live | replay                  per-device state
+//! ```
+//!
+//! [`Intervals`] is the entry: it takes samples at their deadlines or from a capture, skips over breaks in time, aggregates
+//! the samples of a longer interval, follows devices that come and go, applies the selection, adds up a total, flags
+//! numbers not to be trusted, and joins the live verdict. [`collect`] feeds an analysis with all intervals. Nothing is printed
+//! here: warnings go to a callback, and every output takes the same [`IntervalRows`].
+
+mod aggregate;
+mod baseline_store;
+mod collect;
+mod device_filter;
+mod device_interval;
+mod device_lookup;
+mod device_tracker;
+mod interval_source;
+mod options;
+mod sample_pair;
+mod stream;
+mod summary;
+mod total;
+mod total_role;
+
+pub use baseline_store::BaselineStore;
+pub use collect::{Collected, collect};
+pub use device_interval::{
+    DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, IntervalHeader, IntervalRows,
+};
+pub use device_lookup::{NotFound, find_device, similar_name};
+pub use interval_source::OnWarning;
+pub use options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
+pub use stream::{Intervals, NextInterval};
+pub use summary::{DeviceSummary, DirectionTotals, Peak, RunSpan};

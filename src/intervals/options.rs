@@ -1,0 +1,72 @@
+//! The options of a stream of intervals: where samples come from, which devices, and how they are assessed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::analysis::{DeviceBaseline, StatedCap};
+
+/// The source of the samples and how often to report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Input {
+    /// A capture to replay, `-` for standard input; `None` for the running system.
+    pub from: Option<PathBuf>,
+    /// The directory that holds `proc`, `sys` and `dev`.
+    pub root: PathBuf,
+    /// The time between reports. `None`: 1 s for the running system, every sample of a capture. A longer interval
+    /// aggregates the samples of a capture.
+    pub interval: Option<Duration>,
+    /// The number of intervals after which the stream ends; `None` runs until interrupted or to the end of the capture.
+    pub count: Option<u64>,
+    /// Replay at the recorded speed.
+    pub realtime: bool,
+    /// Treat a warning about a capture as an error.
+    pub strict: bool,
+}
+
+/// The devices to report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceSelection {
+    /// Devices by any of their names; empty for all.
+    pub devices: Vec<String>,
+    /// A regular expression of device names.
+    pub regex: Option<String>,
+    /// Include partitions, even idle ones.
+    pub partitions: bool,
+    /// Include every device, even those that never did any I/O.
+    pub all: bool,
+    /// Add a total in which no request counts twice.
+    pub total: bool,
+}
+
+/// The devices that an interval lists, and how much it says about each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// The devices of a report: selected and, unless asked for, active; each with a live verdict.
+    #[default]
+    Report,
+    /// Every selected device, idle or not, without live verdicts: the input of an analysis.
+    Analysis,
+}
+
+/// How devices are assessed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VerdictOptions {
+    /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
+    pub saturation_threshold: f64,
+    /// The source of unloaded latencies.
+    pub baseline: BaselineOption,
+    /// A cap that the user states.
+    pub cap: Option<StatedCap>,
+}
+
+/// The source of unloaded latencies.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum BaselineOption {
+    /// Learned from the intervals themselves.
+    #[default]
+    Learned,
+    /// A capture, or a saved baseline.
+    File(PathBuf),
+    /// Stated by the user, in milliseconds.
+    Stated(DeviceBaseline),
+}

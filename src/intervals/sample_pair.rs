@@ -1,0 +1,67 @@
+//! The two samples at the ends of an interval, and what happened between them.
+
+use super::aggregate::Aggregate;
+use crate::counters::{Device, Sample};
+use crate::metrics::{CounterDelta, DeviceMatch, in_flight};
+use crate::units::Interval;
+
+/// Two samples with the time between them.
+pub(super) struct SamplePair<'a> {
+    pub(super) older: &'a Sample,
+    pub(super) newer: &'a Sample,
+    pub(super) interval: Interval,
+    /// The devices of `newer` in `older`.
+    pub(super) device_match: &'a DeviceMatch,
+    /// The samples in between; `None` where there are none.
+    pub(super) aggregate: Option<&'a Aggregate>,
+}
+
+/// A device that both samples have.
+#[derive(Clone, Copy)]
+pub(super) struct DevicePair<'a> {
+    pub(super) older: &'a Device,
+    pub(super) newer: &'a Device,
+    /// The index in the newer sample.
+    pub(super) index: usize,
+}
+
+impl<'a> SamplePair<'a> {
+    /// The device at `index` of the newer sample; `None` if it was not in every sample.
+    pub(super) fn device(&self, index: usize) -> Option<DevicePair<'a>> {
+        let older = &self.older.devices[self.device_match.previous_index(index)?];
+        Some(DevicePair { older, newer: &self.newer.devices[index], index })
+    }
+
+    /// The counter difference over the interval; `None` after a reset.
+    pub(super) fn delta(&self, device: &DevicePair<'_>) -> Option<CounterDelta> {
+        match self.aggregate {
+            Some(aggregate) => aggregate.delta(device.index),
+            None => CounterDelta::between(&device.older.counters, &device.newer.counters, self.interval),
+        }
+    }
+
+    /// The most requests in flight that a sample of the interval saw.
+    pub(super) fn max_in_flight(&self, device: &DevicePair<'_>) -> u64 {
+        self.aggregate.map_or(0, |aggregate| aggregate.max_in_flight(device.index))
+    }
+
+    /// Whether the counters are the same at both ends, without a reset in between.
+    pub(super) fn is_unchanged(&self, device: &DevicePair<'_>) -> bool {
+        device.newer.counters == device.older.counters
+            && self.aggregate.is_none_or(|aggregate| aggregate.delta(device.index).is_some())
+    }
+
+    /// The names of devices that neither end has, only samples in between.
+    pub(super) fn transient_devices(&self) -> impl Iterator<Item = &'a str> {
+        let (older, newer) = (self.older, self.newer);
+        let names = self.aggregate.into_iter().flat_map(Aggregate::transient_devices);
+        names.filter(|name| older.device(name).is_none() && newer.device(name).is_none())
+    }
+}
+
+impl DevicePair<'_> {
+    /// The requests in flight at the beginning and at the end; `None` where the kernel miscounted.
+    pub(super) fn in_flight(&self) -> (Option<u64>, Option<u64>) {
+        (in_flight(&self.older.counters), in_flight(&self.newer.counters))
+    }
+}

@@ -1,0 +1,252 @@
+//! The stream of intervals.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use super::baseline_store::BaselineStore;
+use super::device_filter::DeviceFilter;
+use super::device_interval::{DeviceEvent, IntervalHeader, IntervalRows};
+use super::device_lookup::NotFound;
+use super::device_tracker::{DeviceTracker, RowOptions};
+use super::interval_source::{IntervalSource, NextPair, OnWarning};
+use super::options::{Detail, DeviceSelection, Input};
+use super::sample_pair::SamplePair;
+use super::summary::{DeviceSummary, RunSpan};
+use crate::clock::Clock;
+use crate::counters::{Counters, CpuTimes, Device, HostState, Pressure, Sample};
+use crate::metrics::{DeviceMatch, HostStats};
+use crate::sanitize::sanitize;
+use crate::topology::Topology;
+use crate::units::Interval;
+
+/// Below this requested interval util is left out: io_ticks moves in clock ticks of up to 10 ms.
+const MIN_UTIL_INTERVAL: Duration = Duration::from_millis(100);
+/// The same for a measured interval, which may be a little shorter than the one requested.
+const MIN_MEASURED_UTIL_INTERVAL_S: f64 = 0.09;
+
+/// The intervals of a running system or of a capture.
+pub struct Intervals<'a> {
+    input: &'a Input,
+    selection: &'a DeviceSelection,
+    baselines: &'a BaselineStore,
+    source: IntervalSource<'a>,
+    filter: DeviceFilter<'a>,
+    tracker: DeviceTracker<'a>,
+    topology: Topology,
+    span: RunSpan,
+}
+
+/// The next step of the stream.
+#[derive(Debug)]
+pub enum NextInterval<'a> {
+    /// An interval.
+    Rows(IntervalRows<'a>),
+    /// Time broke: the clock went back, the host rebooted, or another recording follows. No interval spans this point.
+    Break,
+    /// No more intervals.
+    End,
+    /// A signal asks to end.
+    Signal(u8),
+}
+
+impl<'a> Intervals<'a> {
+    /// Opens the source.
+    ///
+    /// # Errors
+    /// When a capture cannot be opened, or the pattern of the selection is not a regular expression.
+    pub fn open(
+        input: &'a Input,
+        selection: &'a DeviceSelection,
+        detail: Detail,
+        baselines: &'a BaselineStore,
+        clock: &'a dyn Clock,
+    ) -> Result<Self> {
+        Ok(Self {
+            input,
+            selection,
+            baselines,
+            filter: DeviceFilter::new(selection)?,
+            source: IntervalSource::open(input, clock)?,
+            tracker: DeviceTracker::new(detail, baselines),
+            topology: Topology::default(),
+            span: RunSpan::default(),
+        })
+    }
+
+    /// Takes the first sample. `false` if there is none.
+    ///
+    /// # Errors
+    /// When the source cannot be read.
+    pub fn start(&mut self, on_warning: OnWarning<'_>) -> Result<bool> {
+        let found = self.source.start(on_warning)?;
+        if found {
+            let devices = &self.source.newest().devices;
+            self.tracker.follow(&[], devices, &DeviceMatch::Mapped(Vec::new()));
+            self.learn_topology();
+        }
+        Ok(found)
+    }
+
+    /// Waits for the next interval.
+    ///
+    /// # Errors
+    /// When the source cannot be read; with `strict` also on a warning about a capture.
+    pub fn next(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval<'_>> {
+        if self.has_reached_count() {
+            return Ok(NextInterval::End);
+        }
+        match self.source.next(on_warning)? {
+            NextPair::Pair { interval, missed_samples } => {
+                Ok(NextInterval::Rows(self.rows(interval, missed_samples)))
+            }
+            NextPair::Break => {
+                let pair = self.source.pair(Interval::HUNDREDTH);
+                self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
+                self.learn_topology();
+                self.tracker.interrupt();
+                Ok(NextInterval::Break)
+            }
+            NextPair::End => Ok(NextInterval::End),
+            NextPair::Signal(signal) => Ok(NextInterval::Signal(signal)),
+        }
+    }
+
+    fn rows(&mut self, interval: Interval, missed_samples: u64) -> IntervalRows<'_> {
+        let pair = self.source.pair(interval);
+        let old_attributes = self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
+        if old_attributes.is_some() || self.source.is_topology_stale() {
+            self.learn_topology();
+        }
+        let pair = self.source.pair(interval);
+        let mut events = match old_attributes {
+            Some(old_attributes) => self.tracker.events(&pair, &self.filter, &old_attributes),
+            None => Vec::new(),
+        };
+        let transient = pair.transient_devices().filter(|name| self.filter.is_name_selected(name));
+        events.extend(transient.map(|name| DeviceEvent::AppearedBriefly(name.to_owned())));
+        let requested = self.source.requested_interval();
+        let is_too_short = requested.is_some_and(|requested| requested < MIN_UTIL_INTERVAL)
+            || interval.seconds() < MIN_MEASURED_UTIL_INTERVAL_S;
+        let options = RowOptions { without_util: is_too_short, with_total: self.selection.total };
+        let header = header(&pair, missed_samples);
+        self.span.observe(header.elapsed_s, header.start, header.time);
+        let (devices, total) = self.tracker.rows(&pair, &self.filter, options);
+        let has_found_any = self.filter.has_found_any();
+        IntervalRows { header, devices, total, events, has_found_any }
+    }
+
+    /// Hands the averages since boot to `show`. `false` if the uptime is not known. To be called after
+    /// [`Self::start`].
+    pub fn since_boot(&mut self, show: &mut dyn FnMut(&IntervalRows<'_>)) -> bool {
+        let newer = self.source.newest();
+        let Some(interval) = newer.at.uptime.and_then(Interval::from_hundredths) else { return false };
+        let boot = sample_at_boot(newer);
+        let device_match = DeviceMatch::Identical;
+        let pair = SamplePair { older: &boot, newer, interval, device_match: &device_match, aggregate: None };
+        let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
+        let resolver = self.source.resolver();
+        tracker.follow(&boot.devices, &newer.devices, &device_match);
+        tracker.learn(&newer.devices, &self.topology, resolver.as_ref(), &mut self.filter);
+        let options = RowOptions { without_util: false, with_total: self.selection.total };
+        let header = header(&pair, 0);
+        let (devices, total) = tracker.rows(&pair, &self.filter, options);
+        show(&IntervalRows { header, devices, total, events: Vec::new(), has_found_any: true });
+        true
+    }
+
+    /// Reads the topology and learns the attributes of the devices of the last sample.
+    fn learn_topology(&mut self) {
+        self.topology = self.source.topology();
+        let resolver = self.source.resolver();
+        let devices = &self.source.newest().devices;
+        self.tracker.learn(devices, &self.topology, resolver.as_ref(), &mut self.filter);
+    }
+
+    fn has_reached_count(&self) -> bool {
+        self.input.count.is_some_and(|count| self.span.intervals >= count)
+    }
+
+    /// Whether samples come from the running system.
+    pub fn is_live(&self) -> bool {
+        self.source.is_live()
+    }
+
+    /// The name of the source in messages.
+    pub fn source_name(&self) -> String {
+        self.source.name()
+    }
+
+    /// The intervals so far and the time that they span.
+    pub fn span(&self) -> &RunSpan {
+        &self.span
+    }
+
+    /// Returns the selected devices of the last sample, by the kernel's names.
+    pub fn selected_devices(&self) -> impl Iterator<Item = &str> {
+        let devices = self.source.newest().devices.iter().zip(self.tracker.attributes());
+        let selected = devices.filter(|(_, attributes)| self.filter.is_selected(attributes));
+        selected.map(|(device, _)| device.name.as_str())
+    }
+
+    /// Returns the summary of each selected device, by label.
+    pub fn summaries(&self) -> Vec<(String, DeviceSummary)> {
+        self.tracker.summaries(&self.filter)
+    }
+
+    /// The topology; `None` where it could only be inferred from device names.
+    pub fn known_topology(&self) -> Option<&Topology> {
+        self.source.has_known_topology().then_some(&self.topology)
+    }
+
+    /// Returns what was asked for and not found so far; `None` if everything was.
+    pub fn not_found(&self) -> Option<NotFound> {
+        let searched = self.input.count.filter(|_| self.has_reached_count());
+        let devices = &self.source.newest().devices;
+        self.filter.not_found(devices, self.tracker.attributes(), searched, self.input.from.as_deref())
+    }
+
+    /// Returns why there are no intervals.
+    ///
+    /// # Errors
+    /// When the capture is not a text file.
+    pub fn no_data_reason(&self) -> Result<&'static str> {
+        if self.source.is_not_text() {
+            bail!("{} is not a text file; expected a diskstats capture", sanitize(&self.source.name()));
+        }
+        Ok(match self.source.samples {
+            0 => {
+                "no samples found; a capture holds copies of /proc/diskstats, each after a line 'TS <seconds>'"
+            }
+            1 => "only one complete sample; two are needed",
+            _ => "no two consecutive samples in order of time",
+        })
+    }
+}
+
+fn header(pair: &SamplePair<'_>, missed_samples: u64) -> IntervalHeader {
+    let at = pair.newer.at;
+    let wall_s = || at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9);
+    IntervalHeader {
+        start: pair.older.at.wall,
+        time: at.wall,
+        clock_s: at.monotonic.map(|monotonic| monotonic.as_secs_f64()).or_else(wall_s),
+        elapsed_s: pair.interval.seconds(),
+        missed_samples,
+        host: HostStats::between(pair.older, pair.newer, pair.interval),
+    }
+}
+
+/// Returns the sample that the host would have given at boot: all counters zero.
+fn sample_at_boot(sample: &Sample) -> Sample {
+    let at_boot = |device: &Device| Device {
+        counters: Counters { columns: device.counters.columns, ..Counters::ZERO },
+        ..device.clone()
+    };
+    Sample {
+        devices: sample.devices.iter().map(at_boot).collect(),
+        cpu: sample.cpu.map(|_| CpuTimes::default()),
+        host: HostState { pressure: sample.host.pressure.map(|_| Pressure::default()), ..sample.host },
+        ..Sample::default()
+    }
+}

@@ -1,0 +1,38 @@
+//! Stalls: requests in flight of which none completes.
+
+use super::IntervalStats;
+
+/// Adds up how long a device has stalled.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StallTimer {
+    stalled_s: f64,
+}
+
+impl StallTimer {
+    /// Takes the next interval and returns how long requests have been in flight at its end without any completing, in
+    /// seconds; the true time is at least that. 0 when there is no stall.
+    pub fn observe(&mut self, stats: &IntervalStats) -> f64 {
+        self.stalled_s = if stats.is_stalled() { self.stalled_s + stats.seconds } else { 0.0 };
+        // Rounded to nanoseconds, so that ten tenths of a second are one second.
+        (self.stalled_s * 1e9).round() / 1e9
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_lasts_until_a_request_completes() {
+        let stalled = IntervalStats {
+            seconds: 1.0,
+            in_flight: Some(3),
+            in_flight_before: Some(3),
+            ..IntervalStats::default()
+        };
+        let mut timer = StallTimer::default();
+        assert_eq!(timer.observe(&stalled), 1.0);
+        assert_eq!(timer.observe(&IntervalStats { seconds: 2.5, ..stalled }), 3.5);
+        assert_eq!(timer.observe(&IntervalStats { completed: 1, ..stalled }), 0.0);
+    }
+}

@@ -1,0 +1,193 @@
+//! JSON Lines and CSV: one line per device and interval. Field names are stable; new ones may be added at the end.
+
+mod value;
+
+use self::value::{Field, push_csv, push_json};
+use crate::analysis::Verdict;
+use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader};
+use crate::metrics::{CpuPercentages, IntervalStats};
+
+/// A field: its name, and its value for a device in an interval.
+struct Column {
+    name: &'static str,
+    value: for<'a> fn(&'a IntervalHeader, &'a DeviceInterval<'a>) -> Field<'a>,
+}
+
+const fn column(
+    name: &'static str,
+    value: for<'a> fn(&'a IntervalHeader, &'a DeviceInterval<'a>) -> Field<'a>,
+) -> Column {
+    Column { name, value }
+}
+
+fn stat(device: &DeviceInterval<'_>, value: fn(&IntervalStats) -> Option<f64>) -> Field<'static> {
+    Field::Number(device.stats().and_then(value))
+}
+
+fn activity(device: &DeviceInterval<'_>, value: fn(&DeviceActivity) -> Option<f64>) -> Field<'static> {
+    Field::Number(device.activity().and_then(value))
+}
+
+fn cpu(header: &IntervalHeader, share: fn(&CpuPercentages) -> f64) -> Field<'static> {
+    Field::Number(header.host.cpu.as_ref().map(share))
+}
+
+fn flags(device: &DeviceInterval<'_>) -> Vec<&'static str> {
+    match &device.state {
+        DeviceState::Active(activity) => activity.flag.iter().map(|flag| flag.name()).collect(),
+        DeviceState::Reset | DeviceState::MemberReset => vec!["reset"],
+        DeviceState::AccountingOff(_) => vec!["accounting_off"],
+        DeviceState::Appeared => Vec::new(),
+    }
+}
+
+use Field::{Number, Sentences, Text, Time, Whole, Words};
+
+/// All fields, in their order.
+const COLUMNS: [Column; 42] = [
+    column("time", |header, _| Time(header.time)),
+    column("elapsed_s", |header, _| Number(Some(header.elapsed_s))),
+    column("device", |_, device| Text(Some(device.device))),
+    column("reads_per_s", |_, device| stat(device, |s| s.reads.per_s)),
+    column("read_kib_per_s", |_, device| stat(device, |s| s.reads.kib_per_s)),
+    column("read_merges_per_s", |_, device| stat(device, |s| s.reads.merges_per_s)),
+    column("read_merge_pct", |_, device| stat(device, |s| s.reads.merge_pct)),
+    column("read_await_ms", |_, device| stat(device, |s| s.reads.await_ms)),
+    column("read_size_kib", |_, device| stat(device, |s| s.reads.size_kib)),
+    column("read_queue", |_, device| stat(device, |s| s.reads.queue)),
+    column("writes_per_s", |_, device| stat(device, |s| s.writes.per_s)),
+    column("write_kib_per_s", |_, device| stat(device, |s| s.writes.kib_per_s)),
+    column("write_merges_per_s", |_, device| stat(device, |s| s.writes.merges_per_s)),
+    column("write_merge_pct", |_, device| stat(device, |s| s.writes.merge_pct)),
+    column("write_await_ms", |_, device| stat(device, |s| s.writes.await_ms)),
+    column("write_size_kib", |_, device| stat(device, |s| s.writes.size_kib)),
+    column("write_queue", |_, device| stat(device, |s| s.writes.queue)),
+    column("discards_per_s", |_, device| stat(device, |s| s.discards.per_s)),
+    column("discard_kib_per_s", |_, device| stat(device, |s| s.discards.kib_per_s)),
+    column("discard_merges_per_s", |_, device| stat(device, |s| s.discards.merges_per_s)),
+    column("discard_merge_pct", |_, device| stat(device, |s| s.discards.merge_pct)),
+    column("discard_await_ms", |_, device| stat(device, |s| s.discards.await_ms)),
+    column("discard_size_kib", |_, device| stat(device, |s| s.discards.size_kib)),
+    column("discard_queue", |_, device| stat(device, |s| s.discards.queue)),
+    column("flushes_per_s", |_, device| stat(device, |s| s.flushes_per_s)),
+    column("flush_await_ms", |_, device| stat(device, |s| s.flush_await_ms)),
+    column("queue", |_, device| stat(device, |s| s.queue)),
+    column("in_flight", |_, device| Whole(device.stats().and_then(|s| s.in_flight))),
+    column("util_pct", |_, device| stat(device, |s| s.util_pct)),
+    column("util_upper_bound_pct", |_, device| stat(device, |s| s.util_upper_bound_pct)),
+    column("read_saturation", |_, device| activity(device, |a| a.assessment.read_saturation)),
+    column("write_saturation", |_, device| activity(device, |a| a.assessment.write_saturation)),
+    column("verdict", |_, device| Text(device.verdict().map(Verdict::name))),
+    column("flags", |_, device| Words(flags(device))),
+    column("stalled_s", |_, device| activity(device, |a| Some(a.stalled_s))),
+    column("missed_samples", |header, _| Whole(Some(header.missed_samples))),
+    column("cpu_user_pct", |header, _| cpu(header, |cpu| cpu.user + cpu.nice)),
+    column("cpu_system_pct", |header, _| cpu(header, |cpu| cpu.system)),
+    column("cpu_available_pct", |header, _| cpu(header, CpuPercentages::available)),
+    column("io_pressure_some_pct", |header, _| Number(header.host.pressure_some_pct)),
+    column("io_pressure_full_pct", |header, _| Number(header.host.pressure_full_pct)),
+    column("evidence", |_, device| {
+        Sentences(device.activity().map_or(&[], |activity| &activity.assessment.evidence))
+    }),
+];
+
+/// Appends a device as a JSON object on a line of its own.
+pub fn json_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+    for (index, column) in COLUMNS.iter().enumerate() {
+        out.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
+        out.extend_from_slice(column.name.as_bytes());
+        out.extend_from_slice(b"\":");
+        push_json(&(column.value)(header, device), out);
+    }
+    out.extend_from_slice(b"}\n");
+}
+
+/// Appends the field names as a line of CSV.
+pub fn csv_header(out: &mut Vec<u8>) {
+    let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+    out.extend_from_slice(names.join(",").as_bytes());
+    out.push(b'\n');
+}
+
+/// Appends a device as a line of CSV (RFC 4180, but with a newline alone).
+pub fn csv_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+    for (index, column) in COLUMNS.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        push_csv(&(column.value)(header, device), out);
+    }
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{DataFlag, HostStats};
+
+    fn header() -> IntervalHeader {
+        let time = "2026-11-20T18:03:21.000143999Z".parse().ok();
+        let host = HostStats { pressure_some_pct: Some(12.5), ..HostStats::default() };
+        IntervalHeader { start: None, time, clock_s: None, elapsed_s: 1.000101, missed_samples: 2, host }
+    }
+
+    fn device(name: &str, state: DeviceState) -> DeviceInterval<'_> {
+        DeviceInterval { device: name, label: name, mountpoints: "", state }
+    }
+
+    fn active() -> DeviceState {
+        let stats = IntervalStats { queue: Some(1.0 / 3.0), in_flight: Some(4), ..IntervalStats::default() };
+        let flag = Some(DataFlag::UtilTooLow);
+        DeviceState::Active(Box::new(DeviceActivity { stats, flag, ..DeviceActivity::default() }))
+    }
+
+    fn json(state: DeviceState) -> serde_json::Value {
+        let mut out = Vec::new();
+        json_line(&header(), &device("a\"b,\u{1b}[2J", state), &mut out);
+        assert_eq!(out.iter().filter(|byte| byte.is_ascii_control()).count(), 1, "the newline");
+        serde_json::from_slice(&out).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_a_flat_object() {
+        let line = json(active());
+        assert_eq!(line["time"], "2026-11-20T18:03:21.000143Z");
+        assert_eq!((line["elapsed_s"].as_f64(), line["missed_samples"].as_u64()), (Some(1.000101), Some(2)));
+        assert_eq!(line["device"], "a\"b,\u{1b}[2J");
+        assert_eq!((line["queue"].as_f64(), line["in_flight"].as_u64()), (Some(0.333333), Some(4)));
+        assert_eq!(line["flags"], serde_json::json!(["util_too_low"]));
+        assert_eq!(line["io_pressure_some_pct"], 12.5);
+        assert!(
+            line["read_await_ms"].is_null() && line["verdict"].is_null() && line["cpu_user_pct"].is_null()
+        );
+        assert_eq!(line.as_object().unwrap().len(), COLUMNS.len());
+    }
+
+    #[test]
+    fn unknown_numbers_are_null_and_a_flag_says_why() {
+        for (state, flag) in
+            [(DeviceState::Reset, "reset"), (DeviceState::AccountingOff(Box::default()), "accounting_off")]
+        {
+            let line = json(state);
+            assert_eq!(line["flags"], serde_json::json!([flag]));
+            assert!(
+                line["reads_per_s"].is_null() && line["stalled_s"].is_null() && line["in_flight"].is_null()
+            );
+        }
+    }
+
+    #[test]
+    fn csv_has_the_same_columns_and_an_empty_cell_for_null() {
+        let mut out = Vec::new();
+        csv_header(&mut out);
+        csv_line(&header(), &device("sda", active()), &mut out);
+        csv_line(&header(), &device("a\"b,\u{1b}", DeviceState::Reset), &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("time,elapsed_s,device,reads_per_s,read_kib_per_s,"));
+        assert_eq!(lines[1].split(',').count(), COLUMNS.len());
+        assert!(lines[1].starts_with("2026-11-20T18:03:21.000143Z,1.000101,sda,,,"), "{}", lines[1]);
+        assert!(lines[1].contains(",util_too_low,0.0,2,,,,12.5,"), "{}", lines[1]);
+        assert!(lines[2].contains(r#","a""b,\u{1b}",,"#), "{}", lines[2]);
+    }
+}

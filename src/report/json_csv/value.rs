@@ -1,0 +1,129 @@
+//! The values of fields, written as JSON and as CSV.
+//!
+//! Written by hand, not with serde_json and csv: a live report of hundreds of devices formats ten thousand numbers, and
+//! both formats share the number format.
+
+use std::io::Write;
+
+use jiff::Timestamp;
+
+use crate::report::layout::fixed_decimal;
+use crate::sanitize::{json_string, sanitize};
+
+/// The value of a field; `None` is null in JSON and an empty cell in CSV.
+pub(super) enum Field<'a> {
+    Text(Option<&'a str>),
+    Time(Option<Timestamp>),
+    Number(Option<f64>),
+    Whole(Option<u64>),
+    /// A set of words: an array in JSON, joined by `+` in CSV.
+    Words(Vec<&'static str>),
+    /// Sentences: an array in JSON, joined by `; ` in CSV.
+    Sentences(&'a [String]),
+}
+
+use Field::{Number, Sentences, Text, Time, Whole, Words};
+
+pub(super) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
+    match field {
+        Text(Some(text)) => out.extend_from_slice(json_string(text).as_bytes()),
+        Time(Some(time)) => {
+            out.push(b'"');
+            push_time(*time, out);
+            out.push(b'"');
+        }
+        Number(Some(value)) => push_number(*value, out),
+        Whole(Some(value)) => push_whole(*value, out),
+        Words(words) => push_array(words.iter().map(|word| json_string(word)), out),
+        Sentences(texts) => push_array(texts.iter().map(|text| json_string(text)), out),
+        Text(None) | Time(None) | Number(None) | Whole(None) => out.extend_from_slice(b"null"),
+    }
+}
+
+fn push_array(elements: impl Iterator<Item = String>, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (at, element) in elements.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(element.as_bytes());
+    }
+    out.push(b']');
+}
+
+pub(super) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
+    match field {
+        Text(Some(text)) => out.extend_from_slice(csv_text(text).as_bytes()),
+        Time(Some(time)) => push_time(*time, out),
+        Number(Some(value)) => push_number(*value, out),
+        Whole(Some(value)) => push_whole(*value, out),
+        Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
+        Sentences(texts) => out.extend_from_slice(csv_text(&texts.join("; ")).as_bytes()),
+        Text(None) | Time(None) | Number(None) | Whole(None) => {}
+    }
+}
+
+/// Returns a text as a cell. Characters that could control a terminal are escaped, since CSV has no escapes of its own. A cell that a
+/// spreadsheet would take for a formula stays as it is: it is a name.
+fn csv_text(text: &str) -> String {
+    let safe = sanitize(text);
+    if safe.contains(['"', ',']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe.into_owned() }
+}
+
+/// Appends a time in UTC to the microsecond, as RFC 3339 writes it.
+fn push_time(time: Timestamp, out: &mut Vec<u8>) {
+    // Writing to a Vec cannot fail, here and below.
+    let _ = write!(out, "{}", time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ"));
+}
+
+/// Appends a number with at most six decimals, more than the counters resolve.
+pub(super) fn push_number(value: f64, out: &mut Vec<u8>) {
+    const MICRO: f64 = 1e6;
+    // Below this, a float holds all millionths as whole numbers.
+    const EXACT: f64 = 9e9;
+    if !value.is_finite() {
+        out.extend_from_slice(b"null");
+    } else if (0.0..EXACT).contains(&value) {
+        let millionths = (value * MICRO).round() as u64;
+        let (whole, fraction) = (millionths / 1_000_000, millionths % 1_000_000);
+        push_whole(whole, out);
+        push_fraction(fraction, out);
+    } else {
+        let rounded = value.round();
+        let _ = write!(out, "{rounded:.1}");
+    }
+}
+
+/// Appends a point and millionths without trailing zeros, except the first.
+fn push_fraction(millionths: u64, out: &mut Vec<u8>) {
+    let mut digits = [b'0'; 6];
+    let mut rest = millionths;
+    for digit in digits.iter_mut().rev() {
+        *digit += (rest % 10) as u8;
+        rest /= 10;
+    }
+    let length = digits.iter().rposition(|digit| *digit != b'0').map_or(1, |last| last + 1);
+    out.push(b'.');
+    out.extend_from_slice(&digits[..length]);
+}
+
+fn push_whole(value: u64, out: &mut Vec<u8>) {
+    fixed_decimal::push_whole(out, value, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_six_decimals_at_most() {
+        let text = |value: f64| {
+            let mut out = Vec::new();
+            push_number(value, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let texts = [0.0, 1.0, 1.5, 0.1234567, 1_000.000_101, 0.0000004, 99.9999999, 3e9].map(text);
+        assert_eq!(texts, ["0.0", "1.0", "1.5", "0.123457", "1000.000101", "0.0", "100.0", "3000000000.0"]);
+        assert_eq!([1e12, f64::NAN, f64::INFINITY].map(text), ["1000000000000.0", "null", "null"]);
+    }
+}

@@ -1,0 +1,91 @@
+//! The incident view: the devices of each interval as a table, JSON or CSV.
+
+mod output;
+
+use anyhow::Result;
+
+use self::output::Output;
+use super::RunContext;
+use super::warnings::Warnings;
+use crate::exit::Exit;
+use crate::intervals::{Detail, Intervals, NextInterval};
+use crate::plan::{SummaryMode, View};
+use crate::sanitize::sanitize;
+use crate::source::local_time_zone;
+
+pub(super) fn run(plan: &View, context: &mut RunContext<'_>) -> Result<Exit> {
+    let clock = context.clock;
+    let baselines = super::load_baselines(&plan.verdicts, context)?;
+    let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
+    let mut warnings = Warnings::about(&intervals.source_name());
+    let mut output = Output::new(plan, context.is_terminal, local_time_zone(plan.time_zone.as_deref()));
+    let mut end = Exit::Success;
+    if intervals.start(&mut |warning| warnings.fault(warning, context.err))? {
+        if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
+            let _ = writeln!(context.err, "blkstat: {not_found}");
+            return Ok(Exit::NoData);
+        }
+        if plan.since_boot && !intervals.since_boot(&mut |rows| output.push_since_boot(rows)) {
+            let name = sanitize(&intervals.source_name()).into_owned();
+            let _ = writeln!(context.err, "blkstat: {name}: uptime unknown; no averages since boot");
+        }
+        output.flush(context)?;
+        end = match show(&mut intervals, &mut output, &mut warnings, context) {
+            Ok(end) => end,
+            Err(error) => {
+                // The intervals before an error deserve their summary.
+                summarize(plan, &intervals, false, &mut output, context)?;
+                return Err(error);
+            }
+        };
+    }
+    warnings.finish(context.err);
+    summarize(plan, &intervals, end == Exit::Signal(2), &mut output, context)?;
+    if end != Exit::Success {
+        return Ok(end);
+    }
+    let has_intervals = intervals.span().intervals > 0;
+    let reason = match intervals.not_found() {
+        Some(not_found) if has_intervals => not_found.to_string(),
+        _ if !has_intervals => intervals.no_data_reason()?.to_owned(),
+        _ => return Ok(Exit::Success),
+    };
+    let _ = writeln!(context.err, "blkstat: {}: {reason}", sanitize(&intervals.source_name()));
+    Ok(Exit::NoData)
+}
+
+/// Shows all intervals.
+fn show(
+    intervals: &mut Intervals<'_>,
+    output: &mut Output<'_>,
+    warnings: &mut Warnings,
+    context: &mut RunContext<'_>,
+) -> Result<Exit> {
+    loop {
+        match intervals.next(&mut |warning| warnings.fault(warning, context.err))? {
+            NextInterval::Rows(rows) if rows.has_found_any => output.push(rows),
+            NextInterval::Rows(_) | NextInterval::Break => {}
+            NextInterval::End => return Ok(Exit::Success),
+            NextInterval::Signal(signal) => return Ok(Exit::Signal(signal)),
+        }
+        output.flush(context)?;
+    }
+}
+
+fn summarize(
+    plan: &View,
+    intervals: &Intervals<'_>,
+    is_interrupted: bool,
+    output: &mut Output<'_>,
+    context: &mut RunContext<'_>,
+) -> Result<()> {
+    let is_wanted = match plan.summary {
+        SummaryMode::Never => false,
+        SummaryMode::OnInterrupt => is_interrupted && context.is_terminal,
+        SummaryMode::Always => true,
+    };
+    if is_wanted {
+        output.push_summary(intervals);
+    }
+    output.flush(context)
+}
