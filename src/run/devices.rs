@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::plan::Devices;
 use crate::report::devices::{is_shown, json, tree};
 use crate::sanitize::sanitize;
-use crate::source::{Replay, read_topology, topology_from_names};
+use crate::source::{Replay, read_topology};
 use crate::topology::Topology;
 use crate::view::terminal::screen_size;
 
@@ -59,7 +59,7 @@ fn recorded(path: &Path, world: &RunContext<'_>) -> Result<(Topology, String)> {
     }
     let known = replay.recorded().map(|recorded| recorded.stack.clone());
     let stack = known.filter(|stack| !stack.nodes().is_empty());
-    Ok((stack.unwrap_or_else(|| topology_from_names(&sample.devices)), place))
+    Ok((stack.unwrap_or_else(|| Topology::from_names(&sample.devices)), place))
 }
 
 /// Says why there is nothing to show.

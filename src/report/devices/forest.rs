@@ -7,7 +7,7 @@ use crate::topology::{Kind, Node, Topology};
 /// Whether a device belongs into the tree: with `all` each does. Else disks in memory that nothing uses are left out,
 /// and what has no size because nothing is behind it, such as a loop device without a file.
 pub fn is_shown(node: &Node, stack: &Topology, all: bool) -> bool {
-    let in_use = !node.mountpoints.is_empty() || stack.above(&node.name).next().is_some();
+    let in_use = !node.mountpoints.is_empty() || stack.holders(&node.name).next().is_some();
     let is_empty = node.size_bytes == Some(0) && node.backing_file.is_none();
     let may_be_unused = matches!(node.kind, Kind::Loop | Kind::Zram | Kind::Virtual) && is_empty;
     all || in_use || !(may_be_unused || node.kind == Kind::Ram)
@@ -54,7 +54,7 @@ fn grow<'a>(
     let mut waiting = vec![(root, String::new(), String::new())];
     while let Some((node, stem, under)) = waiting.pop() {
         let again = !drawn.insert(&node.name);
-        let above: Vec<&Node> = stack.above(&node.name).filter(|node| is_shown(node, stack, all)).collect();
+        let above: Vec<&Node> = stack.holders(&node.name).filter(|node| is_shown(node, stack, all)).collect();
         let above = if again { Vec::new() } else { above };
         for (index, node) in above.iter().enumerate().rev() {
             let (turn, pass) = if index + 1 < above.len() { ("├─", "│ ") } else { ("└─", "  ") };

@@ -19,7 +19,7 @@ struct Device<'a> {
 pub fn json(stack: &Topology, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"devices\":[");
     for (index, node) in stack.nodes().iter().enumerate() {
-        let above = stack.above(&node.name).map(|node| node.name.as_str()).collect();
+        let above = stack.holders(&node.name).map(|node| node.name.as_str()).collect();
         let device = Device { node, depth: stack.depth(&node.name), above };
         out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
         // Text and numbers can always be written.

@@ -18,7 +18,7 @@ pub(super) fn kind(kind: Kind) -> &'static str {
         Kind::Crypt => "crypt",
         Kind::Multipath => "multipath",
         Kind::Md => "md",
-        Kind::NvmePath => "nvme-path",
+        Kind::NvmePath => "nvme_path",
         Kind::Optical => "optical",
         Kind::Virtual => "virtual",
     }

@@ -87,7 +87,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn fact(&self, device: &Device, node: Option<&Node>) -> Facts {
-        let kind = node.map_or_else(|| Kind::by_name(&device.name), |node| node.kind);
+        let kind = node.map_or_else(|| Kind::from_name(&device.name), |node| node.kind);
         let alias = node.and_then(|node| node.alias.clone());
         let is_partition = kind == Kind::Partition;
         let often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;

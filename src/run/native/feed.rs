@@ -13,7 +13,7 @@ use crate::run::pace::Deadlines;
 use crate::run::warnings::Warnings;
 use crate::run::{RunContext, refuse_other_than_text};
 use crate::sanitize::sanitize;
-use crate::source::{DeviceResolver, Live, Replay, read_topology, topology_from_names};
+use crate::source::{DeviceResolver, Live, Replay, read_topology};
 use crate::topology::Topology;
 use crate::units::{Elapsed, Interval, SampleTime};
 
@@ -336,7 +336,7 @@ impl<'a> Feed<'a> {
             }
             Source::Replay(replay) => match replay.recorded() {
                 Some(recorded) if !recorded.stack.nodes().is_empty() => recorded.stack.clone(),
-                _ => topology_from_names(&self.newer.devices),
+                _ => Topology::from_names(&self.newer.devices),
             },
         }
     }

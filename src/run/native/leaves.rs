@@ -32,7 +32,7 @@ pub(super) fn shares(devices: &[Device], stack: &Topology, chosen: Option<&[bool
         }
         match kind(device, stack) {
             Kind::NvmePath => {
-                let mut above = stack.above(&device.name).filter(|node| node.kind == Kind::Disk);
+                let mut above = stack.holders(&device.name).filter(|node| node.kind == Kind::Disk);
                 let head = above.find_map(|node| places.get(node.name.as_str()));
                 head.map_or(Share::Whole, |head| Share::Unless(*head))
             }
@@ -78,14 +78,14 @@ fn add_others(shares: &mut [Share], devices: &[Device], places: &HashMap<&str, u
         }
     }
     for (name, at) in places.iter().filter(|(name, _)| stack.node(name).is_none()) {
-        if shares[*at] == Share::None && !may_stand_on_leaf(Kind::by_name(name)) {
+        if shares[*at] == Share::None && !may_stand_on_leaf(Kind::from_name(name)) {
             shares[*at] = Share::Whole;
         }
     }
 }
 
 fn kind(device: &Device, stack: &Topology) -> Kind {
-    stack.node(&device.name).map_or_else(|| Kind::by_name(&device.name), |node| node.kind)
+    stack.node(&device.name).map_or_else(|| Kind::from_name(&device.name), |node| node.kind)
 }
 
 fn below<'a>(device: &Device, stack: &'a Topology) -> &'a [String] {
