@@ -1,7 +1,11 @@
 //! Text layout shared by all formats: numbers, column fitting, plain tables and wrapping.
 
+mod fit;
 pub(crate) mod fixed_decimal;
 pub(crate) mod number_format;
+mod table;
 mod wrap;
 
+pub(crate) use fit::{FittedColumns, fit_columns};
+pub(crate) use table::{Align, Spacing, plain_table};
 pub(crate) use wrap::wrap;
