@@ -32,9 +32,12 @@ pub struct Node {
     pub scheduler: Option<String>,
     /// Number of requests that the queue can hold (`queue/nr_requests`).
     pub nr_requests: Option<u64>,
-    /// The setting `queue/iostats`: the kernel counts the device's requests.
+    /// The setting `queue/iostats`, which not every device obeys: see [`Node::is_accounting_off`].
     #[serde(alias = "accounting")]
     pub iostats_enabled: Option<bool>,
+    /// The driver counts requests even if `queue/iostats` is 0. `None` where the driver or the kernel version is
+    /// not known to do either.
+    pub ignores_iostats: Option<bool>,
     /// The file behind a loop device.
     pub backing_file: Option<String>,
     /// The mount points, in the order in which they were mounted.
@@ -43,6 +46,28 @@ pub struct Node {
 }
 
 impl Node {
+    /// Returns whether the device's counters stand still because `queue/iostats` is 0.
+    ///
+    /// Which devices obey that setting was measured with 120 direct requests to each kind of device, on Linux
+    /// 6.1.0-56 and 6.12.117 as packaged by Debian:
+    ///
+    /// | device | 6.1 | 6.12 |
+    /// | --- | --- | --- |
+    /// | SCSI, virtio, NVMe and its paths, loop, null_blk, md RAID 0 and RAID 1 | obeys | obeys |
+    /// | head of an NVMe multipath disk | never counts | obeys |
+    /// | request-based device-mapper (multipath) | obeys | obeys |
+    /// | bio-based device-mapper (linear, striped, crypt, multipath with `queue_mode bio`) | counts all the same | obeys |
+    /// | zram | counts all the same | counts all the same |
+    /// | RAM disk (brd) | never counts | never counts |
+    ///
+    /// On 6.1 the setting of bio-based device-mapper devices is 0 by default. Where [`Node::ignores_iostats`] is not
+    /// known, as in recordings of 0.1.0, bio-based kinds are taken not to obey: `false` claims nothing.
+    pub fn is_accounting_off(&self) -> bool {
+        use Kind::{Crypt, Dm, Lvm, Md, Virtual, Zram};
+        let may_ignore = || matches!(self.kind, Dm | Lvm | Crypt | Md | Zram | Virtual);
+        self.iostats_enabled == Some(false) && !self.ignores_iostats.unwrap_or_else(may_ignore)
+    }
+
     /// Returns whether the device is a partition whose disk is not known.
     pub fn is_orphan_partition(&self) -> bool {
         self.kind == Kind::Partition && self.backing_devices.is_empty()
@@ -52,6 +77,23 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn accounting_is_off_only_where_the_counters_stand_still() {
+        let is_off = |kind, iostats_enabled, ignores_iostats| {
+            Node { kind, iostats_enabled, ignores_iostats, ..Node::default() }.is_accounting_off()
+        };
+        for kind in Kind::ALL {
+            assert!(!is_off(kind, None, None) && !is_off(kind, Some(true), Some(false)), "{kind:?}");
+            assert!(
+                is_off(kind, Some(false), Some(false)) && !is_off(kind, Some(false), Some(true)),
+                "{kind:?}"
+            );
+        }
+        let unknown: Vec<Kind> =
+            Kind::ALL.into_iter().filter(|kind| !is_off(*kind, Some(false), None)).collect();
+        assert_eq!(unknown, [Kind::Zram, Kind::Dm, Kind::Lvm, Kind::Crypt, Kind::Md, Kind::Virtual]);
+    }
 
     #[test]
     fn a_recording_of_0_1_0_loads() {

@@ -132,7 +132,7 @@ pub(crate) fn laptop() -> InventedHost {
             "proc/swaps",
             "Filename Type Size Used Priority\n/dev/dm-2 partition 1 0 -2\n/dev/zram0 partition 1 0 100",
         );
-    host.file("sys/block/zram0/queue/iostats", 0);
+    host.file("sys/block/sr0/queue/iostats", 0).file("sys/block/zram0/queue/iostats", 0);
     host
 }
 

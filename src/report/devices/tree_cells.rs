@@ -31,7 +31,8 @@ pub(super) static COLUMNS: [Column; 6] = [
 
 /// Returns whether requests are counted; in capitals where they are not, which explains counters that stand still.
 fn iostats(node: &Node) -> Option<String> {
-    Some(if node.iostats_enabled? { "on" } else { "OFF" }.to_owned())
+    node.iostats_enabled?;
+    Some(if node.is_accounting_off() { "OFF" } else { "on" }.to_owned())
 }
 
 /// Returns the tree lines, the kernel's name and the alias of a device.

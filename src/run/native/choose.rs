@@ -94,7 +94,7 @@ impl<'a> Chooser<'a> {
         Facts {
             shown: alias.unwrap_or_else(|| device.name.clone()),
             mounts: node.map(|node| node.mountpoints.join(",")).unwrap_or_default(),
-            accounting_off: node.is_some_and(|node| node.iostats_enabled == Some(false)),
+            accounting_off: node.is_some_and(Node::is_accounting_off),
             only_working: often_idle && !(is_partition && self.choice.partitions),
             ..Facts::default()
         }

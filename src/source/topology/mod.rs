@@ -19,12 +19,12 @@ use self::aliases::add_aliases;
 use self::device_index::DeviceIndex;
 use self::mounts::Mounts;
 use self::sysfs_device::SysfsDevice;
-use super::small_file::read_bytes;
+use super::small_file::{read_bytes, read_line};
 use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possible_disks};
 
 /// Reads the block devices of the system below `root`: whole devices in natural order, each followed by its partitions.
 ///
-/// Reads `ROOT/sys/block`, mounts and swap areas in `ROOT/proc`, and links in `ROOT/dev`. A value that
+/// Reads `ROOT/sys/block`, mounts, swap areas and the kernel version in `ROOT/proc`, and links in `ROOT/dev`. A value that
 /// is missing, unreadable or malformed is `None` or empty; without `ROOT/sys/block` there are no devices.
 pub fn read_topology(root: &Path) -> Topology {
     let mut nodes = read_nodes(root);
@@ -50,13 +50,14 @@ pub fn read_topology(root: &Path) -> Topology {
 /// Reads all that sysfs says of each device.
 fn read_nodes(root: &Path) -> Vec<Node> {
     let block = resolve_in_root(root, root.join("sys/block"));
+    let kernel = kernel_version(root);
     let mut names = list_devices(&block).unwrap_or_default();
     names.sort_by_cached_key(|name| natural_key(name));
     let listed: HashSet<&str> = names.iter().map(String::as_str).collect();
     let mut nodes = Vec::with_capacity(names.len());
     for name in &names {
         let device = SysfsDevice::open(root, &block, name);
-        let mut disk = device.node();
+        let mut disk = device.node(kernel);
         if disk.kind == Kind::Partition {
             // A copy without links may list partitions beside their disks.
             let disks = possible_disks(name).into_iter().flatten();
@@ -69,6 +70,14 @@ fn read_nodes(root: &Path) -> Vec<Node> {
         nodes.extend(partitions);
     }
     nodes
+}
+
+/// Reads the kernel version as major and minor number: 6 and 12 of `6.12.117+deb12-amd64`.
+fn kernel_version(root: &Path) -> Option<(u32, u32)> {
+    let release = read_line(&root.join("proc/sys/kernel/osrelease"))?;
+    let (major, rest) = release.split_once('.')?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    Some((major.parse().ok()?, rest[..digits].parse().ok()?))
 }
 
 /// Reads a file that may name files, whose names can hold any bytes: those that are not UTF-8 are replaced.

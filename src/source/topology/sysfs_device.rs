@@ -48,8 +48,8 @@ impl SysfsDevice {
         }
     }
 
-    /// Reads all that the directory says of the device.
-    pub(super) fn node(&self) -> Node {
+    /// Reads all that the directory says of the device. `kernel` is the version as major and minor number.
+    pub(super) fn node(&self, kernel: Option<(u32, u32)>) -> Node {
         let (major, minor) = devno(&self.path);
         let mut node = Node {
             name: self.name.clone(),
@@ -66,6 +66,10 @@ impl SysfsDevice {
             node.scheduler = self.line("queue/scheduler").and_then(|text| active_scheduler(&text));
             node.nr_requests = self.line("queue/nr_requests").and_then(|text| text.parse().ok());
             node.iostats_enabled = self.flag("queue/iostats");
+            // blk-mq, the kernel's layer for request-based drivers, has a directory `mq` for each of its devices.
+            let ignores_iostats =
+                if self.has("mq") { Some(false) } else { ignores_iostats(node.kind, kernel) };
+            node.ignores_iostats = ignores_iostats.filter(|_| node.iostats_enabled.is_some());
         }
         if self.has("loop") {
             node.backing_file = self.line("loop/backing_file");
@@ -117,8 +121,25 @@ impl SysfsDevice {
             scheduler: disk.scheduler.clone(),
             nr_requests: disk.nr_requests,
             iostats_enabled: disk.iostats_enabled,
+            ignores_iostats: disk.ignores_iostats,
             ..Node::default()
         }
+    }
+}
+
+/// Returns whether a driver counts requests even if `queue/iostats` is 0, by the measurements of
+/// [`Node::is_accounting_off`]; `None` where it was not measured. Device-mapper devices are taken to be bio-based.
+fn ignores_iostats(kind: Kind, kernel: Option<(u32, u32)>) -> Option<bool> {
+    match kind {
+        Kind::Disk | Kind::Partition | Kind::Loop | Kind::Ram | Kind::NvmePath | Kind::Optical => Some(false),
+        Kind::Zram => Some(true),
+        Kind::Md => kernel.filter(|kernel| *kernel >= (6, 1)).map(|_| false),
+        Kind::Dm | Kind::Lvm | Kind::Crypt | Kind::Multipath => match kernel? {
+            (..=5, _) | (6, ..=1) => Some(true),
+            (6, 2..=11) => None,
+            _ => Some(false),
+        },
+        Kind::Virtual => None,
     }
 }
 
@@ -169,5 +190,13 @@ mod tests {
     fn the_uuid_of_a_mapped_device_gives_its_kind() {
         let kinds = ["LVM-abc", "CRYPT-LUKS2-12-root", "mpath-360", "part1-mpath-360", ""].map(kind_of_uuid);
         assert_eq!(kinds, [Kind::Lvm, Kind::Crypt, Kind::Multipath, Kind::Dm, Kind::Dm]);
+    }
+
+    #[test]
+    fn device_mapper_obeys_iostats_in_later_kernels_only() {
+        let versions = [None, Some((4, 18)), Some((6, 1)), Some((6, 8)), Some((6, 12)), Some((7, 0))];
+        let of = |kind| versions.map(|kernel| ignores_iostats(kind, kernel));
+        assert_eq!(of(Kind::Lvm), [None, Some(true), Some(true), None, Some(false), Some(false)]);
+        assert_eq!(of(Kind::Md), [None, None, Some(false), Some(false), Some(false), Some(false)]);
     }
 }
