@@ -170,7 +170,7 @@ fn what_has_nothing_to_report_is_one_line_and_exit_1() {
     assert!(told(&format!("TS 10\n{LINE}")).contains("only one whole sample"));
     let (out, err, code) = output("--from fixtures/captures/mixed.txt vdb", "");
     assert_eq!((out.as_str(), code), ("", 1));
-    assert_eq!(err, "blkstat: fixtures/captures/mixed.txt: no device is called 'vdb'; did you mean 'vda'?\n");
+    assert_eq!(err, "blkstat: fixtures/captures/mixed.txt: no such device 'vdb'; did you mean 'vda'?\n");
 }
 
 /// sda from the first sample on, sdb from the fourth.
@@ -193,8 +193,8 @@ fn a_selection_that_finds_nothing_is_told_and_the_others_are_shown() {
             "no device matches '^zzz' in the first 2 intervals, and COUNT looks no further",
         ),
         ("sda --devices-regex ^zzz", 5, "no device matches '^zzz'"),
-        ("sda sdbb", 5, "no device is called 'sdbb'; did you mean 'sdb'?"),
-        ("sda what where", 5, "no device is called 'what' or 'where'; blkstat devices lists them"),
+        ("sda sdbb", 5, "no such device 'sdbb'; did you mean 'sdb'?"),
+        ("sda what where", 5, "no such device 'what' or 'where'; run 'blkstat devices' for a list"),
         ("sdb 1 2", 0, "'sdb' is not in the first 2 intervals, and COUNT looks no further"),
         ("sdb 1 1", 0, "'sdb' is not in the first interval, and COUNT looks no further"),
         ("sdb sda x 1 2", 2, "'sdb' and 'x' are not in the first 2 intervals, and COUNT looks no further"),

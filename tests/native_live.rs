@@ -140,7 +140,7 @@ fn a_device_is_known_by_any_of_its_names_and_a_wrong_one_is_told() {
     }
     let (out, err, exit) = printed("vg0-rot 1 1", 1);
     assert_eq!((out.as_str(), exit), ("", Exit::NoData));
-    assert_eq!(err, "blkstat: no device is called 'vg0-rot'; did you mean 'vg0-root'?\n");
+    assert_eq!(err, "blkstat: no such device 'vg0-rot'; did you mean 'vg0-root'?\n");
     for command in ["", "analyze"] {
         let (out, err, exit) = printed(&format!("{command} --devices-regex ^zzz"), 3);
         assert_eq!((out.as_str(), exit), ("", Exit::NoData));
@@ -162,7 +162,7 @@ fn record_knows_a_device_by_any_of_its_names_too() {
         assert_eq!(names, ["dm-0"], "{word}");
     }
     let (_, err, exit) = printed(&format!("record {}/x --device vg0-rot 1 1", folder.path().display()), 1);
-    assert!(err.ends_with("has no device 'vg0-rot'; did you mean 'vg0-root'?\n"), "{err}");
+    assert!(err.ends_with("no such device 'vg0-rot'; did you mean 'vg0-root'?\n"), "{err}");
     assert_eq!(exit, Exit::NoData);
 }
 

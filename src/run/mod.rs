@@ -1,15 +1,15 @@
 //! Carries a [`Plan`] out: takes samples, has them turned into reports, and writes these.
 
 mod analyze;
+mod device_lookup;
 mod devices;
-mod hints;
 mod iostat;
-mod named;
 mod native;
 mod pace;
 mod progress;
 mod pt_diskstats;
 mod record;
+mod suggest;
 mod warnings;
 
 use std::io::{self, Write};

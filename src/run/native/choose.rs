@@ -9,8 +9,8 @@ use super::leaves::{Share, shares};
 use crate::counters::{Counters, Device};
 use crate::metrics::IntervalStats;
 use crate::plan::DeviceSelection;
-use crate::run::hints::did_you_mean;
-use crate::run::named::{bare, device_named};
+use crate::run::device_lookup::{find_device, strip_dev_dir};
+use crate::run::suggest::{nearest_name, unknown_device};
 use crate::sanitize::sanitize;
 use crate::source::DeviceResolver;
 use crate::topology::{Kind, Node, Topology, natural_key};
@@ -94,7 +94,7 @@ impl<'a> Chooser<'a> {
         Facts {
             shown: alias.unwrap_or_else(|| device.name.clone()),
             mounts: node.map(|node| node.mountpoints.join(",")).unwrap_or_default(),
-            accounting_off: node.is_some_and(Node::is_accounting_off),
+            accounting_off: node.is_some_and(|node| node.is_accounting_off()),
             only_working: often_idle && !(is_partition && self.choice.partitions),
             ..Facts::default()
         }
@@ -119,7 +119,7 @@ impl<'a> Chooser<'a> {
             .collect();
         self.matched |= asked_for.contains(&true);
         for (word, found) in self.choice.devices.iter().zip(&mut self.found) {
-            if let Some(at) = device_named(word, devices, alias, names) {
+            if let Some(at) = find_device(word, devices, alias, names) {
                 asked_for[at] = true;
                 *found = true;
             }
@@ -155,7 +155,9 @@ impl<'a> Chooser<'a> {
     /// The same of a device of which no more than the name is known.
     pub(super) fn is_news_by_name(&self, name: &str) -> bool {
         let is_match = self.regex.as_ref().is_some_and(|regex| regex.is_match(name));
-        !self.is_restricted() || is_match || self.choice.devices.iter().any(|word| bare(word) == name)
+        !self.is_restricted()
+            || is_match
+            || self.choice.devices.iter().any(|word| strip_dev_dir(word) == name)
     }
 
     /// What was asked for and never found, in words: with the nearest name, or, where no more than so many intervals
@@ -167,7 +169,7 @@ impl<'a> Chooser<'a> {
         looked_at: Option<u64>,
     ) -> Option<String> {
         let named = self.choice.devices.iter().zip(&self.found).filter(|(_, found)| !**found);
-        let words: Vec<_> = named.map(|(word, _)| sanitize(word)).collect();
+        let words: Vec<&str> = named.map(|(word, _)| word.as_str()).collect();
         let within = looked_at.map(|count| {
             let intervals = if count == 1 { "interval".to_owned() } else { format!("{count} intervals") };
             format!(" in the first {intervals}, and COUNT looks no further")
@@ -178,12 +180,13 @@ impl<'a> Chooser<'a> {
         };
         if let Some(within) = within {
             let is = if words.len() == 1 { "is" } else { "are" };
+            let words: Vec<_> = words.iter().map(|word| sanitize(word)).collect();
             return Some(format!("'{}' {is} not{within}", words.join("' and '")));
         }
         let names = devices.iter().map(|device| &device.name).chain(facts.iter().map(|facts| &facts.shown));
         // Of several words a hint would not tell which it is for.
-        let hint = did_you_mean(first, names.filter(|_| words.len() == 1));
-        Some(format!("no device is called '{}'{hint}", words.join("' or '")))
+        let nearest = nearest_name(first, names.filter(|_| words.len() == 1));
+        Some(unknown_device(&words, nearest))
     }
 
     /// Whether any device that was asked for was ever there.

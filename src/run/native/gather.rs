@@ -76,7 +76,7 @@ pub(in crate::run) fn gather(
             gatherer.chooser.missing(feed.devices(), &gatherer.facts, None).filter(|_| feed.is_live());
         if let Some(missing) = missing {
             // A capture may have it later; this machine is asked before anybody waits.
-            let is_unlike_any = missing.ends_with("lists them");
+            let is_unlike_any = missing.ends_with("for a list");
             let also = if is_unlike_any { "; nor is there such a file" } else { "" };
             let missing = Some(missing + also);
             return Ok(Gathered {

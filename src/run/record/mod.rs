@@ -10,17 +10,16 @@ use anyhow::{Result, bail};
 
 use self::progress::{conclude, how_far, is_wanted};
 use self::recorder::Recorder;
-use super::hints::did_you_mean;
-use super::named::device_named;
+use super::device_lookup::find_device;
 use super::pace::Deadlines;
 use super::progress::Progress;
+use super::suggest::{nearest_name, unknown_device};
 use super::warnings::Warnings;
 use super::{RunContext, is_closed_pipe};
 use crate::clock::WaitOutcome;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
 use crate::plan::Record;
-use crate::sanitize::sanitize;
 use crate::source::{DeviceResolver, Live, read_topology};
 
 /// The time between samples where nothing is said of it.
@@ -39,7 +38,7 @@ pub(super) fn run(plan: &Record, world: &mut RunContext<'_>) -> Result<Exit> {
     let devices = match kernel_names(plan, &sample.devices) {
         Ok(devices) => devices,
         Err(why) => {
-            let _ = writeln!(world.err, "blkstat: {} has no device {why}", source.name());
+            let _ = writeln!(world.err, "blkstat: {}: {why}", source.name());
             return Ok(Exit::NoData);
         }
     };
@@ -79,7 +78,7 @@ pub(super) fn run(plan: &Record, world: &mut RunContext<'_>) -> Result<Exit> {
     }
 }
 
-/// What the kernel calls the devices that were asked for by any of their names, or the first word that means none.
+/// Returns the kernel names of the requested devices, or a message about the first that does not exist.
 fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, String> {
     if plan.devices.is_empty() {
         return Ok(Vec::new());
@@ -89,11 +88,11 @@ fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, String
         stack.nodes().iter().filter_map(|node| Some((node.name.as_str(), node.alias.as_ref()?))).collect();
     let alias = |device: &Device| by_kernel.get(device.name.as_str()).map(|name| name.as_str());
     let names = DeviceResolver::new(&plan.root, &plan.root.join("sys"));
-    let found = |word: &String| match device_named(word, devices, alias, Some(&names)) {
+    let found = |word: &String| match find_device(word, devices, alias, Some(&names)) {
         Some(at) => Ok(devices[at].name.clone()),
         None => {
             let all = devices.iter().map(|device| &device.name).chain(by_kernel.values().copied());
-            Err(format!("'{}'{}", sanitize(word), did_you_mean(word, all)))
+            Err(unknown_device(&[word.as_str()], nearest_name(word, all)))
         }
     };
     plan.devices.iter().map(found).collect()
