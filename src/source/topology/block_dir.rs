@@ -39,13 +39,13 @@ pub(in crate::source) fn list_devices(dir: &Path) -> io::Result<Vec<String>> {
 pub fn read_partitions(sys: &Path, devices: &[Device]) -> Topology {
     let block = sys.join("block");
     let Ok(listed) = list_devices(&block) else { return partitions_from_names(devices) };
-    let is_listed: HashSet<&str> = listed.iter().map(String::as_str).collect();
-    let others = devices.iter().filter(|device| !is_listed.contains(device.name.as_str()));
+    let disks: HashSet<&str> = listed.iter().map(String::as_str).collect();
+    let others = devices.iter().filter(|device| !disks.contains(device.name.as_str()));
     let partitions: Vec<Node> = others
         .map(|device| Node {
             name: device.name.clone(),
             kind: Kind::Partition,
-            backing_devices: find_disk(&block, &listed, &device.name).into_iter().collect(),
+            backing_devices: find_disk(&block, &listed, &disks, &device.name).into_iter().collect(),
             ..Node::default()
         })
         .collect();
@@ -59,9 +59,10 @@ fn partitions_from_names(devices: &[Device]) -> Topology {
     Topology::new(nodes.into_iter().filter(|node| node.kind == Kind::Partition).collect())
 }
 
-/// Returns the disk whose directory holds that of `partition`, looking first where its name points to.
-fn find_disk(block: &Path, listed: &[String], partition: &str) -> Option<String> {
+/// Returns the disk whose directory holds that of `partition`, looking first where its name points to. `disks` is
+/// `listed` as a set.
+fn find_disk(block: &Path, listed: &[String], disks: &HashSet<&str>, partition: &str) -> Option<String> {
     let holds = |disk: &&str| device_dir(&device_dir(block, disk), partition).is_dir();
-    let by_name = possible_disks(partition).into_iter().flatten();
+    let by_name = possible_disks(partition).into_iter().flatten().filter(|disk| disks.contains(disk));
     by_name.chain(listed.iter().map(String::as_str)).find(holds).map(str::to_owned)
 }
