@@ -10,7 +10,7 @@
 //! ```
 //!
 //! - [`source`] says where the next [`counters::Sample`] comes from: this machine, or a capture that is replayed; and,
-//!   as a [`topology::Topology`], what is stacked on what.
+//!   as a [`topology::Topology`], the tree of its block devices.
 //! - [`capture`] is text to samples and back: one parser for live reading, every kernel's lines and every capture.
 //! - [`metrics`] is the one place that turns two samples and the time between them into numbers: [`metrics::IntervalStats`]
 //!   for blkstat's own views, [`metrics::IostatRates`] as iostat has them, [`metrics::PtDelta`] as pt-diskstats has them.

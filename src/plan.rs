@@ -23,7 +23,7 @@ pub enum Plan {
     Iostat(Box<Iostat>),
     /// Be Percona's pt-diskstats.
     PtDiskstats(Box<PtDiskstats>),
-    /// Show what is stacked on what.
+    /// Show the block-device tree.
     Devices(Devices),
     /// Record a live machine.
     Record(Box<Record>),
@@ -56,16 +56,16 @@ pub struct Record {
     pub time_zone: Option<OsString>,
 }
 
-/// What the list of devices was asked for.
+/// The options of `blkstat devices`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Devices {
-    /// As JSON, which always holds every device.
+    /// Print JSON, which always holds every device.
     pub json: bool,
-    /// Devices that are not in use as well, such as loop devices without a file.
+    /// Include unused devices, such as loop devices without a file.
     pub all: bool,
-    /// The folder that holds `proc`, `sys` and `dev`.
+    /// The directory that holds `proc`, `sys` and `dev`.
     pub root: PathBuf,
-    /// A recording whose machine is asked for, in place of this one.
+    /// Show the devices of the host that made this recording instead.
     pub from: Option<PathBuf>,
 }
 

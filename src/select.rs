@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::counters::{Counters, Device};
-use crate::topology::{Key, Named, PartitionMap};
+use crate::topology::{Key, Named, Topology};
 
 /// Which devices are shown beside those that are named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Selection {
     pub fn places(
         &self,
         devices: &[Device],
-        topology: &PartitionMap,
+        topology: &Topology,
         came: &HashMap<String, usize>,
     ) -> Vec<ReportEntry> {
         let mut listing = Listing { devices, places: Vec::new(), seen: HashSet::new() };
@@ -157,7 +157,7 @@ impl Selection {
     }
 
     /// The partitions of the disks that were named with theirs.
-    fn partitions_of_items(&self, devices: &[Device], topology: &PartitionMap) -> Vec<Named> {
+    fn partitions_of_items(&self, devices: &[Device], topology: &Topology) -> Vec<Named> {
         let disks = self.items.iter().filter_map(|item| match item {
             Item::Device(Named { partitions: true, key: Key::Name(disk), .. }) => Some(disk.as_str()),
             _ => None,
@@ -173,7 +173,7 @@ impl Selection {
     pub fn fix_partitions(
         &mut self,
         devices: &[Device],
-        topology: &PartitionMap,
+        topology: &Topology,
         listed: impl Fn(&str) -> Vec<String>,
     ) {
         let mut parts = self.partitions_of_items(devices, topology);
@@ -196,7 +196,7 @@ impl Selection {
     fn others(
         &self,
         devices: &[Device],
-        topology: &PartitionMap,
+        topology: &Topology,
         came: &HashMap<String, usize>,
         sorted: bool,
     ) -> Vec<usize> {
@@ -211,9 +211,7 @@ impl Selection {
         } else if self.others.are_as_listed() {
             others.sort_by_key(|&index| came.get(&devices[index].name).copied().unwrap_or(usize::MAX));
         } else {
-            let order: HashMap<&str, usize> =
-                topology.listed().iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-            others.sort_by_key(|&index| order.get(devices[index].name.as_str()).copied());
+            others.sort_by_key(|&index| topology.index_of(&devices[index].name));
         }
         others
     }
@@ -230,8 +228,9 @@ impl DefaultDevices {
 mod tests {
     use super::*;
     use crate::counters::Requests;
+    use crate::topology::{Kind, Node};
 
-    fn machine() -> (Vec<Device>, PartitionMap) {
+    fn machine() -> (Vec<Device>, Topology) {
         let device = |name: &str, ios| Device {
             name: name.into(),
             counters: Counters { reads: Requests { ios, ..Requests::default() }, ..Counters::default() },
@@ -246,8 +245,13 @@ mod tests {
             device("dm-10", 1),
             device("loop0", 0),
         ];
-        let of_sda = |name: &str| (name.to_owned(), "sda".to_owned());
-        (devices, PartitionMap::new([of_sda("sda1"), of_sda("sda10")]))
+        let of_sda = |name: &str| Node {
+            name: name.to_owned(),
+            kind: Kind::Partition,
+            backing_devices: vec!["sda".to_owned()],
+            ..Node::default()
+        };
+        (devices, Topology::new(vec![of_sda("sda1"), of_sda("sda10")]))
     }
 
     fn chosen(wanted: &Selection) -> Vec<String> {

@@ -193,7 +193,7 @@ fn a_selection_that_finds_nothing_is_told_and_the_others_are_shown() {
         ("--devices-regex ^zzz 1 2", 0, "no device matches '^zzz' in the first 2 intervals"),
         ("sda --devices-regex ^zzz", 5, "no device matches '^zzz'"),
         ("sda sdbb", 5, "no such device 'sdbb'; did you mean 'sdb'?"),
-        ("sda what where", 5, "no such devices: 'what', 'where'"),
+        ("sda what where", 5, "no such devices: 'what', 'where'; run 'blkstat devices --from -' for a list"),
         ("sdb 1 2", 0, "'sdb' not found in the first 2 intervals"),
         ("sdb 1 1", 0, "'sdb' not found in the first interval"),
         ("sdb sda x 1 2", 2, "'sdb', 'x' not found in the first 2 intervals"),

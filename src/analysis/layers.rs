@@ -68,7 +68,7 @@ pub fn where_requests_wait(stack: &Topology, reports: &[DeviceReport]) -> Option
 /// one.
 pub fn guess_stack(reports: &[DeviceReport]) -> Option<Topology> {
     const ALIKE: f64 = 0.75;
-    let kind = |report: &DeviceReport| Kind::by_name(&report.device);
+    let kind = |report: &DeviceReport| Kind::from_name(&report.device);
     let stands_on_others = |kind: Kind| matches!(kind, Kind::Loop | Kind::Dm | Kind::Md | Kind::Virtual);
     let below = |upper: &DeviceReport| {
         let is_alike = |lower: &&DeviceReport| {

@@ -64,15 +64,15 @@ enum Command {
     Analyze(Box<analyze::AnalyzeArguments>),
     /// Write a capture that every view can replay
     Record(record::RecordArguments),
-    /// What is stacked on what, and how each queue is set up
+    /// Show the block-device tree and queue settings
     Devices {
-        /// One JSON document, which always holds every device
+        /// Print one JSON document with every device
         #[arg(long)]
         json: bool,
-        /// Devices that are not in use too, such as loop devices without a file
+        /// Include unused devices, such as loop devices without a file
         #[arg(long)]
         all: bool,
-        /// Those of the machine that this recording was made on
+        /// Show the devices of the host that made this recording
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },

@@ -88,14 +88,14 @@ impl<'a> DeviceFilter<'a> {
     }
 
     fn attributes_of(&self, device: &Device, node: Option<&Node>) -> DeviceAttributes {
-        let kind = node.map_or_else(|| Kind::by_name(&device.name), |node| node.kind);
+        let kind = node.map_or_else(|| Kind::from_name(&device.name), |node| node.kind);
         let alias = node.and_then(|node| node.alias.clone());
         let is_partition = kind == Kind::Partition;
         let is_often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;
         DeviceAttributes {
             label: alias.unwrap_or_else(|| device.name.clone()),
             mountpoints: node.map(|node| node.mountpoints.join(",")).unwrap_or_default(),
-            is_accounting_off: node.is_some_and(|node| node.iostats_enabled == Some(false)),
+            is_accounting_off: node.is_some_and(Node::is_accounting_off),
             is_listed_only_while_active: is_often_idle && !(is_partition && self.selection.partitions),
             ..DeviceAttributes::default()
         }
@@ -173,6 +173,8 @@ impl<'a> DeviceFilter<'a> {
         if let Some(intervals) = searched.filter(|_| !names.is_empty()) {
             return Some(NotFound::NotInTime { names, intervals });
         }
+        let from = capture.map(|path| format!(" --from {}", sanitize(&path.display().to_string())));
+        let list_command = format!("blkstat devices{}", from.unwrap_or_default());
         match names.as_slice() {
             [] => {
                 let pattern = self.selection.regex.clone().filter(|_| !self.has_match)?;
@@ -182,11 +184,9 @@ impl<'a> DeviceFilter<'a> {
                 let kernel_names = devices.iter().map(|device| device.name.as_str());
                 let labels = attributes.iter().map(|attributes| attributes.label.as_str());
                 let similar = similar_name(name, kernel_names.chain(labels)).map(str::to_owned);
-                let from = capture.map(|path| format!(" --from {}", sanitize(&path.display().to_string())));
-                let list_command = format!("blkstat devices{}", from.unwrap_or_default());
                 Some(NotFound::Name { name: name.clone(), similar, list_command })
             }
-            _ => Some(NotFound::Names(names)),
+            _ => Some(NotFound::Names { names, list_command }),
         }
     }
 

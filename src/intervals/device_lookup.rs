@@ -63,7 +63,12 @@ pub enum NotFound {
         intervals: Option<u64>,
     },
     /// No device has any of these names.
-    Names(Vec<String>),
+    Names {
+        /// The names as they were typed.
+        names: Vec<String>,
+        /// The command that lists the devices.
+        list_command: String,
+    },
 }
 
 impl fmt::Display for NotFound {
@@ -78,7 +83,9 @@ impl fmt::Display for NotFound {
             Self::Name { name, similar: None, list_command } => {
                 write!(f, "no such device '{}'; run '{list_command}' for a list", sanitize(name))
             }
-            Self::Names(names) => write!(f, "no such devices: {}", quoted(names)),
+            Self::Names { names, list_command } => {
+                write!(f, "no such devices: {}; run '{list_command}' for a list", quoted(names))
+            }
             Self::NotInTime { names, intervals } => {
                 write!(f, "{} not found in the first {}", quoted(names), count_intervals(*intervals))
             }

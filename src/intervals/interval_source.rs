@@ -13,7 +13,7 @@ use crate::counters::Sample;
 use crate::metrics::DeviceMatch;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
-use crate::source::{DeviceResolver, Live, Replay, read_topology, topology_from_names};
+use crate::source::{DeviceResolver, Live, Replay, read_topology};
 use crate::topology::Topology;
 use crate::units::{Elapsed, Interval, SampleTime};
 
@@ -317,7 +317,7 @@ impl<'a> IntervalSource<'a> {
             }
             SampleSource::Replay(replay) => match replay.recorded() {
                 Some(header) if !header.stack.nodes().is_empty() => header.stack.clone(),
-                _ => topology_from_names(&self.newer.devices),
+                _ => Topology::from_names(&self.newer.devices),
             },
         }
     }

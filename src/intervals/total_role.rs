@@ -37,7 +37,7 @@ pub(super) fn total_roles(
         }
         match kind(device, topology) {
             Kind::NvmePath => {
-                let mut heads = topology.above(&device.name).filter(|node| node.kind == Kind::Disk);
+                let mut heads = topology.holders(&device.name).filter(|node| node.kind == Kind::Disk);
                 let head = heads.find_map(|node| candidates.get(node.name.as_str()));
                 head.map_or(TotalRole::Included, |head| TotalRole::FallbackFor(*head))
             }
@@ -88,14 +88,14 @@ fn include_stacked_devices(
         }
     }
     for (name, index) in candidates.iter().filter(|(name, _)| topology.node(name).is_none()) {
-        if roles[*index] == TotalRole::Excluded && !may_be_on_included_disk(Kind::by_name(name)) {
+        if roles[*index] == TotalRole::Excluded && !may_be_on_included_disk(Kind::from_name(name)) {
             roles[*index] = TotalRole::Included;
         }
     }
 }
 
 fn kind(device: &Device, topology: &Topology) -> Kind {
-    topology.node(&device.name).map_or_else(|| Kind::by_name(&device.name), |node| node.kind)
+    topology.node(&device.name).map_or_else(|| Kind::from_name(&device.name), |node| node.kind)
 }
 
 fn has_backing_devices(device: &Device, topology: &Topology) -> bool {

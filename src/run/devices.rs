@@ -1,4 +1,4 @@
-//! What is stacked on what, once.
+//! `blkstat devices`: reads the block-device tree and prints it.
 
 use std::path::Path;
 
@@ -10,61 +10,64 @@ use crate::exit::Exit;
 use crate::plan::Devices;
 use crate::report::devices::{is_shown, json, tree};
 use crate::sanitize::sanitize;
-use crate::source::{Replay, read_topology, topology_from_names};
+use crate::source::{Replay, read_topology};
 use crate::topology::Topology;
 use crate::view::terminal::screen_size;
 
-pub(super) fn run(plan: &Devices, world: &mut RunContext<'_>) -> Result<Exit> {
-    let (stack, place) = match &plan.from {
-        Some(path) => recorded(path, world)?,
-        None => live(plan)?,
+pub(super) fn run(plan: &Devices, context: &mut RunContext<'_>) -> Result<Exit> {
+    let (topology, place) = match &plan.from {
+        Some(path) => recorded_topology(path, context)?,
+        None => live_topology(&plan.root)?,
     };
-    let in_use = || stack.nodes().iter().any(|node| is_shown(node, &stack, plan.all));
-    if stack.nodes().is_empty() {
-        return Ok(nothing(world, &format!("no block devices in {place}")));
+    let is_any_shown = || topology.nodes().iter().any(|node| is_shown(node, &topology, plan.all));
+    if topology.nodes().is_empty() {
+        return Ok(no_data(context, &format!("no block devices in {place}")));
     }
-    if !plan.json && !in_use() {
-        let why = format!("no block device in {place} is in use; --all shows those there are");
-        return Ok(nothing(world, &why));
+    if !plan.json && !is_any_shown() {
+        return Ok(no_data(
+            context,
+            &format!("no block device in {place} is in use; --all lists unused ones"),
+        ));
     }
     let mut text = Vec::new();
     if plan.json {
-        json(&stack, &mut text);
+        json(&topology, &mut text);
     } else {
-        let columns = world.is_terminal.then(screen_size).flatten().map(|(columns, _)| columns);
-        tree(&stack, plan.all, columns.unwrap_or(WIDTH), &mut text);
+        let columns = context.is_terminal.then(screen_size).flatten().map(|(columns, _)| columns);
+        tree(&topology, plan.all, columns.unwrap_or(WIDTH), &mut text);
     }
-    put(world.out, &mut text)?;
+    put(context.out, &mut text)?;
     Ok(Exit::Success)
 }
 
-/// The devices of this machine, and where they are listed.
-fn live(plan: &Devices) -> Result<(Topology, String)> {
-    let block = plan.root.join("sys/block");
+/// Reads the devices of the system below `root`. Returns them with the name of the directory that lists them.
+fn live_topology(root: &Path) -> Result<(Topology, String)> {
+    let block = root.join("sys/block");
     let place = sanitize(&block.display().to_string()).into_owned();
     if let Err(error) = block.read_dir() {
         bail!("cannot read {place}: {}", reason(&error));
     }
-    Ok((read_topology(&plan.root), place))
+    Ok((read_topology(root), place))
 }
 
-/// The devices that a recording tells of at its first sample; of another capture, what their names tell.
-fn recorded(path: &Path, world: &RunContext<'_>) -> Result<(Topology, String)> {
-    let mut replay = Replay::open(path, world.clock)?;
+/// Reads the devices in the header of a recording, or infers them from the names in the first sample of another
+/// capture. Returns them with the name of the file.
+fn recorded_topology(path: &Path, context: &RunContext<'_>) -> Result<(Topology, String)> {
+    let mut replay = Replay::open(path, context.clock)?;
     let mut sample = Sample::default();
     let place = sanitize(replay.name()).into_owned();
     if !replay.next(&Sample::default(), &mut sample)? {
         refuse_other_than_text(&replay)?;
         return Ok((Topology::default(), place));
     }
-    let known = replay.recorded().map(|recorded| recorded.stack.clone());
-    let stack = known.filter(|stack| !stack.nodes().is_empty());
-    Ok((stack.unwrap_or_else(|| topology_from_names(&sample.devices)), place))
+    let recorded = replay.recorded().map(|header| header.stack.clone());
+    let recorded = recorded.filter(|topology| !topology.nodes().is_empty());
+    Ok((recorded.unwrap_or_else(|| Topology::from_names(&sample.devices)), place))
 }
 
-/// Says why there is nothing to show.
-fn nothing(world: &mut RunContext<'_>, why: &str) -> Exit {
-    // If that cannot be said, the exit code still tells.
-    let _ = writeln!(world.err, "blkstat: {why}");
+/// Prints why there is nothing to show.
+fn no_data(context: &mut RunContext<'_>, why: &str) -> Exit {
+    // If standard error is closed, the exit code remains.
+    let _ = writeln!(context.err, "blkstat: {why}");
     Exit::NoData
 }

@@ -1,22 +1,21 @@
 //! Where the next sample comes from: a live machine, or a capture that is replayed. The one room that opens
 //! files.
 
+mod device_resolver;
 mod document;
 mod live;
 mod machine;
-mod names;
 mod replay;
-mod stack;
+mod small_file;
 mod statfiles;
-mod sysfs;
 mod timezone;
+mod topology;
 
+pub use device_resolver::DeviceResolver;
 pub use document::read_object;
 pub use live::Live;
 pub use machine::{Host, describe};
-pub use names::DeviceResolver;
 pub use replay::Replay;
-pub use stack::{read_topology, topology_from_names};
 pub use statfiles::StatFiles;
-pub use sysfs::read_partition_map;
 pub use timezone::local_time_zone;
+pub use topology::{read_partitions, read_topology};

@@ -9,11 +9,9 @@ use anyhow::{Context, Result, bail};
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
-use super::sysfs::partition_map_from_names;
 use crate::capture::{CaptureWarning, Reader, RecordingHeader};
 use crate::clock::{Clock, WaitOutcome};
-use crate::counters::{Device, Sample};
-use crate::topology::PartitionMap;
+use crate::counters::Sample;
 
 /// The samples of a capture.
 pub struct Replay<'a> {
@@ -95,11 +93,6 @@ impl<'a> Replay<'a> {
     /// capture.
     pub fn recorded(&self) -> Option<&RecordingHeader> {
         self.reader.recorded()
-    }
-
-    /// Which of the devices are partitions.
-    pub fn topology(&self, devices: &[Device]) -> PartitionMap {
-        partition_map_from_names(devices)
     }
 }
 

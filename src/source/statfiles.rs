@@ -1,10 +1,10 @@
 //! Devices as `iostat -f DIR` reads them: one file a device in DIR/block, in place of /proc/diskstats.
 
-use std::fs::{OpenOptions, read_dir};
-use std::io::Read;
+use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 
-use super::sysfs::shown_name;
+use super::small_file::read_text;
+use super::topology::device_name;
 use crate::capture::parse_line;
 use crate::counters::Device;
 
@@ -44,7 +44,7 @@ impl StatFiles {
     }
 
     fn device(&self, folder: &Path, name: &str, known: &impl Fn(&str) -> Option<(u32, u32)>) -> Device {
-        let name = shown_name(name);
+        let name = device_name(name);
         let in_folder = || {
             let text = read_text(&folder.join("dev"))?;
             let (major, minor) = text.trim().split_once(':')?;
@@ -65,10 +65,4 @@ impl StatFiles {
 fn folders(folder: &Path) -> Vec<String> {
     let entries = read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-}
-
-fn read_text(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    OpenOptions::new().read(true).open(path).ok()?.read_to_string(&mut text).ok()?;
-    Some(text)
 }

@@ -1,100 +1,253 @@
-//! What is a partition of what, what is stacked on what, and which device a name stands for. Plain data; `source`
-//! learns it from /sys or, for a capture, from the names.
+//! The block-device tree: partitions, stacked devices, kinds, queue settings, mount points. Plain data, which `source`
+//! reads from sysfs and procfs or which is inferred from the device names of a capture.
 
-mod order;
+mod infer;
+mod kind;
+mod named;
+mod natural_sort;
+mod node;
 mod partitions;
-mod stack;
 
 use std::collections::HashMap;
 
-use crate::counters::Device;
+use serde::{Deserialize, Serialize};
 
-pub use order::natural_key;
+pub use infer::link_nvme_paths;
+pub use kind::Kind;
+pub use named::{Key, Named};
+pub use natural_sort::natural_key;
+pub use node::Node;
 pub use partitions::{partition_parents, possible_disks};
-pub use stack::{Kind, Node, Topology};
 
-/// The partitions of a machine, and its whole devices, by the names that /proc/diskstats prints.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PartitionMap {
-    disk_of: HashMap<String, String>,
-    listed: Vec<String>,
+/// The block devices of a system and how they are stacked. In JSON it is the list of devices.
+///
+/// How much is known of each device depends on the source: sysfs describes it in full, a listing of sysfs or a capture
+/// gives no more than names, kinds and partitions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Node>", into = "Vec<Node>")]
+pub struct Topology {
+    nodes: Vec<Node>,
+    index_by_name: HashMap<String, usize>,
+    /// Indices of the devices stacked directly on the device of each name.
+    holders: HashMap<String, Vec<usize>>,
+    /// Number of layers below each device, by index.
+    depths: Vec<usize>,
 }
 
-impl PartitionMap {
-    /// Of pairs of a partition and the disk that it is on. A device of unknown standing counts as a partition of
-    /// a disk without a name.
-    pub fn new(partitions: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self { disk_of: partitions.into_iter().collect(), listed: Vec::new() }
+impl From<Vec<Node>> for Topology {
+    fn from(nodes: Vec<Node>) -> Self {
+        Self::new(nodes)
+    }
+}
+
+impl From<Topology> for Vec<Node> {
+    fn from(topology: Topology) -> Self {
+        topology.nodes
+    }
+}
+
+impl Topology {
+    /// Creates the tree of these devices. Of several with one name, lookups by name find the first.
+    pub fn new(nodes: Vec<Node>) -> Self {
+        let mut index_by_name = HashMap::with_capacity(nodes.len());
+        let mut holders: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, node) in nodes.iter().enumerate() {
+            index_by_name.entry(node.name.clone()).or_insert(index);
+            for backing in &node.backing_devices {
+                let list = holders.entry(backing.clone()).or_default();
+                // A device that names another one twice is stacked on it once.
+                if list.last() != Some(&index) {
+                    list.push(index);
+                }
+            }
+        }
+        let depths = depths(&nodes, &index_by_name);
+        Self { nodes, index_by_name, holders, depths }
     }
 
-    /// The same with the whole devices in the order in which /sys lists them.
-    pub fn with_listing(self, listed: Vec<String>) -> Self {
-        Self { listed, ..self }
+    /// Returns all devices, in the order in which the source lists them.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
     }
 
-    /// What this or else the other knows: a whole device of either is one.
-    pub fn or(self, other: &Self) -> Self {
-        let disk_of = self.disk_of.into_iter().filter_map(|(part, disk)| {
-            let disk = if disk.is_empty() { other.disk_of(&part)?.to_owned() } else { disk };
-            Some((part, disk))
-        });
-        Self { disk_of: disk_of.collect(), listed: [self.listed, other.listed.clone()].concat() }
+    /// Returns the device of this kernel name; `None` where it is not known.
+    pub fn node(&self, name: &str) -> Option<&Node> {
+        self.index_of(name).map(|index| &self.nodes[index])
     }
 
-    /// The disk that `name` is a partition of; `None` for a whole device.
+    /// Returns the position of a device among [`Self::nodes`]; `None` where it is not known.
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.index_by_name.get(name).copied()
+    }
+
+    /// Returns the devices stacked directly on this one, in the order of [`Self::nodes`].
+    pub fn holders(&self, name: &str) -> impl DoubleEndedIterator<Item = &Node> {
+        let indices = self.holders.get(name).map_or(&[][..], Vec::as_slice);
+        indices.iter().map(|index| &self.nodes[*index])
+    }
+
+    /// Returns the number of layers below a device: 0 for a device on no other, or an unknown one. For devices in a
+    /// circle it is some number up to the count of devices.
+    pub fn depth(&self, name: &str) -> usize {
+        self.index_of(name).map_or(0, |index| self.depths[index])
+    }
+
+    /// Returns the disk that `name` is a partition of; empty where that disk is not known, `None` for a whole device.
+    /// An unknown device counts as whole.
     pub fn disk_of(&self, name: &str) -> Option<&str> {
-        self.disk_of.get(name).map(String::as_str)
+        let node = self.node(name).filter(|node| node.kind == Kind::Partition)?;
+        Some(node.backing_devices.first().map_or("", String::as_str))
     }
 
-    /// Whether `name` is a whole device.
+    /// Returns whether `name` is a whole device; see [`Self::disk_of`].
     pub fn is_whole(&self, name: &str) -> bool {
         self.disk_of(name).is_none()
     }
 
-    /// The whole devices in the order in which /sys lists them; empty where that is not known.
-    pub fn listed(&self) -> &[String] {
-        &self.listed
+    /// Merges two descriptions of one system, such as sysfs and the folder of `iostat +f`: this one counts where both
+    /// know a device, unless it has a partition without a disk. Whole devices that `other` lists come in its order,
+    /// after those that only this one lists.
+    pub fn merge(&self, other: &Self) -> Self {
+        let lists = |node: &&Node| other.node(&node.name).is_some() && other.is_whole(&node.name);
+        let only_here = self.nodes.iter().filter(|node| !lists(node));
+        let merged = only_here.chain(other.nodes.iter().filter(lists)).map(|node| {
+            let own = self.node(&node.name);
+            let known = own.filter(|own| !own.is_orphan_partition());
+            known.or_else(|| other.node(&node.name)).or(own).unwrap_or(node).clone()
+        });
+        Self::new(merged.collect())
     }
 }
 
-/// A device asked for by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// What it is to be called in a report.
-    pub shown: String,
-    /// How it is found.
-    pub key: Key,
-    /// What its place among others goes by, where that is not what it is called.
-    pub sorts_as: Option<String>,
-    /// Its partitions are asked for as well.
-    pub partitions: bool,
-}
-
-/// How a device is found among those read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// By its name in /proc/diskstats.
-    Name(String),
-    /// By its major and minor number: it was named by another node in /dev.
-    Number(u32, u32),
-}
-
-impl Named {
-    /// The device that /proc/diskstats calls by this name.
-    pub fn plain(name: &str) -> Self {
-        Self { shown: name.to_owned(), key: Key::Name(name.to_owned()), sorts_as: None, partitions: false }
-    }
-
-    /// What it is to be called where that may differ from its name.
-    pub fn alias(&self) -> Option<String> {
-        matches!(self.key, Key::Number(..)).then(|| self.shown.clone())
-    }
-
-    /// Whether it is this device.
-    pub fn is(&self, device: &Device) -> bool {
-        match &self.key {
-            Key::Name(name) => *name == device.name,
-            Key::Number(major, minor) => (*major, *minor) == (device.major, device.minor),
+/// Returns the number of layers below each device; a backing device that is not listed is a layer too.
+///
+/// Depth-first without recursion and visiting each device once: a hostile capture may hold a stack of any depth, or one
+/// with circles.
+fn depths(nodes: &[Node], index_by_name: &HashMap<String, usize>) -> Vec<usize> {
+    let mut depths = vec![0; nodes.len()];
+    let mut is_visited = vec![false; nodes.len()];
+    // Devices on the way down, each with the position of the backing device that is visited next.
+    let mut path: Vec<(usize, usize)> = Vec::new();
+    for start in 0..nodes.len() {
+        if !is_visited[start] {
+            is_visited[start] = true;
+            path.push((start, 0));
         }
+        while let Some((index, next)) = path.last_mut() {
+            let index = *index;
+            let Some(backing) = nodes[index].backing_devices.get(*next) else {
+                path.pop();
+                continue;
+            };
+            match index_by_name.get(backing) {
+                Some(backing) if !is_visited[*backing] => {
+                    is_visited[*backing] = true;
+                    path.push((*backing, 0));
+                }
+                backing => {
+                    *next += 1;
+                    // In a circle, a device that is still on the path counts as 0.
+                    depths[index] = depths[index].max(1 + backing.map_or(0, |backing| depths[*backing]));
+                }
+            }
+        }
+    }
+    depths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, on: &[&str]) -> Node {
+        let on = on.iter().map(|name| (*name).to_owned()).collect();
+        Node { name: name.into(), backing_devices: on, ..Node::default() }
+    }
+
+    fn partition(name: &str, disk: &[&str]) -> Node {
+        Node { kind: Kind::Partition, ..node(name, disk) }
+    }
+
+    fn names<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Vec<&'a str> {
+        nodes.into_iter().map(|node| node.name.as_str()).collect()
+    }
+
+    #[test]
+    fn depth_counts_the_layers_below() {
+        let topology = Topology::new(vec![
+            node("sda", &[]),
+            node("sda1", &["sda"]),
+            node("dm-0", &["sda1", "sdb"]),
+            node("sdb", &[]),
+        ]);
+        assert_eq!(["sda", "sda1", "dm-0", "sdb", "nope"].map(|name| topology.depth(name)), [0, 1, 2, 0, 0]);
+        assert_eq!(names(topology.holders("sda")), ["sda1"]);
+    }
+
+    #[test]
+    fn a_circle_ends() {
+        let topology = Topology::new(vec![node("a", &["b"]), node("b", &["a"])]);
+        assert_eq!(topology.depth("a"), 2);
+    }
+
+    #[test]
+    fn a_deep_stack_with_many_paths_down_is_walked_once() {
+        let mut nodes: Vec<Node> = vec![node("0", &[])];
+        for i in 1..100_000 {
+            let two = [(i - 1).to_string(), i32::max(0, i - 2).to_string()];
+            nodes.push(node(&i.to_string(), &[&two[0], &two[1]]));
+        }
+        nodes.reverse();
+        let topology = Topology::new(nodes);
+        assert_eq!(topology.depth("99999"), 99_999);
+        assert_eq!(topology.holders("0").count(), 2);
+    }
+
+    #[test]
+    fn a_device_of_unknown_standing_is_a_partition_of_a_nameless_disk() {
+        let topology =
+            Topology::new(vec![node("sda", &[]), partition("sda1", &["sda"]), partition("x", &[])]);
+        assert_eq!(
+            ["sda", "sda1", "x", "y"].map(|name| topology.disk_of(name)),
+            [None, Some("sda"), Some(""), None]
+        );
+        assert!(topology.is_whole("y") && !topology.is_whole("x"));
+    }
+
+    #[test]
+    fn merging_keeps_what_either_knows() {
+        let ours = Topology::new(vec![
+            node("sdb", &[]),
+            node("sda", &[]),
+            partition("sda1", &["sda"]),
+            partition("sdx", &[]),
+            partition("sdx1", &[]),
+            partition("y", &[]),
+        ]);
+        let theirs = Topology::new(vec![
+            node("sdx", &[]),
+            node("sdb", &[]),
+            partition("sda", &[]),
+            partition("sda1", &[]),
+            partition("sdx1", &["sdx"]),
+            partition("y", &[]),
+        ]);
+        let merged = ours.merge(&theirs);
+        assert_eq!(
+            names(merged.nodes().iter().filter(|node| node.kind != Kind::Partition)),
+            ["sda", "sdx", "sdb"]
+        );
+        assert_eq!(
+            ["sda", "sdb", "sdx", "sda1", "sdx1", "y"].map(|name| merged.disk_of(name)),
+            [None, None, None, Some("sda"), Some("sdx"), Some("")]
+        );
+    }
+
+    #[test]
+    fn json_is_the_list_of_devices() {
+        let topology = Topology::new(vec![node("sda", &[]), node("sda1", &["sda"])]);
+        let json = serde_json::to_string(&topology).unwrap();
+        assert!(json.starts_with(r#"[{"name":"sda","major":0,"minor":0,"kind":"disk""#), "{json}");
+        assert_eq!(serde_json::from_str::<Topology>(&json).unwrap(), topology);
     }
 }

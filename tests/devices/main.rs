@@ -1,9 +1,9 @@
-//! What is stacked on what, on made-up machines. The expected trees in `fixtures/ours` are our own, read by a person
-//! before they were committed; `BLKSTAT_REFRESH=1` writes them anew.
+//! The block-device trees of invented hosts. The expected output in `fixtures/ours` is blkstat's own, reviewed before it
+//! was committed; `BLKSTAT_REFRESH=1` rewrites it.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
-mod machine;
+mod host;
 
 use std::path::Path;
 use std::time::Instant;
@@ -15,28 +15,28 @@ use blkstat::report::devices::{json, tree};
 use blkstat::run::{RunContext, run};
 use blkstat::source::read_topology;
 use blkstat::topology::{Kind, Node, Topology};
-use machine::{Machine, laptop, nonsense, server};
+use host::{InventedHost, laptop, malformed, server};
 
-fn node<'a>(stack: &'a Topology, name: &str) -> &'a Node {
-    stack.node(name).unwrap_or_else(|| panic!("no {name} in {stack:#?}"))
+fn node<'a>(topology: &'a Topology, name: &str) -> &'a Node {
+    topology.node(name).unwrap_or_else(|| panic!("no {name} in {topology:#?}"))
 }
 
-fn on<'a>(stack: &'a Topology, name: &str) -> Vec<&'a str> {
-    node(stack, name).backing_devices.iter().map(String::as_str).collect()
+fn on<'a>(topology: &'a Topology, name: &str) -> Vec<&'a str> {
+    node(topology, name).backing_devices.iter().map(String::as_str).collect()
 }
 
-fn drawn(stack: &Topology, all: bool, width: usize) -> String {
+fn drawn(topology: &Topology, all: bool, width: usize) -> String {
     let mut out = Vec::new();
-    tree(stack, all, width, &mut out);
+    tree(topology, all, width, &mut out);
     String::from_utf8(out).unwrap()
 }
 
-/// Both streams and how it ended.
+/// Runs `blkstat devices`. Returns standard output, standard error and the exit code.
 fn ran(plan: Devices) -> (String, String, Exit) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let clock = RealClock::new(None);
-    let mut world = RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
-    let exit = run(&Plan::Devices(plan), &mut world);
+    let mut context = RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
+    let exit = run(&Plan::Devices(plan), &mut context);
     (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
 }
 
@@ -45,11 +45,11 @@ fn plan(root: &Path) -> Devices {
 }
 
 #[test]
-fn trees_are_as_they_were_read() {
-    for (name, machine) in [("laptop", laptop()), ("server", server()), ("nonsense", nonsense())] {
-        let stack = read_topology(machine.root());
+fn trees_match_the_expected_output() {
+    for (name, host) in [("laptop", laptop()), ("server", server()), ("malformed", malformed())] {
+        let topology = read_topology(host.root());
         for width in [80, 100, 200] {
-            let got = drawn(&stack, false, width);
+            let got = drawn(&topology, false, width);
             let path = format!("fixtures/ours/devices/{name}.{width}.txt");
             if std::env::var_os("BLKSTAT_REFRESH").is_some() {
                 std::fs::write(&path, &got).unwrap();
@@ -62,144 +62,175 @@ fn trees_are_as_they_were_read() {
 }
 
 #[test]
-fn lvm_stands_on_luks_on_a_partition() {
-    let machine = laptop();
-    let stack = read_topology(machine.root());
-    let kinds = ["nvme0n1", "nvme0n1p3", "dm-0", "dm-1"].map(|name| node(&stack, name).kind);
+fn lvm_is_on_luks_on_a_partition() {
+    let host = laptop();
+    let topology = read_topology(host.root());
+    let kinds = ["nvme0n1", "nvme0n1p3", "dm-0", "dm-1"].map(|name| node(&topology, name).kind);
     assert_eq!(kinds, [Kind::Disk, Kind::Partition, Kind::Crypt, Kind::Lvm]);
-    assert_eq!(stack.depth("dm-1"), 3);
-    let root = node(&stack, "dm-1");
+    assert_eq!(topology.depth("dm-1"), 3);
+    let root = node(&topology, "dm-1");
     assert_eq!((root.major, root.minor, root.alias.as_deref()), (252, 1, Some("vg0-root")));
     assert_eq!((&root.mountpoints, root.size_bytes), (&vec!["/".to_owned()], Some(100 << 30)));
-    let disk = node(&stack, "nvme0n1");
+    let disk = node(&topology, "nvme0n1");
     assert_eq!(
         (disk.rotational, disk.nr_requests, disk.iostats_enabled),
         (Some(false), Some(1023), Some(true))
     );
     assert_eq!(disk.scheduler.as_deref(), Some("none"));
-    assert_eq!(node(&stack, "dm-2").mountpoints, ["[SWAP]"]);
-    assert_eq!(node(&stack, "zram0").iostats_enabled, Some(false));
-    assert_eq!(node(&stack, "sr0").kind, Kind::Optical);
+    assert_eq!(node(&topology, "dm-2").mountpoints, ["[SWAP]"]);
+    assert_eq!(node(&topology, "zram0").iostats_enabled, Some(false));
+    assert_eq!(node(&topology, "sr0").kind, Kind::Optical);
 }
 
 #[test]
 fn a_partition_has_the_queue_of_its_disk() {
-    let machine = laptop();
-    machine.file("sys/block/nvme0n1/queue/iostats", 0);
-    let stack = read_topology(machine.root());
-    let part = node(&stack, "nvme0n1p2");
+    let host = laptop();
+    host.file("sys/block/nvme0n1/queue/iostats", 0);
+    let topology = read_topology(host.root());
+    let part = node(&topology, "nvme0n1p2");
     assert_eq!((part.iostats_enabled, part.nr_requests), (Some(false), Some(1023)));
 }
 
 #[test]
-fn mount_points_are_unescaped_and_come_once() {
-    let machine = laptop();
-    let stack = read_topology(machine.root());
-    assert_eq!(node(&stack, "dm-10").mountpoints, ["/home", "/var/lib/containers", "/srv/my data"]);
+fn accounting_is_off_only_where_the_kernel_stops_counting() {
+    let names = ["sda", "sda1", "md0", "dm-0", "dm-1", "dm-2", "zram0", "nbd0"];
+    for (release, off) in [
+        ("5.14.0-70", &["sda", "sda1", "dm-2"][..]),
+        ("6.1.0-56-amd64", &["sda", "sda1", "md0", "dm-2"]),
+        ("6.8.0", &["sda", "sda1", "md0", "dm-2"]),
+        ("6.12.117+deb12-amd64", &["sda", "sda1", "md0", "dm-0", "dm-1", "dm-2"]),
+        ("unknown", &["sda", "sda1", "dm-2"]),
+    ] {
+        let host = InventedHost::new();
+        host.file("proc/sys/kernel/osrelease", release)
+            .disk("sda", "8:0", 100)
+            .part("sda", "sda1", "8:1", 99)
+            .virtual_device("md0", "9:0", 100)
+            .mapped("dm-0", "252:0", 100, "vg0-root", "LVM-aaa")
+            .mapped("dm-1", "252:1", 100, "luks-8f1c", "CRYPT-LUKS2-8f1c-luks-8f1c")
+            .mapped("dm-2", "252:2", 100, "mpatha", "mpath-360014")
+            .file("sys/block/dm-2/mq/0/nr_tags", 128)
+            .virtual_device("zram0", "251:0", 100)
+            .virtual_device("nbd0", "43:0", 100);
+        for name in names.iter().filter(|name| **name != "sda1") {
+            host.file(&format!("sys/block/{name}/queue/iostats"), 0);
+        }
+        let topology = read_topology(host.root());
+        let is_off = |name: &&&str| node(&topology, name).is_accounting_off();
+        assert_eq!(names.iter().filter(is_off).copied().collect::<Vec<_>>(), off, "{release}");
+        assert!(topology.nodes().iter().all(|node| node.iostats_enabled == Some(false)));
+        let table = drawn(&topology, false, 100);
+        assert_eq!(table.lines().filter(|line| line.contains(" OFF")).count(), off.len(), "{table}");
+    }
 }
 
 #[test]
-fn a_loop_device_stands_on_what_holds_its_file() {
-    let machine = laptop();
-    let stack = read_topology(machine.root());
-    assert_eq!(on(&stack, "loop0"), ["dm-1"]);
-    assert_eq!(on(&stack, "loop1"), ["dm-10"]);
-    assert!(on(&stack, "loop2").is_empty());
-    let file = node(&stack, "loop1").backing_file.as_deref();
+fn mount_points_are_unescaped_and_listed_once() {
+    let host = laptop();
+    let topology = read_topology(host.root());
+    assert_eq!(node(&topology, "dm-10").mountpoints, ["/home", "/var/lib/containers", "/srv/my data"]);
+}
+
+#[test]
+fn a_loop_device_is_on_the_device_that_holds_its_file() {
+    let host = laptop();
+    let topology = read_topology(host.root());
+    assert_eq!(on(&topology, "loop0"), ["dm-1"]);
+    assert_eq!(on(&topology, "loop1"), ["dm-10"]);
+    assert!(on(&topology, "loop2").is_empty());
+    let file = node(&topology, "loop1").backing_file.as_deref();
     assert_eq!(file, Some("/srv/my data/images/vm.img (deleted)"));
 }
 
 #[test]
-fn several_disks_make_one() {
-    let machine = server();
-    let stack = read_topology(machine.root());
-    assert_eq!(on(&stack, "md127"), ["sda1", "sdb1"]);
-    assert_eq!(node(&stack, "md127").alias.as_deref(), Some("md/home"));
-    assert_eq!(on(&stack, "dm-0"), ["sdc", "sdd"]);
-    assert_eq!(on(&stack, "bcache0"), ["nvme1n1", "sdaa"]);
-    let kinds = ["md127", "dm-0", "dm-1", "bcache0", "nullb0"].map(|name| node(&stack, name).kind);
+fn arrays_and_multipath_devices_are_on_their_members() {
+    let host = server();
+    let topology = read_topology(host.root());
+    assert_eq!(on(&topology, "md127"), ["sda1", "sdb1"]);
+    assert_eq!(node(&topology, "md127").alias.as_deref(), Some("md/home"));
+    assert_eq!(on(&topology, "dm-0"), ["sdc", "sdd"]);
+    assert_eq!(on(&topology, "bcache0"), ["nvme1n1", "sdaa"]);
+    let kinds = ["md127", "dm-0", "dm-1", "bcache0", "nullb0"].map(|name| node(&topology, name).kind);
     assert_eq!(kinds, [Kind::Md, Kind::Multipath, Kind::Dm, Kind::Virtual, Kind::Virtual]);
 }
 
 #[test]
-fn an_nvme_multipath_disk_stands_on_its_paths() {
-    let machine = server();
-    let stack = read_topology(machine.root());
-    assert_eq!(on(&stack, "nvme0n1"), ["nvme0c0n1", "nvme0c1n1"]);
-    assert_eq!(node(&stack, "nvme0n1").kind, Kind::Disk);
-    let path = node(&stack, "nvme0c0n1");
+fn an_nvme_multipath_disk_is_on_its_paths() {
+    let host = server();
+    let topology = read_topology(host.root());
+    assert_eq!(on(&topology, "nvme0n1"), ["nvme0c0n1", "nvme0c1n1"]);
+    assert_eq!(node(&topology, "nvme0n1").kind, Kind::Disk);
+    let path = node(&topology, "nvme0c0n1");
     assert_eq!((path.kind, path.major, path.minor), (Kind::NvmePath, 0, 0));
-    assert_eq!(stack.depth("nvme0n1p1"), 2);
+    assert_eq!(topology.depth("nvme0n1p1"), 2);
 }
 
 #[test]
-fn a_name_in_sys_has_no_slash() {
-    let machine = server();
-    let stack = read_topology(machine.root());
-    assert_eq!(on(&stack, "cciss/c0d0p1"), ["cciss/c0d0"]);
-    assert_eq!(node(&stack, "cciss/c0d0p1").mountpoints, ["/"]);
+fn an_exclamation_mark_in_sysfs_is_a_slash() {
+    let host = server();
+    let topology = read_topology(host.root());
+    assert_eq!(on(&topology, "cciss/c0d0p1"), ["cciss/c0d0"]);
+    assert_eq!(node(&topology, "cciss/c0d0p1").mountpoints, ["/"]);
 }
 
 #[test]
-fn nonsense_is_unknown() {
-    let machine = nonsense();
-    let stack = read_topology(machine.root());
+fn malformed_values_are_unknown() {
+    let host = malformed();
+    let topology = read_topology(host.root());
     for name in ["sdx", "sdy", "sdz"] {
-        assert_eq!(*node(&stack, name), Node { name: name.into(), ..Node::default() });
+        assert_eq!(*node(&topology, name), Node { name: name.into(), ..Node::default() });
     }
-    assert_eq!(node(&stack, "dm-0").backing_devices, ["dm-1", "gone"]);
+    assert_eq!(node(&topology, "dm-0").backing_devices, ["dm-1", "gone"]);
 }
 
 #[test]
-fn nothing_hostile_reaches_the_terminal() {
-    let machine = nonsense();
+fn control_characters_do_not_reach_the_terminal() {
+    let host = malformed();
     for as_json in [false, true] {
-        let (out, _, exit) = ran(Devices { json: as_json, all: true, ..plan(machine.root()) });
-        let steers = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
-        assert!(exit == Exit::Success && !out.contains(steers), "{out:?}");
+        let (out, _, exit) = ran(Devices { json: as_json, all: true, ..plan(host.root()) });
+        let is_unsafe = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(exit == Exit::Success && !out.contains(is_unsafe), "{out:?}");
     }
 }
 
 #[test]
-fn links_of_a_copy_lead_into_the_copy() {
-    let machine = Machine::new();
-    machine
-        .file("sys/devices/x/block/sda/dev", "8:0")
+fn absolute_links_in_a_copied_tree_stay_in_it() {
+    let host = InventedHost::new();
+    host.file("sys/devices/x/block/sda/dev", "8:0")
         .file("sys/devices/x/block/sda/size", 2048)
         .link("sys/block/sda", "/sys/devices/x/block/sda")
         .file("sys/devices/x/block/sdb/size", 4096)
-        .link("sys/block/sdb", machine.root().join("sys/devices/x/block/sdb"))
+        .link("sys/block/sdb", host.root().join("sys/devices/x/block/sdb"))
         .file("proc/4/mounts", "/dev/sda /mnt\\040x ext4 rw 0 0")
         .link("proc/mounts", "/proc/4/mounts");
-    let stack = read_topology(machine.root());
-    assert_eq!(node(&stack, "sda").size_bytes, Some(1 << 20));
-    assert_eq!(node(&stack, "sdb").size_bytes, Some(2 << 20));
-    assert_eq!(node(&stack, "sda").mountpoints, ["/mnt x"]);
+    let topology = read_topology(host.root());
+    assert_eq!(node(&topology, "sda").size_bytes, Some(1 << 20));
+    assert_eq!(node(&topology, "sdb").size_bytes, Some(2 << 20));
+    assert_eq!(node(&topology, "sda").mountpoints, ["/mnt x"]);
 }
 
 #[test]
-fn folders_in_place_of_links_do_as_well() {
-    let machine = Machine::new();
-    machine
-        .file("sys/block/sda/size", 2048)
+fn directories_in_place_of_links_work_too() {
+    let host = InventedHost::new();
+    host.file("sys/block/sda/size", 2048)
         .file("sys/block/sda/sda1/size", 1024)
         .file("sys/block/sdb/size", 2048)
         .file("sys/block/sdb1/partition", 1);
-    let stack = read_topology(machine.root());
+    let topology = read_topology(host.root());
     assert_eq!(
-        stack.nodes().iter().map(|node| node.name.as_str()).collect::<Vec<_>>(),
+        topology.nodes().iter().map(|node| node.name.as_str()).collect::<Vec<_>>(),
         ["sda", "sda1", "sdb", "sdb1"]
     );
-    assert_eq!((on(&stack, "sda1"), on(&stack, "sdb1")), (vec!["sda"], vec!["sdb"]));
+    assert_eq!((on(&topology, "sda1"), on(&topology, "sdb1")), (vec!["sda"], vec!["sdb"]));
 }
 
 #[test]
-fn what_nothing_uses_is_shown_on_demand() {
-    let machine = laptop();
-    let stack = read_topology(machine.root());
+fn unused_devices_are_shown_with_all() {
+    let host = laptop();
+    let topology = read_topology(host.root());
     let has =
         |text: &str, name: &str| text.split_whitespace().any(|word| word.trim_start_matches("└─") == name);
-    let (few, all) = (drawn(&stack, false, 100), drawn(&stack, true, 100));
+    let (few, all) = (drawn(&topology, false, 100), drawn(&topology, true, 100));
     for name in ["loop2", "ram0"] {
         assert!(!has(&few, name) && has(&all, name), "{name}:\n{all}");
     }
@@ -207,17 +238,17 @@ fn what_nothing_uses_is_shown_on_demand() {
 }
 
 #[test]
-fn without_devices_it_says_so() {
-    let machine = Machine::new();
-    let root = machine.root();
+fn a_host_without_devices_gives_a_message() {
+    let host = InventedHost::new();
+    let root = host.root();
     let block = root.join("sys/block");
     let none = format!("blkstat: no block devices in {}\n", block.display());
     assert_eq!(ran(plan(root)), (String::new(), none.clone(), Exit::NoData));
     assert_eq!(ran(Devices { json: true, ..plan(root) }), (String::new(), none, Exit::NoData));
 
-    machine.made("loop0", "7:0", 0);
+    host.virtual_device("loop0", "7:0", 0);
     let (out, err, exit) = ran(plan(root));
-    assert!(out.is_empty() && err.ends_with("is in use; --all shows those there are\n"), "{err}");
+    assert!(out.is_empty() && err.ends_with("is in use; --all lists unused ones\n"), "{err}");
     assert_eq!(exit, Exit::NoData);
 
     std::fs::remove_dir_all(root.join("sys")).unwrap();
@@ -226,32 +257,32 @@ fn without_devices_it_says_so() {
 }
 
 #[test]
-fn json_has_every_device_with_all_that_is_known() {
-    let machine = server();
+fn json_has_every_device_in_full() {
+    let host = server();
     let mut out = Vec::new();
-    json(&read_topology(machine.root()), &mut out);
+    json(&read_topology(host.root()), &mut out);
     let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let devices = value["devices"].as_array().unwrap();
     let of = |name: &str| devices.iter().find(|device| device["name"] == name).unwrap();
     assert_eq!(of("dm-0")["kind"], "multipath");
-    assert_eq!(of("sdc")["above"], serde_json::json!(["dm-0"]));
+    assert_eq!(of("sdc")["holders"], serde_json::json!(["dm-0"]));
     assert_eq!(of("dm-1")["depth"], 2);
     assert_eq!(of("nvme0c0n1")["scheduler"], serde_json::Value::Null);
     assert_eq!(of("nbd0")["size_bytes"], 0);
 }
 
 #[test]
-fn any_width_will_do() {
-    for machine in [laptop(), server(), nonsense()] {
-        let stack = read_topology(machine.root());
+fn every_width_shows_every_device() {
+    for host in [laptop(), server(), malformed()] {
+        let topology = read_topology(host.root());
         for width in (0..60).chain([1_000, 100_000]) {
-            assert!(drawn(&stack, true, width).lines().count() >= stack.nodes().len());
+            assert!(drawn(&topology, true, width).lines().count() >= topology.nodes().len());
         }
     }
 }
 
 #[test]
-fn five_thousand_devices_take_no_time() {
+fn drawing_time_is_not_quadratic() {
     let node = |name: String, on: Vec<String>| Node {
         name,
         backing_devices: on,
@@ -261,27 +292,27 @@ fn five_thousand_devices_take_no_time() {
     let mut nodes: Vec<Node> = (0..2500).map(|i| node(format!("disk-{i}"), Vec::new())).collect();
     nodes.extend((0..2500).map(|i| node(format!("dm-{i}"), vec![format!("disk-{i}"), "disk-0".into()])));
     #[allow(clippy::disallowed_methods)]
-    let began = Instant::now();
+    let start = Instant::now();
     let text = drawn(&Topology::new(nodes), false, 100);
     assert!(text.lines().count() > 7000);
-    // Unoptimized, on a machine that is busy; what is quadratic takes minutes.
-    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    // A debug build on a busy host; quadratic time would be minutes.
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
 
 #[test]
-fn a_recording_knows_the_devices_of_its_machine() {
-    let machine = laptop();
+fn a_recording_holds_the_devices_of_its_host() {
+    let host = laptop();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("laptop.txt");
-    let words = format!("blkstat record {} --root {} 1 1", file.display(), machine.root().display());
+    let words = format!("blkstat record {} --root {} 1 1", file.display(), host.root().display());
     let record = blkstat::cli::plan(words.split_whitespace().map(Into::into), &|_| None).unwrap();
     let clock =
         blkstat::clock::ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| blkstat::clock::WaitOutcome::Due);
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    std::fs::create_dir_all(machine.root().join("proc")).unwrap();
-    std::fs::write(machine.root().join("proc/diskstats"), "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n").unwrap();
+    std::fs::create_dir_all(host.root().join("proc")).unwrap();
+    std::fs::write(host.root().join("proc/diskstats"), "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n").unwrap();
     run(&record, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
     assert_eq!(String::from_utf8_lossy(&err), "");
-    let here = ran(plan(machine.root()));
+    let here = ran(plan(host.root()));
     assert_eq!(ran(Devices { from: Some(file), ..plan(Path::new("/nowhere")) }), here);
 }

@@ -122,7 +122,7 @@ fn what_cannot_be_written_is_one_line_and_exit_2() {
         }
     }
     let (_, err, exit) = lab.record(Record { devices: vec!["sdz".into()], ..lab.plan("b.txt", 1) }, 0);
-    assert!(err.ends_with("has no device 'sdz'; did you mean 'sda'?\n") && exit == Exit::NoData, "{err}");
+    assert!(err.ends_with("no such device 'sdz'; did you mean 'sda'?\n") && exit == Exit::NoData, "{err}");
     assert!(!lab.path("b.txt").exists());
     let (_, err, exit) = lab.record(Record { rotate: Some(1000), ..lab.plan("-", 1) }, 0);
     assert!(err.contains("standard output cannot be rotated") && exit == Exit::Error, "{err}");

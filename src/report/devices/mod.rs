@@ -1,10 +1,11 @@
-//! What is stacked on what: as a tree for people, and as JSON.
+//! The block-device tree: as a table for people, and as JSON.
 
-mod forest;
 mod json;
 mod tree;
-mod words;
+mod tree_cells;
+mod tree_layout;
+mod wrap_list;
 
-pub use forest::is_shown;
 pub use json::json;
 pub use tree::tree;
+pub use tree_layout::is_shown;

@@ -1,9 +1,13 @@
 //! Text layout shared by all formats: numbers, column fitting, plain tables and wrapping.
 
 mod ellipsis;
+mod fit;
 pub(crate) mod fixed_decimal;
 pub(crate) mod number_format;
+mod table;
 mod wrap;
 
 pub(crate) use ellipsis::ellipsize;
+pub(crate) use fit::{FittedColumns, fit_columns};
+pub(crate) use table::{Align, Spacing, plain_table};
 pub(crate) use wrap::wrap;

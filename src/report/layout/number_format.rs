@@ -63,6 +63,21 @@ pub(crate) fn size(kib: f64) -> String {
     }
 }
 
+/// Formats bytes as lsblk does: `953.9G`, in powers of 1024, with one decimal unless it is 0.
+pub(crate) fn lsblk_size(bytes: u64) -> String {
+    let mut unit: u128 = 1;
+    let mut letters = "BKMGTPE".chars();
+    let mut letter = letters.next();
+    let tenths = |unit: u128| (u128::from(bytes) * 10 + unit / 2) / unit;
+    while tenths(unit) >= 10_240 {
+        unit *= 1024;
+        letter = letters.next();
+    }
+    let (whole, decimal) = (tenths(unit) / 10, tenths(unit) % 10);
+    let letter = letter.unwrap_or('B');
+    if decimal == 0 { format!("{whole}{letter}") } else { format!("{whole}.{decimal}{letter}") }
+}
+
 /// A share in percent in at most four characters: `0%`, `0.4%`, `96%`.
 pub(crate) fn percent(share: f64) -> String {
     match share {
@@ -117,6 +132,15 @@ mod tests {
         assert_eq!(times, ["0", "36µs", "1.00ms", "1.51ms", "21.0ms", "999ms", "2.50s"]);
         let sizes = [0.5, 4.0, 16.0, 127.6, 999.4, 1024.0, 20_480.0].map(size);
         assert_eq!(sizes, ["512", "4.0k", "16k", "128k", "999k", "1.0M", "20M"]);
+    }
+
+    #[test]
+    fn sizes_of_devices_are_those_of_lsblk() {
+        let sizes =
+            [0, 512, 1023, 1024, 1536, 274_877_906_944, 1_024_209_543_168, 2_000_398_934_016, u64::MAX];
+        let expected = ["0B", "512B", "1023B", "1K", "1.5K", "256G", "953.9G", "1.8T", "16E"];
+        assert_eq!(sizes.map(lsblk_size), expected);
+        assert_eq!(lsblk_size(1_048_575), "1M");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::intervals::{DeviceActivity, DeviceInterval};
 use crate::metrics::{DirectionStats, IntervalStats};
 use crate::report::layout::number_format::{count, multiple, number, percent, queue, size, time};
+use crate::report::layout::{FittedColumns, fit_columns};
 
 /// A column of the table.
 #[derive(Clone, Copy)]
@@ -142,29 +143,19 @@ pub(super) const COLUMNS: [Column; 27] = [
     custom("verdict", 10, 98, |a| a.assessment.verdict.map(|verdict| f64::from(verdict.severity())), verdict),
 ];
 
-/// Returns the indices of the columns that fit into `width`, most important first to stay, and the titles of the others.
-/// `has_activity` has for each column whether there was activity of its kind.
-pub(super) fn fit_columns(
+/// Returns the indices of the columns that fit into `width`, and the titles of the others. `has_activity` has for each
+/// column whether there was activity of its kind.
+pub(super) fn visible_columns(
     width: usize,
     has_activity: &[bool; COLUMNS.len()],
 ) -> (Vec<usize>, Vec<&'static str>) {
-    let mut shown: Vec<usize> = (0..COLUMNS.len())
-        .filter(|index| COLUMNS[*index].only_with.is_none() || has_activity[*index])
-        .collect();
-    let mut hidden = Vec::new();
-    let total = |shown: &[usize]| shown.iter().map(|index| COLUMNS[*index].width).sum::<usize>();
-    while total(&shown) > width {
-        let Some(least) = shown.iter().map(|index| COLUMNS[*index].importance).min() else { break };
-        let goes = |index: &usize| COLUMNS[*index].importance == least;
-        if shown.iter().all(goes) {
-            // A line needs numbers: as many of the most important columns stay as fit.
-            hidden.extend(shown.pop().map(|index| COLUMNS[index].title));
-            continue;
-        }
-        hidden.extend(shown.iter().filter(|index| goes(index)).map(|index| COLUMNS[*index].title));
-        shown.retain(|index| !goes(index));
-    }
-    (shown, hidden)
+    let is_candidate = |index: &usize| COLUMNS[*index].only_with.is_none() || has_activity[*index];
+    let candidates: Vec<usize> = (0..COLUMNS.len()).filter(is_candidate).collect();
+    let widths: Vec<usize> = candidates.iter().map(|index| COLUMNS[*index].width).collect();
+    let ranks: Vec<u8> = candidates.iter().map(|index| COLUMNS[*index].importance).collect();
+    let FittedColumns { kept, dropped } = fit_columns(&widths, &ranks, width);
+    let visible = kept.into_iter().map(|index| candidates[index]).collect();
+    (visible, dropped.into_iter().map(|index| COLUMNS[candidates[index]].title).collect())
 }
 
 /// A key to sort devices by.
@@ -220,7 +211,7 @@ mod tests {
     use super::*;
 
     fn titles(width: usize, has_activity: bool) -> (Vec<&'static str>, Vec<&'static str>) {
-        let (shown, hidden) = fit_columns(width, &[has_activity; COLUMNS.len()]);
+        let (shown, hidden) = visible_columns(width, &[has_activity; COLUMNS.len()]);
         (shown.iter().map(|index| COLUMNS[*index].title).collect(), hidden)
     }
 

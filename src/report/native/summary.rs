@@ -1,7 +1,5 @@
 //! The summary of a run: for each device the means, and the peaks with their times.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
@@ -9,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::table::max_name_width;
 use crate::intervals::{DeviceSummary, Peak, RunSpan};
 use crate::report::layout::number_format::{duration, number, queue, time};
-use crate::report::layout::{ellipsize, wrap};
+use crate::report::layout::{Align, Spacing, ellipsize, fit_columns, plain_table, wrap};
 use crate::sanitize::sanitize;
 
 /// Returns the format of times: with the date if the run spans several days.
@@ -57,15 +55,19 @@ fn device_rows(
 
 /// The column titles.
 const TITLES: [&str; 5] = ["device", "", "mean", "worst", "at"];
-/// The columns that are dropped where there is no room, in this order.
-const DROP_ORDER: [usize; 2] = [4, 2];
+/// The alignment of the columns.
+const ALIGNS: [Align; 5] = [Align::Left, Align::Left, Align::Right, Align::Right, Align::Left];
+/// The columns that may be dropped where there is no room, with their ranks.
+const DROPPABLE: [(usize, u8); 2] = [(2, 1), (4, 0)];
+/// The blanks between columns.
+const GAP: usize = 2;
 /// Below this width the length of a stall is abbreviated: written out, it leaves no room for a name.
 const MIN_LONG_WIDTH: usize = 30;
 /// Names are not cut below this width.
 const MIN_NAME_WIDTH: usize = 3;
 
 /// Appends the summary of a run: a few rows for each active device, in at most `width` columns. Means are over time, those
-/// of latency over requests; the peak is that of an interval, with the time of its end.
+/// of latency over requests; the worst value is that of an interval, with the time of its end.
 pub fn draw_summary(
     devices: &[(String, DeviceSummary)],
     span: &RunSpan,
@@ -74,59 +76,56 @@ pub fn draw_summary(
     out: &mut Vec<u8>,
 ) {
     let width = width.unwrap_or(usize::MAX);
-    let intervals = span.intervals;
-    let time_format = time_format(span, zone);
     let active: Vec<_> = devices.iter().filter(|(_, summary)| !summary.is_empty()).collect();
-    let s = if intervals == 1 { "" } else { "s" };
     let length = duration(span.seconds);
+    let plural = if span.intervals == 1 { "" } else { "s" };
     let heading = if active.is_empty() {
         format!("summary of {length}: no I/O")
     } else {
-        format!("summary of {length}, {intervals} interval{s}")
+        format!("summary of {length}, {} interval{plural}", span.intervals)
     };
     out.push(b'\n');
-    let mut say = |text: &str| {
-        for line in wrap(text, width) {
-            out.extend_from_slice(line.as_bytes());
-            out.push(b'\n');
-        }
-    };
-    say(&heading);
+    push_wrapped(&heading, width, out);
     if active.is_empty() {
         return;
     }
-    let mut rows = vec![TITLES.map(str::to_owned)];
-    let longest_name = max_name_width(width);
+    let mut rows: Vec<[String; 5]> = Vec::new();
+    let time_format = time_format(span, zone);
     for (name, summary) in active {
-        let mut name = ellipsize(&sanitize(name), longest_name);
-        for [what, mean, worst, at] in device_rows(summary, zone, time_format, width < MIN_LONG_WIDTH) {
-            rows.push([std::mem::take(&mut name), what, mean, worst, at]);
+        let mut name = ellipsize(&sanitize(name), max_name_width(width));
+        for [quantity, mean, worst, at] in device_rows(summary, zone, time_format, width < MIN_LONG_WIDTH) {
+            rows.push([std::mem::take(&mut name), quantity, mean, worst, at]);
         }
     }
-    let (shown, hidden) = fit_columns(&rows, width);
+    let (shown, hidden) = visible_columns(&rows, width);
     if !hidden.is_empty() {
-        say(&format!("hidden at width {width}: {} (--width N)", hidden.join(" ")));
+        push_wrapped(&format!("hidden at width {width}: {} (--width N)", hidden.join(" ")), width, out);
     }
-    let over = total_width(&rows, &shown).saturating_sub(width);
-    // The leading blank is dropped first, then letters of the names.
-    let margin = usize::from(over > 0);
-    if over > margin {
-        let room = column_width(&rows, 0).saturating_sub(over - margin).max(MIN_NAME_WIDTH);
-        rows.iter_mut().for_each(|row| row[0] = ellipsize(&row[0], room));
+    push_table(rows, &shown, width, out);
+}
+
+fn push_wrapped(text: &str, width: usize, out: &mut Vec<u8>) {
+    for line in wrap(text, width) {
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING);
-    for row in &rows {
-        table.add_row(shown.iter().map(|index| &row[*index]));
+}
+
+/// Appends the rows. Where there is no room, first the blank before them is dropped, then letters of the names.
+fn push_table(mut rows: Vec<[String; 5]>, shown: &[usize], width: usize, out: &mut Vec<u8>) {
+    let excess = 1 + total_width(&rows, shown).saturating_sub(width);
+    let indent = usize::from(excess <= 1);
+    let mut titles = TITLES.map(str::to_owned);
+    if excess > 2 {
+        let room = column_width(&rows, 0).saturating_sub(excess - 2).max(MIN_NAME_WIDTH);
+        rows.iter_mut().chain([&mut titles]).for_each(|row| row[0] = ellipsize(&row[0], room));
     }
-    for (index, column) in shown.iter().enumerate() {
-        if let Some(column) = table.column_mut(index).filter(|_| ["mean", "worst"].contains(&TITLES[*column]))
-        {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    for line in table.lines() {
-        let line = line.get(margin..).unwrap_or_default().trim_end();
+    let titles: Vec<&str> = shown.iter().map(|index| titles[*index].as_str()).collect();
+    let aligns: Vec<Align> = shown.iter().map(|index| ALIGNS[*index]).collect();
+    let cells = rows.into_iter().map(|row| shown.iter().map(|index| row[*index].clone()).collect());
+    let mut table = Vec::new();
+    plain_table(&titles, &aligns, cells, Spacing { gap: GAP as u16, indent }, &mut table);
+    for line in String::from_utf8_lossy(&table).lines() {
         // Absurd numbers may still be too wide.
         out.extend_from_slice(ellipsize(line, width).as_bytes());
         out.push(b'\n');
@@ -134,26 +133,24 @@ pub fn draw_summary(
 }
 
 /// Returns the columns that fit into `width`, and the titles of the others.
-fn fit_columns(rows: &[[String; 5]], width: usize) -> (Vec<usize>, Vec<&'static str>) {
-    let mut shown: Vec<usize> = (0..TITLES.len()).collect();
-    let mut hidden = Vec::new();
-    for least in DROP_ORDER {
-        if total_width(rows, &shown) <= width {
-            break;
-        }
-        shown.retain(|index| *index != least);
-        hidden.push(TITLES[least]);
-    }
-    (shown, hidden)
+fn visible_columns(rows: &[[String; 5]], width: usize) -> (Vec<usize>, Vec<&'static str>) {
+    let all: Vec<usize> = (0..TITLES.len()).collect();
+    let widths = DROPPABLE.map(|(index, _)| column_width(rows, index) + GAP);
+    let fixed = total_width(rows, &all) - widths.iter().sum::<usize>();
+    let fitted = fit_columns(&widths, &DROPPABLE.map(|(_, rank)| rank), width.saturating_sub(fixed));
+    let dropped: Vec<usize> = fitted.dropped.into_iter().map(|at| DROPPABLE[at].0).collect();
+    let shown = all.into_iter().filter(|index| !dropped.contains(index)).collect();
+    (shown, dropped.into_iter().map(|index| TITLES[index]).collect())
 }
 
-/// Returns the width of these columns: each has a blank on both sides, the last of which is not printed.
+/// Returns the width of these columns, with a blank before them and the gaps between.
 fn total_width(rows: &[[String; 5]], shown: &[usize]) -> usize {
-    shown.iter().map(|index| column_width(rows, *index) + 2).sum::<usize>() - 1
+    1 + shown.iter().map(|index| column_width(rows, *index) + GAP).sum::<usize>() - GAP
 }
 
 fn column_width(rows: &[[String; 5]], index: usize) -> usize {
-    rows.iter().map(|row| row[index].width()).max().unwrap_or(0)
+    let cells = rows.iter().map(|row| row[index].width());
+    cells.chain([TITLES[index].width()]).max().unwrap_or(0)
 }
 
 #[cfg(test)]

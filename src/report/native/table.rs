@@ -5,7 +5,7 @@ use std::io::Write;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
-use super::columns::{COLUMNS, fit_columns, has_discards, has_flushes, latency};
+use super::columns::{COLUMNS, has_discards, has_flushes, latency, visible_columns};
 use super::header_line::{date, header_line};
 use super::style::{Emphasis, paint};
 use crate::analysis::Verdict;
@@ -142,7 +142,7 @@ impl Table {
         }
         let mounts = if self.layout.mounts { MOUNTS_WIDTH + 2 } else { 0 };
         let room = self.width().saturating_sub(name_width + mounts);
-        let (shown, hidden) = fit_columns(room, &has_activity);
+        let (shown, hidden) = visible_columns(room, &has_activity);
         if shown != self.shown || name_width != self.name_width {
             self.since_header = self.since_header.map(|_| usize::MAX / 2);
         }

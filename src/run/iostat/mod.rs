@@ -19,8 +19,8 @@ use crate::counters::{Device, Sample};
 use crate::exit::Exit;
 use crate::plan::{DeviceFiles, Iostat, Item};
 use crate::select::{self, Selection};
-use crate::source::{DeviceResolver, Host, Live, Replay, read_partition_map};
-use crate::topology::Named;
+use crate::source::{DeviceResolver, Host, Live, Replay, read_partitions};
+use crate::topology::{Named, Topology};
 use crate::units::{Elapsed, Interval, SampleTime};
 
 pub(super) fn run(plan: &Iostat, world: &mut RunContext<'_>) -> Result<Exit> {
@@ -133,11 +133,11 @@ impl LiveMachine<'_> {
         nameless.map(|(_, error)| error)
     }
 
-    fn topology(&self, devices: &[Device]) -> crate::topology::PartitionMap {
-        let topology = read_partition_map(&self.sys, devices);
+    fn topology(&self, devices: &[Device]) -> Topology {
+        let topology = read_partitions(&self.sys, devices);
         match &self.plan.devices {
             // A device that only the folder has is known to none but it.
-            DeviceFiles::Also(folder) => topology.or(&read_partition_map(folder, devices)),
+            DeviceFiles::Also(folder) => topology.merge(&read_partitions(folder, devices)),
             DeviceFiles::System | DeviceFiles::Only(_) => topology,
         }
     }
@@ -187,7 +187,7 @@ fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut RunContext<'_>) -> 
             Err(error) => break Err(error),
         }
         if reporter.devices.pair(&Sample::default(), &older, &newer) {
-            reporter.devices.place(&newer, &source.topology(&newer.devices));
+            reporter.devices.place(&newer, &Topology::from_names(&newer.devices));
         }
         let has_something = plan.style.disk || older.cpu.is_some() && newer.cpu.is_some();
         if let Elapsed::Forward(interval) = newer.at.since(&older.at)

@@ -9,7 +9,7 @@ use crate::metrics::{DeviceMatch, IostatRates, was_replugged};
 use crate::plan::Iostat;
 use crate::report::iostat::Row;
 use crate::select::{DevicePlace, Item, ReportEntry, Selection};
-use crate::topology::PartitionMap;
+use crate::topology::Topology;
 use crate::units::Interval;
 
 /// DeviceResolver to show, by the kernel's names.
@@ -82,7 +82,7 @@ impl<'a> DeviceRows<'a> {
     }
 
     /// Finds the places of the report for the devices of a sample.
-    pub(super) fn place(&mut self, newer: &Sample, topology: &PartitionMap) {
+    pub(super) fn place(&mut self, newer: &Sample, topology: &Topology) {
         if self.plan.others.are_as_listed() {
             for device in &newer.devices {
                 let next = self.came.len();

@@ -77,7 +77,7 @@ pub(super) fn run(plan: &Record, world: &mut RunContext<'_>) -> Result<Exit> {
     }
 }
 
-/// What the kernel calls the devices that were asked for by any of their names, or the first word that means none.
+/// Returns the kernel names of the requested devices, or the first that does not exist.
 fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, NotFound> {
     if plan.devices.is_empty() {
         return Ok(Vec::new());

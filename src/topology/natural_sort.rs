@@ -1,6 +1,6 @@
-//! The order of names.
+//! Natural sort order of device names.
 
-/// By which names are put in the order that people expect: `sdb` before `sdaa`, `loop2` before `loop10`.
+/// Returns the sort key that orders names as people count: `sdb` before `sdaa`, `loop2` before `loop10`.
 pub fn natural_key(name: &str) -> Vec<(String, usize, String)> {
     let is_digit = |c: char| c.is_ascii_digit();
     let mut key = Vec::new();
@@ -9,9 +9,9 @@ pub fn natural_key(name: &str) -> Vec<(String, usize, String)> {
         let word = rest.find(is_digit).unwrap_or(rest.len());
         let digits = rest[word..].find(|c| !is_digit(c)).unwrap_or(rest.len() - word);
         let (letters, number) = (&rest[..word], rest[word..word + digits].trim_start_matches('0'));
-        // Letters count on as numbers do, but the first two say whose they are.
-        let family = letters.char_indices().nth(2).map_or(letters.len(), |(at, _)| at);
-        key.push((letters[..family].to_owned(), letters.len(), letters.to_owned()));
+        // `sdaa` follows `sdz` as 27 follows 26, so longer words sort last; the first two letters name the driver.
+        let driver = letters.char_indices().nth(2).map_or(letters.len(), |(at, _)| at);
+        key.push((letters[..driver].to_owned(), letters.len(), letters.to_owned()));
         key.push((String::new(), number.len(), number.to_owned()));
         rest = &rest[word + digits..];
     }

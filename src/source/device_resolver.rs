@@ -1,0 +1,156 @@
+//! Names of devices: from what a user typed to the device, and from a device to the name that a report shows.
+
+use std::collections::HashMap;
+use std::fs::{read_dir, read_link};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{major, minor};
+
+use super::small_file::read_text;
+use super::topology::{device_dir, device_name, list_devices};
+use crate::counters::Device;
+use crate::topology::{Key, Named};
+
+/// Resolves device names of the system below a root.
+pub struct DeviceResolver {
+    root: PathBuf,
+    block: PathBuf,
+}
+
+impl DeviceResolver {
+    /// Creates a resolver for the system below `root`. `sys` describes its devices: `root/sys`, or the folder of
+    /// `iostat -f`.
+    pub fn new(root: &Path, sys: &Path) -> Self {
+        Self { root: root.to_owned(), block: sys.join("block") }
+    }
+
+    /// Returns the device that `word` names, by iostat's rules; `None` where there is none.
+    ///
+    /// With a `persistent` type, `word` may be a name in /dev/disk/by-TYPE, with `mapper` one in /dev/mapper. A path is
+    /// followed to its node in /dev. Another word is a name in /sys/block, else a node in /dev, which gives the device
+    /// number; a report then shows the name of the node.
+    pub fn resolve(
+        &self,
+        word: &str,
+        persistent: Option<&str>,
+        mapper: bool,
+        devices: &[Device],
+    ) -> Option<Named> {
+        let dev = self.root.join("dev");
+        let link_target = |link: PathBuf| file_name(&read_link(link).ok()?);
+        if mapper && !word.starts_with('/') && dev.join("mapper").join(word).exists() {
+            let kernel_name = link_target(dev.join("mapper").join(word))?;
+            // iostat sorts this device by the word, but compares later words with the kernel's name.
+            let named = self.by_node(&kernel_name, devices)?;
+            return Some(Named { sorts_as: Some(word.to_owned()), ..named });
+        }
+        let translated =
+            persistent.and_then(|kind| link_target(dev.join(format!("disk/by-{kind}")).join(word)));
+        let word = translated.as_deref().unwrap_or(word);
+        let is_listed = |name: &str| device_dir(&self.block, name).exists();
+        let name_in_dev = |path: PathBuf| {
+            let path = path.canonicalize().ok()?;
+            Some(path.strip_prefix(dev.canonicalize().ok()?).ok()?.to_str()?.to_owned())
+        };
+        let name = if word.starts_with('/') {
+            name_in_dev(self.root.join(word.trim_start_matches('/')))?
+        } else if let Some(name) = name_in_dev(PathBuf::from(word)).filter(|_| word.contains('/')) {
+            name
+        } else if word.contains('/') && is_listed(word) {
+            // iostat then reads counters from a directory with a slash in its name, which does not exist.
+            return None;
+        } else {
+            word.to_owned()
+        };
+        if is_listed(&name) {
+            return Some(Named::plain(&device_name(&name)));
+        }
+        self.by_node(&name, devices)
+    }
+
+    /// Returns the device of the node `name` in /dev, to be shown by that name.
+    fn by_node(&self, name: &str, devices: &[Device]) -> Option<Named> {
+        let devno = node_devno(&self.root.join("dev").join(name)).or_else(|| {
+            // A copied tree has no device nodes, only names.
+            let device = devices.iter().find(|device| self.is_copy() && device.name == name)?;
+            Some((device.major, device.minor))
+        });
+        devno.map(|(major, minor)| Named { key: Key::Number(major, minor), ..Named::plain(name) })
+    }
+
+    fn is_copy(&self) -> bool {
+        self.root != Path::new("/")
+    }
+
+    /// Lists the entries of a disk in sysfs, its partitions among them, in the kernel's order.
+    pub fn partitions(&self, disk: &str) -> Vec<String> {
+        list_devices(&device_dir(&self.block, disk)).unwrap_or_default()
+    }
+
+    /// Returns the names in /dev/disk/by-TYPE by kernel name, for the devices that have one.
+    pub fn persistent(&self, kind: &str, devices: &[Device]) -> HashMap<String, String> {
+        let Ok(entries) = read_dir(self.root.join(format!("dev/disk/by-{kind}"))) else {
+            return HashMap::new();
+        };
+        let mut links: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        links.sort();
+        // Of several links to a device the first counts: inserted last, it replaces the others.
+        let links = links.iter().rev().filter(|link| link.exists() || self.is_copy());
+        let by_target: HashMap<String, String> =
+            links.filter_map(|link| Some((file_name(&read_link(link).ok()?)?, file_name(link)?))).collect();
+        let name_of = |device: &Device| {
+            let link = self.root.join("sys").join(format!("dev/block/{}:{}", device.major, device.minor));
+            by_target.get(&file_name(&read_link(link).ok()?)?).cloned()
+        };
+        devices.iter().filter_map(|device| Some((device.name.clone(), name_of(device)?))).collect()
+    }
+
+    /// Returns the names in /dev/mapper by kernel name, for the device-mapper devices.
+    ///
+    /// # Errors
+    /// When there are such devices and /dev/mapper cannot be read: their major number and the system's error.
+    pub fn mapper(&self, devices: &[Device]) -> Result<HashMap<String, String>, (u32, io::Error)> {
+        let Some(major) = self.mapper_major() else { return Ok(HashMap::new()) };
+        let mapped: Vec<&Device> = devices.iter().filter(|device| device.major == major).collect();
+        if mapped.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let mut by_devno: HashMap<(u32, u32), String> = HashMap::new();
+        for entry in read_dir(self.root.join("dev/mapper")).map_err(|error| (major, error))?.flatten() {
+            if let (Some(devno), Ok(name)) =
+                (self.mapper_devno(&entry.path(), devices), entry.file_name().into_string())
+            {
+                by_devno.entry(devno).or_insert(name);
+            }
+        }
+        let name_of = |device: &Device| by_devno.get(&(device.major, device.minor)).cloned();
+        Ok(mapped.into_iter().filter_map(|device| Some((device.name.clone(), name_of(device)?))).collect())
+    }
+
+    fn mapper_devno(&self, path: &Path, devices: &[Device]) -> Option<(u32, u32)> {
+        let in_copy = || {
+            let name = file_name(&read_link(path).ok()?)?;
+            devices.iter().find(|device| device.name == name).map(|device| (device.major, device.minor))
+        };
+        node_devno(path).or_else(|| if self.is_copy() { in_copy() } else { None })
+    }
+
+    /// Returns the major number of the device-mapper in /proc/devices.
+    fn mapper_major(&self) -> Option<u32> {
+        let text = read_text(&self.root.join("proc/devices"))?;
+        let mut drivers = text.lines().filter_map(|line| line.trim().split_once(' '));
+        drivers.find(|(_, name)| *name == "device-mapper").and_then(|(major, _)| major.parse().ok())
+    }
+}
+
+fn file_name(path: &Path) -> Option<String> {
+    path.file_name().and_then(|name| name.to_str()).map(str::to_owned)
+}
+
+/// Returns the device number of a block device node, links followed.
+fn node_devno(path: &Path) -> Option<(u32, u32)> {
+    let metadata = path.metadata().ok().filter(|metadata| metadata.file_type().is_block_device())?;
+    Some((major(metadata.rdev()), minor(metadata.rdev())))
+}

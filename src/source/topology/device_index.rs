@@ -1,0 +1,67 @@
+//! Lookup of devices by the names and numbers that files in /proc and /dev give them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::mounts::Mounts;
+use crate::topology::Node;
+
+/// Finds the index of a device in a list of nodes.
+pub(super) struct DeviceIndex<'a> {
+    root: &'a Path,
+    device_count: usize,
+    by_name: HashMap<String, usize>,
+    by_mapper_name: HashMap<String, usize>,
+    by_devno: HashMap<(u32, u32), usize>,
+}
+
+impl<'a> DeviceIndex<'a> {
+    /// Indexes the nodes of the system below `root`.
+    pub(super) fn new(root: &'a Path, nodes: &[Node]) -> Self {
+        let mapper_name = |(index, node): (usize, &Node)| {
+            let name = node.alias.clone().filter(|_| node.name.starts_with("dm-"))?;
+            Some((name, index))
+        };
+        let indexed = || nodes.iter().enumerate();
+        Self {
+            root,
+            device_count: nodes.len(),
+            by_name: indexed().map(|(index, node)| (node.name.clone(), index)).collect(),
+            by_mapper_name: indexed().filter_map(mapper_name).collect(),
+            by_devno: indexed().map(|(index, node)| ((node.major, node.minor), index)).collect(),
+        }
+    }
+
+    /// Returns the number of devices.
+    pub(super) fn device_count(&self) -> usize {
+        self.device_count
+    }
+
+    /// Returns the device of this number; `None` for 0:0, which hidden devices share.
+    pub(super) fn by_devno(&self, devno: Option<(u32, u32)>) -> Option<usize> {
+        self.by_devno.get(&devno.filter(|devno| *devno != (0, 0))?).copied()
+    }
+
+    /// Returns the device of a path in /dev: the kernel's name, one in /dev/mapper or an LVM directory, or a link.
+    pub(super) fn by_dev_path(&self, path: &str) -> Option<usize> {
+        let name = path.strip_prefix("/dev/")?;
+        let by_name = || self.by_name.get(name);
+        let by_mapper_name = || self.by_mapper_name.get(name.strip_prefix("mapper/")?);
+        // LVM doubles the hyphens within names, so that a single one separates group and volume.
+        let by_volume = || {
+            let (group, volume) = name.split_once('/')?;
+            self.by_mapper_name.get(&format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--")))
+        };
+        let by_link = || {
+            let target = self.root.join("dev").join(name).read_link().ok()?;
+            self.by_name.get(target.file_name()?.to_str()?)
+        };
+        by_name().or_else(by_mapper_name).or_else(by_volume).or_else(by_link).copied()
+    }
+
+    /// Returns the device of the file system that holds a file.
+    pub(super) fn by_file(&self, file: &str, mounts: &Mounts) -> Option<usize> {
+        let mount = mounts.mount_of(Path::new(file))?;
+        self.by_devno(mount.devno).or_else(|| self.by_dev_path(&mount.source))
+    }
+}

@@ -1,0 +1,109 @@
+//! The block-device tree of a live system or a copied `/sys` and `/proc`: the one walk of `/sys/block`.
+//!
+//! [`read_partitions`] takes the first level only, names and partitions. [`read_topology`] adds the details of each
+//! device, then what only several sources together say: mount points, backing devices of loop devices, NVMe paths.
+
+mod aliases;
+mod block_dir;
+mod device_index;
+mod mounts;
+mod sysfs_device;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+pub use block_dir::read_partitions;
+pub(super) use block_dir::{device_dir, device_name, list_devices};
+
+use self::aliases::add_aliases;
+use self::device_index::DeviceIndex;
+use self::mounts::Mounts;
+use self::sysfs_device::SysfsDevice;
+use super::small_file::{read_bytes, read_line};
+use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possible_disks};
+
+/// Reads the block devices of the system below `root`: whole devices in natural order, each followed by its partitions.
+///
+/// Reads `ROOT/sys/block`, mounts, swap areas and the kernel version in `ROOT/proc`, and links in `ROOT/dev`. A value that
+/// is missing, unreadable or malformed is `None` or empty; without `ROOT/sys/block` there are no devices.
+pub fn read_topology(root: &Path) -> Topology {
+    let mut nodes = read_nodes(root);
+    add_aliases(root, &mut nodes);
+    let mounts = Mounts::read(root);
+    let index = DeviceIndex::new(root, &nodes);
+    let mountpoints = mounts.by_device(&index);
+    let below_loops: Vec<Option<String>> = nodes
+        .iter()
+        .map(|node| {
+            let file = node.backing_file.as_deref().filter(|_| node.kind == Kind::Loop)?;
+            index.by_file(file, &mounts).map(|index| nodes[index].name.clone())
+        })
+        .collect();
+    for ((node, mountpoints), below) in nodes.iter_mut().zip(mountpoints).zip(below_loops) {
+        node.mountpoints = mountpoints;
+        node.backing_devices.extend(below);
+    }
+    link_nvme_paths(&mut nodes);
+    Topology::new(nodes)
+}
+
+/// Reads all that sysfs says of each device.
+fn read_nodes(root: &Path) -> Vec<Node> {
+    let block = resolve_in_root(root, root.join("sys/block"));
+    let kernel = kernel_version(root);
+    let mut names = list_devices(&block).unwrap_or_default();
+    names.sort_by_cached_key(|name| natural_key(name));
+    let listed: HashSet<&str> = names.iter().map(String::as_str).collect();
+    let mut nodes = Vec::with_capacity(names.len());
+    for name in &names {
+        let device = SysfsDevice::open(root, &block, name);
+        let mut disk = device.node(kernel);
+        if disk.kind == Kind::Partition {
+            // A copy without links may list partitions beside their disks.
+            let disks = possible_disks(name).into_iter().flatten();
+            disk.backing_devices
+                .extend(disks.into_iter().find(|disk| listed.contains(disk)).map(str::to_owned));
+        }
+        let mut partitions = device.partitions(&disk);
+        partitions.retain(|part| !listed.contains(part.name.as_str()));
+        nodes.push(disk);
+        nodes.extend(partitions);
+    }
+    nodes
+}
+
+/// Reads the kernel version as major and minor number: 6 and 12 of `6.12.117+deb12-amd64`.
+fn kernel_version(root: &Path) -> Option<(u32, u32)> {
+    let release = read_line(&root.join("proc/sys/kernel/osrelease"))?;
+    let (major, rest) = release.split_once('.')?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    Some((major.parse().ok()?, rest[..digits].parse().ok()?))
+}
+
+/// Reads a file that may name files, whose names can hold any bytes: those that are not UTF-8 are replaced.
+fn read_lossy(path: &Path) -> Option<String> {
+    Some(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
+}
+
+/// Resolves a symbolic link at `path` within `root`: an absolute link in a copied tree must not lead to this system.
+fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
+    if root == Path::new("/") {
+        return path;
+    }
+    match path.read_link() {
+        Ok(target) if target.is_absolute() && !is_below(&target, root) => {
+            root.join(target.strip_prefix("/").unwrap_or(&target))
+        }
+        _ => path,
+    }
+}
+
+fn is_below(target: &Path, root: &Path) -> bool {
+    target.starts_with(root) || root.canonicalize().is_ok_and(|root| target.starts_with(root))
+}
+
+/// Parses a device number such as `8:1`.
+fn parse_devno(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}

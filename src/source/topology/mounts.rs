@@ -1,0 +1,167 @@
+//! Mount points and swap areas.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use procfs::process::MountInfo;
+
+use super::device_index::DeviceIndex;
+use super::{parse_devno, read_lossy, resolve_in_root};
+
+/// The mount point given for a swap area, as in lsblk.
+const SWAP: &str = "[SWAP]";
+
+/// A mounted file system.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mount {
+    mountpoint: String,
+    /// The device number, which is not a device's for some file systems (btrfs); `None` where only names are known.
+    pub(super) devno: Option<(u32, u32)>,
+    /// The mounted device, by the name given to mount(8).
+    pub(super) source: String,
+}
+
+/// The mounts and swap areas of a system, in the order in which they were added.
+#[derive(Debug, Default)]
+pub(super) struct Mounts {
+    mounts: Vec<Mount>,
+    /// The last mount at each mount point, which hides those before it.
+    last_at: HashMap<PathBuf, usize>,
+    swap_paths: Vec<String>,
+}
+
+impl Mounts {
+    /// Reads the mounts below `root`: those of process 1 where `root` is another system's, such as the host's seen from a
+    /// container, and else those of this process.
+    pub(super) fn read(root: &Path) -> Self {
+        let init: &[&str] = if root == Path::new("/") { &[] } else { &["proc/1/mountinfo"] };
+        let read = |path: &str| read_lossy(&resolve_in_root(root, root.join(path)));
+        let mountinfos = init.iter().chain(&["proc/self/mountinfo"]);
+        let sources = mountinfos.map(|path| (path, parse_mountinfo as fn(&str) -> _));
+        let mounts =
+            sources.chain([(&"proc/mounts", parse_mounts as fn(&str) -> _)]).find_map(|(path, parse)| {
+                let mounts: Vec<Mount> = read(path)?.lines().filter_map(parse).collect();
+                Some(mounts).filter(|mounts| !mounts.is_empty())
+            });
+        let swap_paths = read("proc/swaps").unwrap_or_default().lines().filter_map(parse_swaps).collect();
+        Self::new(mounts.unwrap_or_default(), swap_paths)
+    }
+
+    fn new(mounts: Vec<Mount>, swap_paths: Vec<String>) -> Self {
+        let indexed = mounts.iter().enumerate();
+        let last_at = indexed.map(|(index, mount)| (PathBuf::from(&mount.mountpoint), index)).collect();
+        Self { mounts, last_at, swap_paths }
+    }
+
+    /// Returns the mount points of each device, by its index, each mount point once.
+    pub(super) fn by_device(&self, devices: &DeviceIndex<'_>) -> Vec<Vec<String>> {
+        let mut mountpoints = vec![Vec::new(); devices.device_count()];
+        let mut seen = HashSet::new();
+        let mounts = self.mounts.iter().filter_map(|mount| {
+            let device = devices.by_devno(mount.devno).or_else(|| devices.by_dev_path(&mount.source))?;
+            Some((device, mount.mountpoint.as_str()))
+        });
+        let swaps = self.swap_paths.iter().filter_map(|path| Some((devices.by_dev_path(path)?, SWAP)));
+        for (device, mountpoint) in mounts.chain(swaps) {
+            if seen.insert((device, mountpoint)) {
+                mountpoints[device].push(mountpoint.to_owned());
+            }
+        }
+        mountpoints
+    }
+
+    /// Returns the mount that holds a file, given by its absolute path.
+    pub(super) fn mount_of(&self, file: &Path) -> Option<&Mount> {
+        file.ancestors().skip(1).find_map(|dir| self.last_at.get(dir)).map(|index| &self.mounts[*index])
+    }
+}
+
+/// Parses a line of /proc/PID/mountinfo.
+fn parse_mountinfo(line: &str) -> Option<Mount> {
+    let info = MountInfo::from_line(line).ok()?;
+    Some(Mount {
+        // The crate leaves the kernel's escapes as they are.
+        mountpoint: unescape(info.mount_point.to_str()?),
+        devno: parse_devno(&info.majmin),
+        source: unescape(&info.mount_source.unwrap_or_default()),
+    })
+}
+
+/// Parses a line of /proc/mounts. The crate's parser decodes some of the escapes and leaves others, after which they
+/// cannot be told from literal text.
+fn parse_mounts(line: &str) -> Option<Mount> {
+    let (source, rest) = line.split_once(' ')?;
+    let mountpoint = rest.split(' ').next().filter(|mountpoint| !mountpoint.is_empty())?;
+    Some(Mount { mountpoint: unescape(mountpoint), devno: None, source: unescape(source) })
+}
+
+/// Parses a line of /proc/swaps into the path of a device; `None` for a swap file and for the header.
+fn parse_swaps(line: &str) -> Option<String> {
+    let mut words = line.split_whitespace();
+    let path = words.next()?;
+    (words.next()? == "partition").then(|| unescape(path))
+}
+
+/// Decodes the kernel's escapes: a backslash and three octal digits are a byte.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = tail.get(..3).filter(|_| *first == b'\\').and_then(octal);
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &tail[3..] } else { tail };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    // Parsing would accept a sign.
+    let digits = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
+    u8::from_str_radix(digits, 8).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(mountpoint: &str, devno: Option<(u32, u32)>, source: &str) -> Mount {
+        Mount { mountpoint: mountpoint.into(), devno, source: source.into() }
+    }
+
+    #[test]
+    fn escapes_are_bytes() {
+        assert_eq!(unescape(r"/mnt/my\040disk\134040\011"), "/mnt/my disk\\040\t");
+        assert_eq!(unescape(r"/a\04"), r"/a\04");
+        assert_eq!(unescape(r"/a\999\+12\"), r"/a\999\+12\");
+        assert_eq!(unescape(r"/\303\244"), "/ä");
+    }
+
+    #[test]
+    fn a_line_gives_mount_point_device_and_source() {
+        let line = r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue";
+        assert_eq!(parse_mountinfo(line), Some(mount("/mnt 2", Some((98, 0)), "/dev/root")));
+        assert_eq!(parse_mountinfo("36 35 98:0 /mnt1"), None);
+        assert_eq!(
+            parse_mounts(r"/dev/sda1 /mnt\0402 ext4 rw 0 0"),
+            Some(mount("/mnt 2", None, "/dev/sda1"))
+        );
+        assert_eq!(parse_mounts("nonsense"), None);
+    }
+
+    #[test]
+    fn a_swap_file_is_not_a_device() {
+        assert_eq!(parse_swaps("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority"), None);
+        assert_eq!(parse_swaps("/dev/dm-1   partition\t8388604\t0\t-2").as_deref(), Some("/dev/dm-1"));
+        assert_eq!(parse_swaps("/swapfile   file\t8388604\t0\t-2"), None);
+    }
+
+    #[test]
+    fn the_longest_mount_point_holds_a_file_and_the_last_mount_there() {
+        let points = [("/", 1), ("/srv", 2), ("/srv", 3), ("/srvx", 4)];
+        let all = points.iter().map(|(point, minor)| mount(point, Some((8, *minor)), "")).collect();
+        let mounts = Mounts::new(all, Vec::new());
+        let minor = |file: &str| mounts.mount_of(Path::new(file)).unwrap().devno.unwrap().1;
+        assert_eq!([minor("/srv/a/b.img"), minor("/srvy"), minor("/srvx/a (deleted)")], [3, 1, 4]);
+        assert_eq!(mounts.mount_of(Path::new("relative")), None);
+    }
+}

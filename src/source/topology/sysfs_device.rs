@@ -1,0 +1,202 @@
+//! The directory of one device in sysfs.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::block_dir::{device_dir, list_devices};
+use super::{parse_devno, read_lossy, resolve_in_root};
+use crate::source::small_file::read_line;
+use crate::topology::{Kind, Node, natural_key, possible_disks};
+
+/// The directory of a whole device.
+pub(super) struct SysfsDevice {
+    path: PathBuf,
+    name: String,
+    entries: HashSet<String>,
+    /// It is below `devices/virtual/block`, so it is not hardware.
+    is_virtual: bool,
+}
+
+impl SysfsDevice {
+    /// Opens the entry of a device in `block`; an entry that cannot be read counts as empty.
+    pub(super) fn open(root: &Path, block: &Path, name: &str) -> Self {
+        let link = device_dir(block, name);
+        // The heads of NVMe multipath disks are below `virtual` as well, but in `nvme-subsystem`.
+        let is_among_virtual = |target: PathBuf| target.to_string_lossy().contains("devices/virtual/block/");
+        let is_virtual = link.read_link().is_ok_and(is_among_virtual);
+        let path = resolve_in_root(root, link);
+        let entries = list_devices(&path).unwrap_or_default().into_iter().collect();
+        Self { path, name: name.to_owned(), entries, is_virtual }
+    }
+
+    fn has(&self, entry: &str) -> bool {
+        self.entries.contains(entry)
+    }
+
+    /// Reads the first line of a file; `None` where it cannot be read or is empty.
+    fn line(&self, entry: &str) -> Option<String> {
+        let text = read_lossy(&self.path.join(entry))?;
+        text.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
+    }
+
+    /// Reads a file that holds 0 or 1.
+    fn flag(&self, entry: &str) -> Option<bool> {
+        match self.line(entry)?.as_str() {
+            "0" => Some(false),
+            "1" => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Reads all that the directory says of the device. `kernel` is the version as major and minor number.
+    pub(super) fn node(&self, kernel: Option<(u32, u32)>) -> Node {
+        let (major, minor) = devno(&self.path);
+        let mut node = Node {
+            name: self.name.clone(),
+            major,
+            minor,
+            kind: self.kind(),
+            alias: if self.has("dm") { self.line("dm/name") } else { None },
+            backing_devices: slaves(&self.path),
+            size_bytes: size_bytes(&self.path),
+            ..Node::default()
+        };
+        if self.has("queue") {
+            node.rotational = self.flag("queue/rotational");
+            node.scheduler = self.line("queue/scheduler").and_then(|text| active_scheduler(&text));
+            node.nr_requests = self.line("queue/nr_requests").and_then(|text| text.parse().ok());
+            node.iostats_enabled = self.flag("queue/iostats");
+            // blk-mq, the kernel's layer for request-based drivers, has a directory `mq` for each of its devices.
+            let ignores_iostats =
+                if self.has("mq") { Some(false) } else { ignores_iostats(node.kind, kernel) };
+            node.ignores_iostats = ignores_iostats.filter(|_| node.iostats_enabled.is_some());
+        }
+        if self.has("loop") {
+            node.backing_file = self.line("loop/backing_file");
+        }
+        node
+    }
+
+    fn kind(&self) -> Kind {
+        if self.has("partition") {
+            return Kind::Partition;
+        }
+        match Kind::from_name(&self.name) {
+            Kind::Dm => self.mapped_kind(),
+            Kind::Disk if self.has("dm") => self.mapped_kind(),
+            Kind::Disk if self.has("md") => Kind::Md,
+            Kind::Disk if self.has("hidden") && self.flag("hidden") == Some(true) => Kind::NvmePath,
+            Kind::Disk if self.has("loop") => Kind::Loop,
+            Kind::Disk if self.is_virtual => Kind::Virtual,
+            kind => kind,
+        }
+    }
+
+    fn mapped_kind(&self) -> Kind {
+        self.line("dm/uuid").map_or(Kind::Dm, |uuid| kind_of_uuid(&uuid))
+    }
+
+    /// Returns the partitions in natural order. `disk` is the node of this device.
+    pub(super) fn partitions(&self, disk: &Node) -> Vec<Node> {
+        let is_partition = |name: &&String| {
+            possible_disks(name).contains(&Some(self.name.as_str())) && device_dir(&self.path, name).is_dir()
+        };
+        let mut names: Vec<&String> = self.entries.iter().filter(is_partition).collect();
+        names.sort_by_cached_key(|name| natural_key(name));
+        names.into_iter().map(|name| self.partition(name, disk)).collect()
+    }
+
+    fn partition(&self, name: &str, disk: &Node) -> Node {
+        let path = device_dir(&self.path, name);
+        let (major, minor) = devno(&path);
+        Node {
+            name: name.to_owned(),
+            major,
+            minor,
+            kind: Kind::Partition,
+            backing_devices: vec![disk.name.clone()],
+            size_bytes: size_bytes(&path),
+            // Requests to a partition go through the queue of its disk, whose settings apply to both.
+            rotational: disk.rotational,
+            scheduler: disk.scheduler.clone(),
+            nr_requests: disk.nr_requests,
+            iostats_enabled: disk.iostats_enabled,
+            ignores_iostats: disk.ignores_iostats,
+            ..Node::default()
+        }
+    }
+}
+
+/// Returns whether a driver counts requests even if `queue/iostats` is 0, by the measurements of
+/// [`Node::is_accounting_off`]; `None` where it was not measured. Device-mapper devices are taken to be bio-based.
+fn ignores_iostats(kind: Kind, kernel: Option<(u32, u32)>) -> Option<bool> {
+    match kind {
+        Kind::Disk | Kind::Partition | Kind::Loop | Kind::Ram | Kind::NvmePath | Kind::Optical => Some(false),
+        Kind::Zram => Some(true),
+        Kind::Md => kernel.filter(|kernel| *kernel >= (6, 1)).map(|_| false),
+        Kind::Dm | Kind::Lvm | Kind::Crypt | Kind::Multipath => match kernel? {
+            (..=5, _) | (6, ..=1) => Some(true),
+            (6, 2..=11) => None,
+            _ => Some(false),
+        },
+        Kind::Virtual => None,
+    }
+}
+
+/// Returns the kind of a device-mapper device by the prefix of its UUID, which its creator chose.
+fn kind_of_uuid(uuid: &str) -> Kind {
+    let kinds = [("LVM-", Kind::Lvm), ("CRYPT-", Kind::Crypt), ("mpath-", Kind::Multipath)];
+    kinds.into_iter().find(|(prefix, _)| uuid.starts_with(prefix)).map_or(Kind::Dm, |(_, kind)| kind)
+}
+
+/// Reads the device number; 0:0, which the kernel prints for hidden devices, where there is none.
+fn devno(dir: &Path) -> (u32, u32) {
+    read_line(&dir.join("dev")).as_deref().and_then(parse_devno).unwrap_or_default()
+}
+
+/// Reads the size, which the kernel gives in units of 512 bytes for any sector size.
+fn size_bytes(dir: &Path) -> Option<u64> {
+    read_line(&dir.join("size"))?.parse::<u64>().ok()?.checked_mul(512)
+}
+
+/// Lists the devices directly below, in natural order.
+fn slaves(dir: &Path) -> Vec<String> {
+    let mut names = list_devices(&dir.join("slaves")).unwrap_or_default();
+    names.sort_by_cached_key(|name| natural_key(name));
+    names
+}
+
+/// Returns the scheduler in brackets, or the only one.
+fn active_scheduler(text: &str) -> Option<String> {
+    let bracketed = || text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
+    let only = || Some(text).filter(|text| !text.contains([' ', '[']));
+    bracketed().or_else(only).filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_active_scheduler_is_the_one_in_brackets() {
+        assert_eq!(active_scheduler("[none] mq-deadline kyber").as_deref(), Some("none"));
+        assert_eq!(active_scheduler("none [mq-deadline]").as_deref(), Some("mq-deadline"));
+        assert_eq!(active_scheduler("none").as_deref(), Some("none"));
+        assert_eq!(active_scheduler("none bfq"), None);
+        assert_eq!(active_scheduler("[]"), None);
+    }
+
+    #[test]
+    fn the_uuid_of_a_mapped_device_gives_its_kind() {
+        let kinds = ["LVM-abc", "CRYPT-LUKS2-12-root", "mpath-360", "part1-mpath-360", ""].map(kind_of_uuid);
+        assert_eq!(kinds, [Kind::Lvm, Kind::Crypt, Kind::Multipath, Kind::Dm, Kind::Dm]);
+    }
+
+    #[test]
+    fn device_mapper_obeys_iostats_in_later_kernels_only() {
+        let versions = [None, Some((4, 18)), Some((6, 1)), Some((6, 8)), Some((6, 12)), Some((7, 0))];
+        let of = |kind| versions.map(|kernel| ignores_iostats(kind, kernel));
+        assert_eq!(of(Kind::Lvm), [None, Some(true), Some(true), None, Some(false), Some(false)]);
+        assert_eq!(of(Kind::Md), [None, None, Some(false), Some(false), Some(false), Some(false)]);
+    }
+}

@@ -1,0 +1,121 @@
+//! One device of the tree.
+
+use serde::{Deserialize, Serialize};
+
+use super::Kind;
+
+/// A block device as sysfs describes it. An unknown value is `None`, an unknown list is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+// The aliases are the names that recordings of 0.1.0 use.
+pub struct Node {
+    /// The kernel's name, as in /proc/diskstats.
+    pub name: String,
+    /// Major device number.
+    pub major: u32,
+    /// Minor device number.
+    pub minor: u32,
+    /// The kind of device.
+    pub kind: Kind,
+    /// The name that administrators use where it differs from the kernel's: `vg0-root` for `dm-0`, `md/home`.
+    #[serde(alias = "known_as")]
+    pub alias: Option<String>,
+    /// The devices directly below this one: a partition's disk, the members of an array or volume, the device that
+    /// holds the backing file of a loop device, the paths of a multipath disk.
+    #[serde(alias = "on")]
+    pub backing_devices: Vec<String>,
+    /// Size in bytes.
+    pub size_bytes: Option<u64>,
+    /// Rotational media, according to the kernel.
+    pub rotational: Option<bool>,
+    /// The active I/O scheduler, which may be `none`.
+    pub scheduler: Option<String>,
+    /// Number of requests that the queue can hold (`queue/nr_requests`).
+    pub nr_requests: Option<u64>,
+    /// The setting `queue/iostats`, which not every device obeys: see [`Node::is_accounting_off`].
+    #[serde(alias = "accounting")]
+    pub iostats_enabled: Option<bool>,
+    /// The driver counts requests even if `queue/iostats` is 0. `None` where the driver or the kernel version is
+    /// not known to do either.
+    pub ignores_iostats: Option<bool>,
+    /// The file behind a loop device.
+    pub backing_file: Option<String>,
+    /// The mount points, in the order in which they were mounted.
+    #[serde(alias = "mounts")]
+    pub mountpoints: Vec<String>,
+}
+
+impl Node {
+    /// Returns whether the device's counters stand still because `queue/iostats` is 0.
+    ///
+    /// Which devices obey that setting was measured with 120 direct requests to each kind of device, on Linux
+    /// 6.1.0-56 and 6.12.117 as packaged by Debian:
+    ///
+    /// | device | 6.1 | 6.12 |
+    /// | --- | --- | --- |
+    /// | SCSI, virtio, NVMe and its paths, loop, null_blk, md RAID 0 and RAID 1 | obeys | obeys |
+    /// | head of an NVMe multipath disk | never counts | obeys |
+    /// | request-based device-mapper (multipath) | obeys | obeys |
+    /// | bio-based device-mapper (linear, striped, crypt, multipath with `queue_mode bio`) | counts all the same | obeys |
+    /// | zram | counts all the same | counts all the same |
+    /// | RAM disk (brd) | never counts | never counts |
+    ///
+    /// On 6.1 the setting of bio-based device-mapper devices is 0 by default. Where [`Node::ignores_iostats`] is not
+    /// known, as in recordings of 0.1.0, bio-based kinds are taken not to obey: `false` claims nothing.
+    pub fn is_accounting_off(&self) -> bool {
+        use Kind::{Crypt, Dm, Lvm, Md, Virtual, Zram};
+        let may_ignore = || matches!(self.kind, Dm | Lvm | Crypt | Md | Zram | Virtual);
+        self.iostats_enabled == Some(false) && !self.ignores_iostats.unwrap_or_else(may_ignore)
+    }
+
+    /// Returns whether the device is a partition whose disk is not known.
+    pub fn is_orphan_partition(&self) -> bool {
+        self.kind == Kind::Partition && self.backing_devices.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounting_is_off_only_where_the_counters_stand_still() {
+        let is_off = |kind, iostats_enabled, ignores_iostats| {
+            Node { kind, iostats_enabled, ignores_iostats, ..Node::default() }.is_accounting_off()
+        };
+        for kind in Kind::ALL {
+            assert!(!is_off(kind, None, None) && !is_off(kind, Some(true), Some(false)), "{kind:?}");
+            assert!(
+                is_off(kind, Some(false), Some(false)) && !is_off(kind, Some(false), Some(true)),
+                "{kind:?}"
+            );
+        }
+        let unknown: Vec<Kind> =
+            Kind::ALL.into_iter().filter(|kind| !is_off(*kind, Some(false), None)).collect();
+        assert_eq!(unknown, [Kind::Zram, Kind::Dm, Kind::Lvm, Kind::Crypt, Kind::Md, Kind::Virtual]);
+    }
+
+    #[test]
+    fn a_recording_of_0_1_0_loads() {
+        let old = r#"{"name":"nvme0c0n1","major":259,"minor":1,"kind":"nvme-path","known_as":"a","on":["b"],
+            "size_bytes":512,"rotational":false,"scheduler":"none","nr_requests":64,"accounting":false,
+            "backing_file":null,"mounts":["/"]}"#;
+        let node: Node = serde_json::from_str(old).unwrap();
+        let expected = Node {
+            name: "nvme0c0n1".into(),
+            major: 259,
+            minor: 1,
+            kind: Kind::NvmePath,
+            alias: Some("a".into()),
+            backing_devices: vec!["b".into()],
+            size_bytes: Some(512),
+            rotational: Some(false),
+            scheduler: Some("none".into()),
+            nr_requests: Some(64),
+            iostats_enabled: Some(false),
+            mountpoints: vec!["/".into()],
+            ..Node::default()
+        };
+        assert_eq!(node, expected);
+    }
+}
