@@ -21,7 +21,7 @@
 //!
 //! # Who may know whom
 //!
-//! From the ground up: [`exit`], [`sanitize`], [`units`], [`signals`], [`clock`], [`counters`], [`topology`],
+//! From the ground up: [`exit`], [`sanitize`], [`units`], [`terminal`], [`signals`], [`clock`], [`counters`], [`topology`],
 //! [`capture`], [`metrics`], [`analysis`], [`select`], [`source`], [`sink`], [`report`], [`view`], [`plan`], [`cli`],
 //! [`run`]. A room knows only rooms before it, and not all of these: `tests/layering.rs` holds the arrows and fails
 //! on one that points the wrong way.
@@ -49,6 +49,7 @@ pub mod select;
 pub mod signals;
 pub mod sink;
 pub mod source;
+pub mod terminal;
 pub mod topology;
 pub mod units;
 pub mod view;

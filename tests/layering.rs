@@ -10,6 +10,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("exit", &[]),
     ("sanitize", &[]),
     ("units", &[]),
+    ("terminal", &[]),
     ("signals", &[]),
     ("clock", &["signals"]),
     ("counters", &["units"]),
@@ -28,7 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "run",
         &[
             "exit", "sanitize", "units", "clock", "counters", "topology", "capture", "metrics", "analysis",
-            "select", "source", "sink", "report", "plan", "view",
+            "select", "source", "sink", "report", "plan", "view", "terminal",
         ],
     ),
     ("lib", &[]),

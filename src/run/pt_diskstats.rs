@@ -20,8 +20,8 @@ use crate::exit::Exit;
 use crate::plan::PtDiskstats;
 use crate::report::pt_diskstats::Pages;
 use crate::source::{Live, Replay, local_time_zone};
+use crate::terminal::{Keyboard, screen_rows};
 use crate::view::pt_diskstats::{Answer, Effect, Key, PAUSED, PtEngine, Settings, help, invalid_pattern};
-use crate::view::terminal::{Keyboard, screen_rows};
 
 pub(super) fn run(plan: &PtDiskstats, world: &mut RunContext<'_>) -> Result<Exit> {
     let pattern = |text: &str| Regex::new(text).map_err(|error| invalid_pattern(text, &error));
@@ -232,7 +232,7 @@ impl Session<'_> {
             Key::Ask(prompt) => {
                 self.say(prompt.text(), world)?;
                 let line = match &self.keyboard {
-                    Some(keyboard) => keyboard.line(|| {
+                    Some(keyboard) => keyboard.read_line(|| {
                         let woken = world.clock.wait_for_input(None, io::stdin().as_fd());
                         if let WaitOutcome::Signal(number) = woken { Err(number) } else { Ok(()) }
                     })?,
@@ -270,7 +270,7 @@ impl Session<'_> {
 
     /// The key that was pressed; `None` when the terminal is gone.
     fn pressed(&self) -> Result<Option<u8>> {
-        self.keyboard.as_ref().map_or(Ok(None), |keyboard| Ok(keyboard.key().unwrap_or(None)))
+        self.keyboard.as_ref().map_or(Ok(None), |keyboard| Ok(keyboard.read_key().unwrap_or(None)))
     }
 
     fn say(&mut self, text: &str, world: &mut RunContext<'_>) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::report::native::{
     Block, Extent, Layout, Line, SortKey, Summary, Table, csv_header, csv_line, draw_summary, json_line,
 };
 use crate::run::{RunContext, WIDTH, put};
-use crate::view::terminal::screen_size;
+use crate::terminal::screen_size;
 
 /// Lines between two headers where there is no terminal.
 const ROWS: usize = 50;
