@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::analysis::{DeviceBaseline, StatedCap};
+use crate::pt_diskstats;
 use crate::report::iostat::{Palette, Style};
 use crate::report::native::SortKey;
-use crate::report::pt_diskstats::GroupBy;
 use crate::select::DefaultDevices;
 
 /// Everything that a run needs to know of what was typed.
@@ -21,8 +21,8 @@ pub enum Plan {
     Print(Vec<u8>),
     /// Be sysstat's iostat.
     Iostat(Box<Iostat>),
-    /// Be Percona's pt-diskstats.
-    PtDiskstats(Box<PtDiskstats>),
+    /// Run as Percona's pt-diskstats.
+    PtDiskstats(Box<pt_diskstats::Options>),
     /// Show what is stacked on what.
     Devices(Devices),
     /// Record a live machine.
@@ -210,41 +210,6 @@ pub enum SummaryMode {
     OnInterrupt,
     /// Always.
     Always,
-}
-
-/// What pt-diskstats was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PtDiskstats {
-    /// Pattern of the columns to print.
-    pub columns: String,
-    /// Pattern of the devices to print; `None` for those that were active.
-    pub devices: Option<String>,
-    /// How readings are put together into lines.
-    pub group_by: GroupBy,
-    /// Blank lines between groups of lines.
-    pub group_headers: bool,
-    /// A header on every screen.
-    pub scroll_headers: bool,
-    /// Seconds between samples of a live machine, at least 1.
-    pub interval: u64,
-    /// Samples of a live machine to show; `None` goes on until it is stopped.
-    pub iterations: Option<u64>,
-    /// Seconds that a line covers at least, by samples.
-    pub sample_time: i64,
-    /// Where to save the samples of a live machine.
-    pub save_samples: Option<PathBuf>,
-    /// Devices without activity as well.
-    pub show_inactive: bool,
-    /// Times of day in the first column.
-    pub show_timestamps: bool,
-    /// A capture; `None` for a live machine.
-    pub file: Option<PathBuf>,
-    /// The folder that holds `proc`.
-    pub root: PathBuf,
-    /// What the variable LINES says.
-    pub screen_lines: Option<String>,
-    /// What the variable TZ says of the time zone.
-    pub time_zone: Option<OsString>,
 }
 
 /// What iostat was asked for.

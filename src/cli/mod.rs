@@ -178,8 +178,8 @@ fn dialect(
             // The one thing that a grammar reads.
             #[allow(clippy::disallowed_methods)]
             let read = |path: &Path| std::fs::read_to_string(path);
-            let plan = pt_diskstats::plan(words, root, environment, &read);
-            Some(plan.map(|plan| Plan::PtDiskstats(Box::new(plan))))
+            let options = pt_diskstats::parse(words, root, environment, &read);
+            Some(options.map(|options| Plan::PtDiskstats(Box::new(options))))
         }
         _ => None,
     }

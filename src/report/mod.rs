@@ -5,4 +5,3 @@ pub mod devices;
 pub mod iostat;
 pub(crate) mod layout;
 pub mod native;
-pub mod pt_diskstats;

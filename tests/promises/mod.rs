@@ -1,9 +1,8 @@
 //! What the numbers promise for any two readings, however wild. Checked by the property tests and by the fuzz targets.
 
 use blkstat::counters::{Counters, Sample};
-use blkstat::metrics::{
-    Activity, DirectionRates, DirectionStats, HostStats, IntervalStats, IostatRates, PtDelta, UtilCheck,
-};
+use blkstat::metrics::{Activity, DirectionStats, HostStats, IntervalStats, IostatRates, UtilCheck};
+use blkstat::pt_diskstats::{DirectionRates, PtDelta};
 use blkstat::units::Interval;
 
 /// A number, where there is one, is finite and not below zero.
@@ -33,7 +32,7 @@ fn activity(a: &Activity) {
     share("merged", a.merge_pct);
 }
 
-fn percona(d: &DirectionRates) {
+fn pt_direction(d: &DirectionRates) {
     let numbers = [d.per_s, d.size_kib, d.mib_per_s, d.merge_pct, d.concurrency, d.response_ms];
     sane("pt-diskstats", &numbers.map(Some));
     share("merged", Some(d.merge_pct));
@@ -67,11 +66,11 @@ pub(crate) fn numbers(older: &Counters, newer: &Counters, interval: Interval) {
         [rates.reads(), rates.writes(), rates.discards(), rates.all()].iter().for_each(activity);
         sane("rates", &[rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()]);
     }
-    if let Some(mut work) = PtDelta::between(older, newer) {
-        work.add(&work.clone());
-        let rates = work.rates(interval.seconds(), 2, newer.in_flight as f64);
-        [rates.reads, rates.writes].iter().for_each(percona);
-        sane("work", &[rates.busy_pct, rates.in_progress, rates.per_s, rates.service_ms].map(Some));
+    if let Some(mut delta) = PtDelta::between(older, newer) {
+        delta.add(&delta.clone());
+        let rates = delta.rates(interval.seconds(), 2, newer.in_flight as f64);
+        [rates.reads, rates.writes].iter().for_each(pt_direction);
+        sane("pt-diskstats", &[rates.busy_pct, rates.in_progress, rates.per_s, rates.service_ms].map(Some));
         // Of all the numbers only this may be below zero: pt-diskstats subtracts the service time.
         assert!(rates.queue_ms.is_finite(), "{rates:?}");
     }

@@ -1,77 +1,73 @@
-//! The numbers of pt-diskstats, which it defines in its own way (its manual, OUTPUT).
+//! The numbers of pt-diskstats, which it defines differently from iostat (its manual, section OUTPUT).
 
-use super::wraparound::{RequestChange, wrapping_sub_u32};
 use crate::counters::{Counters, Requests};
+use crate::metrics::{RequestChange, wrapping_sub_u32};
 
-/// What devices did: differences of counters, added up over devices or over intervals.
+/// Differences of counters, summed over devices or over intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PtDelta {
     reads: Requests,
     writes: Requests,
-    /// How much the requests in flight have become more, or fewer.
+    /// Change of the requests in flight; may be negative.
     in_flight: f64,
     busy_ms: u64,
     weighted_ms: u64,
 }
 
-/// One line of pt-diskstats; the fields are in the order of its columns.
+/// The numbers of one line, in the order of its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PtRates {
     /// Reads.
     pub reads: DirectionRates,
     /// Writes.
     pub writes: DirectionRates,
-    /// Share of the time with a request in flight, in percent, a device.
+    /// Time with a request in flight, in percent of the interval, per device.
     pub busy_pct: f64,
-    /// Requests in flight at the last reading.
+    /// Requests in flight at the end of the interval.
     pub in_progress: f64,
-    /// Reads and writes a second.
+    /// Reads and writes per second.
     pub per_s: f64,
-    /// Milliseconds in the queue, a request; inherits the kernel's busy time.
+    /// Milliseconds in the queue per request, computed from the kernel's busy time, whose errors it inherits.
     pub queue_ms: f64,
-    /// Milliseconds of service, a request; inherits the kernel's busy time.
+    /// Milliseconds of service per request, computed from the kernel's busy time, whose errors it inherits.
     pub service_ms: f64,
 }
 
 /// The six numbers that reads and writes each have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DirectionRates {
-    /// Requests a second.
+    /// Requests per second.
     pub per_s: f64,
-    /// Mean size in KiB.
+    /// Mean request size in KiB.
     pub size_kib: f64,
-    /// MiB a second.
+    /// Throughput in MiB per second.
     pub mib_per_s: f64,
-    /// Share of the requests that were merged, in percent.
+    /// Merged requests in percent of all requests.
     pub merge_pct: f64,
-    /// Mean number of requests at once, a device: Little's law.
+    /// Mean number of requests in flight per device, by Little's law.
     pub concurrency: f64,
-    /// Response time in milliseconds; merged requests count as requests.
+    /// Mean latency in milliseconds, in which merged requests count as requests.
     pub response_ms: f64,
 }
 
 impl PtDelta {
-    /// What a device did between two readings; `None` when one of its counters went back.
+    /// Returns the change of a device's counters between two readings; `None` if a counter of requests or sectors
+    /// went backwards.
     pub fn between(older: &Counters, newer: &Counters) -> Option<Self> {
         let requests = |older: &Requests, newer: &Requests| {
             let RequestChange { ios, merges, sectors, .. } = RequestChange::between(older, newer);
-            Some(Requests {
-                ios: ios?,
-                merges: merges?,
-                sectors: sectors?,
-                ms: milliseconds(older.ms, newer.ms),
-            })
+            Some(Requests { ios: ios?, merges: merges?, sectors: sectors?, ms: millis(older.ms, newer.ms) })
         };
         Some(Self {
             reads: requests(&older.reads, &newer.reads)?,
             writes: requests(&older.writes, &newer.writes)?,
             in_flight: newer.in_flight as f64 - older.in_flight as f64,
-            busy_ms: milliseconds(older.busy_ms, newer.busy_ms),
-            weighted_ms: milliseconds(older.weighted_ms, newer.weighted_ms),
+            busy_ms: millis(older.busy_ms, newer.busy_ms),
+            weighted_ms: millis(older.weighted_ms, newer.weighted_ms),
         })
     }
 
-    /// Adds what was done elsewhere, or later.
+    /// Adds the change of another device, or of a later interval.
     pub fn add(&mut self, other: &Self) {
         self.reads = self.reads.plus(&other.reads);
         self.writes = self.writes.plus(&other.writes);
@@ -80,20 +76,19 @@ impl PtDelta {
         self.weighted_ms = self.weighted_ms.wrapping_add(other.weighted_ms);
     }
 
-    /// The same with another change of the requests in flight, which the queue time counts as requests.
+    /// Replaces the change of the requests in flight, which the queue time counts as requests.
     pub fn with_in_flight(self, in_flight: f64) -> Self {
         Self { in_flight, ..self }
     }
 
-    /// The numbers of a line: of so many devices together, over `seconds`, which is not zero, with so many requests
-    /// in progress at its end.
+    /// Returns the numbers of a line: for this many devices, over `seconds`, which must not be zero, with
+    /// `in_progress` requests in flight at the end.
     pub fn rates(&self, seconds: f64, devices: usize, in_progress: f64) -> PtRates {
         let devices = devices as f64;
         let (reads, writes) = (&self.reads, &self.writes);
         let requests =
             [reads.ios, reads.merges, writes.ios, writes.merges].iter().map(|n| *n as f64).sum::<f64>();
-        let per = |amount: f64, count: f64| if count == 0.0 { 0.0 } else { amount / count };
-        let service_ms = per(self.busy_ms as f64, requests);
+        let service_ms = if requests == 0.0 { 0.0 } else { self.busy_ms as f64 / requests };
         let queued = requests + self.in_flight;
         let queue_ms = if requests == 0.0 || queued == 0.0 {
             0.0
@@ -101,8 +96,8 @@ impl PtDelta {
             self.weighted_ms as f64 / queued - service_ms
         };
         PtRates {
-            reads: direction(reads, seconds, devices),
-            writes: direction(writes, seconds, devices),
+            reads: direction_rates(reads, seconds, devices),
+            writes: direction_rates(writes, seconds, devices),
             busy_pct: 100.0 * self.busy_ms as f64 / 1000.0 / seconds / devices,
             in_progress,
             per_s: (reads.ios as f64 + writes.ios as f64) / seconds,
@@ -112,23 +107,24 @@ impl PtDelta {
     }
 }
 
-/// How far a millisecond counter went: it wraps at 2^32, and only then is taken modulo that.
-fn milliseconds(older: u64, newer: u64) -> u64 {
+/// Returns the difference of two millisecond counters, which wrap at 2^32. Only a difference below zero is taken
+/// modulo 2^32.
+fn millis(older: u64, newer: u64) -> u64 {
     newer.checked_sub(older).unwrap_or_else(|| wrapping_sub_u32(older, newer))
 }
 
-fn direction(requests: &Requests, seconds: f64, devices: f64) -> DirectionRates {
+fn direction_rates(requests: &Requests, seconds: f64, devices: f64) -> DirectionRates {
     let [ios, merges, sectors, ms] =
         [requests.ios, requests.merges, requests.sectors, requests.ms].map(|count| count as f64);
-    let per = |amount: f64, count: f64| if count > 0.0 { amount / count } else { 0.0 };
+    let ratio = |amount: f64, count: f64| if count > 0.0 { amount / count } else { 0.0 };
     DirectionRates {
         per_s: ios / seconds,
-        size_kib: per(sectors / 2.0, ios),
+        size_kib: ratio(sectors / 2.0, ios),
         mib_per_s: sectors / 2048.0 / seconds,
-        // Rounded before the division, a product of 2^53 and more can come out a hair above the whole.
-        merge_pct: per(100.0 * merges, ios + merges).min(100.0),
+        // A product of 2^53 or more is rounded before the division, and the quotient may exceed 100 by a hair.
+        merge_pct: ratio(100.0 * merges, ios + merges).min(100.0),
         concurrency: ms / 1000.0 / seconds / devices,
-        // Nothing completed has no response time, whatever was merged.
+        // Without completed requests there is no latency, even if requests were merged.
         response_ms: if ios > 0.0 { ms / (ios + merges) } else { 0.0 },
     }
 }
@@ -144,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn hand_computed_numbers_of_two_seconds() {
+    fn two_seconds_give_the_hand_computed_numbers() {
         let older = counters([100, 10, 800, 50], 0, 1000, 3000);
         let newer = counters([250, 60, 4000, 250], 4, 2000, 3612);
         let rates = PtDelta::between(&older, &newer).unwrap().rates(2.0, 1, 4.0);
@@ -160,21 +156,21 @@ mod tests {
     }
 
     #[test]
-    fn concurrency_and_busy_time_are_those_of_one_device() {
-        let work = PtDelta::between(&Counters::ZERO, &counters([10, 0, 80, 1000], 0, 1000, 1000)).unwrap();
-        let rates = work.rates(1.0, 4, 0.0);
+    fn concurrency_and_busy_time_are_per_device() {
+        let delta = PtDelta::between(&Counters::ZERO, &counters([10, 0, 80, 1000], 0, 1000, 1000)).unwrap();
+        let rates = delta.rates(1.0, 4, 0.0);
         assert_eq!((rates.reads.concurrency, rates.busy_pct, rates.per_s), (0.25, 25.0, 10.0));
     }
 
     #[test]
-    fn no_more_is_merged_than_all() {
+    fn the_merged_share_never_exceeds_100_percent() {
         let all_merged = counters([0, 1_441_151_880_758_565, 0, 0], 0, 0, 0);
         let rates = PtDelta::between(&Counters::ZERO, &all_merged).unwrap().rates(1.0, 1, 0.0);
         assert_eq!(rates.reads.merge_pct, 100.0);
     }
 
     #[test]
-    fn a_counter_that_went_back_is_no_work() {
+    fn a_counter_that_went_backwards_gives_no_delta() {
         let older = counters([100, 10, 800, 50], 0, 1000, 3000);
         assert_eq!(PtDelta::between(&older, &Counters::ZERO), None);
         let wrapped = counters([100, 10, 800, 40], 0, 900, 2900);
