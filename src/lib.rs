@@ -13,7 +13,7 @@
 //!   as a [`topology::Topology`], what is stacked on what.
 //! - [`capture`] is text to samples and back: one parser for live reading, every kernel's lines and every capture.
 //! - [`metrics`] is the one place that turns two samples and the time between them into numbers: [`metrics::IntervalStats`]
-//!   for blkstat's own views, [`metrics::IostatRates`] as iostat has them, [`pt_diskstats::PtDelta`] as pt-diskstats has them.
+//!   for blkstat's own views, [`iostat::IostatRates`] as iostat has them, [`pt_diskstats::PtDelta`] as pt-diskstats has them.
 //! - [`analysis`] turns many intervals into a judgement with its evidence, or says what is missing for one.
 //! - [`report`] turns finished numbers into bytes, a folder for each dialect.
 //! - [`cli`] turns arguments into a [`plan::Plan`], and [`run`] carries it out: its loops are the only ones. What is
@@ -22,7 +22,7 @@
 //! # Who may know whom
 //!
 //! From the ground up: [`exit`], [`sanitize`], [`units`], [`terminal`], [`signals`], [`clock`], [`counters`], [`topology`],
-//! [`capture`], [`metrics`], [`analysis`], [`select`], [`source`], [`sink`], [`report`], [`pt_diskstats`], [`plan`], [`cli`],
+//! [`capture`], [`metrics`], [`analysis`], [`source`], [`sink`], [`report`], [`iostat`], [`pt_diskstats`], [`plan`], [`cli`],
 //! [`run`]. A room knows only rooms before it, and not all of these: `tests/layering.rs` holds the arrows and fails
 //! on one that points the wrong way.
 //!
@@ -40,13 +40,13 @@ pub mod cli;
 pub mod clock;
 pub mod counters;
 pub mod exit;
+pub mod iostat;
 pub mod metrics;
 pub mod plan;
 pub mod pt_diskstats;
 pub mod report;
 pub mod run;
 pub mod sanitize;
-pub mod select;
 pub mod signals;
 pub mod sink;
 pub mod source;

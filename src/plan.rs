@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::analysis::{DeviceBaseline, StatedCap};
+use crate::iostat;
 use crate::pt_diskstats;
-use crate::report::iostat::{Palette, Style};
 use crate::report::native::SortKey;
-use crate::select::DefaultDevices;
 
 /// Everything that a run needs to know of what was typed.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +18,8 @@ pub enum Plan {
     Analyze(Box<Analyze>),
     /// Print this text.
     Print(Vec<u8>),
-    /// Be sysstat's iostat.
-    Iostat(Box<Iostat>),
+    /// Run as sysstat's iostat.
+    Iostat(Box<iostat::Options>),
     /// Run as Percona's pt-diskstats.
     PtDiskstats(Box<pt_diskstats::Options>),
     /// Show what is stacked on what.
@@ -210,96 +209,6 @@ pub enum SummaryMode {
     OnInterrupt,
     /// Always.
     Always,
-}
-
-/// What iostat was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Iostat {
-    /// What a report holds and how it is written, but for colours.
-    pub style: Style,
-    /// The colours to use on a terminal, or whatever standard output is.
-    pub colors: Colors,
-    /// Devices and groups, in the order in which they were named.
-    pub items: Vec<Item>,
-    /// Which devices are shown beside those.
-    pub others: DefaultDevices,
-    /// From this item on nothing is sorted by name.
-    pub unsorted_from: Option<usize>,
-    /// `-H`: the groups without their devices.
-    pub groups_only: bool,
-    /// `-N`: names of device-mapper devices.
-    pub mapper_names: bool,
-    /// `-j`: the folder below /dev/disk whose names are shown, without `by-`.
-    pub persistent_names: Option<String>,
-    /// Where the devices are read.
-    pub devices: DeviceFiles,
-    /// `-y`: leave out the report since boot.
-    pub skip_first: bool,
-    /// `-t`: the time above each report.
-    pub timestamps: bool,
-    /// How times are written.
-    pub time_style: TimeStyle,
-    /// Dates as ISO 8601 writes them.
-    pub iso_date: bool,
-    /// What the variable TZ says of the time zone.
-    pub time_zone: Option<OsString>,
-    /// How often, and how many reports.
-    pub pace: Schedule,
-    /// A capture to replay.
-    pub from: Option<PathBuf>,
-    /// The folder that holds `proc`, `sys` and `dev`.
-    pub root: PathBuf,
-}
-
-/// A device as it was named, or a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
-    /// A device.
-    Device {
-        /// The word that was typed.
-        word: String,
-        /// Its partitions are asked for as well.
-        partitions: bool,
-        /// The word may be a name in /dev/disk/by-TYPE of this TYPE.
-        persistent: Option<String>,
-    },
-    /// A group begins.
-    Group(String),
-}
-
-/// Where iostat reads devices.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum DeviceFiles {
-    /// /proc and /sys.
-    #[default]
-    System,
-    /// `-f`: this folder in place of both.
-    Only(PathBuf),
-    /// `+f`: this folder as well.
-    Also(PathBuf),
-}
-
-/// When to use colours.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Colors {
-    /// Never.
-    Never,
-    /// These, on a terminal.
-    OnTerminal(Palette),
-    /// These, always.
-    Always(Palette),
-}
-
-/// How the time above a report is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimeStyle {
-    /// As the C locale writes dates and times.
-    #[default]
-    Local,
-    /// As ISO 8601 does, with the offset from UTC.
-    Iso,
-    /// `-U`: seconds since the epoch.
-    Epoch,
 }
 
 /// How often to report, and how many times.

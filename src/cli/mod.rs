@@ -173,7 +173,10 @@ fn dialect(
     environment: &dyn Fn(&str) -> Option<OsString>,
 ) -> Option<Result<Plan, ArgError>> {
     match name.to_str()? {
-        "iostat" => Some(iostat::plan(words, root, environment).map(|plan| Plan::Iostat(Box::new(plan)))),
+        "iostat" => {
+            let options = iostat::parse(words, root, environment);
+            Some(options.map(|options| Plan::Iostat(Box::new(options))))
+        }
         "pt-diskstats" => {
             // The one thing that a grammar reads.
             #[allow(clippy::disallowed_methods)]

@@ -9,7 +9,6 @@ mod cpu;
 mod device_match;
 mod host_stats;
 mod interval_stats;
-mod rates;
 mod util_check;
 mod wraparound;
 
@@ -18,6 +17,5 @@ pub use cpu::CpuPercentages;
 pub use device_match::DeviceMatch;
 pub use host_stats::HostStats;
 pub use interval_stats::{DirectionStats, IntervalStats, in_flight};
-pub use rates::{Activity, IostatRates};
 pub use util_check::{DataFlag, UtilCheck};
-pub use wraparound::{MillisDelta, RequestChange, was_replugged, wrapped_sectors, wrapping_sub_u32};
+pub use wraparound::{RequestChange, wrapping_sub_u32};

@@ -2,6 +2,5 @@
 
 pub mod analysis;
 pub mod devices;
-pub mod iostat;
 pub(crate) mod layout;
 pub mod native;

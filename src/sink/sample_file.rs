@@ -32,7 +32,7 @@ impl SampleFile {
         let length = self.file.metadata().map(|metadata| metadata.len());
         self.file.write_all(sample).with_context(|| {
             let is_intact = length.and_then(|length| self.file.set_len(length)).is_ok();
-            let suffix = if is_intact { "; earlier samples are intact" } else { "" };
+            let suffix = if is_intact { " (earlier samples are intact)" } else { "" };
             format!("cannot write {}{suffix}", self.name)
         })
     }

@@ -3,7 +3,8 @@
 use std::hint::black_box;
 
 use blkstat::counters::Counters;
-use blkstat::metrics::{IntervalStats, IostatRates};
+use blkstat::iostat::IostatRates;
+use blkstat::metrics::IntervalStats;
 use blkstat::pt_diskstats::PtDelta;
 use blkstat::units::Interval;
 use criterion::{Criterion, Throughput};

@@ -1,7 +1,8 @@
 //! What the numbers promise for any two readings, however wild. Checked by the property tests and by the fuzz targets.
 
 use blkstat::counters::{Counters, Sample};
-use blkstat::metrics::{Activity, DirectionStats, HostStats, IntervalStats, IostatRates, UtilCheck};
+use blkstat::iostat::{IostatRates, RequestRates};
+use blkstat::metrics::{DirectionStats, HostStats, IntervalStats, UtilCheck};
 use blkstat::pt_diskstats::{DirectionRates, PtDelta};
 use blkstat::units::Interval;
 
@@ -27,8 +28,8 @@ fn direction(d: &DirectionStats) {
     }
 }
 
-fn activity(a: &Activity) {
-    sane("activity", &[a.per_s, a.kib_per_s, a.merges_per_s, a.merge_pct, a.await_ms, a.size_kib]);
+fn requests(a: &RequestRates) {
+    sane("requests", &[a.per_s, a.kib_per_s, a.merges_per_s, a.merge_pct, a.await_ms, a.size_kib]);
     share("merged", a.merge_pct);
 }
 
@@ -62,8 +63,8 @@ pub(crate) fn numbers(older: &Counters, newer: &Counters, interval: Interval) {
         sane("stall", &[Some(history.stalled_s())]);
     }
     for devices in [1, 3] {
-        let rates = IostatRates::between(older, newer, interval).of_devices(devices);
-        [rates.reads(), rates.writes(), rates.discards(), rates.all()].iter().for_each(activity);
+        let rates = IostatRates::between(older, newer, interval).with_devices(devices);
+        [rates.reads(), rates.writes(), rates.discards(), rates.all()].iter().for_each(requests);
         sane("rates", &[rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()]);
     }
     if let Some(mut delta) = PtDelta::between(older, newer) {

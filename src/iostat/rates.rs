@@ -1,31 +1,33 @@
-//! The numbers of one device over one interval.
+//! The numbers of one device over one interval, by the formulas of iostat's manual and the kernel's iostats.rst.
 
-use super::wraparound::{MillisDelta, RequestChange, wrapped_sectors};
+use super::wraparound::{MillisDelta, wrapped_sectors};
 use crate::counters::{Counters, Requests};
+use crate::metrics::RequestChange;
 use crate::units::{Interval, SECTOR_BYTES};
 
-/// What one kind of request did, or several kinds together.
+/// The rates of one kind of request, or of several kinds together.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Activity {
-    /// Requests completed; `None` when the counter went back.
+pub struct RequestRates {
+    /// Requests completed; `None` if the counter went backwards.
     pub ios: Option<u64>,
-    /// Requests completed a second: Δn / t.
+    /// Requests completed per second: Δn / t; `None` if the counter went backwards.
     pub per_s: Option<f64>,
-    /// Sectors moved, as iostat totals them: a counter that went back is taken for wrapped.
+    /// Sectors transferred, as iostat totals them: it takes a counter that went backwards for one that wrapped.
     pub sectors: u64,
-    /// KiB a second: Δs / 2 / t.
+    /// KiB per second: Δs / 2 / t; `None` if the counter went backwards.
     pub kib_per_s: Option<f64>,
-    /// Requests merged a second: Δm / t.
+    /// Requests merged per second: Δm / t; `None` if the counter went backwards.
     pub merges_per_s: Option<f64>,
-    /// Share of the requests that were merged before they were issued, in percent: 100 Δm / (Δm + Δn).
+    /// Requests merged before they were issued, in percent of all: 100 Δm / (Δm + Δn); `None` if there were none, or if a
+    /// counter went backwards.
     pub merge_pct: Option<f64>,
-    /// Mean response time in milliseconds: ΔT / Δn; `None` when nothing was completed.
+    /// Mean latency in milliseconds: ΔT / Δn; `None` if no request was completed.
     pub await_ms: Option<f64>,
-    /// Mean size in KiB: Δs / 2 / Δn; `None` when nothing was completed.
+    /// Mean request size in KiB: Δs / 2 / Δn; `None` if no request was completed.
     pub size_kib: Option<f64>,
 }
 
-impl Activity {
+impl RequestRates {
     #[inline]
     fn between(older: &Requests, newer: &Requests, interval: Interval) -> Self {
         let total = wrapped_sectors(older.sectors, newer.sectors);
@@ -38,93 +40,95 @@ impl Activity {
             sectors: total,
             kib_per_s: sectors.map(|s| kib(interval.per_second(s))),
             merges_per_s: merges.map(|m| interval.per_second(m)),
-            merge_pct: merges.zip(ios).and_then(|(m, n)| share(m, n)),
+            merge_pct: merges.zip(ios).and_then(|(m, n)| merge_pct(m, n)),
             await_ms: completed.map(|n| ms as f64 / n),
             size_kib: sectors.zip(completed).map(|(s, n)| kib(s as f64 / n)),
         }
     }
 }
 
-/// 100 m / (m + n), or `None` when both are zero.
-fn share(merges: u64, ios: u64) -> Option<f64> {
+/// Returns 100 m / (m + n), or `None` if both are zero.
+fn merge_pct(merges: u64, ios: u64) -> Option<f64> {
     let issued = merges.saturating_add(ios);
     (issued > 0).then(|| merges as f64 / issued as f64 * 100.0)
 }
 
-/// The numbers of one device over one interval; formulas from the manual of iostat and iostats.rst.
+/// The numbers of one device over one interval.
 ///
-/// Each is computed when it is asked for: a report needs few of them.
+/// Each is computed on demand, as a report needs few of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IostatRates {
     older: Counters,
     newer: Counters,
     interval: Interval,
-    /// Of so many devices the counters are the sum; their busy time is their mean.
+    /// The number of devices that the counters are the sum of; utilization is their mean.
     devices: u32,
 }
 
 impl IostatRates {
-    /// Nothing happened.
+    /// An interval without activity.
     pub const NONE: Self =
         Self { older: Counters::ZERO, newer: Counters::ZERO, interval: Interval::HUNDREDTH, devices: 1 };
 
-    /// The numbers between two readings of one device.
+    /// Returns the numbers between two readings of one device.
     pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Self {
         Self { older: *older, newer: *newer, interval, devices: 1 }
     }
 
-    /// The same of counters that are the sum of several devices'; of none counts as of one.
-    pub fn of_devices(self, devices: u32) -> Self {
+    /// Marks the counters as the sum of several devices; zero counts as one.
+    pub fn with_devices(self, devices: u32) -> Self {
         Self { devices: devices.max(1), ..self }
     }
 
-    /// Reads.
+    /// Returns the rates of reads.
     #[inline]
-    pub fn reads(&self) -> Activity {
-        Activity::between(&self.older.reads, &self.newer.reads, self.interval)
+    pub fn reads(&self) -> RequestRates {
+        RequestRates::between(&self.older.reads, &self.newer.reads, self.interval)
     }
 
-    /// Writes.
+    /// Returns the rates of writes.
     #[inline]
-    pub fn writes(&self) -> Activity {
-        Activity::between(&self.older.writes, &self.newer.writes, self.interval)
+    pub fn writes(&self) -> RequestRates {
+        RequestRates::between(&self.older.writes, &self.newer.writes, self.interval)
     }
 
-    /// Discards.
+    /// Returns the rates of discards.
     #[inline]
-    pub fn discards(&self) -> Activity {
-        Activity::between(&self.older.discards, &self.newer.discards, self.interval)
+    pub fn discards(&self) -> RequestRates {
+        RequestRates::between(&self.older.discards, &self.newer.discards, self.interval)
     }
 
-    /// Reads, writes and discards together; no flushes.
+    /// Returns the rates of reads, writes and discards together, without flushes.
     #[inline]
-    pub fn all(&self) -> Activity {
-        Activity::between(&self.older.requests(), &self.newer.requests(), self.interval)
+    pub fn all(&self) -> RequestRates {
+        RequestRates::between(&self.older.requests(), &self.newer.requests(), self.interval)
     }
 
     fn flushes(&self) -> Option<u64> {
         self.newer.flushes.checked_sub(self.older.flushes)
     }
 
-    /// Flushes completed a second; zero when the kernel does not count them, `None` when the counter went back.
+    /// Returns the flushes completed per second: zero if the kernel does not count them, `None` if the counter went
+    /// backwards.
     pub fn flushes_per_s(&self) -> Option<f64> {
         self.flushes().map(|flushes| self.interval.per_second(flushes))
     }
 
-    /// Mean time of a flush in milliseconds; `None` when none was completed.
+    /// Returns the mean time of a flush in milliseconds; `None` if no flush was completed.
     pub fn flush_await_ms(&self) -> Option<f64> {
         let ms = MillisDelta::between(self.older.flush_ms, self.newer.flush_ms).ms;
         self.flushes().filter(|flushes| *flushes > 0).map(|flushes| ms as f64 / flushes as f64)
     }
 
-    /// Mean number of requests in the queue, waiting and served: Δ(weighted ms) / 1000 t; `None` when the
-    /// counter went back.
+    /// Returns the mean number of requests in the queue or being served: Δ(weighted ms) / 1000 t; `None` if the
+    /// counter went backwards.
     pub fn queue(&self) -> Option<f64> {
         let weighted = MillisDelta::between(self.older.weighted_ms, self.newer.weighted_ms);
         (!weighted.went_back).then(|| self.interval.per_second(weighted.ms) / 1000.0)
     }
 
-    /// Share of the time with a request in flight, in percent; may pass 100. `None` when the counter went back.
+    /// Returns the time with a request in flight, in percent of the interval. It may exceed 100; `None` if the counter
+    /// went backwards.
     pub fn util_pct(&self) -> Option<f64> {
         let busy = MillisDelta::between(self.older.busy_ms, self.newer.busy_ms);
         (!busy.went_back).then(|| self.interval.per_second(busy.ms) / 10.0 / f64::from(self.devices))
@@ -151,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn hand_computed_rates_of_two_seconds() {
+    fn two_seconds_give_the_hand_computed_rates() {
         let older = counters([100, 10, 800, 50], [0; 4], 1000, 3000);
         let newer = counters([300, 60, 4000, 250], [4, 0, 64, 6], 2500, 3206);
         let rates = IostatRates::between(&older, &newer, two_seconds());
@@ -171,9 +175,9 @@ mod tests {
     }
 
     #[test]
-    fn no_requests_have_no_response_time() {
-        let still = counters([5, 5, 5, 5], [5; 4], 5, 5);
-        let rates = IostatRates::between(&still, &still, two_seconds());
+    fn without_requests_there_is_no_latency() {
+        let unchanged = counters([5, 5, 5, 5], [5; 4], 5, 5);
+        let rates = IostatRates::between(&unchanged, &unchanged, two_seconds());
         assert_eq!((rates.reads().per_s, rates.queue()), (Some(0.0), Some(0.0)));
         assert_eq!(
             (rates.reads().await_ms, rates.reads().size_kib, rates.reads().merge_pct),
@@ -183,18 +187,18 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_went_back_has_no_rate() {
+    fn a_counter_that_went_backwards_has_no_rate() {
         let older = counters([100, 10, 800, 50], [0; 4], 1000, 3000);
         let newer = counters([99, 9, 799, 51], [0; 4], 999, 2999);
         let rates = IostatRates::between(&older, &newer, two_seconds());
-        let none = Activity { sectors: u64::from(u32::MAX), ..IostatRates::NONE.reads() };
-        let none = Activity { ios: None, per_s: None, kib_per_s: None, merges_per_s: None, ..none };
+        let none = RequestRates { sectors: u64::from(u32::MAX), ..IostatRates::NONE.reads() };
+        let none = RequestRates { ios: None, per_s: None, kib_per_s: None, merges_per_s: None, ..none };
         assert_eq!((rates.reads(), rates.all()), (none, none));
         assert_eq!((rates.queue(), rates.util_pct()), (None, None));
     }
 
     #[test]
-    fn a_response_time_survives_the_wrap_of_its_32_bit_counter() {
+    fn latency_is_right_when_its_32_bit_counter_wraps() {
         let older = counters([100, 0, 0, u64::from(u32::MAX) - 9], [0; 4], 0, 0);
         let newer = counters([110, 0, 0, 10], [0; 4], 0, 0);
         assert_eq!(IostatRates::between(&older, &newer, two_seconds()).reads().await_ms, Some(2.0));

@@ -1,4 +1,4 @@
-//! iostat's JSON: one document, one element of `statistics` a report.
+//! iostat's JSON: one document, with one element of `statistics` per report.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -7,7 +7,7 @@ use super::columns::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHOR
 use super::{Heading, Report, Style};
 use crate::sanitize::json_string;
 
-pub(super) fn begin(heading: &Heading, out: &mut Vec<u8>) {
+pub(super) fn begin(heading: &Heading, date: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n");
     let mut member = |key: &str, value: String| {
         // Writing to a Vec cannot fail, here and below.
@@ -25,7 +25,7 @@ pub(super) fn begin(heading: &Heading, out: &mut Vec<u8>) {
     if let Some(cpus) = heading.cpus {
         member("number-of-cpus", cpus.to_string());
     }
-    member("date", json_string(&heading.date));
+    member("date", json_string(date));
     out.extend_from_slice(b"\t\t\t\"statistics\": [\n");
 }
 
@@ -56,19 +56,18 @@ pub(super) fn end(out: &mut Vec<u8>) {
 
 fn devices(style: &Style, report: &Report<'_>) -> String {
     let columns: Vec<&Column> = match (style.extended, style.short) {
-        // `-s` alone does not shorten it.
+        // `-s` without `-x` has no effect here.
         (false, _) => BASIC.iter().collect(),
         (true, false) => EXTENDED_JSON_ORDER.iter().map(|i| &EXTENDED[*i]).collect(),
         (true, true) => EXTENDED_SHORT.iter().collect(),
     };
-    let unit = if style.extended { style.unit.short_name() } else { style.unit.name() };
     let rows: Vec<String> = report
         .rows
         .iter()
         .map(|row| {
             let mut line = format!("\t\t\t\t\t\t{{\"disk_device\": {}", json_string(&row.name));
             for column in &columns {
-                let key = column.title.trim_start_matches('%').replace("kB", unit);
+                let key = column.title.trim_start_matches('%').replace("kB", style.unit_name());
                 let number = match column.value {
                     Value::Amount(value) => (value(&row.rates) / style.unit.sectors()).to_string(),
                     Value::Data(value) => format!("{:.2}", value(&row.rates) / style.unit.kib()),
