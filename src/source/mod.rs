@@ -2,12 +2,12 @@
 //! files.
 
 mod document;
+mod iostat_f_dir;
 mod live;
 mod machine;
 mod names;
 mod replay;
 mod stack;
-mod statfiles;
 mod sysfs;
 mod timezone;
 
@@ -17,6 +17,5 @@ pub use machine::{Host, describe};
 pub use names::DeviceResolver;
 pub use replay::Replay;
 pub use stack::{read_topology, topology_from_names};
-pub use statfiles::StatFiles;
 pub use sysfs::read_partition_map;
 pub use timezone::local_time_zone;

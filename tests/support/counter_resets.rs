@@ -1,9 +1,9 @@
-//! Which counters of a machine went back, and which columns of a report tell of them.
+//! Which counters of a machine went backwards, and which columns of a report show it.
 
 use super::case::Case;
 use super::machine::Machine;
 
-/// The places of the counters in a line of /proc/diskstats, after the name.
+/// The indexes of the counters in a line of /proc/diskstats, after the name.
 const READS: Kind = Kind { ios: 0, merges: 1, sectors: 2 };
 const WRITES: Kind = Kind { ios: 4, merges: 5, sectors: 6 };
 const DISCARDS: Kind = Kind { ios: 11, merges: 12, sectors: 13 };
@@ -20,36 +20,35 @@ struct Kind {
     sectors: usize,
 }
 
-/// What a cell has to say when a counter went back.
+/// The expected content of a cell when a counter went backwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cell {
-    /// What it says otherwise: none of its counters went back.
-    Same,
-    /// Nothing happened.
+    /// Unchanged: none of its counters went backwards.
+    Unchanged,
+    /// Zero.
     Zero,
-    /// One of several counters that it adds up went back: what 12.7.9 makes of the sum is not known.
+    /// Unknown: one of several counters that it adds up went backwards, and the behavior of 12.7.9 is not known.
     Any,
 }
 
 /// The counters of a device at the two ends of a report's interval.
 pub(crate) struct Ends {
-    /// Another device came in the place of the first.
+    /// The device was replaced by another one.
     pub(crate) replugged: bool,
     older: [u64; COUNTERS],
     newer: [u64; COUNTERS],
 }
 
 impl Ends {
-    /// As iostat takes them: each device has two slots that the samples use in turn.
-    ///
-    /// `None` when the device is not there, or in the first sample.
-    pub(crate) fn of(machine: &Machine, case: &Case, device: &str, report: usize) -> Option<Self> {
+    /// Returns the counters as iostat compares them: each device has two slots, which the samples use in turn. `None`
+    /// if the device is absent, or for the first sample.
+    pub(crate) fn of_report(machine: &Machine, case: &Case, device: &str, report: usize) -> Option<Self> {
         let every = case.interval().unwrap_or(1);
         let last = case.first_sample() + report;
         let mut slots = [[0; COUNTERS]; 2];
         for sample in 0..=last {
             if let Some(counters) = machine.step(sample * every).counters(device) {
-                slots[sample % 2] = seventeen(counters);
+                slots[sample % 2] = extend_to_17(counters);
             }
         }
         let (newer, older) = (slots[last % 2], slots[(last + 1) % 2]);
@@ -58,13 +57,13 @@ impl Ends {
         (last > 0).then_some(Self { replugged, older: if replugged { [0; COUNTERS] } else { older }, newer })
     }
 
-    /// Whether any counter went back that a report tells of.
-    pub(crate) fn any_fell(&self) -> bool {
-        // Requests in flight, the ninth, go up and down; sums of milliseconds wrap.
-        (0..COUNTERS).any(|column| ![3, 7, 8, 14, 16].contains(&column) && self.fell(column))
+    /// Returns whether any counter went backwards that a report shows.
+    pub(crate) fn has_any_reset(&self) -> bool {
+        // Requests in flight, the ninth counter, go up and down; sums of milliseconds wrap.
+        (0..COUNTERS).any(|column| ![3, 7, 8, 14, 16].contains(&column) && self.was_reset(column))
     }
 
-    /// What the column of this title has to say.
+    /// Returns the expected content of the column with this title.
     pub(crate) fn cell(&self, title: &str) -> Cell {
         let kind = match title.as_bytes().first() {
             Some(b'r') if title != "rqm/s" => Some(READS),
@@ -77,7 +76,7 @@ impl Ends {
             (Some(kind), "kB/s") => self.zero(&[kind.sectors]),
             (Some(kind), "rqm/s") => self.zero(&[kind.merges]),
             (Some(kind), "rqm") if self.any(&[kind.ios, kind.merges]) => Cell::Any,
-            (Some(kind), "areq-sz") if self.fell(kind.ios) => Cell::Zero,
+            (Some(kind), "areq-sz") if self.was_reset(kind.ios) => Cell::Zero,
             (Some(kind), "areq-sz") => self.zero(&[kind.sectors]),
             _ => self.common_cell(title),
         }
@@ -95,31 +94,31 @@ impl Ends {
             "tps" | "await" => self.zero(&ALL.map(|kind| kind.ios)),
             "kB/s" => self.zero(&ALL.map(|kind| kind.sectors)),
             "rqm/s" => self.zero(&ALL.map(|kind| kind.merges)),
-            "areq-sz" if self.zero(&ALL.map(|kind| kind.ios)) != Cell::Same => Cell::Any,
+            "areq-sz" if self.zero(&ALL.map(|kind| kind.ios)) != Cell::Unchanged => Cell::Any,
             "areq-sz" => self.zero(&ALL.map(|kind| kind.sectors)),
-            _ => Cell::Same,
+            _ => Cell::Unchanged,
         }
     }
 
     fn zero(&self, columns: &[usize]) -> Cell {
         match (self.any(columns), columns) {
-            (false, _) => Cell::Same,
+            (false, _) => Cell::Unchanged,
             (true, [_]) => Cell::Zero,
             (true, _) => Cell::Any,
         }
     }
 
-    fn fell(&self, column: usize) -> bool {
+    fn was_reset(&self, column: usize) -> bool {
         self.newer[column] < self.older[column]
     }
 
     fn any(&self, columns: &[usize]) -> bool {
-        columns.iter().any(|column| self.fell(*column))
+        columns.iter().any(|column| self.was_reset(*column))
     }
 }
 
-/// The counters of any kernel as those of the newest; milliseconds are read in 32 bits.
-fn seventeen(counters: &[u64]) -> [u64; COUNTERS] {
+/// Extends the counters of any kernel to those of the newest. Milliseconds have 32 bits.
+fn extend_to_17(counters: &[u64]) -> [u64; COUNTERS] {
     let mut all = [0; COUNTERS];
     if let [reads, read_sectors, writes, write_sectors] = counters {
         (all[0], all[2], all[4], all[6]) = (*reads, *read_sectors, *writes, *write_sectors);
@@ -137,7 +136,7 @@ fn was_replugged(older: &[u64; COUNTERS], newer: &[u64; COUNTERS]) -> bool {
     requests(newer) < requests(older) && ALL.iter().all(|kind| fell_or_zero(kind.sectors))
 }
 
-/// A cell that says nothing happened, written like this one.
+/// Returns a zero in the format of this cell.
 pub(crate) fn zero_like(cell: &str) -> String {
     let (number, suffix) = match cell.char_indices().last() {
         Some((at, '%')) => (&cell[..at], "%"),
