@@ -13,16 +13,16 @@
 //!   as a [`topology::Topology`], the tree of its block devices.
 //! - [`capture`] is text to samples and back: one parser for live reading, every kernel's lines and every capture.
 //! - [`metrics`] is the one place that turns two samples and the time between them into numbers: [`metrics::IntervalStats`]
-//!   for blkstat's own views, [`metrics::IostatRates`] as iostat has them, [`metrics::PtDelta`] as pt-diskstats has them.
+//!   for blkstat's own views, [`iostat::IostatRates`] as iostat has them, [`pt_diskstats::PtDelta`] as pt-diskstats has them.
 //! - [`analysis`] turns many intervals into a judgement with its evidence, or says what is missing for one.
-//! - [`report`] turns finished numbers into bytes, a folder for each dialect; [`view`] holds interactive screens.
+//! - [`report`] turns finished numbers into bytes, a folder for each dialect.
 //! - [`cli`] turns arguments into a [`plan::Plan`], and [`run`] carries it out: its loops are the only ones. What is
 //!   recorded goes to the files of [`sink`].
 //!
 //! # Who may know whom
 //!
-//! From the ground up: [`exit`], [`sanitize`], [`units`], [`signals`], [`clock`], [`counters`], [`topology`],
-//! [`capture`], [`metrics`], [`analysis`], [`select`], [`source`], [`sink`], [`report`], [`view`], [`plan`], [`cli`],
+//! From the ground up: [`exit`], [`sanitize`], [`units`], [`terminal`], [`signals`], [`clock`], [`counters`], [`topology`],
+//! [`capture`], [`metrics`], [`analysis`], [`source`], [`sink`], [`report`], [`iostat`], [`pt_diskstats`], [`plan`], [`cli`],
 //! [`run`]. A room knows only rooms before it, and not all of these: `tests/layering.rs` holds the arrows and fails
 //! on one that points the wrong way.
 //!
@@ -41,16 +41,17 @@ pub mod clock;
 pub mod counters;
 pub mod exit;
 pub mod intervals;
+pub mod iostat;
 pub mod metrics;
 pub mod plan;
+pub mod pt_diskstats;
 pub mod report;
 pub mod run;
 pub mod sanitize;
 pub mod schedule;
-pub mod select;
 pub mod signals;
 pub mod sink;
 pub mod source;
+pub mod terminal;
 pub mod topology;
 pub mod units;
-pub mod view;

@@ -1,5 +1,5 @@
-//! What the real iostat printed on invented machines, printed again by blkstat: in this process, without root and
-//! without waiting. `tests/peers` records it.
+//! Compares blkstat with the recorded output of the real iostat on synthetic machines: in this process, without root
+//! and without waiting. `tests/peers` records the output.
 
 #![allow(clippy::disallowed_methods)] // The fixtures are real files.
 
@@ -8,7 +8,7 @@ mod support;
 
 #[cfg(test)]
 mod tests {
-    use std::cell::{Cell, RefCell};
+    use std::cell::Cell;
     use std::ffi::OsString;
     use std::path::Path;
     use std::process::ExitCode;
@@ -26,24 +26,24 @@ mod tests {
     use crate::support::outcomes::Outcome;
     use crate::support::{differences, mask, recorded, table};
 
-    /// No case asks for more seconds; a run that goes on is wrong and is stopped.
-    const TOO_LONG: Duration = Duration::from_secs(100);
+    /// No case takes longer; a run that does is stopped.
+    const MAX_RUN: Duration = Duration::from_secs(100);
 
-    /// A clock that stands still but when it is waited on; the machine then goes to the step of that time.
+    /// A clock that advances only when it is waited on. The machine then advances to the step of that time.
     struct StepClock<'a> {
         now: Cell<Duration>,
         top: &'a Path,
         steps: u64,
         end: End,
-        shown: RefCell<u64>,
+        shown: Cell<u64>,
     }
 
     impl StepClock<'_> {
-        /// As the peers see it, a step stands from half a second before its time.
+        /// Shows a step, the last one at most. As in the peers tests, a step begins half a second before its time.
         fn show(&self, step: u64) {
             let step = step.min(self.steps - 1);
             if self.shown.replace(step) != step {
-                layout::show(self.top, usize::try_from(step).unwrap());
+                layout::switch_to(self.top, usize::try_from(step).unwrap());
             }
         }
     }
@@ -62,7 +62,7 @@ mod tests {
                 End::Signal(name) if deadline >= Duration::from_secs(self.steps) => {
                     WaitOutcome::Signal(if name == "INT" { 2 } else { 15 })
                 }
-                _ if deadline > TOO_LONG => WaitOutcome::Signal(9),
+                _ if deadline > MAX_RUN => WaitOutcome::Signal(9),
                 _ => {
                     self.now.set(deadline.max(self.now.get()));
                     self.show((deadline + Duration::from_millis(500)).as_secs());
@@ -72,8 +72,9 @@ mod tests {
         }
     }
 
-    fn ours(case: &Case, machine: &Machine, top: &Path) -> Outcome {
-        layout::show(top, 0);
+    /// Runs blkstat.
+    fn run_ours(case: &Case, machine: &Machine, top: &Path) -> Outcome {
+        layout::switch_to(top, 0);
         let arguments = ["iostat".into(), "--root".into(), top.join("current").into_os_string()].into_iter();
         let arguments = arguments.chain(case.arguments_at(top).into_iter().map(OsString::from));
         let variable = |name: &str| {
@@ -84,7 +85,7 @@ mod tests {
             top,
             steps: machine.steps.len() as u64,
             end: case.end,
-            shown: RefCell::new(0),
+            shown: Cell::new(0),
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let exit = match blkstat::cli::plan(arguments, &variable) {
@@ -92,23 +93,23 @@ mod tests {
                 &plan,
                 &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false },
             ),
-            Err(refusal) => {
-                if refusal.exit == Exit::Success {
-                    out = refusal.message.into_bytes();
+            Err(error) => {
+                if error.exit == Exit::Success {
+                    out = error.message.into_bytes();
                 }
-                refusal.exit
+                error.exit
             }
         };
         Outcome { stdout: String::from_utf8(out).unwrap(), status: status(exit) }
     }
 
-    /// The number that a shell sees.
+    /// Returns the exit status as a number.
     fn status(exit: Exit) -> i32 {
-        let is_it = |number: &u8| ExitCode::from(exit) == ExitCode::from(*number);
-        i32::from((0..=u8::MAX).find(is_it).unwrap())
+        let is_equal = |number: &u8| ExitCode::from(exit) == ExitCode::from(*number);
+        i32::from((0..=u8::MAX).find(is_equal).unwrap())
     }
 
-    /// A device that only its node tells: a copy of a root has none.
+    /// Returns whether a device of the case is found only by its node, which a copy of a root does not have.
     fn needs_nodes(case: &Case) -> bool {
         let by_node = [
             "./sda",
@@ -126,7 +127,7 @@ mod tests {
         renamed || case.arguments.iter().any(|word| by_node.contains(&word.as_str()))
     }
 
-    /// The text with `+NNNN` for the zone of a time: a test cannot choose the zone of its own process.
+    /// Masks the zone of a time with `+NNNN`, since a test cannot set the zone of its own process.
     fn without_zones(text: &str) -> String {
         let mut masked = text.to_owned();
         for (at, _) in text.match_indices("TNN:NN:NN") {
@@ -136,22 +137,22 @@ mod tests {
         masked
     }
 
-    /// The machine with links for all mapped names: an empty file does not tell which device it is.
+    /// Replaces the nodes of mapped names by links, because a regular file does not have a device number.
     fn with_links(machine: &Machine) -> Machine {
         let mut machine = machine.clone();
         machine.steps.iter_mut().flat_map(|step| &mut step.mapped).for_each(|mapped| mapped.is_link = true);
         machine
     }
 
-    /// Whether devices come in the order in which a folder lists them, which is the file system's affair.
-    fn is_in_folder_order(case: &Case) -> bool {
+    /// Returns whether the devices are in directory order, which depends on the file system.
+    fn is_in_directory_order(case: &Case) -> bool {
         let operand = |word: &String| !word.starts_with('-') && word.parse::<u64>().is_err();
-        // One operand is the group's name.
+        // One operand is the name of the group.
         let named = case.arguments.iter().filter(|word| operand(word)).count() > 1;
         case.has_word("-g") && (!named || case.has('p') || case.arguments.contains(&"ALL".to_owned()))
     }
 
-    /// The text with the rows of each table in the order of their text.
+    /// Sorts the rows of each table by their text.
     fn with_sorted_rows(text: &str) -> String {
         let mut sorted: Vec<String> = Vec::new();
         let (mut in_table, mut table) = (false, 0);
@@ -168,42 +169,43 @@ mod tests {
         sorted.concat()
     }
 
-    /// What is wrong with the cases of a machine.
-    fn check(machine: &Machine) -> Vec<String> {
+    /// Returns the cases of a machine that differ.
+    fn find_mismatches(machine: &Machine) -> Vec<String> {
         let top = TempDir::new().unwrap();
         let machine = &with_links(machine);
-        layout::lay(machine, top.path(), &|path, _| std::fs::write(path, ""));
+        layout::write_steps(machine, top.path(), &|path, _| std::fs::write(path, ""));
         let only = std::env::var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
-        let mut found = Vec::new();
+        let mut mismatches = Vec::new();
         for (line, theirs) in recorded::read(&machine.name) {
             let case = Case::parse(&machine.name, machine.steps.len(), &line);
             if needs_nodes(&case) || !format!("{} {line}", machine.name).contains(&only) {
                 continue;
             }
-            let mut ours = ours(&case, machine, top.path());
+            let mut ours = run_ours(&case, machine, top.path());
             ours.stdout = without_zones(&mask::machine(&mask::times(&ours.stdout)));
             let mut theirs = Outcome { stdout: without_zones(&theirs.stdout), ..theirs };
-            if is_in_folder_order(&case) {
+            if is_in_directory_order(&case) {
                 (theirs.stdout, ours.stdout) =
                     (with_sorted_rows(&theirs.stdout), with_sorted_rows(&ours.stdout));
             }
-            found.extend(differences::mismatch(&case, machine, &theirs, &ours));
+            mismatches.extend(differences::mismatch(&case, machine, &theirs, &ours));
         }
-        found
+        mismatches
     }
 
     #[test]
     fn blkstat_prints_what_the_real_iostat_printed() {
         let (machines, _) = table::all();
         let found: Vec<String> = std::thread::scope(|scope| {
-            let checks: Vec<_> = machines.values().map(|machine| scope.spawn(|| check(machine))).collect();
+            let checks: Vec<_> =
+                machines.values().map(|machine| scope.spawn(|| find_mismatches(machine))).collect();
             checks.into_iter().flat_map(|check| check.join().unwrap()).collect()
         });
         assert!(found.is_empty(), "{} cases differ (- iostat, + blkstat):\n{}", found.len(), found.concat());
     }
 
     #[test]
-    fn every_allowed_difference_is_one_of_a_case() {
+    fn every_allowed_difference_applies_to_a_case() {
         let (machines, cases) = table::all();
         for difference in differences::DIFFERENCES {
             let applies = |case: &Case| (difference.applies)(case, &machines[&case.machine]);
@@ -218,7 +220,7 @@ mod tests {
             let recorded: Vec<String> = recorded::read(name).into_iter().map(|(line, _)| line).collect();
             let table: Vec<&str> =
                 cases.iter().filter(|case| case.machine == *name).map(|case| case.line.as_str()).collect();
-            assert_eq!(recorded, table, "record {name} anew with BLKSTAT_RECORD=1 cargo test --test peers");
+            assert_eq!(recorded, table, "record {name} again with BLKSTAT_RECORD=1 cargo test --test peers");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Live reports, on roots made for the test and a clock that does not wait.
+//! Live reports of iostat on roots of temporary files, with a clock that does not wait.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -13,8 +13,8 @@ use blkstat::exit::Exit;
 use blkstat::run::{RunContext, run};
 use jiff::Timestamp;
 
-/// A machine of one disk with one partition, and an idle loop device.
-fn lay(root: &Path, uptime: &str, cpu: &str, sda: &str) {
+/// Writes a root with a disk, its partition and an idle loop device.
+fn write_root(root: &Path, uptime: &str, cpu: &str, sda: &str) {
     fs::create_dir_all(root.join("proc")).unwrap();
     fs::create_dir_all(root.join("sys/block/sda/sda1")).unwrap();
     fs::create_dir_all(root.join("sys/block/loop0")).unwrap();
@@ -30,8 +30,8 @@ const BOOT: (&str, &str, &str) =
 const LATER: (&str, &str, &str) =
     ("102.00", "cpu  150 0 110 940 0 0 0 0", "1300 100 12000 1100 0 0 0 0 4 6000 1100 0 0 0 0 10 25");
 
-/// What a run prints whose waits each lay out the next state of the machine.
-fn printed(arguments: &str, root: &Path, clock: &dyn Clock) -> (String, String, Exit) {
+/// Runs iostat. Returns its standard output, its standard error and how it ended.
+fn run_iostat(arguments: &str, root: &Path, clock: &dyn Clock) -> (String, String, Exit) {
     let words = format!("blkstat iostat {arguments} --root {}", root.display());
     let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|name| {
         (name == "S_TIME_FORMAT").then(|| "ISO".into())
@@ -44,14 +44,14 @@ fn printed(arguments: &str, root: &Path, clock: &dyn Clock) -> (String, String, 
 
 fn two_readings(arguments: &str) -> String {
     let root = tempfile::tempdir().unwrap();
-    lay(root.path(), BOOT.0, BOOT.1, BOOT.2);
+    write_root(root.path(), BOOT.0, BOOT.1, BOOT.2);
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| {
-        lay(root.path(), LATER.0, LATER.1, LATER.2);
+        write_root(root.path(), LATER.0, LATER.1, LATER.2);
         WaitOutcome::Due
     });
-    let (out, err, exit) = printed(arguments, root.path(), &clock);
+    let (out, err, exit) = run_iostat(arguments, root.path(), &clock);
     assert_eq!((err.as_str(), exit), ("", Exit::Success));
-    // The heading tells of the machine that the test runs on.
+    // The heading describes the machine that the test runs on.
     out.split_once("\n\n").unwrap().1.to_owned()
 }
 
@@ -90,13 +90,13 @@ fn a_fraction_of_a_second_is_measured_by_the_monotonic_clock() {
 }
 
 #[test]
-fn times_are_written_as_iso_8601_when_asked() {
+fn times_are_in_iso_8601_on_request() {
     let text = two_readings("-dt 1 1");
     assert!(text.starts_with("1970-01-01T") || text.starts_with("1969-12-31T"), "{text}");
 }
 
 #[test]
-fn all_partitions_are_listed_as_in_diskstats() {
+fn all_partitions_are_listed_in_the_order_of_diskstats() {
     let text = two_readings("-d -p ALL 1 1");
     let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["Device", "loop0", "sda", "sda1"]);
@@ -105,8 +105,8 @@ fn all_partitions_are_listed_as_in_diskstats() {
 #[test]
 fn deadlines_are_multiples_of_the_interval_and_missed_ones_are_skipped() {
     let root = tempfile::tempdir().unwrap();
-    lay(root.path(), BOOT.0, BOOT.1, BOOT.2);
-    /// A machine on which every report takes 1.3 s.
+    write_root(root.path(), BOOT.0, BOOT.1, BOOT.2);
+    /// The clock of a machine on which every report takes 1.3 s.
     struct Slow(RefCell<(Duration, Vec<Duration>)>);
     impl Clock for Slow {
         fn monotonic(&self) -> Duration {
@@ -123,7 +123,7 @@ fn deadlines_are_multiples_of_the_interval_and_missed_ones_are_skipped() {
         }
     }
     let clock = Slow(RefCell::new((Duration::from_secs(7), Vec::new())));
-    printed("-d 1 4", root.path(), &clock);
+    run_iostat("-d 1 4", root.path(), &clock);
     let waits: Vec<f64> = clock.0.borrow().1.iter().map(Duration::as_secs_f64).collect();
     assert_eq!(waits, [8.0, 10.0, 12.0]);
 }
@@ -131,33 +131,33 @@ fn deadlines_are_multiples_of_the_interval_and_missed_ones_are_skipped() {
 #[test]
 fn a_signal_ends_the_run_and_closes_the_document() {
     let root = tempfile::tempdir().unwrap();
-    lay(root.path(), BOOT.0, BOOT.1, BOOT.2);
+    write_root(root.path(), BOOT.0, BOOT.1, BOOT.2);
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |n| {
         if n < 2 { WaitOutcome::Due } else { WaitOutcome::Signal(2) }
     });
-    let (out, _, exit) = printed("-o JSON 1", root.path(), &clock);
+    let (out, _, exit) = run_iostat("-o JSON 1", root.path(), &clock);
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len(), 2);
     assert_eq!(exit, Exit::Success);
 }
 
 #[test]
-fn a_machine_without_diskstats_is_one_line_and_exit_2() {
+fn a_missing_diskstats_is_one_line_and_exit_status_2() {
     let root = tempfile::tempdir().unwrap();
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-    let (out, err, exit) = printed("-d", root.path(), &clock);
+    let (out, err, exit) = run_iostat("-d", root.path(), &clock);
     assert_eq!((out.as_str(), exit), ("", Exit::Error));
     assert!(err.starts_with("blkstat: cannot read ") && err.lines().count() == 1, "{err}");
 }
 
 #[test]
-fn wrong_usage_is_told_and_ends_with_1_as_in_iostat() {
+fn wrong_usage_prints_the_usage_and_exits_with_1_as_in_iostat() {
     for words in ["iostat -Q", "iostat 0 1", "iostat 1 0", "iostat 1 2 3", "iostat --from"] {
         let words = format!("blkstat {words}");
-        let refusal = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None)
+        let error = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None)
             .err()
             .unwrap_or_else(|| panic!("{words}"));
-        assert_eq!(refusal.exit, Exit::IostatUsage, "{words}");
-        assert!(refusal.message.starts_with("Usage: "), "{words}");
+        assert_eq!(error.exit, Exit::IostatUsage, "{words}");
+        assert!(error.message.starts_with("Usage: "), "{words}");
     }
 }

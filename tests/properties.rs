@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::counters::{Columns, Counters, CpuTimes, HostState, Pressure, Requests, Sample};
 use blkstat::exit::Exit;
-use blkstat::metrics::{DirectionStats, IntervalStats, PtDelta};
+use blkstat::metrics::{DirectionStats, IntervalStats};
+use blkstat::pt_diskstats::PtDelta;
 use blkstat::run::{RunContext, run};
 use blkstat::units::Interval;
 use jiff::Timestamp;
@@ -127,10 +128,10 @@ proptest! {
             let total = |figures: &IntervalStats| of(figures).unwrap() * figures.seconds;
             prop_assert!(near(total(&ab) + total(&bc), total(&ac)));
         }
-        let work = |older, newer| PtDelta::between(older, newer).unwrap();
-        let mut sum = work(&a, &b);
-        sum.add(&work(&b, &c));
-        prop_assert_eq!(sum, work(&a, &c));
+        let delta = |older, newer| PtDelta::between(older, newer).unwrap();
+        let mut sum = delta(&a, &b);
+        sum.add(&delta(&b, &c));
+        prop_assert_eq!(sum, delta(&a, &c));
     }
 }
 

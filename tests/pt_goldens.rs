@@ -1,6 +1,6 @@
-//! What the real pt-diskstats printed for captures, printed again by blkstat. `tests/pt_peers` records it.
+//! Compares blkstat with the recorded output of the real pt-diskstats. `tests/pt_peers` records the output.
 //!
-//! BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line hold the text.
+//! BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line contain the text.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -18,11 +18,12 @@ mod tests {
     use crate::pt_support::recorded::{STATUSES, of_keys, read};
     use crate::pt_support::{table, terminal};
 
-    const AT_ONCE: usize = 4;
-    const SESSIONS_AT_ONCE: usize = 24;
-    const ATTEMPTS: usize = 3;
+    const MAX_RUNS: usize = 4;
+    const MAX_SESSIONS: usize = 24;
+    /// On a busy machine a key may come too early; a real difference is the same each time.
+    const MAX_ATTEMPTS: usize = 3;
 
-    /// The cases with what was recorded for them, from the file that `file` names.
+    /// Pairs the cases with their recorded outcomes, from the files that `file` names.
     fn recorded<C>(
         cases: Vec<C>,
         file: impl Fn(&C) -> String,
@@ -46,9 +47,9 @@ mod tests {
 
     #[test]
     fn blkstat_prints_what_pt_diskstats_printed_at_every_width() {
-        let captures = Captures::lay();
+        let captures = Captures::write();
         let cases = recorded(table::cases(), |case| case.capture.clone(), |case| case.line.clone());
-        let found = map(&cases, AT_ONCE, |(case, theirs)| {
+        let found = map(&cases, MAX_RUNS, |(case, theirs)| {
             COLUMNS
                 .iter()
                 .filter_map(|columns| {
@@ -62,9 +63,9 @@ mod tests {
 
     #[test]
     fn blkstat_exits_as_pt_diskstats_did() {
-        let captures = Captures::lay();
+        let captures = Captures::write();
         let cases = recorded(table::status_only(), |_| STATUSES.to_owned(), |case| case.line.clone());
-        let found = map(&cases, AT_ONCE, |(case, theirs)| {
+        let found = map(&cases, MAX_RUNS, |(case, theirs)| {
             let ours = run(OURS, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
             let ours = Outcome { stdout: String::new(), ..ours };
             mismatch(&case.capture, &case.line, theirs, &ours)
@@ -74,13 +75,13 @@ mod tests {
 
     #[test]
     fn blkstat_obeys_keys_as_pt_diskstats_did() {
-        let captures = Captures::lay();
+        let captures = Captures::write();
         let sessions = recorded(table::sessions(), |session| of_keys(&session.capture), Session::name);
-        let found = map(&sessions, SESSIONS_AT_ONCE, |(session, theirs)| {
+        let found = map(&sessions, MAX_SESSIONS, |(session, theirs)| {
             let path = captures.path(&session.capture, COLUMNS[0]);
             let arguments = Case::new(&session.capture, &session.line).arguments(&path);
             let mut differs = None;
-            for _ in 0..ATTEMPTS {
+            for _ in 0..MAX_ATTEMPTS {
                 let ours = terminal::run(OURS, &arguments, session);
                 differs = mismatch(&session.capture, &session.name(), theirs, &ours);
                 if differs.is_none() {
@@ -93,11 +94,11 @@ mod tests {
     }
 
     #[test]
-    fn every_allowed_difference_is_one_of_a_capture() {
+    fn every_allowed_difference_applies_to_a_capture() {
         let names = crate::pt_support::captures::names();
         for difference in DIFFERENCES {
-            let is_there = difference.captures.iter().all(|capture| names.iter().any(|name| name == capture));
-            assert!(is_there, "no capture for: {}", difference.reason);
+            let exists = difference.captures.iter().all(|capture| names.iter().any(|name| name == capture));
+            assert!(exists, "no capture for: {}", difference.reason);
         }
     }
 }

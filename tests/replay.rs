@@ -130,7 +130,7 @@ fn refused(arguments: &[&str], input: &str) -> (String, i32) {
 #[test]
 fn a_file_without_two_whole_samples_has_nothing_to_report() {
     let line = "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n";
-    let nothing = "blkstat: standard input does not hold two whole samples, so there is nothing to report\n";
+    let nothing = "blkstat: standard input: fewer than two complete samples; nothing to report\n";
     let from_input = ["iostat", "-dx", "--from", "-"];
     assert_eq!(refused(&from_input, ""), (nothing.into(), 1));
     assert_eq!(refused(&from_input, &format!("TS 10\n{line}")), (nothing.into(), 1));
@@ -138,10 +138,7 @@ fn a_file_without_two_whole_samples_has_nothing_to_report() {
     assert!(said.ends_with(nothing) && said.lines().count() == 2, "{said}");
     assert_eq!(code, 1);
     let (said, code) = refused(&from_input, &format!("TS 11\n{line}TS 10\n{line}"));
-    assert!(
-        said.ends_with("holds no two samples in order of time, so there is nothing to report\n"),
-        "{said}"
-    );
+    assert!(said.ends_with(": no two samples in chronological order; nothing to report\n"), "{said}");
     assert_eq!(code, 1);
 }
 
@@ -159,7 +156,7 @@ fn a_file_that_cannot_be_read_is_one_line_and_exit_2() {
 #[test]
 fn a_capture_without_cpu_times_has_no_cpu_report() {
     let (said, code) = refused(&["iostat", "-c", "--from", "fixtures/captures/mixed.txt"], "");
-    assert!(said.ends_with("holds no CPU times, so there is nothing to report\n"), "{said}");
+    assert!(said.ends_with(": no CPU times; nothing to report\n"), "{said}");
     assert_eq!(code, 1);
 }
 

@@ -173,13 +173,16 @@ fn dialect(
     environment: &dyn Fn(&str) -> Option<OsString>,
 ) -> Option<Result<Plan, ArgError>> {
     match name.to_str()? {
-        "iostat" => Some(iostat::plan(words, root, environment).map(|plan| Plan::Iostat(Box::new(plan)))),
+        "iostat" => {
+            let options = iostat::parse(words, root, environment);
+            Some(options.map(|options| Plan::Iostat(Box::new(options))))
+        }
         "pt-diskstats" => {
             // The one thing that a grammar reads.
             #[allow(clippy::disallowed_methods)]
             let read = |path: &Path| std::fs::read_to_string(path);
-            let plan = pt_diskstats::plan(words, root, environment, &read);
-            Some(plan.map(|plan| Plan::PtDiskstats(Box::new(plan))))
+            let options = pt_diskstats::parse(words, root, environment, &read);
+            Some(options.map(|options| Plan::PtDiskstats(Box::new(options))))
         }
         _ => None,
     }

@@ -2,8 +2,6 @@
 
 pub mod analysis;
 pub mod devices;
-pub mod iostat;
 pub mod json_csv;
 pub(crate) mod layout;
 pub mod native;
-pub mod pt_diskstats;

@@ -16,8 +16,8 @@ use crate::report::analysis::{AnalysisReport, fio_job, json, text};
 use crate::sanitize::sanitize;
 use crate::sink::write_document;
 use crate::source::read_object;
+use crate::terminal::screen_size;
 use crate::topology::Topology;
-use crate::view::terminal::screen_size;
 
 pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> {
     if let Some(path) = &plan.save_baseline {

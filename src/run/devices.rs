@@ -11,8 +11,8 @@ use crate::plan::Devices;
 use crate::report::devices::{is_shown, json, tree};
 use crate::sanitize::sanitize;
 use crate::source::{Replay, read_topology};
+use crate::terminal::screen_size;
 use crate::topology::Topology;
-use crate::view::terminal::screen_size;
 
 pub(super) fn run(plan: &Devices, context: &mut RunContext<'_>) -> Result<Exit> {
     let (topology, place) = match &plan.from {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use procfs::{FromRead, Uptime};
 
-use super::StatFiles;
+use super::iostat_f_dir::IostatFDir;
 use crate::capture::{
     LineError, parse_blocked, parse_cpu_line, parse_diskstats, parse_meminfo, parse_pressure,
 };
@@ -18,15 +18,15 @@ use crate::units::SampleTime;
 /// Room for /proc/diskstats of some hundred devices, so that it takes one read and not ten.
 const FIRST_READ: usize = 64 * 1024;
 
-/// Where the devices of a live machine are read.
+/// Where the devices of a live system are read from.
 enum Devices {
-    /// This file, as /proc/diskstats.
+    /// This file, in the format of /proc/diskstats.
     Listed(PathBuf),
-    /// A file for each device.
-    Files(StatFiles),
-    /// Both: a device of the second replaces one of the first.
-    Both(PathBuf, StatFiles),
-    /// Two files, one after the other.
+    /// One file per device.
+    Files(IostatFDir),
+    /// Both: a device of the directory replaces one of the same name in the file.
+    Both(PathBuf, IostatFDir),
+    /// Two files in the format of /proc/diskstats, one after the other.
     Appended(PathBuf, PathBuf),
 }
 
@@ -55,12 +55,12 @@ impl<'a> Live<'a> {
         Self { reads_machine_state: true, ..self }
     }
 
-    /// The same with the devices read from a folder in place of /proc and /sys, as `iostat -f` does, or, with
-    /// `also`, from both, as `iostat +f` does. `listing` takes the folder's file of all devices and partitions.
-    pub fn with_device_files(self, folder: &Path, also: bool, listing: bool) -> Self {
-        let files = StatFiles::new(folder);
+    /// Reads the devices from a directory instead of /proc and /sys, as `iostat -f` does, or, with `also`, from both,
+    /// as `iostat +f` does. `is_listing` takes the directory's own list of all devices and partitions.
+    pub fn with_device_files(self, directory: &Path, also: bool, is_listing: bool) -> Self {
+        let files = IostatFDir::new(directory);
         let system = self.proc.join("diskstats");
-        let devices = match (also, listing) {
+        let devices = match (also, is_listing) {
             (false, true) => Devices::Listed(files.diskstats()),
             (false, false) => Devices::Files(files),
             (true, true) => Devices::Appended(system, files.diskstats()),
@@ -88,7 +88,7 @@ impl<'a> Live<'a> {
                 parse_diskstats(&self.text, sample, fault);
             }
             Devices::Files(files) => {
-                // The system knows the numbers that the folder does not give.
+                // The directory may lack device numbers, which the system has.
                 let mut system = Sample::default();
                 if slurp(&self.proc.join("diskstats"), &mut self.text).is_ok() {
                     parse_diskstats(&self.text, &mut system, |_, _| {});

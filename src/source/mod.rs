@@ -3,11 +3,11 @@
 
 mod device_resolver;
 mod document;
+mod iostat_f_dir;
 mod live;
 mod machine;
 mod replay;
 mod small_file;
-mod statfiles;
 mod timezone;
 mod topology;
 
@@ -16,6 +16,5 @@ pub use document::read_object;
 pub use live::Live;
 pub use machine::{Host, describe};
 pub use replay::Replay;
-pub use statfiles::StatFiles;
 pub use timezone::local_time_zone;
 pub use topology::{read_partitions, read_topology};

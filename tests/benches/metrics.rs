@@ -3,7 +3,9 @@
 use std::hint::black_box;
 
 use blkstat::counters::Counters;
-use blkstat::metrics::{IntervalStats, IostatRates, PtDelta};
+use blkstat::iostat::IostatRates;
+use blkstat::metrics::IntervalStats;
+use blkstat::pt_diskstats::PtDelta;
 use blkstat::units::Interval;
 use criterion::{Criterion, Throughput};
 
@@ -37,8 +39,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         black_box((rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()));
     });
     each("pt-diskstats", &|older, newer| {
-        let work = PtDelta::between(black_box(older), black_box(newer));
-        black_box(work.map(|work| work.rates(1.0, 1, newer.in_flight as f64)));
+        let delta = PtDelta::between(black_box(older), black_box(newer));
+        black_box(delta.map(|delta| delta.rates(1.0, 1, newer.in_flight as f64)));
     });
     group.finish();
 }

@@ -1,4 +1,4 @@
-//! Runs cases with both programs, many at a time, and compares what they left.
+//! Runs cases with both programs in parallel, and compares the outcomes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -10,24 +10,24 @@ use crate::support::machine::Machine;
 use crate::support::outcomes::Outcome;
 use crate::support::{differences, mask};
 
-/// Cases of one machine in one sandbox; each starts two programs.
-const AT_ONCE: usize = 12;
-/// Sandboxes at a time: the programs mostly sleep.
-const SANDBOXES: usize = 8;
-/// A busy machine may move a sample to the wrong side of a step; what is truly wrong is wrong each time.
-const ATTEMPTS: usize = 3;
+/// Parallel cases in a sandbox; each starts two programs.
+const MAX_CASES: usize = 12;
+/// Parallel sandboxes, whose programs mostly sleep.
+const MAX_SANDBOXES: usize = 8;
+/// On a busy machine a sample may be on the wrong side of a step; a real difference is the same each time.
+const MAX_ATTEMPTS: usize = 3;
 
-/// How often a batch is started anew because the computer was too busy.
-const STARTS: usize = 30;
+/// Attempts to start a batch while the computer is too busy.
+const MAX_STARTS: usize = 30;
 
-/// A case with what the real iostat and blkstat left.
+/// A case with the outcomes of the real iostat and of blkstat.
 pub(crate) struct Pair {
     pub(crate) case: Case,
     pub(crate) theirs: Outcome,
     pub(crate) ours: Outcome,
 }
 
-/// Runs the cases until `is_settled` says of each that it need not be run again, given what was left before.
+/// Runs the cases, and runs those again that are not settled; `is_settled` gets the current and the previous outcomes.
 pub(crate) fn run(
     machines: &BTreeMap<String, Machine>,
     cases: &[Case],
@@ -35,7 +35,7 @@ pub(crate) fn run(
 ) -> Vec<Pair> {
     let mut pairs: Vec<Option<Pair>> = cases.iter().map(|_| None).collect();
     let mut open: Vec<usize> = (0..cases.len()).collect();
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let ran = run_once(machines, cases, &open);
         open.clear();
         for (index, pair) in ran {
@@ -52,7 +52,7 @@ fn run_once(machines: &BTreeMap<String, Machine>, cases: &[Case], open: &[usize]
     let mut batches: Vec<Vec<usize>> = Vec::new();
     for index in open {
         match batches.last_mut() {
-            Some(batch) if batch.len() < AT_ONCE && cases[batch[0]].machine == cases[*index].machine => {
+            Some(batch) if batch.len() < MAX_CASES && cases[batch[0]].machine == cases[*index].machine => {
                 batch.push(*index);
             }
             _ => batches.push(vec![*index]),
@@ -61,7 +61,7 @@ fn run_once(machines: &BTreeMap<String, Machine>, cases: &[Case], open: &[usize]
     let queue = Mutex::new(batches.into_iter());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        for _ in 0..SANDBOXES {
+        for _ in 0..MAX_SANDBOXES {
             scope.spawn(|| {
                 loop {
                     let Some(batch) = queue.lock().unwrap().next() else { break };
@@ -81,7 +81,7 @@ fn run_batch(machine: &Machine, cases: &[Case]) -> Vec<Pair> {
     let programs =
         [Program { command: &["iostat"] }, Program { command: &[env!("CARGO_BIN_EXE_blkstat"), "iostat"] }];
     let run = || Sandbox::new(machine).expect("the sandbox worked before").run(cases, &programs);
-    let outcomes = (0..STARTS).find_map(|_| run()).expect("this computer is too busy to keep the time");
+    let outcomes = (0..MAX_STARTS).find_map(|_| run()).expect("this computer is too busy to keep the time");
     let pairs = cases.iter().cloned().zip(outcomes).map(|(case, mut outcomes)| {
         let ours = outcomes.pop().unwrap();
         Pair { case, theirs: outcomes.pop().unwrap(), ours }
@@ -89,7 +89,7 @@ fn run_batch(machine: &Machine, cases: &[Case]) -> Vec<Pair> {
     pairs.collect()
 }
 
-/// In what the two differ that should not; `None` when they agree.
+/// Returns the differences that are not allowed; `None` if there are none.
 pub(crate) fn mismatch(machine: &Machine, pair: &Pair) -> Option<String> {
     let masked = |outcome: &Outcome| Outcome { stdout: mask::times(&outcome.stdout), status: outcome.status };
     differences::mismatch(&pair.case, machine, &masked(&pair.theirs), &masked(&pair.ours))

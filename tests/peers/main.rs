@@ -1,12 +1,11 @@
-//! blkstat and the real iostat on the same invented machines: the same bytes, the same exit status.
+//! Compares blkstat with the real iostat on the same synthetic machines: bytes and exit status must be equal.
 //!
-//! The machines are laid over /proc, /sys and /dev in mount namespaces, which needs root, `iostat`, `unshare`,
-//! `nsenter` and `mount`. Without one of them the tests say that they are skipped; with BLKSTAT_PEERS=required
-//! they fail.
+//! The machines are mounted over /proc, /sys and /dev in mount namespaces, which needs root, `iostat`, `unshare`,
+//! `nsenter` and `mount`. Without one of them the tests are skipped; with BLKSTAT_PEERS=required they fail.
 //!
-//! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose machine and line hold the text.
-//! - BLKSTAT_PEERS_RANDOM=N: N random machines as well; BLKSTAT_PEERS_SEED=S: those of that seed.
-//! - BLKSTAT_RECORD=1: writes what the real iostat printed into `fixtures/theirs`.
+//! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose machine and line contain the text.
+//! - BLKSTAT_PEERS_RANDOM=N: N random machines, too; BLKSTAT_PEERS_SEED=S: with this seed.
+//! - BLKSTAT_RECORD=1: records the output of the real iostat in `fixtures/theirs`.
 
 #![allow(clippy::disallowed_methods)] // The peers run in real time and read real files.
 
@@ -36,7 +35,7 @@ mod tests {
     use crate::support::{mask, table};
     use crate::{random, record};
 
-    /// The version of the real iostat, in words; `None` when it or the sandbox is missing.
+    /// Returns the version of the real iostat as text; `None` if it or the sandbox is missing.
     fn real_iostat() -> Option<String> {
         let version = Command::new("iostat").arg("-V").output().ok().map(|out| out.stdout);
         let version = version.and_then(|text| Some(String::from_utf8(text).ok()?.lines().next()?.to_owned()));
@@ -102,10 +101,10 @@ mod tests {
     }
 
     #[test]
-    fn what_iostat_prints_is_recorded_when_asked() {
+    fn the_output_of_iostat_is_recorded_on_request() {
         let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real_iostat()) else { return };
         let (machines, cases) = table::all();
-        // Once more until it prints the same twice: a sample on the wrong side of a step would be kept for good.
+        // Repeated until two runs are equal, so that no sample on the wrong side of a step is recorded.
         let masked = |outcome: &Outcome| (mask::times(&outcome.stdout), outcome.status);
         let pairs = run(&machines, &cases, &|pair, before| {
             before.is_some_and(|before| masked(&before.theirs) == masked(&pair.theirs))

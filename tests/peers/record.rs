@@ -1,4 +1,4 @@
-//! Writes what the real iostat printed into the fixtures.
+//! Records the output of the real iostat in the fixtures.
 
 use std::fmt::Write;
 use std::fs;
@@ -16,7 +16,7 @@ pub(crate) fn write(machine: &str, version: &str, outcomes: &[(Case, Outcome)]) 
     assert!(lines.iter().eq(outcomes.iter().map(|(case, _)| &case.line)), "{machine} cannot be read back");
 }
 
-/// The text of a file. The heading of a report is masked: it tells of the machine that recorded.
+/// Returns the text of a file. The heading of a report, which describes the recording host, is masked.
 fn text(machine: &str, version: &str, outcomes: &[(Case, Outcome)]) -> String {
     let mut text = format!(
         "# Output of the real iostat ({version}) on the invented machine fixtures/machines/{machine}.txt.\n\

@@ -1,4 +1,4 @@
-//! A mount namespace in which /proc, /sys and /dev are those of an invented machine.
+//! A mount namespace in which /proc, /sys and /dev are those of a synthetic machine.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
@@ -17,7 +17,7 @@ use crate::support::layout;
 use crate::support::machine::Machine;
 use crate::support::outcomes::Outcome;
 
-/// Keeps the namespace, and lays over it the step that each line of its input names.
+/// The script that keeps the namespace alive, and mounts the step that each line of its input names.
 const KEEPER: &str = r#"
 show() {
     for part in proc/diskstats proc/uptime proc/stat proc/devices sys/block sys/dev/block dev; do
@@ -29,20 +29,20 @@ show 0
 while read -r step; do show "$step"; done
 "#;
 
-/// Sandboxes are started one at a time: a crowd of programs would start late.
+/// Held while a sandbox starts its programs, since many at once would start late.
 static START: Mutex<()> = Mutex::new(());
 
-/// Programs that start further apart, and a step that comes later, may have a sample on its wrong side.
-const MOST_DELAY: Duration = Duration::from_millis(320);
+/// The longest delay of a program or a step after which samples are still on the right side of a step.
+const MAX_DELAY: Duration = Duration::from_millis(320);
 
-/// How long a step stands: the interval that the cases ask for.
+/// The duration of a step, equal to the interval of the cases.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What the programs need to take their first sample.
-const SETTLING: Duration = Duration::from_millis(100);
+/// The time that programs need for their first sample.
+const SETTLING_TIME: Duration = Duration::from_millis(100);
 
-/// How long a run may go on when the last step has stood for its time.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The longest time that a run may take after the last step.
+const MAX_OVERTIME: Duration = Duration::from_secs(3);
 
 /// The namespace and the machine in it.
 pub(crate) struct Sandbox {
@@ -55,16 +55,16 @@ pub(crate) struct Sandbox {
 
 /// A program that can be called as iostat.
 pub(crate) struct Program<'a> {
-    /// Its path, and what has to come before iostat's own arguments.
+    /// Its path, and the arguments before those of iostat.
     pub(crate) command: &'a [&'a str],
 }
 
 impl Sandbox {
-    /// The machine at its first step. `None` when there is no way to make a namespace here.
+    /// Returns the machine at its first step; `None` if a namespace cannot be created here.
     pub(crate) fn new(machine: &Machine) -> Option<Self> {
         let top = TempDir::new().ok()?;
         make_node(&top.path().join("node"), (8, 0)).ok()?;
-        layout::lay(machine, top.path(), &make_node);
+        layout::write_steps(machine, top.path(), &make_node);
         let mut keeper = Command::new("unshare")
             .args(["--mount", "--propagation", "private", "sh", "-c", KEEPER])
             .current_dir(top.path())
@@ -84,16 +84,15 @@ impl Sandbox {
     }
 
     fn show(&mut self, step: usize) {
-        layout::show(self.top.path(), step);
+        layout::switch_to(self.top.path(), step);
         writeln!(self.orders, "{step}").unwrap();
-        assert!(self.answered(), "step {step} could not be laid over");
+        assert!(self.answered(), "step {step} could not be mounted");
     }
 
-    /// Runs every case with every program, all at once, while the machine goes through its steps. What the
-    /// programs left, by case.
+    /// Runs every case with every program, all in parallel, while the machine goes through its steps. Returns the
+    /// outcomes by case; `None` if this computer was too busy to keep the time.
     ///
-    /// A sandbox runs once: its machine does not go back to the first step. `None` when this computer was too
-    /// busy to keep the time.
+    /// A sandbox can run only once, because its machine does not return to the first step.
     pub(crate) fn run(mut self, cases: &[Case], programs: &[Program<'_>]) -> Option<Vec<Vec<Outcome>>> {
         let starting = START.lock().unwrap();
         let before = Instant::now();
@@ -104,10 +103,10 @@ impl Sandbox {
                 runs.push(self.start(case, program, out));
             }
         }
-        // A program's own time begins when it starts; the steps change half a period from the middle of them.
+        // The time of a program begins when it starts; the steps change half a period from the middle of the starts.
         let mut delay = before.elapsed();
         let start = before + delay / 2;
-        sleep(SETTLING);
+        sleep(SETTLING_TIME);
         drop(starting);
         for step in 1..self.steps {
             let due = start + PERIOD * u32::try_from(step).unwrap() - PERIOD / 2;
@@ -125,10 +124,10 @@ impl Sandbox {
                 Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap();
             }
         }
-        wait_until_or_all_ended(Instant::now() + PATIENCE, &mut runs);
+        wait_until_or_all_ended(Instant::now() + MAX_OVERTIME, &mut runs);
         let mut outcomes = runs.into_iter().map(Run::outcome);
         let by_case = cases.iter().map(|_| outcomes.by_ref().take(programs.len()).collect()).collect();
-        (delay < MOST_DELAY).then_some(by_case)
+        (delay < MAX_DELAY).then_some(by_case)
     }
 
     fn start(&self, case: &Case, program: &Program<'_>, out: PathBuf) -> Run {
@@ -141,7 +140,7 @@ impl Sandbox {
             .envs([("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), ("LC_ALL", "C"), ("TZ", "UTC")])
             .envs(case.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
-            // A pipe that nobody reads would hold a program up.
+            // A pipe without a reader would block a program.
             .stdout(File::create(&out).unwrap())
             .stderr(Stdio::null())
             .spawn()
@@ -179,7 +178,7 @@ impl Run {
     }
 }
 
-/// A block node; only root may make one.
+/// Creates a block device node, which only root may do.
 fn make_node(path: &Path, (major, minor): (u32, u32)) -> io::Result<()> {
     let mode = Mode::RUSR | Mode::WUSR;
     Ok(mknodat(CWD, path, FileType::BlockDevice, mode, makedev(major, minor))?)

@@ -1,10 +1,9 @@
 //! What the numbers promise for any two readings, however wild. Checked by the property tests and by the fuzz targets.
 
 use blkstat::counters::{Counters, Sample};
-use blkstat::metrics::{
-    Activity, DirectionRates, DirectionStats, HostStats, IntervalStats, IostatRates, PtDelta, StallTimer,
-    UtilCheck,
-};
+use blkstat::iostat::{IostatRates, RequestRates};
+use blkstat::metrics::{DirectionStats, HostStats, IntervalStats, StallTimer, UtilCheck};
+use blkstat::pt_diskstats::{DirectionRates, PtDelta};
 use blkstat::units::Interval;
 
 /// A number, where there is one, is finite and not below zero.
@@ -29,12 +28,12 @@ fn direction(d: &DirectionStats) {
     }
 }
 
-fn activity(a: &Activity) {
-    sane("activity", &[a.per_s, a.kib_per_s, a.merges_per_s, a.merge_pct, a.await_ms, a.size_kib]);
+fn requests(a: &RequestRates) {
+    sane("requests", &[a.per_s, a.kib_per_s, a.merges_per_s, a.merge_pct, a.await_ms, a.size_kib]);
     share("merged", a.merge_pct);
 }
 
-fn percona(d: &DirectionRates) {
+fn pt_direction(d: &DirectionRates) {
     let numbers = [d.per_s, d.size_kib, d.mib_per_s, d.merge_pct, d.concurrency, d.response_ms];
     sane("pt-diskstats", &numbers.map(Some));
     share("merged", Some(d.merge_pct));
@@ -65,15 +64,15 @@ pub(crate) fn numbers(older: &Counters, newer: &Counters, interval: Interval) {
         }
     }
     for devices in [1, 3] {
-        let rates = IostatRates::between(older, newer, interval).of_devices(devices);
-        [rates.reads(), rates.writes(), rates.discards(), rates.all()].iter().for_each(activity);
+        let rates = IostatRates::between(older, newer, interval).with_devices(devices);
+        [rates.reads(), rates.writes(), rates.discards(), rates.all()].iter().for_each(requests);
         sane("rates", &[rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()]);
     }
-    if let Some(mut work) = PtDelta::between(older, newer) {
-        work.add(&work.clone());
-        let rates = work.rates(interval.seconds(), 2, newer.in_flight as f64);
-        [rates.reads, rates.writes].iter().for_each(percona);
-        sane("work", &[rates.busy_pct, rates.in_progress, rates.per_s, rates.service_ms].map(Some));
+    if let Some(mut delta) = PtDelta::between(older, newer) {
+        delta.add(&delta.clone());
+        let rates = delta.rates(interval.seconds(), 2, newer.in_flight as f64);
+        [rates.reads, rates.writes].iter().for_each(pt_direction);
+        sane("pt-diskstats", &[rates.busy_pct, rates.in_progress, rates.per_s, rates.service_ms].map(Some));
         // Of all the numbers only this may be below zero: pt-diskstats subtracts the service time.
         assert!(rates.queue_ms.is_finite(), "{rates:?}");
     }

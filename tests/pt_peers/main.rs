@@ -1,10 +1,10 @@
-//! blkstat and the real pt-diskstats on the same captures: the same bytes, the same exit status.
+//! Compares blkstat with the real pt-diskstats on the same captures: bytes and exit status must be equal.
 //!
-//! Needs `pt-diskstats`, and `setsid` and `timeout` that every Linux has. Without it the tests say that they are
-//! skipped; with BLKSTAT_PEERS=required they fail.
+//! Needs `pt-diskstats`, and `setsid` and `timeout`, which every Linux has. Without it the tests are skipped; with
+//! BLKSTAT_PEERS=required they fail.
 //!
-//! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line hold the text.
-//! - BLKSTAT_RECORD=1: writes what the real pt-diskstats printed into `fixtures/theirs`.
+//! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line contain the text.
+//! - BLKSTAT_RECORD=1: records the output of the real pt-diskstats in `fixtures/theirs`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -29,15 +29,16 @@ mod tests {
     use crate::record;
 
     const REAL: &[&str] = &["pt-diskstats"];
-    /// Runs at a time: those without a terminal compute, those with one mostly wait.
-    const AT_ONCE: usize = 4;
-    const SESSIONS_AT_ONCE: usize = 8;
-    /// A busy machine may show a press too late; what is truly wrong is wrong each time.
-    const ATTEMPTS: usize = 3;
-    /// The columns of the newest kernel, of which the real one prints nothing.
-    const UNKNOWN: usize = 20;
+    /// Parallel runs without a terminal.
+    const MAX_RUNS: usize = 4;
+    /// Parallel runs on a terminal, which mostly wait.
+    const MAX_SESSIONS: usize = 8;
+    /// On a busy machine a key may come too early; a real difference is the same each time.
+    const MAX_ATTEMPTS: usize = 3;
+    /// The columns of the newest kernel, which the real one does not support.
+    const UNSUPPORTED_COLUMNS: usize = 20;
 
-    /// The version of the real pt-diskstats; `None` when it is missing.
+    /// Returns the version of the real pt-diskstats; `None` if it is missing.
     fn real() -> Option<String> {
         let version = command(REAL).arg("--version").output().ok();
         let version =
@@ -63,8 +64,8 @@ mod tests {
         if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
             return;
         }
-        let captures = Captures::lay();
-        let found = map(&picked(table::cases()), AT_ONCE, |case| {
+        let captures = Captures::write();
+        let found = map(&picked(table::cases()), MAX_RUNS, |case| {
             let theirs = run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
             let differ = COLUMNS.iter().filter_map(|columns| {
                 let ours = run(OURS, &case.arguments(&captures.path(&case.capture, *columns)));
@@ -76,22 +77,22 @@ mod tests {
     }
 
     #[test]
-    fn pt_diskstats_takes_18_columns_as_14_and_20_for_nothing() {
+    fn pt_diskstats_reads_18_columns_like_14_and_ignores_lines_of_20() {
         if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
             return;
         }
-        let captures = Captures::lay();
+        let captures = Captures::write();
         let mut cases = table::cases();
         cases.retain(|case| case.line == "--group-by all @");
-        let found = map(&cases, AT_ONCE, |case| {
+        let found = map(&cases, MAX_RUNS, |case| {
             let [at_14, at_18, at_20] =
                 COLUMNS.map(|columns| run(REAL, &case.arguments(&captures.path(&case.capture, columns))));
-            // A capture of 18 columns has but one width.
+            // The capture of 18 columns exists only with these.
             if case.capture == "eighteen" {
                 return None;
             }
             let nothing = Outcome { stdout: String::new(), status: 0 };
-            let at_20 = mismatch(&case.capture, &format!("{UNKNOWN} columns"), &nothing, &at_20);
+            let at_20 = mismatch(&case.capture, &format!("{UNSUPPORTED_COLUMNS} columns"), &nothing, &at_20);
             mismatch(&case.capture, "18 columns", &at_14, &at_18).or(at_20)
         });
         fail_if_any(found);
@@ -102,8 +103,8 @@ mod tests {
         if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
             return;
         }
-        let captures = Captures::lay();
-        let found = map(&picked(table::status_only()), AT_ONCE, |case| {
+        let captures = Captures::write();
+        let found = map(&picked(table::status_only()), MAX_RUNS, |case| {
             let arguments = case.arguments(&captures.path(&case.capture, COLUMNS[0]));
             let [theirs, ours] = [REAL, OURS].map(|program| status(&run(program, &arguments)));
             mismatch(&case.capture, &case.line, &theirs, &ours)
@@ -120,12 +121,12 @@ mod tests {
         if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
             return;
         }
-        let captures = Captures::lay();
+        let captures = Captures::write();
         let mut sessions = table::sessions();
         sessions.retain(|session| is_picked(&session.capture, &session.name()));
         let compare = |session: &Session| {
             let mut differs = None;
-            for _ in 0..ATTEMPTS {
+            for _ in 0..MAX_ATTEMPTS {
                 let [theirs, ours] = [REAL, OURS].map(|program| press(program, &captures, session));
                 differs = mismatch(&session.capture, &session.name(), &theirs, &ours);
                 if differs.is_none() || is_as_recorded(session, &ours) {
@@ -134,15 +135,15 @@ mod tests {
             }
             differs
         };
-        let found = map(&sessions, SESSIONS_AT_ONCE, compare);
-        // Once more, alone: on a busy machine a key may come too early.
+        let found = map(&sessions, MAX_SESSIONS, compare);
+        // Once more, one at a time: on a busy machine a key may come too early.
         let again =
             sessions.iter().zip(found).map(|(session, differs)| differs.and_then(|_| compare(session)));
         fail_if_any(again.collect());
     }
 
-    /// Whether blkstat printed what the real one did when it was recorded, twice alike: that one loses output when
-    /// the terminal is slow.
+    /// Returns whether the output of blkstat is equal to the recorded one, which was printed twice. The real one loses
+    /// output if the terminal is slow.
     fn is_as_recorded(session: &Session, ours: &Outcome) -> bool {
         let recorded = recorded::read(&recorded::of_keys(&session.capture));
         recorded.iter().any(|(name, theirs)| *name == session.name() && theirs == ours)
@@ -155,23 +156,23 @@ mod tests {
     }
 
     #[test]
-    fn what_pt_diskstats_prints_is_recorded_when_asked() {
+    fn the_output_of_pt_diskstats_is_recorded_on_request() {
         let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real()) else { return };
-        let captures = Captures::lay();
+        let captures = Captures::write();
         let mut files: BTreeMap<String, Vec<(String, Outcome)>> = BTreeMap::new();
         let run = |case: &Case| run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
         let (cases, statuses, sessions) = (table::cases(), table::status_only(), table::sessions());
-        for (case, outcome) in cases.iter().zip(map(&cases, AT_ONCE, run)) {
+        for (case, outcome) in cases.iter().zip(map(&cases, MAX_RUNS, run)) {
             files.entry(case.capture.clone()).or_default().push((case.line.clone(), outcome));
         }
-        for (case, outcome) in statuses.iter().zip(map(&statuses, AT_ONCE, run)) {
+        for (case, outcome) in statuses.iter().zip(map(&statuses, MAX_RUNS, run)) {
             let file = files.entry(recorded::STATUSES.to_owned()).or_default();
             file.push((case.line.clone(), status(&outcome)));
         }
-        // Once more until it prints the same twice: a press that came too early would be kept for good.
-        let outcomes = map(&sessions, SESSIONS_AT_ONCE, |session| {
+        // Repeated until two runs are equal, so that no run in which a key came too early is recorded.
+        let outcomes = map(&sessions, MAX_SESSIONS, |session| {
             let mut before = press(REAL, &captures, session);
-            for _ in 0..ATTEMPTS {
+            for _ in 0..MAX_ATTEMPTS {
                 let again = press(REAL, &captures, session);
                 if again == before {
                     return again;

@@ -1,4 +1,4 @@
-//! Writes what the real pt-diskstats printed into the fixtures.
+//! Records the output of the real pt-diskstats in the fixtures.
 
 use std::fmt::Write;
 use std::fs;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-/// pt-diskstats, called in one way on one capture.
+/// One command line of pt-diskstats on one capture.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) capture: String,
-    /// As the table has it; it names the case. `@` stands for the capture.
+    /// The line of the table, which identifies the case. `@` is replaced by the path of the capture.
     pub(crate) line: String,
 }
 
@@ -15,12 +15,12 @@ impl Case {
         Self { capture: capture.to_owned(), line: line.to_owned() }
     }
 
-    /// The arguments, with the capture at `path`. Words are split at blanks but between single quotes.
+    /// Returns the arguments for the capture at `path`. Words are split at blanks, except between single quotes.
     pub(crate) fn arguments(&self, path: &Path) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         for (index, piece) in self.line.split('\'').enumerate() {
             if index % 2 == 1 {
-                // A quoted piece is a word, or the end of `--option=`.
+                // A quoted piece is a word of its own, or the value of `--option=`.
                 let last = words.last_mut().filter(|word| word.ends_with('='));
                 match last {
                     Some(word) => word.push_str(piece),
@@ -34,24 +34,24 @@ impl Case {
     }
 }
 
-/// pt-diskstats on a terminal.
+/// One session of pt-diskstats on a terminal.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) capture: String,
     pub(crate) rows: u16,
-    /// Options, as in a case.
+    /// The arguments, like in a case.
     pub(crate) line: String,
-    /// What is typed, a word at a time; `Enter`, `Space`, `Up` and the like are those keys, `x+` is `x` and Enter.
+    /// The key presses, one per word. `Enter`, `Space`, `Up` and so on are these keys; `x+` is `x` and Enter.
     pub(crate) keys: String,
 }
 
 impl Session {
-    /// As it is recorded.
+    /// Returns the name under which the session is recorded.
     pub(crate) fn name(&self) -> String {
         format!("{} rows; {}; {}", self.rows, self.line, self.keys)
     }
 
-    /// The bytes of each press.
+    /// Returns the bytes of each key press.
     pub(crate) fn presses(&self) -> Vec<Vec<u8>> {
         let press = |word: &str| match word {
             "Enter" => "\r".to_owned(),

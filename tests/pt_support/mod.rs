@@ -1,9 +1,9 @@
-//! Captures, and what the real pt-diskstats says of them.
+//! Captures, and the output of the real pt-diskstats for them.
 //!
-//! A capture is a file of `fixtures/captures/pt`, of 14 columns. [`captures`] reads it and widens it to those of
-//! newer kernels, [`table`] lists the command lines and the key presses, [`programs`] runs a program on a file and
-//! [`terminal`] on a pseudo-terminal, [`recorded`] keeps what the real program printed, [`differences`] says where
-//! blkstat rightly prints something else.
+//! A capture is a file of `fixtures/captures/pt` with 14 columns. [`captures`] extends it to the columns of newer
+//! kernels, [`table`] lists the command lines and the key presses, [`programs`] runs a program on a file and
+//! [`terminal`] on a pseudo-terminal, [`recorded`] reads the recorded output of the real program, and [`differences`]
+//! lists the allowed differences.
 
 pub(crate) mod captures;
 pub(crate) mod case;
@@ -17,12 +17,12 @@ pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the repository's fixtures.
+/// Returns the directory of the fixtures.
 pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }
 
-/// Fails with what differs, if anything does; one entry a case.
+/// Fails if any case has differences; one entry per case.
 pub(crate) fn fail_if_any(found: Vec<Option<String>>) {
     let of = found.len();
     let found: Vec<String> = found.into_iter().flatten().collect();

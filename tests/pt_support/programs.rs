@@ -1,4 +1,4 @@
-//! A program run on a file, with nobody to press keys.
+//! Runs a program without a terminal.
 
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -6,13 +6,13 @@ use std::thread;
 
 use super::outcomes::Outcome;
 
-/// blkstat in the place of the real one.
+/// blkstat as pt-diskstats.
 pub(crate) const OURS: &[&str] = &[env!("CARGO_BIN_EXE_blkstat"), "pt-diskstats"];
 
-/// A run that takes longer than so many seconds does not end by itself; its exit status is 124.
-const LONGEST: &str = "8";
+/// Seconds after which a run is killed, with exit status 124.
+const MAX_RUN_S: &str = "8";
 
-/// A command in an environment that is the same everywhere. The first words start it apart from any terminal.
+/// Returns a command with the same environment everywhere.
 pub(crate) fn command(words: &[&str]) -> Command {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).env("TZ", "UTC").env("LC_ALL", "C").env("HOME", "/nonexistent");
@@ -24,7 +24,7 @@ pub(crate) fn command(words: &[&str]) -> Command {
 
 /// Runs a program without a terminal.
 pub(crate) fn run(program: &[&str], arguments: &[String]) -> Outcome {
-    let words: Vec<&str> = ["timeout", LONGEST, "setsid"].iter().chain(program).copied().collect();
+    let words: Vec<&str> = ["timeout", MAX_RUN_S, "setsid"].iter().chain(program).copied().collect();
     let output = command(&words).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output().unwrap();
     Outcome {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -32,12 +32,12 @@ pub(crate) fn run(program: &[&str], arguments: &[String]) -> Outcome {
     }
 }
 
-/// What `make` gives for each of `items`, so many at a time.
-pub(crate) fn map<T: Sync, R: Send>(items: &[T], at_once: usize, make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// Maps items in order, with this many threads.
+pub(crate) fn map<T: Sync, R: Send>(items: &[T], threads: usize, make: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = Mutex::new(items.iter().enumerate());
     let made = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        for _ in 0..at_once {
+        for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let Some((index, item)) = next.lock().unwrap().next() else { break };

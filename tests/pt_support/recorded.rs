@@ -1,24 +1,24 @@
-//! What the real program printed, kept in `fixtures/theirs`: one file a capture, one section a case.
+//! The recorded output of the real pt-diskstats in `fixtures/theirs`: one file per capture, one section per case.
 
 use std::path::PathBuf;
 
 use super::fixtures;
 use super::outcomes::{self, Outcome};
 
-/// The file of the exit statuses.
+/// The name of the file of the exit statuses.
 pub(crate) const STATUSES: &str = "exit-statuses";
 
-/// The file of a capture's sessions at a terminal.
+/// Returns the name of the file of the terminal sessions of a capture.
 pub(crate) fn of_keys(capture: &str) -> String {
     format!("keys/{capture}")
 }
 
-/// Where a file lies.
+/// Returns the path of a file.
 pub(crate) fn path(name: &str) -> PathBuf {
     fixtures().join("theirs/pt-diskstats-3.2.1").join(format!("{name}.txt"))
 }
 
-/// The cases of a file, by their names. Empty for none.
+/// Returns the cases of a file with their names; empty if there is no such file.
 pub(crate) fn read(name: &str) -> Vec<(String, Outcome)> {
     outcomes::read(&path(name))
 }

@@ -3,7 +3,7 @@
 use super::captures::names;
 use super::case::{Case, Session};
 
-/// Run on every capture, once by each way to group.
+/// Run on every capture with each grouping.
 const EVERYWHERE: &[&str] = &[
     "@",
     "--headers '' @",
@@ -12,8 +12,8 @@ const EVERYWHERE: &[&str] = &[
     "--show-timestamps --sample-time 2 @",
 ];
 
-/// Run beside them on the captures of [`THOROUGH`].
-const THOROUGHLY: &[&str] = &[
+/// Run in addition on the captures in [`THOROUGH_CAPTURES`].
+const THOROUGH: &[&str] = &[
     "--headers group @",
     "--headers scroll,group @",
     "--headers=group,scroll --show-inactive @",
@@ -33,11 +33,11 @@ const THOROUGHLY: &[&str] = &[
     "--interval 5 --iterations 2 @",
 ];
 
-const THOROUGH: &[&str] = &["hotplug", "idle", "names", "one", "sleepy", "subsec", "uneven"];
+const THOROUGH_CAPTURES: &[&str] = &["hotplug", "idle", "names", "one", "sleepy", "subsec", "uneven"];
 
 const GROUPS: [&str; 3] = ["all", "disk", "sample"];
 
-/// What is refused, and what only looks as if it should be; only the exit status counts. On one small capture.
+/// Invalid command lines, and valid ones that look invalid, on one small capture. Only their exit status is compared.
 const STATUS_ONLY: &[&str] = &[
     "--nope @",
     "-z @",
@@ -123,11 +123,11 @@ const STATUS_ONLY: &[&str] = &[
 /// The capture of [`STATUS_ONLY`].
 const SMALL: &str = "two5";
 
-/// The cases of which both the text and the exit status are compared.
+/// Returns the cases whose output and exit status are compared.
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for capture in names() {
-        let thoroughly = if THOROUGH.contains(&capture.as_str()) { THOROUGHLY } else { &[] };
+        let thoroughly = if THOROUGH_CAPTURES.contains(&capture.as_str()) { THOROUGH } else { &[] };
         for line in EVERYWHERE.iter().chain(thoroughly) {
             cases.extend(
                 GROUPS.iter().map(|group| Case::new(&capture, &format!("--group-by {group} {line}"))),
@@ -137,13 +137,13 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// The cases of which only the exit status is compared.
+/// Returns the cases of which only the exit status is compared.
 pub(crate) fn status_only() -> Vec<Case> {
     STATUS_ONLY.iter().map(|line| Case::new(SMALL, line)).collect()
 }
 
-/// What is typed: capture, options, presses. Each is run with many and with few rows.
-const TYPED: &[(&str, &str, &[&str])] = &[
+/// Key presses: capture, options, presses. Each is run with many and with few rows.
+const KEY_PRESSES: &[(&str, &str, &[&str])] = &[
     (
         "two5",
         "@",
@@ -218,10 +218,10 @@ const TYPED: &[(&str, &str, &[&str])] = &[
 
 const ROWS: [u16; 2] = [24, 10];
 
-/// The sessions at a terminal.
+/// Returns the terminal sessions.
 pub(crate) fn sessions() -> Vec<Session> {
     let mut sessions = Vec::new();
-    for (capture, line, typed) in TYPED {
+    for (capture, line, typed) in KEY_PRESSES {
         for (rows, keys) in ROWS.iter().flat_map(|rows| typed.iter().map(move |keys| (*rows, *keys))) {
             sessions.push(Session {
                 capture: (*capture).to_owned(),

@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal, and somebody who presses keys.
+//! Runs a program on a pseudo-terminal and presses keys.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,22 +14,22 @@ use super::case::Session;
 use super::outcomes::Outcome;
 use super::programs::command;
 
-/// Between two presses nothing is printed for so long.
+/// The time without output before the next key is pressed.
 const PAUSE: Duration = Duration::from_millis(300);
-/// A program that prints nothing at first may still be starting.
-const START: Duration = Duration::from_millis(1200);
-/// When it should have ended.
-const END: Duration = Duration::from_secs(3);
+/// The longest time to wait for the first output.
+const MAX_START: Duration = Duration::from_millis(1200);
+/// The longest time to wait for the end of the program.
+const MAX_END: Duration = Duration::from_secs(3);
 
-/// What came out of a terminal so far.
+/// The output of a terminal so far.
 #[derive(Default)]
-struct Seen {
+struct Output {
     bytes: Vec<u8>,
     is_over: bool,
 }
 
-/// Runs a program on the capture at `arguments` and presses the session's keys. What the terminal showed, and the
-/// exit status; -2 for a program that was still running.
+/// Runs a program and presses the keys of the session. Returns the output of the terminal and the exit status, which is
+/// -2 for a program that had to be killed.
 pub(crate) fn run(program: &[&str], arguments: &[String], session: &Session) -> Outcome {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags).unwrap();
@@ -51,45 +51,45 @@ pub(crate) fn run(program: &[&str], arguments: &[String], session: &Session) -> 
 
     let mut keyboard = File::from(ours);
     let screen = keyboard.try_clone().unwrap();
-    let seen = Arc::new(Mutex::new(Seen::default()));
+    let output = Arc::new(Mutex::new(Output::default()));
     let reader = thread::spawn({
-        let seen = Arc::clone(&seen);
-        move || watch(screen, &seen)
+        let output = Arc::clone(&output);
+        move || watch(screen, &output)
     });
-    until_quiet(&seen, START);
+    wait_until_quiet(&output, MAX_START);
     for press in session.presses() {
-        // Nobody may be there any more.
+        // The program may have ended.
         let _ = keyboard.write_all(&press);
-        until_quiet(&seen, PAUSE);
+        wait_until_quiet(&output, PAUSE);
     }
     let status = end(&mut child);
     drop(keyboard);
     reader.join().unwrap();
-    let stdout = String::from_utf8_lossy(&seen.lock().unwrap().bytes).into_owned();
+    let stdout = String::from_utf8_lossy(&output.lock().unwrap().bytes).into_owned();
     Outcome { stdout, status }
 }
 
-/// Keeps what comes until nobody has the other side open.
-fn watch(mut screen: File, seen: &Mutex<Seen>) {
+/// Collects the output until the other side is closed.
+fn watch(mut screen: File, output: &Mutex<Output>) {
     let mut bytes = [0; 4096];
     while let Ok(length @ 1..) = screen.read(&mut bytes) {
-        seen.lock().unwrap().bytes.extend_from_slice(&bytes[..length]);
+        output.lock().unwrap().bytes.extend_from_slice(&bytes[..length]);
     }
-    seen.lock().unwrap().is_over = true;
+    output.lock().unwrap().is_over = true;
 }
 
-/// Waits until nothing has come for a while: for `longest` when nothing comes at all.
-fn until_quiet(seen: &Mutex<Seen>, longest: Duration) {
+/// Waits until there was no output for a while; at most `longest` if there is none at all.
+fn wait_until_quiet(output: &Mutex<Output>, longest: Duration) {
     let start = Instant::now();
-    let (mut length, mut changed) = (seen.lock().unwrap().bytes.len(), None);
+    let (mut length, mut changed) = (output.lock().unwrap().bytes.len(), None);
     loop {
         thread::sleep(Duration::from_millis(10));
-        let seen = seen.lock().unwrap();
-        if seen.bytes.len() != length {
-            (length, changed) = (seen.bytes.len(), Some(Instant::now()));
+        let output = output.lock().unwrap();
+        if output.bytes.len() != length {
+            (length, changed) = (output.bytes.len(), Some(Instant::now()));
         }
         let (since, wait) = changed.map_or((start, longest), |changed| (changed, PAUSE));
-        if seen.is_over || since.elapsed() >= wait {
+        if output.is_over || since.elapsed() >= wait {
             return;
         }
     }
@@ -97,7 +97,7 @@ fn until_quiet(seen: &Mutex<Seen>, longest: Duration) {
 
 fn end(child: &mut Child) -> i32 {
     let start = Instant::now();
-    while start.elapsed() < END {
+    while start.elapsed() < MAX_END {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code().unwrap_or(-1);
         }

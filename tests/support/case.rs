@@ -1,16 +1,16 @@
-//! A command line on a machine.
+//! A command line of iostat on a synthetic machine.
 
 use std::path::Path;
 
-/// iostat, called in one way on one machine.
+/// One command line on one machine.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) machine: String,
-    /// As the table has it: `VAR=value ... OPTIONS`. It names the case.
+    /// The line of the table, `VAR=value ... OPTIONS`, which identifies the case.
     pub(crate) line: String,
-    /// Set for the command, beside a locale and a time zone.
+    /// Environment variables, in addition to a locale and a time zone.
     pub(crate) environment: Vec<(String, String)>,
-    /// What follows `iostat`; `@CURRENT@` stands for the folder that always holds the current step.
+    /// The arguments after `iostat`, in which `@CURRENT@` is replaced by the root of the current step.
     pub(crate) arguments: Vec<String>,
     pub(crate) end: End,
 }
@@ -20,14 +20,13 @@ pub(crate) struct Case {
 pub(crate) enum End {
     /// By itself.
     Itself,
-    /// A signal of this name comes when the last step has stood for a while.
+    /// By a signal of this name, some time after the last step.
     Signal(&'static str),
 }
 
 impl Case {
-    /// From a line of the table: variables, then arguments. `@` stands for an interval of a second and as many
-    /// reports as the machine has steps, `''` for an empty word, a final `&INT` or `&TERM` for the signal that
-    /// ends it.
+    /// Parses a line of the table: variables, then arguments. `@` means an interval of one second and as many reports
+    /// as the machine has steps, `''` an empty argument, and a final `&INT` or `&TERM` the signal that ends the run.
     pub(crate) fn parse(machine: &str, steps: usize, line: &str) -> Self {
         let mut environment = Vec::new();
         let mut arguments = Vec::new();
@@ -49,23 +48,23 @@ impl Case {
         Self { machine: machine.to_owned(), line: line.to_owned(), environment, arguments, end }
     }
 
-    /// The arguments on a machine that lies below `top`.
+    /// Returns the arguments for a machine below `top`.
     pub(crate) fn arguments_at(&self, top: &Path) -> Vec<String> {
         let current = top.join("current").display().to_string();
         self.arguments.iter().map(|word| word.replace("@CURRENT@", &current)).collect()
     }
 
-    /// Whether a one-letter option is given, alone or in a cluster.
+    /// Returns whether a one-letter option is given, alone or in a cluster.
     pub(crate) fn has(&self, letter: char) -> bool {
         self.options().any(|word| !word.starts_with("--") && word[1..].contains(letter))
     }
 
-    /// Whether a word is among the options.
+    /// Returns whether an option is given.
     pub(crate) fn has_word(&self, option: &str) -> bool {
         self.options().any(|word| word == option)
     }
 
-    /// The words that begin with a dash and are no other option's value.
+    /// Returns the arguments that begin with a dash and are not the value of another option.
     fn options(&self) -> impl Iterator<Item = &str> {
         let takes_value = |word: &str| ["-g", "-f", "+f", "-j", "-o"].contains(&word);
         let mut is_value = false;
@@ -76,12 +75,12 @@ impl Case {
         })
     }
 
-    /// The seconds between two reports; `None` for a single report.
+    /// Returns the seconds between two reports; `None` for a single report.
     pub(crate) fn interval(&self) -> Option<usize> {
         self.arguments.iter().find_map(|word| word.parse().ok())
     }
 
-    /// The sample that the first report ends with.
+    /// Returns the index of the sample that the first report ends with.
     pub(crate) fn first_sample(&self) -> usize {
         usize::from(self.has('y') && self.interval().is_some_and(|every| every > 0))
     }

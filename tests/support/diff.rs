@@ -1,12 +1,12 @@
-//! In what two outcomes differ.
+//! The differences of two outcomes, as text.
 
 use super::case::Case;
 use super::outcomes::Outcome;
 
-/// More lines than these say nothing more.
-const MOST_LINES: usize = 24;
+/// The lines of a difference that are shown.
+const MAX_LINES: usize = 24;
 
-/// A case and its differences, to be read by a person.
+/// Describes a case and its differences.
 pub(crate) fn outcomes(case: &Case, theirs: &Outcome, ours: &Outcome) -> String {
     let mut text = format!("{}: iostat {}\n", case.machine, case.line);
     if theirs.status != ours.status {
@@ -16,19 +16,19 @@ pub(crate) fn outcomes(case: &Case, theirs: &Outcome, ours: &Outcome) -> String 
         return text + "      prints nothing\n";
     }
     let lines = lines(&theirs.stdout, &ours.stdout);
-    lines.lines().take(MOST_LINES).for_each(|line| text.push_str(&format!("{line}\n")));
-    match lines.lines().count().saturating_sub(MOST_LINES) {
+    lines.lines().take(MAX_LINES).for_each(|line| text.push_str(&format!("{line}\n")));
+    match lines.lines().count().saturating_sub(MAX_LINES) {
         0 => text,
-        more => text + &format!("      ... {more} lines more\n"),
+        more => text + &format!("      ... {more} more lines\n"),
     }
 }
 
-/// Lines of `theirs` that `ours` lacks, marked `-`, and the other way round, marked `+`; in order, with control
-/// characters escaped. Empty when the texts are equal.
+/// Returns the lines that only `theirs` has, marked `-`, and those that only `ours` has, marked `+`, in order and with
+/// control characters escaped. Empty if the texts are equal.
 fn lines(theirs: &str, ours: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) =
         (theirs.split_inclusive('\n').collect(), ours.split_inclusive('\n').collect());
-    // The length of the longest common subsequence from i and j on.
+    // common[i][j] is the length of the longest common subsequence of a[i..] and b[j..].
     let mut common = vec![vec![0usize; b.len() + 1]; a.len() + 1];
     for i in (0..a.len()).rev() {
         for j in (0..b.len()).rev() {

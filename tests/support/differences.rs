@@ -1,30 +1,30 @@
-//! Where blkstat prints something else than the packaged iostat 12.6.1, and why. All else has to be the same.
+//! The allowed differences between blkstat and the packaged iostat 12.6.1, with reasons. All else must be equal.
 
 use super::case::{Case, End};
+use super::counter_resets::{Cell, Ends, zero_like};
 use super::diff;
-use super::fallen::{Cell, Ends, zero_like};
 use super::machine::Machine;
 use super::outcomes::Outcome;
 use super::rows::{self, Row};
 
-/// One difference.
+/// An allowed difference.
 pub(crate) struct Difference {
-    /// Why it is right to differ.
+    /// Why blkstat differs.
     pub(crate) reason: &'static str,
     pub(crate) applies: fn(&Case, &Machine) -> bool,
-    /// Turns what was recorded into what is expected, or masks in both what cannot be told from the other.
-    settle: fn(&Case, &Machine, &mut Outcome, &mut Outcome),
+    /// Changes the output of the real iostat to the expected one, or masks in both what cannot be derived.
+    normalize: fn(&Case, &Machine, &mut Outcome, &mut Outcome),
 }
 
-/// All of them.
+/// All allowed differences.
 pub(crate) const DIFFERENCES: [Difference; 9] = [
     Difference {
         reason: "12.7.9 prints no blank line in place of the report that -y leaves out",
         applies: |case, _| case.first_sample() == 1,
-        settle: |_, _, theirs, ours| {
+        normalize: |_, _, theirs, ours| {
             theirs.stdout = without_blank_line(&theirs.stdout);
             if ours.stdout.starts_with('{') {
-                // What 12.7.9 does in JSON is not known, and no reader of JSON cares.
+                // The behavior of 12.7.9 in JSON is not known, and blank lines have no meaning there.
                 ours.stdout = without_blank_line(&ours.stdout);
             }
         },
@@ -35,48 +35,50 @@ pub(crate) const DIFFERENCES: [Difference; 9] = [
             let dec = |word: &String| word.strip_prefix("--dec=").map(|n| ["0", "1", "2"].contains(&n));
             case.arguments.iter().any(|word| dec(word) == Some(false))
         },
-        settle: |_, _, theirs, _| *theirs = Outcome { stdout: String::new(), status: 1 },
+        normalize: |_, _, theirs, _| *theirs = Outcome { stdout: String::new(), status: 1 },
     },
     Difference {
-        reason: "12.7.9 shows 0.00 where a counter went back, 12.6.1 wraps",
+        reason: "12.7.9 shows 0.00 if a counter went backwards, 12.6.1 wraps",
         applies: |_, _| true,
-        settle: |case, machine, theirs, ours| {
-            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| settle_fallen(case, machine, row));
+        normalize: |case, machine, theirs, ours| {
+            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| normalize_resets(case, machine, row));
         },
     },
     Difference {
-        reason: "iostat divides a group's %util by the number of the report as well, which is a fault",
+        reason: "iostat divides the %util of a group by the number of the report, too, which is a bug",
         applies: |case, _| case.has_word("-g"),
-        settle: |case, _, theirs, ours| {
+        normalize: |case, _, theirs, ours| {
             let skipped = case.first_sample();
-            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| settle_group_util(skipped, row));
+            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| normalize_group_util(skipped, row));
         },
     },
     Difference {
-        reason: "a group that a device left, or whose counters went back, is no sum that can be compared",
+        reason: "the sum of a group cannot be compared if its devices changed or their counters went backwards",
         applies: |case, _| case.has_word("-g"),
-        settle: |case, machine, theirs, ours| {
-            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| settle_broken_group(case, machine, row));
+        normalize: |case, machine, theirs, ours| {
+            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| {
+                normalize_broken_group(case, machine, row)
+            });
         },
     },
     Difference {
-        reason: "-V says which program it is",
+        reason: "-V prints the version of the program itself",
         applies: |case, _| case.has('V'),
-        settle: |_, _, theirs, ours| {
+        normalize: |_, _, theirs, ours| {
             if !theirs.stdout.is_empty() && !ours.stdout.is_empty() {
                 theirs.stdout.clone_from(&ours.stdout);
             }
         },
     },
     Difference {
-        reason: "blkstat takes 0.5 for an interval, iostat for a device",
+        reason: "0.5 is an interval for blkstat, and a device name for iostat",
         applies: |case, _| case.arguments.iter().any(|word| is_fraction(word)),
-        settle: |_, _, theirs, ours| theirs.clone_from(ours),
+        normalize: |_, _, theirs, ours| theirs.clone_from(ours),
     },
     Difference {
-        reason: "12.7.9 ends on SIGTERM as on SIGINT, and closes a JSON document",
+        reason: "12.7.9 ends at SIGTERM as at SIGINT, and closes a JSON document",
         applies: |case, _| case.end == End::Signal("TERM"),
-        settle: |case, _, theirs, _| {
+        normalize: |case, _, theirs, _| {
             let closed = if case.has_word("-o") { "\n\t\t\t]\n\t\t}\n\t]\n}}\n" } else { "\n" };
             theirs.stdout.push_str(closed);
             theirs.status = 0;
@@ -85,17 +87,17 @@ pub(crate) const DIFFERENCES: [Difference; 9] = [
     Difference {
         reason: "-G and -U are new in 12.7",
         applies: |case, _| case.has('G') || case.has('U'),
-        settle: |_, _, theirs, ours| theirs.clone_from(ours),
+        normalize: |_, _, theirs, ours| theirs.clone_from(ours),
     },
 ];
 
-/// In what the two differ that should not; `None` when they agree.
+/// Returns the differences that are not allowed; `None` if there are none.
 pub(crate) fn mismatch(case: &Case, machine: &Machine, theirs: &Outcome, ours: &Outcome) -> Option<String> {
     let (mut theirs, mut ours) = (theirs.clone(), ours.clone());
     let mut reasons = String::new();
     for difference in DIFFERENCES.iter().filter(|difference| (difference.applies)(case, machine)) {
         let before = (theirs.clone(), ours.clone());
-        (difference.settle)(case, machine, &mut theirs, &mut ours);
+        (difference.normalize)(case, machine, &mut theirs, &mut ours);
         if before != (theirs.clone(), ours.clone()) {
             reasons.push_str(&format!("      (allowed for: {})\n", difference.reason));
         }
@@ -112,13 +114,13 @@ fn is_fraction(word: &str) -> bool {
     word.contains('.') && word.parse::<f64>().is_ok_and(|number| number >= 0.0)
 }
 
-fn settle_fallen(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
-    let Some(ends) = Ends::of(machine, case, row.name, row.report).filter(Ends::any_fell) else {
+fn normalize_resets(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
+    let Some(ends) = Ends::of_report(machine, case, row.name, row.report).filter(Ends::has_any_reset) else {
         return false;
     };
     for (column, title) in row.titles.iter().enumerate() {
         match ends.cell(title) {
-            Cell::Same => {}
+            Cell::Unchanged => {}
             Cell::Zero => row.theirs[column] = zero_like(&row.theirs[column]),
             Cell::Any => row.theirs[column].clone_from(&row.ours[column]),
         }
@@ -126,8 +128,8 @@ fn settle_fallen(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
     true
 }
 
-/// Our %util has to be theirs times the number of the report, as far as its decimals tell.
-fn settle_group_util(skipped: usize, row: &mut Row<'_>) -> bool {
+/// Accepts our %util if it is theirs times the number of the report, within the rounding error of its decimals.
+fn normalize_group_util(skipped: usize, row: &mut Row<'_>) -> bool {
     let number = (row.report + skipped + 1) as f64;
     let util = row.titles.iter().position(|title| title == "util");
     let Some(util) = util.filter(|_| row.name.starts_with(' ')) else { return false };
@@ -141,17 +143,18 @@ fn settle_group_util(skipped: usize, row: &mut Row<'_>) -> bool {
     false
 }
 
-fn settle_broken_group(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
+fn normalize_broken_group(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
     let last = case.first_sample() + row.report;
     let every = case.interval().unwrap_or(1);
     let names = |sample: usize| {
         machine.step(sample * every).devices.iter().map(|device| device.name.clone()).collect::<Vec<_>>()
     };
-    let came_or_went = (last.saturating_sub(2)..last).any(|sample| names(sample) != names(last));
-    let fell = |name: &String| {
-        Ends::of(machine, case, name, row.report).is_some_and(|ends| ends.replugged || ends.any_fell())
+    let devices_changed = (last.saturating_sub(2)..last).any(|sample| names(sample) != names(last));
+    let was_reset = |name: &String| {
+        Ends::of_report(machine, case, name, row.report)
+            .is_some_and(|ends| ends.replugged || ends.has_any_reset())
     };
-    if row.name.starts_with(' ') && (came_or_went || names(last).iter().any(fell)) {
+    if row.name.starts_with(' ') && (devices_changed || names(last).iter().any(was_reset)) {
         row.theirs.clone_from(row.ours);
         return true;
     }

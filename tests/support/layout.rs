@@ -1,4 +1,4 @@
-//! Lays the steps of a machine out as root folders.
+//! Writes the steps of a machine as root directories.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,25 +8,25 @@ use std::path::{Path, PathBuf};
 
 use super::machine::{Device, Machine, Step};
 
-/// Makes what stands for a device of this number in /dev.
+/// Creates the node in /dev of a device with this number.
 pub(crate) type MakeNode<'a> = &'a dyn Fn(&Path, (u32, u32)) -> io::Result<()>;
 
-/// Lays every step out below `top`, in folders 0, 1, ... `top/current` is a link to the first.
-pub(crate) fn lay(machine: &Machine, top: &Path, make_node: MakeNode<'_>) {
+/// Writes every step below `top`, in directories 0, 1, ... `top/current` is a link to the first.
+pub(crate) fn write_steps(machine: &Machine, top: &Path, make_node: MakeNode<'_>) {
     for (number, step) in machine.steps.iter().enumerate() {
-        lay_step(step, &top.join(number.to_string()), make_node);
+        write_step(step, &top.join(number.to_string()), make_node);
     }
     symlink("0", top.join("current")).unwrap();
 }
 
-/// Makes `top/current` lead to a step; there is no moment at which it leads nowhere.
-pub(crate) fn show(top: &Path, step: usize) {
-    let fresh = top.join("next");
-    symlink(step.to_string(), &fresh).unwrap();
-    fs::rename(fresh, top.join("current")).unwrap();
+/// Switches `top/current` to a step atomically.
+pub(crate) fn switch_to(top: &Path, step: usize) {
+    let next = top.join("next");
+    symlink(step.to_string(), &next).unwrap();
+    fs::rename(next, top.join("current")).unwrap();
 }
 
-fn lay_step(step: &Step, root: &Path, make_node: MakeNode<'_>) {
+fn write_step(step: &Step, root: &Path, make_node: MakeNode<'_>) {
     let uptime = format!("{}.{:02} {}.00", step.uptime / 100, step.uptime % 100, step.uptime / 50);
     put(root.join("proc/uptime"), step.uptime_text.as_ref().unwrap_or(&uptime));
     put(
@@ -49,8 +49,8 @@ fn lay_step(step: &Step, root: &Path, make_node: MakeNode<'_>) {
     step.devices
         .iter()
         .filter(|device| !device.hidden)
-        .for_each(|device| lay_device(device, root, make_node));
-    lay_names(step, root, make_node);
+        .for_each(|device| write_device(device, root, make_node));
+    write_names(step, root, make_node);
     for (link, target) in
         [("diskstats", "../proc/diskstats"), ("block", "../sys/block"), ("dev/block", "../../sys/dev/block")]
     {
@@ -58,20 +58,20 @@ fn lay_step(step: &Step, root: &Path, make_node: MakeNode<'_>) {
     }
 }
 
-fn lay_device(device: &Device, root: &Path, make_node: MakeNode<'_>) {
+fn write_device(device: &Device, root: &Path, make_node: MakeNode<'_>) {
     let own = device.name.replace('/', "!");
     let folder = device.disk.as_ref().map_or(own.clone(), |disk| format!("{}/{own}", disk.replace('/', "!")));
     put(root.join("sys/block").join(&folder).join("stat"), &counters(device));
     let (major, minor) = device.number;
     let number = root.join(format!("sys/dev/block/{major}:{minor}"));
-    // Hidden paths share a number; the first one has it.
+    // Hidden NVMe paths share a number; the first one gets it.
     if number.symlink_metadata().is_err() {
         symlink(format!("../../block/{folder}"), number).unwrap();
     }
     node(&root.join("dev").join(&device.name), device.number, make_node);
 }
 
-fn lay_names(step: &Step, root: &Path, make_node: MakeNode<'_>) {
+fn write_names(step: &Step, root: &Path, make_node: MakeNode<'_>) {
     for mapped in &step.mapped {
         let Some(device) = step.devices.iter().find(|device| device.name == mapped.device) else { continue };
         put(root.join("sys/block").join(&mapped.device).join("dm/name"), &mapped.name);

@@ -1,26 +1,26 @@
-//! The text of an invented machine, read into steps.
+//! Parses the text of a synthetic machine into steps.
 
 use super::fixtures;
 
-/// A machine: the states that it goes through, one a sample.
+/// A machine: its states, one per sample.
 #[derive(Clone)]
 pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) steps: Vec<Step>,
 }
 
-/// The state of one moment.
+/// The state at one moment.
 #[derive(Clone, Default)]
 pub(crate) struct Step {
-    /// In hundredths of a second.
+    /// The uptime in hundredths of a second.
     pub(crate) uptime: u64,
-    /// What /proc/uptime holds, where it is not the uptime.
+    /// The text of /proc/uptime, if it is not the uptime.
     pub(crate) uptime_text: Option<String>,
     pub(crate) cpu: Vec<u64>,
-    /// In the order of /proc/diskstats.
+    /// Devices in the order of /proc/diskstats.
     pub(crate) devices: Vec<Device>,
     pub(crate) mapped: Vec<Mapped>,
-    /// Links in /dev: path and target.
+    /// Links in /dev: paths and targets.
     pub(crate) links: Vec<(String, String)>,
 }
 
@@ -32,9 +32,9 @@ pub(crate) struct Device {
     /// The disk that it is a partition of.
     pub(crate) disk: Option<String>,
     pub(crate) counters: Vec<u64>,
-    /// What its files hold, where it is not the counters.
+    /// The text of its files, if it is not the counters.
     pub(crate) text: Option<String>,
-    /// /sys does not have it.
+    /// It is missing from /sys.
     pub(crate) hidden: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Device {
 pub(crate) struct Mapped {
     pub(crate) device: String,
     pub(crate) name: String,
-    /// /dev/mapper holds a link to the device, not a node.
+    /// /dev/mapper has a link to the device instead of a node.
     pub(crate) is_link: bool,
 }
 
@@ -56,7 +56,7 @@ impl Machine {
         Self::parse(name, &text)
     }
 
-    /// Reads a machine from its text.
+    /// Parses the text of a machine.
     pub(crate) fn parse(name: &str, text: &str) -> Self {
         let mut steps: Vec<Step> = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -80,7 +80,7 @@ impl Machine {
         Self { name: name.to_owned(), steps }
     }
 
-    /// The state at a sample; the last one stays.
+    /// Returns the state at a sample; the last state stays.
     pub(crate) fn step(&self, sample: usize) -> &Step {
         &self.steps[sample.min(self.steps.len() - 1)]
     }
@@ -119,7 +119,7 @@ impl Step {
         let counters = parse(counters)?;
         let device = Device { number, name: name.to_owned(), disk, counters, ..Device::default() };
         match self.devices.iter_mut().find(|device| device.name == name) {
-            Some(there) => *there = device,
+            Some(present) => *present = device,
             None => self.devices.push(device),
         }
         Some(())
@@ -129,7 +129,7 @@ impl Step {
         self.devices.iter_mut().find(|device| device.name == name)
     }
 
-    /// The counters of a device, if it is there.
+    /// Returns the counters of a device; `None` if it is absent.
     pub(crate) fn counters(&self, name: &str) -> Option<&[u64]> {
         self.devices.iter().find(|device| device.name == name).map(|device| device.counters.as_slice())
     }
@@ -150,7 +150,7 @@ fn add(counters: &mut [u64], moves: &[&str]) -> Option<()> {
     (moves.len() <= counters.len()).then_some(())
 }
 
-/// What follows so many words, as it was written.
+/// Returns the unchanged rest of a line after this many words.
 fn rest(line: &str, words: usize) -> String {
     let mut left = line.trim_start();
     for _ in 0..words {

@@ -1,6 +1,6 @@
-//! What depends on when and where a run was made is masked, so that runs can be compared.
+//! Masks what depends on the time and the host of a run, so that runs can be compared.
 
-/// The text with `N` for each digit of a date or time of day. Zones stay.
+/// Replaces each digit of a date or time of day by `N`, but not those of a zone.
 pub(crate) fn times(text: &str) -> String {
     text.split_inclusive('\n').enumerate().map(|(number, line)| times_of_line(number, line)).collect()
 }
@@ -19,13 +19,13 @@ fn times_of_line(number: usize, line: &str) -> String {
     if is_timestamp(line) { digits_after(line, 0) } else { line.to_owned() }
 }
 
-/// `11/20/26 19:30:01` or `2026-11-20T19:30:01+0000`.
+/// Returns whether the line is like `11/20/26 19:30:01` or `2026-11-20T19:30:01+0000`.
 fn is_timestamp(line: &str) -> bool {
     let shape: String = line.chars().map(|c| if c.is_ascii_digit() { 'N' } else { c }).collect();
     shape.starts_with("NN/NN/NN NN:NN:NN") || shape.starts_with("NNNN-NN-NNTNN:NN:NN")
 }
 
-/// Masks the digits from a place on, up to a zone.
+/// Masks the digits from an index on, up to a zone.
 fn digits_after(line: &str, start: usize) -> String {
     let time = line[start..].find('T').map_or(start, |t| start + t);
     let zone = line[time..].find(['+', '-']).filter(|_| time > start).map_or(line.len(), |z| time + z);
@@ -34,7 +34,7 @@ fn digits_after(line: &str, start: usize) -> String {
     format!("{}{masked}{}", &line[..start], &line[zone..])
 }
 
-/// The text with names for what the heading says of the machine that the run was made on.
+/// Replaces the description of the host in the heading by placeholders.
 pub(crate) fn machine(text: &str) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     if let Some(first) = lines.first_mut().filter(|line| line.starts_with("Linux ")) {

@@ -1,42 +1,42 @@
-//! Invented machines, and what the real iostat says of them.
+//! Synthetic machines, and the output of the real iostat for them.
 //!
-//! A machine is a file of `fixtures/machines`: a chain of steps, each the state of one moment, one a sample.
-//! [`machine`] reads it, [`layout`] lays a step out as a root folder. [`case`] is a command line on a machine,
-//! [`table`] lists them all, [`differences`] says where blkstat rightly prints something else than the packaged
-//! iostat, [`recorded`] keeps what that one printed.
+//! A machine is a file of `fixtures/machines`: a sequence of steps, each the state at one moment, one per sample.
+//! [`machine`] parses it, [`layout`] writes a step as a root directory. [`case`] is a command line on a machine,
+//! [`table`] lists all cases, [`differences`] lists the allowed differences from the packaged iostat, and [`recorded`]
+//! reads its recorded output.
 //!
 //! # The format of a machine
 //!
-//! One statement a line; `#` begins a comment. A step begins as a copy of the one before it.
+//! One statement per line; `#` begins a comment. A step begins as a copy of the previous one.
 //!
 //! ```text
 //! step 1000.00                     the first step, by its uptime
 //! step +1.37                       a later one
-//! uptime TEXT                      the whole of /proc/uptime, in place of what the step says
+//! uptime TEXT                      the text of /proc/uptime, instead of the uptime of the step
 //! cpu 100 0 50 9000 5              the cpu line of /proc/stat; `cpu + 5 0 1` adds to it
-//! disk 8:0 sda 5 1 80 12 ...       a whole disk with its counters, or those of one that is there already
+//! disk 8:0 sda 5 1 80 12 ...       a whole disk with its counters, or new counters of an existing one
 //! part 8:1 sda1 5 1 80 12 ...      a partition of the last disk
-//! stat sda TEXT                    the whole of its stat file in /sys and of its counters in /proc/diskstats
-//! add sda 5 0 40 -3 =7             moves its counters: by so many, `-` back, `=` to
-//! gone sda                         takes it away, with its partitions
-//! hide sda                         takes it away from /sys alone
+//! stat sda TEXT                    the text of its stat file in /sys and of its counters in /proc/diskstats
+//! add sda 5 0 40 -3 =7             changes its counters: adds, with `-` subtracts, with `=` sets
+//! gone sda                         removes it and its partitions
+//! hide sda                         removes it from /sys only
 //! dm dm-0 vg-root link             its mapped name; /dev/mapper/vg-root is a `link` or a `node`
-//! link disk/by-label/data ../../sda1   a link in /dev; `unlink PATH` takes it away
+//! link disk/by-label/data ../../sda1   a link in /dev; `unlink PATH` removes it
 //! ```
 //!
-//! Counters are written as the kernel prints them after the name: 11, 15 or 17 of them, or 4 of an old
-//! partition. A `!` of a name in /sys is a `/` here.
+//! Counters are in the order of /proc/diskstats: 11, 15 or 17 of them, or 4 for a partition of an old kernel. A `!`
+//! in a /sys name is a `/` here.
 //!
 //! # The layout of a step
 //!
 //! `proc/diskstats`, `proc/uptime`, `proc/stat`, `proc/devices`; `sys/block/DISK/stat`,
 //! `sys/block/DISK/PART/stat`, `sys/block/DISK/dm/name`, links `sys/dev/block/MAJ:MIN`; `dev/NAME`, a node or an
-//! empty file; and `flat`, which holds `diskstats`, `block` and `dev/block` side by side as `-f` wants them.
+//! empty file; and `flat`, which holds `diskstats`, `block` and `dev/block` side by side, as `-f` expects.
 
 pub(crate) mod case;
+pub(crate) mod counter_resets;
 pub(crate) mod diff;
 pub(crate) mod differences;
-pub(crate) mod fallen;
 pub(crate) mod layout;
 pub(crate) mod machine;
 pub(crate) mod mask;
@@ -51,7 +51,7 @@ mod usage;
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the repository's fixtures.
+/// Returns the directory of the fixtures.
 pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }

@@ -1,4 +1,4 @@
-//! Every option of iostat, alone and with those that it interacts with, on a machine that has a bit of everything.
+//! Every option of iostat, alone and combined with the options that it interacts with, on one mixed machine.
 
 use super::table::Lines;
 
@@ -9,10 +9,10 @@ pub(super) const LINES: &[Lines] = &[
     Lines { machine: "office", lines: NAMES },
     Lines { machine: "office", lines: GROUPS },
     Lines { machine: "office", lines: FORMATS },
-    Lines { machine: "office", lines: COLOURS },
+    Lines { machine: "office", lines: COLORS },
 ];
 
-/// Which parts a report has, and when it comes.
+/// The parts of a report, and its intervals.
 const PARTS: &[&str] = &[
     "-c @",
     "-c",
@@ -65,7 +65,7 @@ const PARTS: &[&str] = &[
     "-d 0.5 2",
 ];
 
-/// Which columns a table has, in which unit and with how many decimals.
+/// Columns, units and decimals.
 const COLUMNS: &[&str] = &[
     "-k @",
     "-m @",
@@ -130,7 +130,7 @@ const COLUMNS: &[&str] = &[
     "POSIXLY_CORRECT=1 --dec=0 -d",
 ];
 
-/// Which devices are shown.
+/// Selected devices.
 const DEVICES: &[&str] = &[
     "sda @",
     "-d sda nvme0n1 @",
@@ -221,7 +221,7 @@ const DEVICES: &[&str] = &[
     "-d SDA",
 ];
 
-/// What devices are called.
+/// Device names.
 const NAMES: &[&str] = &[
     "-N",
     "-Nx @",
@@ -332,7 +332,7 @@ const GROUPS: &[&str] = &[
     "POSIXLY_CORRECT=1 -x -g G sda nvme0n1",
 ];
 
-/// JSON, and other folders than /proc and /sys.
+/// JSON, and other directories than /proc and /sys.
 const FORMATS: &[&str] = &[
     "-o JSON",
     "-o JSON @",
@@ -398,8 +398,8 @@ const FORMATS: &[&str] = &[
     "-d -f @CURRENT@/flat +f @CURRENT@/flat",
 ];
 
-/// Colours.
-const COLOURS: &[&str] = &[
+/// Colors.
+const COLORS: &[&str] = &[
     "S_COLORS=always @",
     "S_COLORS=always -x @",
     "S_COLORS=always -xs @",

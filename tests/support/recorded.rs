@@ -1,16 +1,16 @@
-//! What the real program printed, kept in `fixtures/theirs`: one file a machine, one section a case.
+//! The recorded output of the real iostat in `fixtures/theirs`: one file per machine, one section per case.
 
 use std::path::PathBuf;
 
 use super::fixtures;
 use super::outcomes::{self, Outcome};
 
-/// The file of a machine.
+/// Returns the path of the file of a machine.
 pub(crate) fn path(machine: &str) -> PathBuf {
     fixtures().join("theirs/iostat-12.6.1").join(format!("{machine}.txt"))
 }
 
-/// The cases of a machine that were recorded, by their lines. Empty for none.
+/// Returns the recorded cases of a machine with their lines; empty if there are none.
 pub(crate) fn read(machine: &str) -> Vec<(String, Outcome)> {
     outcomes::read(&path(machine))
 }

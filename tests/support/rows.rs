@@ -2,18 +2,18 @@
 
 /// A device in a report of both programs.
 pub(crate) struct Row<'a> {
-    /// The number of the report, from zero.
+    /// The index of the report.
     pub(crate) report: usize,
-    /// What the device is called; a group's name begins with a blank.
+    /// The name of the device; that of a group begins with a blank.
     pub(crate) name: &'a str,
-    /// The titles of the columns without `%`, with `kB` for the unit.
+    /// The titles of the columns, without `%` and with `kB` as the unit.
     pub(crate) titles: &'a [String],
     pub(crate) theirs: &'a mut Vec<String>,
     pub(crate) ours: &'a mut Vec<String>,
 }
 
-/// Hands every row that both outputs have to `change`. Where that returns true, the row is written anew in both,
-/// with single blanks between its cells. Nothing is done to outputs that have not the same lines.
+/// Calls `change` for every row that both outputs have. If it returns true, the row is rewritten in both, with single
+/// blanks between cells. Outputs with different numbers of lines are left unchanged.
 pub(crate) fn change(theirs: &mut String, ours: &mut String, mut change: impl FnMut(&mut Row<'_>) -> bool) {
     let mut walk = Walk::default();
     let (mut their_lines, mut our_lines) = (split(theirs), split(ours));
@@ -21,8 +21,8 @@ pub(crate) fn change(theirs: &mut String, ours: &mut String, mut change: impl Fn
         return;
     }
     for (their_line, our_line) in their_lines.iter_mut().zip(&mut our_lines) {
-        walk.see(&without_colours(their_line));
-        let (a, b) = (walk.cells(&without_colours(their_line)), walk.cells(&without_colours(our_line)));
+        walk.see(&without_colors(their_line));
+        let (a, b) = (walk.cells(&without_colors(their_line)), walk.cells(&without_colors(our_line)));
         let (Some(mut a), Some(mut b)) = (a, b) else { continue };
         if a.name != b.name || a.values.len() != b.values.len() || a.titles != b.titles {
             continue;
@@ -46,7 +46,7 @@ fn split(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
 
-fn without_colours(line: &str) -> String {
+fn without_colors(line: &str) -> String {
     let mut pieces = line.split('\u{1b}');
     let first = pieces.next().unwrap_or("").to_owned();
     first + &pieces.filter_map(|piece| piece.split_once('m').map(|(_, text)| text)).collect::<String>()
@@ -58,10 +58,10 @@ struct Cells {
     values: Vec<String>,
 }
 
-/// Where in an output one is.
+/// The position in an output.
 #[derive(Default)]
 struct Walk {
-    /// The header of the first table; it begins every report.
+    /// The header of the first table, which begins every report.
     first_header: Option<String>,
     titles: Vec<String>,
     name_is_last: bool,

@@ -1,4 +1,4 @@
-//! What each machine was invented for.
+//! The cases that each machine was made for.
 
 use super::table::Lines;
 

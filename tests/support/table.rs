@@ -1,11 +1,11 @@
-//! All cases: which command lines are run on which machines. The lines are as [`Case::parse`] reads them.
+//! All cases: the command lines that are run on each machine, as [`Case::parse`] reads them.
 
 use std::collections::BTreeMap;
 
 use super::case::Case;
 use super::machine::Machine;
 
-/// Run on every machine that could be.
+/// Run on every possible machine.
 const EVERYWHERE: &[&str] = &[
     "",
     "@",
@@ -41,16 +41,16 @@ const EVERYWHERE: &[&str] = &[
     "-d -f @CURRENT@/flat @",
 ];
 
-/// Machines that could not be: only their own lines are run there.
+/// Impossible machines, on which only their own lines are run.
 const IMPOSSIBLE: &[&str] = &["backwards", "junk", "renamed"];
 
-/// Command lines of one machine.
+/// The command lines of one machine.
 pub(crate) struct Lines {
     pub(crate) machine: &'static str,
     pub(crate) lines: &'static [&'static str],
 }
 
-/// Every machine, by its name, and every case.
+/// Returns every machine by name, and every case.
 pub(crate) fn all() -> (BTreeMap<String, Machine>, Vec<Case>) {
     let special: Vec<&Lines> =
         super::options::LINES.iter().chain(super::usage::LINES).chain(super::special::LINES).collect();

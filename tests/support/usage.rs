@@ -1,4 +1,4 @@
-//! What is refused, and what only looks as if it should be. On a machine with one disk.
+//! Invalid command lines, and valid ones that look invalid, on a machine with one disk.
 
 use super::table::Lines;
 

@@ -1,241 +1,150 @@
-//! Being iostat: live, or on a capture.
+//! `blkstat iostat`: the live system, or a capture.
 
-mod reporter;
-mod rows;
-mod slots;
-
-use std::io;
-use std::path::PathBuf;
-use std::time::Duration;
+mod live_host;
 
 use anyhow::Result;
 
-use self::reporter::Reporter;
-use self::rows::{DeviceRows, NewDevice};
+use self::live_host::LiveHost;
 use super::warnings::Warnings;
 use super::{RunContext, put, reason, refuse_other_than_text, unless_output_lost};
 use crate::clock::WaitOutcome;
-use crate::counters::{Device, Sample};
+use crate::counters::Sample;
 use crate::exit::Exit;
-use crate::plan::{DeviceFiles, Iostat, Item};
-use crate::select::{self, Selection};
-use crate::source::{DeviceResolver, Host, Live, Replay, read_partitions};
+use crate::iostat::{
+    DeviceFiles, DeviceRows, Heading, NewDevice, Options, Reporter, Selection, live_interval,
+};
+use crate::schedule::Deadlines;
+use crate::source::{Host, Live, Replay, local_time_zone};
 use crate::topology::{Named, Topology};
-use crate::units::{Elapsed, Interval, SampleTime};
+use crate::units::Elapsed;
 
-pub(super) fn run(plan: &Iostat, world: &mut RunContext<'_>) -> Result<Exit> {
-    let ended = match &plan.from {
-        Some(path) => match Replay::open(path, world.clock) {
-            // As a live run ends by a signal.
-            Err(_) if world.clock.signal().is_some() => Ok(Exit::Success),
-            source => source.and_then(|source| replay(plan, source, world)),
+pub(super) fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
+    let ended = match &options.from {
+        Some(path) => match Replay::open(path, context.clock) {
+            // Like a live run, this ends normally at a signal.
+            Err(_) if context.clock.signal().is_some() => Ok(Exit::Success),
+            source => source.and_then(|source| run_replay(options, source, context)),
         },
-        None => live(plan, world),
+        None => run_live(options, context),
     };
-    // As iostat says it, and with its exit code.
-    unless_output_lost(ended, "stdout", Exit::IostatOutput, world)
+    // The message and the exit code of iostat.
+    unless_output_lost(ended, "stdout", Exit::IostatOutput, context)
 }
 
-fn live(plan: &Iostat, world: &mut RunContext<'_>) -> Result<Exit> {
-    let listing = plan.others.are_as_listed();
-    let source = Live::new(&plan.root, world.clock);
-    let (mut source, sys) = match &plan.devices {
-        DeviceFiles::System => (source, plan.root.join("sys")),
-        DeviceFiles::Only(folder) => (source.with_device_files(folder, false, listing), folder.clone()),
-        DeviceFiles::Also(folder) => (source.with_device_files(folder, true, listing), plan.root.join("sys")),
+fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
+    let lists_all = options.default_devices.are_in_diskstats_order();
+    let mut source = Live::new(&options.root, context.clock);
+    source = match &options.device_files {
+        DeviceFiles::System => source,
+        DeviceFiles::Only(directory) => source.with_device_files(directory, false, lists_all),
+        DeviceFiles::Also(directory) => source.with_device_files(directory, true, lists_all),
     };
-    let machine = LiveMachine { plan, names: DeviceResolver::new(&plan.root, &sys), sys };
+    let host = LiveHost::new(options);
     let mut warnings = Warnings::about(&source.name());
     let (mut oldest, mut older, mut newer) = (Sample::default(), Sample::default(), Sample::default());
-    let start = world.clock.monotonic();
-    source.read(&mut newer, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+    let start = context.clock.monotonic();
+    let mut deadlines = options.interval.map(|interval| Deadlines::new(start, interval));
+    source.read(&mut newer, |line, error| warnings.warn(line as u64, &error, context.err))?;
 
-    let mut wanted = wanted(plan, |word, persistent| {
-        let named = machine.names.resolve(word, persistent, plan.mapper_names, &newer.devices);
-        // Where all devices are listed, one that comes later has its place kept.
-        named.or_else(|| listing.then(|| Named::plain(word)))
-    });
-    if plan.items.iter().any(|item| matches!(item, Item::Device { partitions: true, .. })) {
-        let listed = |disk: &str| machine.names.partitions(disk);
-        wanted.fix_partitions(&newer.devices, &machine.topology(&newer.devices), listed);
-    }
-    let mut reporter =
-        Reporter::new(plan, DeviceRows::new(plan, wanted, NewDevice::FromZero), world.is_terminal);
-    reporter.begin(Host::this(&plan.root), world.clock.wall());
-    let mut is_first = true;
+    let devices = DeviceRows::new(options, host.selection(&newer.devices), NewDevice::FromZero);
+    let zone = local_time_zone(options.time_zone.as_deref());
+    let mut reporter = Reporter::new(options, devices, zone, context.is_terminal);
+    let mut text = Vec::new();
+    reporter.begin(&heading(Host::this(&options.root)), context.clock.wall(), &mut text);
+    let mut skips_report = options.skip_first && deadlines.is_some();
     loop {
         if newer.at.uptime.is_none() {
-            put(world.out, &mut reporter.text)?;
-            let _ = writeln!(world.err, "Cannot read {}", plan.root.join("proc/uptime").display());
+            put(context.out, &mut text)?;
+            let _ = writeln!(context.err, "Cannot read {}", options.root.join("proc/uptime").display());
             return Ok(Exit::Error);
         }
-        let nameless = machine.pair(&mut reporter, &oldest, &older, &newer);
-        let interval = live_interval(plan, &older, &newer);
-        if is_first && plan.skip_first && plan.schedule.interval.is_some() {
-            reporter.devices.remember(&newer);
-        } else if !reporter.report(&older, &newer, interval) {
-            put(world.out, &mut reporter.text)?;
-            let folder = plan.root.join("dev/mapper");
-            let why = nameless.map_or_else(String::new, |error| reason(&error));
-            let _ = writeln!(world.err, "Cannot open {}: {why}", folder.display());
+        let unreadable = host.update_devices(&mut reporter.devices, [&oldest, &older, &newer]);
+        let interval = live_interval(options, &older, &newer);
+        if std::mem::take(&mut skips_report) {
+            reporter.devices.store_sums(&newer);
+        } else if !reporter.report(&older, &newer, interval, &mut text) {
+            put(context.out, &mut text)?;
+            let directory = options.root.join("dev/mapper");
+            let why = unreadable.map_or_else(String::new, |error| reason(&error));
+            let _ = writeln!(context.err, "Cannot open {}: {why}", directory.display());
             return Ok(Exit::IostatMapper);
         }
-        is_first = false;
-        put(world.out, &mut reporter.text)?;
-        let Some(every) = plan.schedule.interval.filter(|_| !reporter.is_done()) else { break };
-        if let WaitOutcome::Signal(_) =
-            world.clock.wait_until(next_deadline(start, every, world.clock.monotonic()))
-        {
+        put(context.out, &mut text)?;
+        let Some(deadlines) = deadlines.as_mut().filter(|_| !reporter.is_done()) else { break };
+        let (deadline, _missed) = deadlines.next(context.clock.monotonic());
+        if let WaitOutcome::Signal(_) = context.clock.wait_until(deadline) {
             break;
         }
         std::mem::swap(&mut oldest, &mut newer);
         std::mem::swap(&mut oldest, &mut older);
-        source.read(&mut newer, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+        source.read(&mut newer, |line, error| warnings.warn(line as u64, &error, context.err))?;
     }
-    warnings.finish(world.err);
-    reporter.end(world)
+    warnings.finish(context.err);
+    reporter.end(&mut text);
+    put(context.out, &mut text)?;
+    Ok(Exit::Success)
 }
 
-/// What a live machine says of its devices.
-struct LiveMachine<'a> {
-    plan: &'a Iostat,
-    names: DeviceResolver,
-    sys: PathBuf,
+fn heading(host: Host) -> Heading {
+    let Host { nodename, release, hardware, cpus } = host;
+    Heading { nodename, release, hardware, cpus }
 }
 
-impl LiveMachine<'_> {
-    /// Has the reporter find out which device is which. What the devices are is read when their names changed.
-    /// The error, if there was one, that keeps the names of the device-mapper from being read.
-    fn pair(
-        &self,
-        reporter: &mut Reporter<'_>,
-        oldest: &Sample,
-        older: &Sample,
-        newer: &Sample,
-    ) -> Option<io::Error> {
-        if reporter.devices.pair(oldest, older, newer) {
-            reporter.devices.place(newer, &self.topology(&newer.devices));
-        }
-        // A label may change while the devices stay.
-        let mut shown = rows::ShownNames::new();
-        let mut nameless = None;
-        if self.plan.mapper_names {
-            match self.names.mapper(&newer.devices) {
-                Ok(names) => shown = names,
-                Err(error) => nameless = Some(error),
-            }
-        }
-        if let Some(kind) = &self.plan.persistent_names {
-            shown.extend(self.names.persistent(kind, &newer.devices));
-        }
-        reporter.devices.shown = shown;
-        reporter.devices.nameless_major = nameless.as_ref().map(|(major, _)| *major);
-        nameless.map(|(_, error)| error)
-    }
-
-    fn topology(&self, devices: &[Device]) -> Topology {
-        let topology = read_partitions(&self.sys, devices);
-        match &self.plan.devices {
-            // A device that only the folder has is known to none but it.
-            DeviceFiles::Also(folder) => topology.merge(&read_partitions(folder, devices)),
-            DeviceFiles::System | DeviceFiles::Only(_) => topology,
-        }
-    }
-}
-
-/// The next even multiple of the interval; those that were missed are skipped.
-fn next_deadline(start: Duration, every: Duration, now: Duration) -> Duration {
-    let passed = now.saturating_sub(start).as_nanos() / every.as_nanos().max(1);
-    let due = every.as_nanos().saturating_mul(passed + 1);
-    start.saturating_add(Duration::from_nanos(u64::try_from(due).unwrap_or(u64::MAX)))
-}
-
-/// iostat measures time by the uptime, so whole seconds do here too; a fraction is too short for its hundredths.
-fn live_interval(plan: &Iostat, older: &Sample, newer: &Sample) -> Interval {
-    let by_uptime = plan.schedule.interval.is_none_or(|every| every.subsec_nanos() == 0);
-    if is_boot(older) || by_uptime {
-        return newer
-            .at
-            .uptime_since(&SampleTime { uptime: older.at.uptime.or(Some(0)), ..SampleTime::default() });
-    }
-    match newer.at.since(&older.at) {
-        Elapsed::Forward(interval) => interval,
-        // The monotonic clock cannot stand still for long.
-        Elapsed::Unknown => Interval::HUNDREDTH,
-    }
-}
-
-/// Before the first sample everything was zero.
-fn is_boot(sample: &Sample) -> bool {
-    sample.at == SampleTime::default()
-}
-
-fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut RunContext<'_>) -> Result<Exit> {
+fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut warnings = Warnings::about(source.name());
     let (mut older, mut newer) = (Sample::default(), Sample::default());
-    let wanted = wanted(plan, |word, _| Some(Named::plain(word.strip_prefix("/dev/").unwrap_or(word))));
-    let mut reporter =
-        Reporter::new(plan, DeviceRows::new(plan, wanted, NewDevice::Excluded), world.is_terminal);
+    let selection = Selection::from_options(options, |name, _| {
+        Some(Named::plain(name.strip_prefix("/dev/").unwrap_or(name)))
+    });
+    let devices = DeviceRows::new(options, selection, NewDevice::Excluded);
+    let zone = local_time_zone(options.time_zone.as_deref());
+    let mut reporter = Reporter::new(options, devices, zone, context.is_terminal);
+    let mut text = Vec::new();
     let mut samples = 0u64;
     let ended = loop {
-        let more = source.next(&older, &mut newer);
-        source.take_warnings().iter().for_each(|fault| warnings.fault(fault, world.err));
-        match more {
+        let has_sample = source.next(&older, &mut newer);
+        source.take_warnings().iter().for_each(|warning| warnings.fault(warning, context.err));
+        match has_sample {
             Ok(true) => samples += 1,
             Ok(false) => break Ok(()),
-            Err(_) if world.clock.signal().is_some() => break Ok(()),
+            Err(_) if context.clock.signal().is_some() => break Ok(()),
             Err(error) => break Err(error),
         }
-        if reporter.devices.pair(&Sample::default(), &older, &newer) {
-            reporter.devices.place(&newer, &Topology::from_names(&newer.devices));
+        if reporter.devices.match_devices(&Sample::default(), &older, &newer) {
+            reporter.devices.update_entries(&newer, &Topology::from_names(&newer.devices));
         }
-        let has_something = plan.style.disk || older.cpu.is_some() && newer.cpu.is_some();
+        let has_content = options.style.disk || older.cpu.is_some() && newer.cpu.is_some();
         if let Elapsed::Forward(interval) = newer.at.since(&older.at)
             && newer.segment == older.segment
-            && has_something
+            && has_content
         {
-            if reporter.count == 0 {
-                reporter.begin(Host::default(), newer.at.wall.unwrap_or_default());
+            if reporter.count() == 0 {
+                reporter.begin(&Heading::default(), newer.at.wall.unwrap_or_default(), &mut text);
             }
-            reporter.report(&older, &newer, interval);
-            put(world.out, &mut reporter.text)?;
+            reporter.report(&older, &newer, interval, &mut text);
+            put(context.out, &mut text)?;
             if reporter.is_done() {
                 break Ok(());
             }
         }
         std::mem::swap(&mut older, &mut newer);
     };
-    warnings.finish(world.err);
-    if reporter.count > 0 {
-        let done = reporter.end(world)?;
-        return ended.map(|()| done);
+    warnings.finish(context.err);
+    if reporter.count() > 0 {
+        reporter.end(&mut text);
+        put(context.out, &mut text)?;
+        return ended.map(|()| Exit::Success);
     }
     ended?;
-    if world.clock.signal().is_some() {
+    if context.clock.signal().is_some() {
         return Ok(Exit::Success);
     }
     refuse_other_than_text(&source)?;
     let why = match samples {
-        0 | 1 => "does not hold two whole samples",
-        _ if plan.style.disk => "holds no two samples in order of time",
-        _ => "holds no CPU times",
+        0 | 1 => "fewer than two complete samples",
+        _ if options.style.disk => "no two samples in chronological order",
+        _ => "no CPU times",
     };
-    // The exit code tells it as well.
-    let _ = writeln!(world.err, "blkstat: {} {why}, so there is nothing to report", source.name());
+    let _ = writeln!(context.err, "blkstat: {}: {why}; nothing to report", source.name());
     Ok(Exit::NoData)
-}
-
-/// The devices and groups that the plan names, as far as they are known.
-fn wanted(plan: &Iostat, resolve: impl Fn(&str, Option<&str>) -> Option<Named>) -> Selection {
-    // A word without a device keeps its place, for the items are counted.
-    let nothing = || Named::plain("");
-    let item = |item: &Item| match item {
-        Item::Group(name) => select::Item::Group(name.clone()),
-        Item::Device { word, partitions, persistent } => {
-            let named = resolve(word, persistent.as_deref()).unwrap_or_else(nothing);
-            select::Item::Device(Named { partitions: *partitions, ..named })
-        }
-    };
-    let items = plan.items.iter().map(item).collect();
-    Selection { items, others: plan.others, unsorted_from: plan.unsorted_from, ..Selection::default() }
 }

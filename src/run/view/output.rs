@@ -8,7 +8,7 @@ use crate::plan::{Format, TableOptions, View};
 use crate::report::json_csv::{csv_header, csv_line, json_line};
 use crate::report::native::{Layout, SortKey, Table, draw_summary};
 use crate::run::{DEFAULT_WIDTH, RunContext, emit};
-use crate::view::terminal::screen_size;
+use crate::terminal::screen_size;
 
 /// Lines between two headers where there is no terminal.
 const DEFAULT_ROWS: usize = 50;

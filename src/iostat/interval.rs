@@ -1,0 +1,25 @@
+//! The length of a live interval.
+
+use super::options::Options;
+use crate::counters::Sample;
+use crate::units::{Elapsed, Interval, SampleTime};
+
+/// Returns the time between two live samples. iostat measures it by the uptime, which is reproduced for an interval
+/// of whole seconds; a fraction of a second is too short for the hundredths of the uptime.
+pub fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Interval {
+    let is_by_uptime = options.interval.is_none_or(|interval| interval.subsec_nanos() == 0);
+    if is_boot(older) || is_by_uptime {
+        let older = SampleTime { uptime: older.at.uptime.or(Some(0)), ..SampleTime::default() };
+        return newer.at.uptime_since(&older);
+    }
+    match newer.at.since(&older.at) {
+        Elapsed::Forward(interval) => interval,
+        // The resolution of the monotonic clock is far finer than this.
+        Elapsed::Unknown => Interval::HUNDREDTH,
+    }
+}
+
+/// Returns whether this is the empty sample that stands for the boot, when every counter was zero.
+pub(super) fn is_boot(sample: &Sample) -> bool {
+    sample.at == SampleTime::default()
+}

@@ -1,0 +1,23 @@
+//! sysstat's iostat, reproduced byte for byte: device selection, arithmetic, engine and text.
+//!
+//! [`Reporter`] takes pairs of samples and appends reports to a buffer. It reads and writes no files; the command's
+//! loop in `run` does, and the grammar of the options is in `cli`.
+
+mod counter_slots;
+mod interval;
+mod options;
+mod rates;
+mod reporter;
+mod rows;
+mod selection;
+mod text;
+mod wraparound;
+
+pub use interval::live_interval;
+pub use options::{Colors, DeviceFiles, Options, RequestedItem, TimeStyle};
+pub use rates::{IostatRates, RequestRates};
+pub use reporter::Reporter;
+pub use rows::{DeviceRows, DisplayNames, NewDevice};
+pub use selection::{DefaultDevices, SelectedItem, Selection};
+pub use text::{Format, Heading, Palette, Style, Unit};
+pub use wraparound::MillisDelta;

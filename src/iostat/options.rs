@@ -1,0 +1,100 @@
+//! The options of iostat, parsed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::selection::DefaultDevices;
+use super::text::{Palette, Style};
+
+/// One command line of iostat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The parts and the format of a report, except for its colors.
+    pub style: Style,
+    /// When to use colors, and which.
+    pub colors: Colors,
+    /// Devices and groups in the order of the command line.
+    pub items: Vec<RequestedItem>,
+    /// The devices that are shown in addition.
+    pub default_devices: DefaultDevices,
+    /// The index of the first item that is not sorted by name; `None` if all devices are.
+    pub unsorted_from: Option<usize>,
+    /// `-H`: groups without their devices.
+    pub groups_only: bool,
+    /// `-N`: device-mapper names.
+    pub mapper_names: bool,
+    /// `-j`: persistent names of this type, a directory /dev/disk/by-TYPE.
+    pub persistent_names: Option<String>,
+    /// Where devices are read from.
+    pub device_files: DeviceFiles,
+    /// `-y`: no report since boot.
+    pub skip_first: bool,
+    /// `-t`: the time above each report.
+    pub timestamps: bool,
+    /// The format of that time.
+    pub time_style: TimeStyle,
+    /// The date in the heading is in the format of ISO 8601.
+    pub iso_date: bool,
+    /// The value of the variable TZ.
+    pub time_zone: Option<OsString>,
+    /// The time between live reports; `None` for a single one. A capture has its own intervals.
+    pub interval: Option<Duration>,
+    /// The number of reports; `None` for no limit.
+    pub count: Option<u64>,
+    /// `--from`: the capture to replay; `None` for a live system.
+    pub from: Option<PathBuf>,
+    /// `--root`: the directory that holds `proc`, `sys` and `dev`.
+    pub root: PathBuf,
+}
+
+/// A device or a group on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestedItem {
+    /// A device.
+    Device {
+        /// The argument, which may be any name of the device.
+        name: String,
+        /// Its partitions are shown, too.
+        partitions: bool,
+        /// The type of persistent names that `name` may be one of.
+        persistent: Option<String>,
+    },
+    /// The start of a group with this name.
+    Group(String),
+}
+
+/// Where devices are read from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DeviceFiles {
+    /// /proc and /sys.
+    #[default]
+    System,
+    /// `-f`: this directory instead of /proc and /sys.
+    Only(PathBuf),
+    /// `+f`: this directory in addition to /proc and /sys.
+    Also(PathBuf),
+}
+
+/// When to use colors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Colors {
+    /// Never.
+    Never,
+    /// On a terminal.
+    OnTerminal(Palette),
+    /// Always.
+    Always(Palette),
+}
+
+/// The format of the time above a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeStyle {
+    /// The date and time of the C locale.
+    #[default]
+    Local,
+    /// ISO 8601 with the offset from UTC.
+    Iso,
+    /// `-U`: seconds since the epoch.
+    Epoch,
+}

@@ -1,0 +1,96 @@
+//! From pairs of samples to the text of reports.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::interval::is_boot;
+use super::options::{Colors, Options, TimeStyle};
+use super::rows::DeviceRows;
+use super::text::{Format, Heading, Printer, Report, Style};
+use crate::counters::{CpuTimes, Sample};
+use crate::metrics::CpuPercentages;
+use crate::units::Interval;
+
+/// Appends the reports of one run to a buffer.
+pub struct Reporter<'a> {
+    options: &'a Options,
+    /// The devices of the report.
+    pub devices: DeviceRows<'a>,
+    printer: Printer,
+    time_zone: TimeZone,
+    count: u64,
+}
+
+impl<'a> Reporter<'a> {
+    /// Returns a reporter for these devices. `is_terminal`: the reports go to a terminal.
+    pub fn new(
+        options: &'a Options,
+        devices: DeviceRows<'a>,
+        time_zone: TimeZone,
+        is_terminal: bool,
+    ) -> Self {
+        let palette = match &options.colors {
+            Colors::Always(palette) => Some(palette.clone()),
+            Colors::OnTerminal(palette) if is_terminal => Some(palette.clone()),
+            Colors::OnTerminal(_) | Colors::Never => None,
+        };
+        let printer = Printer::new(Style { palette, ..options.style.clone() });
+        Self { options, devices, printer, time_zone, count: 0 }
+    }
+
+    /// Returns the number of reports so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns whether the requested number of reports is reached.
+    pub fn is_done(&self) -> bool {
+        self.options.count.is_some_and(|count| self.count >= count)
+    }
+
+    /// Appends the heading, which comes before all reports; its date is that of `now`.
+    pub fn begin(&self, heading: &Heading, now: Timestamp, out: &mut Vec<u8>) {
+        let format = if self.options.iso_date { "%Y-%m-%d" } else { "%m/%d/%y" };
+        self.printer.begin(heading, &self.local_time(now, format), out);
+    }
+
+    /// Appends the report on an interval. Returns whether it is complete; if not, it ends before a device whose
+    /// display name cannot be read.
+    pub fn report(&mut self, older: &Sample, newer: &Sample, interval: Interval, out: &mut Vec<u8>) -> bool {
+        let older_cpu = if is_boot(older) { Some(CpuTimes::default()) } else { older.cpu };
+        // Live, iostat takes missing CPU times for zeros.
+        let newer_cpu = newer.cpu.or_else(|| self.options.from.is_none().then(CpuTimes::default));
+        let (rows, is_truncated) = self.devices.between(older, newer, interval);
+        let report = Report {
+            time: newer.at.wall.filter(|_| self.options.timestamps).map(|now| self.time(now)),
+            cpu: older_cpu.zip(newer_cpu).map(|(older, newer)| CpuPercentages::between(&older, &newer)),
+            rows,
+            is_truncated,
+        };
+        self.printer.report(&report, out);
+        self.devices.store_sums(newer);
+        self.count += 1;
+        !is_truncated
+    }
+
+    /// Appends the end of the output.
+    pub fn end(&self, out: &mut Vec<u8>) {
+        self.printer.end(out);
+        if self.count == 0 && self.options.style.format == Format::Text {
+            // A signal came before the first report.
+            out.push(b'\n');
+        }
+    }
+
+    fn time(&self, now: Timestamp) -> String {
+        match self.options.time_style {
+            TimeStyle::Local => self.local_time(now, "%m/%d/%y %H:%M:%S"),
+            TimeStyle::Iso => self.local_time(now, "%Y-%m-%dT%H:%M:%S%z"),
+            TimeStyle::Epoch => now.as_second().to_string(),
+        }
+    }
+
+    fn local_time(&self, at: Timestamp, format: &str) -> String {
+        at.to_zoned(self.time_zone.clone()).strftime(format).to_string()
+    }
+}

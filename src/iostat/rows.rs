@@ -1,0 +1,210 @@
+//! The device report of two samples: devices and groups with their numbers.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use super::counter_slots::CounterSlots;
+use super::options::Options;
+use super::rates::IostatRates;
+use super::selection::{DeviceEntry, ReportEntry, SelectedItem, Selection};
+use super::text::Row;
+use super::wraparound::was_replugged;
+use crate::counters::{Columns, Counters, Sample};
+use crate::metrics::DeviceMatch;
+use crate::topology::Topology;
+use crate::units::Interval;
+
+/// The names to show, by the kernel's names.
+pub type DisplayNames = HashMap<String, String>;
+
+/// How to treat a device that the older sample does not have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum NewDevice {
+    /// It is hot-plugged: its counters started at zero.
+    FromZero,
+    /// Its history is unknown, because a capture may lack a line: it is left out.
+    Excluded,
+}
+
+/// Turns pairs of samples into the rows of a report.
+pub struct DeviceRows<'a> {
+    options: &'a Options,
+    selection: Selection,
+    new_device: NewDevice,
+    device_match: DeviceMatch,
+    entries: Vec<ReportEntry>,
+    slots: CounterSlots,
+    /// Device names, ranked by their first appearance.
+    first_seen: HashMap<String, usize>,
+    /// The names to show instead of the kernel's.
+    pub display_names: DisplayNames,
+    /// The major number of devices whose display names cannot be read; a report ends before the first of them.
+    pub unreadable_major: Option<u32>,
+    /// The sums of the groups in the previous sample.
+    previous_sums: HashMap<usize, Counters>,
+    /// The groups that have ever had a device.
+    groups_with_devices: HashSet<usize>,
+}
+
+/// The devices of a group added up.
+#[derive(Default)]
+struct GroupSum {
+    older: Counters,
+    newer: Counters,
+    devices: u32,
+}
+
+impl<'a> DeviceRows<'a> {
+    /// Returns the rows of a selection, before the first sample.
+    pub fn new(options: &'a Options, selection: Selection, new_device: NewDevice) -> Self {
+        Self {
+            options,
+            selection,
+            new_device,
+            device_match: DeviceMatch::Identical,
+            entries: Vec::new(),
+            slots: CounterSlots::default(),
+            first_seen: HashMap::new(),
+            display_names: DisplayNames::new(),
+            unreadable_major: None,
+            previous_sums: HashMap::new(),
+            groups_with_devices: HashSet::new(),
+        }
+    }
+
+    /// Matches the devices of two samples; `oldest` is the sample before them. Returns whether device names changed:
+    /// then the caller must call [`Self::update_entries`].
+    pub fn match_devices(&mut self, oldest: &Sample, older: &Sample, newer: &Sample) -> bool {
+        self.device_match = DeviceMatch::between(&older.devices, &newer.devices);
+        let names_changed = self.device_match != DeviceMatch::Identical;
+        // A replay does not need absent devices, and a capture may have any number of names.
+        if self.new_device == NewDevice::FromZero {
+            self.slots.advance(oldest, older, newer, names_changed);
+        }
+        names_changed || self.entries.is_empty()
+    }
+
+    /// Determines the entries of a report for the devices of a sample.
+    pub fn update_entries(&mut self, newer: &Sample, topology: &Topology) {
+        if self.options.default_devices.are_in_diskstats_order() {
+            for device in &newer.devices {
+                let rank = self.first_seen.len();
+                self.first_seen.entry(device.name.clone()).or_insert(rank);
+            }
+        }
+        self.entries = self.selection.entries(&newer.devices, topology, &self.first_seen);
+    }
+
+    /// Returns the rows of the report on two matched samples, and whether they end early: before a device whose
+    /// display name cannot be read.
+    pub(super) fn between<'s>(
+        &'s self,
+        older: &Sample,
+        newer: &'s Sample,
+        interval: Interval,
+    ) -> (Vec<Row<'s>>, bool) {
+        let mut rows = Vec::with_capacity(self.entries.len());
+        let mut sums: HashMap<usize, GroupSum> = HashMap::new();
+        for entry in &self.entries {
+            match entry {
+                ReportEntry::Device(entry) => {
+                    let now = &newer.devices[entry.index].counters;
+                    let Some(before) = self.previous_counters(entry, older, newer) else { continue };
+                    let is_unused = entry.is_hidden_unused(now);
+                    if let Some(group) = entry.group {
+                        let sum = sums.entry(group).or_default();
+                        sum.devices += 1;
+                        if !is_unused {
+                            sum.older = sum.older.plus(before);
+                            sum.newer = sum.newer.plus(now);
+                        }
+                    }
+                    let is_hidden = is_unused || (self.options.groups_only && entry.group.is_some());
+                    if !is_hidden && !self.is_omitted(before, now) {
+                        if self.unreadable_major == Some(newer.devices[entry.index].major) {
+                            return (rows, true);
+                        }
+                        let rates = rates(before, now, interval);
+                        rows.push(Row { name: self.display_name(entry, newer), is_group: false, rates });
+                    }
+                }
+                ReportEntry::Group(at) => {
+                    let sum = sums.remove(at).unwrap_or_default();
+                    rows.extend(self.group_row(*at, &sum, interval));
+                }
+            }
+        }
+        (rows, false)
+    }
+
+    /// Stores the sums of the groups for the next report.
+    pub fn store_sums(&mut self, newer: &Sample) {
+        self.previous_sums.clear();
+        for entry in &self.entries {
+            let ReportEntry::Device(entry) = entry else { continue };
+            let now = &newer.devices[entry.index].counters;
+            if let Some(group) = entry.group.filter(|_| !entry.is_hidden_unused(now)) {
+                let sum = self.previous_sums.entry(group).or_default();
+                *sum = sum.plus(now);
+            }
+        }
+        self.groups_with_devices.extend(self.previous_sums.keys());
+    }
+
+    fn display_name<'s>(&'s self, entry: &'s DeviceEntry, newer: &'s Sample) -> Cow<'s, str> {
+        let name = &newer.devices[entry.index].name;
+        let display_name = self.display_names.get(name).or(entry.alias.as_ref());
+        Cow::Borrowed(display_name.unwrap_or(name))
+    }
+
+    /// Returns the counters that a device is compared with; `None` if the device is left out.
+    fn previous_counters<'s>(
+        &'s self,
+        entry: &DeviceEntry,
+        older: &'s Sample,
+        newer: &Sample,
+    ) -> Option<&'s Counters> {
+        match (self.device_match.previous_index(entry.index), self.new_device) {
+            (Some(at), _) => Some(&older.devices[at].counters),
+            (None, NewDevice::FromZero) => {
+                Some(self.slots.previous_counters(&newer.devices[entry.index].name))
+            }
+            (None, NewDevice::Excluded) => None,
+        }
+    }
+
+    fn is_omitted(&self, before: &Counters, now: &Counters) -> bool {
+        let has_no_times = now.columns == Columns::Partition;
+        (self.options.style.active_only && before.completed() == now.completed())
+            || (self.options.style.extended
+                && self.options.default_devices.are_in_diskstats_order()
+                && has_no_times)
+    }
+
+    fn group_row(&self, at: usize, sum: &GroupSum, interval: Interval) -> Option<Row<'static>> {
+        let Some(SelectedItem::Group(name)) = self.selection.items.get(at) else { return None };
+        if sum.devices == 0 && self.options.style.extended && !self.groups_with_devices.contains(&at) {
+            // Only the short report has a row for a group that never had a device.
+            return None;
+        }
+        let now = &sum.newer;
+        let before = match self.new_device {
+            // Live, iostat compares the sum with that of the previous members, even if the members changed. Where
+            // it prints four tables, it has lost the previous sum.
+            NewDevice::FromZero if self.options.style.is_split() => &Counters::ZERO,
+            NewDevice::FromZero => self.previous_sums.get(&at).unwrap_or(&Counters::ZERO),
+            NewDevice::Excluded => &sum.older,
+        };
+        if self.is_omitted(before, now) {
+            return None;
+        }
+        let rates = rates(before, now, interval).with_devices(sum.devices);
+        Some(Row { name: Cow::Owned(format!(" {name}")), is_group: true, rates })
+    }
+}
+
+/// Returns the numbers of a device or a group; those of a replugged device since it was plugged in.
+fn rates(before: &Counters, now: &Counters, interval: Interval) -> IostatRates {
+    let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
+    IostatRates::between(before, now, interval)
+}

@@ -1,0 +1,198 @@
+//! The devices and groups of a report, and their order.
+
+mod entries;
+
+use std::collections::HashMap;
+
+use self::entries::EntryList;
+pub(super) use self::entries::{DeviceEntry, ReportEntry};
+use super::options::{Options, RequestedItem};
+use crate::counters::Device;
+use crate::topology::{Key, Named, Topology};
+
+/// The devices that are shown in addition to those on the command line. A device is used once it has completed a
+/// request since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DefaultDevices {
+    /// None.
+    None,
+    /// Used whole devices.
+    #[default]
+    UsedWhole,
+    /// All whole devices.
+    AllWhole,
+    /// Used devices and partitions, in the order of /proc/diskstats.
+    UsedWithPartitions,
+    /// All devices and partitions, in the order of /proc/diskstats.
+    AllWithPartitions,
+}
+
+impl DefaultDevices {
+    /// Returns whether they are in the order of /proc/diskstats.
+    pub fn are_in_diskstats_order(self) -> bool {
+        matches!(self, DefaultDevices::AllWithPartitions | DefaultDevices::UsedWithPartitions)
+    }
+
+    fn are_used_only(self) -> bool {
+        matches!(self, DefaultDevices::UsedWhole | DefaultDevices::UsedWithPartitions)
+    }
+}
+
+/// A device or a group that was selected by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SelectedItem {
+    /// A device, used or not.
+    Device(Named),
+    /// The start of a group with this name. Its devices are those up to the next group.
+    Group(String),
+}
+
+/// The selected devices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Devices and groups in the order of the command line.
+    pub items: Vec<SelectedItem>,
+    /// The devices that are shown in addition.
+    pub default_devices: DefaultDevices,
+    /// The index of the first item from which on nothing is sorted by name; `None` if everything is.
+    pub unsorted_from: Option<usize>,
+    /// Partitions that do not change during the run; see [`Selection::fix_partitions`].
+    pub partitions: Vec<Named>,
+}
+
+impl Selection {
+    /// Returns the selection of a command line. `resolve` finds the device of a name, given the type of persistent
+    /// names that it may be one of.
+    pub fn from_options(options: &Options, resolve: impl Fn(&str, Option<&str>) -> Option<Named>) -> Self {
+        let select = |item: &RequestedItem| match item {
+            RequestedItem::Group(name) => SelectedItem::Group(name.clone()),
+            RequestedItem::Device { name, partitions, persistent } => {
+                // An unknown device remains as a placeholder, because `unsorted_from` counts the items.
+                let device = resolve(name, persistent.as_deref()).unwrap_or_else(|| Named::plain(""));
+                SelectedItem::Device(Named { partitions: *partitions, ..device })
+            }
+        };
+        Self {
+            items: options.items.iter().map(select).collect(),
+            default_devices: options.default_devices,
+            unsorted_from: options.unsorted_from,
+            partitions: Vec::new(),
+        }
+    }
+
+    /// Returns the entries of a report in order: devices by name; but from the first group, or the first `-p` without
+    /// devices on, in the order of the command line and then of /proc/diskstats or /sys.
+    ///
+    /// They are valid as long as the names of the devices do not change. `first_seen` ranks names by their first
+    /// appearance; in the order of /proc/diskstats a device keeps its position while it is absent.
+    pub(super) fn entries(
+        &self,
+        devices: &[Device],
+        topology: &Topology,
+        first_seen: &HashMap<String, usize>,
+    ) -> Vec<ReportEntry> {
+        let mut list = EntryList::new(devices);
+        let last_group = self.items.iter().rposition(|item| matches!(item, SelectedItem::Group(_)));
+        let group = self.push_items(&mut list, last_group);
+        let is_sorted = self.unsorted_from.is_none();
+        let found = self.partitions_of_items(devices, topology);
+        for named in self.partitions.iter().chain(&found) {
+            list.insert_named(named, last_group, None, is_sorted);
+        }
+        let only_if_used = self.default_devices.are_used_only();
+        let defaults = self.default_indexes(devices, topology, first_seen, is_sorted);
+        if is_sorted && list.is_empty() {
+            // The usual case, in which inserting one by one would be slow.
+            return DeviceEntry::defaults(&defaults, only_if_used);
+        }
+        for index in defaults {
+            list.insert(DeviceEntry { index, alias: None, group: last_group, only_if_used }, None, is_sorted);
+        }
+        list.into_entries(group)
+    }
+
+    /// Adds the items of the command line. Returns the group that is still open.
+    fn push_items(&self, list: &mut EntryList<'_>, last_group: Option<usize>) -> Option<usize> {
+        let names_devices = self.items.iter().any(|item| matches!(item, SelectedItem::Device(_)));
+        let mut group = None;
+        for (at, item) in self.items.iter().enumerate() {
+            match item {
+                // If no device is named, only the last group has devices.
+                SelectedItem::Group(_) if !names_devices && Some(at) != last_group => {}
+                SelectedItem::Group(_) => list.push_group(group.replace(at)),
+                SelectedItem::Device(named) => {
+                    let is_sorted = self.unsorted_from.is_none_or(|from| at < from);
+                    list.insert_named(named, group, named.sorts_as.as_deref(), is_sorted);
+                }
+            }
+        }
+        group
+    }
+
+    /// Returns the partitions of the disks that were selected with theirs.
+    fn partitions_of_items(&self, devices: &[Device], topology: &Topology) -> Vec<Named> {
+        let disks = self.items.iter().filter_map(|item| match item {
+            SelectedItem::Device(Named { partitions: true, key: Key::Name(disk), .. }) => Some(disk.as_str()),
+            _ => None,
+        });
+        let partitions =
+            |disk| devices.iter().filter(move |device| topology.disk_of(&device.name) == Some(disk));
+        let named = |partition: &Device| Named {
+            key: Key::Number(partition.major, partition.minor),
+            ..Named::plain(&partition.name)
+        };
+        disks.flat_map(|disk| partitions(disk).map(named)).collect()
+    }
+
+    /// Finds the partitions of the selected disks once for the whole run: iostat never looks for them again, and
+    /// identifies them by device number. `list_partitions` returns the names in a disk's /sys directory, in order.
+    pub fn fix_partitions(
+        &mut self,
+        devices: &[Device],
+        topology: &Topology,
+        list_partitions: impl Fn(&str) -> Vec<String>,
+    ) {
+        let mut partitions = self.partitions_of_items(devices, topology);
+        partitions.sort_by_cached_key(|partition| {
+            let disk = topology.disk_of(&partition.shown).unwrap_or_default();
+            let is_disk =
+                |item: &SelectedItem| matches!(item, SelectedItem::Device(named) if named.shown == disk);
+            let listed = list_partitions(disk);
+            (self.items.iter().position(is_disk), listed.iter().position(|name| *name == partition.shown))
+        });
+        // If all partitions are shown by default, these are not listed separately.
+        self.partitions = if self.default_devices.are_in_diskstats_order() { Vec::new() } else { partitions };
+        for item in &mut self.items {
+            if let SelectedItem::Device(named) = item {
+                named.partitions = false;
+            }
+        }
+    }
+
+    /// Returns the indexes of the default devices: sorted by name, or in the order of /proc/diskstats or /sys.
+    fn default_indexes(
+        &self,
+        devices: &[Device],
+        topology: &Topology,
+        first_seen: &HashMap<String, usize>,
+        is_sorted: bool,
+    ) -> Vec<usize> {
+        let is_default = |index: &usize| match self.default_devices {
+            DefaultDevices::None => false,
+            DefaultDevices::AllWithPartitions | DefaultDevices::UsedWithPartitions => true,
+            DefaultDevices::AllWhole | DefaultDevices::UsedWhole => topology.is_whole(&devices[*index].name),
+        };
+        let mut indexes: Vec<usize> = (0..devices.len()).filter(is_default).collect();
+        if is_sorted {
+            indexes.sort_by(|&a, &b| devices[a].name.cmp(&devices[b].name));
+        } else if self.default_devices.are_in_diskstats_order() {
+            indexes.sort_by_key(|&index| first_seen.get(&devices[index].name).copied().unwrap_or(usize::MAX));
+        } else {
+            indexes.sort_by_key(|&index| topology.index_of(&devices[index].name));
+        }
+        indexes
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! iostat's JSON: one document, with one element of `statistics` per report.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use super::columns::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Value};
+use super::{Heading, Report, Style};
+use crate::sanitize::json_string;
+
+pub(super) fn begin(heading: &Heading, date: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n");
+    let mut member = |key: &str, value: String| {
+        // Writing to a Vec cannot fail, here and below.
+        let _ = writeln!(out, "\t\t\t\"{key}\": {value},");
+    };
+    let mut text = |key: &str, value: Option<&String>| {
+        if let Some(value) = value {
+            member(key, json_string(value));
+        }
+    };
+    text("nodename", heading.nodename.as_ref());
+    text("sysname", Some(&"Linux".to_owned()));
+    text("release", heading.release.as_ref());
+    text("machine", heading.hardware.as_ref());
+    if let Some(cpus) = heading.cpus {
+        member("number-of-cpus", cpus.to_string());
+    }
+    member("date", json_string(date));
+    out.extend_from_slice(b"\t\t\t\"statistics\": [\n");
+}
+
+pub(super) fn report(style: &Style, report: &Report<'_>, is_first: bool, out: &mut Vec<u8>) {
+    if !is_first {
+        out.extend_from_slice(b",\n");
+    }
+    let mut members = Vec::new();
+    if let Some(time) = &report.time {
+        members.push(format!("\"timestamp\": {}", json_string(time)));
+    }
+    if let Some(cpu) = report.cpu.filter(|_| style.cpu) {
+        members.push(format!(
+            "\"avg-cpu\":  {{\"user\": {:.2}, \"nice\": {:.2}, \"system\": {:.2}, \"iowait\": {:.2}, \
+             \"steal\": {:.2}, \"idle\": {:.2}}}",
+            cpu.user, cpu.nice, cpu.system, cpu.iowait, cpu.steal, cpu.idle
+        ));
+    }
+    if style.disk {
+        members.push(devices(style, report));
+    }
+    let _ = write!(out, "\t\t\t\t{{\n\t\t\t\t\t{}\n\t\t\t\t}}", members.join(",\n\t\t\t\t\t"));
+}
+
+pub(super) fn end(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\n\t\t\t]\n\t\t}\n\t]\n}}\n");
+}
+
+fn devices(style: &Style, report: &Report<'_>) -> String {
+    let columns: Vec<&Column> = match (style.extended, style.short) {
+        // `-s` without `-x` has no effect here.
+        (false, _) => BASIC.iter().collect(),
+        (true, false) => EXTENDED_JSON_ORDER.iter().map(|i| &EXTENDED[*i]).collect(),
+        (true, true) => EXTENDED_SHORT.iter().collect(),
+    };
+    let rows: Vec<String> = report
+        .rows
+        .iter()
+        .map(|row| {
+            let mut line = format!("\t\t\t\t\t\t{{\"disk_device\": {}", json_string(&row.name));
+            for column in &columns {
+                let key = column.title.trim_start_matches('%').replace("kB", style.unit_name());
+                let number = match column.value {
+                    Value::Amount(value) => (value(&row.rates) / style.unit.sectors()).to_string(),
+                    Value::Data(value) => format!("{:.2}", value(&row.rates) / style.unit.kib()),
+                    Value::Plain(value) | Value::Percent(value) | Value::Size(value) => {
+                        format!("{:.2}", value(&row.rates).unwrap_or(0.0))
+                    }
+                };
+                let _ = write!(line, ", \"{key}\": {number}");
+            }
+            line.push('}');
+            line
+        })
+        .collect();
+    format!("\"disk\": [\n{}\n\t\t\t\t\t]", rows.join(",\n"))
+}

@@ -1,0 +1,92 @@
+//! The text of iostat, byte for byte.
+
+mod cells;
+mod colors;
+mod columns;
+mod json;
+mod style;
+mod tables;
+
+use std::borrow::Cow;
+
+pub use colors::Palette;
+pub use style::{Format, Style, Unit};
+
+use super::rates::IostatRates;
+use crate::metrics::CpuPercentages;
+
+/// The host in the heading. Unknown parts are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heading {
+    /// The host name.
+    pub nodename: Option<String>,
+    /// The kernel release.
+    pub release: Option<String>,
+    /// The hardware name.
+    pub hardware: Option<String>,
+    /// The number of CPUs.
+    pub cpus: Option<usize>,
+}
+
+/// The report on one interval.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Report<'a> {
+    /// The formatted time; `None` without `-t`.
+    pub(super) time: Option<String>,
+    /// CPU utilization; `None` if unknown.
+    pub(super) cpu: Option<CpuPercentages>,
+    /// Devices and groups in order.
+    pub(super) rows: Vec<Row<'a>>,
+    /// The report ends after the last row, because of an error.
+    pub(super) is_truncated: bool,
+}
+
+/// A device or a group in a report.
+#[derive(Clone, Debug)]
+pub(super) struct Row<'a> {
+    /// The name to show.
+    pub(super) name: Cow<'a, str>,
+    /// It is a group.
+    pub(super) is_group: bool,
+    /// Its numbers.
+    pub(super) rates: IostatRates,
+}
+
+/// Appends the reports of one run to a buffer.
+pub(super) struct Printer {
+    style: Style,
+    tables: Vec<tables::Table>,
+    reports: usize,
+}
+
+impl Printer {
+    /// Returns a printer for reports in a style.
+    pub(super) fn new(style: Style) -> Self {
+        Self { tables: tables::device_tables(&style), style, reports: 0 }
+    }
+
+    /// Appends the heading with a formatted date.
+    pub(super) fn begin(&self, heading: &Heading, date: &str, out: &mut Vec<u8>) {
+        match self.style.format {
+            Format::Text => tables::begin(heading, date, out),
+            Format::Json => json::begin(heading, date, out),
+        }
+    }
+
+    /// Appends the next report.
+    pub(super) fn report(&mut self, report: &Report<'_>, out: &mut Vec<u8>) {
+        match self.style.format {
+            Format::Text => tables::report(&self.style, &self.tables, report, out),
+            Format::Json => json::report(&self.style, report, self.reports == 0, out),
+        }
+        self.reports += 1;
+    }
+
+    /// Appends the end of the output.
+    pub(super) fn end(&self, out: &mut Vec<u8>) {
+        match self.style.format {
+            Format::Text => {}
+            Format::Json => json::end(out),
+        }
+    }
+}

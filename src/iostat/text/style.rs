@@ -1,0 +1,91 @@
+//! The parts and the format of a report.
+
+use super::Palette;
+
+/// The parts of a report and how they are formatted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// The report has CPU utilization.
+    pub cpu: bool,
+    /// The report has devices.
+    pub disk: bool,
+    /// `-x`: extended statistics.
+    pub extended: bool,
+    /// `-s`: fewer columns.
+    pub short: bool,
+    /// The unit of amounts of data.
+    pub unit: Unit,
+    /// Text or JSON.
+    pub format: Format,
+    /// `--dec`: decimals in the tables, at most 2.
+    pub decimals: usize,
+    /// `--human`: a suitable unit for each amount.
+    pub human: bool,
+    /// `--pretty`: names at the ends of lines, and shorter lines.
+    pub pretty: bool,
+    /// `--compact`: long lines in spite of `--pretty`.
+    pub compact: bool,
+    /// `-z`: no devices without activity in the interval.
+    pub active_only: bool,
+    /// The colors; `None` for no colors.
+    pub palette: Option<Palette>,
+}
+
+impl Style {
+    /// Returns whether the device report is split into several tables.
+    pub(crate) fn is_split(&self) -> bool {
+        self.format == Format::Text && self.extended && !self.short && self.pretty && !self.compact
+    }
+
+    /// Returns the name of the unit in column titles and keys.
+    pub(super) fn unit_name(&self) -> &'static str {
+        match self.unit {
+            Unit::Kilo => "kB",
+            Unit::Mega => "MB",
+            Unit::Giga => "GB",
+            Unit::Block if self.extended => "sec",
+            Unit::Block => "Blk",
+        }
+    }
+}
+
+/// The unit of amounts of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// KiB, which iostat calls kB.
+    #[default]
+    Kilo,
+    /// MiB, which iostat calls MB.
+    Mega,
+    /// GiB, which iostat calls GB.
+    Giga,
+    /// Blocks of 512 bytes, as in POSIX.
+    Block,
+}
+
+impl Unit {
+    /// Returns the sectors of 512 bytes in one unit.
+    pub(super) fn sectors(self) -> u64 {
+        match self {
+            Unit::Kilo => 2,
+            Unit::Mega => 2 << 10,
+            Unit::Giga => 2 << 20,
+            Unit::Block => 1,
+        }
+    }
+
+    /// Returns the KiB in one unit.
+    pub(super) fn kib(self) -> f64 {
+        self.sectors() as f64 / 2.0
+    }
+}
+
+/// The format of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Tables.
+    #[default]
+    Text,
+    /// `-o JSON`.
+    Json,
+}

@@ -1,0 +1,122 @@
+//! iostat's tables. Columns have fixed widths; a number that does not fit makes its line longer.
+
+use std::io::Write;
+use std::ops::Range;
+
+use super::cells::{push_cell, push_in_color, push_percentage};
+use super::colors::CellClass;
+use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
+use super::{Heading, Report, Row, Style};
+use crate::iostat::rates::IostatRates;
+use crate::metrics::CpuPercentages;
+use crate::sanitize::sanitize;
+
+/// Width of the column of device names.
+const NAME_WIDTH: usize = 13;
+
+/// The text for an unknown part of the heading.
+const UNKNOWN: &str = "-";
+
+/// A table of the device report: its columns and its header line.
+pub(super) struct Table {
+    columns: &'static [Column],
+    titles: String,
+}
+
+/// Appends the heading.
+pub(super) fn begin(heading: &Heading, date: &str, out: &mut Vec<u8>) {
+    let known = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+    let cpus = heading.cpus.map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
+    // Writing to a Vec cannot fail, here and below.
+    let _ = writeln!(
+        out,
+        "Linux {} ({}) \t{} \t_{}_\t({cpus} CPU)\n",
+        known(&heading.release),
+        known(&heading.nodename),
+        date,
+        known(&heading.hardware),
+    );
+}
+
+/// Appends a report.
+pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: &mut Vec<u8>) {
+    if let Some(time) = &report.time {
+        let _ = writeln!(out, "{time}");
+    }
+    if let Some(cpu) = report.cpu.filter(|_| style.cpu) {
+        push_cpu_table(style, &cpu, out);
+    }
+    for (index, table) in tables.iter().enumerate() {
+        out.extend_from_slice(table.titles.as_bytes());
+        for row in &report.rows {
+            // After its first table iostat has lost the sums of a group.
+            let is_lost = row.is_group && index > 0;
+            if is_lost && style.active_only {
+                continue;
+            }
+            let rates = if is_lost { &IostatRates::NONE } else { &row.rates };
+            push_line(style, table.columns, row, rates, out);
+        }
+        if report.is_truncated {
+            return;
+        }
+        out.push(b'\n');
+    }
+    if tables.is_empty() {
+        out.push(b'\n');
+    }
+    out.push(b'\n');
+}
+
+/// Returns the tables of the device report: none if the report has no devices.
+pub(super) fn device_tables(style: &Style) -> Vec<Table> {
+    if !style.disk {
+        return Vec::new();
+    }
+    let table = |columns: &'static [Column]| Table { columns, titles: header_line(style, columns) };
+    match (style.extended, style.short) {
+        (false, false) => vec![table(&BASIC)],
+        (false, true) => vec![table(&BASIC_SHORT)],
+        (true, true) => vec![table(&EXTENDED_SHORT)],
+        (true, false) if style.is_split() => {
+            EXTENDED_TABLES.map(|columns: Range<usize>| table(&EXTENDED[columns])).into()
+        }
+        (true, false) => vec![table(&EXTENDED)],
+    }
+}
+
+fn header_line(style: &Style, columns: &[Column]) -> String {
+    let unit = style.unit_name();
+    let title =
+        |column: &Column| format!(" {:>width$}", column.title.replace("kB", unit), width = column.width);
+    let titles: String = columns.iter().map(title).collect();
+    if style.pretty { format!("{titles} Device\n") } else { format!("{:<NAME_WIDTH$}{titles}\n", "Device") }
+}
+
+fn push_line(style: &Style, columns: &[Column], row: &Row<'_>, rates: &IostatRates, out: &mut Vec<u8>) {
+    let name = sanitize(&row.name);
+    if !style.pretty {
+        push_in_color(style, CellClass::Item, out, |out| {
+            out.extend_from_slice(name.as_bytes());
+            out.resize(out.len() + NAME_WIDTH.saturating_sub(name.len()), b' ');
+        });
+    }
+    for column in columns {
+        push_cell(style, column, rates, out);
+    }
+    if style.pretty {
+        push_in_color(style, CellClass::Item, out, |out| {
+            out.push(b' ');
+            out.extend_from_slice(name.as_bytes());
+        });
+    }
+    out.push(b'\n');
+}
+
+fn push_cpu_table(style: &Style, cpu: &CpuPercentages, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n       ");
+    for percentage in [cpu.user, cpu.nice, cpu.system, cpu.iowait, cpu.steal, cpu.idle] {
+        push_percentage(style, percentage, 7, out);
+    }
+    out.extend_from_slice(b"\n\n");
+}

@@ -1,0 +1,74 @@
+//! How iostat treats counters that went down: wraparound, reset or another device.
+
+use crate::counters::Counters;
+use crate::metrics::wrapping_sub_u32;
+
+/// Change of a millisecond counter that moves only while a device is busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MillisDelta {
+    /// Milliseconds, modulo 2^32.
+    pub ms: u64,
+    /// The counter is lower than before: it wrapped or was reset.
+    pub went_back: bool,
+}
+
+impl MillisDelta {
+    /// Returns the change between two readings.
+    pub fn between(older: u64, newer: u64) -> Self {
+        // The kernel's counters have 32 bits; iostat ignores higher bits of a file that has them.
+        Self { ms: wrapping_sub_u32(older, newer), went_back: (newer as u32) < older as u32 }
+    }
+}
+
+/// Returns the difference of two sector counters as iostat totals it: one that went down from below 2^32 wrapped
+/// there, as on a 32-bit kernel.
+pub(super) fn wrapped_sectors(older: u64, newer: u64) -> u64 {
+    if newer < older && u32::try_from(older).is_ok() {
+        wrapping_sub_u32(older, newer)
+    } else {
+        newer.wrapping_sub(older)
+    }
+}
+
+/// Returns whether the device was replaced by another one of the same name, by the rule of sysstat 12.7.9: the number
+/// of all its requests went down, and so did every sector counter that was not zero. The counters of the new device
+/// started at zero within the interval.
+pub(super) fn was_replugged(older: &Counters, newer: &Counters) -> bool {
+    let fell_or_zero = |older: u64, newer: u64| older == 0 || newer < older;
+    let requests =
+        |counters: &Counters| counters.completed().iter().fold(0u64, |sum, n| sum.wrapping_add(*n));
+    requests(newer) < requests(older)
+        && fell_or_zero(older.reads.sectors, newer.reads.sectors)
+        && fell_or_zero(older.writes.sectors, newer.writes.sectors)
+        && fell_or_zero(older.discards.sectors, newer.discards.sectors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::Requests;
+
+    #[test]
+    fn milliseconds_wrap_at_32_bits() {
+        assert_eq!(MillisDelta::between(4_294_967_290, 4), MillisDelta { ms: 10, went_back: true });
+        assert_eq!(MillisDelta::between(4, 10), MillisDelta { ms: 6, went_back: false });
+    }
+
+    #[test]
+    fn sectors_of_a_32_bit_kernel_wrap() {
+        assert_eq!(wrapped_sectors(10, 30), 20);
+        assert_eq!(wrapped_sectors(4_294_967_290, 4), 10);
+        assert_eq!(wrapped_sectors(1 << 32, 4), 4u64.wrapping_sub(1 << 32));
+    }
+
+    #[test]
+    fn a_replugged_device_has_fewer_requests_and_fewer_sectors_of_every_kind() {
+        let requests = |ios, sectors| Requests { ios, sectors, ..Requests::default() };
+        let device = |reads, writes| Counters { reads, writes, ..Counters::default() };
+        let older = device(requests(100, 800), requests(0, 0));
+        assert!(was_replugged(&older, &device(requests(3, 24), requests(0, 0))));
+        assert!(was_replugged(&older, &device(requests(3, 24), requests(9, 900))));
+        assert!(!was_replugged(&older, &device(requests(3, 900), requests(0, 0))));
+        assert!(!was_replugged(&older, &device(requests(100, 24), requests(0, 0))));
+    }
+}

@@ -1,0 +1,260 @@
+//! From samples to the lines of the report.
+
+use jiff::tz::TimeZone;
+
+use super::activity_filter::ActivityFilter;
+use super::options::{GroupBy, Options};
+use super::per_disk_totals::PerDiskTotals;
+use super::reading::{DeviceRanks, Reading, epoch_seconds};
+use super::settings::Settings;
+use super::text::{HeaderPager, Table};
+use crate::counters::Sample;
+
+/// Takes one sample after the other and appends the lines to print.
+pub struct PtEngine {
+    pub(super) settings: Settings,
+    /// Samples come from a live system, not from a file.
+    pub(super) is_live: bool,
+    /// The first column is the time of day.
+    pub(super) has_timestamps: bool,
+    time_zone: TimeZone,
+    pub(super) table: Table,
+    pub(super) pager: HeaderPager,
+    pub(super) ranks: DeviceRanks,
+    pub(super) filter: ActivityFilter,
+    pub(super) totals: PerDiskTotals,
+    /// The reading that the next one is compared with.
+    pub(super) base: Option<Reading>,
+    /// Live, the reading before the base. Switching to `--group-by sample` goes back to it.
+    pub(super) before_base: Option<Reading>,
+    /// Live, the next reading is counted but not shown, as after switching to `--group-by disk`.
+    pub(super) skip_next: bool,
+    /// The time of day that the first sample since the last reading wrote, if it wrote one. A sample without
+    /// devices passes it on.
+    pending_time: Option<Option<String>>,
+    /// The time of day of the previous reading.
+    pub(super) previous_time: String,
+    /// Every interval of a file begins with a header, until a key is pressed.
+    pub(super) header_always: bool,
+    /// Warnings since the last call of [`Self::take_notices`].
+    pub(super) notices: Vec<String>,
+}
+
+impl PtEngine {
+    /// Returns an engine for a screen of `screen_rows` rows.
+    ///
+    /// # Errors
+    /// A message about a pattern that cannot be used.
+    pub fn new(options: &Options, screen_rows: usize, time_zone: TimeZone) -> Result<Self, String> {
+        let is_live = options.file.is_none();
+        let mut engine = Self {
+            settings: Settings::from_options(options)?,
+            is_live,
+            has_timestamps: options.show_timestamps,
+            time_zone,
+            table: Table::new(options.show_timestamps),
+            pager: HeaderPager::new(options.group_headers, options.scroll_headers, screen_rows),
+            ranks: DeviceRanks::default(),
+            filter: ActivityFilter::default(),
+            totals: PerDiskTotals::default(),
+            base: None,
+            before_base: None,
+            skip_next: false,
+            pending_time: None,
+            previous_time: String::new(),
+            header_always: !is_live,
+            notices: Vec::new(),
+        };
+        engine.apply_columns();
+        Ok(engine)
+    }
+
+    /// Takes the next sample and appends the lines to print. A sample without a time or without devices is skipped.
+    pub fn push(&mut self, sample: &Sample, out: &mut Vec<u8>) {
+        if let Some(reading) = self.take_reading(sample) {
+            self.push_reading(reading, out);
+        }
+    }
+
+    /// Appends the lines that come after the last sample of a file.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        if self.settings.group_by == GroupBy::Disk
+            && self.totals.intervals > 0
+            && let Some(last) = self.base.clone()
+        {
+            self.push_disk_rows(&last, out);
+        }
+    }
+
+    /// Goes back to the start of a file.
+    pub fn rewind(&mut self) {
+        self.filter.rewind();
+        self.base = None;
+        self.totals = PerDiskTotals::default();
+        self.pending_time = None;
+    }
+
+    /// Returns the warnings since the last call.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Selects the columns that match the pattern of the settings.
+    pub(super) fn apply_columns(&mut self) {
+        let columns = &self.settings.columns;
+        self.table.select_columns(|name| columns.is_match(name));
+    }
+
+    fn take_reading(&mut self, sample: &Sample) -> Option<Reading> {
+        let wall = sample.at.wall?;
+        let written = self.pending_time.get_or_insert_with(|| sample.written_time.clone());
+        let time_of_day = match written {
+            _ if !self.has_timestamps => String::new(),
+            Some(time) => time.clone(),
+            None => wall.to_zoned(self.time_zone.clone()).strftime("%H:%M:%S").to_string(),
+        };
+        let devices = self.ranks.rank_devices(&sample.devices, self.base.as_ref());
+        let seconds = epoch_seconds(wall);
+        if devices.is_empty() || seconds == 0.0 {
+            return None;
+        }
+        self.pending_time = None;
+        Some(Reading { seconds, time_of_day, has_written_time: sample.written_time.is_some(), devices })
+    }
+
+    fn push_reading(&mut self, reading: Reading, out: &mut Vec<u8>) {
+        let Some(base) = self.base.take() else {
+            self.totals.start(&reading);
+            self.filter.set_reference(&reading);
+            self.widen_for(&reading);
+            self.previous_time.clone_from(&reading.time_of_day);
+            self.base = Some(reading);
+            return;
+        };
+        if reading.seconds <= base.seconds {
+            // The caller warns about the clock: it has the number of the line.
+            self.totals.start_segment(base.seconds, &reading);
+            self.base = Some(reading);
+            return;
+        }
+        self.widen_for(&reading);
+        self.add_to_totals(&reading);
+        let time_of_day = reading.time_of_day.clone();
+        if self.is_live {
+            self.before_base = Some(base.clone());
+        }
+        self.base = Some(if std::mem::take(&mut self.skip_next) {
+            self.totals.intervals = 0;
+            reading
+        } else {
+            self.push_interval(base, reading, out)
+        });
+        self.previous_time = time_of_day;
+    }
+
+    fn widen_for(&mut self, reading: &Reading) {
+        for (rank, _) in &reading.devices {
+            self.table.widen_for(self.ranks.name(*rank));
+        }
+    }
+
+    fn add_to_totals(&mut self, reading: &Reading) {
+        let is_by_disk = self.settings.group_by == GroupBy::Disk;
+        if !self.is_live && !is_by_disk {
+            // Switching to totals reads a file again.
+            return;
+        }
+        let (ranks, notices) = (&self.ranks, &mut self.notices);
+        self.totals.add(reading, |rank| {
+            if is_by_disk {
+                notices.push(reset_notice(ranks.name(rank)));
+            }
+        });
+    }
+}
+
+/// Returns the warning about a device whose counters went backwards.
+pub(super) fn reset_notice(name: &str) -> String {
+    format!("{name}: counters went backwards; reported as zero")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::{Counters, Device, Requests};
+    use crate::units::SampleTime;
+
+    fn engine(group_by: GroupBy) -> PtEngine {
+        let options = Options {
+            columns: "rd_s$".to_owned(),
+            devices: None,
+            group_by,
+            group_headers: false,
+            scroll_headers: false,
+            interval: 1,
+            iterations: None,
+            sample_time: 1,
+            save_samples: None,
+            show_inactive: false,
+            show_timestamps: false,
+            file: Some("capture".into()),
+            root: "/".into(),
+            screen_lines: None,
+            time_zone: None,
+        };
+        PtEngine::new(&options, 24, TimeZone::UTC).unwrap()
+    }
+
+    fn sample(second: i64, reads: u64) -> Sample {
+        let counters = Counters { reads: Requests { ios: reads, ..Requests::default() }, ..Counters::ZERO };
+        let wall = jiff::Timestamp::from_second(second).ok();
+        Sample {
+            at: SampleTime { wall, ..SampleTime::default() },
+            devices: vec![Device { name: "sda".into(), counters, ..Device::default() }],
+            ..Sample::default()
+        }
+    }
+
+    /// Returns the lines without headers for the seconds and reads of samples, and the warnings.
+    fn lines(group_by: GroupBy, samples: &[(i64, u64)]) -> (Vec<String>, Vec<String>) {
+        let (mut engine, mut out) = (engine(group_by), Vec::new());
+        samples.iter().for_each(|(second, reads)| engine.push(&sample(*second, *reads), &mut out));
+        engine.finish(&mut out);
+        let text = String::from_utf8(out).unwrap();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        (text.lines().map(words).filter(|line| !line.starts_with('#')).collect(), engine.take_notices())
+    }
+
+    #[test]
+    fn each_interval_is_divided_by_its_own_length() {
+        let (lines, _) = lines(GroupBy::All, &[(100, 0), (101, 10), (103, 50)]);
+        assert_eq!(lines, ["1.0 sda 10.0", "3.0 sda 20.0"]);
+    }
+
+    #[test]
+    fn no_interval_spans_a_clock_that_went_back_but_totals_go_on() {
+        let samples = [(100, 0), (101, 10), (50, 1000), (52, 1030)];
+        assert_eq!(lines(GroupBy::All, &samples).0, ["1.0 sda 10.0", "2.0 sda 15.0"]);
+        // 40 reads in 3 seconds.
+        assert_eq!(lines(GroupBy::Disk, &samples).0, ["{2} sda 13.3"]);
+    }
+
+    #[test]
+    fn counters_that_went_backwards_are_reported_as_zero_with_a_warning() {
+        let (lines, notices) = lines(GroupBy::All, &[(100, 5), (101, 3), (102, 7)]);
+        assert_eq!(lines, ["1.0 sda 0.0", "2.0 sda 4.0"]);
+        assert_eq!(notices, ["sda: counters went backwards; reported as zero"]);
+    }
+
+    #[test]
+    fn grouping_by_sample_waits_for_the_sample_time() {
+        let mut engine = engine(GroupBy::Sample);
+        engine.settings.sample_time = 2.0;
+        let mut out = Vec::new();
+        for (second, base) in [(100, 100.0), (101, 100.0), (102, 102.0)] {
+            engine.push(&sample(second, 10 * second.unsigned_abs()), &mut out);
+            assert_eq!(engine.base.as_ref().map(|base| base.seconds), Some(base));
+        }
+        assert!(String::from_utf8(out).unwrap().contains("  2.0 sda       10.0"));
+    }
+}

@@ -1,0 +1,62 @@
+//! The options of pt-diskstats, parsed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// One command line of pt-diskstats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// `--columns-regex`: the pattern of the columns to print.
+    pub columns: String,
+    /// `--devices-regex`: the pattern of the devices to print; `None` for all active ones.
+    pub devices: Option<String>,
+    /// `--group-by`: how readings are aggregated into lines.
+    pub group_by: GroupBy,
+    /// `--headers group`: a blank line before each block of lines.
+    pub group_headers: bool,
+    /// `--headers scroll`: a header on every screen.
+    pub scroll_headers: bool,
+    /// `--interval`: seconds between live samples, at least 1.
+    pub interval: u64,
+    /// `--iterations`: the number of live samples to show; `None` for no limit.
+    pub iterations: Option<u64>,
+    /// `--sample-time`: the least number of seconds that a line covers when grouping by sample.
+    pub sample_time: i64,
+    /// `--save-samples`: the file that live samples are saved in.
+    pub save_samples: Option<PathBuf>,
+    /// `--show-inactive`: inactive devices are printed, too.
+    pub show_inactive: bool,
+    /// `--show-timestamps`: the first column is the time of day.
+    pub show_timestamps: bool,
+    /// The capture to read; `None` for a live system.
+    pub file: Option<PathBuf>,
+    /// The directory that holds `proc`.
+    pub root: PathBuf,
+    /// The value of the variable LINES.
+    pub screen_lines: Option<String>,
+    /// The value of the variable TZ.
+    pub time_zone: Option<OsString>,
+}
+
+/// How readings are aggregated into lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GroupBy {
+    /// One line for each device and interval.
+    #[default]
+    All,
+    /// One line for each device, over all intervals.
+    Disk,
+    /// One line for each interval, all devices added up.
+    Sample,
+}
+
+impl GroupBy {
+    /// Returns the key that selects it.
+    pub fn key(self) -> char {
+        match self {
+            GroupBy::All => 'A',
+            GroupBy::Disk => 'D',
+            GroupBy::Sample => 'S',
+        }
+    }
+}

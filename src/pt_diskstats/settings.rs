@@ -1,0 +1,62 @@
+//! The settings that keys can change.
+
+use regex_lite::Regex;
+
+use super::options::{GroupBy, Options};
+
+/// Perl constructs that `regex-lite` does not support.
+const PERL_ONLY: [&str; 10] = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2", "\\3", "(?>", "\\K", "\\G"];
+
+/// What is shown and how. Keys change it at run time.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How readings are aggregated into lines.
+    pub group_by: GroupBy,
+    /// The columns to print.
+    pub columns: Regex,
+    /// The devices to print; `None` for all active ones.
+    pub devices: Option<Regex>,
+    /// Inactive devices are printed, too.
+    pub show_inactive: bool,
+    /// The least number of seconds that a line covers when grouping by sample.
+    pub sample_time: f64,
+}
+
+impl Settings {
+    /// Returns the settings at the start of a run.
+    ///
+    /// # Errors
+    /// A message about a pattern that cannot be used.
+    pub(super) fn from_options(options: &Options) -> Result<Self, String> {
+        Ok(Self {
+            group_by: options.group_by,
+            columns: parse_pattern(&options.columns)?,
+            devices: options.devices.as_deref().map(parse_pattern).transpose()?,
+            show_inactive: options.show_inactive,
+            sample_time: options.sample_time as f64,
+        })
+    }
+}
+
+/// Compiles a pattern.
+///
+/// # Errors
+/// A message about a pattern that is invalid, or that uses a construct only Perl has.
+pub(super) fn parse_pattern(pattern: &str) -> Result<Regex, String> {
+    Regex::new(pattern).map_err(|error| {
+        let is_perl_only = PERL_ONLY.iter().any(|construct| pattern.contains(construct));
+        let reason = if is_perl_only {
+            " uses a look-around, a back-reference or a similar construct, which blkstat does not support"
+                .to_owned()
+        } else {
+            format!(": {error}")
+        };
+        format!("invalid regex specification: '{pattern}'{reason}")
+    })
+}
+
+/// Returns the pattern that matches every column.
+#[allow(clippy::expect_used)] // A dot is a valid pattern.
+pub(super) fn match_all() -> Regex {
+    Regex::new(".").expect("a dot is a valid pattern")
+}

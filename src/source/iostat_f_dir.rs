@@ -1,0 +1,70 @@
+//! Devices as `iostat -f DIR` reads them: from one file per device in DIR/block, instead of /proc/diskstats.
+
+use std::fs::read_dir;
+use std::path::{Path, PathBuf};
+
+use super::small_file::read_text;
+use super::topology::device_name;
+use crate::capture::parse_line;
+use crate::counters::Device;
+
+/// A directory that replaces both /proc and /sys.
+pub(super) struct IostatFDir {
+    path: PathBuf,
+}
+
+impl IostatFDir {
+    /// Returns the directory at this path.
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// Returns the path of the file that lists devices and partitions, in the format of /proc/diskstats.
+    pub(super) fn diskstats(&self) -> PathBuf {
+        self.path.join("diskstats")
+    }
+
+    /// Reads DIR/block/NAME/stat of every whole device, and DIR/block/NAME/PARTITION/stat of every partition. Like in
+    /// iostat, a file without enough numbers gives a device whose counters are zero.
+    ///
+    /// `find_devno` returns the device number (major, minor) of a name that has none in DIR.
+    pub(super) fn read(&self, find_devno: impl Fn(&str) -> Option<(u32, u32)>) -> Vec<Device> {
+        let mut devices = Vec::new();
+        let block = self.path.join("block");
+        for disk in subdirectories(&block) {
+            let disk_dir = block.join(&disk);
+            devices.push(read_device(&disk_dir, &disk, &find_devno));
+            for partition in subdirectories(&disk_dir) {
+                let partition_dir = disk_dir.join(&partition);
+                if partition_dir.join("stat").exists() {
+                    devices.push(read_device(&partition_dir, &partition, &find_devno));
+                }
+            }
+        }
+        devices
+    }
+}
+
+fn read_device(dir: &Path, file_name: &str, find_devno: &impl Fn(&str) -> Option<(u32, u32)>) -> Device {
+    let name = device_name(file_name);
+    let (major, minor) = read_devno(dir).or_else(|| find_devno(&name)).unwrap_or((0, 0));
+    let stat = read_text(&dir.join("stat")).unwrap_or_default();
+    let mut device = Device::default();
+    let line = format!("{major} {minor} {name} {}", stat.trim());
+    if parse_line(line.as_bytes(), &mut device).is_err() {
+        device = Device { major, minor, name, ..Device::default() };
+    }
+    device
+}
+
+fn read_devno(dir: &Path) -> Option<(u32, u32)> {
+    let text = read_text(&dir.join("dev"))?;
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Returns the names of the directories in a directory, including links to directories.
+fn subdirectories(dir: &Path) -> Vec<String> {
+    let entries = read_dir(dir).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}

@@ -1,0 +1,102 @@
+//! The controlling terminal: key presses without Enter, and the size of the screen.
+//!
+//! Low level, and the only module that changes terminal settings.
+
+use std::fs::OpenOptions;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
+};
+
+/// Standard input in unbuffered mode, without echo. Dropping it restores the previous terminal settings.
+pub struct Keyboard {
+    saved: Termios,
+}
+
+impl Keyboard {
+    /// Switches standard input to unbuffered mode; `None` if it is not a terminal or refuses the mode.
+    pub fn open() -> Option<Self> {
+        let input = io::stdin();
+        if !input.is_terminal() {
+            return None;
+        }
+        let keyboard = Self { saved: tcgetattr(&input).ok()? };
+        keyboard.set_unbuffered().ok()?;
+        Some(keyboard)
+    }
+
+    /// Delivers each key at once and turns echo off. Unlike raw mode, this keeps signals and output processing.
+    fn set_unbuffered(&self) -> io::Result<()> {
+        let mut unbuffered = self.saved.clone();
+        unbuffered.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        unbuffered.special_codes[SpecialCodeIndex::VMIN] = 1;
+        unbuffered.special_codes[SpecialCodeIndex::VTIME] = 0;
+        Ok(tcsetattr(io::stdin(), OptionalActions::Now, &unbuffered)?)
+    }
+
+    /// Reads the next key, waiting for it; `None` once the terminal is closed. Several bytes at once, as from an
+    /// arrow key or from pasted text, are returned as 0.
+    ///
+    /// # Errors
+    /// If the terminal cannot be read.
+    pub fn read_key(&self) -> io::Result<Option<u8>> {
+        let mut bytes = [0; 64];
+        Ok(match rustix::io::read(io::stdin(), &mut bytes)? {
+            0 => None,
+            1 => Some(bytes[0]),
+            _ => Some(0),
+        })
+    }
+
+    /// Reads a line with the terminal's own echo and editing, without the newline. `wait` blocks until the line is
+    /// complete; its error is returned as the inner one, and nothing is read.
+    ///
+    /// # Errors
+    /// If the terminal cannot be read or its mode cannot be changed.
+    pub fn read_line<E>(&self, wait: impl FnOnce() -> Result<(), E>) -> io::Result<Result<String, E>> {
+        tcsetattr(io::stdin(), OptionalActions::Now, &self.saved)?;
+        if let Err(interrupted) = wait() {
+            return Ok(Err(interrupted));
+        }
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while rustix::io::read(io::stdin(), &mut byte)? > 0 && byte[0] != b'\n' {
+            line.push(byte[0]);
+        }
+        self.set_unbuffered()?;
+        Ok(Ok(String::from_utf8_lossy(&line).into_owned()))
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        // A closed terminal needs no restoring.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.saved);
+    }
+}
+
+/// Returns the rows of the screen: those of the controlling terminal, else `lines` (the variable LINES), else those
+/// of the terminal on standard input, else 24.
+#[allow(clippy::disallowed_methods)] // The terminal is not a source of samples.
+pub fn screen_rows(lines: Option<&str>) -> usize {
+    const DEFAULT_ROWS: usize = 24;
+    let rows = |fd: &dyn AsFd| tcgetwinsize(fd.as_fd()).ok().map(|size| usize::from(size.ws_row));
+    if let Some(rows) = OpenOptions::new().read(true).open("/dev/tty").ok().and_then(|tty| rows(&tty)) {
+        return if rows > 0 { rows } else { DEFAULT_ROWS };
+    }
+    let from_variable = lines.and_then(|lines| lines.trim_start().trim_start_matches('+').parse().ok());
+    from_variable
+        .filter(|rows| *rows > 0)
+        .or_else(|| rows(&io::stdin()))
+        .filter(|rows| *rows > 0)
+        .unwrap_or(DEFAULT_ROWS)
+}
+
+/// Returns the columns and rows of the terminal on standard output; `None` if it is not a terminal or does not
+/// report its size.
+pub fn screen_size() -> Option<(usize, usize)> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
+}

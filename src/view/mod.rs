@@ -1,4 +1,0 @@
-//! Interactive screens: state and keys are pure, the terminal is in one file.
-
-pub mod pt_diskstats;
-pub mod terminal;
