@@ -31,7 +31,7 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
 
     let longest = lists.iter().flatten().map(|path| path.width()).max().unwrap_or(0);
-    let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH.max(MOUNTPOINTS.len()));
+    let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH);
     let width_after_device = width.saturating_sub(widest(DEVICE, devices.iter()));
     let (fitted, gap, mountpoints_width) = fit(&cells, width_after_device, mountpoints_width);
 

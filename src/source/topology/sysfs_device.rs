@@ -128,7 +128,10 @@ impl SysfsDevice {
 }
 
 /// Returns whether a driver counts requests even if `queue/iostats` is 0, by the measurements of
-/// [`Node::is_accounting_off`]; `None` where it was not measured. Device-mapper devices are taken to be bio-based.
+/// [`Node::is_accounting_off`]; `None` where they leave it open.
+///
+/// Device-mapper devices are taken to be bio-based, and before 6.1 to behave as on 6.1, where the check of the setting
+/// had not been added yet.
 fn ignores_iostats(kind: Kind, kernel: Option<(u32, u32)>) -> Option<bool> {
     match kind {
         Kind::Disk | Kind::Partition | Kind::Loop | Kind::Ram | Kind::NvmePath | Kind::Optical => Some(false),
