@@ -4,16 +4,19 @@
 //! # The way of a sample
 //!
 //! ```text
-//! source ──Sample──▶ select ──▶ metrics ──IntervalStats──▶ report ──▶ bytes
-//! live | replay                  pure        │
-//!                                            └──────▶ analysis ──Verdict──▶ report
+//! source ──Sample──▶ metrics ──IntervalStats──▶ report ──▶ bytes
+//! live | replay      pure        │
+//!    │                           └──────▶ analysis ──Verdict──▶ report
+//!    └──Sample──▶ iostat, pt_diskstats ──▶ bytes
 //! ```
 //!
 //! - [`source`] says where the next [`counters::Sample`] comes from: this machine, or a capture that is replayed; and,
 //!   as a [`topology::Topology`], the tree of its block devices.
 //! - [`capture`] is text to samples and back: one parser for live reading, every kernel's lines and every capture.
-//! - [`metrics`] is the one place that turns two samples and the time between them into numbers: [`metrics::IntervalStats`]
-//!   for blkstat's own views, [`iostat::IostatRates`] as iostat has them, [`pt_diskstats::PtDelta`] as pt-diskstats has them.
+//! - [`metrics`] is the one place that turns two samples and the time between them into the numbers of blkstat's own
+//!   views, [`metrics::IntervalStats`].
+//! - [`iostat`] and [`pt_diskstats`] hold the replicas of these tools, each with its own device selection, arithmetic and
+//!   text.
 //! - [`analysis`] turns many intervals into a judgement with its evidence, or says what is missing for one.
 //! - [`report`] turns finished numbers into bytes, a folder for each dialect.
 //! - [`cli`] turns arguments into a [`plan::Plan`], and [`run`] carries it out: its loops are the only ones. What is

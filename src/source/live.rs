@@ -49,7 +49,7 @@ impl<'a> Live<'a> {
         Self { devices, proc, clock, text, cpu_line: Vec::new(), reads_machine_state: false }
     }
 
-    /// The same with [`Sample::machine`] read as well, which takes two more files: `ROOT/proc/pressure/io` and
+    /// The same with [`Sample::host`] read as well, which takes two more files: `ROOT/proc/pressure/io` and
     /// `ROOT/proc/meminfo`.
     pub fn with_machine_state(self) -> Self {
         Self { reads_machine_state: true, ..self }
