@@ -10,6 +10,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("exit", &[]),
     ("sanitize", &[]),
     ("units", &[]),
+    ("deadlines", &[]),
     ("signals", &[]),
     ("clock", &["signals"]),
     ("counters", &["units"]),
@@ -27,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "run",
         &[
-            "exit", "sanitize", "units", "clock", "counters", "topology", "capture", "metrics", "analysis",
+            "exit", "sanitize", "units", "clock", "deadlines", "counters", "topology", "capture", "metrics", "analysis",
             "select", "source", "sink", "report", "plan", "view",
         ],
     ),

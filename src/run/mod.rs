@@ -6,7 +6,6 @@ mod hints;
 mod iostat;
 mod named;
 mod native;
-mod pace;
 mod progress;
 mod pt_diskstats;
 mod record;
