@@ -21,7 +21,7 @@
 //!
 //! # Who may know whom
 //!
-//! From the ground up: [`exit`], [`sanitize`], [`units`], [`deadlines`], [`signals`], [`clock`], [`counters`], [`topology`],
+//! From the ground up: [`exit`], [`sanitize`], [`units`], [`compression`], [`deadlines`], [`signals`], [`clock`], [`counters`], [`topology`],
 //! [`capture`], [`metrics`], [`analysis`], [`select`], [`source`], [`sink`], [`report`], [`view`], [`plan`], [`cli`],
 //! [`run`]. A room knows only rooms before it, and not all of these: `tests/layering.rs` holds the arrows and fails
 //! on one that points the wrong way.
@@ -38,6 +38,7 @@ pub mod analysis;
 pub mod capture;
 pub mod cli;
 pub mod clock;
+pub mod compression;
 pub mod counters;
 pub mod deadlines;
 pub mod exit;

@@ -13,7 +13,7 @@ use crate::metrics::HostStats;
 use crate::plan::{Analyze, AnalyzeFormat};
 use crate::report::analysis::{AnalysisReport, fio_job, json, text};
 use crate::sanitize::sanitize;
-use crate::sink::write_document;
+use crate::sink::write_atomically;
 use crate::source::read_object;
 use crate::view::terminal::screen_size;
 
@@ -109,6 +109,6 @@ fn save_baseline(path: &Path, reports: &[DeviceReport]) -> Result<()> {
     let devices = known.map(|report| (report.device.clone(), report.baseline.clone())).collect();
     let mut text = serde_json::to_vec_pretty(&SavedBaselines { devices })?;
     text.push(b'\n');
-    write_document(path, &text)
+    write_atomically(path, &text)
         .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))
 }

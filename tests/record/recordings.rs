@@ -99,7 +99,7 @@ fn a_file_that_exists_is_refused_appended_to_or_written_anew() {
     let before = lab.text("a.txt");
     let (_, err, exit) = lab.record(lab.plan("a.txt", 2), 0);
     let path = lab.path("a.txt");
-    let refused = "exists already; --append adds to it, --force writes it anew";
+    let refused = "already exists; use --append to append to it or --force to overwrite it";
     assert_eq!((err, exit), (format!("blkstat: {} {refused}\n", path.display()), Exit::Error));
     assert_eq!(lab.text("a.txt"), before);
     lab.recorded(Record { append: true, ..lab.plan("a.txt", 2) }, 3);
@@ -114,7 +114,7 @@ fn a_file_that_exists_is_refused_appended_to_or_written_anew() {
 fn what_cannot_be_written_is_one_line_and_exit_2() {
     let lab = Lab::new();
     fs::create_dir(lab.path("folder")).unwrap();
-    for (name, why) in [("folder", "is a directory; a recording goes to a file"), ("no/such", "No such file")]
+    for (name, why) in [("folder", "is a directory, not a file"), ("no/such", "No such file")]
     {
         for plan in [lab.plan(name, 1), Record { append: true, ..lab.plan(name, 1) }] {
             let (_, err, exit) = lab.record(plan, 0);
@@ -354,7 +354,7 @@ fn two_recordings_do_not_share_a_file() {
             let other = ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
             let plan = Record { append: true, ..lab.plan("a.txt", 1) };
             let (_, err, exit) = lab.record_by(plan, &other);
-            assert!(err.contains("another recording is being written to"), "{err}");
+            assert!(err.contains("is in use by another recording"), "{err}");
             assert_eq!(exit, Exit::Error);
         }
         WaitOutcome::Due
@@ -384,7 +384,7 @@ fn files_that_a_rotation_would_move_or_delete_are_refused_unless_asked_for() {
     fs::write(&precious, "precious").unwrap();
     for keep in [None, Some(1), Some(5)] {
         let (_, err, exit) = lab.record(plan(keep), 0);
-        assert!(err.contains("r.txt.1 exists already") && err.contains("--force"), "{err}");
+        assert!(err.contains("r.txt.1 already exists") && err.contains("--force"), "{err}");
         assert_eq!((err.lines().count(), exit), (1, Exit::Error));
         assert_eq!(fs::read(&precious).unwrap(), b"precious");
         assert!(!lab.path("r.txt").exists() && !rotated_name(&lab.path("r.txt"), 2).exists());
