@@ -21,8 +21,8 @@
 //!
 //! # Who may know whom
 //!
-//! From the ground up: [`exit`], [`sanitize`], [`units`], [`compression`], [`deadlines`], [`signals`], [`clock`], [`counters`], [`topology`],
-//! [`capture`], [`metrics`], [`analysis`], [`select`], [`source`], [`sink`], [`report`], [`view`], [`plan`], [`cli`],
+//! From the ground up: [`exit`], [`sanitize`], [`units`], [`compression`], [`deadlines`], [`signals`], [`clock`],
+//! [`counters`], [`topology`], [`capture`], [`metrics`], [`analysis`], [`select`], [`source`], [`sink`], [`report`], [`view`], [`plan`], [`cli`],
 //! [`run`]. A room knows only rooms before it, and not all of these: `tests/layering.rs` holds the arrows and fails
 //! on one that points the wrong way.
 //!

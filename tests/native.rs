@@ -138,7 +138,10 @@ fn what_is_no_text_is_no_capture_and_an_error() {
         let mut command = blkstat(words);
         let output = command.write_stdin(b"\x7fELF\0\0\xff\xfe\n\0\n".as_slice()).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(said, "blkstat: standard input is not text, so it is no capture\n", "{words}");
+        assert_eq!(
+            said, "blkstat: standard input is not a text file; expected a diskstats capture\n",
+            "{words}"
+        );
         assert_eq!(output.status.code(), Some(2), "{words}");
     }
 }
@@ -167,7 +170,7 @@ fn what_has_nothing_to_report_is_one_line_and_exit_1() {
         err
     };
     assert!(told("").contains("standard input: no sample was found"));
-    assert!(told(&format!("TS 10\n{LINE}")).contains("only one whole sample"));
+    assert!(told(&format!("TS 10\n{LINE}")).contains("only one complete sample"));
     let (out, err, code) = output("--from fixtures/captures/mixed.txt vdb", "");
     assert_eq!((out.as_str(), code), ("", 1));
     assert_eq!(err, "blkstat: fixtures/captures/mixed.txt: no device is called 'vdb'; did you mean 'vda'?\n");
@@ -463,7 +466,7 @@ fn what_was_put_together_before_a_break_is_told() {
         let more: Vec<Option<u64>> = (6..=9).map(|second| Some(second * 100)).collect();
         let text = text + &later(&side_by_side(&[reads("sda", &more)]), second_start);
         let (out, err, _) = output("--json --from - 3", &text);
-        assert!(err.contains("no interval is reported across this"), "{err}");
+        assert!(err.contains("no interval spans this point"), "{err}");
         let lines = out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         let told: Vec<_> =
             lines.map(|line| (line["elapsed_s"].as_f64().unwrap(), line["reads_per_s"].as_f64())).collect();

@@ -14,7 +14,7 @@ use crate::plan::{Analyze, AnalyzeFormat};
 use crate::report::analysis::{AnalysisReport, fio_job, json, text};
 use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
-use crate::source::read_object;
+use crate::source::read_json_object;
 use crate::view::terminal::screen_size;
 
 pub(super) fn run(plan: &Analyze, world: &mut RunContext<'_>) -> Result<Exit> {
@@ -98,7 +98,7 @@ fn fio_jobs(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
 
 /// A file that is no saved baseline may be somebody's recording.
 fn refuse_to_overwrite(path: &Path) -> Result<()> {
-    if path.exists() && read_object(path)?.is_none() {
+    if path.exists() && read_json_object(path)?.is_none() {
         bail!("{} exists already and is no saved baseline", sanitize(&path.display().to_string()));
     }
     Ok(())

@@ -57,7 +57,7 @@ fn recorded(path: &Path, world: &RunContext<'_>) -> Result<(Topology, String)> {
         refuse_other_than_text(&replay)?;
         return Ok((Topology::default(), place));
     }
-    let known = replay.recorded().map(|recorded| recorded.stack.clone());
+    let known = replay.header().map(|header| header.topology.clone());
     let stack = known.filter(|stack| !stack.nodes().is_empty());
     Ok((stack.unwrap_or_else(|| topology_from_names(&sample.devices)), place))
 }

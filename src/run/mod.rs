@@ -36,10 +36,10 @@ pub struct RunContext<'a> {
     pub is_terminal: bool,
 }
 
-/// A file without a sample that is no text is no capture, but something else.
+/// Fails if a capture without samples is not a text file.
 fn refuse_other_than_text(replay: &Replay<'_>) -> Result<()> {
     if replay.is_not_text() {
-        bail!("{} is not text, so it is no capture", sanitize(replay.name()));
+        bail!("{} is not a text file; expected a diskstats capture", sanitize(replay.name()));
     }
     Ok(())
 }

@@ -92,7 +92,7 @@ impl Session<'_> {
         let mut warnings = Warnings::about(&path.display().to_string());
         loop {
             let mut source = match Replay::open(path, world.clock) {
-                Ok(source) => source.with_cut_sample(),
+                Ok(source) => source.with_truncated_sample(),
                 Err(error) => {
                     if let Some(signal) = world.clock.signal() {
                         return Ok(Exit::Signal(signal));
@@ -132,8 +132,8 @@ impl Session<'_> {
             let more = source.next(&before, &mut sample);
             for fault in source.take_warnings() {
                 // pt-diskstats passes over what is no line of diskstats.
-                if let CaptureWarningKind::ClockBack { .. } = fault.kind {
-                    warnings.fault(&fault, world.err);
+                if let CaptureWarningKind::ClockNotAdvanced { .. } = fault.kind {
+                    warnings.warn_capture(&fault, world.err);
                 }
             }
             if !more? {
@@ -141,7 +141,7 @@ impl Session<'_> {
             }
             self.show(&sample);
             for notice in self.player.take_notices() {
-                warnings.note(&notice, world.err);
+                warnings.warn_input(&notice, world.err);
             }
             if self.text.len() > WRITTEN_AT_ONCE {
                 put(world.out, &mut self.text)?;
@@ -181,7 +181,7 @@ impl Session<'_> {
             return Ok(exit);
         }
         loop {
-            source.read(&mut sample, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+            source.read(&mut sample, |line, fault| warnings.warn_line(line as u64, &fault, world.err))?;
             // pt-diskstats' clock has microseconds.
             sample.at.wall = sample.at.wall.map(cut_to_microseconds);
             if let (Some(saved), Some(at)) = (&mut saved, sample.at.wall) {
@@ -189,7 +189,7 @@ impl Session<'_> {
             }
             self.show(&sample);
             for notice in self.player.take_notices() {
-                warnings.note(&notice, world.err);
+                warnings.warn_input(&notice, world.err);
             }
             put(world.out, &mut self.text)?;
             if self.plan.iterations.is_some_and(|iterations| shown >= iterations) {

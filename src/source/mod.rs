@@ -1,19 +1,19 @@
-//! Where the next sample comes from: a live machine, or a capture that is replayed. The one room that opens
-//! files.
+//! Reads samples from a live host, or from a capture that is replayed, and describes the host and its devices.
 
-mod document;
+mod host;
+mod json_file;
 mod live;
-mod machine;
 mod names;
 mod replay;
+mod small_file;
 mod stack;
 mod statfiles;
 mod sysfs;
 mod timezone;
 
-pub use document::read_object;
+pub use host::{Host, read_recording_header};
+pub use json_file::read_json_object;
 pub use live::Live;
-pub use machine::{Host, describe};
 pub use names::DeviceResolver;
 pub use replay::Replay;
 pub use stack::{read_topology, topology_from_names};

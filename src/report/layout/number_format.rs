@@ -63,6 +63,17 @@ pub(crate) fn size(kib: f64) -> String {
     }
 }
 
+/// Bytes with a decimal unit: `512 B`, `1.5 kB`, `12.0 MB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let scaled = |unit: f64| bytes as f64 / unit;
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", scaled(1e3)),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", scaled(1e6)),
+        _ => format!("{:.1} GB", scaled(1e9)),
+    }
+}
+
 /// A share in percent in at most four characters: `0%`, `0.4%`, `96%`.
 pub(crate) fn percent(share: f64) -> String {
     match share {
@@ -117,6 +128,12 @@ mod tests {
         assert_eq!(times, ["0", "36µs", "1.00ms", "1.51ms", "21.0ms", "999ms", "2.50s"]);
         let sizes = [0.5, 4.0, 16.0, 127.6, 999.4, 1024.0, 20_480.0].map(size);
         assert_eq!(sizes, ["512", "4.0k", "16k", "128k", "999k", "1.0M", "20M"]);
+    }
+
+    #[test]
+    fn file_sizes_have_decimal_units() {
+        let texts = [0, 999, 1_500, 12_000_000, 3_210_000_000].map(bytes);
+        assert_eq!(texts, ["0 B", "999 B", "1.5 kB", "12.0 MB", "3.2 GB"]);
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn live(plan: &Iostat, world: &mut RunContext<'_>) -> Result<Exit> {
     let mut warnings = Warnings::about(&source.name());
     let (mut oldest, mut older, mut newer) = (Sample::default(), Sample::default(), Sample::default());
     let start = world.clock.monotonic();
-    source.read(&mut newer, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+    source.read(&mut newer, |line, fault| warnings.warn_line(line as u64, &fault, world.err))?;
 
     let mut wanted = wanted(plan, |word, persistent| {
         let named = machine.names.resolve(word, persistent, plan.mapper_names, &newer.devices);
@@ -90,7 +90,7 @@ fn live(plan: &Iostat, world: &mut RunContext<'_>) -> Result<Exit> {
         }
         std::mem::swap(&mut oldest, &mut newer);
         std::mem::swap(&mut oldest, &mut older);
-        source.read(&mut newer, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+        source.read(&mut newer, |line, fault| warnings.warn_line(line as u64, &fault, world.err))?;
     }
     warnings.finish(world.err);
     reporter.end(world)
@@ -179,7 +179,7 @@ fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut RunContext<'_>) -> 
     let mut samples = 0u64;
     let ended = loop {
         let more = source.next(&older, &mut newer);
-        source.take_warnings().iter().for_each(|fault| warnings.fault(fault, world.err));
+        source.take_warnings().iter().for_each(|fault| warnings.warn_capture(fault, world.err));
         match more {
             Ok(true) => samples += 1,
             Ok(false) => break Ok(()),
@@ -187,7 +187,7 @@ fn replay(plan: &Iostat, mut source: Replay<'_>, world: &mut RunContext<'_>) -> 
             Err(error) => break Err(error),
         }
         if reporter.devices.pair(&Sample::default(), &older, &newer) {
-            reporter.devices.place(&newer, &source.topology(&newer.devices));
+            reporter.devices.place(&newer, &source.partition_map(&newer.devices));
         }
         let has_something = plan.style.disk || older.cpu.is_some() && newer.cpu.is_some();
         if let Elapsed::Forward(interval) = newer.at.since(&older.at)

@@ -75,7 +75,7 @@ impl<'a> Feed<'a> {
         let source = match &input.from {
             Some(path) => Source::Replay(Box::new(Replay::open(path, clock)?)),
             None => {
-                let live = Box::new(Live::new(&input.root, clock).with_machine_state());
+                let live = Box::new(Live::new(&input.root, clock).with_host_state());
                 Source::Live { live, deadlines: None, stack_read: Duration::ZERO }
             }
         };
@@ -118,7 +118,7 @@ impl<'a> Feed<'a> {
         match &self.source {
             Source::Live { .. } => Some(self.input.pace.every.unwrap_or(EVERY)),
             // Samples that are put together are farther apart, and never less far.
-            Source::Replay(replay) => Some(replay.recorded()?.every?).max(self.input.pace.every),
+            Source::Replay(replay) => Some(replay.header()?.interval?).max(self.input.pace.every),
         }
     }
 
@@ -291,7 +291,9 @@ impl<'a> Feed<'a> {
         let found = match &mut self.source {
             Source::Live { live, .. } => {
                 let warnings = &mut self.warnings;
-                live.read(&mut self.incoming, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+                live.read(&mut self.incoming, |line, error| {
+                    warnings.warn_line(line as u64, &error, world.err)
+                })?;
                 true
             }
             Source::Replay(replay) => {
@@ -301,7 +303,7 @@ impl<'a> Feed<'a> {
                 if let Some(fault) = faults.first().filter(|_| self.input.strict) {
                     bail!("{}:{}: {}", sanitize(replay.name()), fault.line, fault.kind);
                 }
-                faults.iter().for_each(|fault| self.warnings.fault(fault, world.err));
+                faults.iter().for_each(|fault| self.warnings.warn_capture(fault, world.err));
                 more?
             }
         };
@@ -334,8 +336,8 @@ impl<'a> Feed<'a> {
                 *stack_read = self.newer.at.monotonic.unwrap_or_default();
                 read_topology(&self.input.root)
             }
-            Source::Replay(replay) => match replay.recorded() {
-                Some(recorded) if !recorded.stack.nodes().is_empty() => recorded.stack.clone(),
+            Source::Replay(replay) => match replay.header() {
+                Some(header) if !header.topology.nodes().is_empty() => header.topology.clone(),
                 _ => topology_from_names(&self.newer.devices),
             },
         }
@@ -371,7 +373,7 @@ impl<'a> Feed<'a> {
         }
         Ok(match self.samples {
             0 => "no sample was found: a capture is readings of /proc/diskstats, each after a line 'TS <seconds>'",
-            1 => "there is only one whole sample, and an interval takes two",
+            1 => "only one complete sample; two are needed",
             _ => "no two samples follow one another in time",
         }
         .to_owned())
@@ -382,7 +384,7 @@ impl<'a> Feed<'a> {
         match &self.source {
             Source::Live { .. } => true,
             Source::Replay(replay) => {
-                replay.recorded().is_some_and(|recorded| !recorded.stack.nodes().is_empty())
+                replay.header().is_some_and(|header| !header.topology.nodes().is_empty())
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::analysis::{SavedBaselines, Settings};
 use crate::plan::{Baseline, DeviceSelection, Input, VerdictOptions};
 use crate::run::RunContext;
 use crate::sanitize::sanitize;
-use crate::source::read_object;
+use crate::source::read_json_object;
 
 /// Settings for each device.
 pub(in crate::run) struct Settler {
@@ -31,7 +31,7 @@ impl Settler {
                 common.baseline = Some(baseline.clone());
                 SavedBaselines::default()
             }
-            Baseline::File(path) => match read_object(path)? {
+            Baseline::File(path) => match read_json_object(path)? {
                 Some(text) => serde_json::from_str(&text).with_context(|| {
                     format!("{} is no baseline that was saved", sanitize(&path.display().to_string()))
                 })?,
