@@ -13,7 +13,8 @@ use crate::topology::{Node, Topology};
 /// The text that such a line begins with.
 const MARKER: &[u8] = b"#blkstat ";
 
-/// The JSON object of such a line. Unknown names are ignored: later versions may write more.
+/// The JSON object of such a line. Unknown names are ignored: later versions may write more. The aliases are the names
+/// that version 0.1.0 wrote.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Annotation {
@@ -23,11 +24,11 @@ pub(super) struct Annotation {
     host: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<String>,
-    #[serde(rename = "boot", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "boot", skip_serializing_if = "Option::is_none")]
     boot_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpus: Option<usize>,
-    #[serde(rename = "every_ns", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "every_ns", skip_serializing_if = "Option::is_none")]
     interval_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     devices: Option<Vec<Node>>,
@@ -43,7 +44,7 @@ pub(super) struct Annotation {
     dirty_kib: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     writeback_kib: Option<u64>,
-    #[serde(rename = "missed", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "missed", skip_serializing_if = "Option::is_none")]
     missed_samples: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     complete: Option<bool>,

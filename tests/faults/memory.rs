@@ -80,7 +80,7 @@ fn endless(megabytes: usize) {
         assert!(invalid.err.contains(" more warnings like these"), "{}", invalid.err);
         let timestamps = repeat(b"TS 5 x\n", bytes / 32);
         assert_bounded(&run(words, timestamps), &format!("{words}: only timestamps"));
-        let headers = repeat(b"#blkstat {\"version\":\"1\",\"boot\":\"a\"}\n#blkstat {\"version\":\"1\",\"boot\":\"b\"}\n#blkstat {\"devices\":[{\"name\":\"sda\"}]}\n", bytes / 32);
+        let headers = repeat(b"#blkstat {\"version\":\"1\",\"boot_id\":\"a\"}\n#blkstat {\"version\":\"1\",\"boot_id\":\"b\"}\n#blkstat {\"devices\":[{\"name\":\"sda\"}]}\n", bytes / 32);
         assert_bounded(&run(words, headers), &format!("{words}: only headers"));
     }
 }

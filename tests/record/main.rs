@@ -5,4 +5,5 @@
 mod format;
 mod killed;
 mod lab;
+mod old_recordings;
 mod recordings;

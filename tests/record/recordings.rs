@@ -39,7 +39,7 @@ fn a_recording_begins_with_a_header_and_each_sample_has_an_end_mark() {
     let header: serde_json::Value = serde_json::from_str(header.strip_prefix("#blkstat ").unwrap()).unwrap();
     assert_eq!((&header["host"], &header["kernel"]), (&"box".into(), &"6.1.0".into()));
     assert_eq!(
-        (&header["boot"], &header["version"]),
+        (&header["boot_id"], &header["version"]),
         (&"boot-1".into(), &env!("CARGO_PKG_VERSION").into())
     );
     assert_eq!(header["devices"][0]["name"], "sda");
@@ -91,7 +91,7 @@ fn values_that_the_host_does_not_provide_are_not_recorded() {
     );
     let text = lab.text("a.txt");
     let first = text.lines().take_while(|line| !line.contains("complete")).collect::<Vec<_>>();
-    assert!(!first.iter().any(|line| line.starts_with("cpu") || line.contains("\"boot\"")), "{text}");
+    assert!(!first.iter().any(|line| line.starts_with("cpu") || line.contains("\"boot_id\"")), "{text}");
     assert!(text.contains("\n#blkstat {\"monotonic_ns\":0,\"complete\":true}\n"), "{text}");
 }
 
