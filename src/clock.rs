@@ -1,4 +1,4 @@
-//! Time: the one room that asks what time it is, and that waits.
+//! Clocks: the only module that reads the real time and waits.
 
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
@@ -10,42 +10,42 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::signals::Signals;
 
-/// How a wait ended.
+/// The outcome of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitOutcome {
-    /// The deadline is reached.
+    /// The deadline was reached.
     Due,
     /// This signal came first.
     Signal(u8),
-    /// There is something to read.
+    /// Input is available.
     Input,
 }
 
 /// A clock that can be read and waited on.
 pub trait Clock {
-    /// A time that never goes back; only differences mean anything.
+    /// The monotonic time since an unspecified start; it never goes back.
     fn monotonic(&self) -> Duration;
     /// The time of day.
     fn wall(&self) -> Timestamp;
-    /// The signal that asked to end, if one did.
+    /// The signal that asked the program to end, if one was received.
     fn signal(&self) -> Option<u8> {
         None
     }
-    /// Waits until [`Clock::monotonic`] reaches `deadline`, or a signal asks to end.
+    /// Waits until [`Clock::monotonic`] reaches `deadline`, or until a signal asks the program to end.
     fn wait_until(&self, deadline: Duration) -> WaitOutcome;
-    /// The same, or until there is something to read from `input`; without a deadline as long as it takes.
+    /// Like [`Clock::wait_until`], but also ends when `input` can be read. Without a deadline it waits indefinitely.
     fn wait_for_input(&self, deadline: Option<Duration>, _input: BorrowedFd<'_>) -> WaitOutcome {
         deadline.map_or(WaitOutcome::Input, |deadline| self.wait_until(deadline))
     }
 }
 
-/// The machine's clock.
+/// The clock of the system.
 pub struct RealClock<'a> {
     signals: Option<&'a Signals>,
 }
 
 impl<'a> RealClock<'a> {
-    /// A clock whose waits the given signals cut short.
+    /// Creates a clock whose waits end early when one of `signals` is received.
     pub fn new(signals: Option<&'a Signals>) -> Self {
         Self { signals }
     }
@@ -54,11 +54,11 @@ impl<'a> RealClock<'a> {
 impl Clock for RealClock<'_> {
     fn monotonic(&self) -> Duration {
         let now = clock_gettime(ClockId::Monotonic);
-        // The kernel's monotonic clock is never below zero.
+        // The kernel's monotonic clock is never negative.
         Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
     }
 
-    #[allow(clippy::disallowed_methods)] // This is the room that knows the real time.
+    #[allow(clippy::disallowed_methods)] // The one place that reads the real time.
     fn wall(&self) -> Timestamp {
         Timestamp::now()
     }
@@ -82,18 +82,18 @@ impl RealClock<'_> {
             if let Some(signal) = self.signal() {
                 return WaitOutcome::Signal(signal);
             }
-            let left = deadline.map(|deadline| deadline.saturating_sub(self.monotonic()));
-            if left.is_some_and(|left| left.is_zero()) {
+            let remaining = deadline.map(|deadline| deadline.saturating_sub(self.monotonic()));
+            if remaining.is_some_and(|remaining| remaining.is_zero()) {
                 return WaitOutcome::Due;
             }
-            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let timeout = remaining.and_then(|remaining| Timespec::try_from(remaining).ok());
             let signals = self.signals.map(|signals| PollFd::new(signals, PollFlags::IN));
             let input = input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN));
             let has_input = input.is_some();
             let mut watched: Vec<PollFd<'_>> = input.into_iter().chain(signals).collect();
-            // Whatever else ends the poll, a signal or an error: the loop looks at the clock again.
+            // After a signal or an error, the loop checks the signals and the clock again.
             let _ = poll(&mut watched, timeout.as_ref());
-            // A terminal that was closed has an end to be read.
+            // A closed terminal counts as input: its end can be read.
             if has_input && watched.first().is_some_and(|input| !input.revents().is_empty()) {
                 return WaitOutcome::Input;
             }
@@ -101,7 +101,7 @@ impl RealClock<'_> {
     }
 }
 
-/// A clock that moves only when it is waited on, for tests.
+/// A clock that advances only by waits, for tests.
 pub struct ManualClock<'a> {
     now: Cell<Duration>,
     start: Timestamp,
@@ -110,8 +110,8 @@ pub struct ManualClock<'a> {
 }
 
 impl<'a> ManualClock<'a> {
-    /// A clock at `start`. Each wait, counted from 1, is over at once and calls `on_wait`, which may change the
-    /// world and says how the wait ended.
+    /// Creates a clock at `start`. Each wait, numbered from 1, returns at once with the outcome of `on_wait`, which may
+    /// change the files that are read next.
     pub fn new(start: Timestamp, on_wait: impl Fn(u64) -> WaitOutcome + 'a) -> Self {
         Self { now: Cell::new(Duration::ZERO), start, on_wait: Box::new(on_wait), waits: Cell::new(0) }
     }

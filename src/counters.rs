@@ -1,24 +1,24 @@
-//! What the kernel counts: one device's counters, and one reading of the whole machine.
+//! The counters of the kernel for a device, and samples of a whole host.
 //!
-//! Plain data. How it is read is in `capture` and `source`, what it means in `metrics`.
+//! Plain data: `capture` and `source` read it, `metrics` interprets it.
 
 use crate::units::SampleTime;
 
-/// One kind of request: the four columns that reads, writes and discards each have (iostats.rst).
+/// The counters of one kind of request: reads, writes and discards have four columns each (the kernel's iostats.rst).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
     /// Requests completed.
     pub ios: u64,
-    /// Requests merged into a neighbour before they were issued.
+    /// Requests merged with an adjacent one before they were issued.
     pub merges: u64,
     /// Sectors of 512 bytes.
     pub sectors: u64,
-    /// Milliseconds from start to completion, summed over the requests; 32 bits in every kernel.
+    /// Milliseconds from start to completion, summed over all requests; 32 bits in every kernel.
     pub ms: u64,
 }
 
 impl Requests {
-    /// Both together. Sums wrap as the counters do.
+    /// Adds the counters of both. Sums wrap around like the counters themselves.
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             ios: self.ios.wrapping_add(other.ios),
@@ -29,24 +29,24 @@ impl Requests {
     }
 }
 
-/// Which columns the kernel gave for a device.
+/// The columns that the kernel printed for a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Columns {
-    /// 7 columns: a partition on a kernel up to 2.6.24. Requests issued and sectors, no times.
+    /// 7 columns, a partition up to kernel 2.6.24: requests issued and sectors, no times.
     Partition,
     /// 14 columns.
     #[default]
     Basic,
-    /// 18 columns, since 4.18: discards.
+    /// 18 columns, since kernel 4.18: discards.
     Discards,
-    /// 20 columns and more, since 5.5: flushes.
+    /// 20 or more columns, since kernel 5.5: flushes.
     Flushes,
 }
 
-/// The counters of one device. All only grow, but for `in_flight`.
+/// The counters of one device. All of them only grow, except `in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Which of the fields the kernel gave; the others are zero.
+    /// The columns that the kernel printed; the fields of other columns are zero.
     pub columns: Columns,
     /// Reads.
     pub reads: Requests,
@@ -56,20 +56,20 @@ pub struct Counters {
     pub discards: Requests,
     /// Flush requests completed; whole devices only.
     pub flushes: u64,
-    /// Milliseconds that flushes took, summed; 32 bits.
+    /// Milliseconds from start to completion, summed over all flushes; 32 bits.
     pub flush_ms: u64,
-    /// Requests issued and not yet completed, at the moment of reading.
+    /// Requests issued and not yet completed at the time of the sample.
     pub in_flight: u64,
     /// Milliseconds with at least one request in flight (io_ticks); 32 bits.
     pub busy_ms: u64,
-    /// Milliseconds weighted by the requests in flight (time_in_queue); 32 bits.
+    /// Milliseconds multiplied by the requests in flight (time_in_queue); 32 bits.
     pub weighted_ms: u64,
 }
 
 const NO_REQUESTS: Requests = Requests { ios: 0, merges: 0, sectors: 0, ms: 0 };
 
 impl Counters {
-    /// A device that has just come.
+    /// The counters of a device that was just added.
     pub const ZERO: Self = Self {
         columns: Columns::Basic,
         reads: NO_REQUESTS,
@@ -82,12 +82,12 @@ impl Counters {
         weighted_ms: 0,
     };
 
-    /// Reads, writes and discards together; no flushes. Sums wrap as the counters do.
+    /// The sum of reads, writes and discards, without flushes. Sums wrap around like the counters themselves.
     pub fn requests(&self) -> Requests {
         self.reads.plus(&self.writes).plus(&self.discards)
     }
 
-    /// These and another device's counters together, as iostat adds up the devices of a group.
+    /// Adds the counters of another device, as iostat does for the devices of a group.
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             columns: self.columns.max(other.columns),
@@ -102,48 +102,48 @@ impl Counters {
         }
     }
 
-    /// Whether these are the four columns of a partition of an old kernel.
+    /// Reports whether these are the four columns of a partition of an old kernel.
     pub fn is_old_partition(&self) -> bool {
         self.columns == Columns::Partition
     }
 
-    /// Whether the eleven columns that every kernel has are the same.
+    /// Reports whether the eleven columns of every kernel are equal.
     pub fn basic_columns_equal(&self, other: &Self) -> bool {
         let basic = |c: &Self| (c.reads, c.writes, c.in_flight, c.busy_ms, c.weighted_ms);
         basic(self) == basic(other)
     }
 
-    /// Requests of every kind that were completed: reads, writes, discards, flushes.
+    /// Requests completed of every kind: reads, writes, discards, flushes.
     pub fn completed(&self) -> [u64; 4] {
         [self.reads.ios, self.writes.ios, self.discards.ios, self.flushes]
     }
 }
 
-/// One device in one reading.
+/// One device in a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// Major device number; 0 for hidden NVMe paths.
     pub major: u32,
     /// Minor device number.
     pub minor: u32,
-    /// The kernel's name, as /proc/diskstats prints it: `sda1`, `cciss/c0d0`. It may hold anything.
+    /// The kernel's name, as /proc/diskstats prints it: `sda1`, `cciss/c0d0`. In a capture it may contain any character.
     pub name: String,
-    /// What the kernel counted.
+    /// Its counters.
     pub counters: Counters,
 }
 
 /// The first line of /proc/stat: time spent by all CPUs together, in clock ticks (proc_stat(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// User mode, guests included.
+    /// User mode, including guests.
     pub user: u64,
-    /// User mode at low priority, low-priority guests included.
+    /// User mode at low priority, including low-priority guests.
     pub nice: u64,
     /// Kernel mode.
     pub system: u64,
     /// Idle.
     pub idle: u64,
-    /// Idle while a task waited for I/O: a kind of idle, not of work.
+    /// Idle while a task waited for I/O. It counts as idle time.
     pub iowait: u64,
     /// Servicing interrupts.
     pub irq: u64,
@@ -157,50 +157,50 @@ pub struct CpuTimes {
     pub guest_nice: u64,
 }
 
-/// How long tasks have waited for I/O since boot, in microseconds (/proc/pressure/io, since 4.20).
+/// The time that tasks have waited for I/O since boot, in microseconds (/proc/pressure/io, since kernel 4.20).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// At least one task waited.
+    /// Time in which at least one task waited.
     pub some_us: u64,
-    /// All tasks that had work waited.
+    /// Time in which all non-idle tasks waited.
     pub full_us: u64,
 }
 
-/// What a reading says of the machine as a whole, beside its CPUs.
+/// The state of the whole host, except its CPUs. Values that are not known are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostState {
-    /// Tasks blocked on I/O at that moment (procs_blocked of /proc/stat).
+    /// Tasks blocked on I/O at the time of the sample (procs_blocked of /proc/stat).
     pub blocked: Option<u64>,
-    /// Waiting for I/O so far.
+    /// The time that tasks have waited for I/O.
     pub pressure: Option<Pressure>,
-    /// Memory that waits to be written to disk, in KiB (Dirty of /proc/meminfo).
+    /// Memory waiting to be written to disk, in KiB (Dirty of /proc/meminfo).
     pub dirty_kib: Option<u64>,
-    /// Memory that is being written to disk, in KiB (Writeback of /proc/meminfo).
+    /// Memory being written to disk, in KiB (Writeback of /proc/meminfo).
     pub writeback_kib: Option<u64>,
 }
 
-/// One reading of a machine.
+/// One sample of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// When it was taken.
     pub at: SampleTime,
-    /// Counts the breaks in time before this sample. Two samples of different segments have no interval
-    /// between them: the clock went back there, or the machine was rebooted.
+    /// The segment of the capture, from 0. No interval spans two segments: between them a clock did not advance, or the
+    /// host was rebooted or changed.
     pub segment: u64,
-    /// The devices in the order in which they were read.
+    /// The devices, in the order of /proc/diskstats.
     pub devices: Vec<Device>,
-    /// The time of day as the capture writes it, `HH:MM:SS`.
+    /// The time of day as the `TS` line of the capture writes it, `HH:MM:SS`.
     pub written_time: Option<String>,
-    /// CPU time, where the reading has it.
+    /// The CPU times; `None` if they were not recorded.
     pub cpu: Option<CpuTimes>,
-    /// The machine as a whole.
+    /// The state of the host.
     pub host: HostState,
-    /// Deadlines that were skipped before it, as its recording says.
+    /// The deadlines that its recorder skipped before it.
     pub missed_samples: u64,
 }
 
 impl Sample {
-    /// The device of this name.
+    /// The device with this name.
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.iter().find(|device| device.name == name)
     }

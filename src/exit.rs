@@ -1,29 +1,29 @@
-//! Exit codes: what a shell or a script learns from how the program ended.
+//! Exit codes.
 
 use std::process::ExitCode;
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Everything asked for was done. A reader that closed the pipe counts as done.
+    /// Success. A reader that closed the pipe is a normal end.
     Success,
-    /// Nothing to report: no such device, or a capture without two whole samples.
+    /// No data: no such device, or a capture without two complete samples.
     NoData,
-    /// Wrong usage under the iostat grammar, which ends with 1 as sysstat's iostat does.
+    /// A usage error of `iostat`: 1, as sysstat's iostat returns.
     IostatUsage,
-    /// iostat -N without /dev/mapper.
+    /// `iostat -N` without /dev/mapper: 4.
     IostatMapper,
-    /// Standard output took no more, under the iostat grammar.
+    /// `iostat` cannot write to standard output: 6.
     IostatOutput,
-    /// Wrong usage, or standard output that takes no more, under the pt-diskstats grammar.
+    /// A usage error of `pt-diskstats`, or it cannot write to standard output: 1.
     PtUsage,
-    /// What pt-diskstats dies of: a pattern or a name that is none.
+    /// An invalid pattern or name, for which pt-diskstats dies: 25.
     PtDied,
-    /// The same at a prompt.
+    /// The same, typed at a prompt of pt-diskstats: 11.
     PtDiedAtPrompt,
-    /// Wrong usage, or a file that could not be read or written.
+    /// A usage error, or a file that cannot be read or written: 2.
     Error,
-    /// Ended by the signal of this number.
+    /// The program was ended by this signal: 128 plus its number.
     Signal(u8),
 }
 

@@ -41,7 +41,9 @@ pub mod analysis;
 pub mod capture;
 pub mod cli;
 pub mod clock;
+pub mod compression;
 pub mod counters;
+
 pub mod exit;
 pub mod intervals;
 pub mod iostat;

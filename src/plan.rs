@@ -24,34 +24,34 @@ pub enum Plan {
     PtDiskstats(Box<pt_diskstats::Options>),
     /// Show the block-device tree.
     Devices(Devices),
-    /// Record a live machine.
+    /// Record samples of a live host.
     Record(Box<Record>),
 }
 
-/// What a recording was asked for.
+/// The options of `blkstat record`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The file; `-` is standard output.
     pub file: PathBuf,
-    /// How often, 1 s unless told, and how many intervals: there is one sample more.
+    /// The time between samples (default 1 s) and the number of intervals; one more sample is taken.
     pub schedule: Schedule,
-    /// Only these devices, by any of their names; all where it is empty.
+    /// Only these devices, by any of their names; all if empty.
     pub devices: Vec<String>,
-    /// Device lines of 14 columns, for an old pt-diskstats.
+    /// Write device lines of 14 columns, for an old pt-diskstats.
     pub legacy_14_columns: bool,
-    /// Go on behind what the file holds.
+    /// Append to an existing file.
     pub append: bool,
-    /// Write a file that exists anew.
+    /// Overwrite an existing file.
     pub force: bool,
-    /// A file that would pass so many bytes gives way to the next.
+    /// The size in bytes at which the file is rotated; `None` never rotates.
     pub rotate: Option<u64>,
-    /// How many files stay beside the one that is written; `None` keeps all.
+    /// The number of rotated files to keep; `None` keeps all.
     pub keep: Option<u32>,
-    /// The folder that holds `proc` and `sys`.
+    /// The directory that contains `proc` and `sys`.
     pub root: PathBuf,
-    /// Errors go to a terminal, which then shows how far it is.
+    /// Errors go to a terminal, which then also shows progress.
     pub stderr_is_tty: bool,
-    /// What the variable TZ says of the time zone.
+    /// The value of the variable TZ.
     pub time_zone: Option<OsString>,
 }
 

@@ -1,18 +1,17 @@
-//! Text that somebody else made, on the way to a terminal.
+//! Escapes text of unknown origin, such as device names, before it reaches a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// `text` with every character that could steer a terminal replaced by its escape, as in `\\u{1b}`.
-///
-/// Control characters do that, and the marks that turn the direction of writing.
+/// Replaces every character that could control a terminal by its escape, such as `\\u{1b}`: control characters, and
+/// marks that change the direction of writing or are invisible.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hostile) {
+    if !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if is_hostile(c) {
+        if is_unsafe(c) {
             // Writing to a String cannot fail.
             let _ = write!(safe, "{}", c.escape_default());
         } else {
@@ -22,22 +21,22 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// `text` as a JSON string in its quotes, with every character escaped that could steer a terminal.
+/// Formats `text` as a quoted JSON string in which every character that could control a terminal is escaped.
 pub fn json_string(text: &str) -> String {
     json_text(serde_json::Value::from(text).to_string())
 }
 
-/// JSON on one line with every character in its strings escaped that could steer a terminal.
+/// Escapes every character that could control a terminal in the strings of JSON that is on one line.
 pub fn json_text(json: String) -> String {
-    if !json.contains(is_hostile) {
+    if !json.contains(is_unsafe) {
         return json;
     }
-    // What serde_json leaves as it is, JSON allows; a terminal may not.
-    let escaped = |c: char| if is_hostile(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    // serde_json leaves characters unescaped that JSON allows but terminals interpret.
+    let escaped = |c: char| if is_unsafe(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     json.chars().map(escaped).collect()
 }
 
-fn is_hostile(c: char) -> bool {
+fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
@@ -47,22 +46,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_names_are_left_as_they_are() {
+    fn plain_names_are_unchanged() {
         assert!(matches!(sanitize("cciss/c0d0p1"), Cow::Borrowed("cciss/c0d0p1")));
         assert_eq!(sanitize("диск"), "диск");
     }
 
     #[test]
-    fn a_json_string_is_quoted_and_harmless() {
+    fn a_json_string_is_quoted_and_safe() {
         assert_eq!(json_string("sda"), "\"sda\"");
-        let hostile = "a\"b\\c\n\u{1b}[31m\u{9b}2J";
-        let quoted = json_string(hostile);
+        let text = "a\"b\\c\n\u{1b}[31m\u{9b}2J";
+        let quoted = json_string(text);
         assert!(!quoted.contains(char::is_control), "{quoted:?}");
-        assert_eq!(serde_json::from_str::<String>(&quoted).unwrap(), hostile);
+        assert_eq!(serde_json::from_str::<String>(&quoted).unwrap(), text);
     }
 
     #[test]
-    fn nothing_that_steers_a_terminal_is_left() {
+    fn everything_that_controls_a_terminal_is_escaped() {
         assert_eq!(sanitize("a\u{1b}[2Jb\n\u{9b}\u{202e}"), "a\\u{1b}[2Jb\\n\\u{9b}\\u{202e}");
     }
 }

@@ -14,30 +14,30 @@ pub struct Schedule {
     pub count: Option<u64>,
 }
 
-/// Absolute deadlines, so that sampling does not drift.
+/// Deadlines at multiples of an interval after a start. Those that were missed are skipped.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadlines {
     start: Duration,
     interval: Duration,
-    /// Deadlines passed so far, missed ones included.
-    passed: u128,
+    /// The number of the last deadline returned; 0 is the start.
+    last: u128,
 }
 
 impl Deadlines {
-    /// Deadlines at multiples of `interval` after `start`.
+    /// Creates deadlines at multiples of `interval` after `start`, a monotonic time.
     pub fn new(start: Duration, interval: Duration) -> Self {
-        Self { start, interval: interval.max(Duration::from_nanos(1)), passed: 0 }
+        Self { start, interval: interval.max(Duration::from_nanos(1)), last: 0 }
     }
 
-    /// Returns the next deadline after `now`, and how many were missed before it: those are skipped.
+    /// Returns the next deadline after `now` and the number of deadlines missed before it. No deadline is returned
+    /// twice, even if a wait ended early.
     pub fn next(&mut self, now: Duration) -> (Duration, u64) {
-        let elapsed = now.saturating_sub(self.start).as_nanos() / self.interval.as_nanos();
-        let next = elapsed.max(self.passed) + 1;
-        let missed = next - self.passed - 1;
-        self.passed = next;
-        let offset = self.interval.as_nanos().saturating_mul(next);
-        let deadline =
-            self.start.saturating_add(Duration::from_nanos(u64::try_from(offset).unwrap_or(u64::MAX)));
+        let passed = now.saturating_sub(self.start).as_nanos() / self.interval.as_nanos();
+        let next = passed.max(self.last) + 1;
+        let missed = next - self.last - 1;
+        self.last = next;
+        let offset = u64::try_from(self.interval.as_nanos().saturating_mul(next)).unwrap_or(u64::MAX);
+        let deadline = self.start.saturating_add(Duration::from_nanos(offset));
         (deadline, u64::try_from(missed).unwrap_or(u64::MAX))
     }
 }
@@ -53,7 +53,13 @@ mod tests {
         assert_eq!(deadlines.next(ms(510)), (ms(600), 0));
         assert_eq!(deadlines.next(ms(601)), (ms(700), 0));
         assert_eq!(deadlines.next(ms(950)), (ms(1000), 2));
-        // A wait that ends a little early does not return the same deadline twice.
+        // A wait that ended a little early.
         assert_eq!(deadlines.next(ms(999)), (ms(1100), 0));
+    }
+
+    #[test]
+    fn an_interval_of_zero_has_deadlines_too() {
+        let mut deadlines = Deadlines::new(Duration::ZERO, Duration::ZERO);
+        assert_eq!(deadlines.next(Duration::ZERO), (Duration::from_nanos(1), 0));
     }
 }

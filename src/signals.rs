@@ -1,4 +1,4 @@
-//! The signals that ask the program to end.
+//! Catches the signals that ask the program to end.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// Remembers the first of SIGINT and SIGTERM, and can be polled: it is readable once one came.
+/// Records the first SIGINT or SIGTERM, and can be polled: it becomes readable when one is received.
 pub struct Signals {
     pipe: UnixStream,
     first: Arc<AtomicUsize>,
 }
 
 impl Signals {
-    /// Takes over SIGINT and SIGTERM: from now on they no longer end the program by themselves.
+    /// Installs handlers for SIGINT and SIGTERM, which from then on no longer end the program by themselves.
     ///
     /// # Errors
-    /// What the system says when it has no more file descriptors.
+    /// When the system has no more file descriptors, or refuses a handler.
     pub fn catch() -> io::Result<Self> {
-        // One that comes while the handlers are put in place would be lost; now it waits until they are.
+        // Blocked meanwhile: a signal between the installation of two handlers would be lost.
         let both = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
         let before = both.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let caught = Self::register();
@@ -39,7 +39,7 @@ impl Signals {
         Ok(Self { pipe, first })
     }
 
-    /// The number of the signal that came, if one did.
+    /// The number of the first signal received; `None` if there was none.
     pub fn received(&self) -> Option<u8> {
         u8::try_from(self.first.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
     }

@@ -1,36 +1,35 @@
-//! Quantities with their units in their types: moments, and the time between two of them.
+//! Points in time and intervals between them, with their units in their types.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// Bytes in a sector of /proc/diskstats, whatever the device itself calls a sector
-/// (the kernel's iostats.rst).
+/// Bytes per sector of /proc/diskstats, independent of the sector size of the device (the kernel's iostats.rst).
 pub const SECTOR_BYTES: u64 = 512;
 
-/// When a sample was read. What is not known is `None`: a foreign capture has only the wall clock.
+/// The time of a sample. Clocks that were not recorded are `None`: captures of other tools have only the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleTime {
-    /// A clock that never goes back and that nobody sets.
+    /// The monotonic clock, which never goes back and cannot be set.
     pub monotonic: Option<Duration>,
-    /// The time of day; printed, and used for intervals only where there is no better clock.
+    /// The wall clock; used for intervals only where the monotonic time is not known.
     pub wall: Option<Timestamp>,
-    /// The machine's uptime from /proc/uptime, in hundredths of a second.
+    /// The uptime of the host from /proc/uptime, in hundredths of a second.
     pub uptime: Option<u64>,
 }
 
-/// What lies between two moments.
+/// The time between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elapsed {
-    /// Time passed.
+    /// The clock advanced.
     Forward(Interval),
-    /// The clock stood still or went back, or there is no clock that both moments know.
+    /// The clock did not advance, or no clock is known at both times.
     Unknown,
 }
 
 impl SampleTime {
-    /// The time since an earlier moment, on the monotonic clock where both have it, else by the wall clock.
+    /// The time since an earlier sample: by the monotonic clock if it is known at both, else by the wall clock.
     pub fn since(&self, earlier: &SampleTime) -> Elapsed {
         let nanos = match (earlier.monotonic, self.monotonic, earlier.wall, self.wall) {
             (Some(a), Some(b), _, _) => b.checked_sub(a).map(|d| d.as_nanos()),
@@ -41,18 +40,18 @@ impl SampleTime {
         interval.map_or(Elapsed::Unknown, Elapsed::Forward)
     }
 
-    /// The time since an earlier moment by the uptime of both, as sysstat's iostat measures it: where it stands
-    /// still, the least that it can tell; where it goes back, a time without end, so that every rate is zero.
+    /// The time since an earlier sample by the uptime of both, as sysstat's iostat measures it. If the uptime did not
+    /// advance, this is 0.01 s; if it went back, it wraps around to a huge time, so that every rate is about zero.
     pub fn uptime_since(&self, earlier: &SampleTime) -> Interval {
-        let passed = self.uptime.unwrap_or_default().wrapping_sub(earlier.uptime.unwrap_or_default());
-        Interval::from_hundredths(passed).unwrap_or(Interval::HUNDREDTH)
+        let elapsed = self.uptime.unwrap_or_default().wrapping_sub(earlier.uptime.unwrap_or_default());
+        Interval::from_hundredths(elapsed).unwrap_or(Interval::HUNDREDTH)
     }
 }
 
-/// A length of time that is never zero, so that every rate has a value.
+/// A time span that is never zero, so that every rate is defined.
 ///
-/// It remembers the unit of the clock that measured it, and divides in that unit: a rate is then rounded
-/// as the tool that reads that clock rounds it.
+/// It keeps the unit of the clock that measured it and divides in that unit, so that a rate is rounded like that of a
+/// tool that reads the same clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     ticks: NonZeroU64,
@@ -60,17 +59,17 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// An interval on a nanosecond clock; `None` for zero.
+    /// An interval in nanoseconds; `None` for zero.
     pub fn from_nanos(nanos: u64) -> Option<Self> {
         Some(Self { ticks: NonZeroU64::new(nanos)?, ticks_per_second: 1_000_000_000 })
     }
 
-    /// An interval by /proc/uptime, which counts hundredths of a second; `None` for zero.
+    /// An interval in hundredths of a second, the unit of /proc/uptime; `None` for zero.
     pub fn from_hundredths(hundredths: u64) -> Option<Self> {
         Some(Self { ticks: NonZeroU64::new(hundredths)?, ticks_per_second: 100 })
     }
 
-    /// The least time that /proc/uptime can tell.
+    /// The resolution of /proc/uptime.
     pub const HUNDREDTH: Self = Self { ticks: NonZeroU64::MIN, ticks_per_second: 100 };
 
     /// The length in seconds.
@@ -78,7 +77,7 @@ impl Interval {
         self.ticks.get() as f64 / self.ticks_per_second as f64
     }
 
-    /// `amount` as a rate: per second.
+    /// Returns `amount` per second.
     pub fn per_second(self, amount: u64) -> f64 {
         amount as f64 / self.ticks.get() as f64 * self.ticks_per_second as f64
     }
@@ -89,21 +88,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_divides_by_the_time_that_passed() {
-        let two_and_a_half = Interval::from_hundredths(250).unwrap();
-        assert_eq!(two_and_a_half.per_second(1000), 400.0);
-        assert_eq!(two_and_a_half.seconds(), 2.5);
+    fn a_rate_is_the_amount_divided_by_the_seconds() {
+        let interval = Interval::from_hundredths(250).unwrap();
+        assert_eq!(interval.per_second(1000), 400.0);
+        assert_eq!(interval.seconds(), 2.5);
         assert_eq!(Interval::from_nanos(1_500_000_000).unwrap().per_second(3), 2.0);
     }
 
     #[test]
-    fn no_interval_is_zero() {
+    fn an_interval_is_never_zero() {
         assert_eq!(Interval::from_nanos(0), None);
         assert_eq!(Interval::from_hundredths(0), None);
     }
 
     #[test]
-    fn the_monotonic_clock_wins_over_the_wall_clock() {
+    fn the_monotonic_clock_takes_precedence_over_the_wall_clock() {
         let at = |monotonic, wall| SampleTime {
             monotonic: Some(Duration::from_secs(monotonic)),
             wall: Timestamp::from_second(wall).ok(),
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_stands_still_gives_no_interval() {
+    fn a_wall_clock_that_does_not_advance_gives_no_interval() {
         let at = |wall| SampleTime { wall: Timestamp::from_second(wall).ok(), ..SampleTime::default() };
         assert_eq!(at(7).since(&at(7)), Elapsed::Unknown);
         assert_eq!(at(7).since(&SampleTime::default()), Elapsed::Unknown);
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn uptime_counts_hundredths() {
+    fn uptime_is_in_hundredths_of_a_second() {
         let at = |uptime| SampleTime { uptime: Some(uptime), ..SampleTime::default() };
         assert_eq!(at(350).uptime_since(&at(100)), Interval::from_hundredths(250).unwrap());
         assert_eq!(at(100).uptime_since(&at(100)), Interval::HUNDREDTH);

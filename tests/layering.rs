@@ -11,6 +11,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("sanitize", &[]),
     ("units", &[]),
     ("schedule", &[]),
+    ("compression", &[]),
     ("signals", &[]),
     ("terminal", &[]),
     ("clock", &["signals"]),

@@ -169,7 +169,7 @@ fn what_has_nothing_to_report_is_one_line_and_exit_1() {
         assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, 1), "{err}");
         err
     };
-    assert!(told("").contains("standard input: no samples found"));
+    assert!(told("").contains("standard input: no sample was found"));
     assert!(told(&format!("TS 10\n{LINE}")).contains("only one complete sample"));
     let (out, err, code) = output("--from fixtures/captures/mixed.txt vdb", "");
     assert_eq!((out.as_str(), code), ("", 1));
@@ -462,7 +462,7 @@ fn what_was_put_together_before_a_break_is_told() {
         let more: Vec<Option<u64>> = (6..=9).map(|second| Some(second * 100)).collect();
         let text = text + &later(&side_by_side(&[reads("sda", &more)]), second_start);
         let (out, err, _) = output("--json --from - 3", &text);
-        assert!(err.contains("no interval is reported across this"), "{err}");
+        assert!(err.contains("no interval spans this point"), "{err}");
         let lines = out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         let told: Vec<_> =
             lines.map(|line| (line["elapsed_s"].as_f64().unwrap(), line["reads_per_s"].as_f64())).collect();

@@ -1,5 +1,5 @@
-//! Captures replayed, as a user sees it. The expected texts in `fixtures/ours` are our own output, read by a
-//! person before it was committed; `BLKSTAT_REFRESH=1` writes them anew.
+//! Replays captures on the command line. The expected texts in `fixtures/ours` are output of blkstat that was reviewed
+//! before it was committed; `BLKSTAT_REFRESH=1` rewrites them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -13,13 +13,13 @@ fn blkstat(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs blkstat on a capture and compares both streams and the exit status with what is expected.
+/// Runs blkstat on a capture and compares both streams and the exit code with the expected text.
 fn golden(capture: &str, arguments: &[&str]) {
     let file = format!("fixtures/captures/{capture}.txt");
     let mut all = arguments.to_vec();
     all.extend(["--from", &file]);
     let output = blkstat(&all).output().unwrap();
-    let got = format!(
+    let actual = format!(
         "{}--- standard error, exit {}\n{}",
         String::from_utf8(output.stdout).unwrap(),
         output.status.code().unwrap(),
@@ -28,14 +28,14 @@ fn golden(capture: &str, arguments: &[&str]) {
     let options: String = arguments[1..].join("").replace(['-', '/'], "");
     let path = format!("fixtures/ours/{}/{capture}.{options}.txt", arguments[0]);
     if std::env::var_os("BLKSTAT_REFRESH").is_some() {
-        std::fs::write(&path, &got).unwrap();
+        std::fs::write(&path, &actual).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(got == expected, "{path} differs; blkstat {} printed:\n{got}", all.join(" "));
+    assert!(actual == expected, "{path} differs; blkstat {} printed:\n{actual}", all.join(" "));
 }
 
 #[test]
-fn devices_that_come_and_go_never_make_a_wild_number() {
+fn devices_that_appear_and_disappear_never_give_an_absurd_number() {
     golden("comings-and-goings", &["iostat", "-dxt"]);
     golden("comings-and-goings", &["iostat", "-d"]);
 }
@@ -48,7 +48,7 @@ fn an_old_kernel_has_partitions_of_seven_columns() {
 }
 
 #[test]
-fn partitions_are_told_by_their_names() {
+fn partitions_are_recognized_by_name() {
     golden("names", &["iostat", "-ds"]);
     golden("names", &["iostat", "-ds", "-p", "ALL"]);
     golden("names", &["iostat", "-d", "nvme0n1p2", "cciss/c0d0"]);
@@ -56,12 +56,12 @@ fn partitions_are_told_by_their_names() {
 }
 
 #[test]
-fn bad_lines_cost_themselves_and_are_named_ten_times_at_most() {
+fn invalid_lines_are_skipped_and_at_most_ten_are_reported() {
     golden("faults", &["iostat", "-dxs"]);
 }
 
 #[test]
-fn real_captures() {
+fn captures_of_real_hosts() {
     golden("capped-3000", &["iostat", "-dxs"]);
     golden("mixed", &["iostat", "-dxt"]);
     golden("mixed", &["iostat", "-o", "JSON"]);
@@ -105,63 +105,63 @@ fn a_capture_comes_from_a_file_or_standard_input_plain_or_compressed() {
 }
 
 #[test]
-fn a_compressed_capture_that_was_cut_replays_up_to_the_cut() {
+fn a_truncated_compressed_capture_replays_up_to_its_end() {
     let text = std::fs::read("fixtures/captures/sweep-randread.txt").unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, &text).unwrap();
     let gzip = gzip.finish().unwrap();
     let output =
         blkstat(&["iostat", "-dx", "--from", "-"]).write_stdin(&gzip[..gzip.len() / 2]).output().unwrap();
-    let whole = blkstat(&["iostat", "-dx", "--from", "-"]).write_stdin(text).output().unwrap();
-    assert!(output.stdout.len() > 1000 && whole.stdout.starts_with(&output.stdout));
+    let complete = blkstat(&["iostat", "-dx", "--from", "-"]).write_stdin(text).output().unwrap();
+    assert!(output.stdout.len() > 1000 && complete.stdout.starts_with(&output.stdout));
     assert_eq!(output.status.code(), Some(0));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("the last sample is cut off in the middle"), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("last sample is truncated; skipped"), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
 }
 
-/// What a run that has nothing to report says, and its exit code.
-fn refused(arguments: &[&str], input: &str) -> (String, i32) {
+/// Runs blkstat where it has nothing to report. Returns its message and exit code.
+fn run_without_report(arguments: &[&str], input: &str) -> (String, i32) {
     let output = blkstat(arguments).write_stdin(input).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
     (String::from_utf8(output.stderr).unwrap(), output.status.code().unwrap())
 }
 
 #[test]
-fn a_file_without_two_whole_samples_has_nothing_to_report() {
+fn a_file_without_two_complete_samples_has_nothing_to_report() {
     let line = "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n";
     let nothing = "blkstat: standard input: fewer than two complete samples; nothing to report\n";
     let from_input = ["iostat", "-dx", "--from", "-"];
-    assert_eq!(refused(&from_input, ""), (nothing.into(), 1));
-    assert_eq!(refused(&from_input, &format!("TS 10\n{line}")), (nothing.into(), 1));
-    let (said, code) = refused(&from_input, &format!("TS 10\n{line}TS 11\n8 0 sda 1 2 3 4 5"));
-    assert!(said.ends_with(nothing) && said.lines().count() == 2, "{said}");
+    assert_eq!(run_without_report(&from_input, ""), (nothing.into(), 1));
+    assert_eq!(run_without_report(&from_input, &format!("TS 10\n{line}")), (nothing.into(), 1));
+    let (message, code) = run_without_report(&from_input, &format!("TS 10\n{line}TS 11\n8 0 sda 1 2 3 4 5"));
+    assert!(message.ends_with(nothing) && message.lines().count() == 2, "{message}");
     assert_eq!(code, 1);
-    let (said, code) = refused(&from_input, &format!("TS 11\n{line}TS 10\n{line}"));
-    assert!(said.ends_with(": no two samples in chronological order; nothing to report\n"), "{said}");
+    let (message, code) = run_without_report(&from_input, &format!("TS 11\n{line}TS 10\n{line}"));
+    assert!(message.ends_with(": no two samples in chronological order; nothing to report\n"), "{message}");
     assert_eq!(code, 1);
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_one_line_and_exit_2() {
-    let (said, code) = refused(&["iostat", "--from", "no/such/file"], "");
+    let (message, code) = run_without_report(&["iostat", "--from", "no/such/file"], "");
     assert_eq!(
-        (said.as_str(), code),
+        (message.as_str(), code),
         ("blkstat: cannot open no/such/file: No such file or directory (os error 2)\n", 2)
     );
-    let (said, code) = refused(&["iostat", "--from", "fixtures"], "");
-    assert_eq!((said.as_str(), code), ("blkstat: fixtures is a directory, not a capture\n", 2));
+    let (message, code) = run_without_report(&["iostat", "--from", "fixtures"], "");
+    assert_eq!((message.as_str(), code), ("blkstat: fixtures is a directory, not a capture\n", 2));
 }
 
 #[test]
 fn a_capture_without_cpu_times_has_no_cpu_report() {
-    let (said, code) = refused(&["iostat", "-c", "--from", "fixtures/captures/mixed.txt"], "");
-    assert!(said.ends_with(": no CPU times; nothing to report\n"), "{said}");
+    let (message, code) = run_without_report(&["iostat", "-c", "--from", "fixtures/captures/mixed.txt"], "");
+    assert!(message.ends_with(": no CPU times; nothing to report\n"), "{message}");
     assert_eq!(code, 1);
 }
 
 #[test]
-fn a_reader_that_goes_away_is_a_normal_end() {
+fn a_closed_pipe_is_a_normal_end() {
     let shell = format!(
         "{} iostat -dx --from fixtures/captures/mixed.txt | head -n 1",
         env!("CARGO_BIN_EXE_blkstat")

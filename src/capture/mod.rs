@@ -1,49 +1,49 @@
-//! Text into samples: the lines of /proc/diskstats of every kernel, and captures that hold many readings.
+//! Converts between text and samples: the lines of /proc/diskstats of every kernel, and captures of many samples.
 //!
-//! One parser serves live reading, replay and recording. No files and no clock in here: a capture comes from
-//! any [`std::io::Read`], and faults are handed to the caller.
+//! One parser serves live reading, replay and recording. This module opens no files and reads no clock: a capture comes
+//! from any [`std::io::Read`], and warnings are returned to the caller.
 
-mod cpu;
-mod fault;
-mod idle;
-mod line;
-mod lines;
-mod machine;
-mod note;
+mod annotation;
+mod diskstats_line;
+mod fields;
+mod line_cache;
+mod line_kind;
+mod line_reader;
+mod proc_files;
 mod reader;
-mod special;
-mod stamp;
-mod timeline;
-mod write;
+mod recording_header;
+mod segments;
+mod timestamp;
+mod warning;
+mod writer;
 
-pub use cpu::parse_cpu_line;
-pub use fault::{CaptureWarning, CaptureWarningKind};
-pub use line::{LineError, parse_line};
-pub use machine::{parse_blocked, parse_meminfo, parse_pressure};
-pub use note::RecordingHeader;
+pub use diskstats_line::{LineError, parse_line};
+pub use proc_files::{parse_blocked, parse_cpu_line, parse_meminfo, parse_pressure};
 pub use reader::Reader;
-pub use write::{RecordFilter, SampleText, write_header, write_sample};
+pub use recording_header::{RecordingHeader, write_header};
+pub use warning::{CaptureWarning, CaptureWarningKind};
+pub use writer::{RecordFilter, SampleText, write_sample};
 
 use crate::counters::{Device, Sample};
 
-/// Reads the text of one /proc/diskstats into `sample`, reusing its memory.
+/// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.
 ///
-/// Hands the faults of bad lines, with their line numbers, to `fault`; the good lines are kept.
-pub fn parse_diskstats(text: &[u8], sample: &mut Sample, mut fault: impl FnMut(usize, LineError)) {
-    let mut used = 0;
+/// Skips invalid lines and calls `on_error` for each, with its line number from 1.
+pub fn parse_diskstats(text: &[u8], sample: &mut Sample, mut on_error: impl FnMut(usize, LineError)) {
+    let mut count = 0;
     for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match parse_line(line, slot(&mut sample.devices, used)) {
-            Ok(()) => used += 1,
-            Err(found) => fault(number + 1, found),
+        match parse_line(line, slot(&mut sample.devices, count)) {
+            Ok(()) => count += 1,
+            Err(error) => on_error(number + 1, error),
         }
     }
-    sample.devices.truncate(used);
+    sample.devices.truncate(count);
 }
 
-/// The device at `index`, one past the end included: devices are overwritten to reuse their memory.
+/// The device at `index`, added if that is the end of the list. Devices are overwritten to reuse their memory.
 fn slot(devices: &mut Vec<Device>, index: usize) -> &mut Device {
     if index == devices.len() {
         devices.push(Device::default());

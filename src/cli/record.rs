@@ -1,4 +1,4 @@
-//! The grammar of `blkstat record`.
+//! The command line of `blkstat record`.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
@@ -9,33 +9,33 @@ use clap::{Args, ValueEnum};
 use super::operands::schedule;
 use crate::plan::Record;
 
-/// What `record` takes.
+/// The arguments of `record`.
 #[derive(Args)]
 pub(super) struct RecordArguments {
-    /// The file to write, compressed where its name ends in .gz; - is standard output
+    /// File to write, compressed if its name ends in .gz; - is standard output
     file: PathBuf,
-    /// How often: 1, 0.5, 100ms, 2s, 1m; 1 s unless told
+    /// Time between samples: 1, 0.5, 100ms, 2s, 1m (default 1 s)
     #[arg(allow_negative_numbers = true)]
     interval: Option<String>,
-    /// How many intervals; there is one sample more
+    /// Number of intervals; one more sample is taken
     #[arg(allow_negative_numbers = true)]
     count: Option<String>,
-    /// Only this device, by any of its names; may be given several times
+    /// Record only this device, by any of its names; repeatable
     #[arg(long, value_name = "DEVICE")]
     device: Vec<String>,
-    /// Columns of a line: 14 for an old pt-diskstats
+    /// Columns per line: 14 for an old pt-diskstats
     #[arg(long, value_name = "N", default_value = "all")]
     columns: Columns,
-    /// Go on behind what FILE holds
+    /// Append to FILE
     #[arg(long, conflicts_with = "force")]
     append: bool,
-    /// Write FILE anew if it exists, and with --rotate let FILE.1, ... give way that were there before
+    /// Overwrite FILE, and with --rotate rename or delete existing FILE.1, ...
     #[arg(long)]
     force: bool,
-    /// Begin a new file before this one passes SIZE (10M, 1G), and call the old ones FILE.1, FILE.2, ...
+    /// Start a new file before FILE exceeds SIZE (10M, 1G), renaming older ones to FILE.1, FILE.2, ...
     #[arg(long, value_name = "SIZE", value_parser = size)]
     rotate: Option<u64>,
-    /// With --rotate: keep so many old files
+    /// With --rotate: keep at most N older files (default all)
     #[arg(long, value_name = "N", requires = "rotate")]
     keep: Option<u32>,
 }
@@ -48,7 +48,7 @@ enum Columns {
 }
 
 impl RecordArguments {
-    /// What they ask for.
+    /// Converts them to a plan.
     pub(super) fn plan(
         self,
         root: PathBuf,
@@ -70,20 +70,20 @@ impl RecordArguments {
     }
 }
 
-/// Bytes, with `k`, `M` or `G` for powers of 1024.
+/// Parses a number of bytes; the suffixes `k`, `M` and `G` are powers of 1024.
 fn size(word: &str) -> Result<u64, String> {
-    const HOW: &str = "a size is 64k or more, as in 10M or 1G";
-    const LEAST: u64 = 64 * 1024;
+    const EXPECTED: &str = "expected 64k or more, such as 10M or 1G";
+    const MIN_BYTES: u64 = 64 * 1024;
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: u64 = match &word[digits.len()..] {
         "" => 1,
         "k" | "K" => 1 << 10,
         "m" | "M" => 1 << 20,
         "g" | "G" => 1 << 30,
-        _ => return Err(HOW.to_owned()),
+        _ => return Err(EXPECTED.to_owned()),
     };
     let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(unit));
-    bytes.filter(|bytes| *bytes >= LEAST).ok_or_else(|| HOW.to_owned())
+    bytes.filter(|bytes| *bytes >= MIN_BYTES).ok_or_else(|| EXPECTED.to_owned())
 }
 
 #[cfg(test)]
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_units() {
+    fn sizes_have_binary_suffixes() {
         assert_eq!((size("10M"), size("65536"), size("1G")), (Ok(10 << 20), Ok(65536), Ok(1 << 30)));
         for word in ["", "M", "1k", "10x", "-5M", "99999999999G"] {
             assert!(size(word).is_err(), "{word}");

@@ -11,7 +11,7 @@ use super::stream::Intervals;
 use crate::analysis::{SavedBaselines, Settings};
 use crate::clock::Clock;
 use crate::sanitize::sanitize;
-use crate::source::read_object;
+use crate::source::read_json_object;
 
 /// The settings of the assessment of each device.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ impl BaselineStore {
             BaselineOption::Learned => {}
             BaselineOption::Stated(baseline) => common.baseline = Some(baseline.clone()),
             BaselineOption::File(path) => {
-                saved = match read_object(path)? {
+                saved = match read_json_object(path)? {
                     Some(text) => serde_json::from_str(&text).with_context(|| {
                         format!("{} is not a saved baseline", sanitize(&path.display().to_string()))
                     })?,

@@ -80,7 +80,7 @@ impl<'a> IntervalSource<'a> {
         let source = match &input.from {
             Some(path) => SampleSource::Replay(Box::new(Replay::open(path, clock)?)),
             None => {
-                let live = Box::new(Live::new(&input.root, clock).with_machine_state());
+                let live = Box::new(Live::new(&input.root, clock).with_host_state());
                 SampleSource::Live { live, deadlines: None, topology_read_at: Duration::ZERO }
             }
         };
@@ -125,7 +125,7 @@ impl<'a> IntervalSource<'a> {
         match &self.source {
             SampleSource::Live { .. } => Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL)),
             // Aggregated samples are farther apart, never closer.
-            SampleSource::Replay(replay) => Some(replay.recorded()?.every?).max(self.input.interval),
+            SampleSource::Replay(replay) => Some(replay.header()?.interval?).max(self.input.interval),
         }
     }
 
@@ -271,7 +271,7 @@ impl<'a> IntervalSource<'a> {
             SampleSource::Live { live, .. } => {
                 live.read(&mut self.incoming, |line, error| {
                     let kind = CaptureWarningKind::Line(error);
-                    on_warning(&CaptureWarning { line: line as u64, kind, more: 0 });
+                    on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
                 })?;
                 true
             }
@@ -315,8 +315,8 @@ impl<'a> IntervalSource<'a> {
                 *topology_read_at = self.newer.at.monotonic.unwrap_or_default();
                 read_topology(&self.input.root)
             }
-            SampleSource::Replay(replay) => match replay.recorded() {
-                Some(header) if !header.stack.nodes().is_empty() => header.stack.clone(),
+            SampleSource::Replay(replay) => match replay.header() {
+                Some(header) if !header.topology.nodes().is_empty() => header.topology.clone(),
                 _ => Topology::from_names(&self.newer.devices),
             },
         }
@@ -337,7 +337,7 @@ impl<'a> IntervalSource<'a> {
         match &self.source {
             SampleSource::Live { .. } => true,
             SampleSource::Replay(replay) => {
-                replay.recorded().is_some_and(|header| !header.stack.nodes().is_empty())
+                replay.header().is_some_and(|header| !header.topology.nodes().is_empty())
             }
         }
     }

@@ -14,8 +14,8 @@ use crate::intervals::{Detail, Intervals, NotFound, collect};
 use crate::plan::{Analyze, AnalyzeFormat};
 use crate::report::analysis::{AnalysisReport, fio_job, json, text};
 use crate::sanitize::sanitize;
-use crate::sink::write_document;
-use crate::source::read_object;
+use crate::sink::write_atomically;
+use crate::source::read_json_object;
 use crate::terminal::screen_size;
 use crate::topology::Topology;
 
@@ -31,11 +31,14 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     let mut progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
     let mut count = 0u64;
     let shared = RefCell::new(&mut *context);
-    let collected =
-        collect(&mut intervals, &mut |warning| warnings.fault(warning, shared.borrow_mut().err), &mut |_| {
+    let collected = collect(
+        &mut intervals,
+        &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
+        &mut |_| {
             count += 1;
             progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
-        });
+        },
+    );
     progress.clear(context);
     warnings.finish(context.err);
     let collected = collected?;
@@ -103,7 +106,7 @@ fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
 
 /// Refuses a file that is not a saved baseline: it may be a recording.
 fn refuse_to_overwrite(path: &Path) -> Result<()> {
-    if path.exists() && read_object(path)?.is_none() {
+    if path.exists() && read_json_object(path)?.is_none() {
         bail!("{} exists and is not a saved baseline", sanitize(&path.display().to_string()));
     }
     Ok(())
@@ -114,6 +117,6 @@ fn save_baseline(path: &Path, reports: &[DeviceReport]) -> Result<()> {
     let devices = known.map(|report| (report.device.clone(), report.baseline.clone())).collect();
     let mut text = serde_json::to_vec_pretty(&SavedBaselines { devices })?;
     text.push(b'\n');
-    write_document(path, &text)
+    write_atomically(path, &text)
         .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))
 }

@@ -60,7 +60,7 @@ fn recorded_topology(path: &Path, context: &RunContext<'_>) -> Result<(Topology,
         refuse_other_than_text(&replay)?;
         return Ok((Topology::default(), place));
     }
-    let recorded = replay.recorded().map(|header| header.stack.clone());
+    let recorded = replay.header().map(|header| header.topology.clone());
     let recorded = recorded.filter(|topology| !topology.nodes().is_empty());
     Ok((recorded.unwrap_or_else(|| Topology::from_names(&sample.devices)), place))
 }

@@ -38,7 +38,7 @@ pub struct RunContext<'a> {
     pub is_terminal: bool,
 }
 
-/// A file without a sample that is no text is no capture, but something else.
+/// Fails if a capture without samples is not a text file.
 fn refuse_other_than_text(replay: &Replay<'_>) -> Result<()> {
     if replay.is_not_text() {
         bail!("{} is not a text file; expected a diskstats capture", sanitize(replay.name()));
@@ -112,7 +112,7 @@ fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Res
     };
     let mut warnings = Warnings::about(&name);
     let baselines = BaselineStore::load(options, context.clock, &mut |warning| {
-        warnings.fault(warning, context.err);
+        warnings.warn_capture(warning, context.err);
     });
     warnings.finish(context.err);
     baselines

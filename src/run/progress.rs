@@ -1,49 +1,49 @@
-//! How far something is that takes long, in one line on the terminal that errors go to.
+//! Shows the progress of a long run, on one line of the terminal that receives errors.
 
 use std::time::Duration;
 
 use super::RunContext;
 
-/// The line is not written more often than this.
-const AT_MOST: Duration = Duration::from_secs(1);
+/// The shortest time between updates.
+const MIN_UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A line that is written over.
+/// A line that is overwritten.
 pub(super) struct Progress {
-    is_wanted: bool,
+    is_enabled: bool,
     start: Duration,
-    shown: Duration,
-    /// Characters that stand on the line.
+    last_update: Duration,
+    /// Characters on the line.
     width: usize,
 }
 
 impl Progress {
-    /// Nothing is shown yet, and nothing will be unless `is_wanted`: errors go to a terminal, and it takes long.
-    pub(super) fn new(is_wanted: bool, start: Duration) -> Self {
-        Self { is_wanted, start, shown: start, width: 0 }
+    /// Creates an empty line. It stays empty unless `is_enabled`: errors go to a terminal, and the run is long.
+    pub(super) fn new(is_enabled: bool, start: Duration) -> Self {
+        Self { is_enabled, start, last_update: start, width: 0 }
     }
 
-    /// Shows how far it is and since when, if nothing was shown just now.
-    pub(super) fn show(&mut self, how_far: impl FnOnce() -> String, world: &mut RunContext<'_>) {
-        if !self.is_wanted {
+    /// Updates the line with a status and the time since the start, unless the last update was just before.
+    pub(super) fn show(&mut self, status: impl FnOnce() -> String, context: &mut RunContext<'_>) {
+        if !self.is_enabled {
             return;
         }
-        let now = world.clock.monotonic();
-        if now.saturating_sub(self.shown) < AT_MOST {
+        let now = context.clock.monotonic();
+        if now.saturating_sub(self.last_update) < MIN_UPDATE_INTERVAL {
             return;
         }
-        self.shown = now;
+        self.last_update = now;
         let seconds = now.saturating_sub(self.start).as_secs();
-        let passed = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-        let line = format!("{}, {passed}", how_far());
-        // Blanks wipe what a longer line left. Nothing is lost where it cannot be written.
-        let _ = write!(world.err, "\r{line:<width$}", width = self.width);
+        let elapsed = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let line = format!("{}, {elapsed}", status());
+        // Blanks overwrite the rest of a longer line. A failure to write loses nothing.
+        let _ = write!(context.err, "\r{line:<width$}", width = self.width);
         self.width = line.len();
     }
 
-    /// Wipes the line.
-    pub(super) fn clear(&mut self, world: &mut RunContext<'_>) {
+    /// Erases the line.
+    pub(super) fn clear(&mut self, context: &mut RunContext<'_>) {
         if self.width > 0 {
-            let _ = write!(world.err, "\r{:width$}\r", "", width = self.width);
+            let _ = write!(context.err, "\r{:width$}\r", "", width = self.width);
             self.width = 0;
         }
     }

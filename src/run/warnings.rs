@@ -1,4 +1,4 @@
-//! Warnings about the input: the first few in full, then their number.
+//! Prints warnings about the input: the first few in full, then their number.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -6,10 +6,10 @@ use std::io::Write;
 use crate::capture::CaptureWarning;
 use crate::sanitize::sanitize;
 
-/// How many warnings are printed in full.
-const SHOWN: u64 = 10;
+/// The most warnings that are printed in full.
+const MAX_PRINTED: u64 = 10;
 
-/// Prints warnings about one input.
+/// Prints and counts the warnings about one input.
 pub(super) struct Warnings {
     input: String,
     count: u64,
@@ -17,43 +17,43 @@ pub(super) struct Warnings {
 }
 
 impl Warnings {
-    /// Warnings about the file, or what stands for one, of this name.
+    /// Creates a printer of warnings about an input with this name.
     pub(super) fn about(input: &str) -> Self {
         Self { input: sanitize(input).into_owned(), count: 0, is_silent: false }
     }
 
-    /// Says nothing: it was said before.
+    /// Creates a printer that prints nothing, for an input that is read a second time.
     pub(super) fn silent() -> Self {
         Self { input: String::new(), count: 0, is_silent: true }
     }
 
-    /// Prints one, if not too many were printed before.
-    pub(super) fn warn(&mut self, line: u64, what: &dyn Display, err: &mut dyn Write) {
-        self.say(&format!("{}:{line}: {what}", self.input), err);
+    /// Warns about a line.
+    pub(super) fn warn_line(&mut self, line: u64, message: &dyn Display, err: &mut dyn Write) {
+        self.print(&format!("{}:{line}: {message}", self.input), err);
     }
 
-    /// Prints one about a capture, and counts those that were not kept.
-    pub(super) fn fault(&mut self, fault: &CaptureWarning, err: &mut dyn Write) {
-        self.warn(fault.line, &fault.kind, err);
-        self.count += fault.more;
+    /// Warns about a capture; further warnings that the reader omitted are counted.
+    pub(super) fn warn_capture(&mut self, warning: &CaptureWarning, err: &mut dyn Write) {
+        self.warn_line(warning.line, &warning.kind, err);
+        self.count += warning.omitted;
     }
 
-    /// Prints one that no single line is to blame for.
-    pub(super) fn note(&mut self, what: &str, err: &mut dyn Write) {
-        self.say(&format!("{}: {}", self.input, sanitize(what)), err);
+    /// Warns about the input as a whole.
+    pub(super) fn warn_input(&mut self, message: &str, err: &mut dyn Write) {
+        self.print(&format!("{}: {}", self.input, sanitize(message)), err);
     }
 
-    fn say(&mut self, text: &str, err: &mut dyn Write) {
+    fn print(&mut self, text: &str, err: &mut dyn Write) {
         self.count += 1;
-        if self.count <= SHOWN && !self.is_silent {
-            // A warning that cannot be printed stops no report.
+        if self.count <= MAX_PRINTED && !self.is_silent {
+            // A report does not fail because a warning cannot be printed.
             let _ = writeln!(err, "blkstat: {text}");
         }
     }
 
-    /// Says how many were not printed.
+    /// Prints the number of warnings that were not printed in full, if there are any.
     pub(super) fn finish(&self, err: &mut dyn Write) {
-        if let Some(more @ 1..) = self.count.checked_sub(SHOWN).filter(|_| !self.is_silent) {
+        if let Some(more @ 1..) = self.count.checked_sub(MAX_PRINTED).filter(|_| !self.is_silent) {
             let s = if more == 1 { "" } else { "s" };
             let _ = writeln!(err, "blkstat: {}: {more} more warning{s} like these", self.input);
         }

@@ -1,17 +1,19 @@
-//! Blocks as gzip (RFC 1952), each of which can be read as soon as it is written.
+//! Compresses blocks with gzip (RFC 1952) so that each can be read as soon as it is written.
 
 use std::io;
 
 use flate2::{Compress, Compression, Crc, FlushCompress};
 
-/// A member of the file is ended after so many bytes, so that no more than the last need be looked at when the
-/// recording was killed and is to go on. What that costs in size is less than a percent.
-const MEMBER: usize = 1024 * 1024;
+use crate::compression::GZIP_MAGIC;
 
-/// What a member begins with: deflate, no name, no time, from no system in particular.
-pub(super) const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+/// A member of the file ends after this many bytes of text, which bounds the part that must be recovered after a
+/// recorder was killed. It costs less than 1% in size.
+const MEMBER_BYTES: u64 = 1024 * 1024;
 
-/// Compresses blocks. What it gives for a block ends on a byte and holds all of it (zlib's sync flush).
+/// The header of a member: deflate, no flags, no name, no time, unknown system.
+pub(super) const HEADER: [u8; 10] = [GZIP_MAGIC[0], GZIP_MAGIC[1], 8, 0, 0, 0, 0, 0, 0, 255];
+
+/// Compresses blocks. The output for a block ends on a byte and contains all of it (zlib's sync flush).
 pub(super) struct Gzip {
     deflate: Compress,
     crc: Crc,
@@ -22,17 +24,17 @@ impl Gzip {
         Self { deflate: Compress::new(Compression::default(), false), crc: Crc::new() }
     }
 
-    /// No block takes more bytes than this.
-    pub(super) fn most(block: usize) -> usize {
-        // Five bytes for some KiB that cannot be compressed; flush, trailer and the header of the next member.
+    /// The most bytes that a block of this length may take.
+    pub(super) fn max_compressed_bytes(block: usize) -> usize {
+        // Five bytes per stored block of several KiB; flush, trailer and the header of the next member.
         block + block / 512 + 128
     }
 
-    /// A block, compressed.
+    /// Compresses a block.
     pub(super) fn compress(&mut self, block: &[u8]) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(Self::most(block.len()));
-        if self.deflate.total_in() > MEMBER as u64 {
-            self.end(&mut bytes)?;
+        let mut bytes = Vec::with_capacity(Self::max_compressed_bytes(block.len()));
+        if self.deflate.total_in() > MEMBER_BYTES {
+            self.end_member(&mut bytes)?;
         }
         if self.deflate.total_in() == 0 {
             bytes.extend_from_slice(&HEADER);
@@ -42,16 +44,16 @@ impl Gzip {
         Ok(bytes)
     }
 
-    /// What ends the file; nothing if nothing was begun.
+    /// Returns the end of the file; empty if no block was compressed.
     pub(super) fn finish(&mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         if self.deflate.total_in() > 0 {
-            self.end(&mut bytes)?;
+            self.end_member(&mut bytes)?;
         }
         Ok(bytes)
     }
 
-    fn end(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+    fn end_member(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
         self.deflate(&[], FlushCompress::Finish, bytes)?;
         bytes.extend_from_slice(&trailer(&self.crc));
         self.deflate.reset();
@@ -59,15 +61,15 @@ impl Gzip {
         Ok(())
     }
 
-    /// flate2's writer leaves a part of large blocks for later when it flushes, so this asks until all is out.
+    /// Compresses until all output is written. flate2's writer may hold back part of a large block when it flushes.
     fn deflate(&mut self, mut input: &[u8], flush: FlushCompress, out: &mut Vec<u8>) -> io::Result<()> {
-        const ROOM: usize = 256;
+        const MIN_FREE_BYTES: usize = 256;
         loop {
-            out.reserve(ROOM);
+            out.reserve(MIN_FREE_BYTES);
             let before = self.deflate.total_in();
             self.deflate.compress_vec(input, out, flush).map_err(io::Error::other)?;
             input = &input[(self.deflate.total_in() - before) as usize..];
-            // Room that is left says that there was nothing more to write.
+            // Unused capacity means that there was nothing more to write.
             if input.is_empty() && out.len() < out.capacity() {
                 return Ok(());
             }
@@ -75,7 +77,7 @@ impl Gzip {
     }
 }
 
-/// What ends a member of this text.
+/// The trailer of a member: the checksum and length of its text.
 pub(super) fn trailer(crc: &Crc) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&crc.sum().to_le_bytes());
@@ -90,7 +92,7 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn members_follow_one_another_and_every_block_can_be_read_at_once() {
+    fn every_block_can_be_read_at_once_across_members() {
         let block = vec![b'x'; 300_000];
         let (mut gzip, mut file) = (Gzip::new(), Vec::new());
         for count in 1..=10 {
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn no_block_takes_more_than_is_said() {
+    fn no_block_exceeds_its_maximum_size() {
         let mut state = 1u32;
         let mut noise = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -116,8 +118,8 @@ mod tests {
         let mut gzip = Gzip::new();
         for length in [1, 100, 40_000, 2_000_000, 50] {
             let block: Vec<u8> = (0..length).map(|_| noise()).collect();
-            let takes = gzip.compress(&block).unwrap().len();
-            assert!(takes <= Gzip::most(length), "{takes} of {length}");
+            let bytes = gzip.compress(&block).unwrap().len();
+            assert!(bytes <= Gzip::max_compressed_bytes(length), "{bytes} of {length}");
         }
     }
 }

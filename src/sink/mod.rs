@@ -1,13 +1,13 @@
-//! Where recordings go: the one room that writes files. What stands in them is not known in here.
+//! Writes files: recordings, compressed and rotated, and small files as a whole. The contents come from other modules.
 
-mod document;
+mod atomic_write;
 mod gzip;
+mod gzip_recovery;
 mod recording;
-mod repair;
 mod rotation;
 mod sample_file;
 
-pub use document::write_document;
+pub use atomic_write::write_atomically;
 pub use recording::{IfExists, RecordingFile};
 pub use rotation::{Rotation, rotated_name};
 pub use sample_file::SampleFile;

@@ -1,20 +1,20 @@
-//! Files that give way to the next: FILE, FILE.1, FILE.2 and so on, the newest first.
+//! Rotates files: FILE becomes FILE.1, FILE.1 becomes FILE.2 and so on; a higher number is older.
 
 use std::fs::rename;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// When a file gives way, and how many stay.
+/// The size at which a file is rotated, and the number of rotated files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// The bytes that no file should pass; one sample is written even so.
+    /// The most bytes of a file, unless a single sample is larger.
     pub size: u64,
-    /// How many files stay beside the one that is written, at least 1; `None` keeps all.
+    /// The number of rotated files to keep, at least 1; `None` keeps all.
     pub keep: Option<u32>,
 }
 
-/// What a file is called after so many have followed it: `host.txt.1` of `host.txt`, and `host.txt.1.gz` of
-/// `host.txt.gz`, so that zcat and the like still know it.
+/// The name of a rotated file: `host.txt.1` for `host.txt`, and `host.1.gz` for `host.gz`, so that zcat and similar
+/// programs still recognize it.
 pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
     let name = path.as_os_str().to_string_lossy();
     if let (Some(stem), true) = (name.strip_suffix(".gz"), path.to_str().is_some()) {
@@ -25,37 +25,37 @@ pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The lowest number of a file that is there and that rotating `path` would move or delete, if there is any.
+/// Returns the lowest number of an existing file that rotating `path` would rename or delete; `None` if there is none.
 ///
 /// # Errors
-/// When the folder cannot be read.
-pub(super) fn in_the_way(path: &Path, keep: Option<u32>) -> io::Result<Option<u64>> {
-    let last = most(keep);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+/// When the directory cannot be read.
+pub(super) fn existing_rotated(path: &Path, keep: Option<u32>) -> io::Result<Option<u64>> {
+    let last = max_number(keep);
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut lowest = None;
-    for entry in folder.read_dir()? {
+    for entry in parent.read_dir()? {
         let name = entry?.file_name();
         let digits = name.as_encoded_bytes().split(|byte| *byte == b'.').rev().take(2);
         let numbers = digits.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
-        let is_ours = |number: &u64| {
+        let is_rotated = |number: &u64| {
             (1..=last).contains(number) && rotated_name(path, *number).file_name() == Some(&name)
         };
-        lowest = numbers.filter(is_ours).chain(lowest).min();
+        lowest = numbers.filter(is_rotated).chain(lowest).min();
     }
     Ok(lowest)
 }
 
-/// The last place that a file that gave way can have.
-fn most(keep: Option<u32>) -> u64 {
+/// The highest number of a rotated file.
+fn max_number(keep: Option<u32>) -> u64 {
     u64::from(keep.unwrap_or(u32::MAX).max(1))
 }
 
-/// Moves FILE to FILE.1 and what stands in the way up by one. Only the one that has the last place is lost.
+/// Renames FILE to FILE.1 after shifting the rotated files up by one. Only the one with the highest number is lost.
 ///
-/// The oldest goes first, so that a kill at any moment leaves a gap and takes nothing away; the next time the gap
-/// is filled.
-pub(super) fn make_way(path: &Path, keep: Option<u32>) -> io::Result<()> {
-    let last = most(keep);
+/// The oldest is shifted first: if the program is killed meanwhile, a gap remains but nothing is lost, and the next
+/// rotation fills the gap.
+pub(super) fn shift_files(path: &Path, keep: Option<u32>) -> io::Result<()> {
+    let last = max_number(keep);
     let exists = |number: &u64| rotated_name(path, *number).symlink_metadata().is_ok();
     let free = (1..last).find(|number| !exists(number)).unwrap_or(last);
     for number in (1..free).rev() {
@@ -71,43 +71,43 @@ mod tests {
     use std::fs::{read_to_string, write};
 
     #[test]
-    fn a_number_goes_before_the_end_that_tells_of_gzip() {
+    fn the_number_precedes_the_extension_of_gzip() {
         assert_eq!(rotated_name(Path::new("a/host.txt"), 1), Path::new("a/host.txt.1"));
         assert_eq!(rotated_name(Path::new("a/host.txt.gz"), 12), Path::new("a/host.txt.12.gz"));
     }
 
     #[test]
-    fn the_oldest_makes_way_and_a_gap_is_filled_first() {
+    fn files_shift_up_and_a_gap_is_filled_first() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
-        let stand = |n: u64| read_to_string(rotated_name(&path, n)).unwrap_or_default();
+        let text = |n: u64| read_to_string(rotated_name(&path, n)).unwrap_or_default();
         for round in 0..6 {
             write(&path, round.to_string()).unwrap();
-            make_way(&path, Some(3)).unwrap();
+            shift_files(&path, Some(3)).unwrap();
         }
-        assert_eq!([1, 2, 3, 4].map(stand), ["5", "4", "3", ""]);
+        assert_eq!([1, 2, 3, 4].map(text), ["5", "4", "3", ""]);
         std::fs::remove_file(rotated_name(&path, 2)).unwrap();
         write(&path, "6").unwrap();
-        make_way(&path, Some(3)).unwrap();
-        assert_eq!([1, 2, 3, 4].map(stand), ["6", "5", "3", ""]);
+        shift_files(&path, Some(3)).unwrap();
+        assert_eq!([1, 2, 3, 4].map(text), ["6", "5", "3", ""]);
         write(&path, "7").unwrap();
-        make_way(&path, None).unwrap();
-        assert_eq!([1, 2, 3, 4].map(stand), ["7", "6", "5", "3"]);
+        shift_files(&path, None).unwrap();
+        assert_eq!([1, 2, 3, 4].map(text), ["7", "6", "5", "3"]);
     }
 
     #[test]
-    fn only_files_that_a_rotation_touches_are_in_the_way() {
+    fn only_files_that_a_rotation_would_touch_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f.txt");
         for other in ["f.txt", "f.txt.01", "f.txt.1.gz", "f.txt.0", "f.txt.old", "f.1.txt", "g.txt.1"] {
             write(folder.path().join(other), "").unwrap();
         }
-        assert_eq!(in_the_way(&path, None).unwrap(), None);
+        assert_eq!(existing_rotated(&path, None).unwrap(), None);
         write(folder.path().join("f.txt.7"), "").unwrap();
         write(folder.path().join("f.txt.3"), "").unwrap();
-        let found = [None, Some(3), Some(2), Some(0)].map(|keep| in_the_way(&path, keep).unwrap());
+        let found = [None, Some(3), Some(2), Some(0)].map(|keep| existing_rotated(&path, keep).unwrap());
         assert_eq!(found, [Some(3), Some(3), None, None]);
         write(folder.path().join("f.2.gz"), "").unwrap();
-        assert_eq!(in_the_way(&folder.path().join("f.gz"), None).unwrap(), Some(2));
+        assert_eq!(existing_rotated(&folder.path().join("f.gz"), None).unwrap(), Some(2));
     }
 }

@@ -1,4 +1,4 @@
-//! The machine that the program runs on, or a root that looks like one.
+//! Reads samples of the running host, or of a directory tree that looks like one.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -15,8 +15,8 @@ use crate::clock::Clock;
 use crate::counters::{CpuTimes, HostState, Sample};
 use crate::units::SampleTime;
 
-/// Room for /proc/diskstats of some hundred devices, so that it takes one read and not ten.
-const FIRST_READ: usize = 64 * 1024;
+/// The initial buffer: /proc/diskstats of several hundred devices, so that one read suffices.
+const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Where the devices of a live system are read from.
 enum Devices {
@@ -30,29 +30,28 @@ enum Devices {
     Appended(PathBuf, PathBuf),
 }
 
-/// Reads samples below a root: `ROOT/proc/diskstats`, `ROOT/proc/uptime` and `ROOT/proc/stat`.
+/// Reads samples from `ROOT/proc/diskstats`, `ROOT/proc/uptime` and `ROOT/proc/stat`.
 pub struct Live<'a> {
     devices: Devices,
     proc: PathBuf,
     clock: &'a dyn Clock,
     text: Vec<u8>,
     cpu_line: Vec<u8>,
-    reads_machine_state: bool,
+    reads_host_state: bool,
 }
 
 impl<'a> Live<'a> {
-    /// A source of samples of the machine below `root`, which is `/` for this one.
+    /// Creates a source of samples of the host below `root`, which is `/` for the running one.
     pub fn new(root: &Path, clock: &'a dyn Clock) -> Self {
         let proc = root.join("proc");
         let devices = Devices::Listed(proc.join("diskstats"));
-        let text = Vec::with_capacity(FIRST_READ);
-        Self { devices, proc, clock, text, cpu_line: Vec::new(), reads_machine_state: false }
+        let text = Vec::with_capacity(BUFFER_BYTES);
+        Self { devices, proc, clock, text, cpu_line: Vec::new(), reads_host_state: false }
     }
 
-    /// The same with [`Sample::host`] read as well, which takes two more files: `ROOT/proc/pressure/io` and
-    /// `ROOT/proc/meminfo`.
-    pub fn with_machine_state(self) -> Self {
-        Self { reads_machine_state: true, ..self }
+    /// Also reads [`Sample::host`], which takes two more files: `ROOT/proc/pressure/io` and `ROOT/proc/meminfo`.
+    pub fn with_host_state(self) -> Self {
+        Self { reads_host_state: true, ..self }
     }
 
     /// Reads the devices from a directory instead of /proc and /sys, as `iostat -f` does, or, with `also`, from both,
@@ -69,15 +68,15 @@ impl<'a> Live<'a> {
         Self { devices, ..self }
     }
 
-    /// Takes a sample into `sample`, reusing its memory. Bad lines are left out and handed to `fault`.
+    /// Reads a sample into `sample`, reusing its memory. Invalid lines are skipped and passed to `on_error`, with
+    /// their line numbers.
     ///
-    /// Uptime, CPU times and what is read of the machine's state are `None` where they cannot be read.
+    /// Uptime, CPU times and the state of the host are `None` where they cannot be read.
     ///
     /// # Errors
     /// When /proc/diskstats cannot be read.
-    pub fn read(&mut self, sample: &mut Sample, fault: impl FnMut(usize, LineError)) -> Result<()> {
-        sample.host =
-            if self.reads_machine_state { self.memory_and_pressure() } else { HostState::default() };
+    pub fn read(&mut self, sample: &mut Sample, on_error: impl FnMut(usize, LineError)) -> Result<()> {
+        sample.host = if self.reads_host_state { self.memory_and_pressure() } else { HostState::default() };
         let uptime = self.uptime();
         sample.cpu = self.cpu(&mut sample.host);
         sample.at =
@@ -85,7 +84,7 @@ impl<'a> Live<'a> {
         match &self.devices {
             Devices::Listed(path) => {
                 slurp(path, &mut self.text)?;
-                parse_diskstats(&self.text, sample, fault);
+                parse_diskstats(&self.text, sample, on_error);
             }
             Devices::Files(files) => {
                 // The directory may lack device numbers, which the system has.
@@ -98,7 +97,7 @@ impl<'a> Live<'a> {
             }
             Devices::Both(path, files) => {
                 slurp(path, &mut self.text)?;
-                parse_diskstats(&self.text, sample, fault);
+                parse_diskstats(&self.text, sample, on_error);
                 let number = |name: &str| sample.device(name).map(|device| (device.major, device.minor));
                 for device in files.read(number) {
                     match sample.devices.iter_mut().find(|other| other.name == device.name) {
@@ -109,7 +108,7 @@ impl<'a> Live<'a> {
             }
             Devices::Appended(path, more) => {
                 slurp(path, &mut self.text)?;
-                parse_diskstats(&self.text, sample, fault);
+                parse_diskstats(&self.text, sample, on_error);
                 let mut appended = Sample::default();
                 slurp(more, &mut self.text)?;
                 parse_diskstats(&self.text, &mut appended, |_, _| {});
@@ -119,18 +118,17 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    /// The text of the devices as it was read last.
+    /// The text of the devices that was read last.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// The line of /proc/stat that the CPU times were read from last, without its newline; empty where it could
-    /// not be read.
+    /// The line of /proc/stat that the CPU times were parsed from, without its newline; empty if it could not be read.
     pub fn cpu_line(&self) -> &[u8] {
         &self.cpu_line
     }
 
-    /// Where the devices are read from, for messages.
+    /// The path that the devices are read from, for messages.
     pub fn name(&self) -> String {
         match &self.devices {
             Devices::Listed(path) | Devices::Both(path, _) | Devices::Appended(path, _) => {
@@ -142,17 +140,17 @@ impl<'a> Live<'a> {
 
     fn uptime(&mut self) -> Option<u64> {
         slurp(&self.proc.join("uptime"), &mut self.text).ok()?;
-        // procfs wants the second number too, which nobody needs.
+        // procfs also requires the second number, which is not used.
         let seconds = Uptime::from_read(self.text.trim_ascii().chain(&b" 0"[..])).ok()?.uptime;
-        // The file has two decimals, so that rounding restores what it says.
+        // The file has two decimals, so rounding restores the exact value.
         (seconds >= 0.0).then(|| (seconds * 100.0).round() as u64)
     }
 
-    fn cpu(&mut self, machine: &mut HostState) -> Option<CpuTimes> {
+    fn cpu(&mut self, host: &mut HostState) -> Option<CpuTimes> {
         self.cpu_line.clear();
         slurp(&self.proc.join("stat"), &mut self.text).ok()?;
-        if self.reads_machine_state {
-            machine.blocked = parse_blocked(&self.text);
+        if self.reads_host_state {
+            host.blocked = parse_blocked(&self.text);
         }
         let read = |line| Some((line, parse_cpu_line(line)?));
         let (line, cpu) = self.text.split(|byte| *byte == b'\n').find_map(read)?;
@@ -161,17 +159,18 @@ impl<'a> Live<'a> {
     }
 
     fn memory_and_pressure(&mut self) -> HostState {
-        let mut machine = HostState::default();
+        let mut host = HostState::default();
         if slurp(&self.proc.join("meminfo"), &mut self.text).is_ok() {
-            (machine.dirty_kib, machine.writeback_kib) = parse_meminfo(&self.text);
+            (host.dirty_kib, host.writeback_kib) = parse_meminfo(&self.text);
         }
         if slurp(&self.proc.join("pressure/io"), &mut self.text).is_ok() {
-            machine.pressure = parse_pressure(&self.text);
+            host.pressure = parse_pressure(&self.text);
         }
-        machine
+        host
     }
 }
 
+/// Reads a file into a buffer, replacing its contents. Every sample reuses the buffer.
 fn slurp(path: &Path, text: &mut Vec<u8>) -> Result<()> {
     text.clear();
     let read = OpenOptions::new().read(true).open(path).and_then(|mut file| file.read_to_end(text));

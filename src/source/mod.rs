@@ -1,20 +1,19 @@
-//! Where the next sample comes from: a live machine, or a capture that is replayed. The one room that opens
-//! files.
+//! Reads samples from a live host, or from a capture that is replayed, and describes the host and its devices.
 
 mod device_resolver;
-mod document;
+mod host;
 mod iostat_f_dir;
+mod json_file;
 mod live;
-mod machine;
 mod replay;
 mod small_file;
 mod timezone;
 mod topology;
 
 pub use device_resolver::DeviceResolver;
-pub use document::read_object;
+pub use host::{Host, read_recording_header};
+pub use json_file::read_json_object;
 pub use live::Live;
-pub use machine::{Host, describe};
 pub use replay::Replay;
 pub use timezone::local_time_zone;
 pub use topology::{read_partitions, read_topology};

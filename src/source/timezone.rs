@@ -1,15 +1,15 @@
 //! The time zone that times are printed in.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
-use std::io::Read;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-/// The local time zone: what the variable TZ says (tzset(3)), else /etc/localtime, else UTC.
+use super::small_file::read_bytes;
+
+/// Reads the local time zone: from the variable TZ (tzset(3)), else from /etc/localtime, else UTC.
 ///
-/// One file is read. The library's own way lists every zone of the machine first, which took longer than a report.
+/// This reads one file. jiff would first list every zone of the system, which takes longer than a report.
 pub fn local_time_zone(tz: Option<&OsStr>) -> TimeZone {
     let Some(tz) = tz.map(OsStr::to_string_lossy) else {
         return read_zone(Path::new("/etc/localtime")).unwrap_or(TimeZone::UTC);
@@ -23,9 +23,7 @@ pub fn local_time_zone(tz: Option<&OsStr>) -> TimeZone {
 }
 
 fn read_zone(path: &Path) -> Option<TimeZone> {
-    let mut data = Vec::new();
-    OpenOptions::new().read(true).open(path).ok()?.read_to_end(&mut data).ok()?;
-    TimeZone::tzif(&path.to_string_lossy(), &data).ok()
+    TimeZone::tzif(&path.to_string_lossy(), &read_bytes(path)?).ok()
 }
 
 #[cfg(test)]
@@ -41,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_needs_no_file() {
+    fn a_posix_rule_needs_no_file() {
         assert_eq!(at_epoch("IST-5:30"), "1970-01-01T05:30:00+0530");
         assert_eq!(at_epoch(":EST5EDT,M3.2.0,M11.1.0"), "1969-12-31T19:00:00-0500");
     }

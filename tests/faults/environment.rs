@@ -1,18 +1,18 @@
-//! Machines that lack something, and environments that ask for something else.
+//! Hosts that lack files, and unusual environment variables.
 
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::support::{Came, blkstat, capture, machine};
+use super::support::{Outcome, blkstat, capture, host};
 
-/// What comes of a command on the machine below a root.
-fn on(root: &Path, words: &str) -> Came {
+/// Runs a command on the host below a root.
+fn run_on(root: &Path, words: &str) -> Outcome {
     let root = root.to_str().unwrap();
     blkstat(&words.replace("ROOT", root)).output().unwrap().into()
 }
 
-/// The commands that read a machine.
+/// The commands that read a live host.
 const LIVE: [&str; 4] = [
     "--root ROOT --json 10ms 1",
     "--root ROOT 10ms 1",
@@ -21,43 +21,43 @@ const LIVE: [&str; 4] = [
 ];
 
 #[test]
-fn a_machine_without_diskstats_is_one_line_that_names_the_file() {
-    let root = machine();
+fn a_host_without_diskstats_is_one_line_that_names_the_file() {
+    let root = host();
     let file = root.path().join("proc/diskstats");
     fs::remove_file(&file).unwrap();
     let commands = || LIVE.iter().chain(&["pt-diskstats --root ROOT --iterations 1"]);
-    let missing: Vec<Came> = commands().map(|words| on(root.path(), words)).collect();
-    // What nobody may read is no different; that a directory cannot be read holds for root too.
+    let missing: Vec<Outcome> = commands().map(|words| run_on(root.path(), words)).collect();
+    // An unreadable file is treated the same. Even root cannot read a directory.
     fs::create_dir(&file).unwrap();
-    let unreadable: Vec<Came> = commands().map(|words| on(root.path(), words)).collect();
-    for (words, came) in commands().chain(commands()).zip(missing.iter().chain(&unreadable)) {
-        assert_eq!((came.err.lines().count(), came.code), (1, 2), "{words}: {came:?}");
+    let unreadable: Vec<Outcome> = commands().map(|words| run_on(root.path(), words)).collect();
+    for (words, outcome) in commands().chain(commands()).zip(missing.iter().chain(&unreadable)) {
+        assert_eq!((outcome.err.lines().count(), outcome.code), (1, 2), "{words}: {outcome:?}");
         let start = format!("blkstat: cannot read {}: ", file.display());
-        assert!(came.err.starts_with(&start), "{words}: {came:?}");
+        assert!(outcome.err.starts_with(&start), "{words}: {outcome:?}");
     }
 }
 
 #[test]
-fn a_machine_without_devices_or_without_sys_works_as_far_as_it_goes() {
-    let root = machine();
-    let with_sys: Vec<Came> = LIVE.iter().map(|words| on(root.path(), words)).collect();
+fn a_host_without_devices_or_without_sys_works_as_far_as_possible() {
+    let root = host();
+    let with_sys: Vec<Outcome> = LIVE.iter().map(|words| run_on(root.path(), words)).collect();
     fs::remove_dir_all(root.path().join("sys")).unwrap();
     for (words, with_sys) in LIVE.iter().zip(with_sys) {
-        let came = on(root.path(), words);
-        assert_eq!((came.err.as_str(), came.code), ("", with_sys.code), "{words}");
+        let outcome = run_on(root.path(), words);
+        assert_eq!((outcome.err.as_str(), outcome.code), ("", with_sys.code), "{words}");
     }
-    let devices = on(root.path(), "devices --root ROOT");
+    let devices = run_on(root.path(), "devices --root ROOT");
     assert_eq!((devices.err.lines().count(), devices.code), (1, 2), "{devices:?}");
     fs::write(root.path().join("proc/diskstats"), "").unwrap();
     for words in LIVE {
-        let came = on(root.path(), words);
-        assert!(came.code <= 1 && came.err.lines().count() <= 1, "{words}: {came:?}");
+        let outcome = run_on(root.path(), words);
+        assert!(outcome.code <= 1 && outcome.err.lines().count() <= 1, "{words}: {outcome:?}");
     }
 }
 
 #[test]
-fn a_machine_that_says_nonsense_of_itself_is_read_all_the_same() {
-    let root = machine();
+fn nonsense_in_files_of_the_host_is_ignored() {
+    let root = host();
     for file in [
         "proc/stat",
         "proc/meminfo",
@@ -73,16 +73,16 @@ fn a_machine_that_says_nonsense_of_itself_is_read_all_the_same() {
         fs::write(path, "some\n\u{1b}[2J \u{7f} 99999999999999999999999 -1 \\040 x\n").unwrap();
     }
     for words in LIVE.iter().chain(&["devices --root ROOT", "devices --json --root ROOT"]) {
-        let came = on(root.path(), words);
-        assert_eq!((came.err.as_str(), came.code), ("", 0), "{words}");
-        assert!(!came.out.contains('\u{1b}') || words.starts_with("record"), "{words}: {:?}", came.out);
+        let outcome = run_on(root.path(), words);
+        assert_eq!((outcome.err.as_str(), outcome.code), ("", 0), "{words}");
+        assert!(!outcome.out.contains('\u{1b}') || words.starts_with("record"), "{words}: {:?}", outcome.out);
     }
 }
 
 #[test]
-fn nothing_is_written_on_a_machine_that_is_only_looked_at() {
-    let root = machine();
-    let all = |folder: &Path| {
+fn reading_a_host_writes_no_file() {
+    let root = host();
+    let list_files = |folder: &Path| {
         let mut found = Vec::new();
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -96,7 +96,7 @@ fn nothing_is_written_on_a_machine_that_is_only_looked_at() {
         found.sort();
         found
     };
-    let before = all(root.path());
+    let before = list_files(root.path());
     for words in LIVE {
         let words = words.replace("ROOT", root.path().to_str().unwrap());
         blkstat(&words)
@@ -106,11 +106,11 @@ fn nothing_is_written_on_a_machine_that_is_only_looked_at() {
             .status()
             .unwrap();
     }
-    assert_eq!(all(root.path()), before);
+    assert_eq!(list_files(root.path()), before);
 }
 
 #[test]
-fn neither_language_nor_terminal_changes_a_number() {
+fn neither_locale_nor_terminal_changes_a_number() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("capture");
     fs::write(&file, capture(5)).unwrap();
@@ -123,7 +123,7 @@ fn neither_language_nor_terminal_changes_a_number() {
         "--help",
     ] {
         let words = words.replace("FILE", file.to_str().unwrap());
-        let plain: Came = blkstat(&words).output().unwrap().into();
+        let plain: Outcome = blkstat(&words).output().unwrap().into();
         assert_eq!((plain.err.as_str(), plain.code), ("", 0), "{words}");
         for (name, value) in [
             ("LC_ALL", "de_DE.UTF-8"),
@@ -133,21 +133,21 @@ fn neither_language_nor_terminal_changes_a_number() {
             ("NO_COLOR", "1"),
             ("CLICOLOR_FORCE", "1"),
         ] {
-            let came: Came = blkstat(&words).env(name, value).output().unwrap().into();
-            assert_eq!(came, plain, "{words} with {name}={value}");
+            let outcome: Outcome = blkstat(&words).env(name, value).output().unwrap().into();
+            assert_eq!(outcome, plain, "{words} with {name}={value}");
         }
     }
 }
 
 #[test]
-fn twenty_columns_are_enough_for_a_table() {
+fn a_table_fits_into_twenty_columns() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("capture");
     fs::write(&file, capture(5)).unwrap();
-    let came: Came = blkstat(&format!("--width 20 --from {}", file.display())).output().unwrap().into();
-    assert_eq!((came.err.as_str(), came.code), ("", 0));
-    assert!(came.out.lines().all(|line| line.chars().count() <= 20), "{}", came.out);
-    let sda: Vec<&str> = came.out.lines().filter(|line| line.starts_with("sda")).collect();
-    assert_eq!(sda.len(), 4, "{}", came.out);
-    assert!(sda.iter().all(|line| line.ends_with(" 100")), "no line without a number: {}", came.out);
+    let outcome: Outcome = blkstat(&format!("--width 20 --from {}", file.display())).output().unwrap().into();
+    assert_eq!((outcome.err.as_str(), outcome.code), ("", 0));
+    assert!(outcome.out.lines().all(|line| line.chars().count() <= 20), "{}", outcome.out);
+    let sda: Vec<&str> = outcome.out.lines().filter(|line| line.starts_with("sda")).collect();
+    assert_eq!(sda.len(), 4, "{}", outcome.out);
+    assert!(sda.iter().all(|line| line.ends_with(" 100")), "a line without a number: {}", outcome.out);
 }

@@ -1,14 +1,14 @@
-//! Captures that are cut, damaged, interleaved with rubbish, or full of hostile names.
+//! Captures that are truncated, damaged, mixed with other lines, or contain hostile names.
 
 use std::io::Write;
 
 use serde_json::Value;
 
-use super::support::{Came, capture, device, on_input, sample};
+use super::support::{Outcome, capture, device, on_input, sample};
 
-/// The bytes to cut or damage a file at: some everywhere, and all near its end.
-fn places(length: usize, some: usize) -> impl Iterator<Item = usize> {
-    (0..length).step_by(length / some + 1).chain(length.saturating_sub(4)..length)
+/// Offsets at which to truncate or damage a file: about `count` throughout, and all near its end.
+fn offsets(length: usize, count: usize) -> impl Iterator<Item = usize> {
+    (0..length).step_by(length / count + 1).chain(length.saturating_sub(4)..length)
 }
 
 fn gzip(text: &[u8]) -> Vec<u8> {
@@ -21,65 +21,66 @@ fn zstd(text: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
-/// Runs the JSON view on what became of a capture: whatever it was, the lines are the first ones of the whole, and
-/// the exit code and one line or two tell the rest.
-fn check(input: &[u8], whole: &str, what: &str) -> Came {
-    let came = on_input("--json --from -", input);
-    assert!(whole.starts_with(&came.out), "{what}: another number: {}", came.out);
-    assert!(came.out.is_empty() || came.out.ends_with('\n'), "{what}: half a line");
-    match came.code {
-        // What is cut in front of a sample, or right behind one, is whole.
-        0 => assert!(!came.out.is_empty() && came.err.lines().count() <= 1, "{what}: {}", came.err),
-        1 => assert!(came.out.is_empty() && !came.err.is_empty(), "{what}"),
-        2 => assert_eq!(came.err.lines().count(), 1, "{what}: {}", came.err),
-        code => panic!("{what}: exit {code}: {}", came.err),
+/// Runs the JSON view on a faulty capture: its lines are the first of those of the `complete` one, and the exit code
+/// and at most two messages report the fault.
+fn check(input: &[u8], complete: &str, what: &str) -> Outcome {
+    let outcome = on_input("--json --from -", input);
+    assert!(complete.starts_with(&outcome.out), "{what}: different output: {}", outcome.out);
+    assert!(outcome.out.is_empty() || outcome.out.ends_with('\n'), "{what}: incomplete line");
+    match outcome.code {
+        // Truncated between two samples, a capture is complete.
+        0 => assert!(!outcome.out.is_empty() && outcome.err.lines().count() <= 1, "{what}: {}", outcome.err),
+        1 => assert!(outcome.out.is_empty() && !outcome.err.is_empty(), "{what}"),
+        2 => assert_eq!(outcome.err.lines().count(), 1, "{what}: {}", outcome.err),
+        code => panic!("{what}: exit {code}: {}", outcome.err),
     }
     assert!(
-        came.err
+        outcome
+            .err
             .lines()
             .all(|line| line.starts_with("blkstat: standard input")
                 || line.starts_with("blkstat: cannot read")),
         "{what}: {}",
-        came.err
+        outcome.err
     );
-    came
+    outcome
 }
 
 #[test]
-fn a_capture_cut_anywhere_gives_the_samples_that_are_whole() {
+fn a_capture_truncated_anywhere_gives_its_complete_samples() {
     let text = capture(12);
-    let whole = on_input("--json --from -", text.as_bytes()).out;
-    for at in places(text.len(), 40) {
-        let came = check(&text.as_bytes()[..at], &whole, &format!("cut at {at}"));
-        assert_ne!(came.code, 2, "a cut file is no error");
+    let complete = on_input("--json --from -", text.as_bytes()).out;
+    for at in offsets(text.len(), 40) {
+        let outcome = check(&text.as_bytes()[..at], &complete, &format!("truncated at {at}"));
+        assert_ne!(outcome.code, 2, "a truncated file is not an error");
     }
 }
 
 #[test]
-fn a_compressed_capture_cut_anywhere_gives_the_samples_that_are_whole() {
+fn a_compressed_capture_truncated_anywhere_gives_its_complete_samples() {
     let text = capture(200);
-    let whole = on_input("--json --from -", text.as_bytes()).out;
+    let complete = on_input("--json --from -", text.as_bytes()).out;
     for (kind, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
-        assert_eq!(on_input("--json --from -", &packed).out, whole, "{kind}");
-        for at in places(packed.len(), 12) {
-            check(&packed[..at], &whole, &format!("{kind} cut at {at}"));
+        assert_eq!(on_input("--json --from -", &packed).out, complete, "{kind}");
+        for at in offsets(packed.len(), 12) {
+            check(&packed[..at], &complete, &format!("{kind} truncated at {at}"));
         }
     }
 }
 
 #[test]
-fn damaged_compressed_data_never_crashes_and_is_told() {
+fn damaged_compressed_data_is_reported_without_a_crash() {
     let text = capture(200);
     for (kind, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
-        for at in places(packed.len(), 12) {
+        for at in offsets(packed.len(), 12) {
             let mut damaged = packed.clone();
             damaged[at] ^= 0x55;
-            let came = on_input("--json --from -", &damaged);
-            let told = came.code == 0 || came.err.starts_with("blkstat: ");
-            // A checksum that is wrong at the end is told behind all samples.
-            assert!((0..=2).contains(&came.code) && told, "{kind} at {at}: {came:?}");
+            let outcome = on_input("--json --from -", &damaged);
+            let is_reported = outcome.code == 0 || outcome.err.starts_with("blkstat: ");
+            // A wrong checksum at the end is reported after all samples.
+            assert!((0..=2).contains(&outcome.code) && is_reported, "{kind} at {at}: {outcome:?}");
             assert!(
-                came.out.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()),
+                outcome.out.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()),
                 "{kind} at {at}"
             );
         }
@@ -87,8 +88,8 @@ fn damaged_compressed_data_never_crashes_and_is_told() {
 }
 
 #[test]
-fn rubbish_between_the_lines_costs_no_good_line() {
-    let rubbish = [
+fn invalid_lines_do_not_affect_valid_ones() {
+    let invalid = [
         "hello world\n",
         "8 0 sda x 2\n",
         "\u{1b}[31m\n",
@@ -100,20 +101,24 @@ fn rubbish_between_the_lines_costs_no_good_line() {
         "8 0\n",
     ];
     let text = capture(30);
-    let whole = on_input("--json --from -", text.as_bytes());
+    let complete = on_input("--json --from -", text.as_bytes());
     let mut mixed = String::new();
     for (at, line) in text.split_inclusive('\n').enumerate() {
         mixed += line;
-        mixed += rubbish[at % rubbish.len()];
+        mixed += invalid[at % invalid.len()];
     }
-    let came = on_input("--json --from -", mixed.as_bytes());
-    assert_eq!((came.out == whole.out, came.code), (true, 0));
-    assert!(came.err.lines().count() == 11 && came.err.contains(" more warnings like these"), "{}", came.err);
-    assert!(!came.err.contains('\u{1b}'));
+    let outcome = on_input("--json --from -", mixed.as_bytes());
+    assert_eq!((outcome.out == complete.out, outcome.code), (true, 0));
+    assert!(
+        outcome.err.lines().count() == 11 && outcome.err.contains(" more warnings like these"),
+        "{}",
+        outcome.err
+    );
+    assert!(!outcome.err.contains('\u{1b}'));
 }
 
 #[test]
-fn names_of_any_kind_make_good_json_and_never_steer_a_terminal() {
+fn hostile_names_give_valid_json_and_never_control_a_terminal() {
     let names = [
         "\u{1b}[2J\u{1b}]0;x\u{7}",
         "a\"b",
@@ -140,7 +145,7 @@ fn names_of_any_kind_make_good_json_and_never_steer_a_terminal() {
     let value: Value = serde_json::from_str(&document).unwrap();
     let disks = value["sysstat"]["hosts"][0]["statistics"][0]["disk"].as_array().unwrap().clone();
     assert!(names.iter().all(|name| disks.iter().any(|disk| disk["disk_device"] == *name)), "{document}");
-    let is_hostile =
+    let is_unsafe =
         |c: char| c.is_control() && c != '\n' && c != '\t' || matches!(c, '\u{202e}' | '\u{2028}');
     for words in [
         "--all --from -",
@@ -149,20 +154,24 @@ fn names_of_any_kind_make_good_json_and_never_steer_a_terminal() {
         "iostat -x --from -",
         "iostat -o JSON --from -",
     ] {
-        let came = on_input(words, text.as_bytes());
-        assert!(!came.out.contains(is_hostile) && !came.err.contains(is_hostile), "{words}: {:?}", came.out);
+        let outcome = on_input(words, text.as_bytes());
+        assert!(
+            !outcome.out.contains(is_unsafe) && !outcome.err.contains(is_unsafe),
+            "{words}: {:?}",
+            outcome.out
+        );
     }
 }
 
 #[test]
-fn time_that_goes_back_begins_anew_and_says_where() {
+fn a_clock_that_goes_back_starts_a_new_segment_and_is_reported() {
     let line = |work| device(0, "sda", work);
     let text =
         sample(10, &line(1)) + &sample(11, &line(101)) + &sample(5, &line(201)) + &sample(6, &line(301));
     for words in ["--json --from -", "iostat -d --from -"] {
-        let came = on_input(words, text.as_bytes());
-        assert_eq!((came.err.lines().count(), came.code), (1, 0), "{words}: {}", came.err);
-        assert!(came.err.starts_with("blkstat: standard input:5: the clock goes back to "), "{}", came.err);
+        let outcome = on_input(words, text.as_bytes());
+        assert_eq!((outcome.err.lines().count(), outcome.code), (1, 0), "{words}: {}", outcome.err);
+        assert!(outcome.err.starts_with("blkstat: standard input:5: clock went back to "), "{}", outcome.err);
     }
     let json = on_input("--json --from -", text.as_bytes()).out;
     let rates: Vec<f64> = json
@@ -173,15 +182,15 @@ fn time_that_goes_back_begins_anew_and_says_where() {
 }
 
 #[test]
-fn a_compressed_stream_that_is_none_is_told() {
+fn an_invalid_compressed_stream_is_reported() {
     for start in [
         b"\x1f\x8b".as_slice(),
         b"\x1f\x8b\x08rubbish of many bytes",
         b"\x28\xb5\x2f\xfd",
         b"\x28\xb5\x2f\xfdrubbish",
     ] {
-        let came = on_input("--from -", start);
-        assert!(came.out.is_empty() && (1..=2).contains(&came.code), "{start:?}: {came:?}");
-        assert!(came.err.starts_with("blkstat: ") && came.err.lines().count() <= 2, "{came:?}");
+        let outcome = on_input("--from -", start);
+        assert!(outcome.out.is_empty() && (1..=2).contains(&outcome.code), "{start:?}: {outcome:?}");
+        assert!(outcome.err.starts_with("blkstat: ") && outcome.err.lines().count() <= 2, "{outcome:?}");
     }
 }

@@ -1,15 +1,15 @@
-//! What goes wrong around the program, and what it makes of that: nothing is lost that was whole, no number is wild,
-//! the exit code tells, and memory stays bounded.
+//! Faulty input, environments and outputs: nothing complete is lost, no number is absurd, the exit code is right, and
+//! memory stays bounded.
 //!
-//! The tests that take long are ignored: `cargo test --release --test faults -- --ignored --nocapture` runs them and
-//! prints what they measured.
+//! Slow tests are ignored: `cargo test --release --test faults -- --ignored --nocapture` runs them and prints their
+//! measurements.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
+mod counter_width;
 mod environment;
 mod input;
 mod memory;
 mod output;
 mod signals;
 mod support;
-mod words;

@@ -1,4 +1,4 @@
-//! Memory that stays bounded, whatever comes.
+//! Memory stays bounded on any input.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::support::{blkstat, device, sample};
 
-/// The most memory that a run on some input took, in KiB, how it ended, what it said, and its CPU time.
+/// The peak memory, exit code, messages and CPU time of a run.
 struct Run {
     peak_kib: u64,
     code: i32,
@@ -24,12 +24,12 @@ fn run(words: &str, write: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send
     thread::scope(|scope| {
         scope.spawn(move || write(&mut stdin).unwrap());
         let (mut peak_kib, mut ticks) = (0, 0);
-        // The kernel keeps the most; it is gone only with the program.
+        // The kernel records the peak until the program ends.
         while child.try_wait().unwrap().is_none() {
             let text = fs::read_to_string(&status).unwrap_or_default();
             let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
             peak_kib = line.map_or(peak_kib, |line| line.trim().trim_end_matches(" kB").parse().unwrap());
-            // Hundredths of a second in user and in kernel mode, behind the name in brackets.
+            // Hundredths of a second in user and in kernel mode, after the name in parentheses.
             let text = fs::read_to_string(&stat).unwrap_or_default();
             let words = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
             ticks = ticks.max(words.map(|word| word.parse::<u64>().unwrap()).sum());
@@ -45,17 +45,17 @@ fn run(words: &str, write: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send
     })
 }
 
-/// What no run on a stream may take, however long it is.
-const BOUND_KIB: u64 = 16 * 1024;
+/// The most memory for a stream of any length.
+const MAX_KIB: u64 = 16 * 1024;
 
-fn bounded(run: &Run, what: &str) {
+fn assert_bounded(run: &Run, what: &str) {
     eprintln!("{what}: {} KiB, {:.1} s, exit {}", run.peak_kib, run.seconds, run.code);
-    assert!(run.peak_kib < BOUND_KIB, "{what}: {} KiB", run.peak_kib);
+    assert!(run.peak_kib < MAX_KIB, "{what}: {} KiB", run.peak_kib);
     assert!(run.err.lines().count() <= 12, "{what}: {}", run.err);
 }
 
-/// Writes `piece` until so many bytes are written.
-fn again(piece: &[u8], bytes: usize) -> impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send {
+/// Writes `piece` repeatedly, `bytes` bytes in total.
+fn repeat(piece: &[u8], bytes: usize) -> impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send {
     let piece = piece.repeat(65_536 / piece.len() + 1);
     move |stdin| (0..bytes / piece.len()).try_for_each(|_| stdin.write_all(&piece))
 }
@@ -64,35 +64,35 @@ fn endless(megabytes: usize) {
     let bytes = megabytes << 20;
     let two = sample(1, &device(0, "sda", 1)) + &sample(2, &device(0, "sda", 9));
     for words in ["--json --from -", "iostat -dx --from -"] {
-        bounded(&run(words, again(b"9", bytes)), &format!("{words}: one line without an end"));
+        assert_bounded(&run(words, repeat(b"9", bytes)), &format!("{words}: an endless line"));
         let after = two.clone();
-        let then = run(words, move |stdin| {
+        let after_samples = run(words, move |stdin| {
             stdin.write_all(after.as_bytes())?;
-            again(b"8 0 sda 1 ", bytes)(stdin)
+            repeat(b"8 0 sda 1 ", bytes)(stdin)
         });
-        bounded(&then, &format!("{words}: two samples, then one line without an end"));
-        assert_eq!(then.code, 0, "{}", then.err);
-        let rubbish = run(words, move |stdin| {
+        assert_bounded(&after_samples, &format!("{words}: two samples, then an endless line"));
+        assert_eq!(after_samples.code, 0, "{}", after_samples.err);
+        let invalid = run(words, move |stdin| {
             stdin.write_all(b"TS 1\n")?;
-            again(b"no line of diskstats\n", bytes / 8)(stdin)
+            repeat(b"not a diskstats line\n", bytes / 8)(stdin)
         });
-        bounded(&rubbish, &format!("{words}: rubbish in one sample"));
-        assert!(rubbish.err.contains(" more warnings like these"), "{}", rubbish.err);
-        let stamps = again(b"TS 5 x\n", bytes / 32);
-        bounded(&run(words, stamps), &format!("{words}: nothing but times"));
-        let notes = again(b"#blkstat {\"version\":\"1\",\"boot\":\"a\"}\n#blkstat {\"version\":\"1\",\"boot\":\"b\"}\n#blkstat {\"devices\":[{\"name\":\"sda\"}]}\n", bytes / 32);
-        bounded(&run(words, notes), &format!("{words}: recordings that begin again and again"));
+        assert_bounded(&invalid, &format!("{words}: invalid lines in one sample"));
+        assert!(invalid.err.contains(" more warnings like these"), "{}", invalid.err);
+        let timestamps = repeat(b"TS 5 x\n", bytes / 32);
+        assert_bounded(&run(words, timestamps), &format!("{words}: only timestamps"));
+        let headers = repeat(b"#blkstat {\"version\":\"1\",\"boot_id\":\"a\"}\n#blkstat {\"version\":\"1\",\"boot_id\":\"b\"}\n#blkstat {\"devices\":[{\"name\":\"sda\"}]}\n", bytes / 32);
+        assert_bounded(&run(words, headers), &format!("{words}: only headers"));
     }
 }
 
 #[test]
-fn streams_without_an_end_take_no_more_memory() {
+fn endless_streams_use_bounded_memory() {
     endless(16);
 }
 
 #[test]
 #[ignore = "takes half a minute in a release build"]
-fn streams_of_200_megabytes_take_no_more_memory() {
+fn streams_of_200_megabytes_use_bounded_memory() {
     endless(200);
 }
 
@@ -108,24 +108,24 @@ fn bombs(megabytes: usize, pieces: &[(&str, &[u8])]) {
         let packed = pack(piece);
         let size = packed.len() >> 10;
         let run = run("--json --from -", move |stdin| stdin.write_all(&packed));
-        bounded(&run, &format!("{megabytes} MB of {what} in {size} KiB"));
+        assert_bounded(&run, &format!("{megabytes} MB of {what} in {size} KiB"));
     }
 }
 
 const PIECES: [(&str, &[u8]); 3] = [("zeros", b"\0"), ("one line", b"8 0 sda 1 "), ("empty lines", b"\n")];
 
 #[test]
-fn a_gzip_bomb_takes_no_more_memory() {
+fn a_gzip_bomb_uses_bounded_memory() {
     bombs(64, &PIECES[..2]);
 }
 
 #[test]
 #[ignore = "takes half a minute in a release build"]
-fn a_gzip_bomb_of_a_gigabyte_takes_no_more_memory() {
+fn a_gzip_bomb_of_a_gigabyte_uses_bounded_memory() {
     bombs(1024, &PIECES);
 }
 
-/// Devices that are there for three samples each, ten at a time.
+/// Devices that exist for three samples each, ten at a time.
 fn many_names(names: u64) -> impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send {
     move |stdin| {
         let mut out = io::BufWriter::with_capacity(1 << 16, stdin);
@@ -150,25 +150,25 @@ const VIEWS: [&str; 7] = [
 ];
 
 #[test]
-fn thousands_of_names_over_time_take_no_more_memory() {
+fn thousands_of_devices_over_time_use_bounded_memory() {
     for words in &VIEWS[..2] {
-        // Enough that what is remembered of all would not fit.
+        // Enough that remembering all of them would exceed the bound.
         let run = run(words, many_names(20_000));
-        bounded(&run, words);
+        assert_bounded(&run, words);
         assert_eq!(run.code, 0, "{}", run.err);
     }
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn a_million_names_over_time_are_linear_in_time_and_bounded_in_memory() {
+fn a_million_devices_over_time_take_linear_time_and_bounded_memory() {
     for words in VIEWS {
         let bound = match words {
-            // Where devices are listed in the order in which they came, their names are remembered.
+            // These list devices in order of appearance, so they remember the names.
             _ if words.contains("ALL") || words.starts_with("pt-") => 512 * 1024,
-            // So many lines are laid out at once.
-            _ if words.contains("summary") => 2 * BOUND_KIB,
-            _ => BOUND_KIB,
+            // The summary of all devices is formatted at once.
+            _ if words.contains("summary") => 2 * MAX_KIB,
+            _ => MAX_KIB,
         };
         let (half, whole) = (run(words, many_names(500_000)), run(words, many_names(1_000_000)));
         eprintln!(

@@ -1,11 +1,11 @@
-//! Standard output, or a file, that takes no more.
+//! Standard output, or a file, that cannot be written.
 
 use std::io;
 use std::process::Stdio;
 
-use super::support::{Came, blkstat, capture, machine};
+use super::support::{Outcome, blkstat, capture, host};
 
-/// Every command, and how it ends where standard output is full.
+/// Every command, and its exit code when standard output is full.
 const COMMANDS: [(&str, i32); 22] = [
     ("iostat --root ROOT -d", 6),
     ("iostat --root ROOT -x -o JSON 1 1", 6),
@@ -31,8 +31,8 @@ const COMMANDS: [(&str, i32); 22] = [
     ("--version", 2),
 ];
 
-fn ended(words: &str, stdout: impl Into<Stdio>) -> Came {
-    let root = machine();
+fn run_to(words: &str, stdout: impl Into<Stdio>) -> Outcome {
+    let root = host();
     let file = root.path().join("capture");
     std::fs::write(&file, capture(20)).unwrap();
     let words = words.replace("ROOT", root.path().to_str().unwrap()).replace("FILE", file.to_str().unwrap());
@@ -40,12 +40,12 @@ fn ended(words: &str, stdout: impl Into<Stdio>) -> Came {
 }
 
 #[test]
-fn a_reader_that_went_away_is_a_normal_end_of_every_command() {
+fn a_closed_pipe_is_a_normal_end_of_every_command() {
     for (words, _) in COMMANDS {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
-        let came = ended(words, writer);
-        assert_eq!((came.err.as_str(), came.code), ("", 0), "{words}");
+        let outcome = run_to(words, writer);
+        assert_eq!((outcome.err.as_str(), outcome.code), ("", 0), "{words}");
     }
 }
 
@@ -53,21 +53,21 @@ fn a_reader_that_went_away_is_a_normal_end_of_every_command() {
 fn a_full_disk_is_one_line_and_the_exit_code_of_the_command() {
     for (words, code) in COMMANDS {
         let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
-        let came = ended(words, full);
-        assert_eq!((came.err.lines().count(), came.code), (1, code), "{words}: {}", came.err);
-        assert!(came.err.contains("No space left on device"), "{words}: {}", came.err);
+        let outcome = run_to(words, full);
+        assert_eq!((outcome.err.lines().count(), outcome.code), (1, code), "{words}: {}", outcome.err);
+        assert!(outcome.err.contains("No space left on device"), "{words}: {}", outcome.err);
     }
 }
 
 #[test]
-fn a_file_that_takes_no_more_is_one_line_that_names_it() {
+fn a_full_file_is_one_line_that_names_it() {
     if !std::path::Path::new("/dev/full").exists() {
         return;
     }
-    let came = ended("record --root ROOT --force /dev/full 10ms 2", Stdio::null());
-    assert_eq!((came.err.lines().count(), came.code), (1, 2), "{}", came.err);
-    assert!(came.err.starts_with("blkstat: cannot write /dev/full: No space left"), "{}", came.err);
-    let came = ended("pt-diskstats --root ROOT --iterations 1 --save-samples /dev/full", Stdio::null());
-    assert_eq!((came.err.lines().count(), came.code), (1, 2), "{}", came.err);
-    assert!(came.err.starts_with("blkstat: cannot write /dev/full: No space left"), "{}", came.err);
+    let outcome = run_to("record --root ROOT --force /dev/full 10ms 2", Stdio::null());
+    assert_eq!((outcome.err.lines().count(), outcome.code), (1, 2), "{}", outcome.err);
+    assert!(outcome.err.starts_with("blkstat: cannot write /dev/full: No space left"), "{}", outcome.err);
+    let outcome = run_to("pt-diskstats --root ROOT --iterations 1 --save-samples /dev/full", Stdio::null());
+    assert_eq!((outcome.err.lines().count(), outcome.code), (1, 2), "{}", outcome.err);
+    assert!(outcome.err.starts_with("blkstat: cannot write /dev/full: No space left"), "{}", outcome.err);
 }

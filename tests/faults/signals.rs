@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM at any moment.
+//! SIGINT and SIGTERM at any time.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,7 +17,7 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::Value;
 
-use super::support::{blkstat, capture, lay, machine};
+use super::support::{blkstat, capture, host, write_host};
 
 const BOTH: [Signal; 2] = [Signal::INT, Signal::TERM];
 
@@ -25,8 +25,8 @@ fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// The exit code, once it ended; a test that waits for ever is worse than one that fails.
-fn code(child: &mut Child) -> Option<i32> {
+/// Waits for the exit code, but not forever: a test that hangs is worse than one that fails.
+fn exit_code(child: &mut Child) -> Option<i32> {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(5) {
         if let Some(status) = child.try_wait().unwrap() {
@@ -39,11 +39,11 @@ fn code(child: &mut Child) -> Option<i32> {
     None
 }
 
-/// What was written until a signal came at the wait of this number, and how it ended.
-fn until(words: &str, wait: u64, signal: u8) -> (String, Exit) {
-    let root = machine();
+/// Runs a command until a signal comes at the wait with this number. Returns its output and outcome.
+fn run_until(words: &str, wait: u64, signal: u8) -> (String, Exit) {
+    let root = host();
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |n| {
-        lay(root.path(), n);
+        write_host(root.path(), n);
         if n < wait { WaitOutcome::Due } else { WaitOutcome::Signal(signal) }
     });
     let words = format!("blkstat {words} --root {}", root.path().display());
@@ -56,22 +56,22 @@ fn until(words: &str, wait: u64, signal: u8) -> (String, Exit) {
 }
 
 #[test]
-fn a_signal_after_any_report_leaves_whole_json() {
+fn a_signal_after_any_report_leaves_complete_json() {
     for (wait, signal) in (1..8).flat_map(|wait| [(wait, 2), (wait, 15)]) {
-        let (out, exit) = until("iostat -x -o JSON 1", wait, signal);
+        let (out, exit) = run_until("iostat -x -o JSON 1", wait, signal);
         let document: Value = serde_json::from_str(&out).unwrap();
         let reports = document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len();
         assert_eq!((reports as u64, exit), (wait, Exit::Success));
 
-        let (out, exit) = until("--json sda 1", wait, signal);
+        let (out, exit) = run_until("--json sda 1", wait, signal);
         assert_eq!((out.lines().count() as u64, exit), (wait - 1, Exit::Signal(signal)));
         assert!(out.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
     }
 }
 
 #[test]
-fn a_signal_at_any_moment_of_a_real_run_leaves_whole_json_and_the_right_exit_code() {
-    let root = machine();
+fn a_signal_at_any_time_of_a_real_run_leaves_complete_json_and_the_right_exit_code() {
+    let root = host();
     let root = root.path().to_str().unwrap();
     for (delay, signal) in [0, 1, 2, 3, 5, 8, 13, 21, 34].into_iter().flat_map(|ms| BOTH.map(|s| (ms, s))) {
         let number = signal.as_raw();
@@ -82,12 +82,12 @@ fn a_signal_at_any_moment_of_a_real_run_leaves_whole_json_and_the_right_exit_cod
             let mut child = blkstat(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
             thread::sleep(Duration::from_millis(delay));
             send(&child, signal);
-            let ended = code(&mut child);
+            let ended = exit_code(&mut child);
             let output = child.wait_with_output().unwrap();
             let out = String::from_utf8(output.stdout).unwrap();
             assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words} after {delay} ms");
             if ended == Some(-number) {
-                // Before the program could take the signal over.
+                // The signal came before its handler was installed.
                 assert_eq!(out, "", "{words} after {delay} ms");
                 continue;
             }
@@ -103,7 +103,7 @@ fn a_signal_at_any_moment_of_a_real_run_leaves_whole_json_and_the_right_exit_cod
 }
 
 #[test]
-fn a_signal_ends_a_replay_that_waits_for_more_or_goes_on_for_long() {
+fn a_signal_ends_a_replay_that_waits_for_input_or_takes_long() {
     let text = capture(30);
     let fifo = tempfile::tempdir().unwrap();
     for (words, is_iostat) in [
@@ -131,7 +131,7 @@ fn a_signal_ends_a_replay_that_waits_for_more_or_goes_on_for_long() {
                 child.stdout.as_mut().unwrap().read_exact(&mut start).unwrap();
             }
             send(&child, signal);
-            let ended = code(&mut child);
+            let ended = exit_code(&mut child);
             let mut rest = String::new();
             child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
             let out =
@@ -151,19 +151,19 @@ fn a_signal_ends_a_replay_that_waits_for_more_or_goes_on_for_long() {
 }
 
 #[test]
-fn a_signal_leaves_the_terminal_as_it_was() {
-    let root = machine();
+fn a_signal_restores_the_terminal() {
+    let root = host();
     for signal in BOTH {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let ours = openpt(flags).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
-        let local = || tcgetattr(&theirs).unwrap().local_modes;
+        let controller = openpt(flags).unwrap();
+        grantpt(&controller).unwrap();
+        unlockpt(&controller).unwrap();
+        let terminal = ioctl_tiocgptpeer(&controller, flags).unwrap();
+        let local = || tcgetattr(&terminal).unwrap().local_modes;
         let before = local();
         let words = format!("pt-diskstats --root {} --interval 60", root.path().display());
         let mut child = blkstat(&words)
-            .stdin(File::from(theirs.try_clone().unwrap()))
+            .stdin(File::from(terminal.try_clone().unwrap()))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -174,7 +174,7 @@ fn a_signal_leaves_the_terminal_as_it_was() {
         }
         assert!(!local().contains(LocalModes::ICANON), "keys act without Enter");
         send(&child, signal);
-        assert_eq!(code(&mut child), Some(128 + signal.as_raw()));
+        assert_eq!(exit_code(&mut child), Some(128 + signal.as_raw()));
         assert_eq!(local(), before);
     }
 }

@@ -1,4 +1,4 @@
-//! A program that is run, a machine that is made up, a capture that is generated.
+//! Runs blkstat on an invented host or a generated capture.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// blkstat in an environment that is the same everywhere. Words are parted by blanks.
+/// Prepares blkstat with arguments separated by blanks and a fixed environment.
 pub(crate) fn blkstat(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_blkstat"));
     command.args(words.split_whitespace()).env("TZ", "UTC").env("LC_ALL", "C").env("HOME", "/nonexistent");
@@ -19,16 +19,16 @@ pub(crate) fn blkstat(words: &str) -> Command {
     command
 }
 
-/// What came of a run on some input.
+/// The outcome of a run.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Came {
+pub(crate) struct Outcome {
     pub(crate) out: String,
     pub(crate) err: String,
-    /// -1 where a signal ended it.
+    /// The exit code; -1 if a signal ended the run.
     pub(crate) code: i32,
 }
 
-impl From<Output> for Came {
+impl From<Output> for Outcome {
     fn from(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         let code = output.status.code().unwrap_or(-1);
@@ -37,24 +37,24 @@ impl From<Output> for Came {
 }
 
 /// Runs blkstat on standard input.
-pub(crate) fn on_input(words: &str, input: &[u8]) -> Came {
+pub(crate) fn on_input(words: &str, input: &[u8]) -> Outcome {
     let mut child =
         blkstat(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            // It may have seen enough before the end.
+            // blkstat may close its input early.
             let _ = stdin.write_all(input);
         });
         child.wait_with_output().unwrap().into()
     })
 }
 
-/// A line of a device after so much work.
-pub(crate) fn device(minor: u64, name: &str, work: u64) -> String {
-    let (sectors, ms) = (8 * work, 2 * work);
+/// A diskstats line of a device after this many reads and as many writes.
+pub(crate) fn device(minor: u64, name: &str, ios: u64) -> String {
+    let (sectors, ms) = (8 * ios, 2 * ios);
     format!(
-        "   8 {minor:7} {name} {work} 0 {sectors} {ms} {work} 0 {sectors} {ms} 1 {ms} {} 0 0 0 0 0 0\n",
+        "   8 {minor:7} {name} {ios} 0 {sectors} {ms} {ios} 0 {sectors} {ms} 1 {ms} {} 0 0 0 0 0 0\n",
         2 * ms
     )
 }
@@ -64,7 +64,7 @@ pub(crate) fn sample(second: u64, lines: &str) -> String {
     format!("TS {second}.500000000 2026-11-20 18:22:11\n{lines}")
 }
 
-/// A capture of so many samples of two devices that work all the time.
+/// A capture of two devices that are always busy.
 pub(crate) fn capture(samples: u64) -> String {
     let mut text = String::new();
     for at in 0..samples {
@@ -74,8 +74,8 @@ pub(crate) fn capture(samples: u64) -> String {
     text
 }
 
-/// Lays out the moment `second` of a machine with two disks and a device-mapper device.
-pub(crate) fn lay(root: &Path, second: u64) {
+/// Writes the state at `second` of a host with two disks and a device-mapper device.
+pub(crate) fn write_host(root: &Path, second: u64) {
     for name in ["sda", "sdb", "dm-0"] {
         fs::create_dir_all(root.join("sys/block").join(name)).unwrap();
     }
@@ -86,9 +86,9 @@ pub(crate) fn lay(root: &Path, second: u64) {
     fs::write(root.join("proc/stat"), format!("cpu  {} 0 5 {} 0 0 0 0\n", 20 * second, 80 * second)).unwrap();
 }
 
-/// A machine that stands still.
-pub(crate) fn machine() -> TempDir {
+/// A host whose counters do not change.
+pub(crate) fn host() -> TempDir {
     let root = tempfile::tempdir().unwrap();
-    lay(root.path(), 0);
+    write_host(root.path(), 0);
     root
 }

@@ -1,4 +1,4 @@
-//! The text of a recording: what is written is what is read, and a cut never makes a wrong number.
+//! The text of a recording: samples are read as they were written, and truncation never changes a number.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
-use crate::machine::read;
+use crate::lab::read;
 
 fn requests() -> impl Strategy<Value = Requests> {
     any::<[u64; 4]>().prop_map(|[ios, merges, sectors, ms]| Requests { ios, merges, sectors, ms })
@@ -34,7 +34,7 @@ fn counters() -> impl Strategy<Value = Counters> {
                     ..Counters::default()
                 };
             }
-            let has = |least: Columns| columns >= least;
+            let has = |required: Columns| columns >= required;
             Counters {
                 columns,
                 reads,
@@ -72,7 +72,7 @@ fn cpu() -> impl Strategy<Value = CpuTimes> {
     )
 }
 
-fn machine() -> impl Strategy<Value = HostState> {
+fn host_state() -> impl Strategy<Value = HostState> {
     let some = || proptest::option::of(any::<u64>());
     (some(), proptest::option::of(any::<(u64, u64)>()), some(), some()).prop_map(
         |(blocked, pressure, dirty_kib, writeback_kib)| HostState {
@@ -84,23 +84,27 @@ fn machine() -> impl Strategy<Value = HostState> {
     )
 }
 
-/// Samples in order of time.
-fn samples(most: usize) -> impl Strategy<Value = Vec<Sample>> {
+/// Samples in order of time, fewer than `limit`.
+fn samples(limit: usize) -> impl Strategy<Value = Vec<Sample>> {
     let devices = proptest::collection::vec(device(), 0..4);
-    let sample =
-        (devices, proptest::option::of(cpu()), machine(), proptest::option::of(any::<u64>()), 1..1u64 << 40);
-    proptest::collection::vec(sample, 1..most).prop_map(|samples| {
+    let sample = (
+        devices,
+        proptest::option::of(cpu()),
+        host_state(),
+        proptest::option::of(any::<u64>()),
+        1..1u64 << 40,
+    );
+    proptest::collection::vec(sample, 1..limit).prop_map(|samples| {
         let mut nanos = 0;
-        let moment = |uptime, step| {
+        let mut next_time = |uptime, step| {
             nanos += step;
             let wall = Timestamp::from_nanosecond(i128::from(nanos) + 1_795_198_931_000_000_000).ok();
             SampleTime { monotonic: Some(Duration::from_nanos(nanos)), wall, uptime }
         };
-        let mut moment = moment;
         samples
             .into_iter()
-            .map(|(devices, cpu, machine, uptime, step)| {
-                let at = moment(uptime, step);
+            .map(|(devices, cpu, host, uptime, step)| {
+                let at = next_time(uptime, step);
                 let time = at.wall.unwrap().to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
                 Sample {
                     at,
@@ -108,7 +112,7 @@ fn samples(most: usize) -> impl Strategy<Value = Vec<Sample>> {
                     devices,
                     written_time: Some(time),
                     cpu,
-                    host: machine,
+                    host,
                     missed_samples: step % 3,
                 }
             })
@@ -156,9 +160,9 @@ fn header(boot: &str, host: &str) -> RecordingHeader {
     RecordingHeader {
         version: "1".into(),
         host: Some(host.into()),
-        boot: Some(boot.into()),
-        every: Some(Duration::from_millis(95)),
-        stack: Topology::new(vec![node]),
+        boot_id: Some(boot.into()),
+        interval: Some(Duration::from_millis(95)),
+        topology: Topology::new(vec![node]),
         ..RecordingHeader::default()
     }
 }
@@ -169,14 +173,14 @@ fn write(header: &RecordingHeader, samples: &[Sample]) -> Vec<u8> {
     for sample in samples {
         let cpu = sample.cpu.as_ref().map(cpu_line).unwrap_or_default();
         let diskstats = diskstats(&sample.devices);
-        let reading = SampleText {
+        let sample = SampleText {
             at: sample.at,
             diskstats: diskstats.as_bytes(),
             cpu: cpu.as_bytes(),
             host: sample.host,
             missed_samples: sample.missed_samples,
         };
-        write_sample(&reading, &RecordFilter::default(), &TimeZone::UTC, &mut text);
+        write_sample(&sample, &RecordFilter::default(), &TimeZone::UTC, &mut text);
     }
     text
 }
@@ -185,12 +189,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_written_is_what_is_read(samples in samples(5)) {
+    fn samples_are_read_as_they_were_written(samples in samples(5)) {
         prop_assert_eq!(read(write(&header("b", "h"), &samples).as_slice()), (samples, vec![]));
     }
 
     #[test]
-    fn a_recording_cut_anywhere_gives_its_whole_samples_and_nothing_else(
+    fn a_recording_truncated_anywhere_gives_its_complete_samples_and_nothing_else(
         samples in samples(4),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -198,13 +202,13 @@ proptest! {
         let ends: Vec<usize> =
             (1..=samples.len()).map(|n| write(&header("b", "h"), &samples[..n]).len()).collect();
         let cut = cut.index(text.len() + 1);
-        // Without its newline the last line is whole too.
-        let whole = ends.iter().filter(|end| **end <= cut + 1).count();
-        prop_assert_eq!(&read(&text[..cut]).0, &samples[..whole]);
+        // A last line without its newline is complete too.
+        let complete = ends.iter().filter(|end| **end <= cut + 1).count();
+        prop_assert_eq!(&read(&text[..cut]).0, &samples[..complete]);
     }
 
     #[test]
-    fn a_recording_behind_a_cut_one_costs_only_the_cut_sample(
+    fn appending_to_a_truncated_recording_loses_only_the_truncated_sample(
         samples in samples(6),
         cut in any::<prop::sample::Index>(),
         split in any::<prop::sample::Index>(),
@@ -215,12 +219,12 @@ proptest! {
         let mut text = write(&header, first);
         let ends: Vec<usize> = (1..=first.len()).map(|n| write(&header, &first[..n]).len()).collect();
         text.truncate(cut.index(text.len() + 1));
-        let whole = ends.iter().filter(|end| **end <= text.len() + 1).count();
+        let complete = ends.iter().filter(|end| **end <= text.len() + 1).count();
         if newline && text.last().is_some_and(|byte| *byte != b'\n') {
             text.push(b'\n');
         }
         text.extend(write(&header, second));
-        let expected = [&first[..whole], second].concat();
+        let expected = [&first[..complete], second].concat();
         prop_assert_eq!(read(text.as_slice()).0, expected);
     }
 }
@@ -237,74 +241,74 @@ fn at(monotonic: u64, wall: i64, reads: u64) -> Sample {
 }
 
 fn segments(text: &[u8]) -> (Vec<u64>, Vec<(u64, String)>) {
-    let (samples, faults) = read(text);
-    (samples.iter().map(|sample| sample.segment).collect(), faults)
+    let (samples, warnings) = read(text);
+    (samples.iter().map(|sample| sample.segment).collect(), warnings)
 }
 
 #[test]
-fn a_wall_clock_that_is_set_back_does_no_harm() {
+fn a_wall_clock_that_is_set_back_does_not_start_a_segment() {
     let text = write(&header("b", "h"), &[at(10, 100, 1), at(11, 50, 2), at(12, 50, 3)]);
     assert_eq!(segments(&text), (vec![0, 0, 0], vec![]));
 }
 
 #[test]
-fn a_monotonic_clock_that_goes_back_breaks_time() {
+fn a_monotonic_clock_that_goes_back_starts_a_segment() {
     let text = write(&header("b", "h"), &[at(10, 100, 1), at(9, 101, 2)]);
-    let (found, faults) = segments(&text);
-    assert_eq!((found, faults.len(), faults[0].0), (vec![0, 1], 1, 5));
-    assert!(faults[0].1.starts_with("the monotonic clock does not advance"), "{faults:?}");
+    let (found, warnings) = segments(&text);
+    assert_eq!((found, warnings.len(), warnings[0].0), (vec![0, 1], 1, 5));
+    assert!(warnings[0].1.starts_with("monotonic clock did not advance"), "{warnings:?}");
 }
 
 #[test]
-fn recordings_one_after_the_other_go_on_unless_the_machine_was_started_anew() {
+fn a_recording_continues_another_unless_the_host_changed_or_was_rebooted() {
     let first = write(&header("b", "h"), &[at(10, 100, 1)]);
     let then = |boot, host| [first.clone(), write(&header(boot, host), &[at(20, 110, 2)])].concat();
     assert_eq!(segments(&then("b", "h")), (vec![0, 0], vec![]));
-    let why = |words: &str| vec![(5, format!("{words}; no interval is reported across this"))];
-    assert_eq!(segments(&then("c", "h")), (vec![0, 1], why("the machine was rebooted")));
-    assert_eq!(segments(&then("c", "i")), (vec![0, 1], why("another machine was recorded from here on")));
+    let warning = |text: &str| vec![(5, format!("{text}; no interval spans this point"))];
+    assert_eq!(segments(&then("c", "h")), (vec![0, 1], warning("host was rebooted")));
+    assert_eq!(segments(&then("c", "i")), (vec![0, 1], warning("recording continues on another host")));
 }
 
 #[test]
-fn the_header_that_holds_for_a_sample_is_known_with_it() {
+fn each_sample_comes_with_the_header_of_its_recording() {
     let text = [write(&header("b", "h"), &[at(1, 1, 1)]), write(&header("c", "i"), &[at(2, 2, 2)])].concat();
     let mut reader = Reader::new(text.as_slice());
     let mut sample = Sample::default();
     for expected in [header("b", "h"), header("c", "i")] {
         assert!(reader.next(&Sample::default(), &mut sample).unwrap());
-        assert_eq!(reader.recorded(), Some(&expected));
+        assert_eq!(reader.header(), Some(&expected));
     }
 }
 
 #[test]
-fn thousands_of_devices_and_mount_points_are_written_in_lines_that_are_read() {
+fn thousands_of_devices_and_mount_points_are_written_in_lines_of_bounded_length() {
     let node = |n: usize| Node {
         name: format!("sd{n}"),
         mountpoints: (0..n % 900).map(|m| format!("/mnt/{m}")).collect(),
         ..Node::default()
     };
-    let recorded =
-        RecordingHeader { stack: Topology::new((0..2000).map(node).collect()), ..header("b", "h") };
-    let text = write(&recorded, &[at(1, 1, 1)]);
+    let header =
+        RecordingHeader { topology: Topology::new((0..2000).map(node).collect()), ..header("b", "h") };
+    let text = write(&header, &[at(1, 1, 1)]);
     let longest = text.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap();
     assert!(longest < 64 * 1024, "{longest}");
     let mut reader = Reader::new(text.as_slice());
     assert!(reader.next(&Sample::default(), &mut Sample::default()).unwrap());
-    assert!(reader.recorded() == Some(&recorded));
+    assert!(reader.header() == Some(&header));
 }
 
 #[test]
-fn a_note_that_cannot_be_read_is_named_and_its_sample_stays() {
+fn an_invalid_annotation_is_reported_and_its_sample_kept() {
     let text = String::from_utf8(write(&header("b", "h"), &[at(1, 1, 1), at(2, 2, 2), at(3, 3, 3)])).unwrap();
     let bad = text.replace("{\"monotonic_ns\":2000000000", "{\"monotonic_ns\":\"2\"");
-    let (samples, faults) = read(bad.as_bytes());
+    let (samples, warnings) = read(bad.as_bytes());
     assert_eq!(samples.iter().map(|s| s.at.monotonic.is_some()).collect::<Vec<_>>(), [true, false, true]);
-    assert_eq!((faults.len(), faults[0].0), (1, 7));
-    assert!(faults[0].1.starts_with("what follows '#blkstat' cannot be read: invalid type"), "{faults:?}");
+    assert_eq!((warnings.len(), warnings[0].0), (1, 7));
+    assert!(warnings[0].1.starts_with("invalid '#blkstat' line: invalid type"), "{warnings:?}");
 }
 
 #[test]
-fn names_of_versions_to_come_and_other_remarks_are_passed_over() {
+fn unknown_names_and_comments_are_ignored() {
     let text = String::from_utf8(write(&header("b", "h"), &[at(1, 1, 1)])).unwrap();
     let more = text.replace(",\"complete\"", ",\"later\":[{}],\"complete\"");
     let more = format!("# by hand\n#blkstat {{\"later\":1}}\n{more}# the end\n#\n#blkstatistics\n");
@@ -313,10 +317,10 @@ fn names_of_versions_to_come_and_other_remarks_are_passed_over() {
 }
 
 #[test]
-fn a_recording_behind_a_capture_of_another_tool_and_the_other_way_round() {
+fn a_recording_may_be_combined_with_a_capture_of_another_tool() {
     let foreign = "TS 50 x\n8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n";
     let own = String::from_utf8(write(&header("b", "h"), &[at(1, 60, 1)])).unwrap();
     assert_eq!(segments((foreign.to_owned() + &own).as_bytes()), (vec![0, 0], vec![]));
-    let (samples, faults) = read((own + foreign).as_bytes());
-    assert_eq!((samples.len(), faults.len()), (1, 1));
+    let (samples, warnings) = read((own + foreign).as_bytes());
+    assert_eq!((samples.len(), warnings.len()), (1, 1));
 }

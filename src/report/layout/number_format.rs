@@ -78,6 +78,17 @@ pub(crate) fn lsblk_size(bytes: u64) -> String {
     if decimal == 0 { format!("{whole}{letter}") } else { format!("{whole}.{decimal}{letter}") }
 }
 
+/// Bytes with a decimal unit: `512 B`, `1.5 kB`, `12.0 MB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let scaled = |unit: f64| bytes as f64 / unit;
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", scaled(1e3)),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", scaled(1e6)),
+        _ => format!("{:.1} GB", scaled(1e9)),
+    }
+}
+
 /// A share in percent in at most four characters: `0%`, `0.4%`, `96%`.
 pub(crate) fn percent(share: f64) -> String {
     match share {
@@ -141,6 +152,12 @@ mod tests {
         let expected = ["0B", "512B", "1023B", "1K", "1.5K", "256G", "953.9G", "1.8T", "16E"];
         assert_eq!(sizes.map(lsblk_size), expected);
         assert_eq!(lsblk_size(1_048_575), "1M");
+    }
+
+    #[test]
+    fn file_sizes_have_decimal_units() {
+        let texts = [0, 999, 1_500, 12_000_000, 3_210_000_000].map(bytes);
+        assert_eq!(texts, ["0 B", "999 B", "1.5 kB", "12.0 MB", "3.2 GB"]);
     }
 
     #[test]

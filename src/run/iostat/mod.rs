@@ -44,7 +44,7 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let (mut oldest, mut older, mut newer) = (Sample::default(), Sample::default(), Sample::default());
     let start = context.clock.monotonic();
     let mut deadlines = options.interval.map(|interval| Deadlines::new(start, interval));
-    source.read(&mut newer, |line, error| warnings.warn(line as u64, &error, context.err))?;
+    source.read(&mut newer, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
 
     let devices = DeviceRows::new(options, host.selection(&newer.devices), NewDevice::FromZero);
     let zone = local_time_zone(options.time_zone.as_deref());
@@ -77,7 +77,7 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
         }
         std::mem::swap(&mut oldest, &mut newer);
         std::mem::swap(&mut oldest, &mut older);
-        source.read(&mut newer, |line, error| warnings.warn(line as u64, &error, context.err))?;
+        source.read(&mut newer, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
     }
     warnings.finish(context.err);
     reporter.end(&mut text);
@@ -103,7 +103,7 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     let mut samples = 0u64;
     let ended = loop {
         let has_sample = source.next(&older, &mut newer);
-        source.take_warnings().iter().for_each(|warning| warnings.fault(warning, context.err));
+        source.take_warnings().iter().for_each(|warning| warnings.warn_capture(warning, context.err));
         match has_sample {
             Ok(true) => samples += 1,
             Ok(false) => break Ok(()),

@@ -70,7 +70,7 @@ impl Session<'_> {
         let mut warnings = Warnings::about(&path.display().to_string());
         loop {
             let mut source = match Replay::open(path, context.clock) {
-                Ok(source) => source.with_cut_sample(),
+                Ok(source) => source.with_truncated_sample(),
                 Err(error) => {
                     if let Some(signal) = context.clock.signal() {
                         return Ok(Exit::Signal(signal));
@@ -109,8 +109,8 @@ impl Session<'_> {
             let has_sample = source.next(&previous, &mut sample);
             for warning in source.take_warnings() {
                 // pt-diskstats skips lines that it does not understand without a word.
-                if let CaptureWarningKind::ClockBack { .. } = warning.kind {
-                    warnings.fault(&warning, context.err);
+                if let CaptureWarningKind::ClockNotAdvanced { .. } = warning.kind {
+                    warnings.warn_capture(&warning, context.err);
                 }
             }
             if !has_sample? {
@@ -142,7 +142,7 @@ impl Session<'_> {
             return Ok(exit);
         }
         loop {
-            source.read(&mut sample, |line, error| warnings.warn(line as u64, &error, context.err))?;
+            source.read(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
             // The clock of pt-diskstats has microseconds.
             sample.at.wall = sample.at.wall.map(truncate_to_micros);
             if let (Some(saved), Some(at)) = (&mut saved, sample.at.wall) {
@@ -165,7 +165,7 @@ impl Session<'_> {
     fn push(&mut self, sample: &Sample, warnings: &mut Warnings, context: &mut RunContext<'_>) {
         self.engine.push(sample, &mut self.text);
         for notice in self.engine.take_notices() {
-            warnings.note(&notice, context.err);
+            warnings.warn_input(&notice, context.err);
         }
     }
 }

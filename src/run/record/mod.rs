@@ -1,14 +1,13 @@
-//! Recording: samples of a live machine into a file that every view can replay.
+//! `blkstat record`: writes samples of a live host to a file that every view can replay.
 
 mod progress;
 mod recorder;
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use self::progress::{conclude, how_far, is_wanted};
+use self::progress::{print_summary, shows_progress, status};
 use self::recorder::Recorder;
 use super::progress::Progress;
 use super::warnings::Warnings;
@@ -18,84 +17,83 @@ use crate::counters::{Device, Sample};
 use crate::exit::Exit;
 use crate::intervals::{NotFound, find_device, similar_name};
 use crate::plan::Record;
-use crate::schedule::Deadlines;
+use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
 use crate::source::{DeviceResolver, Live, read_topology};
 
-/// The time between samples where nothing is said of it.
-const EVERY: Duration = Duration::from_secs(1);
-
-/// Records until all intervals are there, or a signal comes. The first sample is taken at once, so that there is one
-/// sample more than intervals.
+/// Records the requested number of intervals, or until a signal comes. The first sample is taken at once, so there is
+/// one more sample than intervals.
 ///
 /// # Errors
-/// When a sample can be read or written no more: what the system says, and how much is whole.
-pub(super) fn run(plan: &Record, world: &mut RunContext<'_>) -> Result<Exit> {
-    let mut source = Live::new(&plan.root, world.clock).with_machine_state();
+/// When a sample cannot be read or written, with the number of samples that were saved.
+pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
+    let mut source = Live::new(&plan.root, context.clock).with_host_state();
     let mut warnings = Warnings::about(&source.name());
     let mut sample = Sample::default();
-    source.read(&mut sample, |line, fault| warnings.warn(line as u64, &fault, world.err))?;
+    source.read(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
     let devices = match kernel_names(plan, &sample.devices) {
         Ok(devices) => devices,
-        Err(why) => {
-            let _ = writeln!(world.err, "blkstat: {}: {why}", source.name());
+        Err(reason) => {
+            let _ = writeln!(context.err, "blkstat: {}: {reason}", source.name());
             return Ok(Exit::NoData);
         }
     };
-    let every = plan.schedule.interval.unwrap_or(EVERY);
-    let mut recorder = Recorder::open(plan, devices, every)?;
+    let interval = plan.schedule.interval.unwrap_or(DEFAULT_INTERVAL);
+    let mut recorder = Recorder::open(plan, devices, interval)?;
     let start = sample.at.monotonic.unwrap_or_default();
-    let mut deadlines = Deadlines::new(start, every);
-    let mut progress = Progress::new(is_wanted(plan, every, &recorder, world), start);
+    let mut deadlines = Deadlines::new(start, interval);
+    let mut progress = Progress::new(shows_progress(plan, interval, &recorder, context), start);
     let ended = loop {
-        if let Err(error) = recorder.add(&mut sample, &source, world) {
+        if let Err(error) = recorder.add(&mut sample, &source, context) {
             break Err(error);
         }
         if plan.schedule.count.is_some_and(|count| recorder.samples > count) {
             break Ok(Exit::Success);
         }
-        progress.show(|| how_far(&recorder), world);
-        let (due, missed) = deadlines.next(world.clock.monotonic());
-        if let WaitOutcome::Signal(signal) = world.clock.wait_until(due) {
+        progress.show(|| status(&recorder), context);
+        let (deadline, missed) = deadlines.next(context.clock.monotonic());
+        if let WaitOutcome::Signal(signal) = context.clock.wait_until(deadline) {
             break Ok(Exit::Signal(signal));
         }
         if let Err(error) =
-            source.read(&mut sample, |line, fault| warnings.warn(line as u64, &fault, world.err))
+            source.read(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))
         {
             break Err(error);
         }
         sample.missed_samples = missed;
     };
     let finished = recorder.finish();
-    progress.clear(world);
-    warnings.finish(world.err);
+    progress.clear(context);
+    warnings.finish(context.err);
     match ended.and_then(|exit| finished.map(|()| exit)) {
-        Err(error) if !is_closed_pipe(&error) => bail!("{error:#}; {}", recorder.safe()),
+        Err(error) if !is_closed_pipe(&error) => bail!("{error:#}; {}", recorder.saved()),
         ended => {
-            conclude(plan, &recorder, world);
+            print_summary(plan, &recorder, context);
             ended
         }
     }
 }
 
-/// Returns the kernel names of the requested devices, or the first that does not exist.
+/// Resolves the requested devices, given by any of their names, to kernel names.
+///
+/// # Errors
+/// The first word that names no device.
 fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, NotFound> {
     if plan.devices.is_empty() {
         return Ok(Vec::new());
     }
-    let stack = read_topology(&plan.root);
-    let by_kernel: HashMap<&str, &String> =
-        stack.nodes().iter().filter_map(|node| Some((node.name.as_str(), node.alias.as_ref()?))).collect();
-    let alias = |device: &Device| by_kernel.get(device.name.as_str()).map(|name| name.as_str());
-    let names = DeviceResolver::new(&plan.root, &plan.root.join("sys"));
-    let found = |word: &String| match find_device(word, devices, alias, Some(&names)) {
+    let topology = read_topology(&plan.root);
+    let aliases: HashMap<&str, &String> =
+        topology.nodes().iter().filter_map(|node| Some((node.name.as_str(), node.alias.as_ref()?))).collect();
+    let alias = |device: &Device| aliases.get(device.name.as_str()).map(|name| name.as_str());
+    let resolver = DeviceResolver::new(&plan.root, &plan.root.join("sys"));
+    let resolve = |word: &String| match find_device(word, devices, alias, Some(&resolver)) {
         Some(at) => Ok(devices[at].name.clone()),
         None => {
             let names = devices.iter().map(|device| device.name.as_str());
-            let aliases = by_kernel.values().map(|name| name.as_str());
-            let similar = similar_name(word, names.chain(aliases)).map(str::to_owned);
+            let similar = similar_name(word, names.chain(aliases.values().map(|name| name.as_str())));
             let (name, list_command) = (word.clone(), "blkstat devices".to_owned());
-            Err(NotFound::Name { name, similar, list_command })
+            Err(NotFound::Name { name, similar: similar.map(str::to_owned), list_command })
         }
     };
-    plan.devices.iter().map(found).collect()
+    plan.devices.iter().map(resolve).collect()
 }

@@ -1,55 +1,45 @@
-//! What a recording says of itself on the terminal that errors go to.
+//! The progress and the summary of a recording, on the terminal that receives errors.
 
 use std::time::Duration;
 
 use super::recorder::Recorder;
 use crate::plan::Record;
+use crate::report::layout::number_format::bytes;
 use crate::run::RunContext;
 
-/// Shorter recordings need no progress.
-const SHORT: Duration = Duration::from_secs(5);
+/// The shortest recording that shows its progress.
+const MIN_DURATION: Duration = Duration::from_secs(5);
 
-/// Whether it takes long, errors go to a terminal, and nothing else writes there.
-pub(super) fn is_wanted(
+/// Reports whether to show progress: the recording is long, errors go to a terminal, and the recording does not.
+pub(super) fn shows_progress(
     plan: &Record,
-    every: Duration,
+    interval: Duration,
     recorder: &Recorder<'_>,
-    world: &RunContext<'_>,
+    context: &RunContext<'_>,
 ) -> bool {
     let count = plan.schedule.count.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
-    let is_long = count.is_none_or(|count| every.saturating_mul(count) > SHORT);
-    is_long && plan.stderr_is_tty && !recorder.is_shown_on_terminal(world)
+    let is_long = count.is_none_or(|count| interval.saturating_mul(count) > MIN_DURATION);
+    is_long && plan.stderr_is_tty && !recorder.writes_to_terminal(context)
 }
 
-/// How far it is.
-pub(super) fn how_far(recorder: &Recorder<'_>) -> String {
-    format!("{} samples, {}", recorder.samples, size(recorder.bytes))
+/// The status of a recording, as in `120 samples, 1.2 MB`.
+pub(super) fn status(recorder: &Recorder<'_>) -> String {
+    format!("{} samples, {}", recorder.samples, bytes(recorder.bytes))
 }
 
-/// Says what was recorded.
-pub(super) fn conclude(plan: &Record, recorder: &Recorder<'_>, world: &mut RunContext<'_>) {
-    if !plan.stderr_is_tty || recorder.is_shown_on_terminal(world) {
+/// Prints the summary of a recording.
+pub(super) fn print_summary(plan: &Record, recorder: &Recorder<'_>, context: &mut RunContext<'_>) {
+    if !plan.stderr_is_tty || recorder.writes_to_terminal(context) {
         return;
     }
     let plural = |n: u64| if n == 1 { "" } else { "s" };
-    let (samples, devices) = (recorder.samples, recorder.devices());
+    let (samples, devices) = (recorder.samples, recorder.device_count());
     let _ = writeln!(
-        world.err,
+        context.err,
         "recorded {samples} sample{} of {devices} device{} in {}, {}",
         plural(samples),
         plural(devices as u64),
         recorder.name,
-        size(recorder.bytes)
+        bytes(recorder.bytes)
     );
-}
-
-/// Bytes as people read them.
-fn size(bytes: u64) -> String {
-    let scaled = |unit: f64| bytes as f64 / unit;
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", scaled(1e3)),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", scaled(1e6)),
-        _ => format!("{:.1} GB", scaled(1e9)),
-    }
 }

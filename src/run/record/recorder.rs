@@ -1,4 +1,4 @@
-//! Turns samples into the blocks of a recording and hands these to the file.
+//! Writes samples to a recording, each as one block.
 
 use std::time::Duration;
 
@@ -12,61 +12,61 @@ use crate::plan::Record;
 use crate::run::{RunContext, put};
 use crate::sanitize::sanitize;
 use crate::sink::{IfExists, RecordingFile, Rotation};
-use crate::source::{Live, describe, local_time_zone};
+use crate::source::{Live, local_time_zone, read_recording_header};
 
-/// Where a recording goes.
+/// The destination of a recording.
 enum Target {
     File(Box<RecordingFile>),
-    Output,
+    StandardOutput,
 }
 
-/// A recording that is being made.
+/// A recording in progress.
 pub(super) struct Recorder<'a> {
     plan: &'a Record,
-    every: Duration,
+    interval: Duration,
     target: Target,
-    kept: RecordFilter,
+    filter: RecordFilter,
     zone: TimeZone,
-    /// The devices that the file says something of.
-    names: Vec<String>,
+    /// The names of the devices in the last sample.
+    devices: Vec<String>,
     block: Vec<u8>,
-    /// What the recording is called in messages.
+    /// The name of the recording in messages.
     pub(super) name: String,
-    /// Samples so far.
+    /// Samples written.
     pub(super) samples: u64,
-    /// Bytes that they took.
+    /// Bytes written.
     pub(super) bytes: u64,
+    /// The time of the last sample.
     last: Option<Timestamp>,
 }
 
 impl<'a> Recorder<'a> {
-    /// Opens the file of a plan for these devices, by the kernel's names, or all, and for samples that are to be so
-    /// far apart.
+    /// Opens the file of a plan for `devices`, given by kernel name (all if empty), and samples `interval` apart.
     ///
     /// # Errors
-    /// When it exists and is to be left alone, or cannot be written.
-    pub(super) fn open(plan: &'a Record, devices: Vec<String>, every: Duration) -> Result<Self> {
+    /// When it exists and must not be changed, or cannot be written.
+    pub(super) fn open(plan: &'a Record, devices: Vec<String>, interval: Duration) -> Result<Self> {
         let is_output = plan.file.as_os_str() == "-";
         let name = if is_output { "standard output".into() } else { plan.file.display().to_string() };
         let name = sanitize(&name).into_owned();
-        let existing = match (plan.append, plan.force) {
+        let if_exists = match (plan.append, plan.force) {
             (true, _) => IfExists::Append,
             (_, true) => IfExists::Replace,
             _ => IfExists::Refuse,
         };
         let rotation = plan.rotate.map(|size| Rotation { size, keep: plan.keep });
         let target = match rotation {
-            Some(_) if is_output => bail!("standard output cannot be rotated; name a file"),
-            _ if is_output => Target::Output,
-            _ => Target::File(Box::new(RecordingFile::open(&plan.file, &name, existing, rotation)?)),
+            Some(_) if is_output => bail!("cannot rotate standard output; --rotate needs a file name"),
+            _ if is_output => Target::StandardOutput,
+            _ => Target::File(Box::new(RecordingFile::open(&plan.file, &name, if_exists, rotation)?)),
         };
         Ok(Self {
             plan,
-            every,
+            interval,
             target,
-            kept: RecordFilter { devices, columns: plan.legacy_14_columns.then_some(14) },
+            filter: RecordFilter { devices, columns: plan.legacy_14_columns.then_some(14) },
             zone: local_time_zone(plan.time_zone.as_deref()),
-            names: Vec::new(),
+            devices: Vec::new(),
             block: Vec::new(),
             name,
             samples: 0,
@@ -75,7 +75,8 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Adds the sample that was read last, behind what was recorded if its devices are others than before.
+    /// Adds the sample that `source` read last. A header precedes the first sample, and one whose devices differ from
+    /// those before.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -83,40 +84,39 @@ impl<'a> Recorder<'a> {
         &mut self,
         sample: &mut Sample,
         source: &Live<'_>,
-        world: &mut RunContext<'_>,
+        context: &mut RunContext<'_>,
     ) -> Result<()> {
-        self.kept.apply(sample);
+        self.filter.apply(sample);
         let names = || sample.devices.iter().map(|device| device.name.as_str());
-        let is_new = self.samples == 0 || !names().eq(self.names.iter().map(String::as_str));
-        if is_new {
-            self.names = names().map(str::to_owned).collect();
+        let needs_header = self.samples == 0 || !names().eq(self.devices.iter().map(String::as_str));
+        if needs_header {
+            self.devices = names().map(str::to_owned).collect();
         }
         self.block.clear();
-        if is_new {
+        if needs_header {
             self.write_header();
         }
-        let (diskstats, cpu) = (source.text(), source.cpu_line());
-        let reading = SampleText {
+        let text = SampleText {
             at: sample.at,
-            diskstats,
-            cpu,
+            diskstats: source.text(),
+            cpu: source.cpu_line(),
             host: sample.host,
             missed_samples: sample.missed_samples,
         };
-        write_sample(&reading, &self.kept, &self.zone, &mut self.block);
+        write_sample(&text, &self.filter, &self.zone, &mut self.block);
         if let Target::File(file) = &mut self.target
             && file.is_full_for(self.block.len())
         {
             file.rotate()?;
             self.block.clear();
             self.write_header();
-            write_sample(&reading, &self.kept, &self.zone, &mut self.block);
+            write_sample(&text, &self.filter, &self.zone, &mut self.block);
         }
         self.bytes += match &mut self.target {
             Target::File(file) => file.write(&self.block)?,
-            Target::Output => {
+            Target::StandardOutput => {
                 let length = self.block.len() as u64;
-                put(world.out, &mut self.block)?;
+                put(context.out, &mut self.block)?;
                 length
             }
         };
@@ -126,38 +126,39 @@ impl<'a> Recorder<'a> {
     }
 
     fn write_header(&mut self) {
-        let recorded = RecordingHeader { every: Some(self.every), ..describe(&self.plan.root) };
-        write_header(&recorded, &mut self.block);
+        let header =
+            RecordingHeader { interval: Some(self.interval), ..read_recording_header(&self.plan.root) };
+        write_header(&header, &mut self.block);
     }
 
-    /// Whether the recording itself is what a terminal shows.
-    pub(super) fn is_shown_on_terminal(&self, world: &RunContext<'_>) -> bool {
-        matches!(self.target, Target::Output) && world.is_terminal
+    /// Reports whether the recording itself goes to a terminal.
+    pub(super) fn writes_to_terminal(&self, context: &RunContext<'_>) -> bool {
+        matches!(self.target, Target::StandardOutput) && context.is_terminal
     }
 
-    /// Devices in the last sample.
-    pub(super) fn devices(&self) -> usize {
-        self.names.len()
+    /// The number of devices in the last sample.
+    pub(super) fn device_count(&self) -> usize {
+        self.devices.len()
     }
 
-    /// Gives the file its end.
+    /// Completes the file.
     ///
     /// # Errors
-    /// What the system says; every sample can be read even so.
+    /// The system's; every sample written before can still be read.
     pub(super) fn finish(&mut self) -> Result<()> {
         match &mut self.target {
             Target::File(file) => file.finish(),
-            Target::Output => Ok(()),
+            Target::StandardOutput => Ok(()),
         }
     }
 
-    /// How much was recorded, in words.
-    pub(super) fn safe(&self) -> String {
-        let Some(last) = self.last else { return "nothing was recorded".into() };
-        let until = last.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
+    /// Describes what was saved, for an error message.
+    pub(super) fn saved(&self) -> String {
+        let Some(last) = self.last else { return "no samples saved".into() };
+        let time = last.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
         match self.samples {
-            1 => format!("1 sample of {until} is whole"),
-            n => format!("{n} samples up to {until} are whole"),
+            1 => format!("1 complete sample saved, taken at {time}"),
+            n => format!("{n} complete samples saved, up to {time}"),
         }
     }
 }

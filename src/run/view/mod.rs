@@ -20,7 +20,7 @@ pub(super) fn run(plan: &View, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut warnings = Warnings::about(&intervals.source_name());
     let mut output = Output::new(plan, context.is_terminal, local_time_zone(plan.time_zone.as_deref()));
     let mut end = Exit::Success;
-    if intervals.start(&mut |warning| warnings.fault(warning, context.err))? {
+    if intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
         if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
             let _ = writeln!(context.err, "blkstat: {not_found}");
             return Ok(Exit::NoData);
@@ -62,7 +62,7 @@ fn show(
     context: &mut RunContext<'_>,
 ) -> Result<Exit> {
     loop {
-        match intervals.next(&mut |warning| warnings.fault(warning, context.err))? {
+        match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
             NextInterval::Rows(rows) if rows.has_found_any => output.push(rows),
             NextInterval::Rows(_) | NextInterval::Break => {}
             NextInterval::End => return Ok(Exit::Success),

@@ -1,5 +1,5 @@
-//! A capture of any bytes: the reader does not panic, makes no more of it than it is, and no two samples that follow
-//! one another give a wild number.
+//! Any bytes as a capture: the reader does not panic or invent samples, and no two consecutive samples give an absurd
+//! number.
 #![no_main]
 
 #[path = "../../promises/mod.rs"]
@@ -14,7 +14,7 @@ use blkstat::metrics::DeviceMatch;
 use blkstat::units::Elapsed;
 use libfuzzer_sys::fuzz_target;
 
-/// Hands out so many bytes at a time, so that lines cross the borders of reads.
+/// Hands out this many bytes at a time, so that lines span several reads.
 struct Pieces<'a>(&'a [u8], usize);
 
 impl Read for Pieces<'_> {
@@ -28,56 +28,57 @@ impl Read for Pieces<'_> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((how, text)) = bytes.split_first() else { return };
-    let mut reader = Reader::new(Pieces(text, usize::from(how >> 1) * 7 + 1));
-    if how & 1 == 1 {
-        reader.keep_cut_sample();
+    let Some((options, text)) = bytes.split_first() else { return };
+    let mut reader = Reader::new(Pieces(text, usize::from(options >> 1) * 7 + 1));
+    if options & 1 == 1 {
+        reader.keep_truncated_sample();
     }
     let lines = text.split(|byte| *byte == b'\n').count();
-    let (mut before, mut sample) = (Sample::default(), Sample::default());
-    let (mut samples, mut devices, mut faults) = (0, 0, 0);
-    while reader.next(&before, &mut sample).unwrap() {
+    let (mut previous, mut sample) = (Sample::default(), Sample::default());
+    let (mut samples, mut devices, mut warnings) = (0, 0, 0);
+    while reader.next(&previous, &mut sample).unwrap() {
         samples += 1;
         devices += sample.devices.len();
-        faults += said(&mut reader);
+        warnings += count_warnings(&mut reader);
         partition_parents(&sample.devices);
-        if let Some(recorded) = reader.recorded() {
-            // What stands on what may go round in circles.
-            let stack = &recorded.stack;
-            assert!(stack.nodes().iter().all(|node| stack.depth(&node.name) <= stack.nodes().len()));
+        if let Some(header) = reader.header() {
+            // Devices may be stacked in circles.
+            let topology = &header.topology;
+            assert!(topology.nodes().iter().all(|node| topology.depth(&node.name) <= topology.nodes().len()));
         }
-        between(&before, &sample);
-        std::mem::swap(&mut before, &mut sample);
+        check_interval(&previous, &sample);
+        std::mem::swap(&mut previous, &mut sample);
     }
-    faults += said(&mut reader);
-    // A line may end a recording and begin another.
-    let most = 2 * lines;
+    warnings += count_warnings(&mut reader);
+    // A line may contain several annotations, each of which may give a warning, and lines before the first TS another.
+    let limit = 2 * (lines + text.len() / b"#blkstat {".len());
     assert!(
-        samples <= most && devices <= lines && faults <= most,
-        "{samples}, {devices}, {faults} of {lines}"
+        samples <= limit && devices <= limit && warnings <= limit,
+        "{samples}, {devices}, {warnings} of {lines}"
     );
-    assert!(!reader.next(&before, &mut sample).unwrap(), "the end is the end");
+    assert!(!reader.next(&previous, &mut sample).unwrap(), "there is nothing after the end");
 });
 
-fn said<R: Read>(reader: &mut Reader<R>) -> usize {
-    let faults = reader.take_warnings();
-    for fault in &faults {
-        let said = fault.kind.to_string();
-        assert!(fault.line > 0 && said.len() < 1000 && !said.contains(char::is_control), "{said:?}");
+/// Takes and counts the warnings.
+fn count_warnings<R: Read>(reader: &mut Reader<R>) -> usize {
+    let warnings = reader.take_warnings();
+    for warning in &warnings {
+        let message = warning.kind.to_string();
+        assert!(warning.line > 0 && message.len() < 1000 && !message.contains(char::is_control), "{message:?}");
     }
-    faults.len()
+    warnings.len()
 }
 
-fn between(before: &Sample, sample: &Sample) {
-    if before.segment != sample.segment {
+fn check_interval(previous: &Sample, sample: &Sample) {
+    if previous.segment != sample.segment {
         return;
     }
-    let Elapsed::Forward(interval) = sample.at.since(&before.at) else { return };
-    let pairs = DeviceMatch::between(&before.devices, &sample.devices);
+    let Elapsed::Forward(interval) = sample.at.since(&previous.at) else { return };
+    let matches = DeviceMatch::between(&previous.devices, &sample.devices);
     for (at, device) in sample.devices.iter().enumerate() {
-        if let Some(earlier) = pairs.previous_index(at) {
-            promises::numbers(&before.devices[earlier].counters, &device.counters, interval);
+        if let Some(index) = matches.previous_index(at) {
+            promises::numbers(&previous.devices[index].counters, &device.counters, interval);
         }
     }
-    promises::machine(before, sample, interval);
+    promises::machine(previous, sample, interval);
 }

@@ -1,4 +1,4 @@
-//! One line of diskstats: nothing makes the parser panic, and what it read and is written again reads the same.
+//! Any bytes as a diskstats line: the parser does not panic, and the device, formatted as a line, is parsed to the same.
 #![no_main]
 
 use blkstat::capture::parse_line;
@@ -7,18 +7,18 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|line: &[u8]| {
     let mut device = Device::default();
-    if let Err(fault) = parse_line(line, &mut device) {
-        let said = fault.to_string();
-        assert!(said.len() < 1000 && !said.contains(char::is_control), "{said:?}");
+    if let Err(error) = parse_line(line, &mut device) {
+        let message = error.to_string();
+        assert!(message.len() < 1000 && !message.contains(char::is_control), "{message:?}");
         return;
     }
-    // What an earlier line left behind must not show.
-    let mut again = Device { name: "left behind".into(), ..device.clone() };
-    parse_line(written(&device).as_bytes(), &mut again).unwrap();
+    // Nothing of an earlier line may remain.
+    let mut again = Device { name: "earlier".into(), ..device.clone() };
+    parse_line(format_line(&device).as_bytes(), &mut again).unwrap();
     assert_eq!(again, device);
 });
 
-fn written(device: &Device) -> String {
+fn format_line(device: &Device) -> String {
     let counters = &device.counters;
     let (reads, writes, discards) = (&counters.reads, &counters.writes, &counters.discards);
     let mut numbers = match counters.columns {

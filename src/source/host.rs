@@ -1,29 +1,29 @@
-//! What the machine is called, and how many CPUs it has.
+//! The names of the host, and the number of its CPUs.
 
-use std::fs::{OpenOptions, read_dir};
-use std::io::Read;
+use std::fs::read_dir;
 use std::path::Path;
 
 use rustix::system::uname;
 
 use super::read_topology;
+use super::small_file::read_line;
 use crate::capture::RecordingHeader;
 
-/// What uname(2) says of a machine; `None` where it is not known.
+/// The host as uname(2) describes it; `None` for values that are not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
     /// The host's name.
     pub nodename: Option<String>,
     /// The kernel's release.
     pub release: Option<String>,
-    /// The hardware's name, as `x86_64`.
+    /// The hardware's name, such as `x86_64`.
     pub hardware: Option<String>,
-    /// CPUs that the kernel has, off-line ones too.
+    /// The number of CPUs, including those that are offline.
     pub cpus: Option<usize>,
 }
 
 impl Host {
-    /// This machine; its CPUs are counted below `root`.
+    /// The running host. Its CPUs are counted below `root`.
     pub fn this(root: &Path) -> Self {
         let names = uname();
         let text = |name: &std::ffi::CStr| Some(name.to_string_lossy().into_owned());
@@ -36,26 +36,19 @@ impl Host {
     }
 }
 
-/// What a recording of the machine below `root` says of it: all from files there, for a copied tree is another
-/// machine than the one that it is read on.
-pub fn describe(root: &Path) -> RecordingHeader {
+/// Describes the host below `root` for the header of a recording. Everything comes from files there, because a copied
+/// tree is of another host than the running one.
+pub fn read_recording_header(root: &Path) -> RecordingHeader {
     let kernel = root.join("proc/sys/kernel");
     RecordingHeader {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host: read_line(&kernel.join("hostname")),
         kernel: read_line(&kernel.join("osrelease")),
-        boot: read_line(&kernel.join("random/boot_id")),
+        boot_id: read_line(&kernel.join("random/boot_id")),
         cpus: count_cpus(root),
-        every: None,
-        stack: read_topology(root),
+        interval: None,
+        topology: read_topology(root),
     }
-}
-
-fn read_line(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    OpenOptions::new().read(true).open(path).ok()?.read_to_string(&mut text).ok()?;
-    let line = text.lines().next()?.trim();
-    (!line.is_empty()).then(|| line.to_owned())
 }
 
 fn count_cpus(root: &Path) -> Option<usize> {

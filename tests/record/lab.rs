@@ -1,4 +1,4 @@
-//! A made-up machine that is recorded, and its recordings read back.
+//! An invented host to record, and functions that read its recordings.
 
 use std::fs;
 use std::io::Read;
@@ -16,11 +16,11 @@ use blkstat::schedule::Schedule;
 use blkstat::source::Replay;
 use jiff::Timestamp;
 
-/// When the clock starts.
+/// The start time of the clock.
 const START: i64 = 1_795_198_931;
 
-/// The machine at its step `n`: a disk, a partition of an old kernel, and from step 5 on another disk.
-pub(crate) fn lay(root: &Path, n: u64) {
+/// Writes the host at step `n`: a disk, a partition of an old kernel, and from step 5 on a second disk.
+pub(crate) fn write_host(root: &Path, n: u64) {
     for folder in ["proc/sys/kernel/random", "proc/pressure", "sys/block/sda"] {
         fs::create_dir_all(root.join(folder)).unwrap();
     }
@@ -39,7 +39,7 @@ pub(crate) fn lay(root: &Path, n: u64) {
     write("sys/kernel/random/boot_id", "boot-1\n".into());
 }
 
-/// A folder with the machine and room for recordings.
+/// A temporary directory with the host and its recordings.
 pub(crate) struct Lab {
     folder: tempfile::TempDir,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        lay(&folder.path().join("root"), 0);
+        write_host(&folder.path().join("root"), 0);
         Self { folder }
     }
 
@@ -70,32 +70,36 @@ impl Lab {
         }
     }
 
-    /// Records; the machine goes one step further at each wait, beginning with `from`.
+    /// Records the host, which starts at step `from` and advances by one step at each wait.
     pub(crate) fn record(&self, plan: Record, from: u64) -> (String, String, Exit) {
         let clock = self.clock(from, |_| WaitOutcome::Due);
-        self.record_by(plan, &clock)
+        self.record_with(plan, &clock)
     }
 
-    /// A clock that starts as many intervals late, whose waits are ended by `woken`.
-    pub(crate) fn clock<'a>(&'a self, from: u64, woken: impl Fn(u64) -> WaitOutcome + 'a) -> ManualClock<'a> {
-        lay(&self.root(), from);
-        let late = Duration::from_millis(250 * from);
-        let start = Timestamp::new(START, 7).unwrap().checked_add(late).unwrap();
+    /// A clock that starts `from` intervals late and whose waits have the outcome of `on_wait`.
+    pub(crate) fn clock<'a>(
+        &'a self,
+        from: u64,
+        on_wait: impl Fn(u64) -> WaitOutcome + 'a,
+    ) -> ManualClock<'a> {
+        write_host(&self.root(), from);
+        let delay = Duration::from_millis(250 * from);
+        let start = Timestamp::new(START, 7).unwrap().checked_add(delay).unwrap();
         ManualClock::new(start, move |n| {
-            lay(&self.root(), from + n);
-            woken(n)
+            write_host(&self.root(), from + n);
+            on_wait(n)
         })
     }
 
-    pub(crate) fn record_by(&self, plan: Record, clock: &ManualClock<'_>) -> (String, String, Exit) {
+    pub(crate) fn record_with(&self, plan: Record, clock: &ManualClock<'_>) -> (String, String, Exit) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut world = RunContext { clock, out: &mut out, err: &mut err, is_terminal: false };
-        let exit = run(&Plan::Record(Box::new(plan)), &mut world);
+        let mut context = RunContext { clock, out: &mut out, err: &mut err, is_terminal: false };
+        let exit = run(&Plan::Record(Box::new(plan)), &mut context);
         (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
     }
 
-    /// Records, and nothing must be said of it.
-    pub(crate) fn recorded(&self, plan: Record, from: u64) {
+    /// Records, without any output or error.
+    pub(crate) fn record_quietly(&self, plan: Record, from: u64) {
         assert_eq!(self.record(plan, from), (String::new(), String::new(), Exit::Success));
     }
 
@@ -104,27 +108,27 @@ impl Lab {
     }
 }
 
-/// The samples of a text, and what was wrong with it.
+/// The samples of a text, and its warnings.
 pub(crate) fn read(text: impl Read) -> (Vec<Sample>, Vec<(u64, String)>) {
     let mut reader = Reader::new(text);
-    let (mut before, mut sample) = (Sample::default(), Sample::default());
+    let (mut previous, mut sample) = (Sample::default(), Sample::default());
     let mut samples = Vec::new();
-    while reader.next(&before, &mut sample).unwrap() {
+    while reader.next(&previous, &mut sample).unwrap() {
         samples.push(sample.clone());
-        std::mem::swap(&mut before, &mut sample);
+        std::mem::swap(&mut previous, &mut sample);
     }
-    (samples, reader.take_warnings().into_iter().map(|f| (f.line, f.kind.to_string())).collect())
+    (samples, reader.take_warnings().into_iter().map(|w| (w.line, w.kind.to_string())).collect())
 }
 
-/// The samples of a file, compressed or not, and what was wrong with it.
+/// The samples of a file, compressed or not, and its warnings.
 pub(crate) fn replay(path: &Path) -> (Vec<Sample>, Vec<String>) {
     let clock = RealClock::new(None);
     let mut source = Replay::open(path, &clock).unwrap();
-    let (mut before, mut sample) = (Sample::default(), Sample::default());
+    let (mut previous, mut sample) = (Sample::default(), Sample::default());
     let mut samples = Vec::new();
-    while source.next(&before, &mut sample).unwrap() {
+    while source.next(&previous, &mut sample).unwrap() {
         samples.push(sample.clone());
-        std::mem::swap(&mut before, &mut sample);
+        std::mem::swap(&mut previous, &mut sample);
     }
-    (samples, source.take_warnings().into_iter().map(|fault| fault.kind.to_string()).collect())
+    (samples, source.take_warnings().into_iter().map(|warning| warning.kind.to_string()).collect())
 }

@@ -1,4 +1,4 @@
-//! Counters are 64 bits on every machine.
+//! Counters have 64 bits on every architecture.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use blkstat::counters::{Counters, CpuTimes, Device, Requests};
 use blkstat::iostat::{IostatRates, MillisDelta};
 use blkstat::metrics::{IntervalStats, RequestChange, wrapping_sub_u32};
 
-/// Fails to compile where a counter, or what is computed from one, is of the machine's own width.
+/// Fails to compile if a counter, or a value computed from one, has the width of a machine word.
 #[test]
-fn counters_and_their_differences_have_64_bits_whatever_the_machine() {
+fn counters_and_their_differences_have_64_bits_on_every_architecture() {
     let Requests { ios, merges, sectors, ms } = Requests::default();
     let Counters { flushes, flush_ms, in_flight, busy_ms, weighted_ms, .. } = Counters::ZERO;
     let _: [u64; 9] = [ios, merges, sectors, ms, flushes, flush_ms, in_flight, busy_ms, weighted_ms];
@@ -26,8 +26,8 @@ fn counters_and_their_differences_have_64_bits_whatever_the_machine() {
 }
 
 #[test]
-fn no_counter_is_made_as_wide_as_the_machine() {
-    // Where numbers are parsed and computed, `as usize` occurs for places in a list only.
+fn no_counter_is_converted_to_a_machine_word() {
+    // `usize` is for indexes only, and does not occur where counters are computed.
     for file in [
         "counters",
         "units",
@@ -39,9 +39,15 @@ fn no_counter_is_made_as_wide_as_the_machine() {
         "metrics/host_stats",
     ] {
         let source = fs::read_to_string(Path::new("src").join(file).with_extension("rs")).unwrap();
-        assert!(!source.contains("usize"), "{file} computes with the machine's word");
+        assert!(!source.contains("usize"), "{file} computes with machine words");
     }
-    let line = fs::read_to_string("src/capture/line.rs").unwrap();
-    let code = line.split("#[cfg(test)]").next().unwrap();
-    assert_eq!(code.matches("as usize").count(), 1, "only the number of digits becomes a place in the text");
+    for (file, count) in [("diskstats_line", 0), ("fields", 1)] {
+        let source = fs::read_to_string(Path::new("src/capture").join(file).with_extension("rs")).unwrap();
+        let code = source.split("#[cfg(test)]").next().unwrap();
+        assert_eq!(
+            code.matches("as usize").count(),
+            count,
+            "only a number of digits becomes an index: {file}"
+        );
+    }
 }

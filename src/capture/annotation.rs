@@ -1,0 +1,182 @@
+//! The lines that blkstat adds to a recording: `#blkstat ` and a JSON object, which other readers take for comments.
+//! One at the start describes the recording, and one ends each sample.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::diskstats_line::excerpt;
+use super::recording_header::RecordingHeader;
+use crate::counters::{HostState, Pressure};
+use crate::topology::{Node, Topology};
+
+/// The text that such a line begins with.
+const MARKER: &[u8] = b"#blkstat ";
+
+/// The JSON object of such a line. Unknown names are ignored: later versions may write more. The aliases are the names
+/// that version 0.1.0 wrote.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Annotation {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<String>,
+    #[serde(alias = "boot", skip_serializing_if = "Option::is_none")]
+    boot_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpus: Option<usize>,
+    #[serde(alias = "every_ns", skip_serializing_if = "Option::is_none")]
+    interval_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    devices: Option<Vec<Node>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    monotonic_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uptime_cs: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pressure_us: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dirty_kib: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    writeback_kib: Option<u64>,
+    #[serde(alias = "missed", skip_serializing_if = "Option::is_none")]
+    missed_samples: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete: Option<bool>,
+}
+
+/// The reason why the JSON of such a line is invalid.
+pub(super) enum AnnotationError {
+    /// It ends early.
+    Truncated,
+    /// Any other reason, as text.
+    Invalid(String),
+}
+
+impl Annotation {
+    /// Parses a line; `None` if it does not begin as an annotation does.
+    pub(super) fn parse_line(line: &[u8]) -> Option<Result<Self, AnnotationError>> {
+        let json = line.strip_prefix(MARKER)?;
+        Some(serde_json::from_slice(json).map_err(|error| {
+            if error.is_eof() {
+                AnnotationError::Truncated
+            } else {
+                AnnotationError::Invalid(excerpt(error.to_string().as_bytes()))
+            }
+        }))
+    }
+
+    /// The first line of a recording, with an empty list of devices.
+    pub(super) fn header(header: &RecordingHeader) -> Self {
+        Self {
+            version: Some(header.version.clone()),
+            host: header.host.clone(),
+            kernel: header.kernel.clone(),
+            boot_id: header.boot_id.clone(),
+            cpus: header.cpus,
+            interval_ns: header.interval.and_then(nanoseconds),
+            ..Self::more_devices()
+        }
+    }
+
+    /// A line that continues the list of devices, still empty.
+    pub(super) fn more_devices() -> Self {
+        Self { devices: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// Adds a device to the list.
+    pub(super) fn push_device(&mut self, node: Node) {
+        self.devices.get_or_insert_default().push(node);
+    }
+
+    /// The line that ends a sample.
+    pub(super) fn end_of_sample(
+        monotonic: Option<Duration>,
+        uptime: Option<u64>,
+        host: &HostState,
+        missed_samples: u64,
+    ) -> Self {
+        Self {
+            monotonic_ns: monotonic.and_then(nanoseconds),
+            uptime_cs: uptime,
+            blocked: host.blocked,
+            pressure_us: host.pressure.map(|pressure| [pressure.some_us, pressure.full_us]),
+            dirty_kib: host.dirty_kib,
+            writeback_kib: host.writeback_kib,
+            missed_samples: Some(missed_samples).filter(|missed| *missed > 0),
+            complete: Some(true),
+            ..Self::default()
+        }
+    }
+
+    /// Reports whether this line ends a sample.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete == Some(true)
+    }
+
+    /// The monotonic time of the sample.
+    pub(super) fn monotonic(&self) -> Option<Duration> {
+        self.monotonic_ns.map(Duration::from_nanos)
+    }
+
+    /// The uptime at the sample, in hundredths of a second.
+    pub(super) fn uptime(&self) -> Option<u64> {
+        self.uptime_cs
+    }
+
+    /// The state of the host at the sample.
+    pub(super) fn host_state(&self) -> HostState {
+        HostState {
+            blocked: self.blocked,
+            pressure: self.pressure_us.map(|[some_us, full_us]| Pressure { some_us, full_us }),
+            dirty_kib: self.dirty_kib,
+            writeback_kib: self.writeback_kib,
+        }
+    }
+
+    /// The deadlines that the recorder skipped before the sample.
+    pub(super) fn missed_samples(&self) -> u64 {
+        self.missed_samples.unwrap_or(0)
+    }
+
+    /// Takes the header out; `None` if this line does not begin a recording.
+    pub(super) fn take_header(&mut self) -> Option<RecordingHeader> {
+        Some(RecordingHeader {
+            version: self.version.take()?,
+            host: self.host.take(),
+            kernel: self.kernel.take(),
+            boot_id: self.boot_id.take(),
+            cpus: self.cpus,
+            interval: self.interval_ns.map(Duration::from_nanos),
+            topology: Topology::new(self.take_devices()),
+        })
+    }
+
+    /// Takes the devices out, which may continue the list of the header; empty if there are none.
+    pub(super) fn take_devices(&mut self) -> Vec<Node> {
+        self.devices.take().unwrap_or_default()
+    }
+
+    /// Appends the line to `out`.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(MARKER);
+        // Cannot fail: the struct is plain data, and a Vec accepts every write.
+        let _ = serde_json::to_writer(&mut *out, self);
+        out.push(b'\n');
+    }
+}
+
+fn nanoseconds(time: Duration) -> Option<u64> {
+    u64::try_from(time.as_nanos()).ok()
+}
+
+/// Finds an annotation that begins within a line, after its first byte: a recording was appended to a file whose last
+/// line was truncated, as `cat` does.
+pub(super) fn find_embedded_annotation(line: &[u8]) -> Option<usize> {
+    memchr::memmem::find(line.get(1..)?, b"#blkstat {").map(|at| at + 1)
+}

@@ -1,0 +1,325 @@
+//! One line of /proc/diskstats, as any kernel prints it.
+
+use super::fields::{Fields, Number};
+use crate::counters::{Columns, Counters, Device, Requests};
+use crate::sanitize::sanitize;
+
+/// The reason why a line is not a diskstats line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineError {
+    /// A field does not hold a number that fits.
+    InvalidNumber {
+        /// The name of the field.
+        field: &'static str,
+        /// The text found in it, shortened.
+        found: String,
+    },
+    /// The line begins with a number but has a column count that no kernel prints.
+    ColumnCount(usize),
+    /// The line is something else altogether; its start.
+    NotDiskstats(String),
+}
+
+impl std::fmt::Display for LineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LineError::InvalidNumber { field, found } => {
+                write!(f, "invalid number '{found}' in '{field}'; line skipped")
+            }
+            LineError::ColumnCount(n) => {
+                let s = if *n == 1 { "" } else { "s" };
+                write!(f, "{n} column{s}, expected 7, 14, 18 or 20; line skipped")
+            }
+            LineError::NotDiskstats(found) => write!(f, "not a diskstats line: '{found}'; skipped"),
+        }
+    }
+}
+
+/// The columns after the name, as the kernel's iostats.rst names them.
+const FIELDS: [&str; 17] = [
+    "reads completed",
+    "reads merged",
+    "sectors read",
+    "ms reading",
+    "writes completed",
+    "writes merged",
+    "sectors written",
+    "ms writing",
+    "in flight",
+    "ms doing I/O",
+    "weighted ms",
+    "discards completed",
+    "discards merged",
+    "sectors discarded",
+    "ms discarding",
+    "flushes completed",
+    "ms flushing",
+];
+
+/// The four columns of a partition up to 2.6.24.
+const PARTITION_FIELDS: [&str; 4] = ["reads issued", "sectors read", "writes issued", "sectors written"];
+
+/// Columns before the counters: major, minor and name.
+const LEADING_COLUMNS: usize = 3;
+
+/// Columns of a partition's line up to 2.6.24.
+const PARTITION_COLUMNS: usize = LEADING_COLUMNS + PARTITION_FIELDS.len();
+
+/// Parses one line into `device`, reusing its memory.
+///
+/// Accepts 7, 14, 18, 20 and more columns; those after the twentieth, which future kernels may add, are ignored.
+///
+/// # Errors
+/// The reason why it is not a diskstats line; the contents of `device` are then unspecified.
+pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineError> {
+    let mut fields = Fields::new(line);
+    let (Some(major), Some(minor), Some(name)) = (fields.next(), fields.next(), fields.next()) else {
+        return Err(column_count_error(line));
+    };
+    device.major = parse_device_number(major, "major", line)?;
+    device.minor = parse_device_number(minor, "minor", line)?;
+    // Nearly always the same device as in the previous sample.
+    if device.name.as_bytes() != name {
+        device.name.clear();
+        match std::str::from_utf8(name) {
+            Ok(name) => device.name.push_str(name),
+            Err(_) => device.name.push_str(&String::from_utf8_lossy(name)),
+        }
+    }
+
+    let mut values = [0u64; FIELDS.len()];
+    let mut count = 0;
+    while count < FIELDS.len() {
+        match fields.next_number() {
+            Number::Value(value) => values[count] = value,
+            Number::End => break,
+            Number::Invalid(found) => match negative_in_flight(count, found) {
+                Some(value) => values[count] = value,
+                None => return Err(invalid_number(count, found, line)),
+            },
+        }
+        count += 1;
+    }
+    device.counters = counters_from(&values, count).ok_or_else(|| column_count_error(line))?;
+    Ok(())
+}
+
+/// Reads an in-flight count below zero: the kernel's count is 32 bits, was printed with a sign, and shows a
+/// miscount as -1.
+fn negative_in_flight(field: usize, found: &[u8]) -> Option<u64> {
+    let signed: i32 = std::str::from_utf8(found).ok()?.parse().ok()?;
+    (FIELDS[field] == "in flight" && signed < 0).then_some(u64::from(signed as u32))
+}
+
+/// Assigns the first `count` values to counters; `None` for a count that no kernel prints.
+fn counters_from(values: &[u64; FIELDS.len()], count: usize) -> Option<Counters> {
+    let requests = |at: usize| Requests {
+        ios: values[at],
+        merges: values[at + 1],
+        sectors: values[at + 2],
+        ms: values[at + 3],
+    };
+    let columns = match count {
+        4 => {
+            let issued = |ios, sectors| Requests { ios, sectors, ..Requests::default() };
+            return Some(Counters {
+                columns: Columns::Partition,
+                reads: issued(values[0], values[1]),
+                writes: issued(values[2], values[3]),
+                ..Counters::default()
+            });
+        }
+        11..=14 => Columns::Basic,
+        15..=16 => Columns::Discards,
+        17.. => Columns::Flushes,
+        _ => return None,
+    };
+    let discards = if columns >= Columns::Discards { requests(11) } else { Requests::default() };
+    let (flushes, flush_ms) = if columns >= Columns::Flushes { (values[15], values[16]) } else { (0, 0) };
+    Some(Counters {
+        columns,
+        reads: requests(0),
+        writes: requests(4),
+        in_flight: values[8],
+        busy_ms: values[9],
+        weighted_ms: values[10],
+        discards,
+        flushes,
+        flush_ms,
+    })
+}
+
+fn parse_device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<u32, LineError> {
+    // Nine digits always fit.
+    if word.len() <= 9 && word.iter().all(u8::is_ascii_digit) {
+        return Ok(word.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0')));
+    }
+    let number = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
+    number.ok_or_else(|| {
+        // Naming a column would mislead where the line is prose.
+        if column_count(line) < PARTITION_COLUMNS || !word.iter().any(u8::is_ascii_digit) {
+            LineError::NotDiskstats(excerpt(line))
+        } else {
+            LineError::InvalidNumber { field, found: excerpt(word) }
+        }
+    })
+}
+
+fn column_count(line: &[u8]) -> usize {
+    Fields::new(line).count()
+}
+
+fn invalid_number(field: usize, found: &[u8], line: &[u8]) -> LineError {
+    let is_partition = column_count(line) == PARTITION_COLUMNS;
+    let field = if is_partition { PARTITION_FIELDS[field] } else { FIELDS[field] };
+    LineError::InvalidNumber { field, found: excerpt(found) }
+}
+
+fn column_count_error(line: &[u8]) -> LineError {
+    let first = Fields::new(line).next().unwrap_or_default();
+    if first.iter().all(u8::is_ascii_digit) {
+        LineError::ColumnCount(column_count(line))
+    } else {
+        LineError::NotDiskstats(excerpt(line))
+    }
+}
+
+/// The start of some text, escaped for use in a message.
+pub(super) fn excerpt(bytes: &[u8]) -> String {
+    const MAX_CHARS: usize = 40;
+    const MAX_UTF8_BYTES: usize = 4;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_UTF8_BYTES * MAX_CHARS)]);
+    let start: String = text.chars().take(MAX_CHARS).collect();
+    let ellipsis = if start.len() < text.len() || text.len() < bytes.len() { "…" } else { "" };
+    format!("{}{ellipsis}", sanitize(&start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(line: &str) -> Result<Device, LineError> {
+        let mut device = Device::default();
+        parse_line(line.as_bytes(), &mut device).map(|()| device)
+    }
+
+    #[test]
+    fn twenty_columns_fill_every_counter() {
+        let device = parsed(" 254       0 vda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17").unwrap();
+        let requests = |ios, merges, sectors, ms| Requests { ios, merges, sectors, ms };
+        assert_eq!((device.major, device.minor, device.name.as_str()), (254, 0, "vda"));
+        assert_eq!(
+            device.counters,
+            Counters {
+                columns: Columns::Flushes,
+                reads: requests(1, 2, 3, 4),
+                writes: requests(5, 6, 7, 8),
+                in_flight: 9,
+                busy_ms: 10,
+                weighted_ms: 11,
+                discards: requests(12, 13, 14, 15),
+                flushes: 16,
+                flush_ms: 17,
+            }
+        );
+    }
+
+    #[test]
+    fn fourteen_and_eighteen_columns_leave_the_rest_at_zero() {
+        let basic = parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10 11").unwrap().counters;
+        assert_eq!(
+            (basic.columns, basic.weighted_ms, basic.discards),
+            (Columns::Basic, 11, Requests::default())
+        );
+        let discards = parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15").unwrap().counters;
+        assert_eq!((discards.columns, discards.discards.ms, discards.flushes), (Columns::Discards, 15, 0));
+    }
+
+    #[test]
+    fn columns_that_future_kernels_may_add_are_ignored() {
+        let device = parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 nineteen").unwrap();
+        assert_eq!(device.counters.flush_ms, 17);
+    }
+
+    #[test]
+    fn seven_columns_are_a_partition_of_an_old_kernel() {
+        let counters = parsed("   8    1 sda1 35486 38030 38030 38031").unwrap().counters;
+        assert_eq!(counters.columns, Columns::Partition);
+        assert_eq!((counters.reads.ios, counters.reads.sectors), (35486, 38030));
+        assert_eq!((counters.writes.ios, counters.writes.sectors), (38030, 38031));
+    }
+
+    #[test]
+    fn an_error_names_the_field_and_its_text() {
+        let error = parsed("8 0 sda 1 2 12x 4 5 6 7 8 9 10 11").unwrap_err();
+        assert_eq!(error, LineError::InvalidNumber { field: "sectors read", found: "12x".into() });
+        assert_eq!(
+            parsed("8 1 sda1 1 2 3 y").unwrap_err(),
+            LineError::InvalidNumber { field: "sectors written", found: "y".into() }
+        );
+        assert_eq!(
+            parsed("8 0x sda 1 2 3 4 5 6 7 8 9 10 11").unwrap_err(),
+            LineError::InvalidNumber { field: "minor", found: "0x".into() }
+        );
+    }
+
+    #[test]
+    fn other_column_counts_are_rejected() {
+        assert_eq!(parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10").unwrap_err(), LineError::ColumnCount(13));
+        assert_eq!(parsed("8 0 sda").unwrap_err(), LineError::ColumnCount(3));
+        assert_eq!(parsed("8").unwrap_err(), LineError::ColumnCount(1));
+        assert_eq!(
+            parsed("hello there my world").unwrap_err(),
+            LineError::NotDiskstats("hello there my world".into())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_of_every_length_are_read_at_every_position(
+            numbers in prop::collection::vec(prop::num::u64::ANY.prop_flat_map(|n| (Just(n), 0u32..64)), 11..18),
+            zeros in 0usize..4,
+        ) {
+            let numbers: Vec<u64> = numbers.iter().map(|(number, shift)| number >> shift).collect();
+            let text: Vec<String> = numbers.iter().map(|n| format!("{}{n}", "0".repeat(zeros))).collect();
+            let counters = parsed(&format!("8 0 sda {}", text.join(" "))).unwrap().counters;
+            let reads = Requests { ios: numbers[0], merges: numbers[1], sectors: numbers[2], ms: numbers[3] };
+            prop_assert_eq!(counters.reads, reads);
+            prop_assert_eq!((counters.in_flight, counters.weighted_ms), (numbers[8], numbers[10]));
+        }
+    }
+
+    #[test]
+    fn a_number_that_exceeds_64_bits_is_rejected() {
+        let line = |n: &str| parsed(&format!("8 0 sda {n} 0 0 0 0 0 0 0 0 0 0"));
+        assert_eq!(line("18446744073709551615").unwrap().counters.reads.ios, u64::MAX);
+        assert!(matches!(
+            line("18446744073709551616"),
+            Err(LineError::InvalidNumber { field: "reads completed", .. })
+        ));
+        assert_eq!(line("00000000000000000000000007").unwrap().counters.reads.ios, 7);
+    }
+
+    #[test]
+    fn a_negative_in_flight_count_is_the_kernels_32_bit_miscount() {
+        assert_eq!(
+            parsed("8 0 sda 1 2 3 4 5 6 7 8 -1 10 11").unwrap().counters.in_flight,
+            u64::from(u32::MAX)
+        );
+        assert!(parsed("8 0 sda -1 2 3 4 5 6 7 8 9 10 11").is_err());
+    }
+
+    #[test]
+    fn names_may_contain_slashes_exclamation_marks_and_any_script() {
+        for name in ["cciss/c0d0", "cciss!c0d0p1", "dm-10", "диск", "a\u{1b}[31m"] {
+            assert_eq!(parsed(&format!("104 0 {name} 1 2 3 4 5 6 7 8 9 10 11")).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn a_message_never_contains_a_control_character() {
+        let error = parsed("8 0 sda 1 2 \u{1b}[31mred 4 5 6 7 8 9 10 11").unwrap_err().to_string();
+        assert!(!error.contains('\u{1b}'), "{error:?}");
+    }
+}

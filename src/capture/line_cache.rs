@@ -1,0 +1,84 @@
+//! Remembers parsed device lines, because most lines of a host with many devices repeat unchanged.
+
+use crate::counters::Device;
+
+/// The most lines that are remembered; lines further down in a sample are always parsed.
+const MAX_LINES: usize = 8192;
+/// The longest line that is remembered. The kernel's are shorter.
+const MAX_CACHED_BYTES: usize = 1024;
+
+/// The lines of idle devices by their index in a sample, and the devices parsed from them.
+///
+/// A device depends on nothing but its line, so an identical line need not be parsed again.
+#[derive(Default)]
+pub(super) struct LineCache {
+    lines: Vec<CachedLine>,
+}
+
+#[derive(Clone, Default)]
+struct CachedLine {
+    /// Empty where the device was never seen idle.
+    bytes: Vec<u8>,
+    device: Device,
+}
+
+impl LineCache {
+    /// Copies the remembered device to `device` if the line at `index` is the remembered one. `false` if it is not.
+    pub(super) fn recall(&self, index: usize, line: &[u8], device: &mut Device) -> bool {
+        let Some(cached) = self.lines.get(index).filter(|cached| cached.bytes == line) else { return false };
+        let Device { major, minor, name, counters } = &cached.device;
+        (device.major, device.minor, device.counters) = (*major, *minor, *counters);
+        if device.name != *name {
+            device.name.clone_from(name);
+        }
+        !line.is_empty()
+    }
+
+    /// Remembers a parsed line if the device was idle since `previous`, the device at the same index of the previous
+    /// sample.
+    pub(super) fn remember(&mut self, index: usize, line: &[u8], device: &Device, previous: Option<&Device>) {
+        let is_idle = previous.is_some_and(|previous| previous.counters == device.counters);
+        if is_idle && index < MAX_LINES && line.len() <= MAX_CACHED_BYTES {
+            if self.lines.len() <= index {
+                self.lines.resize(index + 1, CachedLine::default());
+            }
+            let cached = &mut self.lines[index];
+            cached.bytes.clear();
+            cached.bytes.extend_from_slice(line);
+            cached.device.clone_from(device);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::capture::{Reader, parse_diskstats};
+    use crate::counters::Sample;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn repeated_lines_give_the_same_devices_as_new_ones(
+            samples in prop::collection::vec(prop::collection::vec((0u8..3, 0u8..2, 0u8..2), 0..5), 1..12)
+        ) {
+            let names: [&[u8]; 3] = [b"sda", b"sdb", b"na\xffme"];
+            let line = |&(name, minor, reads): &(u8, u8, u8)| {
+                let start = format!("   8   {minor} ").into_bytes();
+                [&start, names[usize::from(name)], format!(" {reads} 2 3 4 5 6 7 8 0 10 11\n").as_bytes()].concat()
+            };
+            let texts: Vec<Vec<u8>> = samples.iter().map(|lines| lines.iter().flat_map(line).collect()).collect();
+            let capture: Vec<u8> =
+                (1..).zip(&texts).flat_map(|(at, text)| [format!("TS {at}\n").as_bytes(), text].concat()).collect();
+            let mut reader = Reader::new(capture.as_slice());
+            let (mut previous, mut sample, mut expected) = Default::default();
+            for text in &texts {
+                prop_assert!(reader.next(&previous, &mut sample).unwrap());
+                parse_diskstats(text, &mut expected, |_, _| {});
+                prop_assert_eq!(&sample.devices, &expected.devices);
+                std::mem::swap::<Sample>(&mut previous, &mut sample);
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Classifies the lines of a capture.
+
+use super::annotation::{Annotation, AnnotationError, find_embedded_annotation};
+use super::parse_cpu_line;
+use super::timestamp::TimestampLine;
+use crate::counters::CpuTimes;
+
+/// The kind of a line.
+pub(super) enum LineKind {
+    /// A line of a device, or anything else that is not of another kind.
+    Device,
+    /// A line that is ignored.
+    Comment,
+    /// The `TS` line that begins a sample.
+    Timestamp(TimestampLine),
+    /// A `cpu` line of /proc/stat; `None` for one that is not used.
+    Cpu(Option<CpuTimes>),
+    /// A `#blkstat` line.
+    Annotation(Box<Annotation>),
+    /// A `#blkstat` line whose JSON is invalid.
+    InvalidAnnotation(AnnotationError),
+}
+
+impl LineKind {
+    /// Classifies a line, which a newline `ended`. `accepts_unended` is for [`TimestampLine::parse`]; CPU lines occur
+    /// only `in_sample`.
+    pub(super) fn of(line: &[u8], ended: bool, accepts_unended: bool, in_sample: bool) -> Self {
+        match line.first() {
+            Some(b'T') => {
+                TimestampLine::parse(line, ended, accepts_unended).map_or(Self::Device, Self::Timestamp)
+            }
+            // Without a newline the last number may lack digits.
+            Some(b'c') if in_sample && line.starts_with(b"cpu") => {
+                Self::Cpu(parse_cpu_line(line).filter(|_| ended))
+            }
+            Some(b'#') => match Annotation::parse_line(line) {
+                None => Self::Comment,
+                Some(Ok(annotation)) => Self::Annotation(Box::new(annotation)),
+                Some(Err(error)) => Self::InvalidAnnotation(error),
+            },
+            // Nearly all lines.
+            _ => Self::Device,
+        }
+    }
+
+    /// Returns where in a line of this kind an annotation begins that should have been a line of its own.
+    ///
+    /// A valid annotation has none: that text can only occur in one of its strings. Device lines are searched only
+    /// once they turn out to be invalid.
+    pub(super) fn embedded_annotation(&self, line: &[u8]) -> Option<usize> {
+        match self {
+            Self::Device | Self::Annotation(_) => None,
+            Self::Comment | Self::Timestamp(_) | Self::Cpu(_) | Self::InvalidAnnotation(_) => {
+                find_embedded_annotation(line)
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Reads a stream line by line, in bounded memory.
+
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
+
+/// The longest line that is read; longer ones are skipped. The kernel's are at most a tenth of this.
+pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
+
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// The outcome of reading a line.
+pub(super) enum NextLine<'a> {
+    Line {
+        /// The line without its newline.
+        bytes: &'a [u8],
+        /// A newline ended it. Only the last line of a stream and the first part of a split line lack one.
+        ended: bool,
+    },
+    /// A line longer than [`MAX_LINE_BYTES`], which was skipped.
+    TooLong,
+    /// The stream has no more lines.
+    End,
+}
+
+/// Hands out and counts the lines of a stream.
+pub(super) struct LineReader<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// The bytes of the buffer that were not handed out yet.
+    unread: Range<usize>,
+    at_end: bool,
+    /// Where in the buffer the line handed out last begins.
+    line_start: usize,
+    /// The first part of a split line, which is to be handed out next.
+    first_part: Option<Range<usize>>,
+    /// The next line is the second part of a split line.
+    is_second_part: bool,
+    /// The number of the line handed out last, from 1.
+    pub(super) number: u64,
+}
+
+impl<R: Read> LineReader<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            buffer: vec![0; BUFFER_BYTES],
+            unread: 0..0,
+            at_end: false,
+            line_start: 0,
+            first_part: None,
+            is_second_part: false,
+            number: 0,
+        }
+    }
+
+    /// Reads the next line.
+    ///
+    /// # Errors
+    /// The stream's; after an error it is at its end.
+    pub(super) fn next(&mut self) -> io::Result<NextLine<'_>> {
+        if let Some(part) = self.first_part.take() {
+            self.is_second_part = true;
+            return Ok(NextLine::Line { bytes: &self.buffer[part], ended: false });
+        }
+        let mut searched = 0;
+        let mut is_too_long = false;
+        loop {
+            let unread = &self.buffer[self.unread.clone()];
+            let newline = memchr::memchr(b'\n', &unread[searched..]).map(|at| searched + at);
+            if newline.is_some() || self.at_end {
+                let line = self.unread.start..newline.map_or(self.unread.end, |at| self.unread.start + at);
+                if newline.is_none() && line.is_empty() && !is_too_long {
+                    return Ok(NextLine::End);
+                }
+                self.unread.start = line.end + usize::from(newline.is_some());
+                self.line_start = line.start;
+                self.number += u64::from(!std::mem::take(&mut self.is_second_part));
+                if is_too_long || line.len() > MAX_LINE_BYTES {
+                    return Ok(NextLine::TooLong);
+                }
+                return Ok(NextLine::Line { bytes: &self.buffer[line], ended: newline.is_some() });
+            }
+            searched = unread.len();
+            if searched > MAX_LINE_BYTES {
+                is_too_long = true;
+                self.unread.start = self.unread.end;
+                searched = 0;
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Splits the line handed out last before its byte `at`: both parts are handed out next, under the same number.
+    pub(super) fn split_line(&mut self, at: usize) {
+        let middle = self.line_start + at;
+        self.first_part = Some(self.line_start..middle);
+        self.unread.start = middle;
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.unread.clone(), 0);
+        self.unread = 0..self.unread.len();
+        loop {
+            match self.input.read(&mut self.buffer[self.unread.end..]) {
+                Ok(0) => self.at_end = true,
+                Ok(read) => self.unread.end += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.at_end = true;
+                    return Err(error);
+                }
+            }
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &[u8]) -> Vec<(Vec<u8>, bool)> {
+        let mut lines = LineReader::new(text);
+        let mut found = Vec::new();
+        loop {
+            match lines.next().unwrap() {
+                NextLine::Line { bytes, ended } => found.push((bytes.to_vec(), ended)),
+                NextLine::TooLong => found.push((b"(too long)".to_vec(), true)),
+                NextLine::End => return found,
+            }
+        }
+    }
+
+    fn line(bytes: &[u8], ended: bool) -> (Vec<u8>, bool) {
+        (bytes.to_vec(), ended)
+    }
+
+    #[test]
+    fn a_last_line_without_newline_is_marked() {
+        assert_eq!(all(b"a\n\nbc"), [line(b"a", true), line(b"", true), line(b"bc", false)]);
+        assert_eq!(all(b""), []);
+        assert_eq!(all(b"a\n"), [line(b"a", true)]);
+    }
+
+    #[test]
+    fn an_endless_line_takes_no_more_memory_and_only_itself_is_lost() {
+        let mut text = vec![b'x'; 3_000_000];
+        text.extend(b"\nnext\n");
+        assert_eq!(all(&text), [line(b"(too long)", true), line(b"next", true)]);
+        assert_eq!(all(&vec![b'x'; 1_000_000]), [line(b"(too long)", true)]);
+    }
+
+    #[test]
+    fn a_line_may_span_several_reads() {
+        struct OneByte<'a>(&'a [u8]);
+        impl Read for OneByte<'_> {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+                into[0] = *first;
+                self.0 = rest;
+                Ok(1)
+            }
+        }
+        let mut lines = LineReader::new(OneByte(b"ab\ncd\n"));
+        for expected in [b"ab", b"cd"] {
+            let NextLine::Line { bytes, ended: true } = lines.next().unwrap() else { panic!("no line") };
+            assert_eq!(bytes, expected);
+        }
+        assert!(matches!(lines.next().unwrap(), NextLine::End));
+        assert_eq!(lines.number, 2);
+    }
+
+    #[test]
+    fn both_parts_of_a_split_line_have_its_number() {
+        for (text, ended) in [(b"a\nbcd\n".as_slice(), true), (b"a\nbcd", false)] {
+            let mut lines = LineReader::new(text);
+            let mut next = |split: Option<usize>| {
+                let NextLine::Line { bytes, ended } = lines.next().unwrap() else { panic!("no line") };
+                let bytes = bytes.to_vec();
+                if let Some(at) = split {
+                    lines.split_line(at);
+                }
+                (bytes, ended, lines.number)
+            };
+            assert_eq!(next(None), (b"a".to_vec(), true, 1));
+            assert_eq!(next(Some(1)), (b"bcd".to_vec(), ended, 2));
+            assert_eq!(next(None), (b"b".to_vec(), false, 2));
+            assert_eq!(next(None), (b"cd".to_vec(), ended, 2));
+            assert!(matches!(lines.next().unwrap(), NextLine::End));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Host-wide numbers from files below /proc: CPU times, blocked tasks, I/O pressure and dirty memory.
+
+use memchr::memmem;
+use procfs::{FromBufRead, FromBufReadSI, IoPressure, KernelStats, SystemInfoInterface};
+
+use crate::counters::{CpuTimes, Pressure};
+
+/// Answers what procfs asks about the host when it parses /proc/stat; none of the answers affects CPU ticks.
+struct AnyHost;
+
+impl SystemInfoInterface for AnyHost {
+    fn boot_time_secs(&self) -> procfs::ProcResult<u64> {
+        Ok(0)
+    }
+    fn ticks_per_second(&self) -> u64 {
+        100
+    }
+    fn page_size(&self) -> u64 {
+        4096
+    }
+    fn is_little_endian(&self) -> bool {
+        cfg!(target_endian = "little")
+    }
+}
+
+/// Parses the `cpu ` line of /proc/stat: the time of all CPUs, in clock ticks. `None` for any other line.
+///
+/// Columns that an old kernel lacks are zero.
+pub fn parse_cpu_line(line: &[u8]) -> Option<CpuTimes> {
+    // procfs parses only a complete file.
+    const REMAINING_LINES: &[u8] = b"\nctxt 0\nbtime 0\nprocesses 0\n";
+    if !line.starts_with(b"cpu ") {
+        return None;
+    }
+    let text = [line, REMAINING_LINES].concat();
+    let cpu = KernelStats::from_buf_read(text.as_slice(), &AnyHost).ok()?.total;
+    Some(CpuTimes {
+        user: cpu.user,
+        nice: cpu.nice,
+        system: cpu.system,
+        idle: cpu.idle,
+        iowait: cpu.iowait.unwrap_or(0),
+        irq: cpu.irq.unwrap_or(0),
+        softirq: cpu.softirq.unwrap_or(0),
+        steal: cpu.steal.unwrap_or(0),
+        guest: cpu.guest.unwrap_or(0),
+        guest_nice: cpu.guest_nice.unwrap_or(0),
+    })
+}
+
+/// Finds `procs_blocked` in the text of /proc/stat: tasks blocked on I/O. `None` where the kernel does not report it.
+pub fn parse_blocked(stat: &[u8]) -> Option<u64> {
+    const NAME: &[u8] = b"\nprocs_blocked ";
+    // It is near the end, after lines of thousands of numbers.
+    let at = memmem::rfind(stat, NAME)? + NAME.len();
+    leading_number(&stat[at..])
+}
+
+/// Parses /proc/pressure/io: how long tasks have waited for I/O. `None` for any other text.
+pub fn parse_pressure(text: &[u8]) -> Option<Pressure> {
+    // procfs slices each line at its fifth byte, and panics where there is none.
+    let is_sliceable = |line: &[u8]| line.is_ascii() && line.len() > "some ".len();
+    if text.split(|byte| *byte == b'\n').take(2).filter(|line| is_sliceable(line)).count() != 2 {
+        return None;
+    }
+    let pressure = IoPressure::from_buf_read(text).ok()?;
+    Some(Pressure { some_us: pressure.some.total, full_us: pressure.full.total })
+}
+
+/// Finds `Dirty` and `Writeback` in the text of /proc/meminfo, in KiB; `None` for a line that is missing.
+pub fn parse_meminfo(text: &[u8]) -> (Option<u64>, Option<u64>) {
+    let value = |name: &[u8]| {
+        let at = memmem::find(text, name)? + name.len();
+        leading_number(text[at..].trim_ascii_start())
+    };
+    (value(b"\nDirty:"), value(b"\nWriteback:"))
+}
+
+/// The number that `text` begins with.
+fn leading_number(text: &[u8]) -> Option<u64> {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    std::str::from_utf8(&text[..end]).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_line_of_a_current_kernel_has_ten_columns() {
+        let cpu = parse_cpu_line(b"cpu  1 2 3 4 5 6 7 8 9 10").unwrap();
+        assert_eq!((cpu.user, cpu.nice, cpu.system, cpu.idle, cpu.iowait), (1, 2, 3, 4, 5));
+        assert_eq!((cpu.irq, cpu.softirq, cpu.steal, cpu.guest, cpu.guest_nice), (6, 7, 8, 9, 10));
+    }
+
+    #[test]
+    fn columns_that_an_old_kernel_lacks_are_zero() {
+        let cpu = parse_cpu_line(b"cpu  1 2 3 4").unwrap();
+        assert_eq!((cpu.idle, cpu.iowait, cpu.steal), (4, 0, 0));
+    }
+
+    #[test]
+    fn other_lines_are_not_cpu_lines() {
+        for line in ["cpu0 1 2 3 4", "cpu", "cpu  1 2 x 4", "intr 5", ""] {
+            assert_eq!(parse_cpu_line(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn pressure_consists_of_the_two_totals() {
+        let text = b"some avg10=1.14 avg60=0.79 avg300=0.39 total=8498442\nfull avg10=0.84 avg60=0.68 avg300=0.35 total=6800405\n";
+        assert_eq!(parse_pressure(text), Some(Pressure { some_us: 8_498_442, full_us: 6_800_405 }));
+    }
+
+    #[test]
+    fn other_text_is_not_pressure() {
+        for text in
+            ["", "some", "some\nfull", "some \nfull ", "some avg10=1", "some é\nfull é", "x\ny\n", "\n\n\n"]
+        {
+            assert_eq!(parse_pressure(text.as_bytes()), None, "{text:?}");
+        }
+        let complete =
+            "some avg10=1.14 avg60=0.79 avg300=0.39 total=8\nfull avg10=0.84 avg60=0.68 avg300=0.35 total=6";
+        for end in 0..complete.len() - 2 {
+            assert_eq!(parse_pressure(&complete.as_bytes()[..end]), None, "{}", &complete[..end]);
+        }
+    }
+
+    #[test]
+    fn blocked_tasks_and_dirty_memory_are_found_by_name() {
+        assert_eq!(parse_blocked(b"cpu 1\nprocs_running 1\nprocs_blocked 17\nsoftirq 5\n"), Some(17));
+        assert_eq!(parse_blocked(b"cpu 1\nprocs_blocked x\n"), None);
+        let meminfo =
+            b"MemTotal: 5 kB\nDirty:            318040 kB\nWriteback:             7 kB\nWritebackTmp: 9 kB\n";
+        assert_eq!(parse_meminfo(meminfo), (Some(318_040), Some(7)));
+        assert_eq!(parse_meminfo(b"MemTotal: 5 kB\n"), (None, None));
+    }
+}

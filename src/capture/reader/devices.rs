@@ -1,0 +1,110 @@
+//! Reads the device lines of a sample.
+
+use crate::capture::diskstats_line::{LineError, parse_line};
+use crate::capture::line_cache::LineCache;
+use crate::capture::slot;
+use crate::counters::{Columns, Counters, Device, Sample};
+
+/// The most devices of a sample, far more than hosts have: a few bytes of compressed data must not fill the memory.
+pub(in crate::capture) const MAX_DEVICES_PER_SAMPLE: usize = 100_000;
+
+/// The most bytes of device lines in a sample, because names may be as long as a line.
+pub(in crate::capture) const MAX_SAMPLE_BYTES: usize = 32 * 1024 * 1024;
+
+/// The outcome of reading a device line.
+pub(super) enum DeviceLine {
+    /// It was added, or is one of many that exceed the limits.
+    Accepted,
+    /// It has lost its end.
+    Truncated,
+    /// It is the first that exceeds the limits.
+    TooMany,
+    /// It is not a valid line of a device.
+    Invalid(LineError),
+}
+
+/// The devices of the sample that is being read.
+#[derive(Default)]
+pub(super) struct SampleDevices {
+    count: usize,
+    line_bytes: usize,
+    has_too_many: bool,
+    cache: LineCache,
+}
+
+impl SampleDevices {
+    /// Starts a new sample.
+    pub(super) fn clear(&mut self) {
+        (self.count, self.line_bytes, self.has_too_many) = (0, 0, false);
+    }
+
+    /// Returns the number of devices that were added, and starts counting from zero.
+    pub(super) fn take_count(&mut self) -> usize {
+        std::mem::take(&mut self.count)
+    }
+
+    /// Adds the device of a line to `devices`. `is_complete` says that the line cannot have lost its end; otherwise it
+    /// is compared with the `previous` sample.
+    pub(super) fn read(
+        &mut self,
+        line: &[u8],
+        is_complete: bool,
+        previous: &Sample,
+        devices: &mut Vec<Device>,
+    ) -> DeviceLine {
+        self.line_bytes += line.len();
+        if self.count == MAX_DEVICES_PER_SAMPLE || self.line_bytes > MAX_SAMPLE_BYTES {
+            let is_first = !std::mem::replace(&mut self.has_too_many, true);
+            return if is_first { DeviceLine::TooMany } else { DeviceLine::Accepted };
+        }
+        let index = self.count;
+        let device = slot(devices, index);
+        if is_complete && self.cache.recall(index, line, device) {
+            self.count += 1;
+            return DeviceLine::Accepted;
+        }
+        match parse_line(line, device) {
+            Ok(()) => {
+                self.count += 1;
+                self.cache.remember(index, line, device, previous.devices.get(index));
+                if !is_complete && looks_truncated(&devices[index], &devices[..index], previous) {
+                    return DeviceLine::Truncated;
+                }
+                DeviceLine::Accepted
+            }
+            Err(_) if line.trim_ascii().is_empty() => {
+                if is_complete {
+                    DeviceLine::Accepted
+                } else {
+                    DeviceLine::Truncated
+                }
+            }
+            Err(LineError::ColumnCount(_) | LineError::InvalidNumber { .. }) if !is_complete => {
+                DeviceLine::Truncated
+            }
+            Err(error) => DeviceLine::Invalid(error),
+        }
+    }
+}
+
+/// Reports whether a line without a newline has lost its end: it has fewer columns than before (or, for a new device,
+/// than its neighbors), or its last number is smaller than before, as a number that has lost digits is.
+fn looks_truncated(device: &Device, neighbors: &[Device], previous: &Sample) -> bool {
+    let counters = &device.counters;
+    match previous.device(&device.name) {
+        Some(Device { counters: previous, .. }) => {
+            counters.columns < previous.columns || last_number(counters) < last_number(previous)
+        }
+        None => neighbors.iter().any(|other| other.counters.columns > counters.columns),
+    }
+}
+
+/// The number in the last column that the kernel printed.
+fn last_number(counters: &Counters) -> u64 {
+    match counters.columns {
+        Columns::Partition => counters.writes.sectors,
+        Columns::Basic => counters.weighted_ms,
+        Columns::Discards => counters.discards.ms,
+        Columns::Flushes => counters.flush_ms,
+    }
+}

@@ -1,0 +1,48 @@
+//! The header of the recording that is being read.
+
+use super::MAX_DEVICES_PER_SAMPLE;
+use crate::capture::recording_header::RecordingHeader;
+use crate::capture::warning::CaptureWarningKind;
+use crate::topology::{Node, Topology};
+
+/// The header of the current recording, whose list of devices may span several lines.
+#[derive(Default)]
+pub(super) struct RecordingState {
+    header: Option<RecordingHeader>,
+    /// Devices from further lines, not yet part of the topology.
+    pending: Vec<Node>,
+}
+
+impl RecordingState {
+    pub(super) fn header(&self) -> Option<&RecordingHeader> {
+        self.header.as_ref()
+    }
+
+    /// Begins or continues a recording. Returns why no interval may span this point: the recording is from another
+    /// host, or from another boot of it.
+    pub(super) fn begin(&mut self, header: RecordingHeader) -> Option<CaptureWarningKind> {
+        self.pending.clear();
+        let previous = self.header.replace(header)?;
+        let header = self.header.as_ref()?;
+        if previous.is_other_host(header) {
+            Some(CaptureWarningKind::HostChanged)
+        } else {
+            previous.is_other_boot(header).then_some(CaptureWarningKind::Rebooted)
+        }
+    }
+
+    /// Adds devices of the current recording.
+    pub(super) fn append_devices(&mut self, nodes: Vec<Node>) {
+        let Some(header) = &self.header else { return };
+        let count = header.topology.nodes().len() + self.pending.len();
+        self.pending.extend(nodes.into_iter().take(MAX_DEVICES_PER_SAMPLE.saturating_sub(count)));
+    }
+
+    /// Builds the topology from all devices. This is done once per sample, not once per line.
+    pub(super) fn complete_topology(&mut self) {
+        if let Some(header) = self.header.as_mut().filter(|_| !self.pending.is_empty()) {
+            header.topology = Topology::new([header.topology.nodes(), &self.pending].concat());
+            self.pending.clear();
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Tests of the reader on short captures.
+
+use super::*;
+
+/// Returns all samples as (seconds, segment, devices) and all warnings as (line, message).
+#[allow(clippy::type_complexity)]
+fn read(text: &[u8]) -> (Vec<(i64, u64, Vec<String>)>, Vec<(u64, String)>) {
+    let mut reader = Reader::new(text);
+    let (mut previous, mut sample) = (Sample::default(), Sample::default());
+    let mut samples = Vec::new();
+    while reader.next(&previous, &mut sample).unwrap() {
+        let devices = sample.devices.iter().map(|d| format!("{} {}", d.name, d.counters.reads.ios)).collect();
+        samples.push((sample.at.wall.unwrap().as_second(), sample.segment, devices));
+        std::mem::swap(&mut previous, &mut sample);
+    }
+    (samples, reader.take_warnings().into_iter().map(|w| (w.line, w.kind.to_string())).collect())
+}
+
+fn line(name: &str, reads: u32) -> String {
+    format!("   8       0 {name} {reads} 0 8 1 0 0 0 0 0 1 321\n")
+}
+
+fn sample(second: u32, devices: &[(&str, u32)]) -> String {
+    let lines: String = devices.iter().map(|(name, reads)| line(name, *reads)).collect();
+    format!("TS {second}.000000000 2026-11-20 18:22:11\n{lines}")
+}
+
+fn devices(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn samples_are_read_in_order() {
+    let text = sample(10, &[("sda", 1), ("sdb", 2)]) + &sample(11, &[("sda", 3), ("sdb", 4)]);
+    let expected = vec![(10, 0, devices(&["sda 1", "sdb 2"])), (11, 0, devices(&["sda 3", "sdb 4"]))];
+    assert_eq!(read(text.as_bytes()), (expected.clone(), vec![]));
+    assert_eq!(read(text.replace('\n', "\r\n").as_bytes()), (expected.clone(), vec![]));
+    assert_eq!(read(text.trim_end().as_bytes()), (expected, vec![]));
+}
+
+#[test]
+fn an_invalid_line_does_not_affect_other_lines() {
+    let text =
+        sample(10, &[("sda", 1)]) + "8 0 sdb x 0 0 0 0 0 0 0 0 0 0\n" + &line("sdc", 7) + &sample(11, &[]);
+    let (samples, warnings) = read(text.as_bytes());
+    assert_eq!(samples[0].2, devices(&["sda 1", "sdc 7"]));
+    assert_eq!(warnings, [(3, "invalid number 'x' in 'reads completed'; line skipped".to_owned())]);
+}
+
+#[test]
+fn an_empty_sample_is_a_sample() {
+    let text = sample(10, &[("sda", 1)]) + &sample(11, &[]) + &sample(12, &[("sda", 2)]);
+    let (samples, warnings) = read(text.as_bytes());
+    assert_eq!(samples.iter().map(|s| s.2.len()).collect::<Vec<_>>(), [1, 0, 1]);
+    assert_eq!(warnings, []);
+}
+
+#[test]
+fn truncating_the_last_sample_at_any_byte_never_changes_a_number() {
+    let complete = sample(10, &[("sda", 1), ("sdb", 2)]) + &sample(11, &[("sda", 3), ("sdb", 4)]);
+    let (all, _) = read(complete.as_bytes());
+    let second = complete.rfind("TS").unwrap();
+    for end in second..complete.len() {
+        let (samples, warnings) = read(&complete.as_bytes()[..end]);
+        assert_eq!(samples[0], all[0], "cut at {end}");
+        let complete_lines = ["", "sda 3", "sdb 4"];
+        if let Some(last) = samples.get(1) {
+            assert!(last.2.iter().zip(&complete_lines[1..]).all(|(a, b)| a == b), "cut at {end}: {last:?}");
+            assert!(complete[end - 1..=end].contains('\n'), "cut inside a line at {end}");
+        } else if end > second {
+            assert!(complete[..end].ends_with('T') || warnings.len() == 1, "cut at {end}: {warnings:?}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_does_not_advance_starts_a_new_segment_at_its_line() {
+    let text =
+        sample(10, &[("sda", 1)]) + &sample(10, &[("sda", 2)]) + &sample(5, &[("sda", 3)]) + &sample(6, &[]);
+    let (samples, warnings) = read(text.as_bytes());
+    assert_eq!(samples.iter().map(|s| s.1).collect::<Vec<_>>(), [0, 1, 2, 2]);
+    assert_eq!(warnings.iter().map(|f| f.0).collect::<Vec<_>>(), [3, 5]);
+    assert_eq!(warnings[0].1, "clock did not advance at 1970-01-01T00:00:10Z; no interval spans this point");
+    assert!(warnings[1].1.starts_with("clock went back to 1970-01-01T00:00:05Z;"), "{}", warnings[1].1);
+}
+
+#[test]
+fn a_sample_without_a_valid_time_is_skipped_entirely() {
+    let text = line("sda", 9)
+        + &sample(10, &[("sda", 1)])
+        + "TS soon\n"
+        + &line("sda", 2)
+        + &sample(12, &[("sda", 3)]);
+    let (samples, warnings) = read(text.as_bytes());
+    assert_eq!(samples.iter().map(|s| s.0).collect::<Vec<_>>(), [10, 12]);
+    assert_eq!(warnings[0], (1, "lines before the first 'TS' have no timestamp; skipped".to_owned()));
+    assert_eq!(warnings[1], (4, "invalid time 'soon' after 'TS'; sample skipped".to_owned()));
+}
+
+#[test]
+fn words_at_the_end_of_a_capture_do_not_invalidate_its_last_sample() {
+    let text = sample(10, &[("sda", 1)]) + &sample(11, &[("sda", 2)]) + "Terminated";
+    let (samples, warnings) = read(text.as_bytes());
+    assert_eq!((samples.len(), warnings.len()), (2, 1));
+}
+
+#[test]
+fn a_cpu_line_belongs_to_its_sample() {
+    let text = format!("{}cpu  1 2 3 4\ncpu0 1 2 3 4\nTS 11\n", sample(10, &[("sda", 1)]));
+    let mut reader = Reader::new(text.as_bytes());
+    let mut sample = Sample::default();
+    assert!(reader.next(&Sample::default(), &mut sample).unwrap());
+    assert_eq!(sample.cpu.map(|cpu| cpu.idle), Some(4));
+}
+
+#[test]
+fn of_many_warnings_the_first_are_kept_and_the_rest_counted() {
+    let text = sample(10, &[("sda", 1)]) + &"rubbish\n".repeat(5000) + &sample(9, &[("sda", 2)]);
+    let mut reader = Reader::new(text.as_bytes());
+    assert!(reader.next(&Sample::default(), &mut Sample::default()).unwrap());
+    let warnings = reader.take_warnings();
+    assert_eq!(warnings.iter().map(|warning| 1 + warning.omitted).sum::<u64>(), 5001);
+    assert_eq!((warnings.len(), warnings[999].line, warnings[1000].line), (1001, 1002, 5003));
+    assert!(
+        matches!(warnings[1000].kind, CaptureWarningKind::ClockNotAdvanced { .. }),
+        "clock errors are always kept"
+    );
+}
+
+#[test]
+fn devices_beyond_the_limits_are_skipped() {
+    let text = sample(10, &vec![("sda", 1); MAX_DEVICES_PER_SAMPLE + 5]) + &sample(11, &[("sda", 2)]);
+    let (samples, warnings) = read(text.as_bytes());
+    assert_eq!(samples.iter().map(|sample| sample.2.len()).collect::<Vec<_>>(), [MAX_DEVICES_PER_SAMPLE, 1]);
+    let message = "sample exceeds 100000 devices or 32 MiB; remaining devices skipped".to_owned();
+    assert_eq!(warnings, [(MAX_DEVICES_PER_SAMPLE as u64 + 2, message.clone())]);
+    let long = "x".repeat(60_000);
+    let text = sample(10, &vec![(long.as_str(), 1); 600]) + &sample(11, &[("sda", 2)]);
+    let (samples, warnings) = read(text.as_bytes());
+    assert_eq!((samples[0].2.len(), samples[1].2.len()), (MAX_SAMPLE_BYTES / line(&long, 1).len(), 1));
+    assert_eq!(warnings[0].1, message);
+}
+
+#[test]
+fn an_endless_line_is_reported_and_skipped() {
+    let text = sample(10, &[("sda", 1)]) + &"9".repeat(200_000) + "\n" + &sample(11, &[("sda", 2)]);
+    let (samples, warnings) = read(text.as_bytes());
+    assert_eq!(samples.len(), 2);
+    assert_eq!(warnings, [(3, "line longer than 65536 bytes; skipped".to_owned())]);
+}
+
+#[test]
+fn a_capture_appended_behind_a_truncated_line_loses_only_the_truncated_sample() {
+    let recording = "#blkstat {\"version\":\"1\"}\n".to_owned()
+        + &sample(20, &[("sda", 5)])
+        + "#blkstat {\"monotonic_ns\":1,\"complete\":true}\n";
+    let complete = sample(10, &[("sda", 1)]) + &sample(11, &[("sda", 2)]);
+    let second = complete.rfind("TS").unwrap();
+    for end in second + 3..complete.len() {
+        let (samples, warnings) = read((complete[..end].to_owned() + &recording).as_bytes());
+        let seconds: Vec<i64> = samples.iter().map(|sample| sample.0).collect();
+        // The last line may be complete but for its newline.
+        let is_complete = complete[end..] == *"\n" || complete[..end].ends_with('\n');
+        let expected = if is_complete { vec![10, 11, 20] } else { vec![10, 20] };
+        assert_eq!(seconds, expected, "cut at {end}: {warnings:?}");
+        assert_eq!(warnings.len(), usize::from(!is_complete), "cut at {end}: {warnings:?}");
+    }
+}
+
+#[test]
+fn the_marker_inside_a_valid_annotation_is_just_text() {
+    let text = "#blkstat {\"version\":\"#blkstat {\"}\n".to_owned()
+        + &sample(10, &[("sda", 1)])
+        + "#blkstat {\"complete\":true}\n";
+    let (samples, warnings) = read(text.as_bytes());
+    assert_eq!((samples.len(), warnings), (1, vec![]));
+}

@@ -1,0 +1,97 @@
+//! The `TS` line that begins a sample in the captures of pt-diskstats: `TS <seconds>[.<fraction>] ...`.
+
+use jiff::Timestamp;
+
+use super::diskstats_line::excerpt;
+
+/// A `TS` line.
+pub(super) struct TimestampLine {
+    /// The time; `None` if the line has none that can be relied on.
+    pub(super) time: Option<Timestamp>,
+    /// The time of day as the line writes it, `HH:MM:SS`.
+    pub(super) written_time: Option<String>,
+    /// The word where the time should be, for messages.
+    pub(super) found: String,
+    /// A newline ended the line.
+    pub(super) ended: bool,
+}
+
+impl TimestampLine {
+    /// Parses a line; `None` if it is not a `TS` line. The time of one without a newline may lack digits: it is used
+    /// only with `accepts_unended`.
+    pub(super) fn parse(line: &[u8], ended: bool, accepts_unended: bool) -> Option<Self> {
+        is_timestamp(line).then(|| Self {
+            time: parse_time(line).filter(|_| ended || accepts_unended),
+            written_time: time_of_day(line),
+            found: excerpt(time_word(line)),
+            ended,
+        })
+    }
+}
+
+fn is_timestamp(line: &[u8]) -> bool {
+    matches!(line, [b'T', b'S', b' ' | b'\t', ..] | [b'T', b'S'])
+}
+
+/// The word after `TS`.
+fn time_word(line: &[u8]) -> &[u8] {
+    line[2..].split(|b| b.is_ascii_whitespace()).find(|word| !word.is_empty()).unwrap_or_default()
+}
+
+/// The time of a `TS` line; `None` if it is not a number of seconds, or out of the calendar's range. Digits beyond
+/// nanoseconds are ignored.
+fn parse_time(line: &[u8]) -> Option<Timestamp> {
+    let word = std::str::from_utf8(time_word(line)).ok()?;
+    let (seconds, fraction) = word.split_once('.').unwrap_or((word, ""));
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if seconds.is_empty() || !is_digits(seconds) || !is_digits(fraction) {
+        return None;
+    }
+    let nanos = format!("{:0<9}", &fraction[..fraction.len().min(9)]);
+    Timestamp::new(seconds.parse().ok()?, nanos.parse().ok()?).ok()
+}
+
+/// The first `HH:MM:SS` of a line.
+fn time_of_day(line: &[u8]) -> Option<String> {
+    let is_time = |text: &&[u8]| {
+        text.iter()
+            .enumerate()
+            .all(|(at, byte)| if at % 3 == 2 { *byte == b':' } else { byte.is_ascii_digit() })
+    };
+    line.windows(8).find(is_time).map(|time| String::from_utf8_lossy(time).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_seconds_with_or_without_a_fraction() {
+        let at = |line: &str| parse_time(line.as_bytes()).map(|t| t.as_nanosecond());
+        assert_eq!(at("TS 1795198931.000256512 2026-11-20 18:22:11"), Some(1_795_198_931_000_256_512));
+        assert_eq!(at("TS 1795198931.5"), Some(1_795_198_931_500_000_000));
+        assert_eq!(at("TS 1795198931"), Some(1_795_198_931_000_000_000));
+        assert_eq!(at("TS\t7.0000000019 x\r"), Some(7_000_000_001));
+        assert_eq!(at("TS 1795198931. x"), Some(1_795_198_931_000_000_000));
+    }
+
+    #[test]
+    fn the_time_of_day_is_found_anywhere_in_the_line() {
+        assert_eq!(time_of_day(b"TS 1 2026-11-20 18:22:11").as_deref(), Some("18:22:11"));
+        assert_eq!(time_of_day(b"TS 1.5 2011-02-08T14:58:07\r").as_deref(), Some("14:58:07"));
+        assert_eq!(time_of_day(b"TS 1795198931.5"), None);
+    }
+
+    #[test]
+    fn an_invalid_time_is_none() {
+        for line in ["TS", "TS ", "TS abc", "TS -5", "TS 1.2.3", "TS 99999999999999", "TS 12x", "TS .5"] {
+            assert_eq!(parse_time(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_the_separate_word_ts_begins_a_sample() {
+        assert!(is_timestamp(b"TS 1") && is_timestamp(b"TS") && is_timestamp(b"TS\t1"));
+        assert!(!is_timestamp(b"TSX 1") && !is_timestamp(b" TS 1") && !is_timestamp(b""));
+    }
+}

@@ -1,0 +1,99 @@
+//! Warnings about a capture, and their messages.
+
+use jiff::Timestamp;
+
+use super::diskstats_line::LineError;
+use super::line_reader::MAX_LINE_BYTES;
+use super::reader::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
+
+/// A part of a capture that was skipped, or a point where time breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureWarning {
+    /// The line number, from 1.
+    pub line: u64,
+    /// The problem.
+    pub kind: CaptureWarningKind,
+    /// Further warnings that were counted but not kept, so that an endless stream of bad lines does not fill the
+    /// memory.
+    pub omitted: u64,
+}
+
+/// A problem in a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CaptureWarningKind {
+    /// A line that is not a valid diskstats line.
+    Line(LineError),
+    /// A line longer than any line that is read.
+    LineTooLong,
+    /// A sample with more devices than any host has.
+    TooManyDevices,
+    /// A `TS` line without a valid time; holds the text found there.
+    InvalidTimestamp(String),
+    /// A `#blkstat` line with invalid JSON; holds the reason.
+    InvalidAnnotation(String),
+    /// Lines before the first `TS` line.
+    BeforeFirstTimestamp,
+    /// Lines between the end of a sample and the next `TS` line.
+    BetweenSamples,
+    /// The wall clock did not advance.
+    ClockNotAdvanced {
+        /// The time of the previous sample.
+        previous: Timestamp,
+        /// The time of this sample.
+        now: Timestamp,
+    },
+    /// The monotonic clock of a recording did not advance.
+    MonotonicClockNotAdvanced,
+    /// The host was rebooted since the previous sample.
+    Rebooted,
+    /// The recording continues on another host.
+    HostChanged,
+    /// The file ends within its last sample.
+    LastSampleTruncated,
+    /// A sample within a recording is incomplete: the recorder was killed, and the recording continued later.
+    SampleTruncated,
+}
+
+impl CaptureWarningKind {
+    /// Reports whether the clock did not advance, which breaks time for every reader of the capture.
+    pub(super) fn is_clock_error(&self) -> bool {
+        matches!(self, Self::ClockNotAdvanced { .. } | Self::MonotonicClockNotAdvanced)
+    }
+}
+
+impl std::fmt::Display for CaptureWarningKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Line(error) => error.fmt(f),
+            Self::LineTooLong => write!(f, "line longer than {MAX_LINE_BYTES} bytes; skipped"),
+            Self::TooManyDevices => {
+                let mib = MAX_SAMPLE_BYTES / (1024 * 1024);
+                write!(
+                    f,
+                    "sample exceeds {MAX_DEVICES_PER_SAMPLE} devices or {mib} MiB; remaining devices skipped"
+                )
+            }
+            Self::InvalidTimestamp(found) => write!(f, "invalid time '{found}' after 'TS'; sample skipped"),
+            Self::InvalidAnnotation(reason) => write!(f, "invalid '#blkstat' line: {reason}; skipped"),
+            Self::BeforeFirstTimestamp => {
+                write!(f, "lines before the first 'TS' have no timestamp; skipped")
+            }
+            Self::BetweenSamples => {
+                write!(f, "lines between the end of a sample and the next 'TS' have no timestamp; skipped")
+            }
+            Self::ClockNotAdvanced { previous, now } => {
+                let what = if previous == now { "did not advance at" } else { "went back to" };
+                write!(f, "clock {what} {now}; no interval spans this point")
+            }
+            Self::MonotonicClockNotAdvanced => {
+                write!(f, "monotonic clock did not advance; no interval spans this point")
+            }
+            Self::Rebooted => write!(f, "host was rebooted; no interval spans this point"),
+            Self::HostChanged => {
+                write!(f, "recording continues on another host; no interval spans this point")
+            }
+            Self::LastSampleTruncated => write!(f, "last sample is truncated; skipped"),
+            Self::SampleTruncated => write!(f, "sample is truncated; skipped"),
+        }
+    }
+}
