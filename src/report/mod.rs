@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod devices;
+pub(crate) mod evidence;
 pub mod iostat;
 pub(crate) mod layout;
 pub mod native;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use super::native::{Feed, Gathered, Settler, gather};
 use super::progress::Progress;
 use super::{RunContext, WIDTH, put};
-use crate::analysis::{DeviceReport, HostAnalysis, SavedBaselines, where_requests_wait};
+use crate::analysis::{DeviceReport, HostAnalysis, SavedBaselines, queue_by_layer};
 use crate::exit::Exit;
 use crate::metrics::HostStats;
 use crate::plan::{Analyze, AnalyzeFormat};
@@ -25,7 +25,7 @@ pub(super) fn run(plan: &Analyze, world: &mut RunContext<'_>) -> Result<Exit> {
     let settler = Settler::new(&plan.judging, world)?;
     let clock = world.clock;
     let mut feed = Feed::open(&plan.input, clock)?;
-    let mut machine = HostAnalysis::default();
+    let mut host = HostAnalysis::default();
     let mut progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
     let mut count = 0u64;
     let gathered = gather(
@@ -34,7 +34,7 @@ pub(super) fn run(plan: &Analyze, world: &mut RunContext<'_>) -> Result<Exit> {
         plan.input.pace.count,
         world,
         &mut |older, newer, interval, world| {
-            machine.see(&HostStats::between(older, newer, interval), interval.seconds());
+            host.observe(&HostStats::between(older, newer, interval), interval.seconds());
             count += 1;
             progress.show(|| format!("{count} intervals"), world);
         },
@@ -52,18 +52,18 @@ pub(super) fn run(plan: &Analyze, world: &mut RunContext<'_>) -> Result<Exit> {
     if is_nothing {
         return Ok(ended);
     }
+    let host = host.finish();
     let finished = devices.into_iter().map(|device| {
         let settings = settler.settings(device.name());
-        device.finish(&settings)
+        device.finish(&settings, &host)
     });
     let reports: Vec<DeviceReport> = finished.collect();
-    let layers = where_requests_wait(&stack, &reports);
-    let machine = machine.finish();
+    let layers = queue_by_layer(&stack, &reports);
     let mut out = Vec::new();
     match plan.format {
         AnalyzeFormat::Fio => fio_jobs(&reports, &mut out)?,
         format => {
-            let findings = AnalysisReport { devices: &reports, layers: layers.as_ref(), machine: &machine };
+            let findings = AnalysisReport { devices: &reports, queue_by_layer: layers.as_ref(), host: &host };
             if format == AnalyzeFormat::Json {
                 json(&findings, &mut out);
             } else {
@@ -81,7 +81,7 @@ pub(super) fn run(plan: &Analyze, world: &mut RunContext<'_>) -> Result<Exit> {
 
 /// The job of the one device that worked, or of all one after the other.
 fn fio_jobs(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
-    let worked: Vec<&DeviceReport> = reports.iter().filter(|report| report.working_intervals > 0).collect();
+    let worked: Vec<&DeviceReport> = reports.iter().filter(|report| report.busy_intervals > 0).collect();
     match worked.as_slice() {
         [report] => fio_job(report, out),
         [] => bail!("no device worked, so there is no load to repeat"),

@@ -2,6 +2,7 @@
 
 pub(crate) mod fixed_decimal;
 pub(crate) mod number_format;
+pub(crate) mod sentence_numbers;
 mod wrap;
 
 pub(crate) use wrap::wrap;

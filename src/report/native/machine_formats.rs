@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{Block, Judged, Line, State};
 use crate::analysis::Verdict;
 use crate::metrics::{CpuPercentages, IntervalStats};
+use crate::report::evidence::evidence_text;
 use crate::report::layout::fixed_decimal as fixed;
 use crate::sanitize::{json_string, sanitize};
 
@@ -19,7 +20,7 @@ enum Field<'a> {
     /// A set of words: an array in JSON, joined by `+` in CSV.
     Words(Vec<&'static str>),
     /// Sentences: an array in JSON, joined by `; ` in CSV.
-    Texts(&'a [String]),
+    Texts(Vec<String>),
 }
 
 struct Column {
@@ -45,6 +46,11 @@ fn marks(line: &Line<'_>) -> Vec<&'static str> {
         State::Reset | State::PartReset => vec!["reset"],
         State::AccountingOff => vec!["accounting_off"],
     }
+}
+
+fn evidence(line: &Line<'_>) -> Vec<String> {
+    let evidence = line.judged().map_or(&[][..], |judged| &judged.judgement.evidence);
+    evidence.iter().map(evidence_text).collect()
 }
 
 use Field::{Number, Text, Texts, Time, Whole, Words};
@@ -92,7 +98,7 @@ const COLUMNS: [Column; 42] = [
     column("cpu_available_pct", |block, _| cpu(block, CpuPercentages::available)),
     column("io_pressure_some_pct", |block, _| Number(block.machine.pressure_some_pct)),
     column("io_pressure_full_pct", |block, _| Number(block.machine.pressure_full_pct)),
-    column("evidence", |_, line| Texts(line.judged().map_or(&[], |judged| &judged.judgement.evidence))),
+    column("evidence", |_, line| Texts(evidence(line))),
 ];
 
 /// Appends a line as a JSON object, with its newline.

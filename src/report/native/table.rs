@@ -9,6 +9,7 @@ use super::columns::{COLUMNS, fitting, response};
 use super::{Block, Judged, Line, State};
 use crate::analysis::Verdict;
 use crate::metrics::{DirectionStats, IntervalStats};
+use crate::report::evidence::evidence_text;
 use crate::report::layout::number_format as cells;
 use crate::report::layout::wrap;
 use crate::sanitize::sanitize;
@@ -246,8 +247,8 @@ impl Table {
     fn explain(&mut self, line: &Line<'_>, out: &mut Vec<u8>) {
         let is_worth_it = !matches!(line.verdict(), Some(Verdict::Idle | Verdict::Ok));
         let evidence = line.judged().map_or(&[][..], |judged| &judged.judgement.evidence);
-        for text in evidence.iter().filter(|_| is_worth_it) {
-            for text in wrap(&sanitize(text), self.width().saturating_sub(2)) {
+        for text in evidence.iter().filter(|_| is_worth_it).map(evidence_text) {
+            for text in wrap(&sanitize(&text), self.width().saturating_sub(2)) {
                 self.line(&format!("  {text}"), Color::Dim, out);
             }
         }

@@ -107,7 +107,7 @@ pub(in crate::run) fn gather(
     let looked_at = count.filter(|count| intervals >= *count);
     let missing = gatherer.chooser.missing(feed.devices(), &gatherer.facts, looked_at);
     let devices = gatherer.memories.into_iter().map(|Memory { mut analysis, since, .. }| {
-        analysis.seen_for(intervals.saturating_sub(since));
+        analysis.set_intervals_since_first(intervals.saturating_sub(since));
         analysis
     });
     let devices = devices.collect();
@@ -157,8 +157,8 @@ impl Gatherer<'_> {
             let Some(earlier) = pairs.previous_index(index) else {
                 // It came, and nobody knows since when it counts; a first sight is no gap.
                 memory.history = UtilCheck::default();
-                if memory.analysis.is_seen() {
-                    memory.analysis.come_back();
+                if memory.analysis.has_intervals() {
+                    memory.analysis.reappear();
                 } else {
                     memory.since = self.intervals + 1;
                 }
@@ -171,9 +171,9 @@ impl Gatherer<'_> {
             };
             memory.history.see_in_flight(feed.most_in_flight(index));
             memory.history.see(&figures);
-            let accounting = self.facts[index].accounting_off.then_some(false);
-            let stalled_s = memory.history.stalled_s();
-            memory.analysis.see(&Observation { figures: &figures, at_s, stalled_s, accounting });
+            let is_counted = self.facts[index].accounting_off.then_some(false);
+            let (flag, stalled_s) = (memory.history.mark(&figures), memory.history.stalled_s());
+            memory.analysis.observe(&Observation { stats: &figures, flag, at_s, stalled_s, is_counted });
         }
         self.intervals += 1;
     }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use super::feed::Feed;
 use super::gather::gather;
-use crate::analysis::{SavedBaselines, Settings};
+use crate::analysis::{HostReport, SavedBaselines, Settings};
 use crate::plan::{Baseline, DeviceSelection, Input, VerdictOptions};
 use crate::run::RunContext;
 use crate::sanitize::sanitize;
@@ -24,7 +24,7 @@ impl Settler {
     /// # Errors
     /// When their file cannot be read, or is neither a saved baseline nor a capture.
     pub(in crate::run) fn new(plan: &VerdictOptions, world: &mut RunContext<'_>) -> Result<Self> {
-        let mut common = Settings { saturated_at: plan.saturated_at, cap: plan.cap, baseline: None };
+        let mut common = Settings { saturation_threshold: plan.saturated_at, cap: plan.cap, baseline: None };
         let saved = match &plan.baseline {
             Baseline::Learnt => SavedBaselines::default(),
             Baseline::Stated(baseline) => {
@@ -62,7 +62,7 @@ fn learn(path: &Path, world: &mut RunContext<'_>) -> Result<SavedBaselines> {
         );
     }
     let settings = Settings::default();
-    let reports = gathered.devices.into_iter().map(|device| device.finish(&settings));
+    let reports = gathered.devices.into_iter().map(|device| device.finish(&settings, &HostReport::default()));
     let devices = reports.map(|report| (report.device, report.baseline));
     Ok(SavedBaselines { devices: devices.collect() })
 }

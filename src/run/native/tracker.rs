@@ -266,7 +266,7 @@ impl Memory {
     fn idle(&mut self, seconds: f64) {
         self.summary.idle(seconds);
         if let Some(judge) = &mut self.judge {
-            judge.see(&IntervalStats { seconds, ..IntervalStats::default() }, 0.0, None);
+            judge.observe(&IntervalStats { seconds, ..IntervalStats::default() }, 0.0, None);
         }
     }
 
@@ -290,7 +290,7 @@ impl Memory {
         self.summary.see(&figures, stalled_s, at);
         let judgement = match &mut self.judge {
             None if figures.is_idle() => Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() },
-            judge_of => judge_of.get_or_insert_with(|| Box::new(judge())).see(&figures, stalled_s, None),
+            judge_of => judge_of.get_or_insert_with(|| Box::new(judge())).observe(&figures, stalled_s, None),
         };
         State::Worked(Box::new(Judged { figures, mark: self.history.mark(&figures), stalled_s, judgement }))
     }
