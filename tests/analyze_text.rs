@@ -1,130 +1,149 @@
-//! Analyses of captures as a person reads them and as JSON. The expected texts in `fixtures/ours/analyze` are our own
-//! output, read by a person before it was committed; `BLKSTAT_REFRESH=1` writes them anew.
+//! Analyses of captures as text, JSON and fio jobs. The expected texts in `fixtures/ours/analyze` are blkstat's own
+//! output, read by a person before it was committed; `BLKSTAT_REFRESH=1` rewrites them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::path::PathBuf;
 
-use blkstat::analysis::{DeviceReport, HostReport, QueueByLayer, Settings, where_requests_wait};
+use blkstat::analysis::{DeviceAnalysis, DeviceReport, HostReport, QueueByLayer, Settings, queue_by_layer};
 use blkstat::clock::RealClock;
 use blkstat::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, collect};
 use blkstat::report::analysis::{AnalysisReport, fio_job, json, text};
 use blkstat::topology::Topology;
 use unicode_width::UnicodeWidthStr;
 
-struct Analysed {
+struct Analysis {
     devices: Vec<DeviceReport>,
-    layers: Option<QueueByLayer>,
-    machine: HostReport,
+    queue_by_layer: Option<QueueByLayer>,
+    host: HostReport,
 }
 
-impl Analysed {
-    fn findings(&self) -> AnalysisReport<'_> {
-        AnalysisReport { devices: &self.devices, layers: self.layers.as_ref(), machine: &self.machine }
+impl Analysis {
+    fn report(&self) -> AnalysisReport<'_> {
+        let queue_by_layer = self.queue_by_layer.as_ref();
+        AnalysisReport { devices: &self.devices, queue_by_layer, host: &self.host }
+    }
+
+    fn text(&self, width: usize) -> String {
+        let mut out = Vec::new();
+        text(&self.report(), width, &mut out);
+        String::from_utf8(out).unwrap()
     }
 
     fn json(&self) -> serde_json::Value {
         let mut out = Vec::new();
-        json(&self.findings(), &mut out);
+        json(&self.report(), &mut out);
         serde_json::from_slice(&out).unwrap()
     }
 }
 
-fn analysed(path: &str) -> Analysed {
+/// The analysis of a capture, whose stacking is inferred.
+fn analyze(capture: &str) -> Analysis {
     let clock = RealClock::new(None);
-    let input = Input { from: Some(PathBuf::from(path)), ..Input::default() };
+    let path = PathBuf::from(format!("fixtures/captures/{capture}.txt"));
+    let input = Input { from: Some(path), ..Input::default() };
     let (selection, baselines) = (DeviceSelection::default(), BaselineStore::default());
     let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &baselines, &clock).unwrap();
     let collected = collect(&mut intervals, &mut |_| {}, &mut |_| {}).unwrap();
-    let finished = collected.devices.into_iter().map(|device| device.finish(&Settings::default()));
-    let mut devices: Vec<DeviceReport> = finished.collect();
+    let host = collected.host;
+    let finish = |device: DeviceAnalysis| device.finish(&Settings::default(), &host);
+    let mut devices: Vec<DeviceReport> = collected.devices.into_iter().map(finish).collect();
     devices.sort_by(|a, b| a.device.cmp(&b.device));
-    let layers = where_requests_wait(&Topology::default(), &devices);
-    Analysed { devices, layers, machine: collected.host }
+    let queue_by_layer = queue_by_layer(&Topology::default(), &devices);
+    Analysis { devices, queue_by_layer, host }
 }
 
-fn capture(name: &str) -> Analysed {
-    analysed(&format!("fixtures/captures/{name}.txt"))
-}
-
-fn compare(path: &str, got: &str) {
-    let path = format!("fixtures/ours/analyze/{path}");
+fn compare(file: &str, printed: &str) {
+    let path = format!("fixtures/ours/analyze/{file}");
     if std::env::var_os("BLKSTAT_REFRESH").is_some() {
-        std::fs::write(&path, got).unwrap();
+        std::fs::write(&path, printed).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(got == expected, "{path} differs; got:\n{got}");
+    assert!(printed == expected, "{path} differs; printed:\n{printed}");
 }
 
-const CAPTURES: [&str; 3] = ["capped-3000", "sweep-randread", "mixed"];
+/// Captures beside those whose whole text is compared.
+const OTHERS: [&str; 7] =
+    ["comings-and-goings", "faults", "hostile", "names", "old-kernel", "stalls", "mixed"];
 
 #[test]
-fn captures_are_told_top_to_bottom() {
-    for name in CAPTURES {
+fn the_text_of_a_capture_is_the_one_that_was_read() {
+    for name in ["capped-3000", "sweep-randread", "mixed"] {
         for width in [80, 100] {
-            let mut out = Vec::new();
-            text(&capture(name).findings(), width, &mut out);
-            let got = String::from_utf8(out).unwrap();
-            assert!(got.lines().all(|line| line.width() <= width && !line.ends_with(' ')), "{got}");
-            compare(&format!("{name}.{width}.txt"), &got);
+            let text = analyze(name).text(width);
+            assert!(text.lines().all(|line| line.width() <= width && !line.ends_with(' ')), "{text}");
+            compare(&format!("{name}.{width}.txt"), &text);
         }
     }
 }
 
 #[test]
 fn every_capture_fits_a_narrow_terminal() {
-    for name in ["comings-and-goings", "faults", "hostile", "names", "old-kernel", "stalls", "mixed"] {
+    for name in OTHERS {
         for width in [60, 72] {
-            let mut out = Vec::new();
-            text(&capture(name).findings(), width, &mut out);
-            let got = String::from_utf8(out).unwrap();
-            assert!(!got.is_empty() && got.lines().all(|line| line.width() <= width), "{name}: {got}");
-            assert!(!got.contains(|c: char| c.is_control() && c != '\n'), "{name}: {got:?}");
+            let text = analyze(name).text(width);
+            assert!(!text.is_empty() && text.lines().all(|line| line.width() <= width), "{name}: {text}");
+            assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{name}: {text:?}");
         }
     }
 }
 
 #[test]
-fn json_has_the_fields_of_the_contract() {
-    let value = capture("capped-3000").json();
+fn json_has_the_documented_fields() {
+    let value = analyze("capped-3000").json();
     let device = value["devices"].as_array().unwrap().iter().find(|one| one["device"] == "loop0").unwrap();
     assert_eq!(device["verdict"], "capped");
     assert!(device["explanation"].is_string() && device["intervals"].is_u64());
+    assert!(device["busy_intervals"].is_u64());
     for direction in ["read", "write"] {
         for quantity in ["iops", "await_ms", "queue", "size_kib", "mib_per_s", "saturation"] {
             for field in ["mean", "p50", "p95", "p99", "max"] {
                 assert!(device[direction][quantity].get(field).is_some(), "{direction} {quantity} {field}");
             }
         }
-        assert!(device[direction].get("baseline_await_ms").is_some());
+        for field in ["baseline_await_ms", "baseline_queue", "baseline_is_upper_bound", "busy"] {
+            assert!(device[direction].get(field).is_some(), "{direction} {field}");
+        }
     }
     for field in ["concurrency", "intervals", "iops", "mib_per_s", "await_ms", "saturation"] {
         assert!(device["levels"][0].get(field).is_some(), "{field}");
     }
+    for field in ["resets", "gaps", "absent", "untimed", "transitions"] {
+        assert!(device["excluded"][field].is_u64(), "{field}");
+    }
     let capacity = &device["capacity"];
-    assert_eq!((&capacity["model"], &capacity["reached"]), (&"cap".into(), &true.into()));
+    assert_eq!((&capacity["model"], &capacity["knee_reached"]), (&"cap".into(), &true.into()));
+    assert_eq!(capacity["capped"], "reads");
     for field in ["max_iops", "max_mib_per_s", "knee_concurrency", "r_squared", "usl", "cap"] {
         assert!(capacity.get(field).is_some(), "{field}");
     }
-    assert_eq!(value["layers"]["steps"][0]["above"], "loop0");
-    assert!(value["machine"].get("cpu_available_pct").is_some());
+    let plateau = &device["plateaus"][0];
+    assert_eq!((&plateau["direction"], &plateau["unit"]), (&"reads".into(), &"requests".into()));
+    assert_eq!(plateau["matches_limit"], "AWS gp3 (base)");
+    assert!(plateau["queue_from"].is_f64() && plateau["queue_to"].is_f64());
+    let queues = &value["queue_by_layer"];
+    assert_eq!((&queues["inferred"], &queues["layers"][0]["device"]), (&true.into(), &"loop0".into()));
+    let link = &queues["links"][0];
+    assert_eq!((&link["above"], &link["is_bottleneck"]), (&"loop0".into(), &true.into()));
+    assert!(link["queued_between"].is_f64() && link["explanation"].is_string());
+    assert!(value["host"].get("cpu_available_pct").is_some());
 }
 
 #[test]
 fn every_capture_is_valid_json() {
-    for name in ["comings-and-goings", "faults", "hostile", "names", "old-kernel", "stalls", "mixed"] {
-        assert!(capture(name).json()["devices"].is_array(), "{name}");
+    for name in OTHERS {
+        assert!(analyze(name).json()["devices"].is_array(), "{name}");
     }
 }
 
 #[test]
-fn a_job_repeats_the_load_of_each_direction() {
-    let analysed = capture("capped-3000");
-    let of = |name: &str| {
+fn a_fio_job_repeats_the_load_of_each_direction() {
+    let analysis = analyze("capped-3000");
+    let job = |name: &str| {
         let mut out = Vec::new();
-        fio_job(analysed.devices.iter().find(|one| one.device == name).unwrap(), &mut out);
+        fio_job(analysis.devices.iter().find(|one| one.device == name).unwrap(), &mut out);
         String::from_utf8(out).unwrap()
     };
-    compare("capped-3000.loop0.fio", &of("loop0"));
-    assert!(of("zram0").contains("no load"), "{}", of("zram0"));
+    compare("capped-3000.loop0.fio", &job("loop0"));
+    assert!(job("zram0").contains("no load"), "{}", job("zram0"));
 }

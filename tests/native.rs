@@ -169,7 +169,7 @@ fn what_has_nothing_to_report_is_one_line_and_exit_1() {
         assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, 1), "{err}");
         err
     };
-    assert!(told("").contains("standard input: no sample was found"));
+    assert!(told("").contains("standard input: no samples found"));
     assert!(told(&format!("TS 10\n{LINE}")).contains("only one complete sample"));
     let (out, err, code) = output("--from fixtures/captures/mixed.txt vdb", "");
     assert_eq!((out.as_str(), code), ("", 1));

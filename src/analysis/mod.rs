@@ -1,54 +1,56 @@
-//! Many intervals of a device turned into a judgement with its evidence, or into what is missing for one.
+//! The analysis of devices: from many intervals to a verdict with its evidence, or to what is missing for one.
 //!
-//! Pure: no files, no clock, no printing. The live view asks a [`LiveVerdict`] after every interval; a capture goes
-//! through a [`DeviceAnalysis`] into a [`DeviceReport`]. Memory is bounded, however long either runs. What is not
-//! known is `None`, and a verdict that needs more than was seen is not given.
+//! Pure: no files, no clock, no text. The live view asks a [`LiveVerdict`] after every interval; a whole capture goes
+//! through a [`DeviceAnalysis`] into a [`DeviceReport`]. Memory is bounded, however long either runs. A value that is
+//! not known is `None`, and a verdict that needs more than was seen is not given. Evidence is data ([`Evidence`],
+//! [`Explanation`], [`OtherCause`], [`Plateau`], [`LayerLink`]); `report` makes sentences of it.
+//!
+//! A module here imports only modules listed above it:
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `thresholds` | every threshold, with its unit and reason |
+//! | `stats` | histograms, statistics of a direction, busy means, timelines |
+//! | `host` | CPU, I/O pressure and dirty memory over all intervals |
+//! | `load` | loads of intervals, their history, levels of concurrency |
+//! | `saved_baselines`, `baseline` | unloaded latency as it is saved, and as it is learned |
+//! | `settings` | what the user can state |
+//! | `caps` | rates that stay constant, plateaus, known limits |
+//! | `capacity` | models of rate against concurrency and their fit |
+//! | `verdict` | live and overall verdict, evidence, other causes |
+//! | `report` | the report of a device |
+//! | `stack` | queue by layer of stacked devices |
+//! | `device` | from the intervals of a device to its report |
 
 mod baseline;
-mod cap;
-mod clouds;
+mod capacity;
+mod caps;
 mod device;
-mod explain;
-mod fit;
-mod held;
-mod judge;
-mod layers;
-mod levels;
+mod host;
 mod load;
-mod loads;
-mod machine;
-mod not_the_disk;
-mod plateau;
 mod report;
-mod scatter;
+mod saved_baselines;
 mod settings;
-mod statistic;
-mod still;
-mod summary;
-mod trace;
-mod usl;
+mod stack;
+mod stats;
+mod thresholds;
 mod verdict;
-mod whole;
-mod working;
 
-pub use baseline::{Baseline, BaselinePolicy, DeviceBaseline, SavedBaselines, UnloadedLatency};
-pub use cap::CapModel;
+pub use baseline::{Baseline, BaselinePolicy};
+pub use capacity::{
+    CapParameters, CapacityByDirection, CapacityFit, CapacityReport, HardCap, Model, RatePoint, Usl,
+};
+pub use caps::{LimitMatch, Plateau, find_plateaus};
 pub use device::{DeviceAnalysis, Observation};
-pub use explain::{number, per_second};
-pub use fit::{Capacity, Model, RatePoint};
-pub use judge::{Assessment, LiveVerdict};
-pub use layers::{Layer, LayerLink, QueueByLayer, guess_stack, where_requests_wait};
-pub use levels::{ConcurrencyLevel, levels};
-pub use load::{IoDirection, IoTotals, LoadSample, RateUnit};
-pub use loads::LoadHistory;
-pub use machine::{Extent, HostAnalysis, HostReport};
-pub use not_the_disk::not_the_disk;
-pub use plateau::{Plateau, STATED, plateaus};
-pub use report::{CapParameters, Capacities, CapacityReport, DeviceReport, Excluded};
+pub use host::{HostAnalysis, HostReport, Range};
+pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit, concurrency_levels};
+pub use report::{DeviceReport, Excluded};
+pub use saved_baselines::{DeviceBaseline, SavedBaselines, UnloadedLatency};
 pub use settings::{Settings, StatedCap};
-pub use statistic::{Distribution, Histogram};
-pub use summary::{DirectionReport, Pattern};
-pub use trace::ActivityTimeline;
-pub use usl::Usl;
-pub use verdict::Verdict;
-pub use working::BusyMean;
+pub use stack::{Layer, LayerLink, QueueByLayer, WaitLocation, infer_stack, queue_by_layer};
+pub use stats::{ActivityTimeline, BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
+pub use thresholds::{KNEE_FRACTION, MIN_FIT_LEVELS, MIN_LOADED_QUEUE, MIN_VERDICT_INTERVALS};
+pub use verdict::{
+    Assessment, DirectionLatency, Evidence, ExceededCap, Explanation, Latency, LiveVerdict, MaxRate,
+    OkMargin, OtherCause, Reason, Verdict,
+};

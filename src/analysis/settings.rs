@@ -1,30 +1,30 @@
-//! What a user can state or change about the judgement.
+//! User settings of the analysis.
 
-use super::baseline::DeviceBaseline;
+use super::saved_baselines::DeviceBaseline;
+use super::thresholds::DEFAULT_SATURATION_THRESHOLD;
 
-/// A cap that the user knows of.
+/// A cap that the user states.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StatedCap {
-    /// Requests a second, reads and writes together.
+    /// Requests per second, reads and writes together.
     pub iops: Option<f64>,
-    /// MiB a second, reads and writes together.
+    /// MiB per second, reads and writes together.
     pub mib_per_s: Option<f64>,
 }
 
-/// The settings of an analysis.
+/// The settings of the analysis of one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The multiple of the unloaded response time from which a device is saturated; 3 by default (formulas,
-    /// "Is the disk the problem?").
-    pub saturated_at: f64,
+    /// Multiple of unloaded latency at which the device counts as saturated.
+    pub saturation_threshold: f64,
     /// A cap that the user states.
     pub cap: Option<StatedCap>,
-    /// Baselines that were given rather than learnt; they win over those learnt.
+    /// Given baselines, which win over learned ones.
     pub baseline: Option<DeviceBaseline>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { saturated_at: 3.0, cap: None, baseline: None }
+        Self { saturation_threshold: DEFAULT_SATURATION_THRESHOLD, cap: None, baseline: None }
     }
 }

@@ -26,8 +26,8 @@ impl BaselineStore {
     /// # Errors
     /// When the file cannot be read, or is neither a saved baseline nor a capture.
     pub fn load(options: &VerdictOptions, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<Self> {
-        let mut common =
-            Settings { saturated_at: options.saturation_threshold, cap: options.cap, baseline: None };
+        let VerdictOptions { saturation_threshold, cap, .. } = *options;
+        let mut common = Settings { saturation_threshold, cap, baseline: None };
         let mut saved = SavedBaselines::default();
         match &options.baseline {
             BaselineOption::Learned => {}
@@ -66,7 +66,7 @@ fn learn(path: &Path, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<Sa
         );
     }
     let settings = Settings::default();
-    let reports = collected.devices.into_iter().map(|device| device.finish(&settings));
+    let reports = collected.devices.into_iter().map(|device| device.finish(&settings, &collected.host));
     let devices = reports.map(|report| (report.device, report.baseline));
     Ok(SavedBaselines { devices: devices.collect() })
 }

@@ -55,7 +55,7 @@ pub fn collect(
                 NextInterval::Rows(rows) => {
                     rows.devices.iter().for_each(|row| collector.observe(row, rows.header.clock_s));
                     collector.intervals += 1;
-                    host.see(&rows.header.host, rows.header.elapsed_s);
+                    host.observe(&rows.header.host, rows.header.elapsed_s);
                     on_interval(&rows.header);
                 }
                 NextInterval::Break => {
@@ -94,8 +94,8 @@ impl Collector {
     fn observe(&mut self, row: &DeviceInterval<'_>, at_s: Option<f64>) {
         let intervals = self.intervals;
         let entry = self.entry(row.device);
-        let mut observe = |stats: &IntervalStats, flag, stalled_s, accounting| {
-            entry.analysis.see(&Observation { figures: stats, flag, at_s, stalled_s, accounting });
+        let mut observe = |stats: &IntervalStats, flag, stalled_s, is_counted| {
+            entry.analysis.observe(&Observation { stats, flag, at_s, stalled_s, is_counted });
         };
         match &row.state {
             DeviceState::Active(activity) => {
@@ -103,7 +103,7 @@ impl Collector {
             }
             DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, Some(false)),
             DeviceState::Reset | DeviceState::MemberReset => entry.analysis.reset(),
-            DeviceState::Appeared if entry.analysis.is_seen() => entry.analysis.come_back(),
+            DeviceState::Appeared if entry.analysis.has_intervals() => entry.analysis.reappear(),
             DeviceState::Appeared => entry.intervals_before = intervals + 1,
         }
     }
@@ -111,7 +111,7 @@ impl Collector {
     fn finish(self) -> Vec<DeviceAnalysis> {
         let intervals = self.intervals;
         let finished = self.entries.into_iter().map(|mut entry| {
-            entry.analysis.seen_for(intervals.saturating_sub(entry.intervals_before));
+            entry.analysis.set_intervals_since_first(intervals.saturating_sub(entry.intervals_before));
             entry.analysis
         });
         finished.collect()

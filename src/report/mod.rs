@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod devices;
+pub(crate) mod evidence;
 pub mod json_csv;
 pub(crate) mod layout;
 pub mod native;

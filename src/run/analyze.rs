@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::progress::Progress;
 use super::warnings::Warnings;
 use super::{DEFAULT_WIDTH, RunContext, emit, load_baselines};
-use crate::analysis::{DeviceReport, SavedBaselines, where_requests_wait};
+use crate::analysis::{DeviceReport, SavedBaselines, queue_by_layer};
 use crate::exit::Exit;
 use crate::intervals::{Detail, Intervals, NotFound, collect};
 use crate::plan::{Analyze, AnalyzeFormat};
@@ -53,12 +53,12 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     }
     let finished = collected.devices.into_iter().map(|device| {
         let settings = baselines.settings(device.name());
-        device.finish(&settings)
+        device.finish(&settings, &collected.host)
     });
     let reports: Vec<DeviceReport> = finished.collect();
     let unknown = Topology::default();
-    let layers = where_requests_wait(intervals.known_topology().unwrap_or(&unknown), &reports);
-    let report = AnalysisReport { devices: &reports, layers: layers.as_ref(), machine: &collected.host };
+    let layers = queue_by_layer(intervals.known_topology().unwrap_or(&unknown), &reports);
+    let report = AnalysisReport { devices: &reports, queue_by_layer: layers.as_ref(), host: &collected.host };
     let mut out = Vec::new();
     match plan.format {
         AnalyzeFormat::Fio => write_fio_job(&reports, &mut out)?,
@@ -92,7 +92,7 @@ fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option
 
 /// Writes the job of the one device that was active.
 fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
-    let active: Vec<&DeviceReport> = reports.iter().filter(|report| report.working_intervals > 0).collect();
+    let active: Vec<&DeviceReport> = reports.iter().filter(|report| report.busy_intervals > 0).collect();
     match active.as_slice() {
         [report] => fio_job(report, out),
         [] => bail!("no device was active: there is no load to repeat"),

@@ -1,17 +1,19 @@
-//! Captures of a real machine, and the table of Zaitsev and Trudeau.
+//! Real captures, and the table of Zaitsev and Trudeau.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use blkstat::analysis::{DeviceAnalysis, DeviceReport, Model, Settings, Verdict, where_requests_wait};
+use blkstat::analysis::{
+    DeviceAnalysis, DeviceReport, Model, Settings, Verdict, WaitLocation, queue_by_layer,
+};
 use blkstat::clock::RealClock;
 use blkstat::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, NextInterval, collect};
 use blkstat::topology::Topology;
 
-use super::machine::{analyze, reads};
+use super::simulator::{analyze, explanation, reads, to_json};
 
-/// The report of every device of a capture, and the live verdicts of each.
-fn replayed(capture: &str) -> BTreeMap<String, (DeviceReport, Vec<Option<Verdict>>)> {
+/// The report of every device of a capture, and its live verdicts.
+fn replay(capture: &str) -> BTreeMap<String, (DeviceReport, Vec<Option<Verdict>>)> {
     let clock = RealClock::new(None);
     let path = PathBuf::from(format!("fixtures/captures/{capture}.txt"));
     let input = Input { from: Some(path), ..Input::default() };
@@ -28,7 +30,7 @@ fn replayed(capture: &str) -> BTreeMap<String, (DeviceReport, Vec<Option<Verdict
         }
     }
     let finish = |analysis: DeviceAnalysis| {
-        let report = analysis.finish(&Settings::default());
+        let report = analysis.finish(&Settings::default(), &collected.host);
         (report.device.clone(), (report.clone(), verdicts.remove(&report.device).unwrap_or_default()))
     };
     collected.devices.into_iter().map(finish).collect()
@@ -36,32 +38,32 @@ fn replayed(capture: &str) -> BTreeMap<String, (DeviceReport, Vec<Option<Verdict
 
 #[test]
 fn a_loop_device_under_a_cap_is_capped_and_the_disk_below_is_not_saturated() {
-    let devices = replayed("capped-3000");
+    let devices = replay("capped-3000");
     let (upper, live) = &devices["loop0"];
-    assert_eq!(upper.verdict, Some(Verdict::Capped), "{}", upper.explanation);
+    assert_eq!(upper.verdict, Some(Verdict::Capped), "{}", explanation(upper));
     assert!((upper.capacity.max_iops.unwrap() / 3000.0 - 1.0).abs() < 0.01);
-    assert_eq!((upper.capacity.model, upper.capacity.reached), (Model::Cap, true));
+    assert_eq!((upper.capacity.model, upper.capacity.knee_reached), (Model::Cap, true));
     assert_eq!(upper.plateaus.len(), 1);
     assert!((upper.plateaus[0].iops / 3000.0 - 1.0).abs() < 0.001);
-    // But for the seconds in which the load changed.
+    // All of the last intervals but those in which the load changed.
     assert!(live.iter().rev().take(20).filter(|verdict| **verdict == Some(Verdict::Capped)).count() >= 17);
     let (lower, live) = &devices["vda"];
-    assert!(!matches!(lower.verdict, Some(Verdict::Saturated | Verdict::Capped)), "{}", lower.explanation);
-    assert!(!live.iter().any(|v| matches!(v, Some(Verdict::Saturated | Verdict::Capped))), "{live:?}");
+    let is_limited =
+        |verdict: &Option<Verdict>| matches!(verdict, Some(Verdict::Saturated | Verdict::Capped));
+    assert!(!is_limited(&lower.verdict), "{}", explanation(lower));
+    assert!(!live.iter().any(is_limited), "{live:?}");
     let reports: Vec<DeviceReport> = devices.into_values().map(|(report, _)| report).collect();
-    let layers = where_requests_wait(&Topology::default(), &reports).unwrap();
-    assert!(layers.is_guess && layers.steps[0].is_held_back);
-    assert_eq!(
-        (layers.steps[0].above.as_str(), layers.steps[0].below.as_slice()),
-        ("loop0", &["vda".into()][..])
-    );
+    let layers = queue_by_layer(&Topology::default(), &reports).unwrap();
+    let link = &layers.links[0];
+    assert!(layers.is_inferred && link.waiting == WaitLocation::Between);
+    assert_eq!((link.above.as_str(), link.below.as_slice()), ("loop0", &["vda".into()][..]));
 }
 
 #[test]
-fn a_disk_under_rising_concurrency_has_its_knee_and_its_most() {
-    let devices = replayed("sweep-randread");
+fn a_disk_under_rising_concurrency_has_its_knee_and_its_maximum() {
+    let devices = replay("sweep-randread");
     let (report, live) = &devices["vda"];
-    assert_eq!((report.capacity.model, report.capacity.reached), (Model::Usl, true));
+    assert_eq!((report.capacity.model, report.capacity.knee_reached), (Model::Usl, true));
     assert!(report.capacity.knee_concurrency.is_some_and(|knee| (16.0..=64.0).contains(&knee)));
     assert!((report.capacity.max_iops.unwrap() / 150_000.0 - 1.0).abs() < 0.1);
     assert!((report.read.baseline_await_ms.unwrap() - 0.035).abs() < 0.003);
@@ -70,24 +72,24 @@ fn a_disk_under_rising_concurrency_has_its_knee_and_its_most() {
 }
 
 #[test]
-fn the_table_of_the_formulas_gets_its_saturations() {
+fn the_table_of_zaitsev_and_trudeau_gets_its_saturations() {
     let table = [(7113.0, 0.14), (26_248.0, 0.15), (76_846.0, 0.21), (127_841.0, 0.50), (131_559.0, 1.95)];
     let report = analyze(table.into_iter().flat_map(|(rate, ms)| vec![reads(rate, rate * ms / 1000.0); 10]));
-    let seen: Vec<f64> = report.levels.iter().filter_map(|level| level.saturation).collect();
-    for (seen, expected) in seen.iter().zip([1.0, 1.07, 1.5, 3.6, 13.9]) {
-        assert!((seen - expected).abs() <= 0.05, "{seen} for {expected}");
+    let found: Vec<f64> = report.levels.iter().filter_map(|level| level.saturation).collect();
+    for (found, expected) in found.iter().zip([1.0, 1.07, 1.5, 3.6, 13.9]) {
+        assert!((found - expected).abs() <= 0.05, "{found} for {expected}");
     }
-    assert_eq!(seen.len(), 5);
+    assert_eq!(found.len(), 5);
     assert!(report.capacity.knee_concurrency.is_some_and(|knee| (16.0..=64.0).contains(&knee)));
     assert!(report.plateaus.is_empty());
     assert_eq!(report.verdict, Some(Verdict::Saturated));
 }
 
 #[test]
-fn a_mixed_load_is_neither_capped_nor_lost() {
-    for (report, live) in replayed("mixed").into_values() {
+fn a_mixed_load_is_not_capped_and_has_all_fields() {
+    for (report, live) in replay("mixed").into_values() {
         assert!(report.verdict != Some(Verdict::Capped) && !live.contains(&Some(Verdict::Capped)));
-        let json = serde_json::to_value(&report).unwrap();
+        let json = to_json(&report);
         assert!(json["read"]["await_ms"].get("p95").is_some() && json["capacity"]["model"].is_string());
     }
 }

@@ -1,10 +1,10 @@
-//! The analysis of whole captures: those of a real machine, the table of a paper, and simulated loads of which the
-//! truth is known.
+//! The analysis as a library: of real captures, of a published table, and of simulated loads of known truth.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 mod captures;
-mod judged;
-mod machine;
-mod open;
-mod simulated;
+mod closed_loops;
+mod layering;
+mod open_loops;
+mod reports;
+mod simulator;

@@ -1,8 +1,8 @@
-//! VerdictOptions one device: what an interval costs, and the report in the end.
+//! The analysis of one device: the cost of an interval, and of the final report.
 
 use std::hint::black_box;
 
-use blkstat::analysis::{DeviceAnalysis, LiveVerdict, Observation, Settings};
+use blkstat::analysis::{DeviceAnalysis, HostReport, LiveVerdict, Observation, Settings};
 use blkstat::metrics::IntervalStats;
 use blkstat::units::Interval;
 use criterion::{BatchSize, Criterion, Throughput};
@@ -12,31 +12,31 @@ use crate::invented::Machine;
 const INTERVALS: usize = 2_000;
 
 pub(crate) fn bench(criterion: &mut Criterion) {
-    let figures = figures();
+    let intervals = intervals();
     let mut group = criterion.benchmark_group("analysis by the interval");
     group.throughput(Throughput::Elements(INTERVALS as u64));
-    group.bench_function("DeviceAnalysis::see", |bencher| bencher.iter(|| seen(&figures)));
-    group.bench_function("LiveVerdict::see", |bencher| {
+    group.bench_function("DeviceAnalysis::observe", |bencher| bencher.iter(|| observe_all(&intervals)));
+    group.bench_function("LiveVerdict::observe", |bencher| {
         bencher.iter(|| {
-            let mut judge = LiveVerdict::new(&Settings::default());
-            figures.iter().for_each(|figures| {
-                black_box(judge.see(black_box(figures), 0.0, None));
+            let mut live = LiveVerdict::new(&Settings::default());
+            intervals.iter().for_each(|stats| {
+                black_box(live.observe(black_box(stats), 0.0, None));
             });
         });
     });
     group.finish();
     let settings = Settings::default();
-    let analysis = seen(&figures);
+    let analysis = observe_all(&intervals);
     criterion.bench_function("DeviceAnalysis::finish after 2,000 intervals", |bencher| {
         bencher.iter_batched(
             || analysis.clone(),
-            |analysis| analysis.finish(&settings),
+            |analysis| analysis.finish(&settings, &HostReport::default()),
             BatchSize::SmallInput,
         );
     });
 }
 
-fn figures() -> Vec<IntervalStats> {
+fn intervals() -> Vec<IntervalStats> {
     let mut machine = Machine::new(1, 1);
     let second = Interval::from_nanos(1_000_000_000).unwrap();
     let mut interval = || {
@@ -47,17 +47,16 @@ fn figures() -> Vec<IntervalStats> {
     (0..INTERVALS).map(|_| interval()).collect()
 }
 
-fn seen(figures: &[IntervalStats]) -> DeviceAnalysis {
+fn observe_all(intervals: &[IntervalStats]) -> DeviceAnalysis {
     let mut analysis = DeviceAnalysis::new("nvme0n1");
-    for (at, figures) in figures.iter().enumerate() {
-        let observation = Observation {
-            figures: black_box(figures),
+    for (at, stats) in intervals.iter().enumerate() {
+        analysis.observe(&Observation {
+            stats: black_box(stats),
             flag: None,
             at_s: Some(at as f64),
             stalled_s: 0.0,
-            accounting: None,
-        };
-        analysis.see(&observation);
+            is_counted: None,
+        });
     }
     analysis
 }

@@ -1,147 +1,161 @@
-//! The most that a device can do, in sentences.
+//! The capacity of a device, in sentences.
 
-use super::tables::has_worked;
+use super::tables::has_requests;
 use crate::analysis::{
-    CapacityReport, DeviceReport, DirectionReport, Model, Plateau, STATED, Verdict, number, per_second,
+    CapacityReport, DeviceReport, DirectionReport, IoDirection, KNEE_FRACTION, LimitMatch, MIN_FIT_LEVELS,
+    MIN_LOADED_QUEUE, Model, Plateau, Verdict,
 };
+use crate::report::evidence::{limit_name, plateau_evidence, plateau_rate};
+use crate::report::layout::sentence_numbers::{number, per_second, percent_of};
 
-/// What is known of a device's capacity: of both directions together, of each where it was alone and says something
-/// else, and every rate that stood still. Empty for a device that did nothing.
+/// Relative difference within which two maximum rates count as the same.
+const SAME_MAX_TOLERANCE: f64 = 0.01;
+
+/// The reason for a missing maximum rate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MissingMax {
+    /// The device was not driven that far, as far as the data show.
+    NotReached,
+    /// The device is saturated, so it was driven that far, but no model fits.
+    NoModel,
+}
+
+/// The capacity of both directions together, of each alone where it differs, and every plateau. Empty for a device
+/// without requests.
 pub(super) fn sentences(report: &DeviceReport) -> Vec<String> {
-    let said = match (has_worked(&report.read), has_worked(&report.write)) {
+    let is_saturated = report.verdict == Some(Verdict::Saturated);
+    let missing = if is_saturated { MissingMax::NoModel } else { MissingMax::NotReached };
+    let of_direction = |title, direction, capacity: CapacityReport, of: &DirectionReport| {
+        sentence(title, direction, &with_highest_seen(capacity, of), missing)
+    };
+    let sentences = match (has_requests(&report.read), has_requests(&report.write)) {
         (false, false) => Vec::new(),
-        (true, false) => vec![sentence("Reads", "reads", &seen(report.capacity, &report.read))],
-        (false, true) => vec![sentence("Writes", "writes", &seen(report.capacity, &report.write))],
+        (true, false) => vec![of_direction("Reads", IoDirection::Reads, report.capacity, &report.read)],
+        (false, true) => vec![of_direction("Writes", IoDirection::Writes, report.capacity, &report.write)],
         (true, true) => {
-            let by = &report.capacity_by_direction;
-            let alone = |who, noun, of: &Option<CapacityReport>| {
-                sentence(who, noun, of.as_ref().filter(|of| differs(of, &report.capacity))?)
+            let by_direction = &report.capacity_by_direction;
+            let alone = |title, direction, capacity: &Option<CapacityReport>| {
+                let capacity = capacity.as_ref().filter(|one| differs(one, &report.capacity))?;
+                sentence(title, direction, capacity, missing)
             };
             vec![
-                together(&report.capacity, &report.all),
-                alone("Reads with hardly any write", "reads", &by.read),
-                alone("Writes with hardly any read", "writes", &by.write),
+                both_directions(&report.capacity, &report.all, missing),
+                alone("Reads with hardly any writes", IoDirection::Reads, &by_direction.read),
+                alone("Writes with hardly any reads", IoDirection::Writes, &by_direction.write),
             ]
         }
     };
-    let at_its_limit = report.verdict == Some(Verdict::Saturated);
-    // "Not reached" is not true of a device that is at its limit: only no model tells it.
-    let told = |said: String| {
-        if at_its_limit {
-            said.replacen(": not reached; the", ": no model tells the most; the", 1)
-        } else {
-            said
-        }
-    };
-    said.into_iter().flatten().map(told).chain(report.plateaus.iter().map(plateau)).collect()
+    sentences.into_iter().flatten().chain(report.plateaus.iter().map(plateau_sentence)).collect()
 }
 
-/// What is known of both directions together, where the cap is not on one of them.
-fn together(of: &CapacityReport, did: &DirectionReport) -> Option<String> {
-    let noun = of.capped.filter(|noun| *noun != "requests");
-    match noun {
-        None => sentence("Reads and writes together", "requests", &seen(*of, did)),
-        Some(noun) => Some(format!(
-            "Reads and writes together: the highest rate seen is {}; the {noun} among them are capped.",
-            per_second(did.iops.max?, "requests")
+/// The capacity of both directions together, unless the cap is on one of them.
+fn both_directions(capacity: &CapacityReport, all: &DirectionReport, missing: MissingMax) -> Option<String> {
+    let title = "Reads and writes together";
+    match capacity.capped.filter(|direction| *direction != IoDirection::Both) {
+        None => sentence(title, IoDirection::Both, &with_highest_seen(*capacity, all), missing),
+        Some(direction) => Some(format!(
+            "{title}: highest rate seen {}; the {} among them are capped.",
+            per_second(all.iops.max?, "requests"),
+            direction.noun()
         )),
     }
 }
 
 /// The same with the highest rate of an interval, where no level was high enough to have one.
-fn seen(of: CapacityReport, did: &DirectionReport) -> CapacityReport {
+fn with_highest_seen(capacity: CapacityReport, of: &DirectionReport) -> CapacityReport {
+    let has_max = capacity.max_iops.is_some();
     CapacityReport {
-        max_iops: of.max_iops.or(did.iops.max),
-        max_mib_per_s: if of.max_iops.is_some() { of.max_mib_per_s } else { did.mib_per_s.max },
-        ..of
+        max_iops: capacity.max_iops.or(of.iops.max),
+        max_mib_per_s: if has_max { capacity.max_mib_per_s } else { of.mib_per_s.max },
+        ..capacity
     }
 }
 
-/// Whether a direction alone says something else than both together.
-fn differs(of: &CapacityReport, both: &CapacityReport) -> bool {
-    const SAME: f64 = 0.01;
-    let is_near = |a: f64, b: f64| (a - b).abs() <= SAME * b;
-    let is_same = of.max_iops.zip(both.max_iops).is_some_and(|(of, both)| is_near(of, both));
-    of.reached != both.reached || of.model != both.model || !is_same
+/// Returns whether the capacity of one direction differs from that of both together.
+fn differs(one: &CapacityReport, both: &CapacityReport) -> bool {
+    let is_near = |(a, b): (f64, f64)| (a - b).abs() <= SAME_MAX_TOLERANCE * b;
+    let is_same_max = one.max_iops.zip(both.max_iops).is_some_and(is_near);
+    one.knee_reached != both.knee_reached || one.model != both.model || !is_same_max
 }
 
-fn sentence(who: &str, noun: &str, of: &CapacityReport) -> Option<String> {
-    let most = per_second(of.max_iops?, noun);
-    let mib = of.max_mib_per_s.map(|mib| format!(", {} MiB/s", number(mib))).unwrap_or_default();
-    if !of.reached {
-        return Some(format!(
-            "{who}: not reached; the highest rate seen is {most}{mib}. {}",
-            why_not(of.fitted_levels)
-        ));
+fn sentence(
+    title: &str,
+    direction: IoDirection,
+    capacity: &CapacityReport,
+    missing: MissingMax,
+) -> Option<String> {
+    let max = per_second(capacity.max_iops?, direction.noun());
+    let mib = capacity.max_mib_per_s.map(|mib| format!(", {} MiB/s", number(mib))).unwrap_or_default();
+    if !capacity.knee_reached {
+        let missing = match missing {
+            MissingMax::NotReached => "maximum not reached",
+            MissingMax::NoModel => "maximum unknown",
+        };
+        let reason = no_fit_reason(capacity.fitted_levels);
+        return Some(format!("{title}: {missing}; highest rate seen {max}{mib}. {reason}"));
     }
-    let between = of.max_iops_low.zip(of.max_iops_high);
-    let between = between.map(|(low, high)| format!(" ({} to {})", number(low), number(high)));
-    let knee = of.knee_concurrency.map(|knee| {
-        let less = if of.knee_is_upper_bound { " or less, the lowest of the fit" } else { "" };
-        format!(
-            " The knee lies at a concurrency of {}{less}: from there on the rate is within 10 % of the most.",
-            number(knee)
-        )
+    let range = capacity.max_iops_low.zip(capacity.max_iops_high);
+    let range = range.map(|(low, high)| format!(" ({} to {})", number(low), number(high)));
+    let knee = capacity.knee_concurrency.map(|knee| {
+        let or_less = if capacity.knee_is_upper_bound { " or less (lowest fitted)" } else { "" };
+        format!(" Knee ({} of maximum) at concurrency {}{or_less}.", percent_of(KNEE_FRACTION), number(knee))
     });
     Some(format!(
-        "{who}: at most {most}{}{mib}, by {}.{}",
-        between.unwrap_or_default(),
-        model(of),
+        "{title}: maximum {max}{}{mib}, by {}.{}",
+        range.unwrap_or_default(),
+        model_text(capacity),
         knee.unwrap_or_default()
     ))
 }
 
-fn why_not(levels: usize) -> String {
-    const LEAST: usize = 4;
-    if levels < LEAST {
-        format!(
-            "A fit needs {LEAST} levels of concurrency of 0.5 or more; there {}.",
-            if levels == 1 { "was 1".to_owned() } else { format!("were {levels}") }
-        )
+fn no_fit_reason(levels: usize) -> String {
+    if levels < MIN_FIT_LEVELS {
+        let min_queue = number(MIN_LOADED_QUEUE);
+        format!("A fit needs {MIN_FIT_LEVELS} levels of concurrency {min_queue} or more; seen: {levels}.")
     } else {
         "The data end before the knee, or follow no model.".to_owned()
     }
 }
 
 /// The model with its error.
-fn model(of: &CapacityReport) -> String {
-    let name = match (of.model, &of.usl) {
+fn model_text(capacity: &CapacityReport) -> String {
+    let name = match (capacity.model, &capacity.usl) {
         (Model::Usl, Some(law)) => format!(
             "the Universal Scalability Law (λ {}, σ {}, κ {})",
             number(law.lambda),
             number(law.sigma),
-            small(law.kappa)
+            small_number(law.kappa)
         ),
         (Model::Usl, None) => "the Universal Scalability Law".to_owned(),
-        (Model::Cap, _) if of.relative_error.is_none() => "a rate that stood still".to_owned(),
-        (Model::Cap, _) if of.is_proven => "a hard cap".to_owned(),
-        _ if of.is_close_fit() => "the model of a flat limit".to_owned(),
-        _ => "the model of a flat limit, roughly".to_owned(),
+        (Model::Cap, _) if capacity.relative_error.is_none() => "a constant rate".to_owned(),
+        (Model::Cap, _) if capacity.is_proven => "a hard cap".to_owned(),
+        _ if capacity.is_close_fit() => "a model with a flat limit".to_owned(),
+        _ => "a rough model with a flat limit".to_owned(),
     };
-    let error = of.relative_error.map(|error| format!("error {:.1} %", error * 100.0));
-    let explained = of.r_squared.filter(|share| *share > 0.0).map(|share| format!("R² {share:.3}"));
-    let few = (!of.confident && of.relative_error.is_some())
-        .then(|| format!("only {} levels of concurrency", of.fitted_levels));
-    let known: Vec<String> = [error, explained, few].into_iter().flatten().collect();
-    if known.is_empty() { name } else { format!("{name} ({})", known.join(", ")) }
+    let error = capacity.relative_error.map(|error| format!("error {:.1}%", error * 100.0));
+    let r_squared = capacity.r_squared.filter(|value| *value > 0.0).map(|value| format!("R² {value:.3}"));
+    let few_levels = (!capacity.confident && capacity.relative_error.is_some())
+        .then(|| format!("only {} levels of concurrency", capacity.fitted_levels));
+    let quality: Vec<String> = [error, r_squared, few_levels].into_iter().flatten().collect();
+    if quality.is_empty() { name } else { format!("{name} ({})", quality.join(", ")) }
 }
 
-fn small(value: f64) -> String {
+fn small_number(value: f64) -> String {
     if value > 0.0 && value < 1e-3 { format!("{value:.1e}") } else { number(value) }
 }
 
-fn plateau(of: &Plateau) -> String {
-    let known = of.alias.as_ref().map(|name| match name.as_str() {
-        STATED => format!(" This is {STATED}."),
-        name => format!(" This lies on a known cap: {name}."),
+fn plateau_sentence(plateau: &Plateau) -> String {
+    let limit = plateau.matches_limit.as_ref().map(|limit| match limit {
+        LimitMatch::Stated => " This is the stated cap.".to_owned(),
+        LimitMatch::Cloud(_) => format!(" Matches a known limit: {}.", limit_name(limit)),
     });
     format!(
-        "{}, from interval {} on, {} s together: {}.{}",
-        of.rate(),
-        of.first_interval + 1,
-        number(of.seconds),
-        of.sentence(),
-        known.unwrap_or_default()
+        "{}, from interval {} on, {} s in total: {}.{}",
+        plateau_rate(plateau),
+        plateau.first_interval + 1,
+        number(plateau.seconds),
+        plateau_evidence(plateau),
+        limit.unwrap_or_default()
     )
 }
 
@@ -150,47 +164,54 @@ mod tests {
     use super::*;
     use crate::analysis::Usl;
 
-    #[test]
-    fn what_was_not_reached_has_no_number_of_a_model() {
-        let of = CapacityReport { max_iops: Some(21_000.4), fitted_levels: 2, ..CapacityReport::default() };
-        let said = sentence("Reads", "reads", &of).unwrap();
-        assert_eq!(
-            said,
-            "Reads: not reached; the highest rate seen is 21,000 reads/s. A fit needs 4 levels of concurrency of 0.5 \
-             or more; there were 2."
-        );
-        assert_eq!(sentence("Reads", "reads", &CapacityReport::default()), None);
+    fn reads(capacity: &CapacityReport) -> Option<String> {
+        sentence("Reads", IoDirection::Reads, capacity, MissingMax::NotReached)
     }
 
     #[test]
-    fn a_saturated_device_has_reached_its_most() {
+    fn a_maximum_that_was_not_reached_has_no_number_of_a_model() {
+        let capacity =
+            CapacityReport { max_iops: Some(21_000.4), fitted_levels: 2, ..CapacityReport::default() };
+        assert_eq!(
+            reads(&capacity).unwrap(),
+            "Reads: maximum not reached; highest rate seen 21,000 reads/s. A fit needs 4 levels of concurrency 0.5 or \
+             more; seen: 2."
+        );
+        assert_eq!(reads(&CapacityReport::default()), None);
+    }
+
+    #[test]
+    fn a_saturated_device_has_reached_its_maximum() {
         let mut report = DeviceReport { verdict: Some(Verdict::Saturated), ..DeviceReport::default() };
         report.read.iops.max = Some(1.0);
-        let said = sentences(&report);
+        let sentences = sentences(&report);
         assert!(
-            said[0].starts_with("Reads: no model tells the most; the highest rate seen is 1 read/s."),
-            "{said:?}"
+            sentences[0].starts_with("Reads: maximum unknown; highest rate seen 1 read/s."),
+            "{sentences:?}"
         );
     }
 
     #[test]
-    fn a_direction_alone_is_named_where_it_says_something_else() {
-        let of = |max| CapacityReport { max_iops: Some(max), ..CapacityReport::default() };
-        let mut report = DeviceReport { capacity: of(1000.0), ..DeviceReport::default() };
+    fn a_direction_alone_is_named_where_it_differs() {
+        let capacity = |max| CapacityReport { max_iops: Some(max), ..CapacityReport::default() };
+        let mut report = DeviceReport { capacity: capacity(1000.0), ..DeviceReport::default() };
         assert!(sentences(&report).is_empty());
         (report.read.iops.max, report.write.iops.max) = (Some(1000.0), Some(800.0));
-        report.capacity_by_direction.read = Some(of(999.0));
-        report.capacity_by_direction.write = Some(of(800.0));
-        let said = sentences(&report);
-        assert_eq!(said.len(), 2);
-        assert!(said[1].starts_with("Writes with hardly any read: not reached"), "{}", said[1]);
+        report.capacity_by_direction.read = Some(capacity(999.0));
+        report.capacity_by_direction.write = Some(capacity(800.0));
+        let sentences = sentences(&report);
+        assert_eq!(sentences.len(), 2);
+        assert!(
+            sentences[1].starts_with("Writes with hardly any reads: maximum not reached"),
+            "{sentences:?}"
+        );
     }
 
     #[test]
     fn a_model_is_named_with_its_error_and_knee() {
-        let of = CapacityReport {
+        let capacity = CapacityReport {
             model: Model::Usl,
-            reached: true,
+            knee_reached: true,
             fitted_levels: 5,
             max_iops: Some(150_000.0),
             max_iops_low: Some(145_000.0),
@@ -202,10 +223,9 @@ mod tests {
             ..CapacityReport::default()
         };
         assert_eq!(
-            sentence("Reads", "reads", &of).unwrap(),
-            "Reads: at most 150,000 reads/s (145,000 to 156,000), by the Universal Scalability Law (λ 21,000, σ 0.05, \
-             κ 1.2e-4) (error 3.1 %, R² 0.999, only 5 levels of concurrency). The knee lies at a concurrency of 33.3: \
-             from there on the rate is within 10 % of the most."
+            reads(&capacity).unwrap(),
+            "Reads: maximum 150,000 reads/s (145,000 to 156,000), by the Universal Scalability Law (λ 21,000, σ 0.05, \
+             κ 1.2e-4) (error 3.1%, R² 0.999, only 5 levels of concurrency). Knee (90% of maximum) at concurrency 33.3."
         );
     }
 }

@@ -2,27 +2,31 @@
 
 use std::fmt::Write;
 
-use crate::analysis::{BusyMean, DeviceReport, DirectionReport, Pattern, number};
+use crate::analysis::{BusyMean, DeviceReport, DirectionReport, Pattern};
+use crate::report::layout::sentence_numbers::number;
 use crate::sanitize::sanitize;
 
-/// How long the job runs by default, in seconds.
+/// Default run time of the job in seconds.
 const RUNTIME_S: u32 = 60;
-/// What fio is asked to do at the most at once.
-const MOST_DEPTH: f64 = 4096.0;
-/// A rate below this is not well told by a whole number of requests.
-const LOW_RATE: f64 = 20.0;
-/// Less than one request in so many seconds is no load to repeat.
-const LEAST_RATE: f64 = 0.1;
-/// Sizes this near to a multiple of a page are taken for it: many disks do nothing smaller.
-const NEAR_PAGE: f64 = 0.1;
-const PAGE: f64 = 4096.0;
-const SECTOR: f64 = 512.0;
-/// Larger requests than this the kernel splits anyway.
-const MOST_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
+/// The highest queue depth of a job.
+const MAX_IODEPTH: f64 = 4096.0;
+/// The mean queue is multiplied by this: requests do not come evenly, and with just the mean, any that is late would
+/// lower the rate.
+const IODEPTH_RATIO: f64 = 1.25;
+/// Requests per second below which a whole number of requests is too coarse.
+const MIN_RATE_IOPS: f64 = 20.0;
+/// Requests per second below which a load is not worth repeating.
+const MIN_LOAD_IOPS: f64 = 0.1;
+/// Relative distance from a multiple of a page within which a size is rounded to it: many disks do nothing smaller.
+const PAGE_TOLERANCE: f64 = 0.1;
+const PAGE_BYTES: f64 = 4096.0;
+const SECTOR_BYTES: f64 = 512.0;
+/// The kernel splits larger requests.
+const MAX_BLOCK_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 
-/// Appends a job file for fio that repeats what the device did while it worked: a job for reads and one for writes.
-/// fio refuses it until the environment variable FILE names a file. Of a device that did nothing it says so, and
-/// has no job, which fio refuses too.
+/// Appends a job file for fio that repeats the load of the device while it was busy: a job for reads and one for writes.
+/// fio refuses it until the environment variable FILE names a file. A device without load gets a comment and no job,
+/// which fio refuses too.
 pub fn fio_job(report: &DeviceReport, out: &mut Vec<u8>) {
     let device = sanitize(&report.device);
     let jobs: Vec<String> =
@@ -31,18 +35,17 @@ pub fn fio_job(report: &DeviceReport, out: &mut Vec<u8>) {
             .flatten()
             .collect();
     let text = if jobs.is_empty() {
-        format!("# {device} had no load that could be repeated.\n")
+        format!("# {device} had no load to repeat.\n")
     } else {
-        format!("{}{}", global(&device), jobs.concat())
+        format!("{}{}", global_section(&device), jobs.concat())
     };
     out.extend_from_slice(text.as_bytes());
 }
 
-/// What both jobs have in common.
-fn global(device: &str) -> String {
+fn global_section(device: &str) -> String {
     format!(
-        "# The load that {device} had while it worked. Name a file on the disk to be tested, which will be\n\
-         # overwritten, and run: FILE=/path/to/a/file fio THIS\n\
+        "# The load of {device} while it was busy. Choose a file on the disk to test; it will be overwritten:\n\
+         # FILE=/path/to/file fio THIS\n\
          [global]\n\
          filename=${{FILE}}\n\
          size=1g\n\
@@ -53,44 +56,42 @@ fn global(device: &str) -> String {
     )
 }
 
-/// The job of a direction; `None` where it had no load.
+/// The job of a direction; `None` without load.
 fn job(of: &DirectionReport, [sequential, random]: [&str; 2]) -> Option<String> {
-    let seen = of.while_working.filter(|seen| seen.iops >= LEAST_RATE && seen.iops.is_finite())?;
+    let busy = of.busy.filter(|busy| busy.iops >= MIN_LOAD_IOPS && busy.iops.is_finite())?;
     let (pattern, note) = match of.pattern {
         Pattern::Sequential => (sequential, ""),
         Pattern::Random => (random, ""),
-        Pattern::Unknown => (random, "; whether it was random or sequential is not known"),
+        Pattern::Unknown => (random, "; random or sequential is unknown"),
     };
-    let bytes = block_bytes(seen.size_kib);
-    let queue = seen.queue.map_or(String::new(), |queue| format!(", a mean queue of {}", number(queue)));
+    let bytes = block_bytes(busy.size_kib);
+    let queue = busy.queue.map_or(String::new(), |queue| format!(", mean queue {}", number(queue)));
     let mut text = format!(
         "\n# seen for {} s: {}/s of {} KiB{queue}{note}\n[{sequential}s]\nrw={pattern}\nbs={bytes}\niodepth={}\n",
-        number(seen.seconds),
-        number(seen.iops),
-        number(seen.size_kib),
-        depth(&seen),
+        number(busy.seconds),
+        number(busy.iops),
+        number(busy.size_kib),
+        iodepth(&busy),
     );
-    // fio takes whole numbers: a low rate is told better in bytes a second.
-    let _ = if seen.iops < LOW_RATE {
-        writeln!(text, "rate={:.0}", seen.iops * bytes)
+    // fio takes whole numbers: bytes are more exact for a low rate.
+    let _ = if busy.iops < MIN_RATE_IOPS {
+        writeln!(text, "rate={:.0}", busy.iops * bytes)
     } else {
-        writeln!(text, "rate_iops={:.0}", seen.iops)
+        writeln!(text, "rate_iops={:.0}", busy.iops)
     };
     Some(text)
 }
 
-/// The block size in bytes: a multiple of a sector, or of a page where it is about that.
+/// The block size in bytes: a multiple of a sector, or of a page if it is near one.
 fn block_bytes(size_kib: f64) -> f64 {
-    let bytes = (size_kib * 1024.0).clamp(SECTOR, MOST_BYTES);
-    let near = |unit: f64| (bytes / unit).round().max(1.0) * unit;
-    if (near(PAGE) / bytes - 1.0).abs() <= NEAR_PAGE { near(PAGE) } else { near(SECTOR) }
+    let bytes = (size_kib * 1024.0).clamp(SECTOR_BYTES, MAX_BLOCK_BYTES);
+    let round_to = |unit: f64| (bytes / unit).round().max(1.0) * unit;
+    let is_near_page = (round_to(PAGE_BYTES) / bytes - 1.0).abs() <= PAGE_TOLERANCE;
+    round_to(if is_near_page { PAGE_BYTES } else { SECTOR_BYTES })
 }
 
-/// The mean queue and a quarter more: requests do not come evenly, and with just the mean any that is late would
-/// cost rate.
-fn depth(seen: &BusyMean) -> f64 {
-    const ROOM: f64 = 1.25;
-    (seen.queue.unwrap_or(1.0) * ROOM).ceil().clamp(1.0, MOST_DEPTH)
+fn iodepth(busy: &BusyMean) -> f64 {
+    (busy.queue.unwrap_or(1.0) * IODEPTH_RATIO).ceil().clamp(1.0, MAX_IODEPTH)
 }
 
 #[cfg(test)]
@@ -98,8 +99,8 @@ mod tests {
     use super::*;
 
     fn direction(iops: f64, size_kib: f64, queue: f64, pattern: Pattern) -> DirectionReport {
-        let while_working = Some(BusyMean { seconds: 20.0, iops, size_kib, queue: Some(queue) });
-        DirectionReport { while_working, pattern, ..DirectionReport::default() }
+        let busy = Some(BusyMean { seconds: 20.0, iops, size_kib, queue: Some(queue) });
+        DirectionReport { busy, pattern, ..DirectionReport::default() }
     }
 
     fn job_of(read: DirectionReport, write: DirectionReport) -> String {
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_a_few_a_second_is_told_in_bytes() {
+    fn a_low_rate_is_given_in_bytes() {
         let text = job_of(direction(1.4, 4.0, 0.0, Pattern::Random), DirectionReport::default());
         assert!(text.contains("rate=5734\n") && !text.contains("[writes]"), "{text}");
     }
@@ -132,8 +133,8 @@ mod tests {
     }
 
     #[test]
-    fn no_load_is_said_to_be_none() {
+    fn a_device_without_load_has_a_comment_and_no_job() {
         let text = job_of(DirectionReport::default(), direction(0.01, 4.0, 0.0, Pattern::Random));
-        assert_eq!(text, "# sda\\n[x] had no load that could be repeated.\n");
+        assert_eq!(text, "# sda\\n[x] had no load to repeat.\n");
     }
 }

@@ -1,48 +1,195 @@
-//! The findings as one JSON document.
+//! The result as one JSON document. `null` is a value that is not known; field names are stable, and new ones may be
+//! added.
 
 use serde::Serialize;
 
 use super::AnalysisReport;
+use super::queue_by_layer::link_text;
+use crate::analysis::{
+    CapacityByDirection, CapacityReport, ConcurrencyLevel, DeviceBaseline, DeviceReport, DirectionReport,
+    Distribution, Excluded, IoDirection, Layer, LayerLink, Plateau, QueueByLayer, RateUnit, Verdict,
+    WaitLocation,
+};
+use crate::report::evidence::{explanation_text, limit_name};
 use crate::sanitize::json_text;
 
-/// Writes `{"devices":[…],"layers":…,"machine":…}` into `out`, a device a line; `null` is what is not known. The
-/// names are a contract: they are only ever added to.
-pub fn json(findings: &AnalysisReport<'_>, out: &mut Vec<u8>) {
+/// Appends `{"devices":[…],"queue_by_layer":…,"host":…}`, with one device per line.
+pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"devices\":[");
-    for (index, report) in findings.devices.iter().enumerate() {
+    for (index, device) in report.devices.iter().enumerate() {
         out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-        value(report, out);
+        push_value(&JsonDevice::new(device), out);
     }
-    out.extend_from_slice(b"\n],\n\"layers\":");
-    value(&findings.layers, out);
-    out.extend_from_slice(b",\n\"machine\":");
-    value(findings.machine, out);
+    out.extend_from_slice(b"\n],\n\"queue_by_layer\":");
+    push_value(&report.queue_by_layer.map(JsonQueueByLayer::new), out);
+    out.extend_from_slice(b",\n\"host\":");
+    push_value(report.host, out);
     out.extend_from_slice(b"\n}\n");
 }
 
-/// serde_json writes null for what is no finite number.
-fn value(of: &impl Serialize, out: &mut Vec<u8>) {
+/// Appends a value; serde_json writes null for a number that is not finite.
+fn push_value(value: &impl Serialize, out: &mut Vec<u8>) {
     // Text and numbers can always be written.
-    let text = serde_json::to_string(of).unwrap_or_else(|_| "null".to_owned());
+    let text = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
     out.extend_from_slice(json_text(text).as_bytes());
+}
+
+#[derive(Serialize)]
+struct JsonDevice<'a> {
+    device: &'a str,
+    verdict: Option<Verdict>,
+    explanation: String,
+    intervals: u64,
+    seconds: f64,
+    busy_intervals: u64,
+    excluded: &'a Excluded,
+    longest_stall_s: f64,
+    util_pct: &'a Distribution,
+    read: &'a DirectionReport,
+    write: &'a DirectionReport,
+    all: &'a DirectionReport,
+    levels: &'a [ConcurrencyLevel],
+    capacity: &'a CapacityReport,
+    capacity_by_direction: &'a CapacityByDirection,
+    plateaus: Vec<JsonPlateau>,
+    baseline: &'a DeviceBaseline,
+}
+
+impl<'a> JsonDevice<'a> {
+    fn new(report: &'a DeviceReport) -> Self {
+        Self {
+            device: &report.device,
+            verdict: report.verdict,
+            explanation: explanation_text(&report.device, &report.explanation),
+            intervals: report.intervals,
+            seconds: report.seconds,
+            busy_intervals: report.busy_intervals,
+            excluded: &report.excluded,
+            longest_stall_s: report.longest_stall_s,
+            util_pct: &report.util_pct,
+            read: &report.read,
+            write: &report.write,
+            all: &report.all,
+            levels: &report.levels,
+            capacity: &report.capacity,
+            capacity_by_direction: &report.capacity_by_direction,
+            plateaus: report.plateaus.iter().map(JsonPlateau::new).collect(),
+            baseline: &report.baseline,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct JsonPlateau {
+    direction: IoDirection,
+    unit: RateUnit,
+    iops: f64,
+    mib_per_s: f64,
+    variation: f64,
+    intervals: u64,
+    seconds: f64,
+    first_interval: u64,
+    queue_from: f64,
+    queue_to: f64,
+    await_from_ms: f64,
+    await_to_ms: f64,
+    matches_limit: Option<String>,
+    is_certain: bool,
+}
+
+impl JsonPlateau {
+    fn new(plateau: &Plateau) -> Self {
+        Self {
+            direction: plateau.direction,
+            unit: plateau.unit,
+            iops: plateau.iops,
+            mib_per_s: plateau.mib_per_s,
+            variation: plateau.variation,
+            intervals: plateau.intervals,
+            seconds: plateau.seconds,
+            first_interval: plateau.first_interval,
+            queue_from: plateau.queue_from,
+            queue_to: plateau.queue_to,
+            await_from_ms: plateau.await_from_ms,
+            await_to_ms: plateau.await_to_ms,
+            matches_limit: plateau.matches_limit.as_ref().map(limit_name),
+            is_certain: plateau.is_certain,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct JsonQueueByLayer<'a> {
+    inferred: bool,
+    layers: Vec<JsonLayer<'a>>,
+    links: Vec<JsonLink<'a>>,
+}
+
+impl<'a> JsonQueueByLayer<'a> {
+    fn new(queues: &'a QueueByLayer) -> Self {
+        Self {
+            inferred: queues.is_inferred,
+            layers: queues.layers.iter().map(JsonLayer::new).collect(),
+            links: queues.links.iter().map(JsonLink::new).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct JsonLayer<'a> {
+    device: &'a str,
+    depth: usize,
+    iops: Option<f64>,
+    queue: Option<f64>,
+    await_ms: Option<f64>,
+}
+
+impl<'a> JsonLayer<'a> {
+    fn new(layer: &'a Layer) -> Self {
+        let Layer { device, depth, iops, queue, await_ms } = layer;
+        Self { device, depth: *depth, iops: *iops, queue: *queue, await_ms: *await_ms }
+    }
+}
+
+#[derive(Serialize)]
+struct JsonLink<'a> {
+    above: &'a str,
+    below: &'a [String],
+    queued_between: f64,
+    is_bottleneck: bool,
+    explanation: String,
+}
+
+impl<'a> JsonLink<'a> {
+    fn new(link: &'a LayerLink) -> Self {
+        Self {
+            above: &link.above,
+            below: &link.below,
+            queued_between: link.queued_between(),
+            is_bottleneck: link.waiting == WaitLocation::Between,
+            explanation: link_text(link),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
+    use crate::analysis::HostReport;
 
-    fn parsed(devices: &[DeviceReport], layers: Option<&QueueByLayer>) -> (String, serde_json::Value) {
-        let machine = HostReport::default();
+    fn parsed(
+        devices: &[DeviceReport],
+        queue_by_layer: Option<&QueueByLayer>,
+    ) -> (String, serde_json::Value) {
         let mut out = Vec::new();
-        json(&AnalysisReport { devices, layers, machine: &machine }, &mut out);
+        json(&AnalysisReport { devices, queue_by_layer, host: &HostReport::default() }, &mut out);
         let text = String::from_utf8(out).unwrap();
         let value = serde_json::from_str(&text).unwrap();
         (text, value)
     }
 
     #[test]
-    fn it_is_one_document_that_cannot_steer_a_terminal() {
+    fn it_is_one_document_without_control_characters() {
         let hostile = "a\"\\\u{1b}[2J\n\u{7f}\u{9b}\u{202e}";
         let mut report =
             DeviceReport { device: hostile.into(), seconds: f64::NAN, ..DeviceReport::default() };
@@ -53,13 +200,13 @@ mod tests {
         assert!(
             value["devices"][0]["seconds"].is_null() && value["devices"][0]["read"]["iops"]["mean"].is_null()
         );
-        assert_eq!(value["layers"]["is_guess"], false);
+        assert_eq!(value["queue_by_layer"]["inferred"], false);
     }
 
     #[test]
-    fn nothing_is_an_empty_list() {
+    fn no_devices_are_an_empty_list() {
         let (_, value) = parsed(&[], None);
         assert_eq!(value["devices"], serde_json::json!([]));
-        assert!(value["layers"].is_null() && value["machine"]["blocked"]["mean"].is_null());
+        assert!(value["queue_by_layer"].is_null() && value["host"]["blocked"]["mean"].is_null());
     }
 }

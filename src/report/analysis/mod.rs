@@ -1,11 +1,13 @@
-//! What an analysis found: as a text that a person reads top to bottom, as JSON, and as a job file for fio.
+//! The result of an analysis: as text for people, as JSON, and as a fio job file.
 
 mod capacity;
 mod fio;
 mod json;
+mod other_causes;
+mod paragraph;
+mod queue_by_layer;
 mod tables;
 mod text;
-mod words;
 
 pub use fio::fio_job;
 pub use json::json;
@@ -13,13 +15,13 @@ pub use text::text;
 
 use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
 
-/// All that an analysis found.
+/// The result of an analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct AnalysisReport<'a> {
     /// The devices, in the order in which they are shown.
     pub devices: &'a [DeviceReport],
-    /// Where requests wait; `None` where no two devices are joined.
-    pub layers: Option<&'a QueueByLayer>,
-    /// The machine meanwhile.
-    pub machine: &'a HostReport,
+    /// The queue at each layer; `None` where no two devices are stacked.
+    pub queue_by_layer: Option<&'a QueueByLayer>,
+    /// The host meanwhile.
+    pub host: &'a HostReport,
 }

@@ -1,17 +1,17 @@
-//! The tables of a report.
+//! The tables of the text.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
-use super::words::push_line;
-use crate::analysis::{ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Layer, Pattern};
+use super::paragraph::push_line;
+use crate::analysis::{ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Layer};
 use crate::report::layout::number_format as cells;
 use crate::sanitize::sanitize;
 
-/// How far tables are from the margin.
+/// Blanks before a table.
 const INDENT: usize = 4;
 
-/// A table without lines, its first column to the left and numbers to the right.
+/// Appends a table without lines, the first column aligned left and the others right.
 fn draw(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut Vec<u8>) {
     let mut table = Table::new();
     table
@@ -30,6 +30,7 @@ fn draw(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut 
     }
 }
 
+/// The title of a row, its quantity and the format of its numbers.
 type Quantity = (&'static str, fn(&DirectionReport) -> &Distribution, fn(f64) -> String);
 
 static QUANTITIES: [Quantity; 5] = [
@@ -40,45 +41,27 @@ static QUANTITIES: [Quantity; 5] = [
     ("_queue", |of| &of.queue, cells::queue),
 ];
 
-/// What each direction did; rows without values, and directions without requests, are left out.
-pub(super) fn did(report: &DeviceReport, out: &mut Vec<u8>) {
+/// Appends the distributions of each direction, without rows that have no values and directions that have no requests.
+pub(super) fn workload(report: &DeviceReport, out: &mut Vec<u8>) {
     let directions = [("r", &report.read), ("w", &report.write)];
-    let rows = directions.into_iter().filter(|(_, of)| has_worked(of)).flat_map(|(letter, of)| {
-        QUANTITIES.iter().filter_map(move |(name, statistic, text)| {
-            let Distribution { mean, p50, p95, p99, max } = statistic(of);
-            let cell = |value: &Option<f64>| value.map(text).unwrap_or_default();
+    let rows = directions.into_iter().filter(|(_, of)| has_requests(of)).flat_map(|(letter, of)| {
+        QUANTITIES.iter().filter_map(move |(title, distribution, format)| {
+            let Distribution { mean, p50, p95, p99, max } = distribution(of);
+            let cell = |value: &Option<f64>| value.map(format).unwrap_or_default();
             mean.or(*max)?;
-            Some(
-                [format!("{letter}{name}")].into_iter().chain([mean, p50, p95, p99, max].map(cell)).collect(),
-            )
+            let title = format!("{letter}{title}");
+            Some([title].into_iter().chain([mean, p50, p95, p99, max].map(cell)).collect())
         })
     });
-    draw(&["", "mean", "median", "95 %", "99 %", "max"], rows, out);
+    draw(&["", "mean", "median", "p95", "p99", "max"], rows, out);
 }
 
-/// Whether a direction had requests.
-pub(super) fn has_worked(of: &DirectionReport) -> bool {
+/// Returns whether a direction had requests.
+pub(super) fn has_requests(of: &DirectionReport) -> bool {
     of.iops.max.is_some_and(|rate| rate > 0.0)
 }
 
-/// Merged share and pattern of the directions that worked; `None` where nothing is known.
-pub(super) fn patterns(report: &DeviceReport) -> Option<String> {
-    let of = |noun: &str, of: &DirectionReport| {
-        let merged = of.merged_pct.map(|share| format!("{} merged", cells::percent(share)));
-        let pattern = match of.pattern {
-            Pattern::Sequential => Some("sequential".to_owned()),
-            Pattern::Random => Some("random".to_owned()),
-            Pattern::Unknown => None,
-        };
-        let known: Vec<String> = merged.into_iter().chain(pattern).collect();
-        (has_worked(of) && !known.is_empty()).then(|| format!("{noun}: {}", known.join(", ")))
-    };
-    let both = [of("reads", &report.read), of("writes", &report.write)];
-    let known: Vec<String> = both.into_iter().flatten().collect();
-    (!known.is_empty()).then(|| format!("{}.", known.join("; ")))
-}
-
-/// The concurrency table.
+/// Appends the levels of concurrency.
 pub(super) fn levels(levels: &[ConcurrencyLevel], out: &mut Vec<u8>) {
     let row = |level: &ConcurrencyLevel| {
         vec![
@@ -94,7 +77,7 @@ pub(super) fn levels(levels: &[ConcurrencyLevel], out: &mut Vec<u8>) {
     draw(&header, levels.iter().map(row), out);
 }
 
-/// The queue at each layer.
+/// Appends the queue at each layer.
 pub(super) fn layers<'a>(layers: impl Iterator<Item = &'a Layer>, out: &mut Vec<u8>) {
     let row = |layer: &Layer| {
         let name = sanitize(&layer.device).into_owned();

@@ -6,6 +6,7 @@ use self::value::{Field, push_csv, push_json};
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader};
 use crate::metrics::{CpuPercentages, IntervalStats};
+use crate::report::evidence::evidence_text;
 
 /// A field: its name, and its value for a device in an interval.
 struct Column {
@@ -87,7 +88,8 @@ const COLUMNS: [Column; 42] = [
     column("io_pressure_some_pct", |header, _| Number(header.host.pressure_some_pct)),
     column("io_pressure_full_pct", |header, _| Number(header.host.pressure_full_pct)),
     column("evidence", |_, device| {
-        Sentences(device.activity().map_or(&[], |activity| &activity.assessment.evidence))
+        let evidence = device.activity().map_or(&[][..], |activity| &activity.assessment.evidence);
+        Sentences(evidence.iter().map(evidence_text).collect())
     }),
 ];
 

@@ -19,7 +19,7 @@ pub(super) enum Field<'a> {
     /// A set of words: an array in JSON, joined by `+` in CSV.
     Words(Vec<&'static str>),
     /// Sentences: an array in JSON, joined by `; ` in CSV.
-    Sentences(&'a [String]),
+    Sentences(Vec<String>),
 }
 
 use Field::{Number, Sentences, Text, Time, Whole, Words};

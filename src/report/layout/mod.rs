@@ -4,6 +4,7 @@ mod ellipsis;
 mod fit;
 pub(crate) mod fixed_decimal;
 pub(crate) mod number_format;
+pub(crate) mod sentence_numbers;
 mod table;
 mod wrap;
 

@@ -11,6 +11,7 @@ use super::style::{Emphasis, paint};
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, IntervalRows};
 use crate::metrics::{DirectionStats, IntervalStats};
+use crate::report::evidence::evidence_text;
 use crate::report::layout::number_format::{duration, number, percent, time};
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
@@ -235,8 +236,8 @@ impl Table {
             return;
         }
         let evidence = line.activity().map_or(&[][..], |activity| &activity.assessment.evidence);
-        for sentence in evidence {
-            for text in wrap(&sanitize(sentence), self.width().saturating_sub(2)) {
+        for sentence in evidence.iter().map(evidence_text) {
+            for text in wrap(&sanitize(&sentence), self.width().saturating_sub(2)) {
                 self.line(&format!("  {text}"), Emphasis::Dim, out);
             }
         }

@@ -1,0 +1,91 @@
+//! Evidence for and against a cap at a steady rate, from other times of the same device.
+
+use super::steady_rate::{RateKind, SteadyRate, count_intervals};
+use crate::analysis::load::{IoDirection, LoadSample, weighted_median_of};
+use crate::analysis::thresholds::{
+    MIN_BRIEF_PLATEAU_INTERVALS, MIN_CONCURRENCY_GROWTH, MIN_FASTER_QUEUE_FRACTION, MIN_LOADED_QUEUE,
+    MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_RATE_CHANGE_RATIO, MIN_WITNESS_INTERVALS,
+    SAME_MIX_TOLERANCE, SAME_QUEUE_TOLERANCE, SAME_SIZE_TOLERANCE, STEADY_TOLERANCE,
+};
+
+/// For a rate that is not steady because of other loads within its span: all loads without those of `others` at which
+/// the same load had another rate, which do not contradict a cap that came back. `None` where that changes nothing.
+pub(super) fn without_others<'a>(
+    one: &SteadyRate,
+    others: &[&SteadyRate],
+    all: &[&'a LoadSample],
+    kind: RateKind,
+) -> Option<Vec<&'a LoadSample>> {
+    let others: Vec<&SteadyRate> =
+        others.iter().copied().filter(|other| cap_changed(one, other, kind)).collect();
+    let is_other = |load: &LoadSample| {
+        others.iter().any(|other| other.loads.iter().any(|held| std::ptr::eq(*held, load)))
+    };
+    (!one.is_steady && !others.is_empty())
+        .then(|| all.iter().copied().filter(|load| !is_other(load)).collect())
+}
+
+/// Returns whether the rate was also seen where no request waited. Then it is the rate at which requests are issued.
+pub(super) fn is_offered_load(one: &SteadyRate, loads: &[&LoadSample], kind: RateKind) -> bool {
+    let is_at_rest = |load: &&LoadSample| {
+        kind.queue(load) < MIN_LOADED_QUEUE.min(one.min_queue / MIN_CONCURRENCY_GROWTH)
+            && (kind.rate(load) / one.rate - 1.0).abs() <= STEADY_TOLERANCE
+    };
+    count_intervals(loads.iter().copied().filter(is_at_rest)) >= MIN_WITNESS_INTERVALS
+}
+
+/// Returns whether the same load, at the same queue or more, had a clearly different steady rate at another time: a cap that
+/// changed.
+pub(super) fn cap_changed(one: &SteadyRate, other: &SteadyRate, kind: RateKind) -> bool {
+    let (slow, fast) = if one.rate < other.rate { (one, other) } else { (other, one) };
+    fast.rate >= MIN_RATE_CHANGE_RATIO * slow.rate
+        && slow.max_queue >= (1.0 - SAME_QUEUE_TOLERANCE) * fast.max_queue
+        && (fast.min_queue >= MIN_PLATEAU_QUEUE || fast.proves_cap())
+        && (fast.max_queue >= MIN_FASTER_QUEUE_FRACTION * slow.max_queue
+            || slow.min_queue <= (1.0 + SAME_QUEUE_TOLERANCE) * fast.max_queue
+            || fast.proves_cap())
+        && is_same_kind_of_load(&one.loads, &other.loads, kind.direction)
+}
+
+/// Returns whether the same kind of load had a clearly higher rate at a queue that was no longer, at another time, so that the
+/// device itself can do more.
+pub(super) fn exceeded_elsewhere(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
+    let is_faster = |load: &&LoadSample| {
+        kind.rate(load) >= MIN_RATE_CHANGE_RATIO * one.rate
+            && kind.queue(load) <= (1.0 + SAME_QUEUE_TOLERANCE) * one.max_queue
+    };
+    let faster: Vec<&LoadSample> = all.iter().copied().filter(is_faster).collect();
+    count_intervals(faster.iter().copied()) >= MIN_WITNESS_INTERVALS
+        && is_same_kind_of_load(&one.loads, &faster, kind.direction)
+}
+
+/// Returns whether requests of two sets of loads are of similar size and mix.
+fn is_same_kind_of_load(one: &[&LoadSample], other: &[&LoadSample], direction: IoDirection) -> bool {
+    let is_similar = |quantity: &dyn Fn(&LoadSample) -> Option<f64>, tolerance: f64| {
+        weighted_median_of(one, quantity)
+            .zip(weighted_median_of(other, quantity))
+            .is_some_and(|(a, b)| (a - b).abs() <= tolerance * a.max(b))
+    };
+    is_similar(&|load| load.totals(direction).size_kib(), SAME_SIZE_TOLERANCE)
+        && is_similar(&|load| Some(1.0 + load.read_fraction()), SAME_MIX_TOLERANCE)
+}
+
+/// The longest run of intervals before a plateau at a clearly higher rate, held as exactly: a cap above it whose burst
+/// credits were soon spent. `None` where there is none, or where it is long enough to be found by itself.
+pub(super) fn brief_cap_before<'a>(
+    one: &SteadyRate,
+    all: &[&'a LoadSample],
+    kind: RateKind,
+) -> Option<SteadyRate<'a>> {
+    let start = one.loads.first()?.interval_index;
+    let before: Vec<&LoadSample> = all.iter().copied().filter(|load| load.interval_index < start).collect();
+    let has_same_rate =
+        |a: &&LoadSample, b: &&LoadSample| (kind.rate(a) / kind.rate(b) - 1.0).abs() <= STEADY_TOLERANCE;
+    let longest = before
+        .chunk_by(has_same_rate)
+        .filter(|run| kind.rate(run[0]) >= MIN_RATE_CHANGE_RATIO * one.rate)
+        .max_by_key(|run| run.len())
+        .filter(|run| (MIN_BRIEF_PLATEAU_INTERVALS..MIN_PLATEAU_INTERVALS as usize).contains(&run.len()))?;
+    let found = SteadyRate::evaluate(longest.to_vec(), &before, kind, None)?;
+    (found.may_be_cap() && cap_changed(one, &found, kind)).then_some(found)
+}

@@ -1,0 +1,202 @@
+//! The search for plateaus: rates that stay constant at a cap, also at one that changes on the way.
+
+use super::cap_evidence::{
+    brief_cap_before, cap_changed, exceeded_elsewhere, is_offered_load, without_others,
+};
+use super::plateau::Plateau;
+use super::steady_rate::{RateKind, SteadyRate, densest_rate_window};
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all};
+use crate::analysis::settings::StatedCap;
+use crate::analysis::thresholds::{MAX_NEGLIGIBLE_FRACTION, MIN_LOADED_QUEUE, SAME_LIMIT_TOLERANCE};
+
+/// Steady rates that are looked for at most.
+const MAX_STEADY_RATES: usize = 6;
+
+/// The steady rates of a device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::analysis) struct SteadyRates {
+    /// Those that are caps, in the order of time.
+    pub(in crate::analysis) caps: Vec<Plateau>,
+    /// Without a cap: a rate that stayed constant while the queue quadrupled, but dispersed as much as that of busy
+    /// servers.
+    pub(in crate::analysis) unclear: Option<Plateau>,
+}
+
+/// The plateaus of a device, in the order of time; empty where no rate stays constant at a cap.
+///
+/// Requests and bytes, of both directions together first, then of each. A rate that is constant in both units counts as
+/// one of bytes only where a known or stated limit indicates that.
+pub fn find_plateaus(loads: &[LoadSample], stated: Option<StatedCap>) -> Vec<Plateau> {
+    find_steady_rates(loads, stated).caps
+}
+
+/// The plateaus, or else a steady rate that is unclear.
+pub(in crate::analysis) fn find_steady_rates(loads: &[LoadSample], stated: Option<StatedCap>) -> SteadyRates {
+    let loads = steady_or_all(&loads.iter().collect::<Vec<_>>());
+    let stated = stated.unwrap_or_default();
+    let mut unclear = None;
+    for direction in directions(&loads) {
+        let requests = RateKind { direction, unit: RateUnit::Requests };
+        let by_requests = find_caps(&loads, requests, stated.iops);
+        let bytes = RateKind { direction, unit: RateUnit::Kib };
+        let by_bytes = find_caps(&loads, bytes, stated.mib_per_s.map(|mib| mib * 1024.0));
+        let has_match = |found: &[Plateau]| found.iter().any(|plateau| plateau.matches_limit.is_some());
+        let are_large = by_requests.caps.iter().all(Plateau::has_large_requests);
+        let prefer_bytes = by_requests.caps.is_empty()
+            || (has_match(&by_bytes.caps) && (are_large || !has_match(&by_requests.caps)));
+        unclear = unclear.or(by_requests.unclear).or(by_bytes.unclear);
+        let caps = if prefer_bytes { by_bytes.caps } else { by_requests.caps };
+        if !caps.is_empty() {
+            return SteadyRates { caps, unclear: None };
+        }
+    }
+    SteadyRates { caps: Vec::new(), unclear }
+}
+
+/// The directions to look at: one alone where the other hardly works.
+fn directions(loads: &[&LoadSample]) -> Vec<IoDirection> {
+    let ios = |direction: IoDirection| loads.iter().map(|load| load.totals(direction).ios).sum::<f64>();
+    let (reads, writes) = (ios(IoDirection::Reads), ios(IoDirection::Writes));
+    if writes <= MAX_NEGLIGIBLE_FRACTION * reads {
+        vec![IoDirection::Reads]
+    } else if reads <= MAX_NEGLIGIBLE_FRACTION * writes {
+        vec![IoDirection::Writes]
+    } else {
+        vec![IoDirection::Both, IoDirection::Reads, IoDirection::Writes]
+    }
+}
+
+/// The caps on one kind of rate, or else a steady rate that is unclear.
+fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
+    let is_loaded = |load: &&LoadSample| kind.queue(load) >= MIN_LOADED_QUEUE && kind.rate(load) > 0.0;
+    let loaded: Vec<&LoadSample> = loads.iter().copied().filter(is_loaded).collect();
+    let mut steady = steady_rates(&loaded, kind, stated);
+    steady.retain(|one| one.is_stated || !is_offered_load(one, loads, kind));
+    // A rate is a cap if it proves that alone, if the device can do more, or if it changed from or to another cap.
+    let changed_with_other_cap = |one: &SteadyRate| {
+        steady.iter().any(|other| {
+            cap_changed(one, other, kind)
+                && one.may_be_cap()
+                && (one.is_low_dispersion() || other.is_low_dispersion() || other.proves_cap())
+        })
+    };
+    let is_cap = |one: &SteadyRate| {
+        one.proves_cap()
+            || (one.is_low_dispersion() && exceeded_elsewhere(one, &loaded, kind))
+            || changed_with_other_cap(one)
+    };
+    let caps: Vec<&SteadyRate> = steady.iter().filter(|one| is_cap(one)).collect();
+    let brief = caps.iter().find_map(|one| brief_cap_before(one, &loaded, kind));
+    let is_new =
+        |one: &SteadyRate| !caps.iter().any(|cap| (cap.rate / one.rate - 1.0).abs() <= SAME_LIMIT_TOLERANCE);
+    let plateau = |one: &SteadyRate| Plateau::from_steady_rate(one, kind);
+    let mut plateaus: Vec<Plateau> =
+        caps.iter().copied().chain(brief.iter().filter(|one| is_new(one))).filter_map(plateau).collect();
+    plateaus.sort_by_key(|plateau| plateau.first_interval);
+    let unclear =
+        steady.iter().filter(|one| one.concurrency_grew).find_map(plateau).filter(|_| plateaus.is_empty());
+    SteadyRates { caps: plateaus, unclear }
+}
+
+/// The rates at which loads stayed constant, those of most time first.
+fn steady_rates<'a>(loaded: &[&'a LoadSample], kind: RateKind, stated: Option<f64>) -> Vec<SteadyRate<'a>> {
+    let mut rest = loaded.to_vec();
+    rest.sort_by(|a, b| kind.rate(a).total_cmp(&kind.rate(b)));
+    let mut found: Vec<SteadyRate> = Vec::new();
+    for _ in 0..MAX_STEADY_RATES {
+        let Some(window) = densest_rate_window(&rest, kind) else { break };
+        let dense = rest.drain(window).collect();
+        found.extend(SteadyRate::evaluate(dense, loaded, kind, stated));
+    }
+    let evaluate_without = |one: &SteadyRate<'a>, others: &[&SteadyRate]| {
+        let rest = without_others(one, others, loaded, kind)?;
+        SteadyRate::evaluate(one.loads.clone(), &rest, kind, stated).filter(|one| one.is_steady)
+    };
+    // Caps that alternate lie within each other's span. Those with a low dispersion support each other.
+    let all: Vec<&SteadyRate> = found.iter().collect();
+    let alternating: Vec<SteadyRate> = found
+        .iter()
+        .filter_map(|one| evaluate_without(one, &all))
+        .filter(SteadyRate::is_low_dispersion)
+        .collect();
+    let steady: Vec<&SteadyRate> = found.iter().filter(|one| one.is_steady).chain(&alternating).collect();
+    let returned: Vec<SteadyRate> = found.iter().filter_map(|one| evaluate_without(one, &steady)).collect();
+    found.extend(returned);
+    found.retain(|one| one.is_steady);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::LimitMatch;
+    use super::*;
+    use crate::analysis::stats::IoTotals;
+
+    /// Steady loads of `(rate, queue, size in KiB)`.
+    fn loads(seconds: impl IntoIterator<Item = (f64, f64, f64)>) -> Vec<LoadSample> {
+        let load = |(index, (ios, queue, size)): (usize, (f64, f64, f64))| {
+            let reads = IoTotals { ios, kib: ios * size, ms: 1000.0 * queue };
+            LoadSample {
+                interval_index: index as f64,
+                seconds: 1.0,
+                intervals: 1.0,
+                reads,
+                is_steady: true,
+                ..LoadSample::default()
+            }
+        };
+        seconds.into_iter().enumerate().map(load).collect()
+    }
+
+    fn rates(found: &[Plateau]) -> Vec<f64> {
+        found.iter().map(|plateau| plateau.iops.round()).collect()
+    }
+
+    #[test]
+    fn a_constant_rate_while_the_queue_quadruples_is_a_plateau() {
+        let capped = loads((0..30).map(|k| (3000.0 + f64::from(k % 3), f64::from(1 << (k / 6)), 4.0)));
+        let found = find_plateaus(&capped, None);
+        assert_eq!(rates(&found), [3001.0]);
+        assert_eq!((found[0].queue_from, found[0].queue_to), (1.0, 16.0));
+        assert_eq!(found[0].matches_limit, Some(LimitMatch::Cloud(vec!["AWS gp3 (base)"])));
+    }
+
+    #[test]
+    fn a_constant_rate_at_a_queue_of_one_is_not_a_plateau() {
+        // As a lower device under a cap: the queue grows tenfold, but no request waits.
+        assert_eq!(
+            find_plateaus(&loads((0..50).map(|k| (3000.0, 0.1 + f64::from(k) / 40.0, 4.0))), None),
+            []
+        );
+        // One level alone shows nothing, nor do two levels in proportion.
+        assert_eq!(find_plateaus(&loads((0..50).map(|_| (3000.0, 32.0, 4.0))), None), []);
+        let growing = |k: i32| if k < 25 { (3000.0, 8.0, 4.0) } else { (4000.0, 10.0, 4.0) };
+        assert_eq!(find_plateaus(&loads((0..50).map(growing)), None), []);
+    }
+
+    #[test]
+    fn spent_burst_credits_make_two_plateaus() {
+        let spent = loads((0..40).map(|k| (if k < 20 { 3000.0 } else { 300.0 }, 32.0, 4.0)));
+        assert_eq!(rates(&find_plateaus(&spent, None)), [3000.0, 300.0]);
+        let larger = loads((0..40).map(|k| if k < 20 { (3000.0, 32.0, 4.0) } else { (300.0, 32.0, 64.0) }));
+        assert_eq!(find_plateaus(&larger, None), []);
+    }
+
+    #[test]
+    fn bytes_can_be_constant_where_requests_are_not() {
+        let sized = loads((0..40).map(|k| {
+            let size = [16.0, 64.0, 256.0][k % 3];
+            (125.0 * 1024.0 / size, f64::from(1 << (k / 8)), size)
+        }));
+        let found = find_plateaus(&sized, None);
+        assert_eq!((found.len(), found[0].unit), (1, RateUnit::Kib));
+        assert!((found[0].mib_per_s - 125.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_stated_cap_needs_no_other_proof() {
+        let flat = loads((0..10).map(|_| (4000.0, 32.0, 4.0)));
+        let stated = Some(StatedCap { iops: Some(4000.0), mib_per_s: None });
+        assert_eq!(find_plateaus(&flat, stated)[0].matches_limit, Some(LimitMatch::Stated));
+    }
+}

@@ -1,0 +1,90 @@
+//! Plateaus: times in which a rate stayed constant.
+
+use libm::log;
+
+use super::cloud_limits::matching_limits;
+use super::steady_rate::{RateKind, SteadyRate, median_rates};
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
+use crate::analysis::thresholds::MIN_LARGE_REQUEST_KIB;
+
+/// A limit that a plateau matches.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LimitMatch {
+    /// The cap that the user stated.
+    Stated,
+    /// Limits of cloud volumes, by name; at least one.
+    Cloud(Vec<&'static str>),
+}
+
+/// A time in which a rate stayed constant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plateau {
+    /// The direction whose rate it is.
+    pub direction: IoDirection,
+    /// The unit in which it is constant.
+    pub unit: RateUnit,
+    /// Requests per second, the median.
+    pub iops: f64,
+    /// MiB per second, the median.
+    pub mib_per_s: f64,
+    /// Relative standard deviation of the rate.
+    pub variation: f64,
+    /// Number of intervals on it.
+    pub intervals: u64,
+    /// Seconds on it.
+    pub seconds: f64,
+    /// The number of intervals of the device before its first one.
+    pub first_interval: u64,
+    /// The shortest mean queue on it.
+    pub queue_from: f64,
+    /// The longest mean queue on it.
+    pub queue_to: f64,
+    /// Mean latency in milliseconds at the shortest queue.
+    pub await_from_ms: f64,
+    /// Mean latency in milliseconds at the longest queue.
+    pub await_to_ms: f64,
+    /// The limit that it matches; `None` where it matches none.
+    pub matches_limit: Option<LimitMatch>,
+    /// The rate varied too little for busy servers, or the user stated the cap. If not, only the limit that it matches,
+    /// or another plateau, indicates a cap.
+    pub is_certain: bool,
+}
+
+impl Plateau {
+    /// Returns whether its requests are so large that their bytes may be what is limited.
+    pub fn has_large_requests(&self) -> bool {
+        self.mib_per_s * 1024.0 >= MIN_LARGE_REQUEST_KIB * self.iops
+    }
+
+    pub(super) fn from_steady_rate(steady: &SteadyRate, kind: RateKind) -> Option<Self> {
+        let await_ms_near = |queue: f64| {
+            let distance = |load: &LoadSample| log(kind.queue(load) / queue).abs();
+            let nearest = steady.loads.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+            nearest.totals(kind.direction).await_ms()
+        };
+        let intervals: f64 = steady.loads.iter().map(|load| load.intervals).sum();
+        let square = |load: &&LoadSample| load.intervals * (kind.rate(load) / steady.rate - 1.0).powi(2);
+        let (iops, mib_per_s) = median_rates(&steady.loads, kind.direction)?;
+        let cloud = matching_limits(kind.unit, iops, mib_per_s);
+        Some(Self {
+            direction: kind.direction,
+            unit: kind.unit,
+            iops,
+            mib_per_s,
+            variation: (steady.loads.iter().map(square).sum::<f64>() / intervals).sqrt(),
+            intervals: intervals as u64,
+            seconds: steady.loads.iter().map(|load| load.seconds).sum(),
+            first_interval: steady.loads.first()?.interval_index as u64,
+            queue_from: steady.min_queue,
+            queue_to: steady.max_queue,
+            await_from_ms: await_ms_near(steady.min_queue)?,
+            await_to_ms: await_ms_near(steady.max_queue)?,
+            is_certain: steady.is_certain(),
+            matches_limit: if steady.is_stated {
+                Some(LimitMatch::Stated)
+            } else {
+                (!cloud.is_empty()).then_some(LimitMatch::Cloud(cloud))
+            },
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! Steady rates: the loads that have one constant rate.
+
+use std::ops::Range;
+
+use super::cloud_limits::matches_limit_exactly;
+use super::dispersion::sqrt_index_of_dispersion;
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
+use crate::analysis::thresholds::{
+    ABOVE_RATE_TOLERANCE, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION,
+    MAX_ABOVE_RATE_INTERVALS, MAX_CAP_DISPERSION, MAX_POSSIBLE_CAP_DISPERSION, MIN_CONCURRENCY_GROWTH,
+    MIN_INTERVAL_REQUESTS, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE,
+    MIN_QUEUE_END_INTERVALS, ON_RATE_TOLERANCE, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE,
+    STEADY_TOLERANCE, STEADY_WINDOW,
+};
+
+/// A direction and the unit in which its rate is looked at.
+#[derive(Clone, Copy)]
+pub(super) struct RateKind {
+    pub(super) direction: IoDirection,
+    pub(super) unit: RateUnit,
+}
+
+impl RateKind {
+    pub(super) fn rate(self, load: &LoadSample) -> f64 {
+        load.rate(self.direction, self.unit)
+    }
+
+    pub(super) fn queue(self, load: &LoadSample) -> f64 {
+        load.queue(self.direction)
+    }
+
+    /// The median rate of loads; `None` without loads.
+    fn median_rate(self, loads: &[&LoadSample]) -> Option<f64> {
+        weighted_median_of(loads, |load| Some(self.rate(load)))
+    }
+}
+
+/// Loads whose rates lie within [`STEADY_TOLERANCE`] of one rate, in the order of time.
+pub(super) struct SteadyRate<'a> {
+    pub(super) loads: Vec<&'a LoadSample>,
+    pub(super) rate: f64,
+    /// The shortest queue that two intervals had.
+    pub(super) min_queue: f64,
+    /// The longest queue that two intervals in a row had.
+    pub(super) max_queue: f64,
+    /// Most of the loaded time within its span was spent at the rate.
+    pub(super) is_steady: bool,
+    /// The queue quadrupled meanwhile, and the rate was the same below and above.
+    pub(super) concurrency_grew: bool,
+    /// It is the cap that the user stated.
+    pub(super) is_stated: bool,
+    /// It matches a cloud limit exactly.
+    is_exact_limit: bool,
+    /// The square root of the index of dispersion: 1 is that of requests that complete at random.
+    dispersion: f64,
+}
+
+impl SteadyRate<'_> {
+    /// Returns whether it proves a cap by itself. Fully busy servers hold their rate too, but not as exactly.
+    pub(super) fn proves_cap(&self) -> bool {
+        let max = if self.is_exact_limit { MAX_POSSIBLE_CAP_DISPERSION } else { MAX_CAP_DISPERSION };
+        self.is_stated || (self.concurrency_grew && self.dispersion < max)
+    }
+
+    /// Returns whether its own rate, or the user, says that it is a cap, and not only the limit that it matches.
+    pub(super) fn is_certain(&self) -> bool {
+        self.is_stated || self.is_low_dispersion()
+    }
+
+    /// Returns whether the rate is more exact than that of busy servers.
+    pub(super) fn is_low_dispersion(&self) -> bool {
+        self.dispersion < MAX_CAP_DISPERSION
+    }
+
+    /// Returns whether it can be a cap, where another rate of the same load is proven to be one.
+    pub(super) fn may_be_cap(&self) -> bool {
+        self.proves_cap() || self.dispersion < MAX_POSSIBLE_CAP_DISPERSION
+    }
+
+    /// Evaluates the loads of one rate against all loads of the device. They are steady if most of the time in which
+    /// the device was as loaded was spent at the rate, and little above it. `None` without enough loads for a rate and
+    /// a queue.
+    pub(super) fn evaluate<'a>(
+        mut loads: Vec<&'a LoadSample>,
+        all: &[&LoadSample],
+        kind: RateKind,
+        stated: Option<f64>,
+    ) -> Option<SteadyRate<'a>> {
+        loads.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
+        let (first, last) = (loads.first()?.interval_index, loads.last()?.interval_index);
+        let rate = kind.median_rate(&loads)?;
+        let (min_queue, max_queue) = queue_range(&loads, kind)?;
+        let has_grown = max_queue >= MIN_CONCURRENCY_GROWTH * min_queue;
+        let loaded_ratio = if has_grown { LOADED_RATIO_GROWN } else { LOADED_RATIO_CONSTANT };
+        let within_span = || all.iter().copied().filter(|load| (first..=last).contains(&load.interval_index));
+        let loaded: Vec<&LoadSample> =
+            within_span().filter(|load| kind.queue(load) >= loaded_ratio * min_queue).collect();
+        let relative_rate = |load: &LoadSample| kind.rate(load) / rate;
+        let is_on_rate = |load: &&LoadSample| {
+            (relative_rate(load) - 1.0).abs() <= ON_RATE_TOLERANCE && load.variation <= STEADY_TOLERANCE
+        };
+        let above =
+            count_intervals(within_span().filter(|load| relative_rate(load) > 1.0 + ABOVE_RATE_TOLERANCE));
+        let (time, on_rate) = (
+            count_intervals(loaded.iter().copied()),
+            count_intervals(loaded.iter().copied().filter(is_on_rate)),
+        );
+        let requests =
+            weighted_median_of(&loads, |load| Some(load.totals(kind.direction).ios / load.intervals))?;
+        let is_steady = requests >= MIN_INTERVAL_REQUESTS
+            && on_rate >= (MIN_ON_RATE_FRACTION * time).max(MIN_PLATEAU_INTERVALS - PLATEAU_END_INTERVALS)
+            && above <= (MAX_ABOVE_RATE_FRACTION * time).max(MAX_ABOVE_RATE_INTERVALS)
+            && max_queue >= MIN_PLATEAU_QUEUE;
+        let (iops, mib_per_s) = median_rates(&loads, kind.direction)?;
+        Some(SteadyRate {
+            is_steady,
+            concurrency_grew: has_grown
+                && rate_equal_below_and_above(&loads, kind, (min_queue * max_queue).sqrt()),
+            is_stated: stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= SAME_LIMIT_TOLERANCE),
+            is_exact_limit: matches_limit_exactly(kind.unit, iops, mib_per_s),
+            dispersion: sqrt_index_of_dispersion(&loaded, kind.direction, kind.unit),
+            loads,
+            rate,
+            min_queue,
+            max_queue,
+        })
+    }
+}
+
+/// The median rates of loads in requests and in MiB per second; `None` without loads.
+pub(super) fn median_rates(loads: &[&LoadSample], direction: IoDirection) -> Option<(f64, f64)> {
+    let median = |unit| RateKind { direction, unit }.median_rate(loads);
+    Some((median(RateUnit::Requests)?, median(RateUnit::Kib)? / 1024.0))
+}
+
+pub(super) fn count_intervals<'a>(loads: impl Iterator<Item = &'a LoadSample>) -> f64 {
+    loads.map(|load| load.intervals).sum()
+}
+
+/// The range of loads, sorted by their rates, at whose rate most time was spent; `None` where that is too little for a
+/// plateau.
+pub(super) fn densest_rate_window(sorted: &[&LoadSample], kind: RateKind) -> Option<Range<usize>> {
+    let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
+    for end in 0..sorted.len() {
+        weight += sorted[end].intervals;
+        while kind.rate(sorted[end]) > kind.rate(sorted[first]) * (1.0 + STEADY_WINDOW) {
+            weight -= sorted[first].intervals;
+            first += 1;
+        }
+        if weight > best.0 {
+            best = (weight, first..end + 1);
+        }
+    }
+    (best.0 >= MIN_PLATEAU_INTERVALS).then_some(best.1)
+}
+
+/// The shortest queue that two intervals had and the longest that two in a row had, of loads in the order of time: a
+/// device that stops for a moment and catches up has a single long one. `None` without such intervals.
+fn queue_range(loads: &[&LoadSample], kind: RateKind) -> Option<(f64, f64)> {
+    let mut sorted: Vec<(f64, f64)> = loads.iter().map(|load| (kind.queue(load), load.intervals)).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut passed = 0.0;
+    let shortest = sorted.into_iter().find(|(_, intervals)| {
+        passed += intervals;
+        passed >= MIN_QUEUE_END_INTERVALS
+    });
+    let is_next =
+        |pair: &&[&LoadSample]| pair[1].interval_index - pair[0].interval_index <= pair[0].intervals + 0.5;
+    let in_a_row = loads.windows(2).filter(is_next).map(|pair| kind.queue(pair[0]).min(kind.queue(pair[1])));
+    let merged =
+        loads.iter().filter(|load| load.intervals >= MIN_QUEUE_END_INTERVALS).map(|load| kind.queue(load));
+    shortest.map(|(queue, _)| queue).zip(in_a_row.chain(merged).reduce(f64::max))
+}
+
+/// Returns whether the rate is the same at queues below and above `middle`, with intervals on both sides.
+fn rate_equal_below_and_above(loads: &[&LoadSample], kind: RateKind, middle: f64) -> bool {
+    let (below, above): (Vec<&LoadSample>, Vec<&LoadSample>) =
+        loads.iter().partition(|load| kind.queue(load) <= middle);
+    kind.median_rate(&below)
+        .zip(kind.median_rate(&above))
+        .is_some_and(|(below, above)| (below / above - 1.0).abs() <= STEADY_TOLERANCE)
+}

@@ -1,0 +1,144 @@
+//! The host while its devices were observed.
+
+use serde::Serialize;
+
+use crate::metrics::HostStats;
+
+/// Mean, minimum and maximum of a quantity; all `None` where it was never known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Range {
+    /// The mean, weighted by time.
+    pub mean: Option<f64>,
+    /// The minimum of an interval.
+    pub min: Option<f64>,
+    /// The maximum of an interval.
+    pub max: Option<f64>,
+}
+
+/// The host over all intervals. CPU percentages are of the time of all CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct HostReport {
+    /// Seconds in the intervals.
+    pub seconds: f64,
+    /// User mode, including low priority, in percent.
+    pub cpu_user_pct: Range,
+    /// Kernel mode, including interrupts, in percent.
+    pub cpu_system_pct: Range,
+    /// Idle, including the time in which a task waited for I/O, in percent: what more work could use.
+    pub cpu_available_pct: Range,
+    /// Time taken by the hypervisor, in percent.
+    pub cpu_steal_pct: Range,
+    /// Percentage of the time in which at least one task waited for I/O.
+    pub io_pressure_some_pct: Range,
+    /// Percentage of the time in which all non-idle tasks waited for I/O.
+    pub io_pressure_full_pct: Range,
+    /// Tasks blocked on I/O at the ends of the intervals.
+    pub blocked: Range,
+    /// Memory that waits to be written to disk, in KiB, at the ends of the intervals.
+    pub dirty_kib: Range,
+    /// Memory that is being written to disk, in KiB, at the ends of the intervals.
+    pub writeback_kib: Range,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct RangeCollector {
+    seconds: f64,
+    weighted: f64,
+    min: Option<f64>,
+    max: Option<f64>,
+}
+
+impl RangeCollector {
+    fn observe(&mut self, value: Option<f64>, seconds: f64) {
+        let Some(value) = value.filter(|value| value.is_finite()) else { return };
+        self.seconds += seconds;
+        self.weighted += value * seconds;
+        self.min = Some(self.min.map_or(value, |min| min.min(value)));
+        self.max = Some(self.max.map_or(value, |max| max.max(value)));
+    }
+
+    fn range(&self) -> Range {
+        let mean = (self.seconds > 0.0).then(|| self.weighted / self.seconds);
+        Range { mean, min: self.min, max: self.max }
+    }
+}
+
+/// Collects the intervals of the host in bounded memory.
+#[derive(Clone, Debug, Default)]
+pub struct HostAnalysis {
+    seconds: f64,
+    user: RangeCollector,
+    system: RangeCollector,
+    available: RangeCollector,
+    steal: RangeCollector,
+    some: RangeCollector,
+    full: RangeCollector,
+    blocked: RangeCollector,
+    dirty: RangeCollector,
+    writeback: RangeCollector,
+}
+
+impl HostAnalysis {
+    /// Takes an interval of `seconds`; one without length is ignored.
+    pub fn observe(&mut self, stats: &HostStats, seconds: f64) {
+        if !seconds.is_finite() || seconds <= 0.0 {
+            return;
+        }
+        self.seconds += seconds;
+        let cpu = stats.cpu.as_ref();
+        let number = |count: Option<u64>| count.map(|count| count as f64);
+        self.user.observe(cpu.map(|cpu| cpu.user + cpu.nice), seconds);
+        self.system.observe(cpu.map(|cpu| cpu.system), seconds);
+        self.available.observe(cpu.map(|cpu| cpu.available()), seconds);
+        self.steal.observe(cpu.map(|cpu| cpu.steal), seconds);
+        self.some.observe(stats.pressure_some_pct, seconds);
+        self.full.observe(stats.pressure_full_pct, seconds);
+        self.blocked.observe(number(stats.blocked), seconds);
+        self.dirty.observe(number(stats.dirty_kib), seconds);
+        self.writeback.observe(number(stats.writeback_kib), seconds);
+    }
+
+    /// The report.
+    pub fn finish(&self) -> HostReport {
+        HostReport {
+            seconds: self.seconds,
+            cpu_user_pct: self.user.range(),
+            cpu_system_pct: self.system.range(),
+            cpu_available_pct: self.available.range(),
+            cpu_steal_pct: self.steal.range(),
+            io_pressure_some_pct: self.some.range(),
+            io_pressure_full_pct: self.full.range(),
+            blocked: self.blocked.range(),
+            dirty_kib: self.dirty.range(),
+            writeback_kib: self.writeback.range(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::CpuPercentages;
+
+    #[test]
+    fn means_are_weighted_by_the_time_in_which_a_quantity_was_known() {
+        let cpu =
+            CpuPercentages { user: 20.0, nice: 5.0, system: 15.0, iowait: 30.0, idle: 30.0, steal: 0.0 };
+        let busy = HostStats { cpu: Some(cpu), dirty_kib: Some(100), ..HostStats::default() };
+        let mut host = HostAnalysis::default();
+        host.observe(&busy, 1.0);
+        host.observe(&HostStats { dirty_kib: Some(500), ..HostStats::default() }, 3.0);
+        host.observe(&HostStats { dirty_kib: Some(9999), ..HostStats::default() }, 0.0);
+        let report = host.finish();
+        assert_eq!((report.seconds, report.cpu_user_pct.mean), (4.0, Some(25.0)));
+        assert_eq!(report.cpu_available_pct, Range { mean: Some(60.0), min: Some(60.0), max: Some(60.0) });
+        assert_eq!(report.dirty_kib, Range { mean: Some(400.0), min: Some(100.0), max: Some(500.0) });
+        assert_eq!((report.io_pressure_some_pct, report.blocked), (Range::default(), Range::default()));
+    }
+
+    #[test]
+    fn an_unknown_quantity_is_null_in_json() {
+        let json = serde_json::to_value(HostAnalysis::default().finish()).unwrap();
+        assert!(json["cpu_available_pct"]["mean"].is_null() && json["dirty_kib"]["max"].is_null());
+    }
+}

@@ -1,0 +1,202 @@
+//! Intervals grouped by their concurrency.
+
+use libm::{log, log2};
+use serde::Serialize;
+
+use super::history::steady_or_all;
+use super::sample::{IoDirection, LoadSample};
+use crate::analysis::stats::weighted_median;
+use crate::analysis::thresholds::{
+    LEVEL_GAP_RATIO, LEVEL_SPAN_RATIO, MAX_LEVEL_WIDTH_RATIO, MIN_FIT_LEVELS, MIN_KNOWN_FRACTION,
+    MIN_LEVEL_INTERVALS, MIN_LEVEL_QUEUE, MIN_LEVEL_SIZE_FRACTION,
+};
+
+/// The intervals of about one concurrency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ConcurrencyLevel {
+    /// Mean number of requests in the queue or being served, weighted by time.
+    pub concurrency: f64,
+    /// Number of intervals, including those in which the load changed; where most are steady, the means leave these
+    /// out.
+    pub intervals: u64,
+    /// Requests per second, the mean: times `await_ms` it is the concurrency (Little's law).
+    pub iops: f64,
+    /// MiB per second, the mean.
+    pub mib_per_s: f64,
+    /// Mean latency in milliseconds: the time of all requests over their number.
+    pub await_ms: f64,
+    /// Latency as a multiple of unloaded latency: the time of the requests over what they would have taken unloaded;
+    /// `None` where that is not known for most of the level.
+    pub saturation: Option<f64>,
+}
+
+/// The levels of loads, reads and writes together, the lowest first. `saturation` gives that of a load, if known.
+pub fn concurrency_levels(
+    loads: &[LoadSample],
+    saturation: impl Fn(&LoadSample) -> Option<f64>,
+) -> Vec<ConcurrencyLevel> {
+    let all: Vec<&LoadSample> = loads.iter().collect();
+    let level = |group: Vec<&LoadSample>| {
+        let used = steady_or_all(&group);
+        let sum = |value: fn(&LoadSample) -> f64| used.iter().map(|load| value(load)).sum::<f64>();
+        let (ms, ios) =
+            (sum(|load| load.totals(IoDirection::Both).ms), sum(|load| load.totals(IoDirection::Both).ios));
+        let (kib, seconds) = (sum(|load| load.totals(IoDirection::Both).kib), sum(|load| load.seconds));
+        ConcurrencyLevel {
+            concurrency: ms / 1000.0 / seconds,
+            intervals: group.iter().map(|load| load.intervals).sum::<f64>() as u64,
+            iops: ios / seconds,
+            mib_per_s: kib / seconds / 1024.0,
+            await_ms: ms / ios,
+            saturation: combined_saturation(&used, &saturation),
+        }
+    };
+    bin_by_octave(&all, IoDirection::Both).into_iter().map(level).collect()
+}
+
+/// Loads with requests of a direction, grouped by powers of two of its queue; the shortest first.
+///
+/// The bounds lie a power of two apart, where the fewest loads are near: at 2, 4, 8 when the loads lie between
+/// these, and between them when the loads lie on them.
+fn bin_by_octave<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<Vec<&'a LoadSample>> {
+    let octave = |load: &LoadSample| log2(load.queue(direction).max(MIN_LEVEL_QUEUE));
+    let sorted = sort_by_queue(loads, direction);
+    let bound = quietest_bound(&sorted, octave);
+    let bin = |load: &LoadSample| (octave(load) - bound).floor();
+    sorted.chunk_by(|a, b| bin(a) == bin(b)).map(<[&LoadSample]>::to_vec).collect()
+}
+
+/// The position of the bounds between 0 and 1 (in powers of two) with the least weight near; half-way on a tie.
+fn quietest_bound(loads: &[&LoadSample], octave: impl Fn(&LoadSample) -> f64) -> f64 {
+    const POSITIONS: [f64; 8] = [0.5, 0.625, 0.375, 0.75, 0.25, 0.875, 0.125, 0.0];
+    const SPACING: f64 = 0.125;
+    let weight = |bound: f64| -> f64 {
+        let distance = |load: &LoadSample| {
+            let above = (octave(load) - bound).rem_euclid(1.0);
+            above.min(1.0 - above)
+        };
+        loads.iter().map(|load| load.intervals * (1.0 - distance(load) / SPACING).max(0.0)).sum()
+    };
+    POSITIONS.into_iter().min_by(|a, b| weight(*a).total_cmp(&weight(*b))).unwrap_or(0.5)
+}
+
+/// Loads grouped by about the same queue of a direction, as far as gaps separate them; the shortest first. Where there
+/// are no gaps a group spans at most half a power of two.
+pub(in crate::analysis) fn cluster_levels<'a>(
+    loads: &[&'a LoadSample],
+    direction: IoDirection,
+) -> Vec<Vec<&'a LoadSample>> {
+    let sorted = sort_by_queue(loads, direction);
+    let queue = |load: &LoadSample| load.queue(direction);
+    let mut groups: Vec<Vec<&LoadSample>> = Vec::new();
+    for run in sorted.chunk_by(|a, b| queue(b) <= LEVEL_GAP_RATIO * queue(a)) {
+        let width = run.first().zip(run.last()).map_or(1.0, |(first, last)| queue(last) / queue(first));
+        if width <= MAX_LEVEL_WIDTH_RATIO {
+            groups.push(run.to_vec());
+            continue;
+        }
+        let part = |load: &LoadSample| (log(queue(load) / queue(run[0])) / log(LEVEL_SPAN_RATIO)).floor();
+        groups.extend(run.chunk_by(|a, b| part(a) == part(b)).map(<[&LoadSample]>::to_vec));
+    }
+    without_stray_groups(groups)
+}
+
+/// The groups without those that are transitions or chance, where enough others remain for a fit.
+fn without_stray_groups(mut groups: Vec<Vec<&LoadSample>>) -> Vec<Vec<&LoadSample>> {
+    let intervals = |group: &Vec<&LoadSample>| group.iter().map(|load| load.intervals).sum::<f64>();
+    let median = weighted_median(&mut groups.iter().map(|group| (intervals(group), 1.0)).collect::<Vec<_>>());
+    let min_intervals = (MIN_LEVEL_SIZE_FRACTION * median.unwrap_or(0.0)).max(MIN_LEVEL_INTERVALS);
+    if groups.iter().filter(|group| intervals(group) >= min_intervals).count() >= MIN_FIT_LEVELS {
+        groups.retain(|group| intervals(group) >= min_intervals);
+    }
+    groups
+}
+
+/// The loads that have requests of a direction, sorted by its queue.
+fn sort_by_queue<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<&'a LoadSample> {
+    let mut sorted: Vec<&LoadSample> =
+        loads.iter().copied().filter(|load| load.queue(direction) > 0.0).collect();
+    sorted.sort_by(|a, b| a.queue(direction).total_cmp(&b.queue(direction)));
+    sorted
+}
+
+/// The median of a quantity over the intervals of loads; `None` where no load has it.
+pub(in crate::analysis) fn weighted_median_of(
+    loads: &[&LoadSample],
+    quantity: impl Fn(&LoadSample) -> Option<f64>,
+) -> Option<f64> {
+    let weighted = |load: &&LoadSample| quantity(load).map(|value| (value, load.intervals));
+    weighted_median(&mut loads.iter().filter_map(weighted).collect::<Vec<_>>())
+}
+
+/// The saturation of several loads together; `None` where that of most of them is unknown.
+fn combined_saturation(
+    loads: &[&LoadSample],
+    saturation: impl Fn(&LoadSample) -> Option<f64>,
+) -> Option<f64> {
+    let known = loads.iter().filter_map(|load| Some((load, saturation(load)?)));
+    let (mut intervals, mut ms, mut unloaded_ms) = (0.0, 0.0, 0.0);
+    for (load, saturation) in known {
+        let load_ms = load.totals(IoDirection::Both).ms;
+        intervals += load.intervals;
+        ms += load_ms;
+        unloaded_ms += load_ms / saturation;
+    }
+    let is_enough = intervals >= MIN_KNOWN_FRACTION * loads.iter().map(|load| load.intervals).sum::<f64>();
+    Some(ms / unloaded_ms).filter(|saturation| is_enough && saturation.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::stats::IoTotals;
+
+    fn loads(queues: &[f64]) -> Vec<LoadSample> {
+        let load = |queue: &f64| {
+            let reads = IoTotals { ios: 100.0 * queue, kib: 400.0 * queue, ms: 1000.0 * queue };
+            LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+        };
+        queues.iter().map(load).collect()
+    }
+
+    fn bin_sizes(queues: &[f64]) -> Vec<usize> {
+        let loads = loads(queues);
+        bin_by_octave(&loads.iter().collect::<Vec<_>>(), IoDirection::Both).iter().map(Vec::len).collect()
+    }
+
+    fn count_clusters(queues: &[f64]) -> usize {
+        let loads = loads(queues);
+        cluster_levels(&loads.iter().collect::<Vec<_>>(), IoDirection::Both).len()
+    }
+
+    #[test]
+    fn loads_near_a_power_of_two_stay_in_one_bin() {
+        assert_eq!(bin_sizes(&[0.99, 1.01, 1.98, 2.01, 2.0, 3.95, 4.03]), [2, 3, 2]);
+        // So do those between powers of two.
+        assert_eq!(bin_sizes(&[0.72, 0.70, 1.40, 1.43, 2.8, 2.85]), [2, 2, 2]);
+        // Queues that are nearly empty are one bin.
+        assert_eq!(bin_sizes(&[0.001, 0.02, 0.024, 0.09, 1.0]), [4, 1]);
+    }
+
+    #[test]
+    fn every_concurrency_that_was_driven_is_a_level() {
+        assert_eq!(count_clusters(&[1.0, 1.02, 2.0, 2.01, 3.0, 3.01, 4.0, 4.1, 5.0, 5.05, 6.0, 6.01]), 6);
+        let without_gaps: Vec<f64> = (0..100).map(|k| 1.05f64.powi(k)).collect();
+        assert!((13..=16).contains(&count_clusters(&without_gaps)));
+    }
+
+    #[test]
+    fn a_few_intervals_among_many_are_not_a_level() {
+        let levels = [1.0, 2.0, 4.0, 8.0].into_iter().flat_map(|queue| vec![queue; 100]);
+        assert_eq!(count_clusters(&levels.chain([2.8, 2.81, 2.82]).collect::<Vec<_>>()), 4);
+    }
+
+    #[test]
+    fn a_level_obeys_littles_law() {
+        let levels = concurrency_levels(&loads(&[0.9, 1.0, 1.1, 4.0]), |_| Some(1.0));
+        assert_eq!(levels.len(), 2);
+        assert_eq!((levels[0].concurrency, levels[0].intervals, levels[0].iops), (1.0, 3, 100.0));
+        assert!((levels[0].iops * levels[0].await_ms / 1000.0 - levels[0].concurrency).abs() < 1e-9);
+        assert!((levels[0].await_ms - 10.0).abs() < 1e-9 && levels[0].saturation == Some(1.0));
+    }
+}

@@ -1,0 +1,107 @@
+//! Sweeps of the concurrency: held or slowly moved over a range, in contrast to chance around one value.
+
+use libm::log;
+
+use super::concurrency_levels::weighted_median_of;
+use super::sample::{IoDirection, LoadSample};
+use crate::analysis::thresholds::{
+    MAX_VON_NEUMANN_RATIO, MIN_LOADED_QUEUE, MIN_SINGLE_DIRECTION_FRACTION, MIN_SPREAD_FRACTION,
+    MIN_SPREAD_RATIO,
+};
+
+/// Returns whether practically all requests of a load are of one direction.
+pub(in crate::analysis) fn is_single_direction(load: &LoadSample, direction: IoDirection) -> bool {
+    load.totals(direction).ios >= MIN_SINGLE_DIRECTION_FRACTION * load.totals(IoDirection::Both).ios
+}
+
+/// Von Neumann's ratio (1941) of the mean square successive difference to the variance, of the logarithms of a
+/// direction's queue: about 2 for chance. It is calculated interval by interval, before loads are merged.
+#[derive(Clone, Debug)]
+pub(in crate::analysis) struct VonNeumannRatio {
+    direction: IoDirection,
+    last: Option<f64>,
+    count: f64,
+    mean: f64,
+    squared_deviations: f64,
+    squared_steps: f64,
+}
+
+impl VonNeumannRatio {
+    /// The ratio of a direction without intervals yet.
+    pub(in crate::analysis) fn new(direction: IoDirection) -> Self {
+        Self { direction, last: None, count: 0.0, mean: 0.0, squared_deviations: 0.0, squared_steps: 0.0 }
+    }
+
+    /// Takes the load of an interval; loads that are light or not of this direction alone do not count.
+    pub(in crate::analysis) fn observe(&mut self, load: &LoadSample) {
+        let queue = load.queue(self.direction);
+        if queue < MIN_LOADED_QUEUE || !is_single_direction(load, self.direction) {
+            return;
+        }
+        let value = log(queue);
+        // Running mean and squared deviations: Welford (1962).
+        self.count += 1.0;
+        let deviation = value - self.mean;
+        self.mean += deviation / self.count;
+        self.squared_deviations += deviation * (value - self.mean);
+        self.squared_steps += self.last.replace(value).map_or(0.0, |last| (value - last).powi(2));
+    }
+
+    /// Returns whether the queue was held or moved slowly. One that only scatters around a constant load has no levels that
+    /// show what the device can do.
+    pub(in crate::analysis) fn is_held(&self) -> bool {
+        self.squared_steps <= MAX_VON_NEUMANN_RATIO * self.squared_deviations
+    }
+}
+
+/// Returns whether enough of the loaded time was spent at a queue clearly different from the median. A steady load on a device
+/// that is slow at times has practically only one queue.
+pub(in crate::analysis) fn is_spread(loads: &[&LoadSample], direction: IoDirection) -> bool {
+    let is_loaded = |load: &&LoadSample| load.queue(direction) >= MIN_LOADED_QUEUE;
+    let loaded: Vec<&LoadSample> = loads.iter().copied().filter(is_loaded).collect();
+    let Some(median) = weighted_median_of(&loaded, |load| Some(load.queue(direction))) else {
+        return false;
+    };
+    let is_other = |load: &&&LoadSample| {
+        !(1.0 / MIN_SPREAD_RATIO..=MIN_SPREAD_RATIO).contains(&(load.queue(direction) / median))
+    };
+    let intervals =
+        |loads: &mut dyn Iterator<Item = &&LoadSample>| loads.map(|load| load.intervals).sum::<f64>();
+    intervals(&mut loaded.iter().filter(is_other)) >= MIN_SPREAD_FRACTION * intervals(&mut loaded.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::stats::IoTotals;
+
+    fn load(queue: f64) -> LoadSample {
+        let reads = IoTotals { ios: 100.0, kib: 400.0, ms: 1000.0 * queue };
+        LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+    }
+
+    fn is_held(queues: impl IntoIterator<Item = f64>) -> bool {
+        let mut ratio = VonNeumannRatio::new(IoDirection::Both);
+        queues.into_iter().for_each(|queue| ratio.observe(&load(queue)));
+        ratio.is_held()
+    }
+
+    #[test]
+    fn levels_are_held_and_jumps_are_not() {
+        assert!(is_held((0..60).map(|at| f64::from(1 << (at / 10)))));
+        assert!(is_held((0..6000).map(|at| [1.0, 8.0, 2.0, 64.0][at / 3 % 4])));
+        assert!(!is_held((0..60).map(|at| if at % 2 == 0 { 1.0 } else { 3.0 })));
+        // Intervals that hardly load the device do not count.
+        assert!(is_held((0..60).map(|at| if at % 2 == 0 { 0.1 } else { f64::from(1 << (at / 10)) })));
+    }
+
+    #[test]
+    fn a_constant_load_is_not_spread() {
+        let spread = |queues: &[f64]| {
+            let loads: Vec<LoadSample> = queues.iter().map(|queue| load(*queue)).collect();
+            is_spread(&loads.iter().collect::<Vec<_>>(), IoDirection::Both)
+        };
+        assert!(spread(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]) && spread(&[16.0, 32.0, 64.0, 128.0]));
+        assert!(!spread(&[4.0, 4.1, 3.9, 4.0, 300.0, 4.2, 4.0, 4.0, 4.1, 4.0]) && !spread(&[]));
+    }
+}

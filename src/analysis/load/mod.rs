@@ -1,0 +1,14 @@
+//! Loads of a device: one interval each, their history in bounded memory, and their grouping by concurrency.
+
+mod concurrency_levels;
+mod concurrency_sweep;
+mod history;
+mod sample;
+
+pub use concurrency_levels::{ConcurrencyLevel, concurrency_levels};
+pub use history::LoadHistory;
+pub use sample::{IoDirection, LoadSample, RateUnit};
+
+pub(super) use concurrency_levels::{cluster_levels, weighted_median_of};
+pub(super) use concurrency_sweep::{VonNeumannRatio, is_single_direction, is_spread};
+pub(super) use history::{count_transitions, steady_or_all};

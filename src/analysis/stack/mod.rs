@@ -1,0 +1,7 @@
+//! Stacked devices: the queue at each layer, and stacking inferred from similar load.
+
+mod infer;
+mod queue_by_layer;
+
+pub use infer::infer_stack;
+pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, queue_by_layer};

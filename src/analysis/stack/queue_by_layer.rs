@@ -1,0 +1,174 @@
+//! The queue at each layer of stacked devices, which shows where requests wait.
+
+use super::infer::infer_stack;
+use crate::analysis::report::DeviceReport;
+use crate::analysis::thresholds::{MIN_LAYER_QUEUE, MIN_QUEUED_BETWEEN_FRACTION};
+use crate::topology::{Node, Topology};
+
+/// A stacked device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    /// The kernel's name.
+    pub device: String,
+    /// Number of layers below it.
+    pub depth: usize,
+    /// Requests per second, the mean.
+    pub iops: Option<f64>,
+    /// Requests in the queue or being served, the mean over time.
+    pub queue: Option<f64>,
+    /// Mean latency in milliseconds.
+    pub await_ms: Option<f64>,
+}
+
+/// The place where most requests of a stacked device wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitLocation {
+    /// Hardly any request waits.
+    Nowhere,
+    /// Between the device and those below it.
+    Between,
+    /// At the devices below, or further down.
+    Below,
+}
+
+/// The link between a device and those it is stacked on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerLink {
+    /// The upper device.
+    pub above: String,
+    /// The devices right below it.
+    pub below: Vec<String>,
+    /// The mean queue of the upper device.
+    pub queue_above: f64,
+    /// The mean queues of the lower devices together.
+    pub queue_below: f64,
+    /// Where the requests wait.
+    pub waiting: WaitLocation,
+}
+
+impl LayerLink {
+    /// The requests that are held between the layers: the upper queue less the lower ones, at least 0.
+    pub fn queued_between(&self) -> f64 {
+        (self.queue_above - self.queue_below).max(0.0)
+    }
+
+    fn new(above: &DeviceReport, below: &[&DeviceReport]) -> Option<Self> {
+        let queue_above = above.all.queue.mean?;
+        let queue_below = below.iter().map(|one| one.all.queue.mean).sum::<Option<f64>>()?;
+        let link = Self {
+            above: above.device.clone(),
+            below: below.iter().map(|one| one.device.clone()).collect(),
+            queue_above,
+            queue_below,
+            waiting: WaitLocation::Below,
+        };
+        let waiting = if queue_above < MIN_LAYER_QUEUE {
+            WaitLocation::Nowhere
+        } else if link.queued_between() >= MIN_QUEUED_BETWEEN_FRACTION * queue_above {
+            WaitLocation::Between
+        } else {
+            WaitLocation::Below
+        };
+        Some(Self { waiting, ..link })
+    }
+}
+
+/// The stacked devices that were busy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueueByLayer {
+    /// The stacking is inferred from similar load.
+    pub is_inferred: bool,
+    /// From the top down.
+    pub layers: Vec<Layer>,
+    /// From the top down.
+    pub links: Vec<LayerLink>,
+}
+
+/// The queue at each layer, by the known stacking of devices or, where it knows none of them, by an inferred one.
+/// `None` where no two of them are stacked.
+pub fn queue_by_layer(stack: &Topology, reports: &[DeviceReport]) -> Option<QueueByLayer> {
+    let known = link_layers(stack, reports);
+    if known.is_some() || reports.iter().any(|report| stack.node(&report.device).is_some()) {
+        return known;
+    }
+    let inferred = link_layers(&infer_stack(reports)?, reports)?;
+    Some(QueueByLayer { is_inferred: true, ..inferred })
+}
+
+fn link_layers(stack: &Topology, reports: &[DeviceReport]) -> Option<QueueByLayer> {
+    let busy = |name: &str| reports.iter().find(|one| one.device == name && one.busy_intervals > 0);
+    let mut nodes: Vec<&Node> = stack.nodes().iter().filter(|node| busy(&node.name).is_some()).collect();
+    nodes.sort_by_key(|node| std::cmp::Reverse(stack.depth(&node.name)));
+    let link = |node: &&Node| {
+        let below: Option<Vec<&DeviceReport>> = node.backing_devices.iter().map(|name| busy(name)).collect();
+        LayerLink::new(busy(&node.name)?, &below.filter(|below| !below.is_empty())?)
+    };
+    let links: Vec<LayerLink> = nodes.iter().filter_map(link).collect();
+    let is_linked = |name: &str| {
+        links.iter().any(|link| link.above == name || link.below.iter().any(|below| below == name))
+    };
+    let layer = |node: &&Node| {
+        let report = busy(&node.name)?;
+        is_linked(&node.name).then(|| Layer {
+            device: node.name.clone(),
+            depth: stack.depth(&node.name),
+            iops: report.all.iops.mean,
+            queue: report.all.queue.mean,
+            await_ms: report.all.await_ms.mean,
+        })
+    };
+    let layers = nodes.iter().filter_map(layer).collect();
+    (!links.is_empty()).then_some(QueueByLayer { is_inferred: false, layers, links })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::stats::Distribution;
+
+    fn report(device: &str, queue: f64, requests: impl Fn(i32) -> f64) -> DeviceReport {
+        let mut report =
+            DeviceReport { device: device.into(), busy_intervals: 20, ..DeviceReport::default() };
+        report.all.queue = Distribution { mean: Some(queue), ..Distribution::default() };
+        (0..20).for_each(|second| report.timeline.add(f64::from(second), requests(second)));
+        report
+    }
+
+    fn rising(second: i32) -> f64 {
+        100.0 * f64::from(second + 1)
+    }
+
+    #[test]
+    fn requests_that_queue_above_and_not_below_are_held_between() {
+        let node = |name: &str, backing_devices: &[&str]| Node {
+            name: name.into(),
+            backing_devices: backing_devices.iter().map(|name| (*name).to_owned()).collect(),
+            ..Node::default()
+        };
+        let stack = Topology::new(vec![node("sda", &[]), node("dm-0", &["sda"])]);
+        let layers = |lower, upper| {
+            queue_by_layer(&stack, &[report("sda", lower, rising), report("dm-0", upper, rising)]).unwrap()
+        };
+        let held = layers(1.0, 30.0);
+        assert_eq!((held.is_inferred, held.links[0].waiting), (false, WaitLocation::Between));
+        assert_eq!((held.layers[0].device.as_str(), held.links[0].queued_between()), ("dm-0", 29.0));
+        assert_eq!(layers(29.0, 30.0).links[0].waiting, WaitLocation::Below);
+        assert_eq!(layers(0.1, 0.9).links[0].waiting, WaitLocation::Nowhere);
+    }
+
+    #[test]
+    fn stacking_is_inferred_only_from_a_single_device_of_the_same_load() {
+        let infer = |reports: &[DeviceReport]| queue_by_layer(&Topology::default(), reports);
+        let loop0 = || report("loop0", 30.0, rising);
+        let found = infer(&[loop0(), report("vda", 1.0, rising), report("vdb", 1.0, |_| 5.0)]).unwrap();
+        assert!(found.is_inferred && found.links[0].below == ["vda"]);
+        let with_partition =
+            infer(&[loop0(), report("vda", 1.0, rising), report("vda1", 1.0, rising)]).unwrap();
+        assert_eq!(
+            (with_partition.links.len(), &with_partition.links[0].below),
+            (1, &vec!["vda".to_owned()])
+        );
+        assert_eq!(infer(&[loop0(), report("vda", 1.0, rising), report("vdb", 1.0, rising)]), None);
+        assert_eq!(infer(&[report("sda", 30.0, rising), report("vda", 1.0, rising)]), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! Means of a direction over the time in which it was busy, so that its load can be repeated.
+
+use std::collections::BTreeMap;
+
+use libm::log2;
+use serde::Serialize;
+
+use super::IoTotals;
+use crate::analysis::thresholds::{MAX_TRICKLE_FRACTION, MIN_INSIDE_RUNS_FRACTION};
+use crate::metrics::DirectionStats;
+
+/// The means over the intervals in which a direction had requests, except a trickle. The first and the last interval of
+/// a run of busy intervals hold only part of it and are left out, unless too little remains.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BusyMean {
+    /// Seconds in these intervals.
+    pub seconds: f64,
+    /// Requests per second.
+    pub iops: f64,
+    /// Mean size in KiB.
+    pub size_kib: f64,
+    /// Mean number of requests in the queue or being served; `None` where the kernel gives no times.
+    pub queue: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct BusyTotals {
+    seconds: f64,
+    totals: IoTotals,
+    /// Some of the requests have no times.
+    is_untimed: bool,
+}
+
+impl BusyTotals {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            seconds: self.seconds + other.seconds,
+            totals: self.totals.plus(&other.totals),
+            is_untimed: self.is_untimed || other.is_untimed,
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        self.totals.ios / self.seconds
+    }
+
+    fn mean(&self) -> Option<BusyMean> {
+        let queue = self.totals.ms / 1000.0 / self.seconds;
+        Some(BusyMean {
+            seconds: self.seconds,
+            iops: self.rate(),
+            size_kib: self.totals.size_kib()?,
+            queue: (!self.is_untimed).then_some(queue),
+        })
+    }
+}
+
+/// The latest interval, which is inside a run only if the next one continues it.
+#[derive(Clone, Copy, Debug)]
+struct LatestInterval {
+    totals: BusyTotals,
+    continues_run: bool,
+}
+
+/// Totals by the power of two of their rate.
+type RateBins = BTreeMap<i32, BusyTotals>;
+
+/// Collects the intervals of a direction in bounded memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BusyIntervals {
+    all: RateBins,
+    inside_runs: RateBins,
+    latest: Option<LatestInterval>,
+}
+
+impl BusyIntervals {
+    /// Takes an interval of `seconds`.
+    pub(super) fn observe(&mut self, direction: &DirectionStats, seconds: f64) {
+        let totals = IoTotals {
+            ios: direction.ios.unwrap_or(0) as f64,
+            kib: direction.kib_per_s.unwrap_or(0.0) * seconds,
+            ms: direction.queue.unwrap_or(0.0) * 1000.0 * seconds,
+        };
+        let is_untimed = direction.queue.is_none() && totals.ios > 0.0;
+        let totals = BusyTotals { seconds, totals, is_untimed };
+        add(&mut self.all, totals);
+        let previous = self.latest.take();
+        if let Some(previous) = previous
+            .filter(|one| one.continues_run && totals.rate() >= MAX_TRICKLE_FRACTION * one.totals.rate())
+        {
+            add(&mut self.inside_runs, previous.totals);
+        }
+        // A load that was there at the first interval had begun before it.
+        let continues_run =
+            previous.is_none_or(|one| one.totals.rate() >= MAX_TRICKLE_FRACTION * totals.rate());
+        self.latest = Some(LatestInterval { totals, continues_run });
+    }
+
+    /// The means; `None` without requests.
+    pub(super) fn mean(&self) -> Option<BusyMean> {
+        let mut inside_runs = self.inside_runs.clone();
+        // A load that is there at the last interval goes on after it.
+        if let Some(latest) = self.latest.filter(|one| one.continues_run) {
+            add(&mut inside_runs, latest.totals);
+        }
+        let (inside_runs, all) = (sum_without_trickle(&inside_runs), sum_without_trickle(&self.all));
+        let is_enough = inside_runs.seconds >= MIN_INSIDE_RUNS_FRACTION * all.seconds;
+        if is_enough { inside_runs.mean() } else { all.mean() }
+    }
+}
+
+fn add(bins: &mut RateBins, totals: BusyTotals) {
+    if totals.totals.ios > 0.0 && totals.seconds > 0.0 {
+        let bin = bins.entry(log2(totals.rate()).floor() as i32).or_default();
+        *bin = bin.plus(totals);
+    }
+}
+
+/// The sum of the bins, except those far below the rate at which the median request was completed.
+fn sum_without_trickle(bins: &RateBins) -> BusyTotals {
+    let half = bins.values().map(|bin| bin.totals.ios).sum::<f64>() / 2.0;
+    let mut passed = 0.0;
+    let usual = bins.values().find(|bin| {
+        passed += bin.totals.ios;
+        passed >= half
+    });
+    let min_rate = MAX_TRICKLE_FRACTION * usual.map_or(0.0, BusyTotals::rate);
+    bins.values().filter(|bin| bin.rate() >= min_rate).fold(BusyTotals::default(), |sum, bin| sum.plus(*bin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn busy_mean(rates: &[u64]) -> Option<BusyMean> {
+        let mut intervals = BusyIntervals::default();
+        for ios in rates {
+            let direction = DirectionStats {
+                ios: Some(*ios),
+                kib_per_s: Some(*ios as f64 * 4.0),
+                queue: Some(*ios as f64 / 100.0),
+                ..DirectionStats::default()
+            };
+            intervals.observe(&direction, 1.0);
+        }
+        intervals.mean()
+    }
+
+    #[test]
+    fn the_ends_of_a_run_are_left_out() {
+        let found = busy_mean(&[0, 30, 100, 120, 80, 10, 0, 50, 100]).unwrap();
+        assert_eq!((found.iops, found.seconds, found.queue), (100.0, 4.0, Some(1.0)));
+        // So are the system's own writes in between.
+        let found = busy_mean(&[0, 4, 1, 100, 300, 300, 300, 300, 2, 0, 3]).unwrap();
+        assert_eq!((found.iops, found.seconds), (300.0, 3.0));
+        assert_eq!(found.size_kib, 4.0);
+    }
+
+    #[test]
+    fn where_all_intervals_are_ends_of_runs_they_count() {
+        assert_eq!(busy_mean(&[0, 30, 50, 0]).map(|found| found.iops), Some(40.0));
+        assert_eq!(busy_mean(&[0, 0]), None);
+    }
+
+    #[test]
+    fn phases_of_a_load_all_count() {
+        let found = busy_mean(&[300, 300, 300, 5000, 300]).unwrap();
+        assert_eq!((found.iops, found.seconds), (1240.0, 5.0));
+    }
+
+    #[test]
+    fn a_load_without_a_pause_counts_from_end_to_end() {
+        assert_eq!(busy_mean(&[50, 100]).map(|found| (found.iops, found.seconds)), Some((75.0, 2.0)));
+    }
+}

@@ -1,0 +1,201 @@
+//! Statistics of one direction (reads, writes, or both) over all intervals.
+
+use serde::Serialize;
+
+use super::IoTotals;
+use super::busy_mean::{BusyIntervals, BusyMean};
+use super::histogram::{Distribution, Histogram};
+use crate::analysis::thresholds::{
+    MAX_COARSE_TIME_MS, MAX_RANDOM_KIB, MAX_RANDOM_MERGED_PCT, MIN_SEQUENTIAL_KIB, MIN_SEQUENTIAL_MERGED_PCT,
+};
+use crate::metrics::DirectionStats;
+
+/// Access pattern, as far as merges and sizes show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// Many requests were merged, or requests are large.
+    Sequential,
+    /// Requests are small and hardly any was merged: random, or sequential and issued one by one.
+    Random,
+    /// Merges and sizes do not show it.
+    #[default]
+    Unknown,
+}
+
+/// Collects the intervals of a direction in bounded memory.
+#[derive(Clone, Debug, Default)]
+pub(in crate::analysis) struct DirectionSummary {
+    iops: Histogram,
+    mib_per_s: Histogram,
+    size_kib: Histogram,
+    await_ms: Histogram,
+    /// Requests whose time rounded to zero, and their seconds, not yet pooled with others.
+    unpooled: (IoTotals, f64),
+    queue: Histogram,
+    total: IoTotals,
+    /// Requests whose times are known; the others do not count in the mean latency.
+    timed: IoTotals,
+    merges: Option<f64>,
+    busy: BusyIntervals,
+}
+
+impl DirectionSummary {
+    /// Takes an interval of `seconds`, which is its weight.
+    pub(in crate::analysis) fn observe(&mut self, direction: &DirectionStats, seconds: f64) {
+        let mut add = |histogram: fn(&mut Self) -> &mut Histogram, value: Option<f64>| {
+            value.into_iter().for_each(|value| histogram(self).add(value, seconds));
+        };
+        add(|summary| &mut summary.iops, direction.per_s);
+        add(|summary| &mut summary.mib_per_s, direction.kib_per_s.map(|kib| kib / 1024.0));
+        add(|summary| &mut summary.size_kib, direction.size_kib);
+        add(|summary| &mut summary.queue, direction.queue);
+        self.observe_latency(direction, seconds);
+        self.busy.observe(direction, seconds);
+        self.timed = self.timed.plus(&IoTotals::from_stats(direction, seconds).unwrap_or_default());
+        self.total.ios += direction.ios.unwrap_or(0) as f64;
+        self.total.kib += direction.kib_per_s.unwrap_or(0.0) * seconds;
+        if let Some(merges) = direction.merges_per_s {
+            *self.merges.get_or_insert(0.0) += merges * seconds;
+        }
+    }
+
+    /// Adds the interval's mean latency. A few fast requests may take less than a millisecond together, which the
+    /// kernel counts as zero: such an interval is pooled with the next one of little time, and dropped where none
+    /// follows.
+    fn observe_latency(&mut self, direction: &DirectionStats, seconds: f64) {
+        let Some(totals) = IoTotals::from_stats(direction, seconds).filter(|totals| totals.ios > 0.0) else {
+            return;
+        };
+        if totals.ms <= 0.0 {
+            self.unpooled = (self.unpooled.0.plus(&totals), self.unpooled.1 + seconds);
+        } else if totals.ms <= MAX_COARSE_TIME_MS {
+            let (earlier, earlier_s) = std::mem::take(&mut self.unpooled);
+            let pooled = totals.plus(&earlier);
+            pooled.await_ms().into_iter().for_each(|ms| self.await_ms.add(ms, seconds + earlier_s));
+        } else {
+            direction.await_ms.into_iter().for_each(|ms| self.await_ms.add(ms, seconds));
+        }
+    }
+
+    /// Requests of all intervals.
+    pub(in crate::analysis) fn total_ios(&self) -> f64 {
+        self.total.ios
+    }
+
+    /// The report, without baseline and saturation, which only the whole analysis knows.
+    pub(in crate::analysis) fn report(&self) -> DirectionReport {
+        let merges = self.merges.filter(|_| self.total.ios > 0.0);
+        let merged_pct = merges.map(|merges| 100.0 * merges / (merges + self.total.ios));
+        DirectionReport {
+            iops: self.iops.distribution(),
+            mib_per_s: self.mib_per_s.distribution(),
+            size_kib: Distribution { mean: self.total.size_kib(), ..self.size_kib.distribution() },
+            await_ms: Distribution {
+                mean: self.timed.await_ms().filter(|ms| *ms > 0.0),
+                ..self.await_ms.distribution()
+            },
+            queue: self.queue.distribution(),
+            busy: self.busy.mean(),
+            merged_pct,
+            pattern: pattern(self.total.size_kib(), merged_pct),
+            ..DirectionReport::default()
+        }
+    }
+}
+
+fn pattern(size_kib: Option<f64>, merged_pct: Option<f64>) -> Pattern {
+    match (size_kib, merged_pct) {
+        (Some(size), _) if size >= MIN_SEQUENTIAL_KIB => Pattern::Sequential,
+        (_, Some(merged)) if merged >= MIN_SEQUENTIAL_MERGED_PCT => Pattern::Sequential,
+        (Some(size), Some(merged)) if size <= MAX_RANDOM_KIB && merged < MAX_RANDOM_MERGED_PCT => {
+            Pattern::Random
+        }
+        _ => Pattern::Unknown,
+    }
+}
+
+/// A direction over all intervals, weighted by their time. The means of size and latency are those of all requests
+/// (their sum over their number). `None` where a value is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DirectionReport {
+    /// Requests per second.
+    pub iops: Distribution,
+    /// MiB per second.
+    pub mib_per_s: Distribution,
+    /// Mean size in KiB of the intervals that had requests.
+    pub size_kib: Distribution,
+    /// Mean latency in milliseconds of the intervals that had requests.
+    pub await_ms: Distribution,
+    /// Mean number of requests in the queue or being served.
+    pub queue: Distribution,
+    /// The means over the busy time; `None` without requests.
+    pub busy: Option<BusyMean>,
+    /// Percentage of the requests that were merged.
+    pub merged_pct: Option<f64>,
+    /// Access pattern.
+    pub pattern: Pattern,
+    /// Unloaded latency for the median size, in milliseconds.
+    pub baseline_await_ms: Option<f64>,
+    /// The mean queue at which that was seen; `None` where it is not known or was stated by hand.
+    pub baseline_queue: Option<f64>,
+    /// The unloaded device may answer faster than that, so that `saturation` is a lower bound.
+    pub baseline_is_upper_bound: bool,
+    /// Latency as a multiple of the unloaded latency for like sizes.
+    pub saturation: Distribution,
+}
+
+/// Reads and writes as one direction; a value that is unknown for either is `None`.
+pub(in crate::analysis) fn combine_directions(
+    reads: &DirectionStats,
+    writes: &DirectionStats,
+    seconds: f64,
+) -> DirectionStats {
+    let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+    let ios = reads.ios.zip(writes.ios).map(|(reads, writes)| reads + writes);
+    let completed = ios.filter(|ios| *ios > 0).map(|ios| ios as f64);
+    let queue = sum(reads.queue, writes.queue);
+    let kib_per_s = sum(reads.kib_per_s, writes.kib_per_s);
+    let per_request =
+        |per_second: Option<f64>| per_second.zip(completed).map(|(rate, ios)| rate * seconds / ios);
+    DirectionStats {
+        ios,
+        per_s: sum(reads.per_s, writes.per_s),
+        kib_per_s,
+        merges_per_s: sum(reads.merges_per_s, writes.merges_per_s),
+        merge_pct: None,
+        await_ms: per_request(queue.map(|queue| queue * 1000.0)),
+        size_kib: per_request(kib_per_s),
+        queue,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_over_requests_and_quantiles_over_time() {
+        let direction = |ios: u64, await_ms: f64, seconds: f64| DirectionStats {
+            ios: Some(ios),
+            per_s: Some(ios as f64 / seconds),
+            kib_per_s: Some(ios as f64 * 4.0 / seconds),
+            merges_per_s: Some(0.0),
+            await_ms: Some(await_ms),
+            size_kib: Some(4.0),
+            queue: Some(ios as f64 * await_ms / 1000.0 / seconds),
+            ..DirectionStats::default()
+        };
+        let mut summary = DirectionSummary::default();
+        summary.observe(&direction(100, 1.0, 1.0), 1.0);
+        summary.observe(&direction(300, 5.0, 3.0), 3.0);
+        let report = summary.report();
+        assert_eq!((report.await_ms.mean, report.iops.mean), (Some(4.0), Some(100.0)));
+        assert!(report.await_ms.p50.is_some_and(|p50| (p50 - 5.0).abs() < 1e-9));
+        assert_eq!((report.pattern, report.merged_pct), (Pattern::Random, Some(0.0)));
+        assert_eq!(pattern(Some(64.0), Some(2.0)), Pattern::Unknown);
+        assert_eq!(pattern(Some(64.0), Some(40.0)), Pattern::Sequential);
+        let nothing = DirectionSummary::default().report();
+        assert_eq!((nothing.await_ms.mean, nothing.merged_pct), (None, None));
+    }
+}

@@ -1,0 +1,164 @@
+//! Mean, quantiles and maximum of any number of values in bounded memory.
+
+use serde::Serialize;
+
+/// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
+const BITS_WITHIN_BIN: u32 = 45;
+
+/// Weighted values in bins of 1%. Mean and maximum are exact; a quantile is the mean of its bin, so it is exact where
+/// all values of the bin are equal, and within 1% otherwise.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Histogram {
+    /// Sorted by the leading bits of the values, which sort as the values do.
+    bins: Vec<(u32, WeightedSum)>,
+    zero_weight: f64,
+    total: WeightedSum,
+    max: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct WeightedSum {
+    weight: f64,
+    weighted: f64,
+}
+
+impl WeightedSum {
+    fn add(&mut self, value: f64, weight: f64) {
+        self.weight += weight;
+        self.weighted += value * weight;
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.weighted / self.weight)
+    }
+}
+
+impl Histogram {
+    /// Adds a value that counts `weight` times. Values that are negative or not finite, and weights that are not
+    /// positive, are ignored.
+    pub fn add(&mut self, value: f64, weight: f64) {
+        if !value.is_finite() || value < 0.0 || !weight.is_finite() || weight <= 0.0 {
+            return;
+        }
+        self.total.add(value, weight);
+        self.max = Some(self.max.map_or(value, |max| max.max(value)));
+        if value == 0.0 {
+            self.zero_weight += weight;
+        } else {
+            let key = (value.to_bits() >> BITS_WITHIN_BIN) as u32;
+            let index = self.bins.binary_search_by_key(&key, |(key, _)| *key).unwrap_or_else(|index| {
+                self.bins.insert(index, (key, WeightedSum::default()));
+                index
+            });
+            self.bins[index].1.add(value, weight);
+        }
+    }
+
+    /// The sum of the weights.
+    pub fn weight(&self) -> f64 {
+        self.total.weight
+    }
+
+    /// The weighted mean; `None` without values.
+    pub fn mean(&self) -> Option<f64> {
+        self.total.mean()
+    }
+
+    /// The smallest value that at least `fraction` of the weight does not exceed; `None` without values.
+    pub fn quantile(&self, fraction: f64) -> Option<f64> {
+        // Sums of weights are rounded.
+        let wanted = fraction * self.total.weight * (1.0 - 1e-12);
+        let mut passed = self.zero_weight;
+        if passed > 0.0 && passed >= wanted {
+            return Some(0.0);
+        }
+        for (_, bin) in &self.bins {
+            passed += bin.weight;
+            if passed >= wanted {
+                return bin.mean();
+            }
+        }
+        self.max
+    }
+
+    /// Mean, quantiles and maximum.
+    pub fn distribution(&self) -> Distribution {
+        Distribution {
+            mean: self.mean(),
+            p50: self.quantile(0.5),
+            p95: self.quantile(0.95),
+            p99: self.quantile(0.99),
+            max: self.max,
+        }
+    }
+}
+
+/// The distribution of a quantity over intervals; all `None` where it never had a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Distribution {
+    /// The weighted mean.
+    pub mean: Option<f64>,
+    /// The median.
+    pub p50: Option<f64>,
+    /// The 95th percentile.
+    pub p95: Option<f64>,
+    /// The 99th percentile.
+    pub p99: Option<f64>,
+    /// The maximum.
+    pub max: Option<f64>,
+}
+
+/// The weighted median of `(value, weight)` pairs, which it sorts; the mean of two values where half of the weight lies
+/// on each side. `None` without values.
+pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut passed = 0.0;
+    for (index, (value, weight)) in values.iter().enumerate() {
+        passed += weight;
+        if (passed - half).abs() <= half * 1e-9 {
+            return Some(values.get(index + 1).map_or(*value, |(next, _)| (value + next) / 2.0));
+        }
+        if passed > half {
+            return Some(*value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_within_one_percent() {
+        let mut histogram = Histogram::default();
+        (1..=1000).for_each(|value| histogram.add(f64::from(value), 1.0));
+        let is_close = |fraction: f64, expected: f64| {
+            (histogram.quantile(fraction).unwrap() / expected - 1.0).abs() <= 0.01
+        };
+        assert!(
+            is_close(0.5, 500.0) && is_close(0.95, 950.0) && is_close(0.99, 990.0) && is_close(0.001, 1.0)
+        );
+        let distribution = histogram.distribution();
+        assert_eq!((distribution.mean, distribution.max), (Some(500.5), Some(1000.0)));
+    }
+
+    #[test]
+    fn weights_count_and_zero_is_a_value() {
+        let mut histogram = Histogram::default();
+        histogram.add(0.0, 3.0);
+        histogram.add(8.0, 1.0);
+        histogram.add(f64::NAN, 1.0);
+        assert_eq!((histogram.mean(), histogram.quantile(0.5)), (Some(2.0), Some(0.0)));
+        assert_eq!(histogram.quantile(0.99), Some(8.0));
+        assert_eq!(Histogram::default().distribution(), Distribution::default());
+    }
+
+    #[test]
+    fn the_median_of_two_equal_halves_lies_between_them() {
+        assert_eq!(weighted_median(&mut [(3.0, 1.0), (1.0, 1.0)]), Some(2.0));
+        assert_eq!(weighted_median(&mut [(3.0, 1.0), (1.0, 3.0)]), Some(1.0));
+        assert_eq!(weighted_median(&mut []), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! Sums over requests of one kind.
+
+use crate::metrics::DirectionStats;
+
+/// Number, size and time of requests of one kind, each summed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct IoTotals {
+    /// Requests completed.
+    pub ios: f64,
+    /// KiB transferred.
+    pub kib: f64,
+    /// Milliseconds that the requests took, each from issue to completion.
+    pub ms: f64,
+}
+
+impl IoTotals {
+    /// The totals of a direction over an interval of `seconds`; `None` where the kernel gives no request times.
+    pub fn from_stats(direction: &DirectionStats, seconds: f64) -> Option<Self> {
+        let ios = direction.ios? as f64;
+        Some(Self { ios, kib: direction.kib_per_s? * seconds, ms: direction.queue? * 1000.0 * seconds })
+    }
+
+    /// The sum of both.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self { ios: self.ios + other.ios, kib: self.kib + other.kib, ms: self.ms + other.ms }
+    }
+
+    /// Mean latency in milliseconds; `None` without requests.
+    pub fn await_ms(&self) -> Option<f64> {
+        (self.ios > 0.0).then(|| self.ms / self.ios)
+    }
+
+    /// Mean size in KiB; `None` without requests.
+    pub fn size_kib(&self) -> Option<f64> {
+        (self.ios > 0.0).then(|| self.kib / self.ios)
+    }
+}

@@ -1,0 +1,16 @@
+//! Statistics of a device over any number of intervals, in bounded memory; no conclusions.
+
+mod activity_timeline;
+mod busy_mean;
+mod direction;
+mod histogram;
+mod io_totals;
+
+pub use activity_timeline::ActivityTimeline;
+pub use busy_mean::BusyMean;
+pub use direction::{DirectionReport, Pattern};
+pub use histogram::{Distribution, Histogram};
+pub use io_totals::IoTotals;
+
+pub(super) use direction::{DirectionSummary, combine_directions};
+pub(super) use histogram::weighted_median;

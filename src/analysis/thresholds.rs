@@ -1,0 +1,312 @@
+//! Every threshold of the analysis, with its unit and the reason for its value.
+//!
+//! A threshold is a number that decides what is concluded. Numbers that only set the precision or the cost of a
+//! calculation (bin widths, search grids, memory limits) are beside the code that uses them.
+//!
+//! Sources named below:
+//!
+//! - *Zaitsev and Trudeau*: an Intel 750 NVMe drive under random reads of 1, 4, 16, 64 and 256 threads answered in
+//!   1, 1.07, 1.5, 3.6 and 13.9 times its unloaded latency; its best operating points are 16 to 64 threads.
+//! - *Kernel*: `/proc/diskstats` counts whole requests and whole milliseconds and adds a request when it completes.
+//! - *Simulation*: the loads of known truth in `tests/analysis` (servers, scalability laws, token buckets, open and
+//!   closed loops, noise), which check the conclusions that the values lead to.
+//!
+//! "Queue" is the mean number of requests in the queue or being served over an interval (Little's law).
+
+// Verdict of a load.
+
+/// Multiple of unloaded latency at which a device counts as saturated, unless the user sets another: three times is
+/// the sign of overload that Zaitsev and Trudeau suggest.
+pub(super) const DEFAULT_SATURATION_THRESHOLD: f64 = 3.0;
+/// Multiple of unloaded latency from which requests wait for each other: the lower of the two best operating points of
+/// Zaitsev and Trudeau.
+pub(super) const MIN_QUEUEING_SATURATION: f64 = 1.5;
+/// Queue up to which a device counts as unloaded. A single outstanding request waits for no other; the half above one
+/// allows for two that overlap by chance.
+pub(super) const MAX_UNLOADED_QUEUE: f64 = 1.5;
+/// Queue of a direction from which it can be saturated: below two, requests do not wait for each other for most of the
+/// time.
+pub(super) const MIN_SATURATED_QUEUE: f64 = 2.0;
+/// Requests in flight when sampled that make a burst, which can queue although the mean queue is short.
+pub(super) const MIN_BURST_IN_FLIGHT: u64 = 8;
+/// Queue below which even such a burst is too rare to count.
+pub(super) const MIN_BURST_QUEUE: f64 = 0.5;
+/// Fraction of the request time up to which a direction does not decide the verdict: a few slow writes beside a load of
+/// reads are not the load.
+pub(super) const MAX_MINOR_TIME_FRACTION: f64 = 0.1;
+/// Seconds without a completion, with requests in flight, that make a stall. A slow disk may need less than that for a
+/// single request.
+pub(super) const MIN_STALL_S: f64 = 1.0;
+
+// Live verdict.
+
+/// Intervals that must look saturated before the live verdict says so...
+pub(super) const MIN_SATURATED_INTERVALS: u32 = 3;
+/// ...of this many latest ones: one odd interval neither starts nor ends the verdict.
+pub(super) const SATURATION_WINDOW_INTERVALS: u32 = 4;
+/// Relative distance from a plateau's rate within which an interval lies on it: the plateau's own tolerance and half as
+/// much again for the interval's noise.
+pub(super) const ON_PLATEAU_TOLERANCE: f64 = 0.015;
+/// Queue from which an interval on a plateau is called capped: with less, hardly any request waits for the cap.
+pub(super) const MIN_CAPPED_QUEUE: f64 = 2.0;
+/// Multiple of a plateau's shortest queue from which an interval on it is held back, where that queue is below
+/// [`MIN_CAPPED_QUEUE`]: at the shortest queue the device may just keep up.
+pub(super) const MIN_CAPPED_QUEUE_RATIO: f64 = 1.5;
+/// Ratio of the longest to the shortest recent queue without which a search for plateaus finds none by queue growth.
+/// It only saves time and lies well below [`MIN_CONCURRENCY_GROWTH`].
+pub(super) const MIN_QUEUE_CHANGE_RATIO: f64 = 2.0;
+
+// Verdict over all intervals.
+
+/// Busy intervals that a verdict on queueing needs.
+pub const MIN_VERDICT_INTERVALS: u64 = 3;
+/// Fraction of the busy time from which a condition decides the verdict over all intervals.
+pub(super) const MIN_TIME_FRACTION: f64 = 0.1;
+/// Fraction of the busy time from which a device without enough queueing is ok.
+pub(super) const MIN_OK_TIME_FRACTION: f64 = 0.5;
+/// Fraction of the time below which a stall is mentioned but leaves the verdict to the load.
+pub(super) const BRIEF_STALL_FRACTION: f64 = 0.05;
+/// Fraction of the busy time without known saturation up to which saturation is quoted as that of all the time.
+pub(super) const MAX_UNKNOWN_TIME_FRACTION: f64 = 0.01;
+/// Multiple of the stated cap from which the load exceeded it: real limiters overshoot by some percent.
+pub(super) const MIN_EXCEEDED_CAP_RATIO: f64 = 1.05;
+
+// Baseline of unloaded latency.
+
+/// Requests behind one latency of the baseline: single requests vary by more than what is measured.
+pub(super) const MIN_LATENCY_REQUESTS: f64 = 30.0;
+/// Milliseconds behind one latency of the baseline: a sum is exact to 1 ms (kernel), so to 5% with 20.
+pub(super) const MIN_LATENCY_SUM_MS: f64 = 20.0;
+/// Quantile of the latencies, weighted by requests, that is the baseline: low enough to leave out intervals that were
+/// slow for other reasons.
+pub(super) const BASELINE_QUANTILE: f64 = 0.25;
+/// Multiple of the queue of a baseline that is only an upper bound, from which latency is compared with it: at twice
+/// the queue, less some scatter, so that all intervals of a level are compared alike.
+pub(super) const MIN_BOUND_QUEUE_RATIO: f64 = 1.8;
+/// Requests in flight when sampled from which an interval may hold the end of a burst...
+pub(super) const MIN_BURST_EDGE_IN_FLIGHT: u64 = 4;
+/// ...where they are more than this multiple of its mean queue: its latency is then that of a long queue although its
+/// mean queue is short, and teaches nothing about the unloaded device.
+pub(super) const MIN_BURST_EDGE_RATIO: f64 = 3.0;
+
+// Loads and their changes.
+
+/// Relative difference of rate and of queue within which two intervals had the same load.
+pub(super) const SAME_LOAD_TOLERANCE: f64 = 0.15;
+/// Relative difference of the rate within which the load is the same at any queue: a queue that grows beyond what
+/// the device can do changes nothing in what it does.
+pub(super) const SAME_RATE_TOLERANCE: f64 = 0.02;
+/// Queue from which a device counts as loaded: with one request half of the time, its rate shows what it can do.
+pub const MIN_LOADED_QUEUE: f64 = 0.5;
+/// Requests in an interval for its rate to be used: with fewer, one request more or less is a step that different rates
+/// share (kernel).
+pub(super) const MIN_INTERVAL_REQUESTS: f64 = 5.0;
+/// Fraction of the loads that must be steady for the others to be left out; where hardly anything is steady, change is
+/// the nature of the load.
+pub(super) const MIN_STEADY_FRACTION: f64 = 0.5;
+/// Fraction of the intervals of a level for which saturation must be known to quote that of the level.
+pub(super) const MIN_KNOWN_FRACTION: f64 = 0.5;
+/// Fraction of the requests from which an interval belongs to one direction alone.
+pub(super) const MIN_SINGLE_DIRECTION_FRACTION: f64 = 0.9;
+/// Fraction of the requests of the other direction up to which a device only reads, or only writes.
+pub(super) const MAX_NEGLIGIBLE_FRACTION: f64 = 0.01;
+/// Fraction of all requests from which a direction's plateau is one of the device.
+pub(super) const MIN_DOMINANT_FRACTION: f64 = 0.8;
+
+// Levels of concurrency.
+
+/// Queue below which all intervals form one level: no request waits, and further rows would show nothing.
+pub(super) const MIN_LEVEL_QUEUE: f64 = 0.1;
+/// Ratio of neighboring queues above which a new level begins.
+pub(super) const LEVEL_GAP_RATIO: f64 = 1.1;
+/// Ratio of its longest to its shortest queue up to which a level is one; a wider one has no gaps and is divided...
+pub(super) const MAX_LEVEL_WIDTH_RATIO: f64 = 1.2;
+/// ...into parts of this width: half a power of two.
+pub(super) const LEVEL_SPAN_RATIO: f64 = std::f64::consts::SQRT_2;
+/// Fraction of the median level's intervals below which a level is a transition or chance.
+pub(super) const MIN_LEVEL_SIZE_FRACTION: f64 = 0.05;
+/// Intervals below which a level is a transition or chance, however small the others are.
+pub(super) const MIN_LEVEL_INTERVALS: f64 = 2.0;
+/// Von Neumann's ratio up to which queues were held or moved slowly: 2 is chance, 0 a slow sweep. Simulation: with it,
+/// at most 6 of 60 open loops of constant load get a wrong maximum.
+pub(super) const MAX_VON_NEUMANN_RATIO: f64 = 1.2;
+/// Multiple of the median queue, up or down, from which an interval lies at clearly another concurrency: two, less
+/// scatter.
+pub(super) const MIN_SPREAD_RATIO: f64 = 1.9;
+/// Fraction of the loaded time that must lie there for a sweep: a steady load on a device that is slow at times has
+/// less.
+pub(super) const MIN_SPREAD_FRACTION: f64 = 0.3;
+
+// Models of rate against concurrency.
+
+/// Fraction of the maximum rate that is reached at the knee.
+pub const KNEE_FRACTION: f64 = 0.9;
+/// Levels of concurrency that a fit needs: one more than the Universal Scalability Law has parameters.
+pub const MIN_FIT_LEVELS: usize = 4;
+/// Levels of concurrency that a confident fit needs.
+pub(super) const MIN_CONFIDENT_LEVELS: usize = 6;
+/// Relative error below which two models are equally good: medians of rates are not more exact than that.
+pub(super) const FIT_ERROR_FLOOR: f64 = 0.005;
+/// Relative standard error of a level's median rate that is assumed at least, however well a model fits.
+pub(super) const RATE_NOISE_FLOOR: f64 = 0.015;
+/// Mean relative error above which rates follow no model.
+pub(super) const MAX_FIT_ERROR: f64 = 0.1;
+/// Mean relative error up to which a fitted limit is called that without "rough".
+pub(super) const MAX_CLOSE_FIT_ERROR: f64 = 0.05;
+/// Fraction of the rates' variance that a model must explain; less describes chance...
+pub(super) const MIN_R_SQUARED: f64 = 0.7;
+/// ...unless its mean relative error is at most this while the concurrency beyond the knee grows by
+/// [`MIN_CONCURRENCY_GROWTH`]: rates that stay constant have no variance to explain.
+pub(super) const MAX_FLAT_FIT_ERROR: f64 = 0.06;
+/// Growth of the queue during which a constant rate is a limit: it quadruples, less some scatter. Any load doubles by
+/// chance.
+pub(super) const MIN_CONCURRENCY_GROWTH: f64 = 3.9;
+/// Relative distance of a model's maximum from the highest rate seen: what lies beyond is extrapolation.
+pub(super) const MAX_EXTRAPOLATION: f64 = 0.1;
+/// Difference of the Bayesian information criterion below which two models are tied: "not worth more than a bare
+/// mention" (Kass and Raftery 1995). A tie goes to the cap, which has a parameter less.
+pub(super) const BIC_TIE: f64 = 2.0;
+/// Fraction of the corner's concurrency from which a level lies at the cap.
+pub(super) const AT_CAP_FRACTION: f64 = 0.95;
+/// Levels at the cap that a fitted cap needs.
+pub(super) const MIN_AT_CAP_LEVELS: usize = 2;
+/// Multiple of the corner's concurrency that the highest level must reach for a fitted cap.
+pub(super) const MIN_CORNER_RATIO: f64 = 2.0;
+/// Multiple of the knee's concurrency that the highest level must reach, for every plausible law, for the knee to count
+/// as reached.
+pub(super) const MIN_KNEE_RATIO: f64 = 1.2;
+/// Variances by which a law's squared error may exceed that of the best law and still be plausible: two standard
+/// deviations.
+pub(super) const PLAUSIBLE_VARIANCES: f64 = 4.0;
+/// Standard errors on each side of a fitted cap: 95% of a normal distribution.
+pub(super) const CAP_RANGE_SIGMAS: f64 = 2.0;
+/// Multiple of a model's maximum that the 95th percentile of the rate must not exceed.
+pub(super) const MAX_RATE_OVER_MODEL_RATIO: f64 = 1.25;
+/// Relative difference within which a fitted cap and a plateau are the same limit.
+pub(super) const FIT_PLATEAU_TOLERANCE: f64 = 0.03;
+
+// Rates that stay constant.
+
+/// Relative deviation within which a rate is constant: that of the capped volume in `fixtures/captures/capped-3000.txt`
+/// varies by 0.3%, and sample times of 1 s by some milliseconds.
+pub(super) const STEADY_TOLERANCE: f64 = 0.01;
+/// Width of the window of rates that one constant rate fills: the tolerance on each side.
+pub(super) const STEADY_WINDOW: f64 = 2.0 * STEADY_TOLERANCE;
+/// Relative distance from a constant rate within which a load lies on it: its tolerance and half as much for the
+/// median's own error.
+pub(super) const ON_RATE_TOLERANCE: f64 = 1.5 * STEADY_TOLERANCE;
+/// Relative distance above a constant rate from which a load exceeds it.
+pub(super) const ABOVE_RATE_TOLERANCE: f64 = 3.0 * STEADY_TOLERANCE;
+/// Relative distance within which two rates, or a rate and a stated cap, are the same limit.
+pub(super) const SAME_LIMIT_TOLERANCE: f64 = 2.0 * STEADY_TOLERANCE;
+/// Intervals of a plateau: in noise, fewer are soon alike by chance. Simulation: 60 noisy loads, none called capped.
+pub(super) const MIN_PLATEAU_INTERVALS: f64 = 8.0;
+/// Intervals on the rate that a plateau may lack, for those at its two ends, which are of two loads.
+pub(super) const PLATEAU_END_INTERVALS: f64 = 2.0;
+/// Intervals of the rate before a cap that makes it a cap of its own, whose credits were spent soon.
+pub(super) const MIN_BRIEF_PLATEAU_INTERVALS: usize = 4;
+/// Fraction of the loaded intervals within a plateau's time that lie on its rate.
+pub(super) const MIN_ON_RATE_FRACTION: f64 = 0.75;
+/// Fraction of the loaded intervals that may lie above it: a token bucket lets the first requests pass faster.
+pub(super) const MAX_ABOVE_RATE_FRACTION: f64 = 0.05;
+/// Intervals that may lie above it, however few there are.
+pub(super) const MAX_ABOVE_RATE_INTERVALS: f64 = 2.0;
+/// Queue that a plateau must reach: with less, hardly any request waits, however constant the rate.
+pub(super) const MIN_PLATEAU_QUEUE: f64 = 3.5;
+/// Multiple of a growing plateau's shortest queue from which an interval counts as loaded: at the shortest, the device
+/// may just keep up.
+pub(super) const LOADED_RATIO_GROWN: f64 = 1.2;
+/// The same for a plateau at a constant queue, where every interval is loaded.
+pub(super) const LOADED_RATIO_CONSTANT: f64 = 0.7;
+/// Ratio of two rates that clearly differ.
+pub(super) const MIN_RATE_CHANGE_RATIO: f64 = 1.2;
+/// Intervals that contradict, or support, a plateau: two may be chance.
+pub(super) const MIN_WITNESS_INTERVALS: f64 = 3.0;
+/// Intervals that must share the shortest and the longest queue of a plateau: a device that stops for a moment and
+/// catches up has one long queue alone.
+pub(super) const MIN_QUEUE_END_INTERVALS: f64 = 2.0;
+/// Relative difference within which two queues are as long.
+pub(super) const SAME_QUEUE_TOLERANCE: f64 = 0.05;
+/// Fraction of the slower rate's longest queue that the faster rate must have reached to be the same load before a cap
+/// changed.
+pub(super) const MIN_FASTER_QUEUE_FRACTION: f64 = 0.5;
+/// Relative difference of mean request sizes of the same kind of load.
+pub(super) const SAME_SIZE_TOLERANCE: f64 = 0.1;
+/// Relative difference of one plus the fraction of reads, of the same kind of load.
+pub(super) const SAME_MIX_TOLERANCE: f64 = 0.05;
+/// Mean request size in KiB from which a limit on requests may be one on bytes.
+pub(super) const MIN_LARGE_REQUEST_KIB: f64 = 64.0;
+
+// Dispersion of a rate: 1 is that of requests that complete at random.
+
+/// Dispersion below which a rate is held by a cap: a token bucket has about 0.01, servers whose times vary by 30% 0.17.
+pub(super) const MAX_CAP_DISPERSION: f64 = 0.1;
+/// Dispersion below which a rate may be held by a cap, where more evidence supports it.
+pub(super) const MAX_POSSIBLE_CAP_DISPERSION: f64 = 0.5;
+/// Standard deviations beyond which an interval is an outlier: one in which the load changed or that was sampled late.
+pub(super) const MAX_DEVIATION_SIGMAS: f64 = 4.0;
+/// Loads from which outliers are left out: with fewer, the usual deviation is not known well enough.
+pub(super) const MIN_OUTLIER_LOADS: usize = 8;
+/// Standard errors that are added to a dispersion: few intervals may look alike by chance.
+pub(super) const DISPERSION_SIGMAS: f64 = 2.0;
+
+// Known limits of cloud volumes.
+
+/// Relative distance within which a plateau matches a known limit.
+pub(super) const LIMIT_TOLERANCE: f64 = 0.01;
+/// Relative distance within which the match is hardly chance.
+pub(super) const EXACT_LIMIT_TOLERANCE: f64 = 0.002;
+/// Relative excess over what a volume can do in the other unit that still allows a match.
+pub(super) const OTHER_LIMIT_TOLERANCE: f64 = 2.0 * LIMIT_TOLERANCE;
+
+// Statistics of a direction.
+
+/// Seconds below which an interval's util is noise: the kernel counts it in ticks of 1 to 10 ms.
+pub(super) const MIN_UTIL_INTERVAL_S: f64 = 0.1;
+/// Milliseconds of request time in an interval up to which it is pooled with earlier ones whose time rounded to zero
+/// (kernel).
+pub(super) const MAX_COARSE_TIME_MS: f64 = 2.5;
+/// Mean request size in KiB from which a load is sequential.
+pub(super) const MIN_SEQUENTIAL_KIB: f64 = 128.0;
+/// Percentage of merged requests from which a load is sequential.
+pub(super) const MIN_SEQUENTIAL_MERGED_PCT: f64 = 30.0;
+/// Mean request size in KiB up to which a load without merges is random.
+pub(super) const MAX_RANDOM_KIB: f64 = 16.0;
+/// Percentage of merged requests below which a load of small requests is random.
+pub(super) const MAX_RANDOM_MERGED_PCT: f64 = 1.0;
+/// Fraction of the usual rate below which requests are not part of the load: the system's own writes, once in a while.
+pub(super) const MAX_TRICKLE_FRACTION: f64 = 0.02;
+/// Fraction of the busy time that must lie inside runs for their first and last intervals to be left out.
+pub(super) const MIN_INSIDE_RUNS_FRACTION: f64 = 0.5;
+
+// Queue by layer, and stacking inferred from similar load.
+
+/// Queue below which hardly any request waits at a layer.
+pub(super) const MIN_LAYER_QUEUE: f64 = 1.0;
+/// Fraction of the upper queue missing below from which requests are held between two layers.
+pub(super) const MIN_QUEUED_BETWEEN_FRACTION: f64 = 0.5;
+/// Similarity of two timelines from which one device is inferred to be stacked on the other.
+pub(super) const MIN_STACKING_SIMILARITY: f64 = 0.75;
+/// Buckets that a comparison of two timelines needs.
+pub(super) const MIN_SIMILARITY_BUCKETS: usize = 10;
+/// Relative difference within which two buckets hold the same number of requests: a file system adds some of its own.
+pub(super) const SAME_REQUESTS_TOLERANCE: f64 = 0.05;
+/// Fraction of the busiest bucket's requests above which a bucket is compared.
+pub(super) const MIN_ACTIVE_FRACTION: f64 = 0.02;
+
+// Other causes.
+
+/// Percentage of CPU available below which CPU may be the bottleneck.
+pub(super) const LOW_AVAILABLE_CPU_PCT: f64 = 10.0;
+/// Percentage of steal time from which it is reported.
+pub(super) const MIN_REPORTED_STEAL_PCT: f64 = 5.0;
+/// Percentage of time with a task waiting for I/O below which tasks hardly waited.
+pub(super) const LOW_IO_PRESSURE_PCT: f64 = 2.0;
+/// 99th percentile of the queue below which requests rarely meet.
+pub(super) const MAX_SHORT_QUEUE: f64 = 0.5;
+/// Queue up to which requests came one at a time.
+pub(super) const MAX_SERIAL_QUEUE: f64 = 1.2;
+/// Util in percent from which people take a device for full...
+pub(super) const MIN_HIGH_UTIL_PCT: f64 = 60.0;
+/// ...and above which it is too wrong to be quoted.
+pub(super) const MAX_PLAUSIBLE_UTIL_PCT: f64 = 110.0;

@@ -1,0 +1,148 @@
+//! The explanation of a verdict over all intervals, as data.
+
+use super::Latency;
+use crate::analysis::caps::Plateau;
+use crate::analysis::load::IoDirection;
+
+/// The explanation of the verdict on a device over all intervals.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Explanation {
+    /// The reason for the verdict, or for its absence.
+    pub reason: Reason,
+    /// A rate that stayed constant as at a cap, but dispersed as much as that of busy servers.
+    pub unclear: Option<Plateau>,
+    /// The longest stall in seconds, where the verdict is another one.
+    pub stall_s: Option<f64>,
+    /// The stated cap in requests per second, where the load exceeded it.
+    pub exceeded_iops: Option<ExceededCap>,
+    /// The stated cap in MiB per second, where the load exceeded it.
+    pub exceeded_mib_per_s: Option<ExceededCap>,
+}
+
+impl From<Reason> for Explanation {
+    fn from(reason: Reason) -> Self {
+        Self { reason, ..Self::default() }
+    }
+}
+
+/// The reason for a verdict over all intervals. Fractions are of the busy time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Reason {
+    /// No verdict: without intervals.
+    #[default]
+    NoIntervals,
+    /// No verdict: the kernel gives no times for the requests.
+    NoRequestTimes,
+    /// No verdict: no reads or writes were completed.
+    NoReadsOrWrites {
+        /// Discards per second over all intervals; 0 without any.
+        discards_per_s: f64,
+        /// Flushes per second over all intervals; 0 without any.
+        flushes_per_s: f64,
+    },
+    /// No verdict: the device was busy in too few intervals.
+    TooFewIntervals {
+        /// Intervals with reads or writes.
+        busy_intervals: u64,
+    },
+    /// No verdict: unloaded latency is unknown for a part of the loads.
+    PartlyUnknown {
+        /// Fraction of the time that was ok.
+        ok_fraction: f64,
+        /// Fraction of the time for whose loads unloaded latency is unknown.
+        unknown_fraction: f64,
+        /// The mean latency of these loads.
+        latency: Option<Latency>,
+    },
+    /// No verdict: unloaded latency is unknown.
+    NoBaseline {
+        /// The latency at the level of the highest saturation; `None` where the kernel counted hardly any request time.
+        latency: Option<Latency>,
+    },
+    /// The kernel does not count the device's requests (queue/iostats is 0).
+    AccountingOff,
+    /// Nothing was completed and nothing in flight.
+    Idle,
+    /// Requests hung.
+    Stalled {
+        /// The longest time in seconds without a completion.
+        longest_s: f64,
+    },
+    /// Rates stayed constant at a cap.
+    Capped {
+        /// The plateaus in the order of time; at least one.
+        plateaus: Vec<Plateau>,
+    },
+    /// The device was saturated for a substantial part of the time.
+    Saturated {
+        /// Fraction of the time.
+        fraction: f64,
+        /// The latency at the highest saturated level, or, without saturation, the mean over the saturated loads, where
+        /// the levels mix these with others. `None` where neither is known.
+        latency: Option<Latency>,
+        /// The maximum rate; `None` where the knee is not known.
+        max_rate: Option<MaxRate>,
+    },
+    /// Requests waited for each other for a substantial part of the time.
+    Queueing {
+        /// Fraction of the time.
+        fraction: f64,
+        /// The latency at the level of the highest saturation.
+        latency: Option<Latency>,
+    },
+    /// Hardly any request waited.
+    Ok {
+        /// The distance from saturation.
+        margin: OkMargin,
+        /// Reads and writes, as far as their latency is known.
+        latencies: Vec<DirectionLatency>,
+        /// The 95th percentile of the queue, where latency was high but the queue too short for saturation.
+        short_queue: Option<f64>,
+    },
+}
+
+/// The distance of a device that is ok from saturation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OkMargin {
+    /// Latency was low for 95% of the time.
+    FarFromSaturated,
+    /// Latency was higher for a part of the time, but no interval was saturated.
+    NotSaturated,
+    /// Some intervals were saturated.
+    MostlyNotSaturated,
+}
+
+/// The latency of a direction over all intervals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DirectionLatency {
+    /// Reads or writes.
+    pub direction: IoDirection,
+    /// The 95th percentile, over time, of the intervals' mean latency in milliseconds.
+    pub p95_ms: f64,
+    /// The highest mean latency of an interval in milliseconds.
+    pub max_ms: f64,
+    /// The 95th percentile of the multiple of unloaded latency; `None` where that is not known for nearly all the time.
+    pub p95_saturation: Option<f64>,
+    /// The highest multiple of unloaded latency; `None` as above.
+    pub max_saturation: Option<f64>,
+}
+
+/// A maximum rate with its knee.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MaxRate {
+    /// Requests per second.
+    pub iops: f64,
+    /// The lowest concurrency within 10% of it.
+    pub knee: f64,
+    /// The knee is at that concurrency or below.
+    pub knee_is_upper_bound: bool,
+}
+
+/// A stated cap that the load exceeded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExceededCap {
+    /// The cap.
+    pub cap: f64,
+    /// The 95th percentile of the rate.
+    pub seen: f64,
+}

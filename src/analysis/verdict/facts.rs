@@ -1,0 +1,47 @@
+//! The facts about a device that its verdict over all intervals is drawn from.
+
+use crate::analysis::capacity::CapacityReport;
+use crate::analysis::caps::Plateau;
+use crate::analysis::load::ConcurrencyLevel;
+use crate::analysis::stats::{DirectionReport, Distribution};
+
+/// Facts about a device over all intervals.
+#[derive(Clone, Debug, Default)]
+pub(in crate::analysis) struct DeviceFacts<'a> {
+    /// Number of intervals.
+    pub(in crate::analysis) intervals: u64,
+    /// Seconds in them.
+    pub(in crate::analysis) seconds: f64,
+    /// Intervals in which reads or writes were completed.
+    pub(in crate::analysis) busy_intervals: u64,
+    /// Intervals with requests whose times the kernel does not give.
+    pub(in crate::analysis) untimed_intervals: u64,
+    /// False where the kernel does not count the device's requests; `None` where that is unknown.
+    pub(in crate::analysis) is_counted: Option<bool>,
+    /// True if it was not idle at some time.
+    pub(in crate::analysis) was_busy: bool,
+    /// Seconds of all stalls.
+    pub(in crate::analysis) stalled_s: f64,
+    /// The longest stall in seconds.
+    pub(in crate::analysis) longest_stall_s: f64,
+    /// Number of discards.
+    pub(in crate::analysis) discards: f64,
+    /// Number of flushes.
+    pub(in crate::analysis) flushes: f64,
+    /// Reads.
+    pub(in crate::analysis) read: DirectionReport,
+    /// Writes.
+    pub(in crate::analysis) write: DirectionReport,
+    /// Reads and writes together.
+    pub(in crate::analysis) all: DirectionReport,
+    /// Util in percent, where it can be true.
+    pub(in crate::analysis) util_pct: Distribution,
+    /// The levels of concurrency.
+    pub(in crate::analysis) levels: &'a [ConcurrencyLevel],
+    /// The capacity of reads and writes together.
+    pub(in crate::analysis) capacity: CapacityReport,
+    /// Rates that stayed constant at a cap.
+    pub(in crate::analysis) plateaus: &'a [Plateau],
+    /// A rate that stayed constant at a cap or at busy servers.
+    pub(in crate::analysis) unclear: Option<&'a Plateau>,
+}

@@ -1,0 +1,51 @@
+//! Paragraphs and headings of a given width.
+
+use crate::report::layout::wrap;
+use crate::sanitize::sanitize;
+
+/// Appends a text in lines of at most `width` columns, each after `indent` blanks and broken between words; a word that
+/// is longer than a line is broken. Control characters are escaped.
+pub(super) fn push_paragraph(text: &str, indent: usize, width: usize, out: &mut Vec<u8>) {
+    let text_width = width.saturating_sub(indent).max(1);
+    for line in wrap(&sanitize(text), text_width) {
+        push_line(&line, indent, out);
+    }
+}
+
+/// Appends an empty line and a heading.
+pub(super) fn push_heading(text: &str, width: usize, out: &mut Vec<u8>) {
+    out.push(b'\n');
+    push_paragraph(text, 2, width, out);
+}
+
+/// Appends a line as it is after `indent` blanks, without blanks at its end.
+pub(super) fn push_line(line: &str, indent: usize, out: &mut Vec<u8>) {
+    out.extend(std::iter::repeat_n(b' ', indent));
+    out.extend_from_slice(line.trim_end().as_bytes());
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paragraph(text: &str, indent: usize, width: usize) -> String {
+        let mut out = Vec::new();
+        push_paragraph(text, indent, width, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(paragraph("one two three", 2, 9), "  one two\n  three\n");
+        assert_eq!(paragraph("abcdefgh i", 0, 5), "abcde\nfgh i\n");
+        assert_eq!(paragraph("", 2, 9), "");
+        assert_eq!(paragraph("it is 0.3 ms, so", 0, 11), "it is\n0.3 ms, so\n");
+    }
+
+    #[test]
+    fn control_characters_are_escaped_and_wide_letters_count_twice() {
+        assert_eq!(paragraph("a\u{1b}[2J", 0, 80), "a\\u{1b}[2J\n");
+        assert_eq!(paragraph("盤盤盤", 0, 4), "盤盤\n盤\n");
+    }
+}

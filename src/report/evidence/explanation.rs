@@ -1,0 +1,256 @@
+//! The explanation of a verdict over all intervals, as a sentence.
+
+use super::plateau::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate};
+use super::{latency_name, latency_text};
+use crate::analysis::{
+    DirectionLatency, ExceededCap, Explanation, KNEE_FRACTION, MaxRate, OkMargin, Plateau, Reason,
+};
+use crate::report::layout::sentence_numbers::{counted, ms, number, percent_of, ratio, whole};
+
+/// The explanation of the verdict on `device` as a sentence without a period.
+pub(crate) fn explanation_text(device: &str, explanation: &Explanation) -> String {
+    let mut text = format!("{device} {}", reason_text(&explanation.reason));
+    if let Some(plateau) = &explanation.unclear {
+        text += &unclear_text(plateau);
+    }
+    if let Some(seconds) = explanation.stall_s {
+        text += &format!("; at one time requests hung for {} s, none completed", number(seconds));
+    }
+    let exceeded = |cap: Option<ExceededCap>, unit: &str| {
+        cap.map(|ExceededCap { cap, seen }| format!("{} {unit} ({} seen)", number(cap), number(seen)))
+    };
+    let exceeded: Vec<String> = [
+        exceeded(explanation.exceeded_iops, "requests/s"),
+        exceeded(explanation.exceeded_mib_per_s, "MiB/s"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !exceeded.is_empty() {
+        text += &format!("; for a time load exceeded the stated cap of {}", exceeded.join(" and "));
+    }
+    text
+}
+
+/// The predicate of the explanation.
+fn reason_text(reason: &Reason) -> String {
+    match reason {
+        Reason::NoIntervals => "has no verdict: no interval to analyze".to_owned(),
+        Reason::NoRequestTimes => "has no verdict: the kernel gives no request times".to_owned(),
+        Reason::NoReadsOrWrites { discards_per_s, flushes_per_s } => {
+            no_reads_or_writes_text(*discards_per_s, *flushes_per_s)
+        }
+        Reason::TooFewIntervals { busy_intervals } => {
+            format!("has no verdict: busy in {}, too few", counted(*busy_intervals, "interval"))
+        }
+        Reason::PartlyUnknown { ok_fraction, unknown_fraction, latency } => {
+            let latency = latency.map(|latency| format!(" (latency {})", latency_text(&latency)));
+            format!(
+                "has no verdict: far from saturated {} of busy time, but unloaded latency unknown for {} of it{}",
+                percent_of(*ok_fraction),
+                percent_of(*unknown_fraction),
+                latency.unwrap_or_default()
+            )
+        }
+        Reason::NoBaseline { latency: Some(latency) } => {
+            format!("has no verdict: unloaded latency unknown; latency {}", latency_text(latency))
+        }
+        Reason::NoBaseline { latency: None } => {
+            "has no verdict: unloaded latency unknown, because the kernel counted hardly any request time"
+                .to_owned()
+        }
+        Reason::AccountingOff => {
+            "has I/O accounting disabled (queue/iostats=0): its counters do not change".to_owned()
+        }
+        Reason::Idle => "was idle: nothing completed, nothing in flight".to_owned(),
+        Reason::Stalled { longest_s } => {
+            format!("stalled: requests hung for {} s, none completed", number(*longest_s))
+        }
+        Reason::Capped { plateaus } => capped_text(plateaus),
+        Reason::Saturated { fraction, latency, max_rate } => {
+            let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency)));
+            let max_rate = max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
+            format!(
+                "is saturated {} of busy time{}{max_rate}",
+                percent_of(*fraction),
+                latency.unwrap_or_default()
+            )
+        }
+        Reason::Queueing { fraction, latency } => {
+            let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency)));
+            format!(
+                "has requests waiting for each other {} of busy time{}",
+                percent_of(*fraction),
+                latency.unwrap_or_default()
+            )
+        }
+        Reason::Ok { margin, latencies, short_queue } => ok_text(*margin, latencies, *short_queue),
+    }
+}
+
+fn no_reads_or_writes_text(discards_per_s: f64, flushes_per_s: f64) -> String {
+    let others: Vec<String> = [(discards_per_s, "discards"), (flushes_per_s, "flushes")]
+        .into_iter()
+        .filter(|(rate, _)| *rate > 0.0)
+        .map(|(rate, noun)| format!("{noun} ({}/s)", number(rate)))
+        .collect();
+    match others.as_slice() {
+        [] => "has no verdict: no reads or writes completed".to_owned(),
+        others => format!("has no verdict: only {} completed", others.join(" and ")),
+    }
+}
+
+fn capped_text(plateaus: &[Plateau]) -> String {
+    let rates: Vec<String> =
+        plateaus.iter().map(|one| format!("{}{}", plateau_rate(one), limit_suffix(one))).collect();
+    let evidence: Vec<String> = plateaus.iter().map(plateau_evidence).collect();
+    let is_uncertain = plateaus.iter().all(|one| !one.is_certain);
+    let caveat = plateaus.first().filter(|_| is_uncertain).map_or("", plateau_caveat);
+    format!("is capped at {}: {}{caveat}", rates.join(", then "), evidence.join("; then "))
+}
+
+fn max_rate_text(max: &MaxRate) -> String {
+    let or_less = if max.knee_is_upper_bound { " or less" } else { "" };
+    let (iops, knee, distance) = (number(max.iops), whole(max.knee), percent_of(1.0 - KNEE_FRACTION));
+    format!("; maximum {iops} requests/s, within {distance} of it from concurrency {knee}{or_less}")
+}
+
+fn ok_text(margin: OkMargin, latencies: &[DirectionLatency], short_queue: Option<f64>) -> String {
+    let verdict = match margin {
+        OkMargin::FarFromSaturated => "is far from saturated",
+        OkMargin::NotSaturated => "is not saturated",
+        OkMargin::MostlyNotSaturated => "is not saturated most of the time",
+    };
+    let mut facts: Vec<String> = latencies.iter().map(direction_latency_text).collect();
+    facts.extend(
+        short_queue.map(|queue| {
+            format!("queue {} or less 95% of the time, too short for saturation", number(queue))
+        }),
+    );
+    if facts.is_empty() { verdict.to_owned() } else { format!("{verdict}: {}", facts.join("; ")) }
+}
+
+fn direction_latency_text(latency: &DirectionLatency) -> String {
+    let DirectionLatency { direction, p95_ms, max_ms, p95_saturation, max_saturation } = latency;
+    let times = |saturation: &Option<f64>| {
+        saturation.map(|times| format!(" ({} unloaded)", ratio(times))).unwrap_or_default()
+    };
+    format!(
+        "{} {}{} or less 95% of the time, worst {}{}",
+        latency_name(*direction),
+        ms(*p95_ms),
+        times(p95_saturation),
+        ms(*max_ms),
+        times(max_saturation)
+    )
+}
+
+fn unclear_text(plateau: &Plateau) -> String {
+    let (from, to) = (whole(plateau.queue_from), whole(plateau.queue_to));
+    let variation = number(100.0 * plateau.variation.max(0.001));
+    format!(
+        "; from queue {from} to {to} the rate stayed at {} (±{variation}%): a cap or fully busy servers, it varied \
+         too much to tell",
+        plateau_rate(plateau)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{IoDirection, Latency, LimitMatch, RateUnit};
+
+    fn plateau() -> Plateau {
+        Plateau {
+            direction: IoDirection::Reads,
+            unit: RateUnit::Requests,
+            iops: 3000.4,
+            mib_per_s: 11.7,
+            variation: 0.003,
+            intervals: 48,
+            seconds: 48.0,
+            first_interval: 1,
+            queue_from: 0.9,
+            queue_to: 63.6,
+            await_from_ms: 0.32,
+            await_to_ms: 21.2,
+            matches_limit: Some(LimitMatch::Cloud(vec!["AWS gp3 (base)"])),
+            is_certain: true,
+        }
+    }
+
+    fn text(reason: Reason) -> String {
+        explanation_text("sda", &reason.into())
+    }
+
+    #[test]
+    fn a_missing_verdict_has_its_reason() {
+        let latency = Some(Latency { await_ms: 4.44, queue: 16.0, saturation: None });
+        let sentences = [
+            (Reason::NoIntervals, "sda has no verdict: no interval to analyze"),
+            (Reason::NoRequestTimes, "sda has no verdict: the kernel gives no request times"),
+            (
+                Reason::NoReadsOrWrites { discards_per_s: 0.0, flushes_per_s: 0.0 },
+                "sda has no verdict: no reads or writes completed",
+            ),
+            (
+                Reason::NoReadsOrWrites { discards_per_s: 5.0, flushes_per_s: 2.5 },
+                "sda has no verdict: only discards (5/s) and flushes (2.5/s) completed",
+            ),
+            (
+                Reason::TooFewIntervals { busy_intervals: 2 },
+                "sda has no verdict: busy in 2 intervals, too few",
+            ),
+            (
+                Reason::NoBaseline { latency },
+                "sda has no verdict: unloaded latency unknown; latency 4.44 ms, queue 16",
+            ),
+            (
+                Reason::PartlyUnknown { ok_fraction: 0.65, unknown_fraction: 0.3, latency },
+                "sda has no verdict: far from saturated 65% of busy time, but unloaded latency unknown for 30% of it \
+                 (latency 4.44 ms, queue 16)",
+            ),
+        ];
+        for (reason, expected) in sentences {
+            assert_eq!(text(reason), expected);
+        }
+    }
+
+    #[test]
+    fn caps_are_in_the_order_of_time_with_one_caveat() {
+        let stated = Plateau { iops: 300.0, matches_limit: Some(LimitMatch::Stated), ..plateau() };
+        assert_eq!(
+            text(Reason::Capped { plateaus: vec![plateau(), stated] }),
+            "sda is capped at 3,000 reads/s (matches AWS gp3 (base)), then 300 reads/s (the stated cap): rate stayed \
+             constant (±0.3%) while the queue grew from 0.9 to 64; latency rose from 0.32 ms to 21.2 ms; then rate \
+             stayed constant (±0.3%) while the queue grew from 0.9 to 64; latency rose from 0.32 ms to 21.2 ms"
+        );
+        let uncertain = Plateau { is_certain: false, ..plateau() };
+        let sentence = text(Reason::Capped { plateaus: vec![uncertain.clone()] });
+        assert!(sentence.ends_with("; it matches a known limit, but fully busy servers can be as steady"));
+        let without_match = Plateau { matches_limit: None, ..uncertain };
+        let sentence = text(Reason::Capped { plateaus: vec![without_match] });
+        assert!(sentence.ends_with(" 21.2 ms; fully busy servers can be as steady"), "{sentence}");
+    }
+
+    #[test]
+    fn additions_follow_the_reason() {
+        let latency = Some(Latency { await_ms: 1.46, queue: 217.0, saturation: Some(43.0) });
+        let max_rate = Some(MaxRate { iops: 152_498.0, knee: 23.1, knee_is_upper_bound: true });
+        let explanation = Explanation {
+            unclear: Some(plateau()),
+            stall_s: Some(3.0),
+            exceeded_iops: Some(ExceededCap { cap: 3000.0, seen: 131_000.0 }),
+            exceeded_mib_per_s: Some(ExceededCap { cap: 125.0, seen: 512.0 }),
+            ..Reason::Saturated { fraction: 0.46, latency, max_rate }.into()
+        };
+        assert_eq!(
+            explanation_text("vda", &explanation),
+            "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152,498 \
+             requests/s, within 10% of it from concurrency 23 or less; from queue 0.9 to 64 the rate stayed at 3,000 \
+             reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; at one time requests hung for \
+             3 s, none completed; for a time load exceeded the stated cap of 3,000 requests/s (131,000 seen) and \
+             125 MiB/s (512 seen)"
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! Plateaus in words.
+
+use crate::analysis::{IoDirection, LimitMatch, Plateau, RateUnit};
+use crate::report::layout::sentence_numbers::{ms, number, per_second, whole};
+
+/// A growth of queue or latency on a plateau by less than this factor is not mentioned.
+const MIN_MENTIONED_GROWTH_RATIO: f64 = 1.5;
+
+/// The rate of a plateau: `3,000 reads/s`; with the bytes where these may be what is limited.
+pub(crate) fn plateau_rate(plateau: &Plateau) -> String {
+    let requests = || per_second(plateau.iops, plateau.direction.noun());
+    let bytes = || format!("{} MiB/s", number(plateau.mib_per_s));
+    match plateau.unit {
+        RateUnit::Requests if plateau.has_large_requests() => format!("{} or {}", requests(), bytes()),
+        RateUnit::Requests => requests(),
+        RateUnit::Kib if plateau.direction == IoDirection::Both => bytes(),
+        RateUnit::Kib => format!("{} of {}", bytes(), plateau.direction.noun()),
+    }
+}
+
+/// The evidence of a plateau: its variation, queues and latencies.
+pub(crate) fn plateau_evidence(plateau: &Plateau) -> String {
+    let variation = (plateau.variation * 100.0).max(0.1);
+    let (from, to) = (whole(plateau.queue_from), whole(plateau.queue_to));
+    let queue = if plateau.queue_to >= MIN_MENTIONED_GROWTH_RATIO * plateau.queue_from {
+        format!("while the queue grew from {from} to {to}")
+    } else {
+        format!("at a queue of {to}")
+    };
+    let latency = if plateau.await_to_ms >= MIN_MENTIONED_GROWTH_RATIO * plateau.await_from_ms {
+        format!("rose from {} to {}", ms(plateau.await_from_ms), ms(plateau.await_to_ms))
+    } else {
+        ms(plateau.await_to_ms)
+    };
+    format!("rate stayed constant (±{variation:.1}%) {queue}; latency {latency}")
+}
+
+/// The caveat of a plateau; empty where it is certain.
+pub(super) fn plateau_caveat(plateau: &Plateau) -> &'static str {
+    match (plateau.is_certain, &plateau.matches_limit) {
+        (true, _) => "",
+        (false, Some(_)) => "; it matches a known limit, but fully busy servers can be as steady",
+        (false, None) => "; fully busy servers can be as steady",
+    }
+}
+
+/// The limit that a plateau matches, in parentheses; empty without one.
+pub(super) fn limit_suffix(plateau: &Plateau) -> String {
+    match &plateau.matches_limit {
+        Some(LimitMatch::Stated) => " (the stated cap)".to_owned(),
+        Some(LimitMatch::Cloud(names)) => format!(" (matches {})", names.join(" or ")),
+        None => String::new(),
+    }
+}
+
+/// The name of the limit that a plateau matches, as machine formats give it.
+pub(crate) fn limit_name(limit: &LimitMatch) -> String {
+    match limit {
+        LimitMatch::Stated => "the stated cap".to_owned(),
+        LimitMatch::Cloud(names) => names.join(" or "),
+    }
+}

@@ -1,0 +1,348 @@
+//! Simulated closed loops of known truth: the errors of the estimates over many seeds.
+
+use blkstat::analysis::{DeviceReport, LimitMatch, Model, Verdict};
+
+use super::simulator::{Random, Second, analyze, assess, caps, reads};
+
+/// Simulates a closed loop of `clients` on `servers` with exponential service times of mean `service_s` for one second;
+/// returns requests per second. Each client issues its next request at once.
+fn servers_rate(random: &mut Random, clients: usize, servers: usize, service_s: f64) -> f64 {
+    // The busy servers complete independently of each other: a sum of exponential times.
+    let busy = clients.min(servers) as f64;
+    let (mut at, mut done) = (0.0, 0.0);
+    while at < 1.0 {
+        at += random.exponential() * service_s / busy;
+        done += 1.0;
+    }
+    done
+}
+
+fn sweep(levels: &[f64], each: usize, mut rate: impl FnMut(f64) -> f64) -> Vec<Second> {
+    levels.iter().flat_map(|n| (0..each).map(|_| reads(rate(*n), *n)).collect::<Vec<_>>()).collect()
+}
+
+const DOUBLING: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
+#[test]
+fn the_maximum_of_a_queue_with_several_servers_is_found() {
+    for seed in 0..12 {
+        let mut random = Random(seed);
+        let servers = 4 << (seed % 3);
+        let service_s = 0.01;
+        let report =
+            analyze(sweep(&DOUBLING[..8], 8, |n| servers_rate(&mut random, n as usize, servers, service_s)));
+        let most = servers as f64 / service_s;
+        assert!(report.capacity.knee_reached, "seed {seed}: {:?}", report.capacity);
+        assert!((report.capacity.max_iops.unwrap() / most - 1.0).abs() < 0.05, "seed {seed}");
+        assert_eq!(report.verdict, Some(Verdict::Saturated), "seed {seed}: {:?}", report.explanation);
+    }
+}
+
+/// The rate by the Universal Scalability Law.
+fn law(lambda: f64, sigma: f64, kappa: f64, n: f64) -> f64 {
+    lambda * n / (1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0))
+}
+
+/// The knee by its definition, searched in steps of 0.1.
+fn true_knee(sigma: f64, kappa: f64) -> f64 {
+    let most = (1..4000).map(|n| law(1.0, sigma, kappa, f64::from(n))).fold(0.0, f64::max);
+    (0..).map(|k| 1.0 + f64::from(k) * 0.1).find(|n| law(1.0, sigma, kappa, *n) >= 0.9 * most).unwrap()
+}
+
+#[test]
+fn the_maximum_and_the_knee_of_a_law_are_found_in_noise() {
+    let (mut off_max, mut off_knee, mut reached) = (0.0f64, Vec::new(), 0);
+    for seed in 0..60 {
+        let mut random = Random(1000 + seed);
+        let sigma = 0.005 + 0.05 * random.unit();
+        let kappa = 10f64.powf(-4.5 + 1.5 * random.unit());
+        let report =
+            analyze(sweep(&DOUBLING, 8, |n| law(8000.0, sigma, kappa, n) * (1.0 + 0.03 * random.normal())));
+        assert_ne!(report.verdict, Some(Verdict::Capped), "seed {seed}");
+        if report.capacity.knee_reached {
+            reached += 1;
+            let most = (1..257).map(|n| law(8000.0, sigma, kappa, f64::from(n))).fold(0.0, f64::max);
+            off_max = off_max.max((report.capacity.max_iops.unwrap() / most - 1.0).abs());
+            off_knee.push((report.capacity.knee_concurrency.unwrap() / true_knee(sigma, kappa)).ln().abs());
+        }
+    }
+    off_knee.sort_by(f64::total_cmp);
+    assert!(reached >= 50 && off_max < 0.06 && off_knee[off_knee.len() / 2] < 0.15);
+}
+
+#[test]
+fn a_sweep_that_stops_before_the_knee_has_not_reached_it() {
+    let mut wrong = 0;
+    for seed in 0..100 {
+        let mut random = Random(2000 + seed);
+        let sigma = 0.002 + 0.03 * random.unit();
+        let kappa = 10f64.powf(-4.5 + 1.5 * random.unit());
+        let knee = true_knee(sigma, kappa);
+        let levels: Vec<f64> = (0..8).map(|k| (knee * 0.7).powf(f64::from(k) / 7.0)).collect();
+        let noise = 0.02 * random.unit();
+        let report =
+            analyze(sweep(&levels, 6, |n| law(8000.0, sigma, kappa, n) * (1.0 + noise * random.normal())));
+        wrong += usize::from(report.capacity.knee_reached);
+        assert_ne!(report.verdict, Some(Verdict::Capped), "seed {seed}");
+    }
+    assert!(wrong <= 2);
+}
+
+/// A cap on requests per second in front of a device with a fixed latency, as a token bucket that saves up to `burst`
+/// tokens. Each sample is taken up to 0.2 ms late.
+fn bucket(
+    levels: &[f64],
+    each: usize,
+    cap: f64,
+    burst: f64,
+    service_s: f64,
+    random: &mut Random,
+) -> Vec<Second> {
+    const LATE_S: f64 = 0.0002;
+    let (mut credits, mut late) = (burst, 0.0);
+    sweep(levels, each, |n| {
+        let wanted = n / service_s;
+        let served = wanted.min(cap + credits.max(0.0));
+        credits = (credits + cap - served).min(burst);
+        let before = std::mem::replace(&mut late, LATE_S * random.unit());
+        served * (1.0 + late - before)
+    })
+}
+
+#[test]
+fn any_cap_is_found_within_one_percent() {
+    for seed in 0..40 {
+        let mut random = Random(3000 + seed);
+        let cap = (100.0 * 10f64.powf(2.5 * random.unit())).round();
+        let service_s = 0.5 / cap * (0.5 + random.unit());
+        let report = analyze(bucket(&DOUBLING[..7], 8, cap, 0.1 * cap, service_s, &mut random));
+        assert_eq!(report.verdict, Some(Verdict::Capped), "seed {seed}: {:?}", report.explanation);
+        assert!((report.plateaus[0].iops / cap - 1.0).abs() < 0.01, "seed {seed}");
+        assert!(
+            (report.capacity.max_iops.unwrap() / cap - 1.0).abs() < 0.02,
+            "seed {seed} {:?}",
+            report.capacity
+        );
+        assert_eq!(report.capacity.model, Model::Cap, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_cap_well_above_one_request_at_a_time_is_a_cap_and_has_its_knee() {
+    for seed in 0..20 {
+        let mut random = Random(3500 + seed);
+        let (cap, service_s) = (16_000.0, 0.0005);
+        let report = analyze(bucket(&DOUBLING[..8], 8, cap, 0.0, service_s, &mut random));
+        assert_eq!(
+            (report.verdict, report.capacity.model),
+            (Some(Verdict::Capped), Model::Cap),
+            "seed {seed}"
+        );
+        assert!((report.capacity.knee_concurrency.unwrap() / 7.2 - 1.0).abs() < 0.1, "seed {seed}");
+    }
+}
+
+#[test]
+fn spent_burst_credits_make_two_plateaus() {
+    for seed in 0..20 {
+        let mut random = Random(4000 + seed);
+        let load = (0..60).map(|second| {
+            let cap = if second < 25 { 3000.0 } else { 300.0 };
+            reads(cap * (1.0 + 0.002 * random.normal()), 32.0)
+        });
+        let report = analyze(load.collect::<Vec<_>>());
+        assert_eq!(
+            (report.verdict, caps(&report)),
+            (Some(Verdict::Capped), vec![3000.0, 300.0]),
+            "seed {seed}"
+        );
+    }
+}
+
+/// The rate of fully busy servers whose service times vary by `variation` (deviation over mean).
+fn busy(random: &mut Random, rate: f64, variation: f64) -> f64 {
+    rate + variation * rate.sqrt() * random.normal()
+}
+
+#[test]
+fn busy_servers_are_saturated_and_not_capped() {
+    let (mut wrong, mut live_wrong) = (0, 0);
+    for seed in 0..120 {
+        let mut random = Random(7000 + seed);
+        // Exponential service times, and uniformly distributed ones of ±30%.
+        let variation = if seed % 2 == 0 { 1.0 } else { 0.173 };
+        let most = 5000.0 * 2f64.powf(3.0 * random.unit());
+        let load = sweep(&DOUBLING[..7], 8, |n| busy(&mut random, most * (n / 4.0).min(1.0), variation));
+        let report = analyze(load.clone());
+        wrong += usize::from(report.verdict != Some(Verdict::Saturated));
+        live_wrong += usize::from(assess(load).iter().any(|one| one.verdict == Some(Verdict::Capped)));
+    }
+    assert!(wrong <= 1 && live_wrong <= 6, "{wrong} {live_wrong}");
+}
+
+#[test]
+fn a_device_that_slows_down_at_the_same_queue_has_no_cap() {
+    for seed in 0..40 {
+        let mut random = Random(7500 + seed);
+        let noise = 0.006 + 0.004 * random.unit();
+        let rates = [(6, 1500.0, 1.0), (20, 8000.0, 32.0), (20, 2000.0, 32.0)];
+        let load: Vec<Second> = rates
+            .iter()
+            .flat_map(|(seconds, rate, queue)| (0..*seconds).map(move |_| (*rate, *queue)))
+            .map(|(rate, queue): (f64, f64)| reads(rate * (1.0 + noise * random.normal()), queue))
+            .collect();
+        let report = analyze(load.clone());
+        assert_eq!(report.verdict, Some(Verdict::Saturated), "seed {seed}: {:?}", report.explanation);
+        assert!(assess(load).iter().all(|one| one.verdict != Some(Verdict::Capped)), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_short_burst_and_then_a_cap_are_two_plateaus() {
+    for (seed, burst_s) in (0..24).zip([4, 5, 6, 9, 14].into_iter().cycle()) {
+        let mut random = Random(7700 + seed);
+        let phases = [(4, 1500.0, 1.0), (4, 6000.0, 4.0), (burst_s, 16_000.0, 64.0), (25, 3000.0, 64.0)];
+        let load: Vec<Second> = phases
+            .iter()
+            .flat_map(|(seconds, rate, queue)| (0..*seconds).map(move |_| (*rate, *queue)))
+            .map(|(rate, queue): (f64, f64)| reads(rate * (1.0 + 0.0004 * random.normal()), queue))
+            .collect();
+        let report = analyze(load.clone());
+        let found: Vec<f64> = report.plateaus.iter().map(|one| (one.iops / 100.0).round() * 100.0).collect();
+        assert_eq!((report.verdict, found), (Some(Verdict::Capped), vec![16_000.0, 3000.0]), "{burst_s} s");
+        let limit = LimitMatch::Cloud(vec!["AWS gp3 (base)"]);
+        assert_eq!(report.plateaus[1].matches_limit, Some(limit));
+        assert!(report.capacity.knee_reached);
+        assert_eq!(assess(load).last().unwrap().verdict, Some(Verdict::Capped), "{burst_s} s");
+    }
+}
+
+#[test]
+fn a_cap_that_comes_back_is_one_plateau_with_another_in_it() {
+    let mut random = Random(4500);
+    let load = (0..120).map(|second| {
+        let cap = if (40..80).contains(&second) { 300.0 } else { 3000.0 };
+        reads(cap * (1.0 + 0.003 * random.normal()), f64::from(1 << (second % 40 / 8)))
+    });
+    let report = analyze(load.collect::<Vec<_>>());
+    assert_eq!((report.verdict, caps(&report)), (Some(Verdict::Capped), vec![3000.0, 300.0]));
+    assert!((report.capacity.max_iops.unwrap() / 3000.0 - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn large_requests_at_a_known_limit_on_bytes_are_capped_in_bytes() {
+    let load = (0..60).map(|second| {
+        let queue = f64::from(1 << (second / 10));
+        Second { reads: (500.0, queue / 500.0 * 1000.0, 256.0), in_flight: 3, ..Second::default() }
+    });
+    let report = analyze(load);
+    assert_eq!(report.plateaus[0].unit, blkstat::analysis::RateUnit::Kib, "{:?}", report.explanation);
+    assert!((report.plateaus[0].mib_per_s - 125.0).abs() < 0.1);
+}
+
+#[test]
+fn a_long_capture_gets_the_same_fit_as_a_short_one() {
+    let report = analyze((0..40_000).map(|second| {
+        let queue = f64::from(1 << (second / 20 % 9));
+        reads(law(8000.0, 0.02, 0.0001, queue), queue)
+    }));
+    assert_eq!((report.intervals, report.capacity.model), (40_000, Model::Usl));
+    assert!((report.capacity.knee_concurrency.unwrap() / true_knee(0.02, 0.0001) - 1.0).abs() < 0.1);
+}
+
+#[test]
+fn the_changes_between_many_short_steps_are_not_levels() {
+    let mut random = Random(4700);
+    let (mut queue, mut before) = (1.0, 1.0);
+    let load = (0..5000).map(|second| {
+        if second % 3 == 0 {
+            queue = f64::from(1 << (random.unit() * 7.0) as u32);
+        }
+        // The first second of a step begins with the old load.
+        let old = if second % 3 == 0 { random.unit() } else { 0.0 };
+        let rate = |queue: f64| 100.0 * queue.min(8.0) * (1.0 + 0.01 * random.normal());
+        let [was, is] = [before, queue].map(rate);
+        let mixed = old * before + (1.0 - old) * queue;
+        before = queue;
+        reads(old * was + (1.0 - old) * is, mixed)
+    });
+    let capacity = analyze(load.collect::<Vec<_>>()).capacity;
+    assert!(capacity.knee_reached, "{capacity:?}");
+    assert!((capacity.max_iops.unwrap() / 800.0 - 1.0).abs() < 0.02, "{capacity:?}");
+    assert!((capacity.knee_concurrency.unwrap() / 7.2 - 1.0).abs() < 0.05, "{capacity:?}");
+}
+
+fn noisy(seed: u64, deviation: f64) -> Vec<Second> {
+    let mut random = Random(seed);
+    let level = 500.0 + 5000.0 * random.unit();
+    let one = |_| {
+        let queue = 0.3 * 10f64.powf(2.0 * random.unit());
+        reads(level * (deviation * random.normal()).exp(), queue)
+    };
+    (0..200).map(one).collect()
+}
+
+#[test]
+fn noise_is_not_called_capped() {
+    for seed in 0..60 {
+        let report = analyze(noisy(5000 + seed, 0.02 + 0.01 * (seed % 30) as f64));
+        assert_ne!(report.verdict, Some(Verdict::Capped), "seed {seed}: {:?}", report.explanation);
+        let live = assess(noisy(5000 + seed, 0.05));
+        assert!(live.iter().all(|one| one.verdict != Some(Verdict::Capped)), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_mixed_cap_counts_reads_and_writes_together() {
+    let mut random = Random(6);
+    let load = (0..60).map(|second| {
+        let (share, queue) = (0.3 + 0.4 * random.unit(), f64::from(1 << (second / 12)));
+        let ms = queue / 5000.0 * 1000.0;
+        Second { reads: (5000.0 * share, ms, 4.0), writes: (5000.0 * (1.0 - share), ms, 4.0), in_flight: 4 }
+    });
+    let report = analyze(load.collect::<Vec<_>>());
+    assert_eq!(report.verdict, Some(Verdict::Capped), "{:?}", report.explanation);
+    assert!((report.plateaus[0].iops / 5000.0 - 1.0).abs() < 0.01);
+    assert_eq!(report.plateaus[0].direction, blkstat::analysis::IoDirection::Both);
+}
+
+fn verdict_and_knee(report: &DeviceReport) -> (Option<Verdict>, bool) {
+    (report.verdict, report.capacity.knee_reached)
+}
+
+#[test]
+fn too_little_data_give_no_verdict() {
+    assert_eq!(verdict_and_knee(&analyze([])), (None, false));
+    assert_eq!(verdict_and_knee(&analyze([reads(3000.0, 32.0)])), (None, false));
+    assert_eq!(verdict_and_knee(&analyze([reads(3000.0, 0.9)])), (None, false));
+    assert_eq!(verdict_and_knee(&analyze([Second::default(); 20])), (Some(Verdict::Idle), false));
+    // One level of concurrency shows neither unloaded latency nor capacity.
+    assert_eq!(verdict_and_knee(&analyze(vec![reads(3000.0, 32.0); 50])), (None, false));
+    assert_eq!(verdict_and_knee(&analyze(vec![reads(3000.0, 0.5); 50])), (Some(Verdict::Ok), false));
+}
+
+#[test]
+fn requests_that_hang_are_a_stall() {
+    let hanging = Second { in_flight: 3, ..Second::default() };
+    let load = || (0..40).map(|second| if (20..25).contains(&second) { hanging } else { reads(200.0, 0.5) });
+    let report = analyze(load());
+    assert_eq!(report.verdict, Some(Verdict::Stalled), "{:?}", report.explanation);
+    let live = assess(load());
+    assert_eq!((live[23].verdict, live[30].verdict), (Some(Verdict::Stalled), Some(Verdict::Ok)));
+}
+
+#[test]
+fn the_live_verdict_follows_the_load() {
+    let mut random = Random(8);
+    let load = (0..60).map(|second| {
+        let n = [0.8, 0.8, 6.0, 24.0, 96.0, 0.8][second / 10];
+        let rate = law(5000.0, 0.2, 0.0001, n) * (1.0 + 0.03 * random.normal());
+        reads(rate, n)
+    });
+    let live = assess(load.collect::<Vec<_>>());
+    assert_eq!((live[0].verdict, live[0].read_saturation), (None, None));
+    let words: Vec<_> = [15, 25, 35, 45, 59].map(|at| live[at].verdict).into();
+    let expected = [Verdict::Ok, Verdict::Queueing, Verdict::Saturated, Verdict::Saturated, Verdict::Ok];
+    assert_eq!(words, expected.map(Some));
+    assert!(!live[45].evidence.is_empty());
+}

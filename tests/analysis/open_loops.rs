@@ -1,0 +1,215 @@
+//! Loads whose requests arrive at their own rate, independent of the device (open loops), and loads of which only a part
+//! has a baseline.
+
+use blkstat::analysis::Verdict;
+
+use super::simulator::{Random, Second, analyze, assess, caps, explanation, reads};
+
+/// Simulates requests that arrive at random, `rate(second)` per second, at `servers` with exponential service times of
+/// mean `service_s`, behind a gate that opens `cap` times per second.
+fn open(
+    random: &mut Random,
+    seconds: usize,
+    rate: impl Fn(usize) -> f64,
+    servers: usize,
+    service_s: f64,
+    cap: f64,
+) -> Vec<Second> {
+    let mut free = vec![0.0f64; servers];
+    let (mut done, mut took) = (vec![0.0; seconds], vec![0.0; seconds]);
+    let (mut at, mut gate) = (0.0f64, 0.0f64);
+    while at < seconds as f64 {
+        gate = gate.max(at);
+        let first = (0..servers).min_by(|a, b| free[*a].total_cmp(&free[*b])).unwrap();
+        let end = gate.max(free[first]) + service_s * random.exponential();
+        free[first] = end;
+        gate += 1.0 / cap;
+        // As the kernel does, a request counts when it completes.
+        if let Some(done) = done.get_mut(end as usize) {
+            *done += 1.0;
+            took[end as usize] += 1000.0 * (end - at);
+        }
+        at += random.exponential() / rate(at as usize);
+    }
+    let second = |(done, took): (f64, f64)| Second {
+        reads: (done, took / done, 4.0),
+        in_flight: (took / 1000.0) as u64,
+        ..Second::default()
+    };
+    done.into_iter().zip(took).filter(|(done, _)| *done > 0.0).map(second).collect()
+}
+
+#[test]
+fn a_constant_load_does_not_reach_a_knee_by_chance() {
+    let mut wrong = 0;
+    for seed in 0..60 {
+        let mut random = Random(9000 + seed);
+        let (servers, service_s) = [(1, 0.008), (8, 0.008), (2, 0.001)][seed as usize % 3];
+        let most = servers as f64 / service_s;
+        let share = 0.4 + 0.35 * random.unit();
+        let load = open(&mut random, 60, |_| share * most, servers, service_s, 1e9);
+        let capacity = analyze(load).capacity;
+        wrong += usize::from(capacity.knee_reached && (capacity.max_iops.unwrap() / most - 1.0).abs() > 0.1);
+    }
+    assert!(wrong <= 6, "{wrong} of 60");
+}
+
+#[test]
+fn the_maximum_does_not_exceed_what_was_seen() {
+    for seed in 0..30 {
+        let mut random = Random(9100 + seed);
+        let (servers, service_s) = [(8, 0.001), (32, 0.004), (1, 0.008)][seed as usize % 3];
+        let most = servers as f64 / service_s;
+        // The load rises beyond what the device can do.
+        let load = open(&mut random, 65, |at| most * (0.1 + 0.02 * at as f64), servers, service_s, 1e9);
+        let report = analyze(load);
+        let (capacity, seen) = (report.capacity, report.all.iops.max.unwrap());
+        assert!(capacity.max_iops.unwrap() <= 1.1 * seen, "seed {seed}: {capacity:?}");
+        let is_near = (capacity.max_iops.unwrap() / most - 1.0).abs() <= 0.12;
+        assert!(!capacity.knee_reached || is_near, "seed {seed}: {most} {capacity:?}");
+    }
+}
+
+#[test]
+fn a_queue_that_only_grows_at_a_cap_is_capped() {
+    for seed in 0..20 {
+        let mut random = Random(9200 + seed);
+        let cap = (500.0 * 10f64.powf(random.unit())).round();
+        let rate = |at: usize| if at < 20 { 0.5 * cap } else { 1.5 * cap };
+        let load = open(&mut random, 40, rate, 64, 0.0003, cap);
+        let report = analyze(load.clone());
+        assert_eq!(report.verdict, Some(Verdict::Capped), "seed {seed}: {:?}", report.explanation);
+        assert!((report.plateaus[0].iops / cap - 1.0).abs() < 0.01, "seed {seed}");
+        let live = assess(load).into_iter().filter(|one| one.verdict == Some(Verdict::Capped)).count();
+        assert!(live >= 5, "seed {seed}: {live}");
+    }
+}
+
+fn steady(random: &mut Random, phases: &[(usize, f64, f64)]) -> Vec<Second> {
+    let seconds = phases.iter().flat_map(|(seconds, rate, queue)| vec![(*rate, *queue); *seconds]);
+    seconds.map(|(rate, queue)| reads(rate * (1.0 + 0.0004 * random.normal()), queue)).collect()
+}
+
+#[test]
+fn spent_credits_are_two_plateaus_at_any_queue() {
+    for (seed, (before, after)) in
+        [(8.0, 32.0), (16.0, 32.0), (16.0, 64.0), (32.0, 16.0)].into_iter().enumerate()
+    {
+        let mut random = Random(9300 + seed as u64);
+        let phases = [
+            (10, 900.0, 1.0),
+            (25, 7500.0, before),
+            (15, 1500.0, before),
+            (25, 1500.0, after),
+            (9, 700.0, 0.4),
+        ];
+        let report = analyze(steady(&mut random, &phases));
+        assert_eq!(
+            (report.verdict, caps(&report)),
+            (Some(Verdict::Capped), vec![7500.0, 1500.0]),
+            "{before} {after}"
+        );
+    }
+}
+
+#[test]
+fn credits_that_come_and_go_are_two_plateaus() {
+    for cycles in [2, 3, 40] {
+        let mut random = Random(9400);
+        let cycle = [(30, 3000.0, 32.0), (30, 300.0, 32.0), (20, 50.0, 0.02)];
+        let report = analyze(steady(&mut random, &cycle.repeat(cycles)));
+        assert_eq!((report.verdict, caps(&report)), (Some(Verdict::Capped), vec![3000.0, 300.0]), "{cycles}");
+    }
+}
+
+#[test]
+fn the_rate_at_which_requests_are_issued_is_not_a_cap() {
+    let mut random = Random(9500);
+    let phases =
+        [(10, 1000.0, 0.1), (10, 1000.0, 0.2), (10, 1000.0, 2.0), (10, 1000.0, 4.0), (10, 1000.0, 8.0)];
+    let load = steady(&mut random, &phases);
+    let report = analyze(load.clone());
+    assert!(
+        report.plateaus.is_empty() && report.verdict != Some(Verdict::Capped),
+        "{:?}",
+        report.explanation
+    );
+    let live = assess(load).into_iter().filter(|one| one.verdict == Some(Verdict::Capped)).count();
+    assert_eq!(live, 0);
+}
+
+#[test]
+fn a_device_is_not_called_ok_for_loads_without_a_baseline() {
+    let writes = |ms| Second { writes: (2000.0, ms, 64.0), in_flight: 64, ..Second::default() };
+    let load = [vec![reads(250.0, 1.0); 40], vec![writes(32.0); 30]].concat();
+    let report = analyze(load);
+    assert_eq!(report.verdict, None, "{:?}", report.explanation);
+    assert!(explanation(&report).contains("latency 32 ms, queue 64"), "{}", explanation(&report));
+    // With the unloaded latency of such writes, there is a verdict.
+    let light = Second { writes: (200.0, 4.0, 64.0), ..Second::default() };
+    let load = [vec![reads(250.0, 1.0); 40], vec![light; 5], vec![writes(32.0); 30]].concat();
+    assert_eq!(analyze(load).verdict, Some(Verdict::Saturated));
+}
+
+#[test]
+fn where_every_level_is_beyond_the_knee_the_lowest_is_an_upper_bound() {
+    let mut random = Random(9600);
+    let levels = [16.0, 32.0, 64.0, 128.0, 256.0].map(|queue| (8, 3000.0, queue));
+    let capacity = analyze(steady(&mut random, &levels)).capacity;
+    assert!(capacity.knee_is_upper_bound, "{capacity:?}");
+    assert!((capacity.knee_concurrency.unwrap() / 16.0 - 1.0).abs() < 0.02, "{capacity:?}");
+}
+
+#[test]
+fn the_end_of_a_burst_is_not_a_baseline() {
+    // Bursts of 32 at a cap of 3,000; their last requests are completed in the next second.
+    let burst = |at: usize| match at % 10 {
+        0..5 => Second { in_flight: 32, ..reads(3000.0, 32.0) },
+        5 => Second { reads: (32.0, 10.7, 4.0), ..Second::default() },
+        _ => Second::default(),
+    };
+    let load: Vec<Second> = (0..60).map(burst).collect();
+    let report = analyze(load.clone());
+    assert_ne!(report.verdict, Some(Verdict::Ok), "{:?}", report.explanation);
+    let live = assess(load);
+    assert!((0..60).filter(|at| at % 10 < 5).all(|at| live[at].verdict != Some(Verdict::Ok)));
+}
+
+#[test]
+fn a_steady_rate_on_a_device_that_pauses_is_not_a_cap() {
+    let mut random = Random(9700);
+    let load: Vec<Second> = (0..60)
+        .map(|at| {
+            let queue = if at % 5 == 4 { 150.0 + 400.0 * random.unit() } else { 4.8 + 0.1 * random.unit() };
+            reads(4800.0 + (at % 3) as f64, queue)
+        })
+        .collect();
+    let report = analyze(load.clone());
+    assert!(report.plateaus.is_empty() && !report.capacity.knee_reached, "{:?}", report.explanation);
+    assert!(assess(load).iter().all(|one| one.verdict != Some(Verdict::Capped)));
+}
+
+#[test]
+fn a_cap_on_the_smaller_direction_is_not_the_capacity_of_the_device() {
+    let mut random = Random(9800);
+    let load: Vec<Second> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+        .into_iter()
+        .flat_map(|queue| vec![queue; 8])
+        .map(|queue| {
+            let written = 1000.0 * (1.0 + 0.0004 * random.normal());
+            let read = 4000.0 * queue * (1.0 + 0.02 * random.normal());
+            Second { reads: (read, 0.25, 4.0), writes: (written, queue, 4.0), in_flight: 2 * queue as u64 }
+        })
+        .collect();
+    let report = analyze(load);
+    assert_eq!(caps(&report), [1000.0]);
+    assert!(report.capacity.max_iops.unwrap() > 100_000.0, "{:?}", report.capacity);
+}
+
+#[test]
+fn one_request_more_or_less_is_not_a_cap() {
+    // One or two requests per second at any queue.
+    let load = (0..60).map(|at| reads(1.0 + f64::from(at % 7 == 0), f64::from(1 << (at / 10))));
+    let report = analyze(load.collect::<Vec<_>>());
+    assert!(report.plateaus.is_empty() && !report.capacity.knee_reached, "{:?}", report.explanation);
+}

@@ -1,0 +1,69 @@
+//! The wording and the numbers of single reports.
+
+use blkstat::analysis::{IoDirection, Settings, StatedCap, Verdict};
+
+use super::simulator::{Random, Second, analyze, analyze_with, explanation, reads};
+
+#[test]
+fn a_cap_on_reads_alone_is_the_capacity() {
+    for seed in 0..20 {
+        let mut random = Random(8000 + seed);
+        let load: Vec<Second> = [(500.0, 0.5), (3000.0, 2.0), (3000.0, 8.0), (3000.0, 32.0), (3000.0, 64.0)]
+            .iter()
+            .flat_map(|level| [*level; 8])
+            .map(|(rate, queue): (f64, f64)| {
+                let writes = 100.0 + 800.0 * random.unit();
+                let rate = rate * (1.0 + 0.0008 * random.normal());
+                Second { writes: (writes, 0.6, 4.0), ..reads(rate, queue) }
+            })
+            .collect();
+        let report = analyze(load);
+        assert_eq!(report.verdict, Some(Verdict::Capped), "seed {seed}: {:?}", report.explanation);
+        let capacity = report.capacity;
+        assert_eq!((capacity.capped, capacity.is_proven), (Some(IoDirection::Reads), true));
+        for found in [capacity.max_iops, capacity.cap.unwrap().iops] {
+            assert!((found.unwrap() / 3000.0 - 1.0).abs() < 0.005, "seed {seed}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_load_above_the_stated_cap_is_reported() {
+    let settings = Settings {
+        cap: Some(StatedCap { iops: Some(3000.0), mib_per_s: Some(125.0) }),
+        ..Settings::default()
+    };
+    let above = explanation(&analyze_with(vec![reads(131_000.0, 9.0); 20], &settings));
+    assert!(above.contains("exceeded the stated cap of 3,000 requests/s (131,000 seen)"), "{above}");
+    let within = explanation(&analyze_with(vec![reads(2000.0, 0.5); 20], &settings));
+    assert!(!within.contains("stated"), "{within}");
+}
+
+#[test]
+fn the_worst_interval_is_in_the_explanation() {
+    let load = (0..100).map(|second| reads(1000.0, if second == 50 { 6.5 } else { 0.1 }));
+    let text = explanation(&analyze(load));
+    let expected =
+        "read latency 0.1 ms (1.0x unloaded) or less 95% of the time, worst 6.5 ms (65.0x unloaded)";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn requests_whose_time_rounds_to_zero_leave_no_broken_sentence() {
+    let report = analyze(vec![Second { reads: (1.0, 0.0, 4.0), ..Second::default() }; 5]);
+    assert!(report.verdict.is_none() && report.read.await_ms.mean.is_none(), "{report:?}");
+    let text = explanation(&report);
+    assert!(
+        report.read.await_ms.max.is_none() && text.ends_with("counted hardly any request time"),
+        "{text}"
+    );
+    // Most intervals with a few requests of 0.25 ms count no time.
+    let report = analyze(vec![Second { reads: (1.0, 0.25, 4.0), ..Second::default() }; 80]);
+    assert!((report.read.await_ms.p50.unwrap() - 0.25).abs() < 0.05, "{:?}", report.read.await_ms);
+}
+
+#[test]
+fn one_interval_is_singular() {
+    let text = explanation(&analyze([reads(3000.0, 0.9)]));
+    assert_eq!(text, "sda has no verdict: busy in 1 interval, too few");
+}
