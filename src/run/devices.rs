@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::{RunContext, WIDTH, put, reason, refuse_other_than_text};
+use super::{DEFAULT_WIDTH, RunContext, emit, os_error_text, refuse_other_than_text};
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::plan::Devices;
@@ -34,9 +34,9 @@ pub(super) fn run(plan: &Devices, context: &mut RunContext<'_>) -> Result<Exit> 
         json(&topology, &mut text);
     } else {
         let columns = context.is_terminal.then(screen_size).flatten().map(|(columns, _)| columns);
-        tree(&topology, plan.all, columns.unwrap_or(WIDTH), &mut text);
+        tree(&topology, plan.all, columns.unwrap_or(DEFAULT_WIDTH), &mut text);
     }
-    put(context.out, &mut text)?;
+    emit(context.out, &mut text)?;
     Ok(Exit::Success)
 }
 
@@ -45,7 +45,7 @@ fn live_topology(root: &Path) -> Result<(Topology, String)> {
     let block = root.join("sys/block");
     let place = sanitize(&block.display().to_string()).into_owned();
     if let Err(error) = block.read_dir() {
-        bail!("cannot read {place}: {}", reason(&error));
+        bail!("cannot read {place}: {}", os_error_text(&error));
     }
     Ok((read_topology(root), place))
 }

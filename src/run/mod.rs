@@ -21,8 +21,6 @@ use crate::plan::Plan;
 use crate::sanitize::sanitize;
 use crate::source::Replay;
 
-use self::{DEFAULT_WIDTH as WIDTH, emit as put, os_error_text as reason};
-
 /// The columns of a line where there is no terminal.
 const DEFAULT_WIDTH: usize = 100;
 
@@ -96,7 +94,7 @@ fn unless_output_lost(
 ) -> Result<Exit> {
     match ended {
         Err(error) if error.is::<StdoutError>() && !is_closed_pipe(&error) => {
-            let cause = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
+            let cause = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), os_error_text);
             let _ = writeln!(context.err, "{words}: {cause}");
             Ok(exit)
         }

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use self::live_host::LiveHost;
 use super::warnings::Warnings;
-use super::{RunContext, put, reason, refuse_other_than_text, unless_output_lost};
+use super::{RunContext, emit, os_error_text, refuse_other_than_text, unless_output_lost};
 use crate::clock::WaitOutcome;
 use crate::counters::Sample;
 use crate::exit::Exit;
@@ -54,7 +54,7 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut skips_report = options.skip_first && deadlines.is_some();
     loop {
         if newer.at.uptime.is_none() {
-            put(context.out, &mut text)?;
+            emit(context.out, &mut text)?;
             let _ = writeln!(context.err, "Cannot read {}", options.root.join("proc/uptime").display());
             return Ok(Exit::Error);
         }
@@ -63,13 +63,13 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
         if std::mem::take(&mut skips_report) {
             reporter.devices.store_sums(&newer);
         } else if !reporter.report(&older, &newer, interval, &mut text) {
-            put(context.out, &mut text)?;
+            emit(context.out, &mut text)?;
             let directory = options.root.join("dev/mapper");
-            let why = unreadable.map_or_else(String::new, |error| reason(&error));
+            let why = unreadable.map_or_else(String::new, |error| os_error_text(&error));
             let _ = writeln!(context.err, "Cannot open {}: {why}", directory.display());
             return Ok(Exit::IostatMapper);
         }
-        put(context.out, &mut text)?;
+        emit(context.out, &mut text)?;
         let Some(deadlines) = deadlines.as_mut().filter(|_| !reporter.is_done()) else { break };
         let (deadline, _missed) = deadlines.next(context.clock.monotonic());
         if let WaitOutcome::Signal(_) = context.clock.wait_until(deadline) {
@@ -81,7 +81,7 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     }
     warnings.finish(context.err);
     reporter.end(&mut text);
-    put(context.out, &mut text)?;
+    emit(context.out, &mut text)?;
     Ok(Exit::Success)
 }
 
@@ -122,7 +122,7 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
                 reporter.begin(&Heading::default(), newer.at.wall.unwrap_or_default(), &mut text);
             }
             reporter.report(&older, &newer, interval, &mut text);
-            put(context.out, &mut text)?;
+            emit(context.out, &mut text)?;
             if reporter.is_done() {
                 break Ok(());
             }
@@ -132,7 +132,7 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     warnings.finish(context.err);
     if reporter.count() > 0 {
         reporter.end(&mut text);
-        put(context.out, &mut text)?;
+        emit(context.out, &mut text)?;
         return ended.map(|()| Exit::Success);
     }
     ended?;

@@ -10,7 +10,7 @@ use super::Session;
 use crate::clock::WaitOutcome;
 use crate::exit::Exit;
 use crate::pt_diskstats::{InvalidAnswer, Key, KeyOutcome, PAUSED, Prompt};
-use crate::run::{RunContext, put};
+use crate::run::{RunContext, emit};
 
 impl Session<'_> {
     /// Acts on keys until the deadline. Without one, acts on keys until one redraws the file or ends the run; without
@@ -57,7 +57,7 @@ impl Session<'_> {
             Key::GroupBy(_) | Key::Inactive | Key::Header | Key::Quit => {}
         }
         let outcome = key.apply(&mut self.engine, &mut self.text);
-        put(context.out, &mut self.text)?;
+        emit(context.out, &mut self.text)?;
         Ok(outcome)
     }
 
@@ -87,6 +87,6 @@ impl Session<'_> {
 
     fn print(&mut self, text: &str, context: &mut RunContext<'_>) -> Result<()> {
         self.text.extend_from_slice(text.as_bytes());
-        put(context.out, &mut self.text)
+        emit(context.out, &mut self.text)
     }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::warnings::Warnings;
-use super::{RunContext, put, reason, unless_output_lost};
+use super::{RunContext, emit, os_error_text, unless_output_lost};
 use crate::capture::CaptureWarningKind;
 use crate::counters::Sample;
 use crate::exit::Exit;
@@ -75,13 +75,14 @@ impl Session<'_> {
                     if let Some(signal) = context.clock.signal() {
                         return Ok(Exit::Signal(signal));
                     }
-                    let why = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), reason);
+                    let why =
+                        error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), os_error_text);
                     let _ = writeln!(context.err, "Cannot open {}: {why}", path.display());
                     return Ok(Exit::Error);
                 }
             };
             let ended = self.show_file(&mut source, &mut warnings, context);
-            put(context.out, &mut self.text)?;
+            emit(context.out, &mut self.text)?;
             if let (Err(_), Some(signal)) = (&ended, context.clock.signal()) {
                 return Ok(Exit::Signal(signal));
             }
@@ -118,7 +119,7 @@ impl Session<'_> {
             }
             self.push(&sample, warnings, context);
             if self.text.len() > WRITE_THRESHOLD_BYTES {
-                put(context.out, &mut self.text)?;
+                emit(context.out, &mut self.text)?;
             }
             std::mem::swap(&mut previous, &mut sample);
         }
@@ -149,7 +150,7 @@ impl Session<'_> {
                 saved.append(&format_saved_sample(at, &self.time_zone, source.text()))?;
             }
             self.push(&sample, &mut warnings, context);
-            put(context.out, &mut self.text)?;
+            emit(context.out, &mut self.text)?;
             if self.options.iterations.is_some_and(|iterations| shown >= iterations) {
                 return Ok(Exit::Success);
             }

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use crate::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_sample};
 use crate::counters::Sample;
 use crate::plan::Record;
-use crate::run::{RunContext, put};
+use crate::run::{RunContext, emit};
 use crate::sanitize::sanitize;
 use crate::sink::{IfExists, RecordingFile, Rotation};
 use crate::source::{Live, local_time_zone, read_recording_header};
@@ -116,7 +116,7 @@ impl<'a> Recorder<'a> {
             Target::File(file) => file.write(&self.block)?,
             Target::StandardOutput => {
                 let length = self.block.len() as u64;
-                put(context.out, &mut self.block)?;
+                emit(context.out, &mut self.block)?;
                 length
             }
         };
