@@ -8,8 +8,7 @@ use super::load::{IoDirection, LoadSample};
 use super::saved_baselines::UnloadedLatency;
 use super::stats::{Histogram, IoTotals};
 use super::thresholds::{
-    BASELINE_QUANTILE, MAX_MINOR_TIME_FRACTION, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO,
-    MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS,
+    BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO, MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS,
 };
 
 /// Classes of queues kept for a class of sizes, the shortest.
@@ -141,13 +140,14 @@ pub(super) fn learn(load: &LoadSample, reads: &mut Baseline, writes: &mut Baseli
 pub(super) fn load_saturation(load: &LoadSample, reads: &Baseline, writes: &Baseline) -> Option<f64> {
     let total_queue = load.queue(IoDirection::Both);
     let (mut ms, mut unloaded_ms) = (0.0, 0.0);
-    for (baseline, totals) in [(reads, &load.reads), (writes, &load.writes)] {
-        match baseline.saturation(totals, total_queue) {
+    for (baseline, direction) in [(reads, IoDirection::Reads), (writes, IoDirection::Writes)] {
+        let totals = load.totals(direction);
+        match baseline.saturation(&totals, total_queue) {
             Some(saturation) if saturation > 0.0 => {
                 ms += totals.ms;
                 unloaded_ms += totals.ms / saturation;
             }
-            None if totals.ms > MAX_MINOR_TIME_FRACTION * load.totals(IoDirection::Both).ms => return None,
+            None if load.is_major(direction) => return None,
             _ => {}
         }
     }

@@ -26,10 +26,10 @@ pub struct Observation<'a> {
     pub flag: Option<DataFlag>,
     /// The end of the interval in seconds on any clock that all devices share; `None` where there is none.
     pub at_s: Option<f64>,
-    /// Seconds for which requests have hung: [`crate::metrics::UtilCheck::stalled_s`] including this interval.
+    /// The length of the current stall in seconds, as [`crate::metrics::StallTimer::observe`] returns it.
     pub stalled_s: f64,
-    /// False where the kernel does not count the device's requests; `None` where that is unknown.
-    pub is_counted: Option<bool>,
+    /// The kernel does not count the device's requests (queue/iostats is 0).
+    pub is_accounting_off: bool,
 }
 
 /// Collects the intervals of one device in bounded memory.
@@ -39,7 +39,7 @@ pub struct DeviceAnalysis {
     intervals: u64,
     seconds: f64,
     excluded: Excluded,
-    is_counted: Option<bool>,
+    is_accounting_off: bool,
     was_busy: bool,
     stalled_s: f64,
     longest_stall_s: f64,
@@ -82,7 +82,7 @@ impl DeviceAnalysis {
             intervals: 0,
             seconds: 0.0,
             excluded: Excluded::default(),
-            is_counted: None,
+            is_accounting_off: false,
             was_busy: false,
             stalled_s: 0.0,
             longest_stall_s: 0.0,
@@ -108,7 +108,7 @@ impl DeviceAnalysis {
         let stats = observation.stats;
         self.intervals += 1;
         self.seconds += stats.seconds;
-        self.is_counted = observation.is_counted.or(self.is_counted);
+        self.is_accounting_off |= observation.is_accounting_off;
         self.was_busy |= !stats.is_idle();
         self.stalled_s += if observation.stalled_s > 0.0 { stats.seconds } else { 0.0 };
         self.longest_stall_s = self.longest_stall_s.max(observation.stalled_s);
@@ -222,7 +222,7 @@ impl DeviceAnalysis {
             seconds: self.seconds,
             busy_intervals: self.busy_intervals,
             untimed_intervals: self.excluded.untimed,
-            is_counted: self.is_counted,
+            is_accounting_off: self.is_accounting_off,
             was_busy: self.was_busy,
             stalled_s: self.stalled_s,
             longest_stall_s: self.longest_stall_s,

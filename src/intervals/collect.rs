@@ -94,14 +94,14 @@ impl Collector {
     fn observe(&mut self, row: &DeviceInterval<'_>, at_s: Option<f64>) {
         let intervals = self.intervals;
         let entry = self.entry(row.device);
-        let mut observe = |stats: &IntervalStats, flag, stalled_s, is_counted| {
-            entry.analysis.observe(&Observation { stats, flag, at_s, stalled_s, is_counted });
+        let mut observe = |stats: &IntervalStats, flag, stalled_s, is_accounting_off| {
+            entry.analysis.observe(&Observation { stats, flag, at_s, stalled_s, is_accounting_off });
         };
         match &row.state {
             DeviceState::Active(activity) => {
-                observe(&activity.stats, activity.flag, activity.stalled_s, None);
+                observe(&activity.stats, activity.flag, activity.stalled_s, false);
             }
-            DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, Some(false)),
+            DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, true),
             DeviceState::Reset | DeviceState::MemberReset => entry.analysis.reset(),
             DeviceState::Appeared if entry.analysis.has_intervals() => entry.analysis.reappear(),
             DeviceState::Appeared => entry.intervals_before = intervals + 1,

@@ -287,7 +287,7 @@ impl DeviceRecord {
     fn observe_idle(&mut self, seconds: f64) {
         self.summary.observe_idle(seconds);
         if let Some(live_verdict) = &mut self.live_verdict {
-            live_verdict.observe(&IntervalStats { seconds, ..IntervalStats::default() }, 0.0, None);
+            live_verdict.observe(&IntervalStats { seconds, ..IntervalStats::default() }, 0.0);
         }
     }
 
@@ -314,7 +314,7 @@ impl DeviceRecord {
                 Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() }
             }
             (live_verdict, Some(new)) => {
-                live_verdict.get_or_insert_with(|| Box::new(new())).observe(&stats, stalled_s, None)
+                live_verdict.get_or_insert_with(|| Box::new(new())).observe(&stats, stalled_s)
             }
         };
         DeviceActivity { stats, flag, stalled_s, assessment }

@@ -98,7 +98,7 @@ pub(crate) fn analyze_with(seconds: impl IntoIterator<Item = Second>, settings: 
             flag: None,
             at_s: Some(device.at_s),
             stalled_s,
-            is_counted: None,
+            is_accounting_off: false,
         });
     }
     analysis.finish(settings, &HostReport::default())
@@ -113,7 +113,7 @@ pub(crate) fn assess(seconds: impl IntoIterator<Item = Second>) -> Vec<Assessmen
     let (mut device, mut live) = (Device::new(), LiveVerdict::new(&Settings::default()));
     let mut observe = |second| {
         let (stats, stalled_s) = device.advance(second);
-        live.observe(&stats, stalled_s, None)
+        live.observe(&stats, stalled_s)
     };
     seconds.into_iter().map(&mut observe).collect()
 }

@@ -20,7 +20,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         bencher.iter(|| {
             let mut live = LiveVerdict::new(&Settings::default());
             intervals.iter().for_each(|stats| {
-                black_box(live.observe(black_box(stats), 0.0, None));
+                black_box(live.observe(black_box(stats), 0.0));
             });
         });
     });
@@ -55,7 +55,7 @@ fn observe_all(intervals: &[IntervalStats]) -> DeviceAnalysis {
             flag: None,
             at_s: Some(at as f64),
             stalled_s: 0.0,
-            is_counted: None,
+            is_accounting_off: false,
         });
     }
     analysis

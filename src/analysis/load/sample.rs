@@ -3,7 +3,9 @@
 use serde::{Serialize, Serializer};
 
 use crate::analysis::stats::IoTotals;
-use crate::analysis::thresholds::{MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO, SAME_RATE_TOLERANCE};
+use crate::analysis::thresholds::{
+    MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO, SAME_RATE_TOLERANCE,
+};
 use crate::metrics::IntervalStats;
 
 /// The requests that are looked at.
@@ -113,6 +115,11 @@ impl LoadSample {
     pub fn is_edge_of_burst(&self) -> bool {
         self.in_flight >= MIN_BURST_EDGE_IN_FLIGHT
             && self.in_flight as f64 > MIN_BURST_EDGE_RATIO * self.queue(IoDirection::Both)
+    }
+
+    /// Returns whether a direction has enough of the request time to decide the verdict.
+    pub fn is_major(&self, direction: IoDirection) -> bool {
+        self.totals(direction).ms > MAX_MINOR_TIME_FRACTION * self.totals(IoDirection::Both).ms
     }
 
     /// The fraction of its requests that are reads.

@@ -20,8 +20,6 @@ pub struct Assessment {
 /// A fact about one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
-    /// The kernel does not count the device's requests (queue/iostats is 0).
-    AccountingOff,
     /// Nothing completed and nothing in flight.
     Idle,
     /// Requests were in flight and none was completed.

@@ -16,8 +16,8 @@ pub(in crate::analysis) struct DeviceFacts<'a> {
     pub(in crate::analysis) busy_intervals: u64,
     /// Intervals with requests whose times the kernel does not give.
     pub(in crate::analysis) untimed_intervals: u64,
-    /// False where the kernel does not count the device's requests; `None` where that is unknown.
-    pub(in crate::analysis) is_counted: Option<bool>,
+    /// The kernel does not count the device's requests.
+    pub(in crate::analysis) is_accounting_off: bool,
     /// True if it was not idle at some time.
     pub(in crate::analysis) was_busy: bool,
     /// Seconds of all stalls.

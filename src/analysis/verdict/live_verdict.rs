@@ -8,9 +8,9 @@ use crate::analysis::caps::{Plateau, find_plateaus};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::settings::{Settings, StatedCap};
 use crate::analysis::thresholds::{
-    MAX_MINOR_TIME_FRACTION, MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO, MIN_PLATEAU_INTERVALS,
-    MIN_QUEUE_CHANGE_RATIO, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_INTERVALS, MIN_STALL_S,
-    ON_PLATEAU_TOLERANCE, SAME_LOAD_TOLERANCE, SATURATION_WINDOW_INTERVALS, STEADY_WINDOW,
+    MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO, MIN_PLATEAU_INTERVALS, MIN_QUEUE_CHANGE_RATIO,
+    MIN_RATE_CHANGE_RATIO, MIN_SATURATED_INTERVALS, MIN_STALL_S, ON_PLATEAU_TOLERANCE, SAME_LOAD_TOLERANCE,
+    SATURATION_WINDOW_INTERVALS, STEADY_WINDOW,
 };
 use crate::metrics::IntervalStats;
 
@@ -50,11 +50,11 @@ impl LiveVerdict {
         if direction == IoDirection::Writes { &self.writes } else { &self.reads }
     }
 
-    /// Assesses the interval that has just ended. `stalled_s` is [`crate::metrics::UtilCheck::stalled_s`] including this
-    /// interval, `is_counted` whether the kernel counts the device's requests, where known.
-    pub fn observe(&mut self, stats: &IntervalStats, stalled_s: f64, is_counted: Option<bool>) -> Assessment {
+    /// Assesses the interval that has just ended. `stalled_s` is the length of the current stall in seconds, as
+    /// [`crate::metrics::StallTimer::observe`] returns it for this interval.
+    pub fn observe(&mut self, stats: &IntervalStats, stalled_s: f64) -> Assessment {
         self.intervals += 1.0;
-        if let Some(assessment) = verdict_without_io(stats, stalled_s, is_counted) {
+        if let Some(assessment) = verdict_without_io(stats, stalled_s) {
             self.saturated_bits = 0;
             return assessment;
         }
@@ -85,7 +85,7 @@ impl LiveVerdict {
         let mut evidence = Vec::new();
         let mut assess = |direction: IoDirection, saturation: Option<f64>| {
             let (totals, queue) = (load.totals(direction), load.queue(direction));
-            let is_major = totals.ms > MAX_MINOR_TIME_FRACTION * load.totals(IoDirection::Both).ms;
+            let is_major = load.is_major(direction);
             if is_major || saturation.is_some() {
                 let await_ms = totals.await_ms().unwrap_or_default();
                 let latency = Latency { await_ms, queue, saturation };
@@ -177,10 +177,8 @@ impl LiveVerdict {
 }
 
 /// The assessment of an interval that needs no look at completed requests; `None` where there are some.
-fn verdict_without_io(stats: &IntervalStats, stalled_s: f64, is_counted: Option<bool>) -> Option<Assessment> {
-    let (verdict, evidence) = if is_counted == Some(false) {
-        (Some(Verdict::AccountingOff), Evidence::AccountingOff)
-    } else if stats.is_idle() {
+fn verdict_without_io(stats: &IntervalStats, stalled_s: f64) -> Option<Assessment> {
+    let (verdict, evidence) = if stats.is_idle() {
         (Some(Verdict::Idle), Evidence::Idle)
     } else if stats.completed == 0 {
         let verdict = (stalled_s >= MIN_STALL_S).then_some(Verdict::Stalled);

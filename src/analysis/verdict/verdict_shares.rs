@@ -4,7 +4,7 @@ use super::{Latency, Verdict, more_severe};
 use crate::analysis::baseline::Baseline;
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::stats::IoTotals;
-use crate::analysis::thresholds::{MAX_MINOR_TIME_FRACTION, MAX_UNLOADED_QUEUE};
+use crate::analysis::thresholds::MAX_UNLOADED_QUEUE;
 
 /// Fractions of the busy time by the verdict on each load alone.
 #[derive(Debug, Default)]
@@ -92,8 +92,7 @@ fn load_verdict(
             .map(|times| Verdict::from_saturation(times, queue, load.in_flight, saturation_threshold))
             // At so short a queue no request waits, however high its latency.
             .or_else(|| (total_queue < MAX_UNLOADED_QUEUE).then_some(Verdict::Ok));
-        let is_major = totals.ms > MAX_MINOR_TIME_FRACTION * load.totals(IoDirection::Both).ms;
-        (verdict, verdict.is_none() && is_major)
+        (verdict, verdict.is_none() && load.is_major(direction))
     };
     let (reads, reads_unknown) = verdict(reads, IoDirection::Reads);
     let (writes, writes_unknown) = verdict(writes, IoDirection::Writes);

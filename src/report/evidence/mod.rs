@@ -14,7 +14,6 @@ use crate::report::layout::sentence_numbers::{ms, number, ratio};
 /// A fact about one interval as a sentence without a period.
 pub(crate) fn evidence_text(evidence: &Evidence) -> String {
     match evidence {
-        Evidence::AccountingOff => "I/O accounting disabled (queue/iostats=0)".to_owned(),
         Evidence::Idle => "nothing completed, nothing in flight".to_owned(),
         Evidence::NothingCompleted { in_flight, for_s } => {
             format!("{in_flight} in flight, none completed for {} s", number(*for_s))
