@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use super::collect::collect;
-use super::interval_source::OnWarning;
 use super::options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
+use super::sample_source::OnWarning;
 use super::stream::Intervals;
 use crate::analysis::{SavedBaselines, Settings};
 use crate::clock::Clock;

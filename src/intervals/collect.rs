@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anyhow::Result;
 
 use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader};
-use super::interval_source::OnWarning;
+use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
 use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation};
 use crate::metrics::IntervalStats;

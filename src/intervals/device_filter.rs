@@ -8,7 +8,7 @@ use regex_lite::Regex;
 
 use super::device_lookup::{NotFound, find_device, similar_name, without_directory};
 use super::options::DeviceSelection;
-use super::total::{TotalRole, total_roles};
+use super::total_role::{TotalRole, total_roles};
 use crate::counters::{Counters, Device};
 use crate::metrics::IntervalStats;
 use crate::sanitize::sanitize;

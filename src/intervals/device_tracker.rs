@@ -1,24 +1,21 @@
 //! Device state that lasts from one interval to the next.
 
-use std::collections::{BTreeMap, HashSet};
-
-use jiff::Timestamp;
+use std::collections::HashSet;
 
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceActivity, DeviceEvent, DeviceInterval, DeviceState};
+use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState};
+use super::device_record::{DepartedDevices, DeviceRecord};
 use super::options::Detail;
-use super::sample_pair::SamplePair;
+use super::sample_pair::{DevicePair, SamplePair};
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
-use crate::analysis::{Assessment, LiveVerdict, Verdict};
+use crate::analysis::LiveVerdict;
 use crate::counters::Device;
-use crate::metrics::{DeviceMatch, IntervalStats, StallTimer, UtilCheck};
+use crate::metrics::{CounterDelta, DeviceMatch, IntervalStats};
 use crate::source::DeviceResolver;
 use crate::topology::Topology;
-
-/// The number of departed devices that are remembered; bounds the memory for a stream of ever new names.
-const MAX_DEPARTED: usize = 1000;
+use crate::units::Interval;
 
 /// Follows each device through the samples.
 pub(super) struct DeviceTracker<'b> {
@@ -29,18 +26,7 @@ pub(super) struct DeviceTracker<'b> {
     order: Vec<usize>,
     /// By index of the last sample.
     records: Vec<DeviceRecord>,
-    /// Labels and summaries of devices that disappeared, by the kernel's names.
-    departed: BTreeMap<String, (String, DeviceSummary)>,
-}
-
-/// What is remembered of a device.
-#[derive(Clone, Debug, Default)]
-struct DeviceRecord {
-    util_check: UtilCheck,
-    stall_timer: StallTimer,
-    summary: DeviceSummary,
-    /// `None` until the device is first active: most devices of a large machine never are.
-    live_verdict: Option<Box<LiveVerdict>>,
+    departed: DepartedDevices,
 }
 
 /// Settings of one interval that affect every device.
@@ -60,7 +46,7 @@ impl<'b> DeviceTracker<'b> {
             attributes: Vec::new(),
             order: Vec::new(),
             records: Vec::new(),
-            departed: BTreeMap::new(),
+            departed: DepartedDevices::default(),
         }
     }
 
@@ -105,16 +91,12 @@ impl<'b> DeviceTracker<'b> {
         let stays = stays(older.len(), newer.len(), device_match);
         for (index, device) in older.iter().enumerate().filter(|(index, _)| !stays[*index]) {
             let label = self.attributes.get(index).map_or(&device.name, |attributes| &attributes.label);
-            remember_departed(&mut self.departed, &device.name, label, records[index].summary);
+            self.departed.insert(&device.name, label, records[index].summary);
         }
         let departed = &mut self.departed;
         let record_of = |index: usize| match device_match.previous_index(index) {
             Some(previous) => std::mem::take(&mut records[previous]),
-            // The summary of a device that comes back continues.
-            None => {
-                let summary = departed.remove(&newer[index].name).map(|(_, summary)| summary);
-                DeviceRecord { summary: summary.unwrap_or_default(), ..DeviceRecord::default() }
-            }
+            None => DeviceRecord::with_summary(departed.remove(&newer[index].name).unwrap_or_default()),
         };
         self.records = (0..newer.len()).map(record_of).collect();
         Some(std::mem::take(&mut self.attributes))
@@ -164,8 +146,6 @@ impl<'b> DeviceTracker<'b> {
     ) -> (Vec<DeviceInterval<'a>>, Option<DeviceInterval<'a>>) {
         let mut rows = Vec::new();
         let mut total = Total::EMPTY;
-        let at = pair.newer.at.wall;
-        let seconds = pair.interval.seconds();
         for index in self.order.iter().copied() {
             let attributes = &self.attributes[index];
             let is_selected = filter.is_selected(attributes);
@@ -180,44 +160,42 @@ impl<'b> DeviceTracker<'b> {
             };
             let record = &mut self.records[index];
             let counters = &device.newer.counters;
-            let is_counted = options.with_total && counts_in_total(attributes.total_role, pair.newer);
-            // The quick way for devices that nobody sees: most devices of a large machine are idle.
+            let is_in_total = options.with_total && counts_in_total(attributes.total_role, pair.newer);
+            // The quick way for devices that are not listed: most devices of a large host are idle.
             if self.detail == Detail::Report
                 && pair.is_unchanged(&device)
                 && counters.in_flight == 0
                 && !filter.is_listed(attributes, counters, None)
             {
                 if !attributes.is_accounting_off {
-                    record.observe_idle(seconds);
+                    record.observe_idle(pair.interval.seconds());
                 }
-                if is_counted && let Some(delta) = pair.delta(&device) {
+                if is_in_total && let Some(delta) = pair.delta(&device) {
                     total.add(&delta, &device);
                 }
                 continue;
             }
             let delta = pair.delta(&device);
-            let stats = delta.map(|delta| {
-                let (before, after) = device.in_flight();
-                let mut stats = IntervalStats::from_delta(&delta, before, after, pair.interval);
-                stats.util_pct = stats.util_pct.filter(|_| !options.without_util);
-                stats
-            });
-            let max_in_flight = pair.max_in_flight(&device);
+            let stats = delta.map(|delta| interval_stats(&delta, &device, pair.interval, options));
             let state = match stats {
-                None => record.observe_reset(),
+                None => {
+                    record.interrupt();
+                    DeviceState::Reset
+                }
                 Some(stats) if attributes.is_accounting_off && stats.completed == 0 => {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
-                    let live_verdict = (self.detail == Detail::Report)
+                    let new_live_verdict = (self.detail == Detail::Report)
                         .then_some(|| LiveVerdict::new(&self.baselines.settings(&device.newer.name)));
-                    let activity = record.observe(stats, max_in_flight, at, live_verdict);
-                    DeviceState::Active(Box::new(activity))
+                    let max_in_flight = pair.max_in_flight(&device);
+                    let end = pair.newer.at.wall;
+                    DeviceState::Active(Box::new(record.observe(stats, max_in_flight, end, new_live_verdict)))
                 }
             };
             match (&delta, &state) {
-                (Some(delta), DeviceState::Active(_)) if is_counted => total.add(delta, &device),
-                _ if is_counted => total.add_unknown(&state),
+                (Some(delta), DeviceState::Active(_)) if is_in_total => total.add(delta, &device),
+                _ if is_in_total => total.add_unknown(&state),
                 _ => {}
             }
             let row = row(device.newer, attributes, state);
@@ -237,10 +215,10 @@ impl<'b> DeviceTracker<'b> {
             let attributes = self.attributes.get(*index).filter(|it| filter.is_selected(it))?;
             Some((attributes.label.clone(), self.records.get(*index)?.summary))
         });
-        let is_selected = |(name, (label, _)): &(&String, &(String, DeviceSummary))| {
-            filter.is_name_selected(name) || filter.is_name_selected(label)
-        };
-        let departed = self.departed.iter().filter(is_selected).map(|(_, summary)| summary.clone());
+        let departed = self.departed.iter().filter_map(|(name, label, summary)| {
+            let is_selected = filter.is_name_selected(name) || filter.is_name_selected(label);
+            is_selected.then(|| (label.to_owned(), summary))
+        });
         present.chain(departed).collect()
     }
 }
@@ -250,73 +228,22 @@ fn row<'a>(device: &'a Device, attributes: &'a DeviceAttributes, state: DeviceSt
     DeviceInterval { device: &device.name, label, mountpoints, state }
 }
 
-/// For each device of an older sample, whether the newer one has it.
+/// Returns the statistics of a device; without util where the options say so.
+fn interval_stats(
+    delta: &CounterDelta,
+    device: &DevicePair<'_>,
+    interval: Interval,
+    options: RowOptions,
+) -> IntervalStats {
+    let (before, after) = device.in_flight();
+    let stats = IntervalStats::from_delta(delta, before, after, interval);
+    IntervalStats { util_pct: stats.util_pct.filter(|_| !options.without_util), ..stats }
+}
+
+/// Returns for each device of an older sample whether the newer one has it.
 fn stays(older_count: usize, newer_count: usize, device_match: &DeviceMatch) -> Vec<bool> {
     let mut stays = vec![false; older_count];
     let previous = (0..newer_count).filter_map(|index| device_match.previous_index(index));
     previous.for_each(|index| stays[index] = true);
     stays
-}
-
-/// Keeps the summary of a device that disappeared. That of an idle device only holds its time, which matters should the
-/// device come back and be active; it makes way for one that was active.
-fn remember_departed(
-    departed: &mut BTreeMap<String, (String, DeviceSummary)>,
-    name: &str,
-    label: &str,
-    summary: DeviceSummary,
-) {
-    if departed.len() >= MAX_DEPARTED && !summary.is_empty() {
-        departed.retain(|_, (_, summary)| !summary.is_empty());
-    }
-    if departed.len() < MAX_DEPARTED {
-        departed.insert(name.to_owned(), (label.to_owned(), summary));
-    }
-}
-
-impl DeviceRecord {
-    fn interrupt(&mut self) {
-        self.util_check = UtilCheck::default();
-        self.stall_timer = StallTimer::default();
-        if let Some(live_verdict) = &mut self.live_verdict {
-            live_verdict.interrupt();
-        }
-    }
-
-    /// Takes an idle interval, at less cost than with statistics.
-    fn observe_idle(&mut self, seconds: f64) {
-        self.summary.observe_idle(seconds);
-        if let Some(live_verdict) = &mut self.live_verdict {
-            live_verdict.observe(&IntervalStats { seconds, ..IntervalStats::default() }, 0.0);
-        }
-    }
-
-    fn observe_reset(&mut self) -> DeviceState {
-        self.interrupt();
-        DeviceState::Reset
-    }
-
-    /// Takes the statistics of an interval; `new_live_verdict` makes the live verdict of a device that becomes active,
-    /// and is `None` if no verdict is wanted.
-    fn observe(
-        &mut self,
-        stats: IntervalStats,
-        max_in_flight: u64,
-        at: Option<Timestamp>,
-        new_live_verdict: Option<impl FnOnce() -> LiveVerdict>,
-    ) -> DeviceActivity {
-        let flag = self.util_check.observe(&stats, max_in_flight);
-        let stalled_s = self.stall_timer.observe(&stats);
-        self.summary.observe(&stats, stalled_s, at);
-        let assessment = match (&mut self.live_verdict, new_live_verdict) {
-            (_, None) => Assessment::default(),
-            (None, Some(_)) if stats.is_idle() => {
-                Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() }
-            }
-            (live_verdict, Some(new)) => {
-                live_verdict.get_or_insert_with(|| Box::new(new())).observe(&stats, stalled_s)
-            }
-        };
-        DeviceActivity { stats, flag, stalled_s, assessment }
-    }
 }

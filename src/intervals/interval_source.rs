@@ -2,26 +2,17 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use super::aggregate::Aggregate;
 use super::options::Input;
 use super::sample_pair::SamplePair;
-use crate::capture::{CaptureWarning, CaptureWarningKind};
+use super::sample_source::{OnWarning, SampleSource};
 use crate::clock::{Clock, WaitOutcome};
 use crate::counters::Sample;
 use crate::metrics::DeviceMatch;
-use crate::sanitize::sanitize;
-use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
-use crate::source::{DeviceResolver, Live, Replay, read_topology};
 use crate::topology::Topology;
 use crate::units::{Elapsed, Interval, SampleTime};
-
-/// The age at which the topology of the running system is read again although no device name changed.
-const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(30);
-
-/// Called for each warning about the input.
-pub type OnWarning<'w> = &'w mut dyn FnMut(&CaptureWarning);
 
 /// The next step of the source.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +32,7 @@ pub(super) enum NextPair {
 pub(super) struct IntervalSource<'a> {
     input: &'a Input,
     clock: &'a dyn Clock,
-    source: SampleSource<'a>,
+    pub(super) samples: SampleSource<'a>,
     /// The sample at the beginning of the interval.
     older: Sample,
     /// The sample at its end.
@@ -50,8 +41,8 @@ pub(super) struct IntervalSource<'a> {
     incoming: Sample,
     /// The devices of `newer` in `older`.
     device_match: DeviceMatch,
-    /// Samples read so far.
-    pub(super) samples: u64,
+    /// The number of samples read so far.
+    pub(super) sample_count: u64,
     /// The beginning of the segment, on the clock and in the samples; paces a replay.
     segment_start: Option<(Duration, SampleTime)>,
     /// `newer` is from the interval before: it was not read since.
@@ -66,33 +57,21 @@ pub(super) struct IntervalSource<'a> {
     has_pending_break: bool,
 }
 
-enum SampleSource<'a> {
-    Live { live: Box<Live<'a>>, deadlines: Option<Deadlines>, topology_read_at: Duration },
-    Replay(Box<Replay<'a>>),
-}
-
 impl<'a> IntervalSource<'a> {
     /// Opens the source.
     ///
     /// # Errors
     /// When a capture cannot be opened.
     pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
-        let source = match &input.from {
-            Some(path) => SampleSource::Replay(Box::new(Replay::open(path, clock)?)),
-            None => {
-                let live = Box::new(Live::new(&input.root, clock).with_host_state());
-                SampleSource::Live { live, deadlines: None, topology_read_at: Duration::ZERO }
-            }
-        };
         Ok(Self {
             input,
             clock,
-            source,
+            samples: SampleSource::open(input, clock)?,
             older: Sample::default(),
             newer: Sample::default(),
             incoming: Sample::default(),
             device_match: DeviceMatch::Identical,
-            samples: 0,
+            sample_count: 0,
             segment_start: None,
             needs_read: false,
             previous_time: SampleTime::default(),
@@ -100,33 +79,6 @@ impl<'a> IntervalSource<'a> {
             aggregate: None,
             has_pending_break: false,
         })
-    }
-
-    /// The name of the source in messages.
-    pub(super) fn name(&self) -> String {
-        match &self.source {
-            SampleSource::Live { live, .. } => live.name(),
-            SampleSource::Replay(replay) => replay.name().to_owned(),
-        }
-    }
-
-    /// Whether samples come from the running system.
-    pub(super) fn is_live(&self) -> bool {
-        matches!(self.source, SampleSource::Live { .. })
-    }
-
-    /// Whether a capture turned out not to be text.
-    pub(super) fn is_not_text(&self) -> bool {
-        matches!(&self.source, SampleSource::Replay(replay) if replay.is_not_text())
-    }
-
-    /// The requested time between the samples of a report; `None` for a capture that does not record it.
-    pub(super) fn requested_interval(&self) -> Option<Duration> {
-        match &self.source {
-            SampleSource::Live { .. } => Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL)),
-            // Aggregated samples are farther apart, never closer.
-            SampleSource::Replay(replay) => Some(replay.header()?.interval?).max(self.input.interval),
-        }
     }
 
     /// The last sample.
@@ -154,10 +106,7 @@ impl<'a> IntervalSource<'a> {
         if found {
             self.segment_start = Some((self.clock.monotonic(), self.newer.at));
             self.aggregation_start = (self.newer.at, 1.0);
-            if let SampleSource::Live { deadlines, .. } = &mut self.source {
-                let start = self.newer.at.monotonic.unwrap_or_default();
-                *deadlines = Some(Deadlines::new(start, self.input.interval.unwrap_or(DEFAULT_INTERVAL)));
-            }
+            self.samples.start_deadlines(&self.newer);
         }
         Ok(found)
     }
@@ -177,8 +126,7 @@ impl<'a> IntervalSource<'a> {
 
     fn advance(&mut self, on_warning: OnWarning<'_>) -> Result<NextPair> {
         let mut missed_samples = 0;
-        if let SampleSource::Live { deadlines: Some(deadlines), .. } = &mut self.source {
-            let (due, missed) = deadlines.next(self.clock.monotonic());
+        if let Some((due, missed)) = self.samples.next_deadline(self.clock.monotonic()) {
             missed_samples = missed;
             if let WaitOutcome::Signal(signal) = self.clock.wait_until(due) {
                 return Ok(NextPair::Signal(signal));
@@ -248,7 +196,7 @@ impl<'a> IntervalSource<'a> {
     /// Whether the last sample ends an interval: always, except where a capture is aggregated. There it is the sample
     /// nearest to the next multiple of the interval, for samples are never exactly on time.
     fn is_due(&mut self) -> bool {
-        let Some(interval) = self.input.interval.filter(|_| !self.is_live()) else { return true };
+        let Some(interval) = self.input.interval.filter(|_| !self.samples.is_live()) else { return true };
         let (start, next) = self.aggregation_start;
         let seconds_since = |from: &SampleTime| match self.newer.at.since(from) {
             Elapsed::Forward(elapsed) => elapsed.seconds(),
@@ -267,30 +215,14 @@ impl<'a> IntervalSource<'a> {
 
     /// Reads the next sample into `newer`. `false` at the end of a capture.
     fn read(&mut self, on_warning: OnWarning<'_>) -> Result<bool> {
-        let found = match &mut self.source {
-            SampleSource::Live { live, .. } => {
-                live.read(&mut self.incoming, |line, error| {
-                    let kind = CaptureWarningKind::Line(error);
-                    on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
-                })?;
-                true
-            }
-            SampleSource::Replay(replay) => {
-                let before = if self.needs_read { &self.older } else { &self.newer };
-                let more = replay.next(before, &mut self.incoming);
-                let warnings = replay.take_warnings();
-                if let Some(warning) = warnings.first().filter(|_| self.input.strict) {
-                    bail!("{}:{}: {}", sanitize(replay.name()), warning.line, warning.kind);
-                }
-                warnings.iter().for_each(on_warning);
-                more?
-            }
-        };
+        let previous = if self.needs_read { &self.older } else { &self.newer };
+        let previous_time = previous.at;
+        let found = self.samples.read(previous, &mut self.incoming, on_warning)?;
         if found {
-            self.previous_time = if self.needs_read { self.older.at } else { self.newer.at };
+            self.previous_time = previous_time;
             self.needs_read = false;
             std::mem::swap(&mut self.newer, &mut self.incoming);
-            self.samples += 1;
+            self.sample_count += 1;
         }
         Ok(found)
     }
@@ -308,42 +240,13 @@ impl<'a> IntervalSource<'a> {
         }
     }
 
-    /// The topology of the devices of the last sample.
+    /// Returns the topology of the devices of the last sample.
     pub(super) fn topology(&mut self) -> Topology {
-        match &mut self.source {
-            SampleSource::Live { topology_read_at, .. } => {
-                *topology_read_at = self.newer.at.monotonic.unwrap_or_default();
-                read_topology(&self.input.root)
-            }
-            SampleSource::Replay(replay) => match replay.header() {
-                Some(header) if !header.topology.nodes().is_empty() => header.topology.clone(),
-                _ => Topology::from_names(&self.newer.devices),
-            },
-        }
+        self.samples.topology(&self.newer)
     }
 
-    /// Whether the topology should be read again.
+    /// Returns whether the topology should be read again.
     pub(super) fn is_topology_stale(&self) -> bool {
-        match &self.source {
-            SampleSource::Live { topology_read_at, .. } => {
-                self.newer.at.monotonic.is_some_and(|now| now > *topology_read_at + MAX_TOPOLOGY_AGE)
-            }
-            SampleSource::Replay(_) => false,
-        }
-    }
-
-    /// Whether the topology is known rather than inferred from device names.
-    pub(super) fn has_known_topology(&self) -> bool {
-        match &self.source {
-            SampleSource::Live { .. } => true,
-            SampleSource::Replay(replay) => {
-                replay.header().is_some_and(|header| !header.topology.nodes().is_empty())
-            }
-        }
-    }
-
-    /// Resolves names in /dev on the running system; `None` for a capture.
-    pub(super) fn resolver(&self) -> Option<DeviceResolver> {
-        self.is_live().then(|| DeviceResolver::new(&self.input.root, &self.input.root.join("sys")))
+        self.samples.is_topology_stale(&self.newer)
     }
 }

@@ -16,10 +16,12 @@ mod collect;
 mod device_filter;
 mod device_interval;
 mod device_lookup;
+mod device_record;
 mod device_tracker;
 mod interval_source;
 mod options;
 mod sample_pair;
+mod sample_source;
 mod stream;
 mod summary;
 mod total;
@@ -31,7 +33,7 @@ pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, IntervalHeader, IntervalRows,
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
-pub use interval_source::OnWarning;
 pub use options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
+pub use sample_source::OnWarning;
 pub use stream::{Intervals, NextInterval};
 pub use summary::{DeviceSummary, DirectionTotals, Peak, RunSpan};

@@ -9,9 +9,10 @@ use super::device_filter::DeviceFilter;
 use super::device_interval::{DeviceEvent, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
 use super::device_tracker::{DeviceTracker, RowOptions};
-use super::interval_source::{IntervalSource, NextPair, OnWarning};
+use super::interval_source::{IntervalSource, NextPair};
 use super::options::{Detail, DeviceSelection, Input};
 use super::sample_pair::SamplePair;
+use super::sample_source::OnWarning;
 use super::summary::{DeviceSummary, RunSpan};
 use crate::clock::Clock;
 use crate::counters::{Counters, CpuTimes, Device, HostState, Pressure, Sample};
@@ -125,7 +126,7 @@ impl<'a> Intervals<'a> {
         };
         let transient = pair.transient_devices().filter(|name| self.filter.is_name_selected(name));
         events.extend(transient.map(|name| DeviceEvent::AppearedBriefly(name.to_owned())));
-        let requested = self.source.requested_interval();
+        let requested = self.source.samples.requested_interval();
         let is_too_short = requested.is_some_and(|requested| requested < MIN_UTIL_INTERVAL)
             || interval.seconds() < MIN_MEASURED_UTIL_INTERVAL_S;
         let options = RowOptions { without_util: is_too_short, with_total: self.selection.total };
@@ -145,7 +146,7 @@ impl<'a> Intervals<'a> {
         let device_match = DeviceMatch::Identical;
         let pair = SamplePair { older: &boot, newer, interval, device_match: &device_match, aggregate: None };
         let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
-        let resolver = self.source.resolver();
+        let resolver = self.source.samples.resolver();
         tracker.follow(&boot.devices, &newer.devices, &device_match);
         tracker.learn(&newer.devices, &self.topology, resolver.as_ref(), &mut self.filter);
         let options = RowOptions { without_util: false, with_total: self.selection.total };
@@ -158,7 +159,7 @@ impl<'a> Intervals<'a> {
     /// Reads the topology and learns the attributes of the devices of the last sample.
     fn learn_topology(&mut self) {
         self.topology = self.source.topology();
-        let resolver = self.source.resolver();
+        let resolver = self.source.samples.resolver();
         let devices = &self.source.newest().devices;
         self.tracker.learn(devices, &self.topology, resolver.as_ref(), &mut self.filter);
     }
@@ -169,12 +170,12 @@ impl<'a> Intervals<'a> {
 
     /// Whether samples come from the running system.
     pub fn is_live(&self) -> bool {
-        self.source.is_live()
+        self.source.samples.is_live()
     }
 
     /// The name of the source in messages.
     pub fn source_name(&self) -> String {
-        self.source.name()
+        self.source.samples.name()
     }
 
     /// The intervals so far and the time that they span.
@@ -196,7 +197,7 @@ impl<'a> Intervals<'a> {
 
     /// The topology; `None` where it could only be inferred from device names.
     pub fn known_topology(&self) -> Option<&Topology> {
-        self.source.has_known_topology().then_some(&self.topology)
+        self.source.samples.has_known_topology().then_some(&self.topology)
     }
 
     /// Returns what was asked for and not found so far; `None` if everything was.
@@ -211,10 +212,13 @@ impl<'a> Intervals<'a> {
     /// # Errors
     /// When the capture is not a text file.
     pub fn no_data_reason(&self) -> Result<&'static str> {
-        if self.source.is_not_text() {
-            bail!("{} is not a text file; expected a diskstats capture", sanitize(&self.source.name()));
+        if self.source.samples.is_not_text() {
+            bail!(
+                "{} is not a text file; expected a diskstats capture",
+                sanitize(&self.source.samples.name())
+            );
         }
-        Ok(match self.source.samples {
+        Ok(match self.source.sample_count {
             0 => {
                 "no samples found; a capture holds copies of /proc/diskstats, each after a line 'TS <seconds>'"
             }

@@ -2,7 +2,7 @@
 
 use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState};
 use super::sample_pair::DevicePair;
-pub(super) use super::total_role::{TotalRole, total_roles};
+use super::total_role::TotalRole;
 use crate::counters::Sample;
 use crate::metrics::{CounterDelta, DataFlag, IntervalStats};
 use crate::units::Interval;

@@ -1,0 +1,170 @@
+//! The source of samples: the running system or a capture.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use super::options::Input;
+use crate::capture::{CaptureWarning, CaptureWarningKind};
+use crate::clock::Clock;
+use crate::counters::Sample;
+use crate::sanitize::sanitize;
+use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
+use crate::source::{DeviceResolver, Live, Replay, read_topology};
+use crate::topology::Topology;
+
+/// The age at which the topology of the running system is read again although no device name changed.
+const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(30);
+
+/// Called for each warning about the input.
+pub type OnWarning<'w> = &'w mut dyn FnMut(&CaptureWarning);
+
+/// Samples of the running system, each at its deadline, or of a capture.
+pub(super) struct SampleSource<'a> {
+    input: &'a Input,
+    kind: SourceKind<'a>,
+}
+
+enum SourceKind<'a> {
+    Live {
+        live: Box<Live<'a>>,
+        /// `None` before the first sample.
+        deadlines: Option<Deadlines>,
+        topology_read_at: Duration,
+    },
+    Replay(Box<Replay<'a>>),
+}
+
+impl<'a> SampleSource<'a> {
+    /// Opens the source.
+    ///
+    /// # Errors
+    /// When a capture cannot be opened.
+    pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
+        let kind = match &input.from {
+            Some(path) => SourceKind::Replay(Box::new(Replay::open(path, clock)?)),
+            None => {
+                let live = Box::new(Live::new(&input.root, clock).with_host_state());
+                SourceKind::Live { live, deadlines: None, topology_read_at: Duration::ZERO }
+            }
+        };
+        Ok(Self { input, kind })
+    }
+
+    /// The name of the source in messages.
+    pub(super) fn name(&self) -> String {
+        match &self.kind {
+            SourceKind::Live { live, .. } => live.name(),
+            SourceKind::Replay(replay) => replay.name().to_owned(),
+        }
+    }
+
+    /// Returns whether samples come from the running system.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.kind, SourceKind::Live { .. })
+    }
+
+    /// Returns whether a capture turned out not to be text.
+    pub(super) fn is_not_text(&self) -> bool {
+        matches!(&self.kind, SourceKind::Replay(replay) if replay.is_not_text())
+    }
+
+    /// The requested time between the samples of a report; `None` for a capture that does not record it.
+    pub(super) fn requested_interval(&self) -> Option<Duration> {
+        match &self.kind {
+            SourceKind::Live { .. } => Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL)),
+            // Aggregated samples are farther apart, never closer.
+            SourceKind::Replay(replay) => Some(replay.header()?.interval?).max(self.input.interval),
+        }
+    }
+
+    /// Starts the deadlines of the running system after its first sample.
+    pub(super) fn start_deadlines(&mut self, first: &Sample) {
+        if let SourceKind::Live { deadlines, .. } = &mut self.kind {
+            let start = first.at.monotonic.unwrap_or_default();
+            *deadlines = Some(Deadlines::new(start, self.input.interval.unwrap_or(DEFAULT_INTERVAL)));
+        }
+    }
+
+    /// Returns the next deadline after `now` and the number of deadlines missed before it; `None` for a capture.
+    pub(super) fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
+        match &mut self.kind {
+            SourceKind::Live { deadlines, .. } => deadlines.as_mut().map(|deadlines| deadlines.next(now)),
+            SourceKind::Replay(_) => None,
+        }
+    }
+
+    /// Reads the sample that follows `previous` into `sample`. `false` at the end of a capture.
+    ///
+    /// # Errors
+    /// When the source cannot be read; with `strict` also on a warning about a capture.
+    pub(super) fn read(
+        &mut self,
+        previous: &Sample,
+        sample: &mut Sample,
+        on_warning: OnWarning<'_>,
+    ) -> Result<bool> {
+        match &mut self.kind {
+            SourceKind::Live { live, .. } => {
+                live.read(sample, |line, error| {
+                    let kind = CaptureWarningKind::Line(error);
+                    on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
+                })?;
+                Ok(true)
+            }
+            SourceKind::Replay(replay) => {
+                let found = replay.next(previous, sample);
+                let warnings = replay.take_warnings();
+                if let Some(warning) = warnings.first().filter(|_| self.input.strict) {
+                    bail!("{}:{}: {}", sanitize(replay.name()), warning.line, warning.kind);
+                }
+                warnings.iter().for_each(on_warning);
+                found
+            }
+        }
+    }
+
+    /// Returns the topology of the devices of the newest sample. That of a capture without one is inferred from their
+    /// names.
+    pub(super) fn topology(&mut self, newest: &Sample) -> Topology {
+        match &mut self.kind {
+            SourceKind::Live { topology_read_at, .. } => {
+                *topology_read_at = newest.at.monotonic.unwrap_or_default();
+                read_topology(&self.input.root)
+            }
+            SourceKind::Replay(replay) => {
+                let recorded = recorded_topology(replay).cloned();
+                recorded.unwrap_or_else(|| Topology::from_names(&newest.devices))
+            }
+        }
+    }
+
+    /// Returns whether the topology should be read again.
+    pub(super) fn is_topology_stale(&self, newest: &Sample) -> bool {
+        match &self.kind {
+            SourceKind::Live { topology_read_at, .. } => {
+                newest.at.monotonic.is_some_and(|now| now > *topology_read_at + MAX_TOPOLOGY_AGE)
+            }
+            SourceKind::Replay(_) => false,
+        }
+    }
+
+    /// Returns whether the topology is known rather than inferred from device names.
+    pub(super) fn has_known_topology(&self) -> bool {
+        match &self.kind {
+            SourceKind::Live { .. } => true,
+            SourceKind::Replay(replay) => recorded_topology(replay).is_some(),
+        }
+    }
+
+    /// Returns a resolver of names in /dev on the running system; `None` for a capture.
+    pub(super) fn resolver(&self) -> Option<DeviceResolver> {
+        self.is_live().then(|| DeviceResolver::new(&self.input.root, &self.input.root.join("sys")))
+    }
+}
+
+/// Returns the topology in the header of a recording; `None` for a capture without one.
+fn recorded_topology<'r>(replay: &'r Replay<'_>) -> Option<&'r Topology> {
+    let topology = &replay.header()?.topology;
+    (!topology.nodes().is_empty()).then_some(topology)
+}
