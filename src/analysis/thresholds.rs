@@ -36,7 +36,7 @@ pub(super) const MIN_BURST_QUEUE: f64 = 0.5;
 pub(super) const MAX_MINOR_TIME_FRACTION: f64 = 0.1;
 /// Seconds without a completion, with requests in flight, that make a stall. A slow disk may need less than that for a
 /// single request.
-pub(super) const MIN_STALL_S: f64 = 1.0;
+pub const MIN_STALL_S: f64 = 1.0;
 
 // Live verdict.
 

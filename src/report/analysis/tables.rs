@@ -1,33 +1,17 @@
 //! The tables of the text.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-
-use super::paragraph::push_line;
 use crate::analysis::{ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Layer};
 use crate::report::layout::number_format as cells;
+use crate::report::layout::sentence_numbers::ratio;
+use crate::report::layout::{Align, Spacing, plain_table};
 use crate::sanitize::sanitize;
 
-/// Blanks before a table.
-const INDENT: usize = 4;
+/// The blanks of all tables.
+const SPACING: Spacing = Spacing { gap: 2, indent: 4 };
 
-/// Appends a table without lines, the first column aligned left and the others right.
-fn draw(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut Vec<u8>) {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header.to_vec());
-    for row in rows {
-        table.add_row(row);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        column.set_cell_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
-    }
-    for line in table.lines() {
-        push_line(&line, INDENT, out);
-    }
+/// Appends a table with the first column aligned left and the others right.
+fn push_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut Vec<u8>) {
+    plain_table(header, &[Align::Left, Align::Right], rows, SPACING, out);
 }
 
 /// The title of a row, its quantity and the format of its numbers.
@@ -53,7 +37,7 @@ pub(super) fn workload(report: &DeviceReport, out: &mut Vec<u8>) {
             Some([title].into_iter().chain([mean, p50, p95, p99, max].map(cell)).collect())
         })
     });
-    draw(&["", "mean", "median", "p95", "p99", "max"], rows, out);
+    push_table(&["", "mean", "median", "p95", "p99", "max"], rows, out);
 }
 
 /// Returns whether a direction had requests.
@@ -70,11 +54,11 @@ pub(super) fn levels(levels: &[ConcurrencyLevel], out: &mut Vec<u8>) {
             cells::number(level.iops),
             cells::number(level.mib_per_s),
             cells::time(level.await_ms),
-            level.saturation.map(|times| format!("{times:.1}x")).unwrap_or_default(),
+            level.saturation.map(ratio).unwrap_or_default(),
         ]
     };
     let header = ["concurrency", "intervals", "io/s", "MB/s", "await", "saturation"];
-    draw(&header, levels.iter().map(row), out);
+    push_table(&header, levels.iter().map(row), out);
 }
 
 /// Appends the queue at each layer.
@@ -85,5 +69,5 @@ pub(super) fn layers<'a>(layers: impl Iterator<Item = &'a Layer>, out: &mut Vec<
             [layer.iops.map(cells::number), layer.await_ms.map(cells::time), layer.queue.map(cells::queue)];
         [name].into_iter().chain(numbers.map(Option::unwrap_or_default)).collect()
     };
-    draw(&["layer", "io/s", "await", "queue"], layers.map(row), out);
+    push_table(&["layer", "io/s", "await", "queue"], layers.map(row), out);
 }

@@ -4,7 +4,6 @@ mod json;
 mod tree;
 mod tree_cells;
 mod tree_layout;
-mod wrap_list;
 
 pub use json::json;
 pub use tree::tree;

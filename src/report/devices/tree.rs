@@ -4,8 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::tree_cells::{COLUMNS, device, mountpoints};
 use super::tree_layout::{TreeRow, tree_rows};
-use super::wrap_list::wrap_list;
-use crate::report::layout::{Align, FittedColumns, Spacing, fit_columns, plain_table};
+use crate::report::layout::{Align, FittedColumns, Spacing, fit_columns, plain_table, wrap_list};
 use crate::topology::Topology;
 
 /// Blanks between columns where all of them fit.

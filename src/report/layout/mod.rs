@@ -11,4 +11,4 @@ mod wrap;
 pub(crate) use ellipsis::ellipsize;
 pub(crate) use fit::{FittedColumns, fit_columns};
 pub(crate) use table::{Align, Spacing, plain_table};
-pub(crate) use wrap::wrap;
+pub(crate) use wrap::{wrap, wrap_list};

@@ -1,27 +1,41 @@
-//! Text in lines.
+//! Texts and lists in lines of a given width.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A text in lines of at most `room` columns, broken between words; a word that is longer than a line is broken. A
-/// number stays with its unit.
-pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
+/// Returns a text in lines of at most `width` terminal columns, broken between words; a word that is longer than a
+/// line is broken. A number stays with its unit.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    fill(words(text), width, &[])
+}
+
+/// Joins paths by commas in lines of at most `width` terminal columns. A path that does not fit on a line of its own is
+/// broken, preferably after a slash or a blank.
+pub(crate) fn wrap_list(paths: &[String], width: usize) -> Vec<String> {
+    let with_comma = |(index, path): (usize, &String)| {
+        let comma = if index + 1 < paths.len() { "," } else { "" };
+        format!("{path}{comma}")
+    };
+    fill(paths.iter().enumerate().map(with_comma), width, &['/', ' '])
+}
+
+/// Fills lines with words; a word that is longer than a line is broken, preferably after one of `breaks`.
+fn fill(words: impl IntoIterator<Item = String>, width: usize, breaks: &[char]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in words(text) {
-        let word = word.as_str();
+    for word in words {
         match lines.last_mut() {
-            Some(line) if line.width() + 1 + word.width() <= room => {
+            Some(line) if line.width() + 1 + word.width() <= width => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&word);
             }
-            _ => lines.extend(pieces(word, room)),
+            _ => lines.extend(break_word(&word, width, breaks)),
         }
     }
     lines
 }
 
-/// The words of a text, a number and its unit as one.
+/// Returns the words of a text, a number and its unit as one.
 fn words(text: &str) -> Vec<String> {
-    const UNITS: [&str; 7] = ["%", "ms", "s", "MiB", "MiB/s", "KiB", "min"];
+    const UNITS: [&str; 6] = ["ms", "s", "MiB", "MiB/s", "KiB", "min"];
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let is_unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
@@ -36,18 +50,55 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A word in pieces that fit.
-fn pieces(word: &str, room: usize) -> Vec<String> {
-    let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
-    for c in word.chars() {
-        let wide = c.width().unwrap_or(0);
-        if used + wide > room && !piece.is_empty() {
-            pieces.push(std::mem::take(&mut piece));
-            used = 0;
-        }
-        piece.push(c);
-        used += wide;
+/// Breaks a word into pieces of at most `width` terminal columns, at least one character each.
+fn break_word(word: &str, width: usize, breaks: &[char]) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let mut rest = word;
+    while rest.width() > width {
+        let end = prefix_length(rest, width);
+        // A break far to the left would waste most of the line.
+        let preferred = rest[..end].rfind(breaks).map(|at| at + 1).filter(|at| *at > end / 4);
+        let (piece, after) = rest.split_at(preferred.unwrap_or(end));
+        pieces.push(piece.to_owned());
+        rest = after;
     }
-    pieces.push(piece);
+    if !rest.is_empty() || pieces.is_empty() {
+        pieces.push(rest.to_owned());
+    }
     pieces
+}
+
+/// Returns the length in bytes of the longest prefix that fits into `width` terminal columns, at least one character.
+fn prefix_length(text: &str, width: usize) -> usize {
+    let mut used = 0;
+    let exceeds = |(at, c): &(usize, char)| {
+        used += c.width().unwrap_or(0);
+        used > width && *at > 0
+    };
+    text.char_indices().find(exceeds).map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words_but_not_before_a_unit() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefgh i", 5), ["abcde", "fgh i"]);
+        assert_eq!(wrap("it is 0.3 ms, so", 11), ["it is", "0.3 ms, so"]);
+        assert_eq!(wrap("盤盤盤", 4), ["盤盤", "盤"]);
+        assert_eq!(wrap("盤盤", 1), ["盤", "盤"]);
+        assert!(wrap("", 9).is_empty());
+    }
+
+    #[test]
+    fn an_item_is_broken_only_where_it_does_not_fit_on_a_line() {
+        let items = ["/", "/boot/efi", "/var/lib/containers"].map(str::to_owned);
+        assert_eq!(wrap_list(&items, 100), ["/, /boot/efi, /var/lib/containers"]);
+        assert_eq!(wrap_list(&items, 13), ["/, /boot/efi,", "/var/lib/", "containers"]);
+        assert_eq!(wrap_list(&items[..1], 1), ["/"]);
+        assert_eq!(wrap_list(&["磁盘".to_owned()], 3), ["磁", "盘"]);
+        assert!(wrap_list(&[], 10).is_empty());
+    }
 }

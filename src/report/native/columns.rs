@@ -1,5 +1,7 @@
 //! The columns of the table, as data, and the sort keys.
 
+use super::style::Emphasis;
+use crate::analysis::Verdict;
 use crate::intervals::{DeviceActivity, DeviceInterval};
 use crate::metrics::{DirectionStats, IntervalStats};
 use crate::report::layout::number_format::{count, multiple, number, percent, queue, size, time};
@@ -11,10 +13,12 @@ pub(super) struct Column {
     pub(super) title: &'static str,
     /// The width, with the blank before it.
     pub(super) width: usize,
-    /// Columns of the lowest importance are dropped first where there is no room.
-    pub(super) importance: u8,
+    /// Columns of the lowest rank are dropped first from lines that are too wide.
+    pub(super) rank: u8,
     /// Shown only once a device had such activity; `None` for always.
     pub(super) only_with: Option<fn(&IntervalStats) -> bool>,
+    /// The emphasis of a cell that is neither empty nor zero.
+    pub(super) emphasis: fn(&DeviceActivity) -> Emphasis,
     /// The value shown, by which devices can be sorted.
     value: Quantity,
     text: CellText,
@@ -45,33 +49,41 @@ impl Column {
 const fn column(
     title: &'static str,
     width: usize,
-    importance: u8,
+    rank: u8,
     value: Quantity,
     text: fn(f64) -> String,
 ) -> Column {
-    Column { title, width, importance, only_with: None, value, text: CellText::Value(text) }
+    Column { title, width, rank, only_with: None, emphasis: plain, value, text: CellText::Value(text) }
 }
 
 const fn custom(
     title: &'static str,
     width: usize,
-    importance: u8,
+    rank: u8,
     value: Quantity,
     text: fn(&DeviceActivity) -> Option<String>,
 ) -> Column {
-    Column { title, width, importance, only_with: None, value, text: CellText::Custom(text) }
+    Column { title, width, rank, only_with: None, emphasis: plain, value, text: CellText::Custom(text) }
 }
 
 const fn only_with(column: Column, only_with: fn(&IntervalStats) -> bool) -> Column {
     Column { only_with: Some(only_with), ..column }
 }
 
-/// Whether discards completed.
+const fn emphasized(column: Column, emphasis: fn(&DeviceActivity) -> Emphasis) -> Column {
+    Column { emphasis, ..column }
+}
+
+fn plain(_: &DeviceActivity) -> Emphasis {
+    Emphasis::Plain
+}
+
+/// Returns whether discards completed.
 pub(super) fn has_discards(stats: &IntervalStats) -> bool {
     stats.discards.ios.is_some_and(|ios| ios > 0)
 }
 
-/// Whether flushes completed.
+/// Returns whether flushes completed.
 pub(super) fn has_flushes(stats: &IntervalStats) -> bool {
     stats.flushes_per_s.is_some_and(|rate| rate > 0.0)
 }
@@ -93,13 +105,30 @@ pub(super) fn latency(stats: &DirectionStats) -> Option<String> {
     })
 }
 
+/// Returns the util, marked with `?` where it is implausible.
 fn util(activity: &DeviceActivity) -> Option<String> {
-    let doubt = if activity.flag.is_some() { "?" } else { "" };
-    activity.stats.util_pct.map(|util| percent(util) + doubt)
+    let mark = if activity.flag.is_some() { "?" } else { "" };
+    activity.stats.util_pct.map(|util| percent(util) + mark)
+}
+
+fn util_emphasis(activity: &DeviceActivity) -> Emphasis {
+    if activity.flag.is_some() { Emphasis::Warning } else { Emphasis::Plain }
 }
 
 fn verdict(activity: &DeviceActivity) -> Option<String> {
     activity.assessment.verdict.map(|verdict| verdict.name().to_owned())
+}
+
+fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
+    activity.assessment.verdict.map(|verdict| f64::from(verdict.severity()))
+}
+
+fn verdict_emphasis(activity: &DeviceActivity) -> Emphasis {
+    match activity.assessment.verdict {
+        Some(Verdict::Saturated | Verdict::Capped | Verdict::Stalled) => Emphasis::Alert,
+        Some(Verdict::Queueing) => Emphasis::Warning,
+        Some(Verdict::Idle | Verdict::Ok | Verdict::AccountingOff) | None => Emphasis::Plain,
+    }
 }
 
 /// All columns, in the order in which they are shown.
@@ -136,11 +165,11 @@ pub(super) const COLUMNS: [Column; 27] = [
         |a| a.stats.in_flight.map(|in_flight| in_flight as f64),
         |in_flight| count(in_flight as u64),
     ),
-    custom("util", 6, 90, |a| a.stats.util_pct, util),
+    emphasized(custom("util", 6, 90, |a| a.stats.util_pct, util), util_emphasis),
     column("≤util", 6, 70, |a| a.stats.util_upper_bound_pct, percent),
     column("r_sat", 6, 85, |a| a.assessment.read_saturation, multiple),
     column("w_sat", 6, 85, |a| a.assessment.write_saturation, multiple),
-    custom("verdict", 10, 98, |a| a.assessment.verdict.map(|verdict| f64::from(verdict.severity())), verdict),
+    emphasized(custom("verdict", 10, 98, verdict_severity, verdict), verdict_emphasis),
 ];
 
 /// Returns the indices of the columns that fit into `width`, and the titles of the others. `has_activity` has for each
@@ -152,7 +181,7 @@ pub(super) fn visible_columns(
     let is_candidate = |index: &usize| COLUMNS[*index].only_with.is_none() || has_activity[*index];
     let candidates: Vec<usize> = (0..COLUMNS.len()).filter(is_candidate).collect();
     let widths: Vec<usize> = candidates.iter().map(|index| COLUMNS[*index].width).collect();
-    let ranks: Vec<u8> = candidates.iter().map(|index| COLUMNS[*index].importance).collect();
+    let ranks: Vec<u8> = candidates.iter().map(|index| COLUMNS[*index].rank).collect();
     let FittedColumns { kept, dropped } = fit_columns(&widths, &ranks, width);
     let visible = kept.into_iter().map(|index| candidates[index]).collect();
     (visible, dropped.into_iter().map(|index| COLUMNS[candidates[index]].title).collect())
@@ -170,7 +199,7 @@ const MORE_KEYS: [(&str, Quantity); 4] = [
     ("await", |a| max([a.stats.reads.await_ms, a.stats.writes.await_ms, a.stats.discards.await_ms])),
 ];
 
-/// The index of `queue` in [`COLUMNS`].
+/// The index of the column `queue` in [`COLUMNS`].
 const QUEUE_COLUMN: usize = 20;
 
 fn keys() -> impl Iterator<Item = (&'static str, Quantity)> {

@@ -2,10 +2,13 @@
 
 mod columns;
 mod header_line;
+mod layout;
+mod messages;
 mod style;
 mod summary;
 mod table;
 
 pub use columns::{SortKey, sort_keys};
+pub use layout::Layout;
 pub use summary::draw_summary;
-pub use table::{Layout, Table};
+pub use table::Table;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
-use super::table::max_name_width;
+use super::layout::max_name_width;
 use crate::intervals::{DeviceSummary, Peak, RunSpan};
 use crate::report::layout::number_format::{duration, number, queue, time};
 use crate::report::layout::{Align, Spacing, ellipsize, fit_columns, plain_table, wrap};
@@ -19,7 +19,7 @@ fn time_format(span: &RunSpan, zone: &TimeZone) -> &'static str {
     }
 }
 
-/// Returns the rows of a device: quantity, mean, peak and its time. `is_short` abbreviates.
+/// Returns the rows of a device: quantity, mean, peak and the time of the peak. `is_short` abbreviates stalls.
 fn device_rows(
     summary: &DeviceSummary,
     zone: &TimeZone,
@@ -57,11 +57,11 @@ fn device_rows(
 const TITLES: [&str; 5] = ["device", "", "mean", "worst", "at"];
 /// The alignment of the columns.
 const ALIGNS: [Align; 5] = [Align::Left, Align::Left, Align::Right, Align::Right, Align::Left];
-/// The columns that may be dropped where there is no room, with their ranks.
+/// The columns that may be dropped from a table that is too wide, with their ranks.
 const DROPPABLE: [(usize, u8); 2] = [(2, 1), (4, 0)];
 /// The blanks between columns.
 const GAP: usize = 2;
-/// Below this width the length of a stall is abbreviated: written out, it leaves no room for a name.
+/// Below this width the length of a stall is abbreviated: written out, it leaves no space for a name.
 const MIN_LONG_WIDTH: usize = 30;
 /// Names are not cut below this width.
 const MIN_NAME_WIDTH: usize = 3;
@@ -111,14 +111,14 @@ fn push_wrapped(text: &str, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the rows. Where there is no room, first the blank before them is dropped, then letters of the names.
+/// Appends the rows. From rows that are too wide, first the blank before them is dropped, then letters of the names.
 fn push_table(mut rows: Vec<[String; 5]>, shown: &[usize], width: usize, out: &mut Vec<u8>) {
     let excess = 1 + total_width(&rows, shown).saturating_sub(width);
     let indent = usize::from(excess <= 1);
     let mut titles = TITLES.map(str::to_owned);
     if excess > 2 {
-        let room = column_width(&rows, 0).saturating_sub(excess - 2).max(MIN_NAME_WIDTH);
-        rows.iter_mut().chain([&mut titles]).for_each(|row| row[0] = ellipsize(&row[0], room));
+        let name_width = column_width(&rows, 0).saturating_sub(excess - 2).max(MIN_NAME_WIDTH);
+        rows.iter_mut().chain([&mut titles]).for_each(|row| row[0] = ellipsize(&row[0], name_width));
     }
     let titles: Vec<&str> = shown.iter().map(|index| titles[*index].as_str()).collect();
     let aligns: Vec<Align> = shown.iter().map(|index| ALIGNS[*index]).collect();

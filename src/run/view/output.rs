@@ -65,7 +65,7 @@ impl<'a> Output<'a> {
     /// Adds the averages since boot.
     pub(super) fn push_since_boot(&mut self, rows: &IntervalRows<'_>) {
         if let Writer::Table { table, .. } = &mut self.writer {
-            table.note("since boot:", &mut self.text);
+            table.push_note("since boot:", &mut self.text);
         }
         self.push(rows.clone());
     }
@@ -78,7 +78,7 @@ impl<'a> Output<'a> {
             Writer::Table { table, options } => {
                 let (width, screen_rows) = table_size(options, self.is_terminal);
                 table.resize(width, screen_rows);
-                table.interval(rows, &mut self.text);
+                table.push_interval(rows, &mut self.text);
             }
         }
     }

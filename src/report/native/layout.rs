@@ -1,0 +1,40 @@
+//! The layout of the table.
+
+use jiff::tz::TimeZone;
+
+/// The minimum width of the device column.
+pub(super) const MIN_NAME_WIDTH: usize = 10;
+
+/// The layout of the table.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The width of a line in terminal columns; `None` shows all columns, however wide.
+    pub width: Option<usize>,
+    /// Show the evidence below every verdict except idle and ok.
+    pub explain: bool,
+    /// The lines of the screen, after which the column titles are repeated.
+    pub rows: usize,
+    /// Lines go to a terminal: the column titles are repeated within a block too, before they scroll off. Without a
+    /// terminal a block is one table, for the programs that read it.
+    pub is_screen: bool,
+    /// Show discards and flushes even where there are none.
+    pub all_columns: bool,
+    /// Show mount points at the end of the lines.
+    pub mounts: bool,
+    /// Use colors.
+    pub colors: bool,
+    /// The time zone of the times shown.
+    pub time_zone: TimeZone,
+}
+
+impl Layout {
+    /// The width of a line; without a limit, the largest number.
+    pub(super) fn line_width(&self) -> usize {
+        self.width.unwrap_or(usize::MAX)
+    }
+}
+
+/// Returns the maximum width of names on lines of `width` columns.
+pub(super) fn max_name_width(width: usize) -> usize {
+    (width / 5).max(MIN_NAME_WIDTH).min(width)
+}

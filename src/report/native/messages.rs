@@ -1,0 +1,88 @@
+//! Texts in the place of a device's cells, and lines about devices that appear or disappear.
+
+use super::columns::{has_discards, has_flushes, latency};
+use super::style::Emphasis;
+use crate::analysis::MIN_STALL_S;
+use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState};
+use crate::metrics::IntervalStats;
+use crate::report::layout::number_format::{duration, number, percent, time};
+
+/// A text in the place of the cells.
+pub(super) struct Message {
+    pub(super) long: String,
+    /// Shown where the long text does not fit.
+    pub(super) short: String,
+    pub(super) emphasis: Emphasis,
+}
+
+impl Message {
+    fn new(long: &str, short: &str, emphasis: Emphasis) -> Self {
+        Self { long: long.to_owned(), short: short.to_owned(), emphasis }
+    }
+
+    /// Returns the message of a device that shows no cells; `None` for one that shows them.
+    pub(super) fn for_state(state: &DeviceState) -> Option<Self> {
+        match state {
+            DeviceState::Active(activity) => (activity.stalled_s > 0.0).then(|| Self::stall(activity)),
+            DeviceState::Reset => {
+                let long = "counters reset: no data for this interval";
+                Some(Self::new(long, "counters reset", Emphasis::Warning))
+            }
+            DeviceState::MemberReset => {
+                let long = "counters of a device in the total reset: no data for this interval";
+                Some(Self::new(long, "counters reset", Emphasis::Warning))
+            }
+            DeviceState::AccountingOff(_) => {
+                let long = "I/O accounting disabled (queue/iostats=0)";
+                Some(Self::new(long, "accounting disabled", Emphasis::Warning))
+            }
+            DeviceState::Appeared => Some(Self::new("appeared", "appeared", Emphasis::Plain)),
+        }
+    }
+
+    fn stall(activity: &DeviceActivity) -> Self {
+        let is_stall = activity.stalled_s >= MIN_STALL_S;
+        let (word, emphasis) =
+            if is_stall { ("STALLED", Emphasis::Alert) } else { ("waiting", Emphasis::Plain) };
+        let in_flight = activity.stats.in_flight.unwrap_or(0);
+        let length = duration(activity.stalled_s);
+        Self {
+            long: format!("{word} for {length}: {in_flight} in flight, nothing completed"),
+            short: format!("{word} {length}, {in_flight} in flight"),
+            emphasis,
+        }
+    }
+
+    /// Returns the message of a device that had only discards or flushes, where their columns are hidden.
+    pub(super) fn for_hidden_activity(stats: &IntervalStats) -> Self {
+        let text = discards_and_flushes(stats);
+        Self::new(&format!("no reads or writes; {text}"), &text, Emphasis::Plain)
+    }
+}
+
+/// Returns discards, flushes and util as a text.
+fn discards_and_flushes(stats: &IntervalStats) -> String {
+    let mut parts = Vec::new();
+    let discards = &stats.discards;
+    if has_discards(stats) {
+        let rate = discards.per_s.map(number).unwrap_or_default();
+        let data = discards.kib_per_s.map(|kib| number(kib / 1024.0)).unwrap_or_default();
+        parts.push(format!("discards {rate}/s {data}MB/s {}", latency(discards).unwrap_or_default()));
+    }
+    if let Some(rate) = stats.flushes_per_s.filter(|_| has_flushes(stats)) {
+        let latency = stats.flush_await_ms.map(time).unwrap_or_default();
+        parts.push(format!("flushes {}/s {latency}", number(rate)));
+    }
+    parts.extend(stats.util_pct.map(|util| format!("util {}", percent(util))));
+    parts.join(", ")
+}
+
+/// Returns the line of a device that appeared or disappeared.
+pub(super) fn event_text(event: &DeviceEvent) -> String {
+    match event {
+        DeviceEvent::Appeared(name) => format!("+ {name} appeared"),
+        DeviceEvent::Disappeared(name) => format!("- {name} disappeared"),
+        DeviceEvent::Reappeared(name) => format!("- {name} disappeared and reappeared"),
+        DeviceEvent::AppearedBriefly(name) => format!("+ {name} appeared briefly"),
+    }
+}
