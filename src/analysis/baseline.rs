@@ -28,8 +28,8 @@ pub enum BaselinePolicy {
     WholeCapture,
 }
 
-/// The baseline of one direction: a low quantile, weighted by requests, of the latencies at the shortest queue seen, for
-/// similar sizes. Its memory is bounded.
+/// The baseline of one direction: a low quantile, weighted by requests, of the latencies at the shortest queue seen,
+/// for similar sizes. Its memory is bounded.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
     policy: BaselinePolicy,

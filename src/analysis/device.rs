@@ -22,7 +22,7 @@ use crate::metrics::{DataFlag, IntervalStats};
 pub struct Observation<'a> {
     /// Its statistics.
     pub stats: &'a IntervalStats,
-    /// The doubt about its util, if any; a doubtful util is left out.
+    /// A reason not to trust its util, which is then left out.
     pub flag: Option<DataFlag>,
     /// The end of the interval in seconds on any clock that all devices share; `None` where there is none.
     pub at_s: Option<f64>,
@@ -145,20 +145,20 @@ impl DeviceAnalysis {
         self.loads.push(load);
     }
 
-    /// Takes note of an interval without statistics: the device was replugged.
-    pub fn reset(&mut self) {
+    /// Notes an interval without statistics: the counters were reset, as by a replug.
+    pub fn note_reset(&mut self) {
         self.excluded.resets += 1;
         self.loads.interrupt();
     }
 
-    /// Takes note of a break in time, which no interval spans.
-    pub fn gap(&mut self) {
+    /// Notes a break in time, which no interval spans.
+    pub fn note_gap(&mut self) {
         self.excluded.gaps += 1;
         self.loads.interrupt();
     }
 
-    /// Takes note that the device returned: its next interval does not follow its latest.
-    pub fn reappear(&mut self) {
+    /// Notes that the device reappeared: its next interval does not follow its latest.
+    pub fn note_return(&mut self) {
         self.loads.interrupt();
     }
 

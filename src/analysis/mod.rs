@@ -49,7 +49,9 @@ pub use saved_baselines::{DeviceBaseline, SavedBaselines, UnloadedLatency};
 pub use settings::{Settings, StatedCap};
 pub use stack::{Layer, LayerLink, QueueByLayer, WaitLocation, infer_stack, queue_by_layer};
 pub use stats::{ActivityTimeline, BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
-pub use thresholds::{KNEE_FRACTION, MIN_FIT_LEVELS, MIN_LOADED_QUEUE, MIN_STALL_S, MIN_VERDICT_INTERVALS};
+pub use thresholds::{
+    KNEE_FRACTION, MIN_FIT_LEVELS, MIN_LOADED_QUEUE, MIN_STALL_S, MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
+};
 pub use verdict::{
     Assessment, DirectionLatency, Evidence, ExceededCap, Explanation, Latency, LiveVerdict, MaxRate,
     OkMargin, OtherCause, Reason, Verdict,

@@ -9,18 +9,18 @@ use super::saved_baselines::DeviceBaseline;
 use super::stats::{ActivityTimeline, DirectionReport, Distribution};
 use super::verdict::{Explanation, OtherCause, Verdict};
 
-/// Intervals that are not in the report, or not in all of it.
+/// The number of intervals that are not in the report, or not in all of it, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Excluded {
-    /// The device was replugged within them.
+    /// The counters were reset, as by a replug.
     pub resets: u64,
     /// Breaks in time, which no interval spans.
     pub gaps: u64,
     /// The device was absent.
     pub absent: u64,
-    /// Requests were completed, but the kernel gives no times.
+    /// Requests were completed, but the kernel gives no times for them.
     pub untimed: u64,
-    /// The load changed within them: in the statistics, but not in the fits.
+    /// The load changed: they are in the statistics, but not in the fits.
     pub transitions: u64,
 }
 

@@ -262,7 +262,7 @@ pub(super) const OTHER_LIMIT_TOLERANCE: f64 = 2.0 * LIMIT_TOLERANCE;
 // Statistics of a direction.
 
 /// Seconds below which an interval's util is noise: the kernel counts it in ticks of 1 to 10 ms.
-pub(super) const MIN_UTIL_INTERVAL_S: f64 = 0.1;
+pub const MIN_UTIL_INTERVAL_S: f64 = 0.1;
 /// Milliseconds of request time in an interval up to which it is pooled with earlier ones whose time rounded to zero
 /// (kernel).
 pub(super) const MAX_COARSE_TIME_MS: f64 = 2.5;

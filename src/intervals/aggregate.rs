@@ -1,4 +1,5 @@
-//! The samples of a capture between the ends of a longer interval: what happened on the way.
+//! The samples of a capture within a longer interval: accumulated counter differences, and devices that appear or
+//! disappear.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ const MAX_TRANSIENT_DEVICES: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct Aggregate {
     devices: Vec<DeviceSpan>,
-    /// Devices that came after the first sample and went before the last.
+    /// Devices that appeared after the first sample and disappeared before the last.
     transient_devices: BTreeSet<String>,
 }
 
@@ -24,7 +25,7 @@ struct DeviceSpan {
     first_index: Option<usize>,
     /// The accumulated counter differences; `None` after a reset.
     delta: Option<CounterDelta>,
-    /// The most requests in flight that any sample saw.
+    /// The most requests in flight in any sample.
     max_in_flight: u64,
 }
 
@@ -78,7 +79,7 @@ impl Aggregate {
         }
     }
 
-    /// Remembers the devices of `last` that were not in the first sample and are gone after `step`.
+    /// Remembers the devices of `last` that were not in the first sample and disappeared in `step`.
     fn note_transient_devices(&mut self, last: &Sample, step: &Self) {
         let mut stays = vec![false; last.devices.len()];
         step.devices.iter().filter_map(|span| span.first_index).for_each(|index| stays[index] = true);
@@ -100,12 +101,13 @@ impl Aggregate {
         DeviceMatch::Mapped(self.devices.iter().map(|span| span.first_index).collect())
     }
 
-    /// The devices that came after the first sample and went again. Some may be in the first or last sample too.
+    /// The devices that appeared after the first sample and disappeared again. Some may be in the first or last sample
+    /// too.
     pub(super) fn transient_devices(&self) -> impl Iterator<Item = &str> {
         self.transient_devices.iter().map(String::as_str)
     }
 
-    /// The most requests in flight that a sample after the first saw at a device of the last sample.
+    /// The most requests in flight in any sample after the first, of a device of the last sample.
     pub(super) fn max_in_flight(&self, index: usize) -> u64 {
         self.devices.get(index).map_or(0, |span| span.max_in_flight)
     }

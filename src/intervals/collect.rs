@@ -16,7 +16,7 @@ pub struct Collected {
     pub devices: Vec<DeviceAnalysis>,
     /// The host over all intervals.
     pub host: HostReport,
-    /// The signal that ended the collection; `None` if it came to its end.
+    /// The signal that ended the collection; `None` if the source ended.
     pub signal: Option<u8>,
 }
 
@@ -35,7 +35,7 @@ struct Collector {
 }
 
 /// Reads all intervals. `on_interval` sees the header of each. If the first sample of the running system lacks a
-/// device that was asked for, no interval is read.
+/// requested device, no interval is read.
 ///
 /// # Errors
 /// When the source cannot be read.
@@ -59,7 +59,7 @@ pub fn collect(
                     on_interval(&rows.header);
                 }
                 NextInterval::Break => {
-                    collector.entries.iter_mut().for_each(|entry| entry.analysis.gap());
+                    collector.entries.iter_mut().for_each(|entry| entry.analysis.note_gap());
                     collector.add_devices(intervals);
                 }
                 NextInterval::End => break,
@@ -102,8 +102,8 @@ impl Collector {
                 observe(&activity.stats, activity.flag, activity.stalled_s, false);
             }
             DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, true),
-            DeviceState::Reset | DeviceState::MemberReset => entry.analysis.reset(),
-            DeviceState::Appeared if entry.analysis.has_intervals() => entry.analysis.reappear(),
+            DeviceState::Reset | DeviceState::MemberReset => entry.analysis.note_reset(),
+            DeviceState::Appeared if entry.analysis.has_intervals() => entry.analysis.note_return(),
             DeviceState::Appeared => entry.intervals_before = intervals + 1,
         }
     }

@@ -18,7 +18,7 @@ use crate::topology::{Kind, Node, Topology, natural_key};
 /// The properties of a device that hold until names or topology change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceAttributes {
-    /// The name that people know, or else the kernel's.
+    /// The alias, or else the kernel's name.
     pub(super) label: String,
     /// The mount points, separated by commas.
     pub(super) mountpoints: String,
@@ -36,9 +36,9 @@ pub(super) struct DeviceAttributes {
 pub(super) struct DeviceFilter<'a> {
     selection: &'a DeviceSelection,
     regex: Option<Regex>,
-    /// For each requested name, whether a device was found.
+    /// A flag for each requested name: a device was found.
     found: Vec<bool>,
-    /// Whether the pattern matched any device.
+    /// The pattern matched a device.
     has_match: bool,
 }
 
@@ -125,12 +125,12 @@ impl<'a> DeviceFilter<'a> {
         requested
     }
 
-    /// Whether only requested devices are listed.
+    /// Returns whether only requested devices are listed.
     fn is_restricted(&self) -> bool {
         self.regex.is_some() || !self.selection.devices.is_empty()
     }
 
-    /// Whether a report lists a device in an interval; `stats` where the interval has any.
+    /// Returns whether a report lists a device in an interval; `stats` is `None` where the interval has none.
     pub(super) fn is_listed(
         &self,
         attributes: &DeviceAttributes,
@@ -147,20 +147,20 @@ impl<'a> DeviceFilter<'a> {
             || !attributes.is_listed_only_while_active && (was_ever_active || attributes.is_accounting_off)
     }
 
-    /// Whether a device is selected, active or not.
+    /// Returns whether a device is selected, active or not.
     pub(super) fn is_selected(&self, attributes: &DeviceAttributes) -> bool {
         !self.is_restricted() || attributes.is_requested
     }
 
-    /// Whether a device is selected of which only the name is known.
+    /// Returns whether a device is selected, by its name alone.
     pub(super) fn is_name_selected(&self, name: &str) -> bool {
         let is_match = self.regex.as_ref().is_some_and(|regex| regex.is_match(name));
         let is_named = || self.selection.devices.iter().any(|word| without_directory(word) == name);
         !self.is_restricted() || is_match || is_named()
     }
 
-    /// Returns what was asked for and never found; `None` if everything was. `searched` is the number of intervals
-    /// where COUNT ended the search, `capture` the file that was replayed.
+    /// Returns the requested devices that were never found; `None` if all were. `searched` is the number of intervals,
+    /// if COUNT ended the search; `capture` is the file that was replayed.
     pub(super) fn not_found(
         &self,
         devices: &[Device],
@@ -190,7 +190,7 @@ impl<'a> DeviceFilter<'a> {
         }
     }
 
-    /// Whether any selected device was ever found.
+    /// Returns whether any selected device was ever found.
     pub(super) fn has_found_any(&self) -> bool {
         !self.is_restricted() || self.has_match || self.found.contains(&true)
     }

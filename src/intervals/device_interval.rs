@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::analysis::{Assessment, Verdict};
 use crate::metrics::{DataFlag, HostStats, IntervalStats};
 
-/// One interval: its header, the devices, an optional total, and devices that came or went.
+/// One interval: its header, the devices, an optional total, and devices that appeared or disappeared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntervalRows<'a> {
     /// The values that all devices share.
@@ -17,7 +17,7 @@ pub struct IntervalRows<'a> {
     pub total: Option<DeviceInterval<'a>>,
     /// Devices that appeared or disappeared.
     pub events: Vec<DeviceEvent>,
-    /// Whether any selected device was found so far: one that was asked for may appear later in a capture.
+    /// A selected device was found so far: a requested one may appear later in a capture.
     pub has_found_any: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct IntervalHeader {
     /// The beginning of the interval; `None` without a wall clock.
     pub start: Option<Timestamp>,
     /// The end of the interval; `None` without a wall clock.
-    pub time: Option<Timestamp>,
+    pub end: Option<Timestamp>,
     /// The end of the interval in seconds on a clock that all intervals share; `None` without any clock.
     pub clock_s: Option<f64>,
     /// The measured length in seconds.
@@ -43,15 +43,15 @@ pub struct IntervalHeader {
 pub struct DeviceInterval<'a> {
     /// The kernel's name; `total` for a total.
     pub device: &'a str,
-    /// The name that people know, or else the kernel's.
+    /// The alias, or else the kernel's name.
     pub label: &'a str,
     /// The mount points, separated by commas; empty without any.
     pub mountpoints: &'a str,
-    /// What is known about the device.
+    /// The state of the device.
     pub state: DeviceState,
 }
 
-/// What is known about a device in an interval.
+/// The state of a device in an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeviceState {
     /// Its counters were read at both ends.
@@ -66,25 +66,25 @@ pub enum DeviceState {
     Appeared,
 }
 
-/// The statistics of a device, and what several intervals say about them.
+/// The statistics of a device, and the conclusions from several intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceActivity {
     /// The statistics of the interval.
     pub stats: IntervalStats,
     /// A reason not to trust one of them.
     pub flag: Option<DataFlag>,
-    /// How long requests have been in flight without any completing, in seconds; 0 unless stalled.
+    /// Seconds for which requests have been in flight without any completing; 0 unless stalled.
     pub stalled_s: f64,
     /// The live verdict and its evidence; empty for a total and in an analysis.
     pub assessment: Assessment,
 }
 
-/// A device that appeared or disappeared, by the name that people know.
+/// A device that appeared or disappeared, by its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceEvent {
     /// It was not in the sample before.
     Appeared(String),
-    /// It is no longer there.
+    /// It is not in the newer sample.
     Disappeared(String),
     /// It was missing from a sample in between.
     Reappeared(String),

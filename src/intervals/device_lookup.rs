@@ -87,19 +87,19 @@ impl fmt::Display for NotFound {
                 write!(f, "no such devices: {}; run '{list_command}' for a list", quoted(names))
             }
             Self::NotInTime { names, intervals } => {
-                write!(f, "{} not found in the first {}", quoted(names), count_intervals(*intervals))
+                write!(f, "{} not found in the first {}", quoted(names), intervals_text(*intervals))
             }
             Self::Pattern { pattern, intervals: None } => {
                 write!(f, "no device matches '{}'", sanitize(pattern))
             }
             Self::Pattern { pattern, intervals: Some(intervals) } => {
-                let searched = count_intervals(*intervals);
+                let searched = intervals_text(*intervals);
                 write!(f, "no device matches '{}' in the first {searched}", sanitize(pattern))
             }
         }
     }
 }
 
-fn count_intervals(count: u64) -> String {
+fn intervals_text(count: u64) -> String {
     if count == 1 { "interval".to_owned() } else { format!("{count} intervals") }
 }

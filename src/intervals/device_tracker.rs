@@ -32,7 +32,7 @@ pub(super) struct DeviceTracker<'b> {
 /// Settings of one interval that affect every device.
 #[derive(Clone, Copy)]
 pub(super) struct RowOptions {
-    /// The interval is too short for util to mean anything.
+    /// The interval is too short for util.
     pub(super) without_util: bool,
     /// Add up a total.
     pub(super) with_total: bool,
@@ -70,13 +70,13 @@ impl<'b> DeviceTracker<'b> {
         }
     }
 
-    /// A new segment begins: what comes next does not continue what was seen.
+    /// Notes the beginning of a segment: the next interval does not follow the latest.
     pub(super) fn interrupt(&mut self) {
         self.records.iter_mut().for_each(DeviceRecord::interrupt);
     }
 
-    /// Moves the records to the places of their devices in the newer sample. If devices changed, returns the attributes of
-    /// the older sample; [`Self::learn`] must follow.
+    /// Moves the records to the places of their devices in the newer sample. If devices changed, returns the attributes
+    /// of the older sample; [`Self::learn`] must follow.
     pub(super) fn follow(
         &mut self,
         older: &[Device],

@@ -193,8 +193,8 @@ impl<'a> IntervalSource<'a> {
         }
     }
 
-    /// Whether the last sample ends an interval: always, except where a capture is aggregated. There it is the sample
-    /// nearest to the next multiple of the interval, for samples are never exactly on time.
+    /// Returns whether the last sample ends an interval. Every sample does, except where a capture is aggregated: there
+    /// it is the one nearest to the next multiple of the interval, since samples are never exactly on time.
     fn is_due(&mut self) -> bool {
         let Some(interval) = self.input.interval.filter(|_| !self.samples.is_live()) else { return true };
         let (start, next) = self.aggregation_start;

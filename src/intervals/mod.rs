@@ -1,14 +1,14 @@
 //! Intervals: the one place that turns a stream of samples into a stream of [`DeviceInterval`]s.
 //!
 //! ```text
-//! IntervalSource ──SamplePair──▶ DeviceTracker ──DeviceInterval──▶ table, JSON, CSV, summary, analysis
-//! live | replay                  per-device state
+//! SampleSource ──Sample──▶ IntervalSource ──SamplePair──▶ DeviceTracker ──DeviceInterval──▶ outputs
+//! live, capture            pairs, aggregates              state of each device              table, JSON, analysis
 //! ```
 //!
-//! [`Intervals`] is the entry: it takes samples at their deadlines or from a capture, skips over breaks in time, aggregates
-//! the samples of a longer interval, follows devices that come and go, applies the selection, adds up a total, flags
-//! numbers not to be trusted, and joins the live verdict. [`collect`] feeds an analysis with all intervals. Nothing is printed
-//! here: warnings go to a callback, and every output takes the same [`IntervalRows`].
+//! [`Intervals`] is the entry: it takes samples at their deadlines or from a capture, skips over breaks in time,
+//! aggregates the samples of a longer interval, follows devices that come and go, applies the selection, adds up a
+//! total, flags numbers not to be trusted, and joins the live verdict. [`collect`] feeds an analysis with all
+//! intervals. Nothing is printed here: warnings go to a callback, and every output takes the same [`IntervalRows`].
 
 mod aggregate;
 mod baseline_store;

@@ -48,7 +48,7 @@ pub enum Detail {
     Analysis,
 }
 
-/// How devices are assessed.
+/// The options of the assessment of devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerdictOptions {
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.

@@ -1,4 +1,4 @@
-//! The two samples at the ends of an interval, and what happened between them.
+//! The two samples at the ends of an interval, and those between them.
 
 use super::aggregate::Aggregate;
 use crate::counters::{Device, Sample};
@@ -40,12 +40,12 @@ impl<'a> SamplePair<'a> {
         }
     }
 
-    /// The most requests in flight that a sample of the interval saw.
+    /// The most requests in flight in a sample within the interval; 0 without such samples.
     pub(super) fn max_in_flight(&self, device: &DevicePair<'_>) -> u64 {
         self.aggregate.map_or(0, |aggregate| aggregate.max_in_flight(device.index))
     }
 
-    /// Whether the counters are the same at both ends, without a reset in between.
+    /// Returns whether the counters are the same at both ends, without a reset in between.
     pub(super) fn is_unchanged(&self, device: &DevicePair<'_>) -> bool {
         device.newer.counters == device.older.counters
             && self.aggregate.is_none_or(|aggregate| aggregate.delta(device.index).is_some())

@@ -1,7 +1,5 @@
 //! The stream of intervals.
 
-use std::time::Duration;
-
 use anyhow::{Result, bail};
 
 use super::baseline_store::BaselineStore;
@@ -14,6 +12,7 @@ use super::options::{Detail, DeviceSelection, Input};
 use super::sample_pair::SamplePair;
 use super::sample_source::OnWarning;
 use super::summary::{DeviceSummary, RunSpan};
+use crate::analysis::MIN_UTIL_INTERVAL_S;
 use crate::clock::Clock;
 use crate::counters::{Counters, CpuTimes, Device, HostState, Pressure, Sample};
 use crate::metrics::{DeviceMatch, HostStats};
@@ -21,9 +20,8 @@ use crate::sanitize::sanitize;
 use crate::topology::Topology;
 use crate::units::Interval;
 
-/// Below this requested interval util is left out: io_ticks moves in clock ticks of up to 10 ms.
-const MIN_UTIL_INTERVAL: Duration = Duration::from_millis(100);
-/// The same for a measured interval, which may be a little shorter than the one requested.
+/// The shortest measured interval with a util, in seconds: a little less than [`MIN_UTIL_INTERVAL_S`], which is
+/// compared with the requested interval.
 const MIN_MEASURED_UTIL_INTERVAL_S: f64 = 0.09;
 
 /// The intervals of a running system or of a capture.
@@ -127,11 +125,11 @@ impl<'a> Intervals<'a> {
         let transient = pair.transient_devices().filter(|name| self.filter.is_name_selected(name));
         events.extend(transient.map(|name| DeviceEvent::AppearedBriefly(name.to_owned())));
         let requested = self.source.samples.requested_interval();
-        let is_too_short = requested.is_some_and(|requested| requested < MIN_UTIL_INTERVAL)
+        let is_too_short = requested.is_some_and(|requested| requested.as_secs_f64() < MIN_UTIL_INTERVAL_S)
             || interval.seconds() < MIN_MEASURED_UTIL_INTERVAL_S;
         let options = RowOptions { without_util: is_too_short, with_total: self.selection.total };
         let header = header(&pair, missed_samples);
-        self.span.observe(header.elapsed_s, header.start, header.time);
+        self.span.observe(header.elapsed_s, header.start, header.end);
         let (devices, total) = self.tracker.rows(&pair, &self.filter, options);
         let has_found_any = self.filter.has_found_any();
         IntervalRows { header, devices, total, events, has_found_any }
@@ -168,7 +166,7 @@ impl<'a> Intervals<'a> {
         self.input.count.is_some_and(|count| self.span.intervals >= count)
     }
 
-    /// Whether samples come from the running system.
+    /// Returns whether samples come from the running system.
     pub fn is_live(&self) -> bool {
         self.source.samples.is_live()
     }
@@ -200,7 +198,7 @@ impl<'a> Intervals<'a> {
         self.source.samples.has_known_topology().then_some(&self.topology)
     }
 
-    /// Returns what was asked for and not found so far; `None` if everything was.
+    /// Returns the requested devices that were not found so far; `None` if all were.
     pub fn not_found(&self) -> Option<NotFound> {
         let searched = self.input.count.filter(|_| self.has_reached_count());
         let devices = &self.source.newest().devices;
@@ -233,7 +231,7 @@ fn header(pair: &SamplePair<'_>, missed_samples: u64) -> IntervalHeader {
     let wall_s = || at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9);
     IntervalHeader {
         start: pair.older.at.wall,
-        time: at.wall,
+        end: at.wall,
         clock_s: at.monotonic.map(|monotonic| monotonic.as_secs_f64()).or_else(wall_s),
         elapsed_s: pair.interval.seconds(),
         missed_samples,

@@ -94,7 +94,7 @@ impl DeviceSummary {
         self.queue_known_s += seconds;
     }
 
-    /// Whether the device did nothing at all.
+    /// Returns whether the device did nothing at all.
     pub fn is_empty(&self) -> bool {
         self.reads.ios + self.writes.ios + self.queue_s + self.peak_stall_s.value == 0.0
     }

@@ -59,7 +59,7 @@ impl Total {
     }
 }
 
-/// Whether a device counts in the total of an interval that ends with this sample.
+/// Returns whether a device counts in the total of an interval that ends with the sample `newer`.
 pub(super) fn counts_in_total(role: TotalRole, newer: &Sample) -> bool {
     match role {
         TotalRole::Excluded => false,

@@ -13,8 +13,8 @@ pub(super) enum TotalRole {
     Excluded,
     /// Counted.
     Included,
-    /// Counted as long as the device at this index never completed a request: before Linux 6.2 only the paths of an NVMe
-    /// multipath device count requests.
+    /// Counted as long as the device at this index never completed a request: before Linux 6.2 only the paths of an
+    /// NVMe multipath device count requests.
     FallbackFor(usize),
 }
 

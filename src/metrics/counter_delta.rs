@@ -6,7 +6,7 @@ use crate::units::Interval;
 
 /// More requests per second than any device completes: a larger difference is not a counter that wrapped.
 const MAX_IOS_PER_S: f64 = 20e6;
-/// The same for sectors: 100 GB per second.
+/// More sectors per second than any device transfers: 100 GB per second.
 const MAX_SECTORS_PER_S: f64 = 200e6;
 /// A mean queue beyond this is not a column of milliseconds that wrapped.
 const MAX_QUEUE: f64 = 1e5;
@@ -70,7 +70,7 @@ impl CounterDelta {
         })
     }
 
-    /// Adds what followed. A column that was missing at any time has no value.
+    /// Adds the difference of the time that follows. A column that was missing at any time has no value.
     pub fn accumulate(&self, later: &Self) -> Self {
         let sum = |of: fn(&Self) -> Option<u64>| add(of(self), of(later));
         Self {

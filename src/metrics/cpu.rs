@@ -20,8 +20,8 @@ pub struct CpuPercentages {
 }
 
 impl CpuPercentages {
-    /// Computes the shares between two readings as iostat does: a counter that went back counts as zero, but the elapsed
-    /// time is the difference of the totals as they are.
+    /// Computes the shares between two readings as iostat does: a counter that went back counts as zero, but the
+    /// elapsed time is the difference of the totals as they are.
     pub fn between(older: &CpuTimes, newer: &CpuTimes) -> Self {
         let elapsed = Self::elapsed_ticks(older, newer);
         let share = |of: fn(&CpuTimes) -> u64| match of(newer).checked_sub(of(older)) {

@@ -14,7 +14,7 @@ pub enum DeviceMatch {
 }
 
 impl DeviceMatch {
-    /// Matches devices by name; the first of several with the same name.
+    /// Matches devices by name; of several with the same name, the first.
     pub fn between(older: &[Device], newer: &[Device]) -> Self {
         if older.len() == newer.len() && older.iter().zip(newer).all(|(a, b)| a.name == b.name) {
             return Self::Identical;

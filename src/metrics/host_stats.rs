@@ -11,7 +11,8 @@ pub struct HostStats {
     pub cpu: Option<CpuPercentages>,
     /// Tasks blocked on I/O at the end of the interval.
     pub blocked: Option<u64>,
-    /// The share of the time in which some task waited for I/O, in percent (the kernel's Documentation/accounting/psi.rst).
+    /// The share of the time in which some task waited for I/O, in percent (the kernel's
+    /// Documentation/accounting/psi.rst).
     pub pressure_some_pct: Option<f64>,
     /// The share of the time in which all tasks that had work waited for I/O, in percent.
     pub pressure_full_pct: Option<f64>,

@@ -1,7 +1,8 @@
 //! The statistics of one device over one interval.
 //!
-//! Unlike the replicas, which print what their tools print, these leave out what is not true: a device whose counters
-//! were reset has no statistics, and a column that wrapped is told from one that fell.
+//! Unlike the replicas, which print what their tools print, these have no value where the counters do not give a true
+//! one: a device whose counters were reset has no statistics, and a column that wrapped is distinguished from one that
+//! went backwards.
 //!
 //! In the formulas, Δ is the difference of a column of /proc/diskstats between two samples (the kernel's
 //! Documentation/admin-guide/iostats.rst): n requests completed, m merged, s sectors of 512 bytes, T milliseconds; t is
@@ -47,20 +48,20 @@ pub struct IntervalStats {
     pub flushes_per_s: Option<f64>,
     /// Mean latency of flushes in milliseconds; `None` if none completed.
     pub flush_await_ms: Option<f64>,
-    /// Mean number of requests waiting or being served: Δ weighted ms / 1000 t. It differs from the true average over time
-    /// where requests take longer than the interval: their whole time counts when they complete.
+    /// Mean number of requests waiting or being served: Δ weighted ms / 1000 t. It differs from the true average over
+    /// time where requests take longer than the interval: their whole time counts when they complete.
     pub queue: Option<f64>,
     /// Requests in flight at the end of the interval; `None` where the kernel miscounted below zero.
     pub in_flight: Option<u64>,
     /// Requests in flight at its beginning.
     pub in_flight_before: Option<u64>,
-    /// The share of the time with a request in flight, in percent, as the kernel counts it: Δ busy ms / 10 t. It can exceed
-    /// 100, and on many kernels it is far off in either direction (see [`super::UtilCheck`]).
+    /// The share of the time with a request in flight, in percent, as the kernel counts it: Δ busy ms / 10 t. It can
+    /// exceed 100, and on many kernels it is far off in either direction (see [`super::UtilCheck`]).
     pub util_pct: Option<f64>,
-    /// The upper bound of the true share, in percent: 100 (queue + in flight at the end), at most 100. A device is busy for at
-    /// most the sum of the times of its requests; those still in flight are not counted in the queue yet, and each
-    /// can have been there for the whole interval. Sound where request times are counted in nanoseconds; an estimate for
-    /// device-mapper, md and NVMe multipath devices, which count clock ticks of 1 to 10 ms.
+    /// The upper bound of the true share, in percent: 100 (queue + in flight at the end), at most 100. A device is busy
+    /// for at most the sum of the times of its requests; those still in flight are not counted in the queue yet, and
+    /// each can have been there for the whole interval. Sound where request times are counted in nanoseconds; an
+    /// estimate for device-mapper, md and NVMe multipath devices, which count clock ticks of 1 to 10 ms.
     pub util_upper_bound_pct: Option<f64>,
     /// Requests of every kind that completed.
     pub completed: u64,
@@ -102,12 +103,12 @@ impl IntervalStats {
         }
     }
 
-    /// Whether nothing completed and nothing is in flight.
+    /// Returns whether nothing completed and nothing is in flight.
     pub fn is_idle(&self) -> bool {
         self.completed == 0 && self.in_flight.unwrap_or(0) == 0
     }
 
-    /// Whether requests were in flight at both ends and none completed.
+    /// Returns whether requests were in flight at both ends and none completed.
     pub fn is_stalled(&self) -> bool {
         let is_some = |count: Option<u64>| count.is_some_and(|count| count > 0);
         self.completed == 0 && is_some(self.in_flight) && is_some(self.in_flight_before)
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(bound(&at(0, 900, 50)), Some(5.0));
         assert_eq!(bound(&at(0, 1300, 5000)), Some(100.0));
         assert_eq!(bound(&at(0, 300, 5000)), Some(100.0));
-        // The kernel may miss most of the busy time: util is no bound.
+        // The kernel may miss most of the busy time: util is not a bound.
         assert_eq!(bound(&at(0, 4, 65)), Some(6.5));
         // The time of a request in flight is not counted yet.
         assert_eq!(bound(&at(1, 900, 50)), Some(100.0));
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_32_bit_counter_that_wrapped_is_told_from_one_that_fell() {
+    fn a_32_bit_counter_that_wrapped_is_distinguished_from_one_that_fell() {
         let near = u64::from(u32::MAX) - 9;
         let older = counters([near, 0, near, 50], 0, 0, 0);
         let stats = between(&older, &counters([90, 0, 790, 60], 0, 0, 0)).unwrap();

@@ -1,4 +1,4 @@
-//! Stalls: requests in flight of which none completes.
+//! Stalls: requests are in flight and none completes.
 
 use super::IntervalStats;
 
@@ -9,8 +9,8 @@ pub struct StallTimer {
 }
 
 impl StallTimer {
-    /// Takes the next interval and returns how long requests have been in flight at its end without any completing, in
-    /// seconds; the true time is at least that. 0 when there is no stall.
+    /// Takes the next interval and returns for how many seconds requests have been in flight at its end without any
+    /// completing; the true time is at least that. 0 without a stall.
     pub fn observe(&mut self, stats: &IntervalStats) -> f64 {
         self.stalled_s = if stats.is_stalled() { self.stalled_s + stats.seconds } else { 0.0 };
         // Rounded to nanoseconds, so that ten tenths of a second are one second.

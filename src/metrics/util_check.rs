@@ -3,8 +3,8 @@
 //! io_ticks, the counter behind util, is not exact on any kernel since 4.17: it counts clock ticks in which a request
 //! started or ended, or the time since the last such event. Measured with one serial reader, where the busy share is
 //! exactly the sum of the request times, 600 reads/s that kept a device 10% busy showed as 0.2% to 21%, depending on
-//! kernel and driver; with 2,000 reads/s, 25% showed as 0.2% to 94%. So util is compared with the request times, which are exact,
-//! and with the requests seen in flight.
+//! kernel and driver; with 2,000 reads/s, 25% showed as 0.2% to 94%. So util is compared with the request times, which
+//! are exact, and with the requests seen in flight.
 
 use super::IntervalStats;
 
@@ -38,11 +38,11 @@ const UPPER_BOUND_TOLERANCE_PCT: f64 = 1.0;
 const MIN_QUEUE: f64 = 0.1;
 /// Requests in flight while busy, as implied by util, that are this many times the most ever seen are implausible.
 const MAX_IMPLIED_RATIO: f64 = 8.0;
-/// The same where requests were in flight at both ends of the interval, which at such a util is itself unlikely. Bursts may be
-/// a few times deeper than any sample saw.
+/// The same where requests were in flight at both ends of the interval, which at such a util is itself unlikely. Bursts
+/// may be a few times deeper than any sample saw.
 const MAX_IMPLIED_RATIO_IF_SEEN: f64 = 4.0;
-/// Below this util, in percent, one interval is enough for the verdict: requests in flight at both ends by chance have a
-/// probability of 0.02 squared.
+/// Below this util, in percent, one interval is enough for the verdict: requests in flight at both ends by chance have
+/// a probability of 0.02 squared.
 const NEAR_ZERO_PCT: f64 = 2.0;
 /// At a higher util a device that works in short bursts is rarely caught with requests in flight: the verdict then
 /// takes a sum of util over the samples, which is the expected number of sightings, of at least this.

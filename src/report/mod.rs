@@ -1,4 +1,4 @@
-//! Finished numbers into bytes: a dialect is a folder or file in here. No files, no clock, no arguments.
+//! Output formats: each turns finished numbers into text. No files, no clock, no arguments.
 
 pub mod analysis;
 pub mod devices;

@@ -46,7 +46,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Returns whether the device's counters stand still because `queue/iostats` is 0.
+    /// Returns whether the device's counters do not change because `queue/iostats` is 0.
     ///
     /// Which devices obey that setting was measured with 120 direct requests to each kind of device, on Linux
     /// 6.1.0-56 and 6.12.117 as packaged by Debian:
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounting_is_off_only_where_the_counters_stand_still() {
+    fn accounting_is_off_only_where_the_counters_do_not_change() {
         let is_off = |kind, iostats_enabled, ignores_iostats| {
             Node { kind, iostats_enabled, ignores_iostats, ..Node::default() }.is_accounting_off()
         };

@@ -162,7 +162,8 @@ fn from_cap(points: &[RatePoint], cap: HardCap, error: f64) -> Option<CapacityFi
     Some(found.with_knee(cap.knee(), points, are_all_at_cap))
 }
 
-/// The capacity by a law. Its knee is reached where no plausible law has it near or beyond the highest concurrency seen.
+/// The capacity by a law. Its knee is reached where no plausible law has it near or beyond the highest concurrency
+/// seen.
 fn from_usl(points: &[RatePoint], usl: Usl, error: f64) -> Option<CapacityFit> {
     let degrees_of_freedom = points.len().saturating_sub(3).max(1) as f64;
     let variance = (error / degrees_of_freedom).max(RATE_NOISE_FLOOR * RATE_NOISE_FLOOR);

@@ -34,8 +34,8 @@ pub(super) fn is_offered_load(one: &SteadyRate, loads: &[&LoadSample], kind: Rat
     count_intervals(loads.iter().copied().filter(is_at_rest)) >= MIN_WITNESS_INTERVALS
 }
 
-/// Returns whether the same load, at the same queue or more, had a clearly different steady rate at another time: a cap that
-/// changed.
+/// Returns whether the same load, at the same queue or more, had a clearly different steady rate at another time: a cap
+/// that changed.
 pub(super) fn cap_changed(one: &SteadyRate, other: &SteadyRate, kind: RateKind) -> bool {
     let (slow, fast) = if one.rate < other.rate { (one, other) } else { (other, one) };
     fast.rate >= MIN_RATE_CHANGE_RATIO * slow.rate
@@ -47,8 +47,8 @@ pub(super) fn cap_changed(one: &SteadyRate, other: &SteadyRate, kind: RateKind) 
         && is_same_kind_of_load(&one.loads, &other.loads, kind.direction)
 }
 
-/// Returns whether the same kind of load had a clearly higher rate at a queue that was no longer, at another time, so that the
-/// device itself can do more.
+/// Returns whether the same kind of load had a clearly higher rate at a queue that was no longer, at another time, so
+/// that the device itself can do more.
 pub(super) fn exceeded_elsewhere(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
     let is_faster = |load: &&LoadSample| {
         kind.rate(load) >= MIN_RATE_CHANGE_RATIO * one.rate

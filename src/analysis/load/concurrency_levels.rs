@@ -80,8 +80,8 @@ fn quietest_bound(loads: &[&LoadSample], octave: impl Fn(&LoadSample) -> f64) ->
     POSITIONS.into_iter().min_by(|a, b| weight(*a).total_cmp(&weight(*b))).unwrap_or(0.5)
 }
 
-/// Loads grouped by about the same queue of a direction, as far as gaps separate them; the shortest first. Where there
-/// are no gaps a group spans at most half a power of two.
+/// Loads grouped by about the same queue of a direction, as far as gaps separate them; the shortest first. Without
+/// gaps a group spans at most half a power of two.
 pub(in crate::analysis) fn cluster_levels<'a>(
     loads: &[&'a LoadSample],
     direction: IoDirection,

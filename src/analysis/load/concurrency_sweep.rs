@@ -47,15 +47,15 @@ impl VonNeumannRatio {
         self.squared_steps += self.last.replace(value).map_or(0.0, |last| (value - last).powi(2));
     }
 
-    /// Returns whether the queue was held or moved slowly. One that only scatters around a constant load has no levels that
-    /// show what the device can do.
+    /// Returns whether the queue was held or moved slowly. One that only scatters around a constant load has no levels
+    /// that show what the device can do.
     pub(in crate::analysis) fn is_held(&self) -> bool {
         self.squared_steps <= MAX_VON_NEUMANN_RATIO * self.squared_deviations
     }
 }
 
-/// Returns whether enough of the loaded time was spent at a queue clearly different from the median. A steady load on a device
-/// that is slow at times has practically only one queue.
+/// Returns whether enough of the loaded time was spent at a queue clearly different from the median. A steady load on a
+/// device that is slow at times has practically only one queue.
 pub(in crate::analysis) fn is_spread(loads: &[&LoadSample], direction: IoDirection) -> bool {
     let is_loaded = |load: &&LoadSample| load.queue(direction) >= MIN_LOADED_QUEUE;
     let loaded: Vec<&LoadSample> = loads.iter().copied().filter(is_loaded).collect();

@@ -127,8 +127,8 @@ impl LoadSample {
         self.reads.ios / (self.reads.ios + self.writes.ios)
     }
 
-    /// Returns whether rate and queue are the same within a relative `tolerance`. Where the rate is practically equal the queue
-    /// may differ.
+    /// Returns whether rate and queue are the same within a relative `tolerance`. Where the rate is practically equal
+    /// the queue may differ.
     pub fn is_similar(&self, other: &Self, tolerance: f64) -> bool {
         let is_near = |a: f64, b: f64, tolerance: f64| (a - b).abs() <= tolerance * a.max(b);
         let rates = [self, other].map(|load| load.rate(IoDirection::Both, RateUnit::Requests));

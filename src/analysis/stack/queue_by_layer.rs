@@ -84,8 +84,8 @@ pub struct QueueByLayer {
     pub links: Vec<LayerLink>,
 }
 
-/// The queue at each layer, by the known stacking of devices or, where it knows none of them, by an inferred one.
-/// `None` where no two of them are stacked.
+/// The queue at each layer. Where `stack` knows none of the devices, their stacking is inferred. `None` where no two of
+/// them are stacked.
 pub fn queue_by_layer(stack: &Topology, reports: &[DeviceReport]) -> Option<QueueByLayer> {
     let known = link_layers(stack, reports);
     if known.is_some() || reports.iter().any(|report| stack.node(&report.device).is_some()) {

@@ -128,8 +128,8 @@ impl LiveVerdict {
         self.recent.push_back(load);
     }
 
-    /// Returns whether a search for plateaus can find one that the load lies on: enough intervals had about its rate, and
-    /// either queue or rate changed meanwhile. It costs little, and most intervals end here.
+    /// Returns whether a search for plateaus can find one that the load lies on: enough intervals had about its rate,
+    /// and either queue or rate changed meanwhile. It costs little, and most intervals end here.
     fn may_be_plateau(&self, load: &LoadSample) -> bool {
         const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
         // The width of a plateau, and the distance from it at which the interval may lie.

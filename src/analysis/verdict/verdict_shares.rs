@@ -76,8 +76,8 @@ impl LoadSum {
     }
 }
 
-/// The verdict on a load alone; `None` where saturation is unknown for a direction that matters, which may be worse than
-/// the other.
+/// The verdict on a load alone; `None` where saturation is unknown for a direction that matters, which may be worse
+/// than the other.
 fn load_verdict(
     load: &LoadSample,
     reads: &Baseline,

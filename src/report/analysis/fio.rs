@@ -24,9 +24,9 @@ const SECTOR_BYTES: f64 = 512.0;
 /// The kernel splits larger requests.
 const MAX_BLOCK_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 
-/// Appends a job file for fio that repeats the load of the device while it was busy: a job for reads and one for writes.
-/// fio refuses it until the environment variable FILE names a file. A device without load gets a comment and no job,
-/// which fio refuses too.
+/// Appends a job file for fio that repeats the load of the device while it was busy: a job for reads and one for
+/// writes. fio refuses it until the environment variable FILE names a file. A device without load gets a comment and no
+/// job, which fio refuses too.
 pub fn fio_job(report: &DeviceReport, out: &mut Vec<u8>) {
     let device = sanitize(&report.device);
     let jobs: Vec<String> =
@@ -62,7 +62,7 @@ fn job(of: &DirectionReport, [sequential, random]: [&str; 2]) -> Option<String> 
     let (pattern, note) = match of.pattern {
         Pattern::Sequential => (sequential, ""),
         Pattern::Random => (random, ""),
-        Pattern::Unknown => (random, "; random or sequential is unknown"),
+        Pattern::Unknown => (random, "; access pattern unknown"),
     };
     let bytes = block_bytes(busy.size_kib);
     let queue = busy.queue.map_or(String::new(), |queue| format!(", mean queue {}", number(queue)));

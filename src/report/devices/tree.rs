@@ -20,8 +20,8 @@ const MOUNTPOINTS: &str = "mountpoints";
 
 /// Appends the tree, each device below those that it is on, as in lsblk. `all` includes devices that are not in use.
 ///
-/// Lines are at most `width` columns wide, except that names of devices are never shortened. Columns that do not fit are
-/// dropped, and a last line names them.
+/// Lines are at most `width` columns wide, except that names of devices are never shortened. Columns that do not fit
+/// are dropped, and a last line names them.
 pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     let rows = tree_rows(topology, all);
     let devices: Vec<String> = rows.iter().map(device).collect();

@@ -29,7 +29,8 @@ pub(super) static COLUMNS: [Column; 6] = [
     column("iostats", Align::Left, 3, iostats),
 ];
 
-/// Returns whether requests are counted; in capitals where they are not, which explains counters that stand still.
+/// Returns `on` where requests are counted, and `OFF` in capitals where they are not, so that counters that do not
+/// change are explained.
 fn iostats(node: &Node) -> Option<String> {
     node.iostats_enabled?;
     Some(if node.is_accounting_off() { "OFF" } else { "on" }.to_owned())

@@ -1,6 +1,6 @@
 //! The explanation of a verdict over all intervals, as a sentence.
 
-use super::plateau::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate};
+use super::plateau::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
 use super::{latency_name, latency_text};
 use crate::analysis::{
     DirectionLatency, ExceededCap, Explanation, KNEE_FRACTION, MaxRate, OkMargin, Plateau, Reason,
@@ -147,11 +147,11 @@ fn direction_latency_text(latency: &DirectionLatency) -> String {
 
 fn unclear_text(plateau: &Plateau) -> String {
     let (from, to) = (whole(plateau.queue_from), whole(plateau.queue_to));
-    let variation = number(100.0 * plateau.variation.max(0.001));
     format!(
-        "; from queue {from} to {to} the rate stayed at {} (±{variation}%): a cap or fully busy servers, it varied \
-         too much to tell",
-        plateau_rate(plateau)
+        "; from queue {from} to {to} the rate stayed at {} ({}): a cap or fully busy servers, it varied too much to \
+         tell",
+        plateau_rate(plateau),
+        variation_text(plateau)
     )
 }
 

@@ -20,7 +20,6 @@ pub(crate) fn plateau_rate(plateau: &Plateau) -> String {
 
 /// The evidence of a plateau: its variation, queues and latencies.
 pub(crate) fn plateau_evidence(plateau: &Plateau) -> String {
-    let variation = (plateau.variation * 100.0).max(0.1);
     let (from, to) = (whole(plateau.queue_from), whole(plateau.queue_to));
     let queue = if plateau.queue_to >= MIN_MENTIONED_GROWTH_RATIO * plateau.queue_from {
         format!("while the queue grew from {from} to {to}")
@@ -32,7 +31,12 @@ pub(crate) fn plateau_evidence(plateau: &Plateau) -> String {
     } else {
         ms(plateau.await_to_ms)
     };
-    format!("rate stayed constant (±{variation:.1}%) {queue}; latency {latency}")
+    format!("rate stayed constant ({}) {queue}; latency {latency}", variation_text(plateau))
+}
+
+/// The variation of the rate: `±0.3%`, at least 0.1%.
+pub(super) fn variation_text(plateau: &Plateau) -> String {
+    format!("±{:.1}%", (plateau.variation * 100.0).max(0.1))
 }
 
 /// The caveat of a plateau; empty where it is certain.

@@ -46,7 +46,7 @@ use Field::{Number, Sentences, Text, Time, Whole, Words};
 
 /// All fields, in their order.
 const COLUMNS: [Column; 42] = [
-    column("time", |header, _| Time(header.time)),
+    column("time", |header, _| Time(header.end)),
     column("elapsed_s", |header, _| Number(Some(header.elapsed_s))),
     column("device", |_, device| Text(Some(device.device))),
     column("reads_per_s", |_, device| stat(device, |s| s.reads.per_s)),
@@ -128,9 +128,9 @@ mod tests {
     use crate::metrics::{DataFlag, HostStats};
 
     fn header() -> IntervalHeader {
-        let time = "2026-11-20T18:03:21.000143999Z".parse().ok();
+        let end = "2026-11-20T18:03:21.000143999Z".parse().ok();
         let host = HostStats { pressure_some_pct: Some(12.5), ..HostStats::default() };
-        IntervalHeader { start: None, time, clock_s: None, elapsed_s: 1.000101, missed_samples: 2, host }
+        IntervalHeader { start: None, end, clock_s: None, elapsed_s: 1.000101, missed_samples: 2, host }
     }
 
     fn device(name: &str, state: DeviceState) -> DeviceInterval<'_> {

@@ -63,8 +63,8 @@ pub(super) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns a text as a cell. Characters that could control a terminal are escaped, since CSV has no escapes of its own. A cell that a
-/// spreadsheet would take for a formula stays as it is: it is a name.
+/// Returns a text as a cell. Characters that could control a terminal are escaped, since CSV has no escapes of its own.
+/// A cell that a spreadsheet would take for a formula stays as it is: it is a name.
 fn csv_text(text: &str) -> String {
     let safe = sanitize(text);
     if safe.contains(['"', ',']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe.into_owned() }

@@ -2,17 +2,17 @@
 //!
 //! A replay prints millions of them, and the standard library's formatting took nine tenths of its time.
 
-/// Room for 20 digits and a point, and for the widest column.
-const ROOM: usize = 32;
+/// The buffer for a number: 20 digits and a point fit, and the widest column.
+const MAX_WIDTH: usize = 32;
 
 /// Appends `value` with `decimals` (at most 2) decimals, right-aligned in `width`; a longer number is not cut.
 pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: usize) {
-    let Some(mut rest) = scaled(value, decimals).filter(|_| width <= ROOM) else {
+    let Some(mut rest) = scaled(value, decimals).filter(|_| width <= MAX_WIDTH) else {
         out.extend_from_slice(format!("{value:>width$.decimals$}").as_bytes());
         return;
     };
-    let mut text = [b' '; ROOM];
-    let mut at = ROOM;
+    let mut text = [b' '; MAX_WIDTH];
+    let mut at = MAX_WIDTH;
     if decimals == 2 {
         at = push_pair(&mut text, at, (rest % 100) as usize);
         rest /= 100;
@@ -26,18 +26,18 @@ pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: 
         text[at] = b'.';
     }
     at = push_digits(&mut text, at, rest);
-    out.extend_from_slice(&text[at.min(ROOM - width)..]);
+    out.extend_from_slice(&text[at.min(MAX_WIDTH - width)..]);
 }
 
 /// Appends a whole number, right-aligned in `width`, which is at most 32.
 pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
-    let mut text = [b' '; ROOM];
-    let at = push_digits(&mut text, ROOM, value);
-    out.extend_from_slice(&text[at.min(ROOM.saturating_sub(width))..]);
+    let mut text = [b' '; MAX_WIDTH];
+    let at = push_digits(&mut text, MAX_WIDTH, value);
+    out.extend_from_slice(&text[at.min(MAX_WIDTH.saturating_sub(width))..]);
 }
 
-/// Writes the digits of `value` up to the place `at`; where they begin.
-fn push_digits(text: &mut [u8; ROOM], mut at: usize, mut value: u64) -> usize {
+/// Writes the digits of `value` so that they end before `at`, and returns where they begin.
+fn push_digits(text: &mut [u8; MAX_WIDTH], mut at: usize, mut value: u64) -> usize {
     while value >= 100 {
         at = push_pair(text, at, (value % 100) as usize);
         value /= 100;
@@ -49,8 +49,8 @@ fn push_digits(text: &mut [u8; ROOM], mut at: usize, mut value: u64) -> usize {
     at - 1
 }
 
-/// Writes two digits up to the place `at`.
-fn push_pair(text: &mut [u8; ROOM], at: usize, pair: usize) -> usize {
+/// Writes two digits that end before `at`, and returns where they begin.
+fn push_pair(text: &mut [u8; MAX_WIDTH], at: usize, pair: usize) -> usize {
     text[at - 2] = b'0' + (pair / 10) as u8;
     text[at - 1] = b'0' + (pair % 10) as u8;
     at - 2
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_to_the_right_and_grow_when_they_do_not_fit() {
+    fn numbers_are_right_aligned_and_a_longer_one_is_not_cut() {
         assert_eq!(fixed(1.0, 7, 2), "   1.00");
         assert_eq!(fixed(0.0, 6, 2), "  0.00");
         assert_eq!(fixed(123_456.789, 7, 2), "123456.79");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_its_range_is_still_right() {
+    fn numbers_out_of_range_are_still_right() {
         for value in
             [1e300, 1.8e19, -1.5, f64::MIN_POSITIVE / 4.0, 9_007_199_254_740_993.0, 4503599627370497.5]
         {

@@ -21,8 +21,8 @@ pub(crate) struct Spacing {
 
 /// Appends a table as wide as its cells, which may hold several lines; blanks at the end of lines are removed.
 ///
-/// An empty `header` is not printed. `aligns` gives the alignment of each column; columns after its last one are aligned
-/// like that.
+/// An empty `header` is not printed. `aligns` gives the alignment of each column; columns after its last one are
+/// aligned like that.
 pub(crate) fn plain_table(
     header: &[&str],
     aligns: &[Align],

@@ -12,13 +12,13 @@ const COARSE_S: f64 = 9.995;
 
 /// Returns the date of an interval with its time zone; empty without a wall clock.
 pub(super) fn date(header: &IntervalHeader, time_zone: &TimeZone) -> String {
-    let zoned = header.time.map(|time| time.to_zoned(time_zone.clone()));
+    let zoned = header.end.map(|time| time.to_zoned(time_zone.clone()));
     zoned.map(|time| time.strftime("%Y-%m-%d %Z").to_string()).unwrap_or_default()
 }
 
 /// Returns the time of day, the length of the interval, and as much of the host as fits into `width`.
 pub(super) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: usize) -> String {
-    let zoned = header.time.map(|time| time.to_zoned(time_zone.clone()));
+    let zoned = header.end.map(|time| time.to_zoned(time_zone.clone()));
     let time = zoned.map(|time| time.strftime("%H:%M:%S").to_string());
     let decimals = if header.elapsed_s < COARSE_S { 3 } else { 1 };
     let time = time.unwrap_or_else(|| "--:--:--".to_owned());

@@ -271,7 +271,7 @@ mod tests {
         });
         let header = IntervalHeader {
             start: None,
-            time: None,
+            end: None,
             clock_s: None,
             elapsed_s: 1.0,
             missed_samples: 0,
