@@ -21,9 +21,6 @@ use crate::plan::Plan;
 use crate::sanitize::sanitize;
 use crate::source::Replay;
 
-/// The columns of a line where there is no terminal.
-const DEFAULT_WIDTH: usize = 100;
-
 /// What a run has of the context outside.
 pub struct RunContext<'a> {
     /// The time.

@@ -5,7 +5,7 @@ mod header_line;
 mod style;
 mod summary;
 mod table;
+mod table_writer;
 
 pub use columns::{SortKey, sort_keys};
-pub use summary::draw_summary;
-pub use table::{Layout, Table};
+pub use table_writer::{TableOptions, TableWriter};

@@ -18,24 +18,24 @@ use crate::sanitize::sanitize;
 
 /// The layout of the table.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub(super) struct Layout {
     /// The columns of a line; `None` shows all columns, however wide.
-    pub width: Option<usize>,
+    pub(super) width: Option<usize>,
     /// Show the evidence below every verdict except idle and ok.
-    pub explain: bool,
+    pub(super) explain: bool,
     /// The lines of the screen, after which the header is repeated.
-    pub rows: usize,
+    pub(super) rows: usize,
     /// Lines go to a terminal: the header is repeated within a block too, before it scrolls off. Elsewhere programs
     /// read along, and a block is one table.
-    pub is_screen: bool,
+    pub(super) is_screen: bool,
     /// Show discards and flushes even where there are none.
-    pub all_columns: bool,
+    pub(super) all_columns: bool,
     /// Show mount points at the end of the lines.
-    pub mounts: bool,
+    pub(super) mounts: bool,
     /// Use colors.
-    pub colors: bool,
+    pub(super) colors: bool,
     /// The time zone of the times shown.
-    pub time_zone: TimeZone,
+    pub(super) time_zone: TimeZone,
 }
 
 /// The minimum width of the device column.
@@ -48,7 +48,7 @@ const MIN_STALL_S: f64 = 1.0;
 const MIN_SCREEN_ROWS: usize = 5;
 
 /// Writes intervals one after the other, in columns that keep their places.
-pub struct Table {
+pub(super) struct Table {
     layout: Layout,
     name_width: usize,
     /// For each column, whether there was activity of its kind.
@@ -64,7 +64,7 @@ pub struct Table {
 
 impl Table {
     /// Makes an empty table.
-    pub fn new(layout: Layout) -> Self {
+    pub(super) fn new(layout: Layout) -> Self {
         Self {
             has_activity: [layout.all_columns; COLUMNS.len()],
             layout,
@@ -78,7 +78,7 @@ impl Table {
     }
 
     /// Sets the size of the terminal.
-    pub fn resize(&mut self, width: Option<usize>, rows: usize) {
+    pub(super) fn resize(&mut self, width: Option<usize>, rows: usize) {
         if self.layout.width != width {
             self.since_header = None;
         }
@@ -87,7 +87,7 @@ impl Table {
     }
 
     /// Appends an interval: the host, devices that came or went, then a line for each device.
-    pub fn interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+    pub(super) fn interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
         let lines: Vec<&DeviceInterval<'_>> = rows.devices.iter().chain(&rows.total).collect();
         self.fit(&lines, out);
         let is_header_due = self.is_header_due(lines.len() + rows.events.len() + 2);
@@ -118,8 +118,13 @@ impl Table {
     }
 
     /// Appends a line of its own.
-    pub fn note(&mut self, text: &str, out: &mut Vec<u8>) {
+    pub(super) fn note(&mut self, text: &str, out: &mut Vec<u8>) {
         self.line(&sanitize(text), Emphasis::Dim, out);
+    }
+
+    /// The columns of a line; `None` for no limit.
+    pub(super) fn limit(&self) -> Option<usize> {
+        self.layout.width
     }
 
     fn width(&self) -> usize {

@@ -1,0 +1,77 @@
+//! The table as an output format, as large as the terminal.
+
+use jiff::tz::TimeZone;
+
+use super::summary::draw_summary;
+use super::table::{Layout, Table};
+use crate::intervals::{DeviceSummary, IntervalRows, RunSpan};
+use crate::report::IntervalWriter;
+use crate::report::layout::DEFAULT_WIDTH;
+
+/// Lines between two headers where there is no terminal.
+const DEFAULT_ROWS: usize = 50;
+
+/// What the user can choose about the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// The columns of a line; `None` for those of the terminal, or 100.
+    pub width: Option<usize>,
+    /// Show all columns, however wide.
+    pub all_columns: bool,
+    /// Show mount points.
+    pub mounts: bool,
+    /// Show the evidence for each verdict.
+    pub explain: bool,
+    /// Use colors on a terminal.
+    pub colors: bool,
+}
+
+/// Writes intervals as tables, and a summary.
+pub struct TableWriter {
+    table: Table,
+    /// The width that the user chose.
+    width: Option<usize>,
+    all_columns: bool,
+    time_zone: TimeZone,
+}
+
+impl TableWriter {
+    /// Makes a writer of the default size, which [`IntervalWriter::resize`] changes.
+    pub fn new(options: &TableOptions, is_terminal: bool, time_zone: TimeZone) -> Self {
+        let TableOptions { width, all_columns, mounts, explain, colors } = *options;
+        let layout = Layout {
+            width: fitted_width(width, all_columns, DEFAULT_WIDTH),
+            rows: DEFAULT_ROWS,
+            is_screen: is_terminal,
+            all_columns,
+            mounts,
+            explain,
+            colors: colors && is_terminal,
+            time_zone: time_zone.clone(),
+        };
+        Self { table: Table::new(layout), width, all_columns, time_zone }
+    }
+}
+
+impl IntervalWriter for TableWriter {
+    fn resize(&mut self, columns: usize, rows: usize) {
+        self.table.resize(fitted_width(self.width, self.all_columns, columns), rows);
+    }
+
+    fn note(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.table.note(text, out);
+    }
+
+    fn interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+        self.table.interval(rows, out);
+    }
+
+    fn summary(&mut self, devices: &[(String, DeviceSummary)], span: &RunSpan, out: &mut Vec<u8>) {
+        draw_summary(devices, span, self.table.limit(), &self.time_zone, out);
+    }
+}
+
+/// The width of the table, given that of the screen; `None` for no limit.
+fn fitted_width(chosen: Option<usize>, all_columns: bool, screen: usize) -> Option<usize> {
+    if all_columns { None } else { Some(chosen.unwrap_or(screen)) }
+}
