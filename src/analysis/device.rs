@@ -26,7 +26,7 @@ pub struct Observation<'a> {
     pub flag: Option<DataFlag>,
     /// The end of the interval in seconds on any clock that all devices share; `None` where there is none.
     pub at_s: Option<f64>,
-    /// Seconds for which requests have hung: [`crate::metrics::UtilCheck::stalled_s`] including this interval.
+    /// Seconds for which requests have hung: the result of [`crate::metrics::StallTimer::observe`] for this interval.
     pub stalled_s: f64,
     /// False where the kernel does not count the device's requests; `None` where that is unknown.
     pub is_counted: Option<bool>,

@@ -50,8 +50,8 @@ impl LiveVerdict {
         if direction == IoDirection::Writes { &self.writes } else { &self.reads }
     }
 
-    /// Assesses the interval that has just ended. `stalled_s` is [`crate::metrics::UtilCheck::stalled_s`] including this
-    /// interval, `is_counted` whether the kernel counts the device's requests, where known.
+    /// Assesses the interval that has just ended. `stalled_s` is the result of [`crate::metrics::StallTimer::observe`] for
+    /// it, `is_counted` whether the kernel counts the device's requests, where known.
     pub fn observe(&mut self, stats: &IntervalStats, stalled_s: f64, is_counted: Option<bool>) -> Assessment {
         self.intervals += 1.0;
         if let Some(assessment) = verdict_without_io(stats, stalled_s, is_counted) {
