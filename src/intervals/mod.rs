@@ -18,6 +18,7 @@ mod device_interval;
 mod device_lookup;
 mod device_tracker;
 mod interval_source;
+mod load_baselines;
 mod options;
 mod sample_pair;
 mod stream;
@@ -32,6 +33,7 @@ pub use device_interval::{
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
 pub use interval_source::OnWarning;
+pub use load_baselines::load_baselines;
 pub use options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
 pub use stream::{Intervals, NextInterval};
 pub use summary::{DeviceSummary, DirectionTotals, Peak, RunSpan};

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use self::warnings::Warnings;
 use crate::clock::Clock;
 use crate::exit::Exit;
-use crate::intervals::{BaselineOption, BaselineStore, VerdictOptions};
+use crate::intervals::{self, BaselineOption, BaselineStore, VerdictOptions};
 use crate::plan::Plan;
 use crate::sanitize::sanitize;
 use crate::source::Replay;
@@ -106,7 +106,7 @@ fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Res
         BaselineOption::Learned | BaselineOption::Stated(_) => String::new(),
     };
     let mut warnings = Warnings::about(&name);
-    let baselines = BaselineStore::load(options, context.clock, &mut |warning| {
+    let baselines = intervals::load_baselines(options, context.clock, &mut |warning| {
         warnings.warn_capture(warning, context.err);
     });
     warnings.finish(context.err);
