@@ -1,4 +1,4 @@
-//! Analyses of captures as text, JSON and fio jobs. The expected texts in `fixtures/ours/analyze` are blkstat's own
+//! Analyses of captures as text, JSON and fio jobs. The expected texts in `fixtures/snapshots/analyze` are blkstat's own
 //! output, read by a person before it was committed; `BLKSTAT_REFRESH=1` rewrites them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
@@ -54,7 +54,7 @@ fn analyze(capture: &str) -> Analysis {
 }
 
 fn compare(file: &str, printed: &str) {
-    let path = format!("fixtures/ours/analyze/{file}");
+    let path = format!("fixtures/snapshots/analyze/{file}");
     if std::env::var_os("BLKSTAT_REFRESH").is_some() {
         std::fs::write(&path, printed).unwrap();
     }

@@ -1,4 +1,4 @@
-//! blkstat's own view, as a user sees it. The texts in `fixtures/ours/native` are our own output, read by a person
+//! blkstat's own view, as a user sees it. The texts in `fixtures/snapshots/native` are our own output, read by a person
 //! before they were committed; `BLKSTAT_REFRESH=1` writes them anew.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
@@ -25,7 +25,7 @@ fn golden(capture: &str, options: &str) {
     let (out, err, code) = output(&format!("{options} --from fixtures/captures/{capture}.txt"), "");
     let got = format!("{out}--- standard error, exit {code}\n{err}");
     let name: String = options.replace(['-', '/'], "").replace(' ', "-");
-    let path = format!("fixtures/ours/native/{capture}.{name}.txt");
+    let path = format!("fixtures/snapshots/native/{capture}.{name}.txt");
     if std::env::var_os("BLKSTAT_REFRESH").is_some() {
         fs::write(&path, &got).unwrap();
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
-mod promises;
+mod invariants;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -99,15 +99,15 @@ proptest! {
     fn no_number_is_negative_or_infinite(
         older in counters(number()), newer in counters(number()), interval in interval()
     ) {
-        promises::numbers(&older, &newer, interval);
-        promises::numbers(&older, &older.plus(&newer), interval);
+        invariants::numbers(&older, &newer, interval);
+        invariants::numbers(&older, &older.plus(&newer), interval);
     }
 
     #[test]
     fn no_number_of_the_machine_is_negative_or_infinite(
         older in machine(), newer in machine(), interval in interval()
     ) {
-        promises::machine(&older, &newer, interval);
+        invariants::machine(&older, &newer, interval);
     }
 
     #[test]

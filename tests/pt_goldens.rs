@@ -13,9 +13,9 @@ mod tests {
     use crate::pt_support::case::{Case, Session};
     use crate::pt_support::differences::{DIFFERENCES, mismatch};
     use crate::pt_support::fail_if_any;
-    use crate::pt_support::outcomes::Outcome;
     use crate::pt_support::programs::{OURS, map, run};
     use crate::pt_support::recorded::{STATUSES, of_keys, read};
+    use crate::pt_support::recorded_runs::Outcome;
     use crate::pt_support::{table, terminal};
 
     const MAX_RUNS: usize = 4;

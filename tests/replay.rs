@@ -1,4 +1,4 @@
-//! Replays captures on the command line. The expected texts in `fixtures/ours` are output of blkstat that was reviewed
+//! Replays captures on the command line. The expected texts in `fixtures/snapshots` are output of blkstat that was reviewed
 //! before it was committed; `BLKSTAT_REFRESH=1` rewrites them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
@@ -26,7 +26,7 @@ fn golden(capture: &str, arguments: &[&str]) {
         String::from_utf8(output.stderr).unwrap()
     );
     let options: String = arguments[1..].join("").replace(['-', '/'], "");
-    let path = format!("fixtures/ours/{}/{capture}.{options}.txt", arguments[0]);
+    let path = format!("fixtures/snapshots/{}/{capture}.{options}.txt", arguments[0]);
     if std::env::var_os("BLKSTAT_REFRESH").is_some() {
         std::fs::write(&path, &actual).unwrap();
     }

@@ -1,4 +1,4 @@
-//! The block-device trees of invented hosts. The expected output in `fixtures/ours` is blkstat's own, reviewed before it
+//! The block-device trees of invented hosts. The expected output in `fixtures/snapshots` is blkstat's own, reviewed before it
 //! was committed; `BLKSTAT_REFRESH=1` rewrites it.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
@@ -50,7 +50,7 @@ fn trees_match_the_expected_output() {
         let topology = read_topology(host.root());
         for width in [80, 100, 200] {
             let got = drawn(&topology, false, width);
-            let path = format!("fixtures/ours/devices/{name}.{width}.txt");
+            let path = format!("fixtures/snapshots/devices/{name}.{width}.txt");
             if std::env::var_os("BLKSTAT_REFRESH").is_some() {
                 std::fs::write(&path, &got).unwrap();
             }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::support::case::{Case, End};
 use crate::support::layout;
 use crate::support::machine::Machine;
-use crate::support::outcomes::Outcome;
+use crate::support::recorded_runs::Outcome;
 
 /// The script that keeps the namespace alive, and mounts the step that each line of its input names.
 const KEEPER: &str = r#"

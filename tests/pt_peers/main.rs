@@ -4,7 +4,7 @@
 //! BLKSTAT_PEERS=required they fail.
 //!
 //! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line contain the text.
-//! - BLKSTAT_RECORD=1: records the output of the real pt-diskstats in `fixtures/theirs`.
+//! - BLKSTAT_RECORD=1: records the output of the real pt-diskstats in `fixtures/reference`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -23,8 +23,8 @@ mod tests {
     use crate::pt_support::case::{Case, Session};
     use crate::pt_support::differences::mismatch;
     use crate::pt_support::fail_if_any;
-    use crate::pt_support::outcomes::Outcome;
     use crate::pt_support::programs::{OURS, command, map, run};
+    use crate::pt_support::recorded_runs::Outcome;
     use crate::pt_support::{recorded, table, terminal};
     use crate::record;
 

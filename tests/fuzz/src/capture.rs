@@ -2,8 +2,8 @@
 //! number.
 #![no_main]
 
-#[path = "../../promises/mod.rs"]
-mod promises;
+#[path = "../../invariants/mod.rs"]
+mod invariants;
 
 use std::io::Read;
 
@@ -77,8 +77,8 @@ fn check_interval(previous: &Sample, sample: &Sample) {
     let matches = DeviceMatch::between(&previous.devices, &sample.devices);
     for (at, device) in sample.devices.iter().enumerate() {
         if let Some(index) = matches.previous_index(at) {
-            promises::numbers(&previous.devices[index].counters, &device.counters, interval);
+            invariants::numbers(&previous.devices[index].counters, &device.counters, interval);
         }
     }
-    promises::machine(previous, sample, interval);
+    invariants::machine(previous, sample, interval);
 }
