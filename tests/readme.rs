@@ -1,14 +1,14 @@
-//! What the README shows of the captures in `fixtures` is what blkstat prints.
+//! The output blocks of the README for captures in `fixtures` are what blkstat prints.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::path::Path;
 use std::process::Command;
 
-/// Commands with what they are said to print: lines indented by four, a command after `$ `, perhaps on several
-/// lines, and what follows it.
-fn shown(readme: &str) -> Vec<(String, Vec<String>)> {
-    let mut shown: Vec<(String, Vec<String>)> = Vec::new();
+/// Returns the commands of the README with their output: blocks indented by four blanks that begin with `$ ` and a
+/// command of one or more lines.
+fn command_blocks(readme: &str) -> Vec<(String, Vec<String>)> {
+    let mut blocks: Vec<(String, Vec<String>)> = Vec::new();
     let mut is_open = false;
     for line in readme.lines() {
         let Some(text) = line.strip_prefix("    ").or_else(|| line.is_empty().then_some("")) else {
@@ -16,9 +16,9 @@ fn shown(readme: &str) -> Vec<(String, Vec<String>)> {
             continue;
         };
         if let Some(command) = text.strip_prefix("$ ") {
-            shown.push((command.to_owned(), Vec::new()));
+            blocks.push((command.to_owned(), Vec::new()));
             is_open = true;
-        } else if let Some((command, lines)) = shown.last_mut().filter(|_| is_open) {
+        } else if let Some((command, lines)) = blocks.last_mut().filter(|_| is_open) {
             if lines.is_empty() && (command.ends_with('\\') || command.ends_with('|')) {
                 *command = format!("{} {}", command.trim_end_matches('\\'), text.trim());
             } else {
@@ -26,10 +26,10 @@ fn shown(readme: &str) -> Vec<(String, Vec<String>)> {
             }
         }
     }
-    shown
+    blocks
 }
 
-/// Whether the printed lines are those expected, where a line `...` stands for any.
+/// Returns whether the printed lines are the expected ones; a line `...` matches any number of lines.
 fn matches(expected: &[String], printed: &[&str]) -> bool {
     match expected.split_first() {
         None => printed.is_empty(),
@@ -42,20 +42,20 @@ fn matches(expected: &[String], printed: &[&str]) -> bool {
     }
 }
 
-fn is_there(program: &str) -> bool {
+fn is_installed(program: &str) -> bool {
     Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap().status.success()
 }
 
 #[test]
-fn every_block_of_a_capture_is_real_output() {
+fn output_blocks_are_what_blkstat_prints() {
     let readme = std::fs::read_to_string("README.md").unwrap();
     let folder = Path::new(env!("CARGO_BIN_EXE_blkstat")).parent().unwrap().to_owned();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let mut checked = 0;
-    for (command, mut expected) in shown(&readme) {
+    for (command, mut expected) in command_blocks(&readme) {
         let needs = ["jq", "sqlite3"].into_iter().find(|program| command.contains(*program));
         let is_repeatable = command.contains("fixtures/") && !command.contains(" > ");
-        if !is_repeatable || needs.is_some_and(|program| !is_there(program)) {
+        if !is_repeatable || needs.is_some_and(|program| !is_installed(program)) {
             continue;
         }
         while expected.last().is_some_and(String::is_empty) {
@@ -68,5 +68,5 @@ fn every_block_of_a_capture_is_real_output() {
         assert!(matches(&expected, &lines), "$ {command}\nprints\n{printed}");
         checked += 1;
     }
-    assert!(checked >= 8, "only {checked} blocks were found");
+    assert!(checked >= 8, "only {checked} blocks checked");
 }

@@ -48,7 +48,7 @@ mod tests {
         ready
     }
 
-    fn picked() -> (BTreeMap<String, Machine>, Vec<Case>) {
+    fn selected() -> (BTreeMap<String, Machine>, Vec<Case>) {
         let only = var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
         let (machines, mut cases) = table::all();
         cases.retain(|case| format!("{} {}", case.machine, case.line).contains(&only));
@@ -69,7 +69,7 @@ mod tests {
         if var("BLKSTAT_RECORD").is_ok() || real_iostat().is_none() {
             return;
         }
-        let (machines, cases) = picked();
+        let (machines, cases) = selected();
         let of = |machine: &str| &machines[machine];
         let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), pair).is_none());
         let found: Vec<String> =

@@ -9,7 +9,7 @@ use super::recorded_runs::{self, Outcome};
 pub(crate) const STATUSES: &str = "exit-statuses";
 
 /// Returns the name of the file of the terminal sessions of a capture.
-pub(crate) fn of_keys(capture: &str) -> String {
+pub(crate) fn keys_file(capture: &str) -> String {
     format!("keys/{capture}")
 }
 
