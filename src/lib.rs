@@ -1,41 +1,42 @@
-//! `blkstat` watches Linux block devices: it samples /proc/diskstats, turns counters into numbers, and says whether a
-//! disk is the problem.
+//! `blkstat` samples the block-device counters of Linux, turns them into statistics of intervals, and tells whether a
+//! disk is the bottleneck.
 //!
-//! # The way of a sample
+//! # The path of a sample
 //!
 //! ```text
-//! source ──Sample──▶ metrics ──IntervalStats──▶ report ──▶ bytes
-//! live | replay      pure        │
-//!    │                           └──────▶ analysis ──Verdict──▶ report
-//!    └──Sample──▶ iostat, pt_diskstats ──▶ bytes
+//! source ──Sample──▶ intervals ──DeviceInterval──▶ report (table, JSON, CSV, summary)
+//! live | replay      metrics + live verdict │
+//!    │                                      └────▶ analysis ──DeviceReport──▶ report (text, JSON, fio job)
+//!    └─────Sample──▶ iostat, pt_diskstats ──▶ the text of those tools
 //! ```
 //!
-//! - [`source`] says where the next [`counters::Sample`] comes from: this machine, or a capture that is replayed; and,
-//!   as a [`topology::Topology`], the tree of its block devices.
-//! - [`capture`] is text to samples and back: one parser for live reading, every kernel's lines and every capture.
-//! - [`metrics`] is the one place that turns two samples and the time between them into the numbers of blkstat's own
-//!   views, [`metrics::IntervalStats`].
-//! - [`iostat`] and [`pt_diskstats`] hold the replicas of these tools, each with its own device selection, arithmetic and
-//!   text.
-//! - [`analysis`] turns many intervals into a judgement with its evidence, or says what is missing for one.
-//! - [`report`] turns finished numbers into bytes, a folder for each dialect.
-//! - [`cli`] turns arguments into a [`plan::Plan`], and [`run`] carries it out: its loops are the only ones. What is
-//!   recorded goes to the files of [`sink`].
+//! - [`source`] provides the next [`counters::Sample`], from the running system or a capture, and the tree of block
+//!   devices as a [`topology::Topology`]. [`capture`] parses and writes samples as text: one parser for the running
+//!   system, every kernel version and every capture.
+//! - [`metrics`] turns two samples and the time between them into [`metrics::IntervalStats`].
+//! - [`intervals`] turns a stream of samples into [`intervals::DeviceInterval`]s: sampling deadlines, replay, breaks,
+//!   aggregation over a longer interval, hot-plug, device selection, totals, and the live verdict of each device.
+//! - [`analysis`] turns intervals into verdicts with their evidence, as data.
+//! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
+//! - [`iostat`] and [`pt_diskstats`] replicate these tools: device selection, arithmetic and text.
+//! - [`cli`] parses arguments into a [`plan::Plan`], and [`run`] carries it out, with a file or folder for each command.
+//!   [`sink`] writes recordings.
 //!
-//! # Who may know whom
+//! # Module order
 //!
-//! From the ground up: [`exit`], [`sanitize`], [`units`], [`terminal`], [`signals`], [`clock`], [`counters`], [`topology`],
-//! [`capture`], [`metrics`], [`analysis`], [`source`], [`sink`], [`report`], [`iostat`], [`pt_diskstats`], [`plan`], [`cli`],
-//! [`run`]. A room knows only rooms before it, and not all of these: `tests/layering.rs` holds the arrows and fails
-//! on one that points the wrong way.
+//! A module imports only modules to its left, and of those only the ones that `tests/layering.rs` lists for it:
+//! [`exit`], [`sanitize`], [`units`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
+//! [`topology`], [`capture`], [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], [`iostat`],
+//! [`pt_diskstats`], [`plan`], [`cli`], [`run`].
 //!
-//! # What holds everywhere
+//! # Rules that hold everywhere
 //!
-//! - What is missing is `None`, never zero; each dialect decides how to print it.
-//! - Time between samples is a [`units::Interval`], which cannot be zero, on a clock that nobody sets.
-//! - Only [`clock`] knows the real time and waits; [`source`] and [`sink`] alone open files, so that tests bring
-//!   their own clock and their own machine.
-//! - A name from a file reaches a terminal only through [`mod@sanitize`].
+//! - A value that is not known is `None`, never zero; each format decides how to print it.
+//! - The time between samples is a [`units::Interval`], which cannot be zero, measured with the monotonic clock.
+//! - Only [`clock`] reads the real time and waits, so that tests can replace it.
+//! - [`source`] opens files for reading and [`sink`] for writing. The exceptions: [`cli`] reads the configuration files
+//!   of pt-diskstats, whose options are part of its grammar, and [`terminal`] opens `/dev/tty`.
+//! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].
 
 pub mod analysis;
 pub mod capture;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::intervals::{DeviceSelection, Input, VerdictOptions};
 use crate::iostat;
 use crate::pt_diskstats;
+use crate::report::Format;
 use crate::report::native::SortKey;
 use crate::schedule::Schedule;
 
@@ -14,7 +15,7 @@ use crate::schedule::Schedule;
 pub enum Plan {
     /// Show what the devices do.
     View(Box<View>),
-    /// LiveVerdict devices by many intervals.
+    /// Analyze devices over many intervals.
     Analyze(Box<Analyze>),
     /// Print this text.
     Print(Vec<u8>),
@@ -117,32 +118,6 @@ pub enum AnalyzeFormat {
     Json,
     /// A fio job file.
     Fio,
-}
-
-/// How the lines of a view are written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A table for people.
-    Table(TableOptions),
-    /// JSON Lines.
-    Json,
-    /// CSV.
-    Csv,
-}
-
-/// How the table is laid out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TableOptions {
-    /// Characters on a line; `None` for those of the terminal, or 100.
-    pub width: Option<usize>,
-    /// All columns, whatever the width.
-    pub all_columns: bool,
-    /// Where devices are mounted.
-    pub mounts: bool,
-    /// What each verdict rests on.
-    pub explain: bool,
-    /// Colours on a terminal.
-    pub colors: bool,
 }
 
 /// When a summary follows the last interval.

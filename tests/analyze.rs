@@ -1,4 +1,4 @@
-//! `blkstat analyze` as a user sees it.
+//! `blkstat analyze` on the command line.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -45,7 +45,7 @@ fn capture(intervals: &[(f64, f64)]) -> String {
 }
 
 #[test]
-fn the_table_of_zaitsev_and_trudeau_gets_its_saturations() {
+fn the_table_of_zaitsev_and_trudeau_has_the_expected_saturations() {
     let table = [(7113.0, 0.14), (26248.0, 0.15), (76846.0, 0.21), (127_841.0, 0.50), (131_559.0, 1.95)];
     let intervals: Vec<(f64, f64)> = table.iter().flat_map(|row| [*row; 10]).collect();
     let report = report("-", &capture(&intervals), "nvme0n1");
@@ -59,7 +59,7 @@ fn the_table_of_zaitsev_and_trudeau_gets_its_saturations() {
 }
 
 #[test]
-fn a_capped_volume_is_told_from_the_disk_below() {
+fn a_volume_is_capped_and_the_disk_below_is_not() {
     let file = "fixtures/captures/capped-3000.txt";
     let loop0 = report(file, "", "loop0");
     assert_eq!(loop0["verdict"], "capped");
@@ -80,7 +80,7 @@ fn one_interval_or_an_idle_device_has_no_verdict_on_load() {
 }
 
 #[test]
-fn a_sweep_that_ends_before_the_knee_says_so() {
+fn a_sweep_that_ends_before_the_knee_has_no_maximum() {
     let intervals: Vec<(f64, f64)> =
         [1.0, 2.0, 3.0, 4.0, 6.0, 8.0].iter().flat_map(|n| [(10_000.0 * n, 0.1); 8]).collect();
     let report = report("-", &capture(&intervals), "nvme0n1");

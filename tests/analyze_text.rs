@@ -1,5 +1,5 @@
-//! Analyses of captures as text, JSON and fio jobs. The expected texts in `fixtures/ours/analyze` are blkstat's own
-//! output, read by a person before it was committed; `BLKSTAT_REFRESH=1` rewrites them.
+//! Analyses of captures as text, JSON and fio jobs. The expected texts in `fixtures/snapshots/analyze` are blkstat's
+//! own output, reviewed before it was committed; `BLKSTAT_REFRESH=1` rewrites them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -54,7 +54,7 @@ fn analyze(capture: &str) -> Analysis {
 }
 
 fn compare(file: &str, printed: &str) {
-    let path = format!("fixtures/ours/analyze/{file}");
+    let path = format!("fixtures/snapshots/analyze/{file}");
     if std::env::var_os("BLKSTAT_REFRESH").is_some() {
         std::fs::write(&path, printed).unwrap();
     }
@@ -62,12 +62,12 @@ fn compare(file: &str, printed: &str) {
     assert!(printed == expected, "{path} differs; printed:\n{printed}");
 }
 
-/// Captures beside those whose whole text is compared.
-const OTHERS: [&str; 7] =
+/// Captures whose layout and JSON are checked.
+const CAPTURES: [&str; 7] =
     ["comings-and-goings", "faults", "hostile", "names", "old-kernel", "stalls", "mixed"];
 
 #[test]
-fn the_text_of_a_capture_is_the_one_that_was_read() {
+fn texts_match_their_snapshots() {
     for name in ["capped-3000", "sweep-randread", "mixed"] {
         for width in [80, 100] {
             let text = analyze(name).text(width);
@@ -79,7 +79,7 @@ fn the_text_of_a_capture_is_the_one_that_was_read() {
 
 #[test]
 fn every_capture_fits_a_narrow_terminal() {
-    for name in OTHERS {
+    for name in CAPTURES {
         for width in [60, 72] {
             let text = analyze(name).text(width);
             assert!(!text.is_empty() && text.lines().all(|line| line.width() <= width), "{name}: {text}");
@@ -131,7 +131,7 @@ fn json_has_the_documented_fields() {
 
 #[test]
 fn every_capture_is_valid_json() {
-    for name in OTHERS {
+    for name in CAPTURES {
         assert!(analyze(name).json()["devices"].is_array(), "{name}");
     }
 }

@@ -23,7 +23,7 @@ mod tests {
     use crate::support::case::{Case, End};
     use crate::support::layout;
     use crate::support::machine::Machine;
-    use crate::support::outcomes::Outcome;
+    use crate::support::recorded_runs::Outcome;
     use crate::support::{differences, mask, recorded, table};
 
     /// No case takes longer; a run that does is stopped.

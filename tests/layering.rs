@@ -126,7 +126,7 @@ fn a_module_imports_only_what_the_table_permits() {
 }
 
 #[test]
-fn the_table_has_no_cycle_and_no_import_that_nothing_needs() {
+fn the_table_has_no_cycle_and_no_unused_import() {
     let sources = sources();
     for (index, (module, permitted)) in MODULES.iter().enumerate() {
         let files = &sources[*module];
@@ -140,10 +140,10 @@ fn the_table_has_no_cycle_and_no_import_that_nothing_needs() {
 }
 
 #[test]
-fn only_cli_knows_clap() {
+fn only_cli_uses_clap() {
     for (module, files) in sources().iter().filter(|(module, _)| *module != "cli") {
         for (file, source) in files {
-            assert!(!source.contains("clap::"), "{file}: {module} must not know clap");
+            assert!(!source.contains("clap::"), "{file}: {module} must not use clap");
         }
     }
 }

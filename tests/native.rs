@@ -1,5 +1,5 @@
-//! blkstat's own view, as a user sees it. The texts in `fixtures/ours/native` are our own output, read by a person
-//! before they were committed; `BLKSTAT_REFRESH=1` writes them anew.
+//! blkstat's own view on the command line. The expected texts in `fixtures/snapshots/native` are blkstat's own output,
+//! reviewed before it was committed; `BLKSTAT_REFRESH=1` rewrites them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -14,18 +14,19 @@ fn blkstat(words: &str) -> Command {
     command
 }
 
+/// Runs blkstat on an input. Returns standard output, standard error and the exit code.
 fn output(words: &str, input: &str) -> (String, String, i32) {
     let output = blkstat(words).write_stdin(input).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (text(output.stdout), text(output.stderr), output.status.code().unwrap())
 }
 
-/// Runs blkstat on a capture and compares both streams and the exit status with what is expected.
-fn golden(capture: &str, options: &str) {
+/// Runs blkstat on a capture and compares both streams and the exit code with the snapshot.
+fn check_snapshot(capture: &str, options: &str) {
     let (out, err, code) = output(&format!("{options} --from fixtures/captures/{capture}.txt"), "");
     let got = format!("{out}--- standard error, exit {code}\n{err}");
     let name: String = options.replace(['-', '/'], "").replace(' ', "-");
-    let path = format!("fixtures/ours/native/{capture}.{name}.txt");
+    let path = format!("fixtures/snapshots/native/{capture}.{name}.txt");
     if std::env::var_os("BLKSTAT_REFRESH").is_some() {
         fs::write(&path, &got).unwrap();
     }
@@ -34,30 +35,30 @@ fn golden(capture: &str, options: &str) {
 }
 
 #[test]
-fn captures_at_three_widths() {
+fn tables_match_their_snapshots() {
     for width in [80, 100, 200] {
-        golden("mixed", &format!("--width {width}"));
-        golden("capped-3000", &format!("--width {width} 4"));
-        golden("comings-and-goings", &format!("--width {width} --summary"));
+        check_snapshot("mixed", &format!("--width {width}"));
+        check_snapshot("capped-3000", &format!("--width {width} 4"));
+        check_snapshot("comings-and-goings", &format!("--width {width} --summary"));
     }
-    golden("names", "--all --all-columns");
-    golden("names", "--total --sort r/s --top 3");
-    golden("old-kernel", "--all");
-    golden("capped-3000", "--explain 2");
-    golden("stalls", "--width 100");
-    golden("stalls", "--json");
-    golden("hostile", "--all");
-    golden("hostile", "--csv --all");
+    check_snapshot("names", "--all --all-columns");
+    check_snapshot("names", "--total --sort r/s --top 3");
+    check_snapshot("old-kernel", "--all");
+    check_snapshot("capped-3000", "--explain 2");
+    check_snapshot("stalls", "--width 100");
+    check_snapshot("stalls", "--json");
+    check_snapshot("hostile", "--all");
+    check_snapshot("hostile", "--csv --all");
 }
 
 #[test]
-fn machine_formats() {
-    golden("mixed", "--json");
-    golden("comings-and-goings", "--csv");
+fn json_and_csv_match_their_snapshots() {
+    check_snapshot("mixed", "--json");
+    check_snapshot("comings-and-goings", "--csv");
 }
 
 #[test]
-fn no_line_is_wider_than_was_asked_for_and_no_number_is_broken() {
+fn no_line_is_wider_than_requested() {
     for capture in
         ["mixed", "capped-3000", "sweep-randread", "names", "stalls", "hostile", "comings-and-goings"]
     {
@@ -74,7 +75,7 @@ fn no_line_is_wider_than_was_asked_for_and_no_number_is_broken() {
 }
 
 #[test]
-fn columns_stand_below_one_another() {
+fn columns_end_below_their_titles() {
     let (out, _, _) = output("--from fixtures/captures/sweep-randread.txt", "");
     let header = &out.lines().find(|line| line.starts_with("device")).unwrap().replace('≤', "<");
     for line in out.lines().filter(|line| line.starts_with("vda")) {
@@ -84,13 +85,12 @@ fn columns_stand_below_one_another() {
             let after = |at: &usize| text[*at..].starts_with(' ') && !text[..*at].ends_with(' ');
             (1..text.len()).filter(after).collect::<Vec<_>>()
         };
-        // Every column ends where its title does.
         assert_eq!(ends(line)[1..], ends(header)[1..], "{line}");
     }
 }
 
 #[test]
-fn every_line_of_json_is_an_object_with_the_same_names_and_csv_has_them_too() {
+fn every_json_line_has_the_fields_of_the_csv_header() {
     for capture in ["mixed", "comings-and-goings", "names", "old-kernel", "stalls", "hostile"] {
         let from = format!("--all --from fixtures/captures/{capture}.txt");
         let (json, _, _) = output(&format!("--json {from}"), "");
@@ -109,7 +109,7 @@ fn every_line_of_json_is_an_object_with_the_same_names_and_csv_has_them_too() {
 }
 
 #[test]
-fn intervals_of_a_capture_can_be_put_together() {
+fn intervals_of_a_capture_can_be_aggregated() {
     let (out, _, code) = output("--json --from fixtures/captures/capped-3000.txt loop0 10 3", "");
     let lengths: Vec<f64> = out
         .lines()
@@ -120,7 +120,7 @@ fn intervals_of_a_capture_can_be_put_together() {
 }
 
 #[test]
-fn samples_are_put_together_at_even_multiples_and_the_rest_is_told() {
+fn aggregated_intervals_end_at_multiples_and_the_remainder_is_reported() {
     let mut text = String::new();
     for second in 0..=130u64 {
         let jitter = if second % 2 == 0 { "000900000" } else { "000100000" };
@@ -133,13 +133,13 @@ fn samples_are_put_together_at_even_multiples_and_the_rest_is_told() {
 }
 
 #[test]
-fn what_is_no_text_is_no_capture_and_an_error() {
+fn a_binary_file_is_an_error() {
     for words in ["--from -", "--json --from -", "analyze -", "iostat --from -"] {
         let mut command = blkstat(words);
         let output = command.write_stdin(b"\x7fELF\0\0\xff\xfe\n\0\n".as_slice()).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
         assert_eq!(
-            said, "blkstat: standard input is not a text file; expected a diskstats capture\n",
+            message, "blkstat: standard input is not a text file; expected a diskstats capture\n",
             "{words}"
         );
         assert_eq!(output.status.code(), Some(2), "{words}");
@@ -147,7 +147,7 @@ fn what_is_no_text_is_no_capture_and_an_error() {
 }
 
 #[test]
-fn the_mean_over_all_is_that_of_the_parts() {
+fn aggregation_keeps_the_number_of_requests() {
     let ios = |options: &str| -> f64 {
         let (out, _, _) = output(&format!("--json --from fixtures/captures/mixed.txt vda {options}"), "");
         let sum = |line: &str| {
@@ -163,21 +163,21 @@ fn the_mean_over_all_is_that_of_the_parts() {
 const LINE: &str = "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n";
 
 #[test]
-fn what_has_nothing_to_report_is_one_line_and_exit_1() {
-    let told = |input: &str| {
+fn input_without_an_interval_is_one_line_and_exit_1() {
+    let message = |input: &str| {
         let (out, err, code) = output("--from -", input);
         assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, 1), "{err}");
         err
     };
-    assert!(told("").contains("standard input: no samples found"));
-    assert!(told(&format!("TS 10\n{LINE}")).contains("only one complete sample"));
+    assert!(message("").contains("standard input: no samples found"));
+    assert!(message(&format!("TS 10\n{LINE}")).contains("only one complete sample"));
     let (out, err, code) = output("--from fixtures/captures/mixed.txt vdb", "");
     assert_eq!((out.as_str(), code), ("", 1));
     assert_eq!(err, "blkstat: fixtures/captures/mixed.txt: no such device 'vdb'; did you mean 'vda'?\n");
 }
 
-/// sda from the first sample on, sdb from the fourth.
-fn late() -> String {
+/// A capture of sda from the first sample on, and of sdb from the fourth.
+fn late_sdb() -> String {
     let line = |second: u64, name: &str| format!("8 0 {name} {second} 0 8 1 0 0 0 0 0 1 1\n");
     let sample = |second: u64| {
         let sdb = if second < 3 { String::new() } else { line(second, "sdb") };
@@ -187,7 +187,7 @@ fn late() -> String {
 }
 
 #[test]
-fn a_selection_that_finds_nothing_is_told_and_the_others_are_shown() {
+fn devices_not_found_are_reported_and_the_others_are_shown() {
     for (words, rows, why) in [
         ("--devices-regex ^zzz", 0, "no device matches '^zzz'"),
         ("--devices-regex ^zzz 1 2", 0, "no device matches '^zzz' in the first 2 intervals"),
@@ -198,14 +198,14 @@ fn a_selection_that_finds_nothing_is_told_and_the_others_are_shown() {
         ("sdb 1 1", 0, "'sdb' not found in the first interval"),
         ("sdb sda x 1 2", 2, "'sdb', 'x' not found in the first 2 intervals"),
     ] {
-        let (out, err, code) = output(&format!("--json --from - {words}"), &late());
+        let (out, err, code) = output(&format!("--json --from - {words}"), &late_sdb());
         assert_eq!(err, format!("blkstat: standard input: {why}\n"), "{words}");
         assert_eq!((out.lines().count(), code), (rows, 1), "{words}");
-        let (_, err, code) = output(&format!("analyze --json --from - {words}"), &late());
+        let (_, err, code) = output(&format!("analyze --json --from - {words}"), &late_sdb());
         assert_eq!((err, code), (format!("blkstat: standard input: {why}\n"), 1), "analyze {words}");
     }
     for words in ["sda sdb", "--devices-regex b$", "sdb 1 4"] {
-        let (_, err, code) = output(&format!("--json --from - {words}"), &late());
+        let (_, err, code) = output(&format!("--json --from - {words}"), &late_sdb());
         assert_eq!((err.as_str(), code), ("", 0), "{words}");
     }
 }
@@ -247,7 +247,7 @@ fn wrong_usage_is_one_line_and_exit_2() {
         "--top 0",
         "--width 5",
         "--json --csv",
-        "--pace",
+        "--realtime",
         "--devices-regex (",
         "completions nosuch",
         "--from no/such/file",
@@ -260,7 +260,7 @@ fn wrong_usage_is_one_line_and_exit_2() {
 }
 
 #[test]
-fn a_refusal_never_holds_a_control_code() {
+fn usage_errors_contain_no_control_codes() {
     for words in
         ["1\u{1b}[31mx", "1 2\u{7}", "1 2 3\u{1b}c", "--sort \u{1b}[2J", "--devices-regex (\u{1b}[2J"]
     {
@@ -271,7 +271,7 @@ fn a_refusal_never_holds_a_control_code() {
 }
 
 #[test]
-fn strict_makes_an_error_of_a_warning() {
+fn strict_turns_a_warning_into_an_error() {
     let (out, err, code) = output("--strict --from fixtures/captures/faults.txt", "");
     assert_eq!((out.as_str(), code), ("", 2));
     assert!(
@@ -281,7 +281,7 @@ fn strict_makes_an_error_of_a_warning() {
 }
 
 #[test]
-fn completions_and_the_manual_are_printed() {
+fn completions_and_the_manual_page_are_printed() {
     for shell in ["bash", "zsh", "fish"] {
         let (out, _, code) = output(&format!("completions {shell}"), "");
         assert!(code == 0 && out.contains("blkstat") && out.contains("since-boot"), "{shell}");
@@ -291,7 +291,7 @@ fn completions_and_the_manual_are_printed() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_a_normal_end() {
+fn a_closed_pipe_is_a_normal_end() {
     let program = env!("CARGO_BIN_EXE_blkstat");
     for format in ["", "--json", "--csv", "--summary"] {
         let shell = format!(
@@ -304,7 +304,7 @@ fn a_reader_that_goes_away_is_a_normal_end() {
 }
 
 #[test]
-fn standard_output_that_takes_no_more_is_exit_2() {
+fn a_full_standard_output_is_exit_2() {
     if !Path::new("/dev/full").exists() {
         return;
     }
@@ -312,20 +312,21 @@ fn standard_output_that_takes_no_more_is_exit_2() {
     let shell = format!("{program} --from fixtures/captures/mixed.txt > /dev/full; echo $?");
     let output = std::process::Command::new("bash").args(["-c", &shell]).output().unwrap();
     assert_eq!(output.stdout, b"2\n");
-    let said = String::from_utf8(output.stderr).unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.starts_with("blkstat: cannot write to standard output") && said.lines().count() == 1,
-        "{said}"
+        message.starts_with("blkstat: cannot write to standard output") && message.lines().count() == 1,
+        "{message}"
     );
 }
 
-fn found(words: &str, input: &str) -> Vec<serde_json::Value> {
+/// The JSON lines that a run without messages prints.
+fn json(words: &str, input: &str) -> Vec<serde_json::Value> {
     let (out, err, code) = output(&format!("--json --from - {words}"), input);
     assert_eq!((err.as_str(), code), ("", 0), "{words}");
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Samples a second apart, each of lines without their device numbers.
+/// A capture with samples one second apart, from lines without device numbers.
 fn capture(samples: &[&[&str]]) -> String {
     let sample = |(second, lines): (usize, &&[&str])| {
         let lines: String = lines.iter().map(|line| format!("8 0 {line}\n")).collect();
@@ -335,13 +336,13 @@ fn capture(samples: &[&[&str]]) -> String {
 }
 
 #[test]
-fn the_means_of_a_summary_are_over_idle_time_too() {
+fn summary_means_include_idle_time() {
     let after = |reads: u64| {
         let line =
             |name: &str| format!("8 0 {name} {reads} 0 {} {reads} 0 0 0 0 0 {reads} {reads}\n", 8 * reads);
         ["sda", "sda1", "loop0", "zram0"].map(line).concat()
     };
-    // Idle at first, at work for one second of ten, away for two, and back.
+    // Idle for three seconds, busy for one, idle again, absent for two, and back.
     let mut text = String::new();
     for second in 0..=12u64 {
         let lines = match second {
@@ -351,17 +352,17 @@ fn the_means_of_a_summary_are_over_idle_time_too() {
         };
         text += &format!("TS {}\n{lines}", 1_795_200_000 + second);
     }
-    // Seven seconds before, two after.
+    // 1000 reads in nine seconds: seven before the absence and two after it.
     for words in ["", "--all", "--partitions", "sda1 loop0 zram0"] {
         let (out, _, _) = output(&format!("--summary --from - {words}"), &text);
         let summary = out.split("summary of ").nth(1).unwrap();
         let rates: Vec<&str> = summary.lines().filter(|line| line.contains(" r/s ")).collect();
-        let is_right = |line: &&str| line.split_whitespace().nth(2) == Some("111");
-        assert!(rates.len() >= 3 && rates.iter().all(is_right), "{words}: {summary}");
-        // Of those that were asked for only.
+        let is_expected = |line: &&str| line.split_whitespace().nth(2) == Some("111");
+        assert!(rates.len() >= 3 && rates.iter().all(is_expected), "{words}: {summary}");
+        // Only requested devices have a summary.
         assert_eq!(summary.contains(" sda "), !words.contains("sda1"), "{words}: {summary}");
     }
-    // One that was idle until it went has the time before as well.
+    // The idle time before a device disappeared counts too.
     let idle = |name: &str, reads: u64| format!("{name} {reads} 0 0 0 0 0 0 0 0 0 0");
     let (sda, first, last) = (idle("sda", 0), idle("sdb", 0), idle("sdb", 100));
     let samples: [&[&str]; 6] =
@@ -373,13 +374,14 @@ fn the_means_of_a_summary_are_over_idle_time_too() {
     );
 }
 
-/// Reads a second since the last sample, in each sample.
-fn reads(name: &str, counts: &[Option<u64>]) -> Vec<String> {
+/// The lines of a device with these counts of reads, one per sample; empty where it is absent.
+fn lines_of(name: &str, counts: &[Option<u64>]) -> Vec<String> {
     let line = |reads: u64| format!("{name} {reads} 0 {} {reads} 0 0 0 0 0 {reads} {reads}", 8 * reads);
     counts.iter().map(|count| count.map_or_else(String::new, line)).collect()
 }
 
-fn side_by_side(devices: &[Vec<String>]) -> String {
+/// A capture of several devices, given as their lines of each sample.
+fn capture_of(devices: &[Vec<String>]) -> String {
     let samples: Vec<Vec<&str>> = (0..devices[0].len())
         .map(|at| devices.iter().map(|lines| lines[at].as_str()).filter(|line| !line.is_empty()).collect())
         .collect();
@@ -387,48 +389,48 @@ fn side_by_side(devices: &[Vec<String>]) -> String {
 }
 
 #[test]
-fn a_reset_between_samples_that_are_put_together_is_one() {
+fn a_reset_within_an_aggregated_interval_is_flagged() {
     let counts = [1000, 1100, 1200, 100, 2000, 4000, 4100, 4200, 4300].map(Some);
-    let text = side_by_side(&[reads("sda", &counts)]);
-    let lines = found("6", &text);
-    let told: Vec<_> =
+    let text = capture_of(&[lines_of("sda", &counts)]);
+    let lines = json("6", &text);
+    let rates: Vec<_> =
         lines.iter().map(|line| (line["reads_per_s"].as_f64(), line["flags"].clone())).collect();
-    assert_eq!(told, [(None, serde_json::json!(["reset"])), (Some(100.0), serde_json::json!([]))]);
+    assert_eq!(rates, [(None, serde_json::json!(["reset"])), (Some(100.0), serde_json::json!([]))]);
     assert!(lines[0]["read_await_ms"].is_null() && lines[0]["queue"].is_null());
     let (csv, _, _) = output("--csv --from - 6", &text);
     assert!(
         csv.lines().nth(1).is_some_and(|line| line.contains(",sda,,,") && line.contains(",reset,")),
         "{csv}"
     );
-    // It came back to where it was: that is no rest either.
+    // A counter that ends where it began was reset too.
     let counts = [1000, 0, 500, 1000].map(Some);
-    assert_eq!(found("3", &side_by_side(&[reads("loop0", &counts)]))[0]["flags"][0], "reset");
+    assert_eq!(json("3", &capture_of(&[lines_of("loop0", &counts)]))[0]["flags"][0], "reset");
 }
 
 #[test]
-fn what_comes_and_goes_between_samples_that_are_put_together_is_named_and_has_no_figures() {
-    let every = [0, 100, 200, 300, 400, 500, 600].map(Some);
-    let away = [Some(0), Some(100), None, None, None, Some(500), Some(600)];
-    let guest = [None, None, Some(5), Some(6), None, None, None];
-    let text = side_by_side(&[reads("sda", &every), reads("sdb", &away), reads("sdc", &guest)]);
-    let devices: Vec<_> = found("6", &text).iter().map(|line| line["device"].clone()).collect();
+fn devices_that_appear_or_disappear_within_an_aggregated_interval_are_only_named() {
+    let always = [0, 100, 200, 300, 400, 500, 600].map(Some);
+    let absent = [Some(0), Some(100), None, None, None, Some(500), Some(600)];
+    let brief = [None, None, Some(5), Some(6), None, None, None];
+    let text = capture_of(&[lines_of("sda", &always), lines_of("sdb", &absent), lines_of("sdc", &brief)]);
+    let devices: Vec<_> = json("6", &text).iter().map(|line| line["device"].clone()).collect();
     assert_eq!(devices, ["sda"]);
-    let news = |words: &str| {
+    let events = |words: &str| {
         let (out, _, _) = output(&format!("--from - {words}"), &text);
         out.lines().filter(|line| line.starts_with(['+', '-'])).map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(news("6"), ["- sdb disappeared and reappeared", "+ sdc appeared briefly"]);
-    assert_eq!(news("sda sdc 6"), ["+ sdc appeared briefly"]);
-    assert_eq!(news("3"), ["+ sdc appeared", "- sdb disappeared", "+ sdb appeared", "- sdc disappeared"]);
-    // In the summary it is one device.
+    assert_eq!(events("6"), ["- sdb disappeared and reappeared", "+ sdc appeared briefly"]);
+    assert_eq!(events("sda sdc 6"), ["+ sdc appeared briefly"]);
+    assert_eq!(events("3"), ["+ sdc appeared", "- sdb disappeared", "+ sdb appeared", "- sdc disappeared"]);
+    // The summary has one entry for a device that reappeared.
     let counts = |second: u64| Some(second * 100).filter(|_| !(8..10).contains(&second));
-    let text = side_by_side(&[reads("sdb", &(0..=18).map(counts).collect::<Vec<_>>())]);
+    let text = capture_of(&[lines_of("sdb", &(0..=18).map(counts).collect::<Vec<_>>())]);
     let (out, _, _) = output("--from - 6 --summary", &text);
     let rates: Vec<&str> = out.lines().filter(|line| line.contains(" r/s  ")).collect();
     assert!(rates.len() == 1 && rates[0].split_whitespace().nth(2) == Some("100"), "{out}");
 }
 
-/// The same capture, so many seconds later.
+/// The same capture with its timestamps moved by `seconds`.
 fn later(text: &str, seconds: u64) -> String {
     let line = |line: &str| match line.strip_prefix("TS ") {
         Some(time) => format!("TS {}\n", time.parse::<u64>().unwrap() + seconds),
@@ -438,7 +440,7 @@ fn later(text: &str, seconds: u64) -> String {
 }
 
 #[test]
-fn milliseconds_may_wrap_more_than_once_in_samples_that_are_put_together() {
+fn milliseconds_may_wrap_more_than_once_in_an_aggregated_interval() {
     let mut text = String::new();
     for hour in 0..=8u64 {
         let (ios, ms) = (hour * 3_600_000, (hour * 1_440_000_000) % (1 << 32));
@@ -449,60 +451,63 @@ fn milliseconds_may_wrap_more_than_once_in_samples_that_are_put_together() {
             hour * 3_600_000
         );
     }
-    let line = &found("8h", &text)[0];
-    let told = ["read_await_ms", "read_queue", "queue", "util_pct"].map(|name| line[name].as_f64());
-    assert_eq!(told, [400.0, 400.0, 400.0, 100.0].map(Some));
+    let line = &json("8h", &text)[0];
+    let numbers = ["read_await_ms", "read_queue", "queue", "util_pct"].map(|name| line[name].as_f64());
+    assert_eq!(numbers, [400.0, 400.0, 400.0, 100.0].map(Some));
 }
 
 #[test]
-fn what_was_put_together_before_a_break_is_told() {
+fn an_aggregated_interval_ends_early_at_a_break() {
     for second_start in [1, 5] {
         let counts: Vec<Option<u64>> = (0..=5).map(|second| Some(second * 100)).collect();
-        let text = side_by_side(&[reads("sda", &counts)]);
+        let text = capture_of(&[lines_of("sda", &counts)]);
         let more: Vec<Option<u64>> = (6..=9).map(|second| Some(second * 100)).collect();
-        let text = text + &later(&side_by_side(&[reads("sda", &more)]), second_start);
+        let text = text + &later(&capture_of(&[lines_of("sda", &more)]), second_start);
         let (out, err, _) = output("--json --from - 3", &text);
         assert!(err.contains("no interval spans this point"), "{err}");
         let lines = out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-        let told: Vec<_> =
+        let rates: Vec<_> =
             lines.map(|line| (line["elapsed_s"].as_f64().unwrap(), line["reads_per_s"].as_f64())).collect();
-        assert_eq!(told, [(3.0, Some(100.0)), (2.0, Some(100.0)), (3.0, Some(100.0))], "{second_start}");
+        assert_eq!(rates, [(3.0, Some(100.0)), (2.0, Some(100.0)), (3.0, Some(100.0))], "{second_start}");
     }
 }
 
-/// The last figure of the reads, and the marks, of each device's lines.
+/// The device, the reads per second and the flags of each JSON line.
 fn rates(words: &str, text: &str) -> Vec<(String, Option<f64>, Vec<String>)> {
     let line = |line: &serde_json::Value| {
-        let marks = line["flags"].as_array().unwrap().iter().map(|mark| mark.as_str().unwrap().to_owned());
-        (line["device"].as_str().unwrap().to_owned(), line["reads_per_s"].as_f64(), marks.collect())
+        let flags = line["flags"].as_array().unwrap().iter().map(|flag| flag.as_str().unwrap().to_owned());
+        (line["device"].as_str().unwrap().to_owned(), line["reads_per_s"].as_f64(), flags.collect())
     };
-    found(words, text).iter().map(line).collect()
+    json(words, text).iter().map(line).collect()
 }
 
+/// The reads per second of the total in each interval.
 fn total(words: &str, text: &str) -> Vec<Option<f64>> {
     let lines = rates(&format!("--total {words}"), text);
     lines.into_iter().filter(|(device, ..)| device == "total").map(|(_, rate, _)| rate).collect()
 }
 
 #[test]
-fn a_total_adds_up_what_each_device_did() {
-    // The one wraps at 32 bits, alone.
+fn a_total_is_the_sum_of_its_devices() {
+    // The counter of one device wraps at 32 bits.
     let wraps = [(1u64 << 32) - 6, 94, 194].map(|reads| format!("sdb {reads} 0 0 0 0 0 0 0 0 0 0"));
-    let text = side_by_side(&[reads("sda", &[100, 200, 300].map(Some)), wraps.to_vec()]);
+    let text = capture_of(&[lines_of("sda", &[100, 200, 300].map(Some)), wraps.to_vec()]);
     assert_eq!(total("", &text), [Some(200.0), Some(200.0)]);
-    // With milliseconds that fit in 32 bits of none of them, and means over all.
+    // The milliseconds of a sum may exceed 32 bits; means are over all requests.
     let line =
         |name: &str, reads: u64, ms: u64| format!("{name} {reads} 0 {} {ms} 0 0 0 0 7 0 {ms}", 8 * reads);
     let device = |name: &str, reads| vec![line(name, 0, 0), line(name, reads, 3_000_000_000)];
-    let lines = found("--total", &side_by_side(&[device("sda", 1000), device("sdb", 2000)]));
-    let told = ["read_await_ms", "queue", "in_flight"].map(|name| lines[2][name].as_f64());
-    assert_eq!(told, [Some(2e6), Some(6e6), Some(14.0)]);
+    let lines = json("--total", &capture_of(&[device("sda", 1000), device("sdb", 2000)]));
+    let numbers = ["read_await_ms", "queue", "in_flight"].map(|name| lines[2][name].as_f64());
+    assert_eq!(numbers, [Some(2e6), Some(6e6), Some(14.0)]);
 }
 
 #[test]
-fn a_total_that_would_leave_a_device_out_says_so() {
-    let text =
-        side_by_side(&[reads("sda", &[100, 200, 300].map(Some)), reads("sdb", &[5000, 7, 107].map(Some))]);
+fn a_total_with_a_reset_device_has_no_numbers_and_is_flagged() {
+    let text = capture_of(&[
+        lines_of("sda", &[100, 200, 300].map(Some)),
+        lines_of("sdb", &[5000, 7, 107].map(Some)),
+    ]);
     let lines: Vec<_> =
         rates("--total", &text).into_iter().filter(|(device, ..)| device == "total").collect();
     let expected =
@@ -514,10 +519,10 @@ fn a_total_that_would_leave_a_device_out_says_so() {
 }
 
 #[test]
-fn a_total_is_over_the_devices_that_were_asked_for() {
+fn a_total_covers_the_requested_devices() {
     let names = ["sda", "sda1", "sda2", "sdb", "dm-0"];
-    let device = |(at, name): (usize, &&str)| reads(name, &[Some(0), Some(10u64.pow(at as u32))]);
-    let text = side_by_side(&names.iter().enumerate().map(device).collect::<Vec<_>>());
+    let device = |(at, name): (usize, &&str)| lines_of(name, &[Some(0), Some(10u64.pow(at as u32))]);
+    let text = capture_of(&names.iter().enumerate().map(device).collect::<Vec<_>>());
     for (words, expected) in [
         ("", 1001.0),
         ("sda", 1.0),
@@ -533,20 +538,21 @@ fn a_total_is_over_the_devices_that_were_asked_for() {
 }
 
 #[test]
-fn a_total_has_what_the_paths_did_where_the_multipath_disk_does_not_count() {
-    let path = |name: &str| reads(name, &[100, 600].map(Some));
-    let paths = [reads("sda", &[100, 110].map(Some)), path("nvme0c0n1"), path("nvme0c1n1")];
-    let head = |counts: [u64; 2]| [paths.as_slice(), &[reads("nvme0n1", &counts.map(Some))]].concat();
-    assert_eq!(total("", &side_by_side(&head([0, 0]))), [Some(1010.0)]);
-    assert_eq!(total("", &side_by_side(&paths)), [Some(1010.0)]);
-    assert_eq!(total("", &side_by_side(&head([200, 1200]))), [Some(1010.0)]);
-    assert_eq!(total("", &side_by_side(&head([0, 1000]))), [Some(1010.0)]);
-    assert_eq!(total("nvme0c0n1", &side_by_side(&head([200, 1200]))), [Some(500.0)]);
+fn a_total_counts_the_paths_where_the_multipath_disk_does_not_count() {
+    let path = |name: &str| lines_of(name, &[100, 600].map(Some));
+    let paths = [lines_of("sda", &[100, 110].map(Some)), path("nvme0c0n1"), path("nvme0c1n1")];
+    let head = |counts: [u64; 2]| [paths.as_slice(), &[lines_of("nvme0n1", &counts.map(Some))]].concat();
+    assert_eq!(total("", &capture_of(&head([0, 0]))), [Some(1010.0)]);
+    assert_eq!(total("", &capture_of(&paths)), [Some(1010.0)]);
+    assert_eq!(total("", &capture_of(&head([200, 1200]))), [Some(1010.0)]);
+    assert_eq!(total("", &capture_of(&head([0, 1000]))), [Some(1010.0)]);
+    assert_eq!(total("nvme0c0n1", &capture_of(&head([200, 1200]))), [Some(500.0)]);
 }
 
 #[test]
-fn the_block_since_boot_has_a_total_too() {
-    let text = side_by_side(&[reads("sda", &[1000, 1100].map(Some)), reads("sdb", &[3000, 3000].map(Some))]);
+fn the_report_since_boot_has_a_total_too() {
+    let text =
+        capture_of(&[lines_of("sda", &[1000, 1100].map(Some)), lines_of("sdb", &[3000, 3000].map(Some))]);
     let end = "#blkstat {\"uptime_cs\":1000,\"complete\":true}\n";
     let (first, second) = text.split_at(text.rfind("TS").unwrap());
     let text = format!("#blkstat {{\"version\":\"0.1.0\"}}\n{first}{end}{second}{end}");
@@ -558,10 +564,10 @@ fn the_block_since_boot_has_a_total_too() {
 }
 
 #[test]
-fn a_total_of_devices_of_which_one_is_not_counted_is_marked() {
+fn a_total_that_includes_a_device_without_accounting_is_flagged() {
     let device = |name: &str, more: &str| format!(r#"{{"name":"{name}","kind":"disk"{more}}}"#);
     let devices = format!("{},{}", device("sda", r#","accounting":false"#), device("sdb", ""));
-    let text = side_by_side(&[reads("sda", &[100, 100].map(Some)), reads("sdb", &[0, 10].map(Some))]);
+    let text = capture_of(&[lines_of("sda", &[100, 100].map(Some)), lines_of("sdb", &[0, 10].map(Some))]);
     let end = "#blkstat {\"complete\":true}\n";
     let (first, second) = text.split_at(text.rfind("TS").unwrap());
     let text =
@@ -578,7 +584,7 @@ fn a_total_of_devices_of_which_one_is_not_counted_is_marked() {
 }
 
 #[test]
-fn after_a_gap_an_interval_is_as_long_as_before() {
+fn intervals_have_the_same_length_after_a_gap() {
     let text: String = (0..24u64)
         .chain(3623..3664)
         .map(|at| format!("TS {}\n8 0 sda {} 0 0 0 0 0 0 0 0 0 0\n", 1_795_200_000 + at, 10 * at))
@@ -594,7 +600,7 @@ fn after_a_gap_an_interval_is_as_long_as_before() {
 }
 
 #[test]
-fn util_is_implausible_where_every_sample_saw_requests_in_flight() {
+fn util_is_implausible_if_too_low_for_the_requests_in_flight() {
     let text: String = (0..20u64)
         .map(|at| {
             let (ios, in_flight) = (3000 * at, if at % 2 == 0 { 1 } else { 64 });
@@ -606,7 +612,7 @@ fn util_is_implausible_where_every_sample_saw_requests_in_flight() {
             )
         })
         .collect();
-    // Busy for 0.4% of the time, at a queue of 1.14, would take 285 requests in flight; never more than 64 were seen.
+    // A queue of 1.14 in 0.4% of the time would need 285 requests in flight, but the samples have 64 at most.
     let (out, _, _) = output("--json --from - 2", &text);
     assert_eq!(out.matches(r#""util_pct":0.4,"#).count(), 10, "{out}");
     assert_eq!(out.matches(r#""flags":["util_too_low"]"#).count(), 10, "{out}");
@@ -616,8 +622,8 @@ fn util_is_implausible_where_every_sample_saw_requests_in_flight() {
 }
 
 #[test]
-fn what_is_not_known_counts_for_no_mean() {
-    // The milliseconds of one interval fell: its await and queue are not known.
+fn unknown_values_do_not_count_in_a_mean() {
+    // The milliseconds went backwards in one interval: its latency and queue are unknown.
     let text: String = (0..6u64)
         .map(|at| {
             let ms = if at < 3 { 4_000_000_000 + 1000 * at } else { 1000 * at };

@@ -1,4 +1,4 @@
-//! blkstat's own view of a live machine: roots made for the test, and a clock that does not wait.
+//! blkstat's own view of a live host: temporary roots, and a clock that does not wait.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -14,18 +14,18 @@ use blkstat::run::{RunContext, run};
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// A device's line after `work` requests each of reads and writes; in flight at that moment `in_flight`.
-fn device(numbers: &str, name: &str, work: u64, in_flight: u64) -> String {
-    let (sectors, ms) = (8 * work, 2 * work);
+/// The line of a device after `ios` reads and as many writes, with `in_flight` requests in flight.
+fn device(numbers: &str, name: &str, ios: u64, in_flight: u64) -> String {
+    let (sectors, ms) = (8 * ios, 2 * ios);
     format!(
-        "{numbers} {name} {work} 0 {sectors} {ms} {work} 0 {sectors} {ms} {in_flight} {ms} {} 0 0 0 0 0 0\n",
+        "{numbers} {name} {ios} 0 {sectors} {ms} {ios} 0 {sectors} {ms} {in_flight} {ms} {} 0 0 0 0 0 0\n",
         2 * ms
     )
 }
 
-/// Writes the moment `second` of a machine: sda works and sda2 on it, dm-0 on that; sdb is not counted; sdc
-/// hangs from second 2 on; sdd comes at second 3 and goes at 5; loop0 is idle.
-fn lay(root: &Path, second: u64) {
+/// Writes the state of a host at `second`: dm-0 on sda2 on sda is busy; sdb has its accounting disabled; sdc hangs from
+/// second 2 on; sdd exists in seconds 3 and 4; loop0 is idle.
+fn write_host(root: &Path, second: u64) {
     fs::create_dir_all(root.join("proc/pressure")).unwrap();
     let write = |path: &str, text: &str| {
         let path = root.join(path);
@@ -66,18 +66,19 @@ fn lay(root: &Path, second: u64) {
     write("proc/pressure/io", &format!("some {}\nfull {}\n", pressure(25), pressure(5)));
 }
 
-/// What a run of `seconds` intervals prints, without a terminal.
-fn printed(options: &str, seconds: u64) -> (String, String, Exit) {
+/// Runs blkstat for `seconds` intervals of one second, without a terminal. Returns standard output, standard error and
+/// how it ended.
+fn output(options: &str, seconds: u64) -> (String, String, Exit) {
     let root = tempfile::tempdir().unwrap();
-    lay(root.path(), 0);
+    write_host(root.path(), 0);
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
-        lay(root.path(), wait);
+        write_host(root.path(), wait);
         if wait > seconds { WaitOutcome::Signal(2) } else { WaitOutcome::Due }
     });
     let words = format!("blkstat {options} --root {}", root.path().display());
     let environment = |name: &str| (name == "TZ").then(|| OsString::from("UTC"));
     let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &environment)
-        .unwrap_or_else(|refusal| panic!("{}", refusal.message));
+        .unwrap_or_else(|error| panic!("{}", error.message));
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let exit =
         run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
@@ -85,13 +86,13 @@ fn printed(options: &str, seconds: u64) -> (String, String, Exit) {
 }
 
 fn json(options: &str, seconds: u64) -> Vec<Value> {
-    let (out, err, _) = printed(&format!("--json {options}"), seconds);
+    let (out, err, _) = output(&format!("--json {options}"), seconds);
     assert_eq!(err, "");
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
-fn a_block_tells_of_the_machine_and_each_device_at_once() {
+fn a_report_shows_the_host_and_every_device() {
     let expected = "\
 hidden at width 100: rmrg wmrg r_sz w_sz (--width N, --all-columns)
 1970-01-01 UTC
@@ -103,12 +104,12 @@ sdc         1.00  0.00 ~2.00ms  1.00  0.00 ~2.00ms 0.00 0.00     4  0.2%  100%  
 sda2         100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
 vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
 ";
-    assert_eq!(printed("1 1", 1), (expected.to_owned(), String::new(), Exit::Success));
+    assert_eq!(output("1 1", 1), (expected.to_owned(), String::new(), Exit::Success));
 }
 
 #[test]
-fn a_stall_grows_and_devices_that_come_and_go_are_named_once() {
-    let (out, _, exit) = printed("1 --no-summary", 6);
+fn a_stall_grows_and_hot_plugged_devices_are_named_once() {
+    let (out, _, exit) = output("1 --no-summary", 6);
     let sdc: Vec<&str> = out.lines().filter(|line| line.starts_with("sdc ")).collect();
     assert!(sdc[2].ends_with("STALLED for 1.0 s: 4 in flight, nothing completed"), "{out}");
     assert!(sdc[5].ends_with("STALLED for 4.0 s: 4 in flight, nothing completed"), "{out}");
@@ -118,7 +119,7 @@ fn a_stall_grows_and_devices_that_come_and_go_are_named_once() {
 }
 
 #[test]
-fn json_says_the_same() {
+fn json_has_the_same_numbers() {
     let lines = json("sdb sdc vg0-root 1 4", 4);
     let names: Vec<&str> = lines.iter().map(|line| line["device"].as_str().unwrap()).take(3).collect();
     assert_eq!(names, ["sdb", "sdc", "dm-0"]);
@@ -134,34 +135,34 @@ fn json_says_the_same() {
 }
 
 #[test]
-fn a_device_is_known_by_any_of_its_names_and_a_wrong_one_is_told() {
+fn a_device_is_found_by_any_of_its_names_and_a_wrong_name_is_reported() {
     for word in ["vg0-root", "dm-0", "/dev/mapper/vg0-root", "/dev/dm-0", "mapper/vg0-root"] {
         assert_eq!(json(&format!("{word} 1 1"), 1)[0]["device"], "dm-0", "{word}");
     }
-    let (out, err, exit) = printed("vg0-rot 1 1", 1);
+    let (out, err, exit) = output("vg0-rot 1 1", 1);
     assert_eq!((out.as_str(), exit), ("", Exit::NoData));
     assert_eq!(err, "blkstat: no such device 'vg0-rot'; did you mean 'vg0-root'?\n");
     for command in ["", "analyze"] {
-        let (out, err, exit) = printed(&format!("{command} --devices-regex ^zzz"), 3);
+        let (out, err, exit) = output(&format!("{command} --devices-regex ^zzz"), 3);
         assert_eq!((out.as_str(), exit), ("", Exit::NoData));
         assert!(err.ends_with("no device matches '^zzz'\n") && err.lines().count() == 1, "{err}");
     }
 }
 
 #[test]
-fn record_knows_a_device_by_any_of_its_names_too() {
+fn record_finds_a_device_by_any_of_its_names_too() {
     let folder = tempfile::tempdir().unwrap();
     for (at, word) in
         ["vg0-root", "dm-0", "/dev/mapper/vg0-root", "/dev/dm-0", "mapper/vg0-root"].iter().enumerate()
     {
         let file = folder.path().join(at.to_string());
-        let (_, err, exit) = printed(&format!("record {} --device {word} 1 1", file.display()), 1);
+        let (_, err, exit) = output(&format!("record {} --device {word} 1 1", file.display()), 1);
         assert_eq!((err.as_str(), exit), ("", Exit::Success), "{word}");
         let replayed = json(&format!("--all --from {}", file.display()), 0);
         let names: Vec<&Value> = replayed.iter().map(|line| &line["device"]).collect();
         assert_eq!(names, ["dm-0"], "{word}");
     }
-    let (_, err, exit) = printed(&format!("record {}/x --device vg0-rot 1 1", folder.path().display()), 1);
+    let (_, err, exit) = output(&format!("record {}/x --device vg0-rot 1 1", folder.path().display()), 1);
     assert!(err.ends_with("no such device 'vg0-rot'; did you mean 'vg0-root'?\n"), "{err}");
     assert_eq!(exit, Exit::NoData);
 }
@@ -174,24 +175,24 @@ fn util_is_not_shown_below_a_tenth_of_a_second() {
 }
 
 #[test]
-fn since_boot_comes_first_when_asked_for() {
+fn averages_since_boot_come_first_on_request() {
     let lines = json("sda --since-boot 1 1", 1);
     assert_eq!((lines[0]["elapsed_s"].as_f64(), lines[0]["reads_per_s"].as_f64()), (Some(100.0), Some(10.0)));
     assert_eq!((lines.len(), lines[1]["reads_per_s"].as_f64()), (2, Some(100.0)));
 }
 
 #[test]
-fn mounts_and_a_total_over_whole_leaf_devices() {
-    let (out, _, _) = printed("--mounts --total --width 130 1 1", 1);
+fn mount_points_and_a_total_over_physical_disks() {
+    let (out, _, _) = output("--mounts --total --width 130 1 1", 1);
     let line = |name: &str| out.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     assert!(line("vg0-root").ends_with("  /"), "{out}");
-    // sda and sdc, and neither the partition nor the volume.
+    // sda and sdc, but neither the partition nor the volume.
     assert!(line("total").starts_with("total        101"), "{out}");
 }
 
 #[test]
-fn the_summary_has_the_worst_interval_and_its_time() {
-    let (out, _, _) = printed("sda --summary 1 3", 3);
+fn the_summary_has_the_maximum_and_its_time() {
+    let (out, _, _) = output("sda --summary 1 3", 3);
     let summary = out.split("summary of ").nth(1).unwrap();
     assert!(summary.starts_with("3.0 s, 3 intervals\n"), "{summary}");
     assert!(
@@ -200,38 +201,38 @@ fn the_summary_has_the_worst_interval_and_its_time() {
 }
 
 #[test]
-fn a_recording_replays_to_the_live_numbers_wherever_it_is_replayed() {
+fn a_replayed_recording_prints_the_live_numbers() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["plain.txt", "packed.txt.gz"] {
         let file = folder.path().join(name);
-        let (_, err, _) = printed(&format!("record {} 1 6", file.display()), 6);
+        let (_, err, _) = output(&format!("record {} 1 6", file.display()), 6);
         assert_eq!(err, "");
         for options in
             ["--json", "--csv", "--mounts --total --width 120", "--json vg0-root sdb", "--since-boot --all"]
         {
-            let (live, _, _) = printed(&format!("{options} 1 6"), 6);
-            let (replayed, err, _) = printed(&format!("{options} --from {}", file.display()), 0);
+            let (live, _, _) = output(&format!("{options} 1 6"), 6);
+            let (replayed, err, _) = output(&format!("{options} --from {}", file.display()), 0);
             assert_eq!((replayed, err.as_str()), (live, ""), "{options}");
         }
     }
 }
 
 #[test]
-fn a_recording_knows_for_which_interval_util_is_noise() {
+fn a_recording_knows_if_its_interval_is_too_short_for_util() {
     let folder = tempfile::tempdir().unwrap();
     for every in ["50ms", "95ms", "99ms", "100ms"] {
         let file = folder.path().join(every);
-        printed(&format!("record {} {every} 3", file.display()), 3);
+        output(&format!("record {} {every} 3", file.display()), 3);
         let live = json(&format!("sda {every} 3"), 3);
         assert_eq!(live[0]["util_pct"].is_null(), every != "100ms");
         assert_eq!(json(&format!("sda --from {}", file.display()), 0), live, "{every}");
-        // Put together, they are long enough.
+        // Aggregated intervals are long enough.
         assert!(json(&format!("sda --from {} 200ms", file.display()), 0)[0]["util_pct"].is_number());
     }
 }
 
-/// What a run prints whose waits last 2.5 s too long, but for the first.
-fn printed_late(words: &str, root: &Path) -> String {
+/// Runs blkstat with waits that last 2.5 s too long, except the first. Returns its standard output.
+fn output_late(words: &str, root: &Path) -> String {
     struct Late<'a>(Cell<Duration>, Cell<u64>, &'a Path);
     impl Clock for Late<'_> {
         fn monotonic(&self) -> Duration {
@@ -244,11 +245,11 @@ fn printed_late(words: &str, root: &Path) -> String {
             self.1.set(self.1.get() + 1);
             let late = if self.1.get() == 1 { Duration::ZERO } else { Duration::from_millis(2500) };
             self.0.set(deadline + late);
-            lay(self.2, self.1.get());
+            write_host(self.2, self.1.get());
             WaitOutcome::Due
         }
     }
-    lay(root, 0);
+    write_host(root, 0);
     let clock = Late(Cell::default(), Cell::default(), root);
     let words = format!("blkstat {words} --root {}", root.display());
     let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None).unwrap();
@@ -258,28 +259,28 @@ fn printed_late(words: &str, root: &Path) -> String {
 }
 
 #[test]
-fn missed_deadlines_are_counted_on_the_next_line_and_in_a_recording() {
+fn missed_samples_are_counted_on_the_next_line_and_in_a_recording() {
     let root = tempfile::tempdir().unwrap();
     let numbers = |out: &str, name: &str| -> Vec<f64> {
         let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.map(|line| line[name].as_f64().unwrap()).collect()
     };
-    let live = printed_late("--json sda 1 4", root.path());
+    let live = output_late("--json sda 1 4", root.path());
     assert_eq!(numbers(&live, "missed_samples"), [0.0, 0.0, 2.0, 2.0]);
     assert_eq!(numbers(&live, "elapsed_s"), [1.0, 3.5, 3.0, 3.0]);
     let file = root.path().join("late.txt");
-    printed_late(&format!("record {} 1 4", file.display()), root.path());
-    let replayed = |more: &str| printed(&format!("--json --from {} sda {more}", file.display()), 0).0;
+    output_late(&format!("record {} 1 4", file.display()), root.path());
+    let replayed = |more: &str| output(&format!("--json --from {} sda {more}", file.display()), 0).0;
     assert_eq!(replayed(""), live);
-    // Of intervals that are put together, all are counted.
+    // An aggregated interval has the sum.
     assert_eq!(numbers(&replayed("60"), "missed_samples"), [4.0]);
 }
 
 #[test]
-fn a_replay_keeps_pace_within_each_stretch_of_time() {
+fn a_realtime_replay_waits_only_within_segments() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("paced.txt");
-    // After two seconds the clock goes back, then the machine is started anew, with its clock far on.
+    let path = folder.path().join("segments.txt");
+    // After two seconds the clock goes back; the recording continues after a reboot, at a much later time of the clock.
     let foreign = |times: &[u64]| -> String {
         times.iter().map(|second| format!("TS {second}\n8 0 sda {second} 0 0 0 0 0 0 0 0 0 0\n")).collect()
     };

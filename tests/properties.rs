@@ -1,8 +1,8 @@
-//! What holds for any readings, however wild.
+//! Properties of all numbers, for arbitrary counters.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
-mod promises;
+mod invariants;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// Any number, and most often one near a border.
+/// A number of any size; those near the limits of 32 and 64 bits are frequent.
 fn number() -> impl Strategy<Value = u64> + Clone {
     prop_oneof![
         any::<u64>(),
@@ -53,12 +53,12 @@ fn counters(number: impl Strategy<Value = u64> + Clone) -> impl Strategy<Value =
     })
 }
 
-fn machine() -> impl Strategy<Value = Sample> {
+fn host() -> impl Strategy<Value = Sample> {
     (prop::array::uniform10(number()), number(), number()).prop_map(|(cpu, some_us, full_us)| {
         let [user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice] = cpu;
         let cpu = CpuTimes { user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice };
-        let machine = HostState { pressure: Some(Pressure { some_us, full_us }), ..HostState::default() };
-        Sample { cpu: Some(cpu), host: machine, ..Sample::default() }
+        let state = HostState { pressure: Some(Pressure { some_us, full_us }), ..HostState::default() };
+        Sample { cpu: Some(cpu), host: state, ..Sample::default() }
     })
 }
 
@@ -67,7 +67,7 @@ fn interval() -> impl Strategy<Value = Interval> {
     nanos.prop_map(|nanos| Interval::from_nanos(nanos).unwrap())
 }
 
-/// Counters that grow by no more than what a machine can do in a second.
+/// Three readings of counters that grow as on a real device.
 fn growing() -> impl Strategy<Value = [Counters; 3]> {
     let step = || counters(0u64..10_000);
     (counters(0u64..1 << 40), step(), step()).prop_map(|(start, first, second)| {
@@ -78,17 +78,18 @@ fn growing() -> impl Strategy<Value = [Counters; 3]> {
     })
 }
 
+/// Whether two numbers are equal except for rounding errors.
 fn near(parts: f64, whole: f64) -> bool {
     (parts - whole).abs() <= 1e-9 * whole.abs().max(1.0)
 }
 
-/// The counts and sums of a direction, from its means and the time.
-fn totals(figures: &IntervalStats, of: fn(&IntervalStats) -> &DirectionStats) -> [f64; 4] {
-    let direction = of(figures);
+/// The requests, KiB, merges and milliseconds in the queue of a direction, from its rates and means.
+fn totals(stats: &IntervalStats, of: fn(&IntervalStats) -> &DirectionStats) -> [f64; 4] {
+    let direction = of(stats);
     let ios = direction.ios.unwrap() as f64;
-    let sum = |rate: Option<f64>| rate.unwrap() * figures.seconds;
+    let sum = |rate: Option<f64>| rate.unwrap() * stats.seconds;
     let waited = direction.await_ms.unwrap_or(0.0) * ios;
-    // Of nothing completed there is no mean, but its time is in the queue all the same.
+    // Without completed requests there is no mean latency, but requests may have spent time in the queue.
     let queued = sum(direction.queue) * 1000.0;
     assert!(ios == 0.0 || near(waited, queued), "{direction:?}");
     [ios, sum(direction.kib_per_s), sum(direction.merges_per_s), queued]
@@ -99,33 +100,33 @@ proptest! {
     fn no_number_is_negative_or_infinite(
         older in counters(number()), newer in counters(number()), interval in interval()
     ) {
-        promises::numbers(&older, &newer, interval);
-        promises::numbers(&older, &older.plus(&newer), interval);
+        invariants::device(&older, &newer, interval);
+        invariants::device(&older, &older.plus(&newer), interval);
     }
 
     #[test]
-    fn no_number_of_the_machine_is_negative_or_infinite(
-        older in machine(), newer in machine(), interval in interval()
+    fn no_number_of_the_host_is_negative_or_infinite(
+        older in host(), newer in host(), interval in interval()
     ) {
-        promises::machine(&older, &newer, interval);
+        invariants::host(&older, &newer, interval);
     }
 
     #[test]
     fn an_interval_that_is_split_keeps_its_totals(
         [a, b, c] in growing(), first in 100_000_000u64..5_000_000_000, second in 100_000_000u64..5_000_000_000
     ) {
-        let figures = |older, newer, nanos| IntervalStats::between(older, newer, Interval::from_nanos(nanos).unwrap()).unwrap();
-        let (ab, bc, ac) = (figures(&a, &b, first), figures(&b, &c, second), figures(&a, &c, first + second));
-        let directions: [fn(&IntervalStats) -> &DirectionStats; 3] = [|f| &f.reads, |f| &f.writes, |f| &f.discards];
+        let stats = |older, newer, nanos| IntervalStats::between(older, newer, Interval::from_nanos(nanos).unwrap()).unwrap();
+        let (ab, bc, ac) = (stats(&a, &b, first), stats(&b, &c, second), stats(&a, &c, first + second));
+        let directions: [fn(&IntervalStats) -> &DirectionStats; 3] = [|s| &s.reads, |s| &s.writes, |s| &s.discards];
         for of in directions {
             for ((x, y), whole) in totals(&ab, of).into_iter().zip(totals(&bc, of)).zip(totals(&ac, of)) {
                 prop_assert!(near(x + y, whole), "{} + {} is not {}", x, y, whole);
             }
         }
         prop_assert_eq!(ab.completed + bc.completed, ac.completed);
-        let others: [fn(&IntervalStats) -> Option<f64>; 3] = [|f| f.flushes_per_s, |f| f.queue, |f| f.util_pct];
+        let others: [fn(&IntervalStats) -> Option<f64>; 3] = [|s| s.flushes_per_s, |s| s.queue, |s| s.util_pct];
         for of in others {
-            let total = |figures: &IntervalStats| of(figures).unwrap() * figures.seconds;
+            let total = |stats: &IntervalStats| of(stats).unwrap() * stats.seconds;
             prop_assert!(near(total(&ab) + total(&bc), total(&ac)));
         }
         let delta = |older, newer| PtDelta::between(older, newer).unwrap();
@@ -135,7 +136,7 @@ proptest! {
     }
 }
 
-/// A capture of two samples of any devices: their names, and their counters as they stand in lines.
+/// A capture with two samples of devices with arbitrary names and counters.
 fn capture() -> impl Strategy<Value = String> {
     let name = prop_oneof!["[a-z]{1,4}[0-9]{0,2}", "[^ \t\r\n]{1,12}", "[\"\\\\{}\u{1b}\u{202e},=é]{1,6}"];
     let columns = prop_oneof![Just(4usize), Just(11), Just(15), Just(17)];
@@ -155,8 +156,8 @@ fn capture() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a view of a capture prints.
-fn printed(words: &str, capture: &std::path::Path) -> (String, Exit) {
+/// Runs a command on a capture. Returns its standard output and how it ended.
+fn output(words: &str, capture: &std::path::Path) -> (String, Exit) {
     let words = format!("blkstat {words} --from {}", capture.display());
     let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None).unwrap();
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
@@ -169,20 +170,20 @@ fn printed(words: &str, capture: &std::path::Path) -> (String, Exit) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
-    fn json_can_always_be_read(text in capture()) {
+    fn json_is_always_valid(text in capture()) {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let path = folder.path().join("capture");
         std::fs::write(&path, &text).unwrap();
-        let (lines, exit) = printed("--json --all", &path);
+        let (lines, exit) = output("--json --all", &path);
         prop_assert_eq!(exit, Exit::Success);
         for line in lines.lines() {
             let value: Value = serde_json::from_str(line).unwrap();
-            let is_sane = |value: &Value| value.as_f64().is_none_or(|number| number >= 0.0);
-            prop_assert!(value.as_object().unwrap().values().all(is_sane), "{}", line);
+            let is_valid = |value: &Value| value.as_f64().is_none_or(|number| number >= 0.0);
+            prop_assert!(value.as_object().unwrap().values().all(is_valid), "{}", line);
             prop_assert!(!line.contains(char::is_control));
         }
         for words in ["iostat -x -o JSON", "iostat -o JSON", "iostat -xN -t -o JSON"] {
-            let (document, exit) = printed(words, &path);
+            let (document, exit) = output(words, &path);
             prop_assert_eq!(exit, Exit::Success);
             let value: Value = serde_json::from_str(&document).unwrap();
             prop_assert_eq!(value["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len(), 1);

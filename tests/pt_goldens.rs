@@ -13,9 +13,9 @@ mod tests {
     use crate::pt_support::case::{Case, Session};
     use crate::pt_support::differences::{DIFFERENCES, mismatch};
     use crate::pt_support::fail_if_any;
-    use crate::pt_support::outcomes::Outcome;
     use crate::pt_support::programs::{OURS, map, run};
-    use crate::pt_support::recorded::{STATUSES, of_keys, read};
+    use crate::pt_support::recorded::{STATUSES, keys_file, read};
+    use crate::pt_support::recorded_runs::Outcome;
     use crate::pt_support::{table, terminal};
 
     const MAX_RUNS: usize = 4;
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn blkstat_obeys_keys_as_pt_diskstats_did() {
         let captures = Captures::write();
-        let sessions = recorded(table::sessions(), |session| of_keys(&session.capture), Session::name);
+        let sessions = recorded(table::sessions(), |session| keys_file(&session.capture), Session::name);
         let found = map(&sessions, MAX_SESSIONS, |(session, theirs)| {
             let path = captures.path(&session.capture, COLUMNS[0]);
             let arguments = Case::new(&session.capture, &session.line).arguments(&path);

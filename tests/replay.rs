@@ -1,4 +1,4 @@
-//! Replays captures on the command line. The expected texts in `fixtures/ours` are output of blkstat that was reviewed
+//! Replays captures on the command line. The expected texts in `fixtures/snapshots` are blkstat's own output, reviewed
 //! before it was committed; `BLKSTAT_REFRESH=1` rewrites them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
@@ -26,7 +26,7 @@ fn golden(capture: &str, arguments: &[&str]) {
         String::from_utf8(output.stderr).unwrap()
     );
     let options: String = arguments[1..].join("").replace(['-', '/'], "");
-    let path = format!("fixtures/ours/{}/{capture}.{options}.txt", arguments[0]);
+    let path = format!("fixtures/snapshots/{}/{capture}.{options}.txt", arguments[0]);
     if std::env::var_os("BLKSTAT_REFRESH").is_some() {
         std::fs::write(&path, &actual).unwrap();
     }
@@ -61,7 +61,7 @@ fn invalid_lines_are_skipped_and_at_most_ten_are_reported() {
 }
 
 #[test]
-fn captures_of_real_hosts() {
+fn captures_of_real_hosts_match_their_snapshots() {
     golden("capped-3000", &["iostat", "-dxs"]);
     golden("mixed", &["iostat", "-dxt"]);
     golden("mixed", &["iostat", "-o", "JSON"]);
@@ -69,7 +69,7 @@ fn captures_of_real_hosts() {
 }
 
 #[test]
-fn the_sweep_starts_at_21_000_reads_and_ends_at_150_000() {
+fn the_rates_of_the_sweep_rise_from_21_000_to_150_000_reads() {
     let output =
         blkstat(&["iostat", "-dx", "--from", "fixtures/captures/sweep-randread.txt"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

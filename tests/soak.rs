@@ -1,6 +1,7 @@
-//! Very many samples of a machine whose devices come and go: memory and open files stay as they are.
+//! Long runs on a host whose devices appear and disappear: neither memory nor open files grow.
 //!
-//! `cargo test --release --test soak -- --ignored --nocapture --test-threads 1` takes a million and prints what it measured.
+//! `cargo test --release --test soak -- --ignored --nocapture --test-threads 1` takes a million samples and prints
+//! measurements.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
@@ -18,24 +19,25 @@ use blkstat::run::{RunContext, run};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-/// Devices that may be there; of the last half, one comes or goes every so many samples.
-const NAMES: u64 = 20;
-const FEW_NAMES: u64 = 6;
-const CHANGE_EVERY: u64 = 50;
+/// Devices of the host. One of the second half is absent at any time.
+const DEVICES: u64 = 20;
+const FEW_DEVICES: u64 = 6;
+/// Samples after which the next device is absent.
+const SAMPLES_PER_CHANGE: u64 = 50;
 
-/// Writes the moment `at` of the machine.
-fn lay(root: &Path, names: u64, at: u64, text: &mut String) {
+/// Writes the state of the host at sample `at`.
+fn write_host(root: &Path, devices: u64, at: u64, text: &mut String) {
     text.clear();
-    let half = names / 2;
-    let away = half + at / CHANGE_EVERY % half;
-    for n in (0..names).filter(|n| *n != away) {
-        // One that came back counts from zero, and the columns of milliseconds wrap.
-        let since = if n < half { at } else { at % (half * CHANGE_EVERY) };
-        let (work, ms) = (since * (n % 5) * 100, since * (n % 5) * 40_000 % (1 << 32));
-        let sectors = 8 * work;
+    let half = devices / 2;
+    let absent = half + at / SAMPLES_PER_CHANGE % half;
+    for n in (0..devices).filter(|n| *n != absent) {
+        // A device that reappears counts from zero, and the columns of milliseconds wrap.
+        let age = if n < half { at } else { at % (half * SAMPLES_PER_CHANGE) };
+        let (ios, ms) = (age * (n % 5) * 100, age * (n % 5) * 40_000 % (1 << 32));
+        let sectors = 8 * ios;
         writeln!(
             text,
-            "   8 {n:7} sd{} {work} 3 {sectors} {ms} {work} 3 {sectors} {ms} {} {ms} {ms} 0 0 0 0 {since} {since}",
+            "   8 {n:7} sd{} {ios} 3 {sectors} {ms} {ios} 3 {sectors} {ms} {} {ms} {ms} 0 0 0 0 {age} {age}",
             char::from(b'a' + n as u8),
             n % 3
         )
@@ -45,31 +47,31 @@ fn lay(root: &Path, names: u64, at: u64, text: &mut String) {
     fs::write(root.join("proc/uptime"), format!("{}.00 5.00\n", 1000 + at)).unwrap();
 }
 
-/// A machine in memory, where there is a place for that.
-fn machine(names: u64) -> TempDir {
+/// A host in memory if /dev/shm exists, otherwise on disk.
+fn new_host(devices: u64) -> TempDir {
     let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     fs::create_dir_all(root.path().join("proc/pressure")).unwrap();
-    for n in 0..names {
+    for n in 0..devices {
         let name = format!("sys/block/sd{}/queue", char::from(b'a' + n as u8));
         fs::create_dir_all(root.path().join(name)).unwrap();
     }
     fs::write(root.path().join("proc/stat"), "cpu  5 0 5 800 0 0 0 0\nprocs_blocked 3\n").unwrap();
-    lay(root.path(), names, 0, &mut String::new());
+    write_host(root.path(), devices, 0, &mut String::new());
     root
 }
 
-/// Memory of this process in KiB, and its open files.
-fn taken() -> (u64, usize) {
+/// Returns the memory of this process in KiB and the number of its open files.
+fn resource_use() -> (u64, usize) {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     let kib = line.trim().trim_end_matches(" kB").parse().unwrap();
     (kib, fs::read_dir("/proc/self/fd").unwrap().count())
 }
 
-/// Counts what is written.
-struct Counted(u64);
+/// Counts the bytes that are written to it.
+struct ByteCounter(u64);
 
-impl Write for Counted {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())
@@ -79,22 +81,23 @@ impl Write for Counted {
     }
 }
 
-fn soak(words: &str, names: u64, samples: u64) {
-    let root = machine(names);
+/// Runs blkstat for a number of samples and compares its memory and open files throughout.
+fn soak(words: &str, devices: u64, samples: u64) {
+    let root = new_host(devices);
     let measured = RefCell::new(Vec::new());
     let text = RefCell::new(String::new());
     let start = Instant::now();
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |at| {
-        lay(root.path(), names, at, &mut text.borrow_mut());
-        // Once every device has come and gone, everything has the room that it needs.
+        write_host(root.path(), devices, at, &mut text.borrow_mut());
+        // By the first tenth, every device has appeared and disappeared, and all buffers have their final size.
         if at >= samples / 10 && at % (samples / 10) == 0 {
-            measured.borrow_mut().push(taken());
+            measured.borrow_mut().push(resource_use());
         }
         if at < samples { WaitOutcome::Due } else { WaitOutcome::Signal(15) }
     });
     let line = format!("blkstat {words} --root {}", root.path().display());
     let plan = blkstat::cli::plan(line.split_whitespace().map(OsString::from), &|_| None).unwrap();
-    let (mut out, mut err) = (Counted(0), Vec::new());
+    let (mut out, mut err) = (ByteCounter(0), Vec::new());
     let exit =
         run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
     assert!(matches!(exit, Exit::Success | Exit::Signal(15)), "{exit:?}: {}", String::from_utf8_lossy(&err));
@@ -114,26 +117,26 @@ fn soak(words: &str, names: u64, samples: u64) {
 }
 
 #[test]
-fn twenty_thousand_samples_leave_memory_and_open_files_as_they_are() {
-    soak("--json 1", FEW_NAMES, 4_000);
-    soak("--summary 1", FEW_NAMES, 4_000);
-    soak("iostat -dx -o JSON 1", FEW_NAMES, 12_000);
+fn thousands_of_samples_use_constant_memory_and_open_files() {
+    soak("--json 1", FEW_DEVICES, 4_000);
+    soak("--summary 1", FEW_DEVICES, 4_000);
+    soak("iostat -dx -o JSON 1", FEW_DEVICES, 12_000);
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn a_million_samples_as_json() {
-    soak("--json 1", NAMES, 1_000_000);
+fn a_million_samples_as_json_use_constant_memory() {
+    soak("--json 1", DEVICES, 1_000_000);
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn a_million_samples_as_tables_with_a_summary() {
-    soak("--summary 1", NAMES, 1_000_000);
+fn a_million_samples_as_tables_use_constant_memory() {
+    soak("--summary 1", DEVICES, 1_000_000);
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn a_million_samples_of_iostat() {
-    soak("iostat -dx -o JSON 1", NAMES, 1_000_000);
+fn a_million_samples_of_iostat_use_constant_memory() {
+    soak("iostat -dx -o JSON 1", DEVICES, 1_000_000);
 }

@@ -1,4 +1,4 @@
-//! What the program is made of: licences that may be shipped, no build script of ours, no network. Runs offline.
+//! The supply chain: licenses that permit distribution, no build script, no network access. Runs offline.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Licences that ask for no more than their own text beside the program.
+/// Licenses that only require their own text to be distributed with the program.
 const ALLOWED: [&str; 10] = [
     "MIT",
     "MIT-0",
@@ -23,13 +23,13 @@ const ALLOWED: [&str; 10] = [
     "Zlib",
 ];
 
-/// Whether a licence expression can be met by what is allowed: `OR` offers a choice, `AND` asks for both.
+/// Returns whether a license expression can be satisfied by allowed licenses: `OR` is a choice, `AND` requires both.
 fn is_allowed(expression: &str) -> bool {
-    // Old manifests write a slash for OR.
+    // Old manifests have a slash instead of OR.
     let expression = expression.replace('/', " OR ");
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0, 0);
-    // What stands in brackets is one part.
+    // Parentheses group alternatives into one part.
     for (at, c) in expression.char_indices() {
         match c {
             '(' => depth += 1,
@@ -42,15 +42,15 @@ fn is_allowed(expression: &str) -> bool {
         }
     }
     parts.push(&expression[start..]);
-    let is_met = |part: &str| {
+    let is_satisfied = |part: &str| {
         let part = part.trim().trim_start_matches('(').trim_end_matches(')');
         part.split(" OR ").any(|one| ALLOWED.contains(&one.trim()))
     };
-    parts.into_iter().all(is_met)
+    parts.into_iter().all(is_satisfied)
 }
 
 #[test]
-fn a_choice_of_licences_is_met_by_one_and_a_sum_by_all() {
+fn one_license_satisfies_or_and_all_satisfy_and() {
     for good in ["MIT", "MIT OR GPL-3.0", "Unlicense/MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
         assert!(is_allowed(good), "{good}");
     }
@@ -59,7 +59,7 @@ fn a_choice_of_licences_is_met_by_one_and_a_sum_by_all() {
     }
 }
 
-/// What cargo knows of this package and all that it depends on; `None` where it cannot tell without the network.
+/// Returns cargo's metadata of this package and its dependencies; `None` if cargo would need the network.
 fn metadata() -> Option<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -72,28 +72,28 @@ fn metadata() -> Option<Value> {
         return Some(serde_json::from_slice(&output.stdout).unwrap());
     }
     let why = String::from_utf8_lossy(&output.stderr);
-    assert!(std::env::var_os("CI").is_none(), "CI must be able to tell: {why}");
-    eprintln!("skipped: cargo metadata --offline cannot tell: {why}");
+    assert!(std::env::var_os("CI").is_none(), "cargo metadata --offline must work in CI: {why}");
+    eprintln!("skipped: cargo metadata --offline failed: {why}");
     None
 }
 
 #[test]
-fn every_dependency_has_a_licence_that_is_allowed_and_comes_from_the_registry() {
+fn every_dependency_has_an_allowed_license_and_comes_from_the_registry() {
     let Some(metadata) = metadata() else { return };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    // What is built here: packages that other systems need are listed too.
+    // The list of packages includes those that only other platforms need.
     let used: BTreeSet<String> =
         metadata["resolve"]["nodes"].as_array().unwrap().iter().map(|node| text(&node["id"])).collect();
     let mut refused = Vec::new();
     for package in metadata["packages"].as_array().unwrap() {
-        let (name, licence, source) =
+        let (name, license, source) =
             (text(&package["name"]), text(&package["license"]), text(&package["source"]));
         if !used.contains(&text(&package["id"])) {
             continue;
         }
         let is_ours = name == env!("CARGO_PKG_NAME");
-        if !is_allowed(&licence) || !is_ours && !source.starts_with("registry+") {
-            refused.push(format!("{name}: '{licence}' from '{source}'"));
+        if !is_allowed(&license) || !is_ours && !source.starts_with("registry+") {
+            refused.push(format!("{name}: '{license}' from '{source}'"));
         }
     }
     assert!(used.len() > 50, "{used:?}");
@@ -101,22 +101,22 @@ fn every_dependency_has_a_licence_that_is_allowed_and_comes_from_the_registry() 
 }
 
 #[test]
-fn what_is_shipped_depends_on_nothing_that_talks_to_a_network() {
+fn no_runtime_dependency_is_a_network_library() {
     let Some(metadata) = metadata() else { return };
     let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
     let mut reached = BTreeSet::new();
-    let mut left = vec![metadata["resolve"]["root"].as_str().unwrap()];
-    while let Some(id) = left.pop() {
+    let mut pending = vec![metadata["resolve"]["root"].as_str().unwrap()];
+    while let Some(id) = pending.pop() {
         if !reached.insert(id) {
             continue;
         }
         let node = nodes.iter().find(|node| node["id"] == id).unwrap();
         for dependency in node["deps"].as_array().unwrap() {
-            // A kind of null is an ordinary one; the others are for tests and build scripts.
-            let is_shipped =
+            // Ordinary dependencies have the kind null; others are for tests and build scripts.
+            let is_runtime =
                 dependency["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"].is_null());
             let id = dependency["pkg"].as_str().unwrap();
-            left.extend(is_shipped.then_some(id));
+            pending.extend(is_runtime.then_some(id));
         }
     }
     let networked = [
@@ -137,6 +137,7 @@ fn what_is_shipped_depends_on_nothing_that_talks_to_a_network() {
     assert!(found.is_empty() && reached.len() > 20, "{found:?} of {}", reached.len());
 }
 
+/// Collects the paths and texts of all files below a directory.
 fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -149,19 +150,18 @@ fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
 }
 
 #[test]
-fn no_source_of_ours_opens_a_socket_or_starts_a_program_and_nothing_runs_at_build_time() {
+fn the_sources_open_no_socket_and_start_no_program_and_there_is_no_build_script() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     assert!(!root.join("build.rs").exists());
     assert!(!fs::read_to_string(root.join("Cargo.toml")).unwrap().contains("\nbuild ="));
     let mut found = Vec::new();
     sources(&root.join("src"), &mut found);
     assert!(found.len() > 50);
-    // The names of addresses and sockets of the network, and of other programs.
     let forbidden =
         ["std::net", "TcpStream", "UdpSocket", "rustix::net", "process::Command", "ToSocketAddrs"];
     for (path, text) in found {
         for word in forbidden {
-            assert!(!text.contains(word), "{path} names {word}");
+            assert!(!text.contains(word), "{path} contains {word}");
         }
     }
 }

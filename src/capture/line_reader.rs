@@ -1,10 +1,8 @@
 //! Reads a stream line by line, in bounded memory.
 
+use super::limits::MAX_LINE_BYTES;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
-
-/// The longest line that is read; longer ones are skipped. The kernel's are at most a tenth of this.
-pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 

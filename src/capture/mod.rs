@@ -6,6 +6,8 @@
 mod annotation;
 mod diskstats_line;
 mod fields;
+mod header_writer;
+mod limits;
 mod line_cache;
 mod line_kind;
 mod line_reader;
@@ -18,9 +20,10 @@ mod warning;
 mod writer;
 
 pub use diskstats_line::{LineError, parse_line};
+pub use header_writer::write_header;
 pub use proc_files::{parse_blocked, parse_cpu_line, parse_meminfo, parse_pressure};
 pub use reader::Reader;
-pub use recording_header::{RecordingHeader, write_header};
+pub use recording_header::RecordingHeader;
 pub use warning::{CaptureWarning, CaptureWarningKind};
 pub use writer::{RecordFilter, SampleText, write_sample};
 

@@ -2,12 +2,7 @@
 
 use std::time::Duration;
 
-use super::annotation::Annotation;
-use super::line_reader::MAX_LINE_BYTES;
-use crate::topology::{Node, Topology};
-
-/// A longer list of devices continues in further lines, because readers skip lines that are too long.
-const MAX_DEVICE_LIST_BYTES: usize = MAX_LINE_BYTES / 2;
+use crate::topology::Topology;
 
 /// The header of a recording. Values that are not known are `None`, or an empty topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,36 +37,4 @@ impl RecordingHeader {
 
 fn differ<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
     a.zip(b).is_some_and(|(a, b)| a != b)
-}
-
-/// Appends the lines that begin a recording, and that are repeated when the devices change.
-pub fn write_header(header: &RecordingHeader, out: &mut Vec<u8>) {
-    let mut line = Annotation::header(header);
-    let mut length = 0;
-    for node in header.topology.nodes() {
-        let Some((node, node_bytes)) = shorten(node) else { continue };
-        if length > 0 && length + node_bytes > MAX_DEVICE_LIST_BYTES {
-            line.write(out);
-            line = Annotation::more_devices();
-            length = 0;
-        }
-        line.push_device(node);
-        length += node_bytes;
-    }
-    line.write(out);
-}
-
-/// Returns a device that fits into a line and its length in bytes, without its last mount points if it has too many;
-/// `None` if it does not fit without any.
-fn shorten(node: &Node) -> Option<(Node, usize)> {
-    let json_bytes = |node: &Node| serde_json::to_vec(node).map_or(usize::MAX, |json| json.len() + 1);
-    let mut node = node.clone();
-    loop {
-        let length = json_bytes(&node);
-        if length <= MAX_DEVICE_LIST_BYTES {
-            return Some((node, length));
-        }
-        let half = node.mountpoints.len().checked_sub(1)? / 2;
-        node.mountpoints.truncate(half);
-    }
 }

@@ -8,8 +8,9 @@ use clap::Args;
 use super::operands::devices_and_schedule;
 use crate::analysis::{DeviceBaseline, StatedCap};
 use crate::intervals::{BaselineOption, DeviceSelection, Input, VerdictOptions};
-use crate::plan::{Format, SummaryMode, TableOptions, View};
-use crate::report::native::{SortKey, sort_keys};
+use crate::plan::{SummaryMode, View};
+use crate::report::Format;
+use crate::report::native::{SortKey, TableOptions, sort_keys};
 
 /// The arguments of the incident view.
 #[derive(Args)]

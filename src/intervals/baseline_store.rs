@@ -1,19 +1,8 @@
-//! Unloaded latencies given by the user, for each device.
+//! The settings of each device's verdict, with the unloaded latencies that the user gave.
 
-use std::path::Path;
-
-use anyhow::{Context, Result, bail};
-
-use super::collect::collect;
-use super::options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
-use super::sample_source::OnWarning;
-use super::stream::Intervals;
 use crate::analysis::{SavedBaselines, Settings};
-use crate::clock::Clock;
-use crate::sanitize::sanitize;
-use crate::source::read_json_object;
 
-/// The settings of the assessment of each device.
+/// The settings of the verdict on each device.
 #[derive(Clone, Debug, Default)]
 pub struct BaselineStore {
     common: Settings,
@@ -21,27 +10,9 @@ pub struct BaselineStore {
 }
 
 impl BaselineStore {
-    /// Reads the baseline that the options name, if they do.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or is neither a saved baseline nor a capture.
-    pub fn load(options: &VerdictOptions, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<Self> {
-        let VerdictOptions { saturation_threshold, cap, .. } = *options;
-        let mut common = Settings { saturation_threshold, cap, baseline: None };
-        let mut saved = SavedBaselines::default();
-        match &options.baseline {
-            BaselineOption::Learned => {}
-            BaselineOption::Stated(baseline) => common.baseline = Some(baseline.clone()),
-            BaselineOption::File(path) => {
-                saved = match read_json_object(path)? {
-                    Some(text) => serde_json::from_str(&text).with_context(|| {
-                        format!("{} is not a saved baseline", sanitize(&path.display().to_string()))
-                    })?,
-                    None => learn(path, clock, on_warning)?,
-                };
-            }
-        }
-        Ok(Self { common, saved })
+    /// Settings for all devices, and baselines of single ones, which take precedence.
+    pub(super) fn new(common: Settings, saved: SavedBaselines) -> Self {
+        Self { common, saved }
     }
 
     /// Returns the settings for the device of this kernel name.
@@ -49,24 +20,4 @@ impl BaselineStore {
         let saved = self.saved.devices.get(device).cloned();
         Settings { baseline: saved.or_else(|| self.common.baseline.clone()), ..self.common.clone() }
     }
-}
-
-/// Learns the baselines of a capture.
-fn learn(path: &Path, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<SavedBaselines> {
-    let input = Input { from: Some(path.to_owned()), ..Input::default() };
-    let selection = DeviceSelection::default();
-    let no_baselines = BaselineStore::default();
-    let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &no_baselines, clock)?;
-    let collected = collect(&mut intervals, on_warning, &mut |_| {})?;
-    if intervals.span().intervals == 0 {
-        bail!(
-            "{}: {}; a baseline is a capture, or a file that analyze --save-baseline wrote",
-            sanitize(&intervals.source_name()),
-            intervals.no_data_reason()?
-        );
-    }
-    let settings = Settings::default();
-    let reports = collected.devices.into_iter().map(|device| device.finish(&settings, &collected.host));
-    let devices = reports.map(|report| (report.device, report.baseline));
-    Ok(SavedBaselines { devices: devices.collect() })
 }

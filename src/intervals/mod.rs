@@ -19,6 +19,7 @@ mod device_lookup;
 mod device_record;
 mod device_tracker;
 mod interval_source;
+mod load_baselines;
 mod options;
 mod sample_pair;
 mod sample_source;
@@ -33,6 +34,7 @@ pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, IntervalHeader, IntervalRows,
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
+pub use load_baselines::load_baselines;
 pub use options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
 pub use sample_source::OnWarning;
 pub use stream::{Intervals, NextInterval};

@@ -38,6 +38,7 @@ pub struct Intervals<'a> {
 
 /// The next step of the stream.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is not stored")]
 pub enum NextInterval<'a> {
     /// An interval.
     Rows(IntervalRows<'a>),

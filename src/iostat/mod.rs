@@ -14,10 +14,10 @@ mod text;
 mod wraparound;
 
 pub use interval::live_interval;
-pub use options::{Colors, DeviceFiles, Options, RequestedItem, TimeStyle};
+pub use options::{Colors, DefaultDevices, DeviceFiles, Options, RequestedItem, TimeStyle};
 pub use rates::{IostatRates, RequestRates};
 pub use reporter::Reporter;
 pub use rows::{DeviceRows, DisplayNames, NewDevice};
-pub use selection::{DefaultDevices, SelectedItem, Selection};
+pub use selection::{SelectedItem, Selection};
 pub use text::{Format, Heading, Palette, Style, Unit};
 pub use wraparound::MillisDelta;

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::selection::DefaultDevices;
 use super::text::{Palette, Style};
 
 /// One command line of iostat.
@@ -46,6 +45,34 @@ pub struct Options {
     pub from: Option<PathBuf>,
     /// `--root`: the directory that holds `proc`, `sys` and `dev`.
     pub root: PathBuf,
+}
+
+/// The devices that are shown in addition to those on the command line. A device is used once it has completed a
+/// request since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DefaultDevices {
+    /// None.
+    None,
+    /// Used whole devices.
+    #[default]
+    UsedWhole,
+    /// All whole devices.
+    AllWhole,
+    /// Used devices and partitions, in the order of /proc/diskstats.
+    UsedWithPartitions,
+    /// All devices and partitions, in the order of /proc/diskstats.
+    AllWithPartitions,
+}
+
+impl DefaultDevices {
+    /// Returns whether they are in the order of /proc/diskstats.
+    pub fn are_in_diskstats_order(self) -> bool {
+        matches!(self, DefaultDevices::AllWithPartitions | DefaultDevices::UsedWithPartitions)
+    }
+
+    pub(super) fn are_used_only(self) -> bool {
+        matches!(self, DefaultDevices::UsedWhole | DefaultDevices::UsedWithPartitions)
+    }
 }
 
 /// A device or a group on the command line.

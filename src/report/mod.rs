@@ -1,4 +1,7 @@
 //! Output formats: each turns finished numbers into text. No files, no clock, no arguments.
+//!
+//! A new output format of the incident view implements [`IntervalWriter`] in a file of its own and gets a variant of
+//! [`Format`].
 
 pub mod analysis;
 pub mod devices;
@@ -6,3 +9,58 @@ pub(crate) mod evidence;
 pub mod json_csv;
 pub(crate) mod layout;
 pub mod native;
+
+use jiff::tz::TimeZone;
+
+use self::json_csv::{Csv, JsonLines};
+use self::native::{TableOptions, TableWriter};
+use crate::intervals::{DeviceSummary, IntervalRows, RunSpan};
+
+/// An output format of the incident view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A table for people.
+    Table(TableOptions),
+    /// JSON Lines.
+    Json,
+    /// CSV.
+    Csv,
+}
+
+impl Format {
+    /// Returns a writer of this format. `is_terminal` is true where a terminal shows its output; times for people are
+    /// in `time_zone`.
+    pub fn writer(&self, is_terminal: bool, time_zone: TimeZone) -> Box<dyn IntervalWriter> {
+        match self {
+            Self::Table(options) => Box::new(TableWriter::new(options, is_terminal, time_zone)),
+            Self::Json => Box::new(JsonLines),
+            Self::Csv => Box::new(Csv),
+        }
+    }
+}
+
+/// Writes intervals in one format, at the end of `out`.
+pub trait IntervalWriter {
+    /// Writes what precedes the first interval.
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        let _ = out;
+    }
+
+    /// Adapts to the size of a terminal. Called before each interval that a terminal shows.
+    fn resize(&mut self, columns: usize, rows: usize) {
+        let _ = (columns, rows);
+    }
+
+    /// Writes a line for people. Formats that programs read have none.
+    fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
+        let _ = (text, out);
+    }
+
+    /// Writes the devices of an interval and their total.
+    fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>);
+
+    /// Writes the summary of a run for people: the label and summary of each device.
+    fn push_summary(&mut self, devices: &[(String, DeviceSummary)], span: &RunSpan, out: &mut Vec<u8>) {
+        let _ = (devices, span, out);
+    }
+}

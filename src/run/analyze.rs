@@ -7,12 +7,13 @@ use anyhow::{Context, Result, bail};
 
 use super::progress::Progress;
 use super::warnings::Warnings;
-use super::{DEFAULT_WIDTH, RunContext, emit, load_baselines};
+use super::{RunContext, emit, load_baselines};
 use crate::analysis::{DeviceReport, SavedBaselines, queue_by_layer};
 use crate::exit::Exit;
 use crate::intervals::{Detail, Intervals, NotFound, collect};
 use crate::plan::{Analyze, AnalyzeFormat};
 use crate::report::analysis::{AnalysisReport, fio_job, json, text};
+use crate::report::layout::DEFAULT_WIDTH;
 use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
 use crate::source::read_json_object;

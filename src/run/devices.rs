@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::{DEFAULT_WIDTH, RunContext, emit, os_error_text, refuse_other_than_text};
+use super::{RunContext, emit, os_error_text, refuse_other_than_text};
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::plan::Devices;
 use crate::report::devices::{is_shown, json, tree};
+use crate::report::layout::DEFAULT_WIDTH;
 use crate::sanitize::sanitize;
 use crate::source::{Replay, read_topology};
 use crate::terminal::screen_size;

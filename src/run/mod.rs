@@ -16,13 +16,10 @@ use anyhow::{Context, Result, bail};
 use self::warnings::Warnings;
 use crate::clock::Clock;
 use crate::exit::Exit;
-use crate::intervals::{BaselineOption, BaselineStore, VerdictOptions};
+use crate::intervals::{self, BaselineOption, BaselineStore, VerdictOptions};
 use crate::plan::Plan;
 use crate::sanitize::sanitize;
 use crate::source::Replay;
-
-/// The columns of a line where there is no terminal.
-const DEFAULT_WIDTH: usize = 100;
 
 /// What a run has of the context outside.
 pub struct RunContext<'a> {
@@ -109,7 +106,7 @@ fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Res
         BaselineOption::Learned | BaselineOption::Stated(_) => String::new(),
     };
     let mut warnings = Warnings::about(&name);
-    let baselines = BaselineStore::load(options, context.clock, &mut |warning| {
+    let baselines = intervals::load_baselines(options, context.clock, &mut |warning| {
         warnings.warn_capture(warning, context.err);
     });
     warnings.finish(context.err);

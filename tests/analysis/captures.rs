@@ -72,7 +72,7 @@ fn a_disk_under_rising_concurrency_has_its_knee_and_its_maximum() {
 }
 
 #[test]
-fn the_table_of_zaitsev_and_trudeau_gets_its_saturations() {
+fn the_table_of_zaitsev_and_trudeau_has_the_expected_saturations() {
     let table = [(7113.0, 0.14), (26_248.0, 0.15), (76_846.0, 0.21), (127_841.0, 0.50), (131_559.0, 1.95)];
     let report = analyze(table.into_iter().flat_map(|(rate, ms)| vec![reads(rate, rate * ms / 1000.0); 10]));
     let found: Vec<f64> = report.levels.iter().filter_map(|level| level.saturation).collect();

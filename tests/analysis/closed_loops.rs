@@ -31,9 +31,9 @@ fn the_maximum_of_a_queue_with_several_servers_is_found() {
         let service_s = 0.01;
         let report =
             analyze(sweep(&DOUBLING[..8], 8, |n| servers_rate(&mut random, n as usize, servers, service_s)));
-        let most = servers as f64 / service_s;
+        let max_rate = servers as f64 / service_s;
         assert!(report.capacity.knee_reached, "seed {seed}: {:?}", report.capacity);
-        assert!((report.capacity.max_iops.unwrap() / most - 1.0).abs() < 0.05, "seed {seed}");
+        assert!((report.capacity.max_iops.unwrap() / max_rate - 1.0).abs() < 0.05, "seed {seed}");
         assert_eq!(report.verdict, Some(Verdict::Saturated), "seed {seed}: {:?}", report.explanation);
     }
 }
@@ -45,8 +45,8 @@ fn law(lambda: f64, sigma: f64, kappa: f64, n: f64) -> f64 {
 
 /// The knee by its definition, searched in steps of 0.1.
 fn true_knee(sigma: f64, kappa: f64) -> f64 {
-    let most = (1..4000).map(|n| law(1.0, sigma, kappa, f64::from(n))).fold(0.0, f64::max);
-    (0..).map(|k| 1.0 + f64::from(k) * 0.1).find(|n| law(1.0, sigma, kappa, *n) >= 0.9 * most).unwrap()
+    let max_rate = (1..4000).map(|n| law(1.0, sigma, kappa, f64::from(n))).fold(0.0, f64::max);
+    (0..).map(|k| 1.0 + f64::from(k) * 0.1).find(|n| law(1.0, sigma, kappa, *n) >= 0.9 * max_rate).unwrap()
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn the_maximum_and_the_knee_of_a_law_are_found_in_noise() {
         assert_ne!(report.verdict, Some(Verdict::Capped), "seed {seed}");
         if report.capacity.knee_reached {
             reached += 1;
-            let most = (1..257).map(|n| law(8000.0, sigma, kappa, f64::from(n))).fold(0.0, f64::max);
-            off_max = off_max.max((report.capacity.max_iops.unwrap() / most - 1.0).abs());
+            let max_rate = (1..257).map(|n| law(8000.0, sigma, kappa, f64::from(n))).fold(0.0, f64::max);
+            off_max = off_max.max((report.capacity.max_iops.unwrap() / max_rate - 1.0).abs());
             off_knee.push((report.capacity.knee_concurrency.unwrap() / true_knee(sigma, kappa)).ln().abs());
         }
     }
@@ -171,8 +171,8 @@ fn busy_servers_are_saturated_and_not_capped() {
         let mut random = Random(7000 + seed);
         // Exponential service times, and uniformly distributed ones of ±30%.
         let variation = if seed % 2 == 0 { 1.0 } else { 0.173 };
-        let most = 5000.0 * 2f64.powf(3.0 * random.unit());
-        let load = sweep(&DOUBLING[..7], 8, |n| busy(&mut random, most * (n / 4.0).min(1.0), variation));
+        let max_rate = 5000.0 * 2f64.powf(3.0 * random.unit());
+        let load = sweep(&DOUBLING[..7], 8, |n| busy(&mut random, max_rate * (n / 4.0).min(1.0), variation));
         let report = analyze(load.clone());
         wrong += usize::from(report.verdict != Some(Verdict::Saturated));
         live_wrong += usize::from(assess(load).iter().any(|one| one.verdict == Some(Verdict::Capped)));
@@ -311,7 +311,7 @@ fn verdict_and_knee(report: &DeviceReport) -> (Option<Verdict>, bool) {
 }
 
 #[test]
-fn too_little_data_give_no_verdict() {
+fn too_little_data_gives_no_verdict() {
     assert_eq!(verdict_and_knee(&analyze([])), (None, false));
     assert_eq!(verdict_and_knee(&analyze([reads(3000.0, 32.0)])), (None, false));
     assert_eq!(verdict_and_knee(&analyze([reads(3000.0, 0.9)])), (None, false));

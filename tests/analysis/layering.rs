@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// The modules, each of which may import those before it.
+/// The modules, lowest first: each may import those before it.
 const MODULES: [&str; 13] = [
     "thresholds",
     "stats",

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
+mod accounting;
 mod captures;
 mod closed_loops;
 mod layering;

@@ -1,5 +1,5 @@
-//! Loads whose requests arrive at their own rate, independent of the device (open loops), and loads of which only a part
-//! has a baseline.
+//! Loads whose requests arrive at their own rate, independent of the device (open loops), and loads only some of which
+//! have a baseline.
 
 use blkstat::analysis::Verdict;
 
@@ -45,28 +45,29 @@ fn a_constant_load_does_not_reach_a_knee_by_chance() {
     for seed in 0..60 {
         let mut random = Random(9000 + seed);
         let (servers, service_s) = [(1, 0.008), (8, 0.008), (2, 0.001)][seed as usize % 3];
-        let most = servers as f64 / service_s;
+        let max_rate = servers as f64 / service_s;
         let share = 0.4 + 0.35 * random.unit();
-        let load = open(&mut random, 60, |_| share * most, servers, service_s, 1e9);
+        let load = open(&mut random, 60, |_| share * max_rate, servers, service_s, 1e9);
         let capacity = analyze(load).capacity;
-        wrong += usize::from(capacity.knee_reached && (capacity.max_iops.unwrap() / most - 1.0).abs() > 0.1);
+        wrong +=
+            usize::from(capacity.knee_reached && (capacity.max_iops.unwrap() / max_rate - 1.0).abs() > 0.1);
     }
     assert!(wrong <= 6, "{wrong} of 60");
 }
 
 #[test]
-fn the_maximum_does_not_exceed_what_was_seen() {
+fn the_maximum_does_not_exceed_the_highest_rate() {
     for seed in 0..30 {
         let mut random = Random(9100 + seed);
         let (servers, service_s) = [(8, 0.001), (32, 0.004), (1, 0.008)][seed as usize % 3];
-        let most = servers as f64 / service_s;
+        let max_rate = servers as f64 / service_s;
         // The load rises beyond what the device can do.
-        let load = open(&mut random, 65, |at| most * (0.1 + 0.02 * at as f64), servers, service_s, 1e9);
+        let load = open(&mut random, 65, |at| max_rate * (0.1 + 0.02 * at as f64), servers, service_s, 1e9);
         let report = analyze(load);
         let (capacity, seen) = (report.capacity, report.all.iops.max.unwrap());
         assert!(capacity.max_iops.unwrap() <= 1.1 * seen, "seed {seed}: {capacity:?}");
-        let is_near = (capacity.max_iops.unwrap() / most - 1.0).abs() <= 0.12;
-        assert!(!capacity.knee_reached || is_near, "seed {seed}: {most} {capacity:?}");
+        let is_near = (capacity.max_iops.unwrap() / max_rate - 1.0).abs() <= 0.12;
+        assert!(!capacity.knee_reached || is_near, "seed {seed}: {max_rate} {capacity:?}");
     }
 }
 

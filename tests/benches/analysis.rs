@@ -7,13 +7,13 @@ use blkstat::metrics::IntervalStats;
 use blkstat::units::Interval;
 use criterion::{BatchSize, Criterion, Throughput};
 
-use crate::invented::Machine;
+use crate::synthetic::Devices;
 
 const INTERVALS: usize = 2_000;
 
 pub(crate) fn bench(criterion: &mut Criterion) {
     let intervals = intervals();
-    let mut group = criterion.benchmark_group("analysis by the interval");
+    let mut group = criterion.benchmark_group("analysis per interval");
     group.throughput(Throughput::Elements(INTERVALS as u64));
     group.bench_function("DeviceAnalysis::observe", |bencher| bencher.iter(|| observe_all(&intervals)));
     group.bench_function("LiveVerdict::observe", |bencher| {
@@ -37,12 +37,12 @@ pub(crate) fn bench(criterion: &mut Criterion) {
 }
 
 fn intervals() -> Vec<IntervalStats> {
-    let mut machine = Machine::new(1, 1);
+    let mut device = Devices::new(1, 1);
     let second = Interval::from_nanos(1_000_000_000).unwrap();
     let mut interval = || {
-        let older = machine.counters()[0];
-        machine.step();
-        IntervalStats::between(&older, &machine.counters()[0], second).unwrap()
+        let older = device.counters()[0];
+        device.advance();
+        IntervalStats::between(&older, &device.counters()[0], second).unwrap()
     };
     (0..INTERVALS).map(|_| interval()).collect()
 }

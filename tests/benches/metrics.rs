@@ -1,4 +1,4 @@
-//! Two readings into numbers, by the device.
+//! From two readings to the statistics of an interval, per device.
 
 use std::hint::black_box;
 
@@ -9,36 +9,36 @@ use blkstat::pt_diskstats::PtDelta;
 use blkstat::units::Interval;
 use criterion::{Criterion, Throughput};
 
-use crate::invented::Machine;
+use crate::synthetic::Devices;
 
 const DEVICES: usize = 500;
 
 pub(crate) fn bench(criterion: &mut Criterion) {
-    let mut machine = Machine::new(DEVICES, 1);
-    let older = machine.counters();
-    machine.step();
-    let newer = machine.counters();
+    let mut devices = Devices::new(DEVICES, 1);
+    let older = devices.counters();
+    devices.advance();
+    let newer = devices.counters();
     let second = Interval::from_nanos(1_000_000_000).unwrap();
-    let mut group = criterion.benchmark_group("metrics by the device");
+    let mut group = criterion.benchmark_group("metrics per device");
     group.throughput(Throughput::Elements(DEVICES as u64));
-    let mut each = |name: &str, of: &dyn Fn(&Counters, &Counters)| {
+    let mut bench = |name: &str, compute: &dyn Fn(&Counters, &Counters)| {
         group.bench_function(name, |bencher| {
-            bencher.iter(|| older.iter().zip(&newer).for_each(|(older, newer)| of(older, newer)));
+            bencher.iter(|| older.iter().zip(&newer).for_each(|(older, newer)| compute(older, newer)));
         });
     };
-    each("blkstat's figures", &|older, newer| {
+    bench("blkstat", &|older, newer| {
         black_box(IntervalStats::between(black_box(older), black_box(newer), second));
     });
-    each("iostat -d", &|older, newer| {
+    bench("iostat -d", &|older, newer| {
         let rates = IostatRates::between(black_box(older), black_box(newer), second);
         black_box((rates.all(), rates.reads(), rates.writes(), rates.discards()));
     });
-    each("iostat -dx", &|older, newer| {
+    bench("iostat -dx", &|older, newer| {
         let rates = IostatRates::between(black_box(older), black_box(newer), second);
         black_box((rates.reads(), rates.writes(), rates.discards()));
         black_box((rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()));
     });
-    each("pt-diskstats", &|older, newer| {
+    bench("pt-diskstats", &|older, newer| {
         let delta = PtDelta::between(black_box(older), black_box(newer));
         black_box(delta.map(|delta| delta.rates(1.0, 1, newer.in_flight as f64)));
     });

@@ -1,4 +1,4 @@
-//! Text into samples: one /proc/diskstats, and a capture of many. Once by the line and once by the byte.
+//! From text to samples: one /proc/diskstats, and a capture of many samples. Measured per line and per byte.
 
 use std::hint::black_box;
 
@@ -6,54 +6,51 @@ use blkstat::capture::{Reader, parse_diskstats};
 use blkstat::counters::Sample;
 use criterion::{Criterion, Throughput};
 
-use crate::invented::{Machine, capture};
+use crate::synthetic::{Devices, capture};
 
 pub(crate) fn bench(criterion: &mut Criterion) {
     const DEVICES: usize = 500;
     const SAMPLES: u64 = 100;
     for columns in [14, 18, 20] {
         let mut text = Vec::new();
-        Machine::new(DEVICES, 1).print(columns, &mut text);
+        Devices::new(DEVICES, 1).print(columns, &mut text);
         let mut sample = Sample::default();
         let mut parse = |text: &[u8]| {
-            parse_diskstats(black_box(text), &mut sample, |_, fault| panic!("{fault}"));
+            parse_diskstats(black_box(text), &mut sample, |_, error| panic!("{error}"));
             sample.devices.len()
         };
         assert_eq!(parse(&text), DEVICES);
-        for (by, throughput) in by_line_and_byte(DEVICES, text.len()) {
-            let mut group = criterion.benchmark_group(format!("parse a diskstats by the {by}"));
+        for (unit, throughput) in throughputs(DEVICES, text.len()) {
+            let mut group = criterion.benchmark_group(format!("parse diskstats, per {unit}"));
             group.throughput(throughput);
             group.bench_function(format!("{columns} columns"), |bencher| bencher.iter(|| parse(&text)));
             group.finish();
         }
     }
-    for (what, columns, one_in) in [
-        ("14 columns", 14, 1),
-        ("18 columns", 18, 1),
-        ("20 columns", 20, 1),
-        ("20 columns, 80 % idle", 20, 5),
-    ] {
-        let text = capture(50, SAMPLES, columns, one_in);
+    for (name, columns, busy_one_in) in
+        [("14 columns", 14, 1), ("18 columns", 18, 1), ("20 columns", 20, 1), ("20 columns, 80% idle", 20, 5)]
+    {
+        let text = capture(50, SAMPLES, columns, busy_one_in);
         assert_eq!(read_all(&text), SAMPLES);
-        for (by, throughput) in by_line_and_byte(50 * SAMPLES as usize, text.len()) {
-            let mut group = criterion.benchmark_group(format!("parse a capture by the {by}"));
+        for (unit, throughput) in throughputs(50 * SAMPLES as usize, text.len()) {
+            let mut group = criterion.benchmark_group(format!("parse a capture, per {unit}"));
             group.throughput(throughput);
-            group.bench_function(what, |bencher| bencher.iter(|| read_all(black_box(&text))));
+            group.bench_function(name, |bencher| bencher.iter(|| read_all(black_box(&text))));
             group.finish();
         }
     }
 }
 
-fn by_line_and_byte(lines: usize, bytes: usize) -> [(&'static str, Throughput); 2] {
+fn throughputs(lines: usize, bytes: usize) -> [(&'static str, Throughput); 2] {
     [("line", Throughput::Elements(lines as u64)), ("byte", Throughput::Bytes(bytes as u64))]
 }
 
 fn read_all(text: &[u8]) -> u64 {
     let mut reader = Reader::new(text);
-    let (mut before, mut sample) = (Sample::default(), Sample::default());
+    let (mut previous, mut sample) = (Sample::default(), Sample::default());
     let mut count = 0;
-    while reader.next(&before, &mut sample).unwrap() {
-        std::mem::swap(&mut before, &mut sample);
+    while reader.next(&previous, &mut sample).unwrap() {
+        std::mem::swap(&mut previous, &mut sample);
         count += 1;
     }
     count

@@ -1,5 +1,5 @@
-//! Every report on a capture of 50 devices, 100 samples and 20 columns, all of them busy: from the file to the text,
-//! by the line of input.
+//! Every report on a capture with 100 samples, 20 columns and 50 busy devices: from the file to the output, per line of
+//! input.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use blkstat::run::{RunContext, run};
 use criterion::{Criterion, Throughput};
 use jiff::Timestamp;
 
-use crate::invented::capture;
+use crate::synthetic::capture;
 
 const DEVICES: usize = 50;
 const SAMPLES: u64 = 100;
@@ -33,7 +33,7 @@ const REPORTS: [(&str, &str); 12] = [
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&capture(DEVICES, SAMPLES, 20, 1)).unwrap();
-    let mut group = criterion.benchmark_group("reports by the line");
+    let mut group = criterion.benchmark_group("reports per line");
     group.throughput(Throughput::Elements(DEVICES as u64 * SAMPLES));
     for (name, words) in REPORTS {
         let words = ["blkstat"].into_iter().chain(words.split(' ')).map(OsString::from);
@@ -44,9 +44,9 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let (mut out, mut err) = (io::sink(), io::stderr());
-                let mut world =
+                let mut context =
                     RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
-                assert_eq!(run(&plan, &mut world), Exit::Success);
+                assert_eq!(run(&plan, &mut context), Exit::Success);
             });
         });
     }

@@ -1,21 +1,21 @@
-//! What each step costs: parsing, the numbers of an interval, every report, the analysis.
+//! The cost of each step: parsing, the statistics of an interval, every report, the analysis.
 //!
-//! `cargo bench`, or `cargo bench -- parse` for some. All inputs are invented and the same in every run.
+//! `cargo bench` runs all of them, `cargo bench -- parse` some. All inputs are generated and the same in every run.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod analysis;
-mod invented;
 mod metrics;
 mod parse;
 mod reports;
+mod synthetic;
 
 use std::time::Duration;
 
 use criterion::Criterion;
 
 fn main() {
-    // Short enough that nobody puts off running all of them.
+    // Short times, because there are dozens of benchmarks.
     let mut criterion = Criterion::default()
         .warm_up_time(Duration::from_millis(400))
         .measurement_time(Duration::from_millis(1600))

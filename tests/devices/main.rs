@@ -1,5 +1,5 @@
-//! The block-device trees of invented hosts. The expected output in `fixtures/ours` is blkstat's own, reviewed before it
-//! was committed; `BLKSTAT_REFRESH=1` rewrites it.
+//! The block-device trees of invented hosts. The expected output in `fixtures/snapshots` is blkstat's own, reviewed
+//! before it was committed; `BLKSTAT_REFRESH=1` rewrites it.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -25,14 +25,14 @@ fn on<'a>(topology: &'a Topology, name: &str) -> Vec<&'a str> {
     node(topology, name).backing_devices.iter().map(String::as_str).collect()
 }
 
-fn drawn(topology: &Topology, all: bool, width: usize) -> String {
+fn draw(topology: &Topology, all: bool, width: usize) -> String {
     let mut out = Vec::new();
     tree(topology, all, width, &mut out);
     String::from_utf8(out).unwrap()
 }
 
 /// Runs `blkstat devices`. Returns standard output, standard error and the exit code.
-fn ran(plan: Devices) -> (String, String, Exit) {
+fn run_devices(plan: Devices) -> (String, String, Exit) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let clock = RealClock::new(None);
     let mut context = RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
@@ -49,8 +49,8 @@ fn trees_match_the_expected_output() {
     for (name, host) in [("laptop", laptop()), ("server", server()), ("malformed", malformed())] {
         let topology = read_topology(host.root());
         for width in [80, 100, 200] {
-            let got = drawn(&topology, false, width);
-            let path = format!("fixtures/ours/devices/{name}.{width}.txt");
+            let got = draw(&topology, false, width);
+            let path = format!("fixtures/snapshots/devices/{name}.{width}.txt");
             if std::env::var_os("BLKSTAT_REFRESH").is_some() {
                 std::fs::write(&path, &got).unwrap();
             }
@@ -119,7 +119,7 @@ fn accounting_is_off_only_where_the_kernel_stops_counting() {
         let is_off = |name: &&&str| node(&topology, name).is_accounting_off();
         assert_eq!(names.iter().filter(is_off).copied().collect::<Vec<_>>(), off, "{release}");
         assert!(topology.nodes().iter().all(|node| node.iostats_enabled == Some(false)));
-        let table = drawn(&topology, false, 100);
+        let table = draw(&topology, false, 100);
         assert_eq!(table.lines().filter(|line| line.contains(" OFF")).count(), off.len(), "{table}");
     }
 }
@@ -187,7 +187,7 @@ fn malformed_values_are_unknown() {
 fn control_characters_do_not_reach_the_terminal() {
     let host = malformed();
     for as_json in [false, true] {
-        let (out, _, exit) = ran(Devices { json: as_json, all: true, ..plan(host.root()) });
+        let (out, _, exit) = run_devices(Devices { json: as_json, all: true, ..plan(host.root()) });
         let is_unsafe = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
         assert!(exit == Exit::Success && !out.contains(is_unsafe), "{out:?}");
     }
@@ -230,7 +230,7 @@ fn unused_devices_are_shown_with_all() {
     let topology = read_topology(host.root());
     let has =
         |text: &str, name: &str| text.split_whitespace().any(|word| word.trim_start_matches("└─") == name);
-    let (few, all) = (drawn(&topology, false, 100), drawn(&topology, true, 100));
+    let (few, all) = (draw(&topology, false, 100), draw(&topology, true, 100));
     for name in ["loop2", "ram0"] {
         assert!(!has(&few, name) && has(&all, name), "{name}:\n{all}");
     }
@@ -243,17 +243,17 @@ fn a_host_without_devices_gives_a_message() {
     let root = host.root();
     let block = root.join("sys/block");
     let none = format!("blkstat: no block devices in {}\n", block.display());
-    assert_eq!(ran(plan(root)), (String::new(), none.clone(), Exit::NoData));
-    assert_eq!(ran(Devices { json: true, ..plan(root) }), (String::new(), none, Exit::NoData));
+    assert_eq!(run_devices(plan(root)), (String::new(), none.clone(), Exit::NoData));
+    assert_eq!(run_devices(Devices { json: true, ..plan(root) }), (String::new(), none, Exit::NoData));
 
     host.virtual_device("loop0", "7:0", 0);
-    let (out, err, exit) = ran(plan(root));
+    let (out, err, exit) = run_devices(plan(root));
     assert!(out.is_empty() && err.ends_with("is in use; --all lists unused ones\n"), "{err}");
     assert_eq!(exit, Exit::NoData);
 
     std::fs::remove_dir_all(root.join("sys")).unwrap();
     let missing = format!("blkstat: cannot read {}: No such file or directory\n", block.display());
-    assert_eq!(ran(plan(root)), (String::new(), missing, Exit::Error));
+    assert_eq!(run_devices(plan(root)), (String::new(), missing, Exit::Error));
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn every_width_shows_every_device() {
     for host in [laptop(), server(), malformed()] {
         let topology = read_topology(host.root());
         for width in (0..60).chain([1_000, 100_000]) {
-            assert!(drawn(&topology, true, width).lines().count() >= topology.nodes().len());
+            assert!(draw(&topology, true, width).lines().count() >= topology.nodes().len());
         }
     }
 }
@@ -293,7 +293,7 @@ fn drawing_time_is_not_quadratic() {
     nodes.extend((0..2500).map(|i| node(format!("dm-{i}"), vec![format!("disk-{i}"), "disk-0".into()])));
     #[allow(clippy::disallowed_methods)]
     let start = Instant::now();
-    let text = drawn(&Topology::new(nodes), false, 100);
+    let text = draw(&Topology::new(nodes), false, 100);
     assert!(text.lines().count() > 7000);
     // A debug build on a busy host; quadratic time would be minutes.
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
@@ -313,6 +313,6 @@ fn a_recording_holds_the_devices_of_its_host() {
     std::fs::write(host.root().join("proc/diskstats"), "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n").unwrap();
     run(&record, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false });
     assert_eq!(String::from_utf8_lossy(&err), "");
-    let here = ran(plan(host.root()));
-    assert_eq!(ran(Devices { from: Some(file), ..plan(Path::new("/nowhere")) }), here);
+    let here = run_devices(plan(host.root()));
+    assert_eq!(run_devices(Devices { from: Some(file), ..plan(Path::new("/nowhere")) }), here);
 }

@@ -56,7 +56,7 @@ fn a_host_without_devices_or_without_sys_works_as_far_as_possible() {
 }
 
 #[test]
-fn nonsense_in_files_of_the_host_is_ignored() {
+fn malformed_files_of_the_host_are_ignored() {
     let root = host();
     for file in [
         "proc/stat",

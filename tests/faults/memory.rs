@@ -45,7 +45,7 @@ fn run(words: &str, write: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send
     })
 }
 
-/// The most memory for a stream of any length.
+/// The maximum memory for a stream of any length, in KiB.
 const MAX_KIB: u64 = 16 * 1024;
 
 fn assert_bounded(run: &Run, what: &str) {

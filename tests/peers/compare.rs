@@ -7,7 +7,7 @@ use std::thread;
 use crate::sandbox::{Program, Sandbox};
 use crate::support::case::Case;
 use crate::support::machine::Machine;
-use crate::support::outcomes::Outcome;
+use crate::support::recorded_runs::Outcome;
 use crate::support::{differences, mask};
 
 /// Parallel cases in a sandbox; each starts two programs.

@@ -5,7 +5,7 @@
 //!
 //! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose machine and line contain the text.
 //! - BLKSTAT_PEERS_RANDOM=N: N random machines, too; BLKSTAT_PEERS_SEED=S: with this seed.
-//! - BLKSTAT_RECORD=1: records the output of the real iostat in `fixtures/theirs`.
+//! - BLKSTAT_RECORD=1: records the output of the real iostat in `fixtures/reference`.
 
 #![allow(clippy::disallowed_methods)] // The peers run in real time and read real files.
 
@@ -31,7 +31,7 @@ mod tests {
     use crate::sandbox::Sandbox;
     use crate::support::case::Case;
     use crate::support::machine::Machine;
-    use crate::support::outcomes::Outcome;
+    use crate::support::recorded_runs::Outcome;
     use crate::support::{mask, table};
     use crate::{random, record};
 
@@ -48,7 +48,7 @@ mod tests {
         ready
     }
 
-    fn picked() -> (BTreeMap<String, Machine>, Vec<Case>) {
+    fn selected() -> (BTreeMap<String, Machine>, Vec<Case>) {
         let only = var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
         let (machines, mut cases) = table::all();
         cases.retain(|case| format!("{} {}", case.machine, case.line).contains(&only));
@@ -69,7 +69,7 @@ mod tests {
         if var("BLKSTAT_RECORD").is_ok() || real_iostat().is_none() {
             return;
         }
-        let (machines, cases) = picked();
+        let (machines, cases) = selected();
         let of = |machine: &str| &machines[machine];
         let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), pair).is_none());
         let found: Vec<String> =

@@ -5,8 +5,8 @@ use std::fs;
 
 use crate::support::case::Case;
 use crate::support::mask;
-use crate::support::outcomes::{CUT_OFF, Outcome, SECTION, STATUS};
 use crate::support::recorded::{path, read};
+use crate::support::recorded_runs::{CUT_OFF, Outcome, SECTION, STATUS};
 
 /// Writes the file of a machine.
 pub(crate) fn write(machine: &str, version: &str, outcomes: &[(Case, Outcome)]) {

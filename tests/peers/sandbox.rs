@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::support::case::{Case, End};
 use crate::support::layout;
 use crate::support::machine::Machine;
-use crate::support::outcomes::Outcome;
+use crate::support::recorded_runs::Outcome;
 
 /// The script that keeps the namespace alive, and mounts the step that each line of its input names.
 const KEEPER: &str = r#"
@@ -75,10 +75,11 @@ impl Sandbox {
             .ok()?;
         let (orders, answers) = (keeper.stdin.take()?, BufReader::new(keeper.stdout.take()?));
         let mut sandbox = Self { top, keeper, orders, answers, steps: machine.steps.len() };
-        sandbox.answered().then_some(sandbox)
+        sandbox.read_confirmation().then_some(sandbox)
     }
 
-    fn answered(&mut self) -> bool {
+    /// Waits for the confirmation of the script. Returns whether it succeeded.
+    fn read_confirmation(&mut self) -> bool {
         let mut answer = String::new();
         self.answers.read_line(&mut answer).is_ok() && answer == "done\n"
     }
@@ -86,7 +87,7 @@ impl Sandbox {
     fn show(&mut self, step: usize) {
         layout::switch_to(self.top.path(), step);
         writeln!(self.orders, "{step}").unwrap();
-        assert!(self.answered(), "step {step} could not be mounted");
+        assert!(self.read_confirmation(), "step {step} could not be mounted");
     }
 
     /// Runs every case with every program, all in parallel, while the machine goes through its steps. Returns the

@@ -4,7 +4,7 @@
 //! BLKSTAT_PEERS=required they fail.
 //!
 //! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line contain the text.
-//! - BLKSTAT_RECORD=1: records the output of the real pt-diskstats in `fixtures/theirs`.
+//! - BLKSTAT_RECORD=1: records the output of the real pt-diskstats in `fixtures/reference`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
@@ -23,8 +23,8 @@ mod tests {
     use crate::pt_support::case::{Case, Session};
     use crate::pt_support::differences::mismatch;
     use crate::pt_support::fail_if_any;
-    use crate::pt_support::outcomes::Outcome;
     use crate::pt_support::programs::{OURS, command, map, run};
+    use crate::pt_support::recorded_runs::Outcome;
     use crate::pt_support::{recorded, table, terminal};
     use crate::record;
 
@@ -50,12 +50,12 @@ mod tests {
         version
     }
 
-    fn is_picked(capture: &str, line: &str) -> bool {
+    fn is_selected(capture: &str, line: &str) -> bool {
         format!("{capture}: {line}").contains(&var("BLKSTAT_PEERS_ONLY").unwrap_or_default())
     }
 
-    fn picked(mut cases: Vec<Case>) -> Vec<Case> {
-        cases.retain(|case| is_picked(&case.capture, &case.line));
+    fn selected(mut cases: Vec<Case>) -> Vec<Case> {
+        cases.retain(|case| is_selected(&case.capture, &case.line));
         cases
     }
 
@@ -65,7 +65,7 @@ mod tests {
             return;
         }
         let captures = Captures::write();
-        let found = map(&picked(table::cases()), MAX_RUNS, |case| {
+        let found = map(&selected(table::cases()), MAX_RUNS, |case| {
             let theirs = run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
             let differ = COLUMNS.iter().filter_map(|columns| {
                 let ours = run(OURS, &case.arguments(&captures.path(&case.capture, *columns)));
@@ -104,7 +104,7 @@ mod tests {
             return;
         }
         let captures = Captures::write();
-        let found = map(&picked(table::status_only()), MAX_RUNS, |case| {
+        let found = map(&selected(table::status_only()), MAX_RUNS, |case| {
             let arguments = case.arguments(&captures.path(&case.capture, COLUMNS[0]));
             let [theirs, ours] = [REAL, OURS].map(|program| status(&run(program, &arguments)));
             mismatch(&case.capture, &case.line, &theirs, &ours)
@@ -123,7 +123,7 @@ mod tests {
         }
         let captures = Captures::write();
         let mut sessions = table::sessions();
-        sessions.retain(|session| is_picked(&session.capture, &session.name()));
+        sessions.retain(|session| is_selected(&session.capture, &session.name()));
         let compare = |session: &Session| {
             let mut differs = None;
             for _ in 0..MAX_ATTEMPTS {
@@ -145,7 +145,7 @@ mod tests {
     /// Returns whether the output of blkstat is equal to the recorded one, which was printed twice. The real one loses
     /// output if the terminal is slow.
     fn is_as_recorded(session: &Session, ours: &Outcome) -> bool {
-        let recorded = recorded::read(&recorded::of_keys(&session.capture));
+        let recorded = recorded::read(&recorded::keys_file(&session.capture));
         recorded.iter().any(|(name, theirs)| *name == session.name() && theirs == ours)
     }
 
@@ -182,7 +182,7 @@ mod tests {
             panic!("{}: {} never prints the same twice", session.capture, session.name());
         });
         for (session, outcome) in sessions.iter().zip(outcomes) {
-            let file = files.entry(recorded::of_keys(&session.capture)).or_default();
+            let file = files.entry(recorded::keys_file(&session.capture)).or_default();
             file.push((session.name(), outcome));
         }
         for (name, outcomes) in files {

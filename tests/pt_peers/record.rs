@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::fs;
 
-use crate::pt_support::outcomes::{CUT_OFF, Outcome, SAME, SECTION, STATUS};
 use crate::pt_support::recorded::{path, read};
+use crate::pt_support::recorded_runs::{CUT_OFF, Outcome, SAME, SECTION, STATUS};
 
 /// Writes a file, and reads it back.
 pub(crate) fn write(name: &str, version: &str, outcomes: &[(String, Outcome)]) {

@@ -1,6 +1,6 @@
 //! The allowed differences between blkstat and the real pt-diskstats, and the text of all others.
 
-use super::outcomes::Outcome;
+use super::recorded_runs::Outcome;
 
 /// An allowed difference.
 pub(crate) struct Difference {

@@ -8,10 +8,10 @@
 pub(crate) mod captures;
 pub(crate) mod case;
 pub(crate) mod differences;
-#[path = "../outcomes/mod.rs"]
-pub(crate) mod outcomes;
 pub(crate) mod programs;
 pub(crate) mod recorded;
+#[path = "../recorded_runs/mod.rs"]
+pub(crate) mod recorded_runs;
 pub(crate) mod table;
 pub(crate) mod terminal;
 

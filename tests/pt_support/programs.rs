@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 
-use super::outcomes::Outcome;
+use super::recorded_runs::Outcome;
 
 /// blkstat as pt-diskstats.
 pub(crate) const OURS: &[&str] = &[env!("CARGO_BIN_EXE_blkstat"), "pt-diskstats"];

@@ -137,7 +137,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Returns the cases of which only the exit status is compared.
+/// Returns the cases in which only the exit status is compared.
 pub(crate) fn status_only() -> Vec<Case> {
     STATUS_ONLY.iter().map(|line| Case::new(SMALL, line)).collect()
 }

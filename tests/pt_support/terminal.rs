@@ -11,8 +11,8 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::case::Session;
-use super::outcomes::Outcome;
 use super::programs::command;
+use super::recorded_runs::Outcome;
 
 /// The time without output before the next key is pressed.
 const PAUSE: Duration = Duration::from_millis(300);

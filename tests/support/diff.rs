@@ -1,7 +1,7 @@
 //! The differences of two outcomes, as text.
 
 use super::case::Case;
-use super::outcomes::Outcome;
+use super::recorded_runs::Outcome;
 
 /// The lines of a difference that are shown.
 const MAX_LINES: usize = 24;

@@ -4,7 +4,7 @@ use super::case::{Case, End};
 use super::counter_resets::{Cell, Ends, zero_like};
 use super::diff;
 use super::machine::Machine;
-use super::outcomes::Outcome;
+use super::recorded_runs::Outcome;
 use super::rows::{self, Row};
 
 /// An allowed difference.

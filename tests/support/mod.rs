@@ -41,9 +41,9 @@ pub(crate) mod layout;
 pub(crate) mod machine;
 pub(crate) mod mask;
 mod options;
-#[path = "../outcomes/mod.rs"]
-pub(crate) mod outcomes;
 pub(crate) mod recorded;
+#[path = "../recorded_runs/mod.rs"]
+pub(crate) mod recorded_runs;
 pub(crate) mod rows;
 mod special;
 pub(crate) mod table;

@@ -3,13 +3,13 @@
 use super::table::Lines;
 
 pub(super) const LINES: &[Lines] = &[
-    Lines { machine: "office", lines: PARTS },
-    Lines { machine: "office", lines: COLUMNS },
-    Lines { machine: "office", lines: DEVICES },
-    Lines { machine: "office", lines: NAMES },
-    Lines { machine: "office", lines: GROUPS },
-    Lines { machine: "office", lines: FORMATS },
-    Lines { machine: "office", lines: COLORS },
+    Lines { machine: "mixed", lines: PARTS },
+    Lines { machine: "mixed", lines: COLUMNS },
+    Lines { machine: "mixed", lines: DEVICES },
+    Lines { machine: "mixed", lines: NAMES },
+    Lines { machine: "mixed", lines: GROUPS },
+    Lines { machine: "mixed", lines: FORMATS },
+    Lines { machine: "mixed", lines: COLORS },
 ];
 
 /// The parts of a report, and its intervals.

@@ -1,16 +1,16 @@
-//! The recorded output of the real iostat in `fixtures/theirs`: one file per machine, one section per case.
+//! The recorded output of the real iostat in `fixtures/reference`: one file per machine, one section per case.
 
 use std::path::PathBuf;
 
 use super::fixtures;
-use super::outcomes::{self, Outcome};
+use super::recorded_runs::{self, Outcome};
 
 /// Returns the path of the file of a machine.
 pub(crate) fn path(machine: &str) -> PathBuf {
-    fixtures().join("theirs/iostat-12.6.1").join(format!("{machine}.txt"))
+    fixtures().join("reference/iostat-12.6.1").join(format!("{machine}.txt"))
 }
 
 /// Returns the recorded cases of a machine with their lines; empty if there are none.
 pub(crate) fn read(machine: &str) -> Vec<(String, Outcome)> {
-    outcomes::read(&path(machine))
+    recorded_runs::read(&path(machine))
 }

@@ -21,7 +21,7 @@ pub(crate) fn change(theirs: &mut String, ours: &mut String, mut change: impl Fn
         return;
     }
     for (their_line, our_line) in their_lines.iter_mut().zip(&mut our_lines) {
-        walk.see(&without_colors(their_line));
+        walk.observe(&without_colors(their_line));
         let (a, b) = (walk.cells(&without_colors(their_line)), walk.cells(&without_colors(our_line)));
         let (Some(mut a), Some(mut b)) = (a, b) else { continue };
         if a.name != b.name || a.values.len() != b.values.len() || a.titles != b.titles {
@@ -70,7 +70,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn see(&mut self, line: &str) {
+    fn observe(&mut self, line: &str) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let header = [words.first(), words.last()].contains(&Some(&"Device"));
         if words == ["\"disk\":", "["] {

@@ -19,8 +19,8 @@ pub(super) const LINES: &[Lines] = &[
             "-xs zram0 @",
         ],
     },
-    Lines { machine: "comes", lines: HOT_PLUG },
-    Lines { machine: "goes", lines: HOT_PLUG },
+    Lines { machine: "hotplug_add", lines: HOT_PLUG },
+    Lines { machine: "hotplug_remove", lines: HOT_PLUG },
     Lines {
         machine: "renamed",
         lines: &["-d sda @", "-d sda1 @", "-d sdx @", "-d -p sda @", "-d -p sdx @", "-d sdb @"],
@@ -29,14 +29,14 @@ pub(super) const LINES: &[Lines] = &[
         machine: "wraps",
         lines: &["-x sda @", "-xs @ sdb", "-x --human @", "-x -o JSON -y @", "-x -g G sda sdb @"],
     },
-    Lines { machine: "falls", lines: FALLS },
+    Lines { machine: "counter_reset", lines: FALLS },
     Lines {
         machine: "replug",
         lines: &["-x --human @", "-xs -y @", "-d -s -m @", "-x -o JSON -t @", "-dz ALL @", "-x sde @"],
     },
     Lines { machine: "kernel18", lines: &["-d sdc sdd @", "-xs -p ALL @", "-x -z -p @", "-d -s -p sda @"] },
     Lines {
-        machine: "mixture",
+        machine: "old_kernel",
         lines: &[
             "-d hda1 @",
             "-x hda1 @",
@@ -57,7 +57,7 @@ pub(super) const LINES: &[Lines] = &[
         machine: "idle",
         lines: &["-d sdb @", "-dz ALL @", "-dz -p ALL @", "-xz sdc sdd @", "-z -x -y @", "-dz -H -g G ALL @"],
     },
-    Lines { machine: "nothing", lines: &["-d sda @", "-c @", "-d -g G sda @", "-xh -g G @", "-t -o JSON @"] },
+    Lines { machine: "empty", lines: &["-d sda @", "-c @", "-d -g G sda @", "-xh -g G @", "-t -o JSON @"] },
     Lines {
         machine: "huge",
         lines: &[
@@ -75,7 +75,7 @@ pub(super) const LINES: &[Lines] = &[
             "-x -g G sda sdb sdc sdd sde",
         ],
     },
-    Lines { machine: "ties", lines: TIES },
+    Lines { machine: "sort_ties", lines: TIES },
     Lines {
         machine: "long",
         lines: &[
@@ -111,7 +111,7 @@ pub(super) const LINES: &[Lines] = &[
             "-d -g md md1 md0 -g sd sdab sdb sda @",
         ],
     },
-    Lines { machine: "still", lines: &["-c @", "-x -z @", "-xs -o JSON @"] },
+    Lines { machine: "unchanged", lines: &["-c @", "-x -z @", "-xs -o JSON @"] },
     Lines { machine: "backwards", lines: &["@", "-x @", "-xs -o JSON @"] },
 ];
 

@@ -26,7 +26,7 @@ pub(in crate::analysis) fn overall_verdict(
         shares.saturated >= MIN_TIME_FRACTION && shares.saturated_intervals >= MIN_VERDICT_INTERVALS as f64;
     let stall_s = is_stalled.then_some(facts.longest_stall_s);
     let unclear = || facts.unclear.cloned();
-    let (verdict, explanation) = if facts.is_accounting_off {
+    let (verdict, explanation) = if facts.is_accounting_off && !facts.was_busy {
         (Some(Verdict::AccountingOff), Reason::AccountingOff.into())
     } else if facts.intervals == 0 {
         (None, Reason::NoIntervals.into())

@@ -1,15 +1,10 @@
 //! Reads the device lines of a sample.
 
 use crate::capture::diskstats_line::{LineError, parse_line};
+use crate::capture::limits::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 use crate::capture::line_cache::LineCache;
 use crate::capture::slot;
 use crate::counters::{Columns, Counters, Device, Sample};
-
-/// The most devices of a sample, far more than hosts have: a few bytes of compressed data must not fill the memory.
-pub(in crate::capture) const MAX_DEVICES_PER_SAMPLE: usize = 100_000;
-
-/// The most bytes of device lines in a sample, because names may be as long as a line.
-pub(in crate::capture) const MAX_SAMPLE_BYTES: usize = 32 * 1024 * 1024;
 
 /// The outcome of reading a device line.
 pub(super) enum DeviceLine {

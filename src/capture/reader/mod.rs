@@ -13,7 +13,6 @@ mod tests;
 use std::io::{self, ErrorKind, Read};
 
 use self::devices::{DeviceLine, SampleDevices};
-pub(super) use self::devices::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 use self::open_sample::{OpenSample, Position};
 use self::recording::RecordingState;
 use super::annotation::{Annotation, AnnotationError, find_embedded_annotation};

@@ -1,6 +1,6 @@
 //! The header of the recording that is being read.
 
-use super::MAX_DEVICES_PER_SAMPLE;
+use crate::capture::limits::MAX_DEVICES_PER_SAMPLE;
 use crate::capture::recording_header::RecordingHeader;
 use crate::capture::warning::CaptureWarningKind;
 use crate::topology::{Node, Topology};

@@ -1,6 +1,7 @@
 //! Tests of the reader on short captures.
 
 use super::*;
+use crate::capture::limits::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 
 /// Returns all samples as (seconds, segment, devices) and all warnings as (line, message).
 #[allow(clippy::type_complexity)]

@@ -6,37 +6,9 @@ use std::collections::HashMap;
 
 use self::entries::EntryList;
 pub(super) use self::entries::{DeviceEntry, ReportEntry};
-use super::options::{Options, RequestedItem};
+use super::options::{DefaultDevices, Options, RequestedItem};
 use crate::counters::Device;
 use crate::topology::{Key, Named, Topology};
-
-/// The devices that are shown in addition to those on the command line. A device is used once it has completed a
-/// request since boot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DefaultDevices {
-    /// None.
-    None,
-    /// Used whole devices.
-    #[default]
-    UsedWhole,
-    /// All whole devices.
-    AllWhole,
-    /// Used devices and partitions, in the order of /proc/diskstats.
-    UsedWithPartitions,
-    /// All devices and partitions, in the order of /proc/diskstats.
-    AllWithPartitions,
-}
-
-impl DefaultDevices {
-    /// Returns whether they are in the order of /proc/diskstats.
-    pub fn are_in_diskstats_order(self) -> bool {
-        matches!(self, DefaultDevices::AllWithPartitions | DefaultDevices::UsedWithPartitions)
-    }
-
-    fn are_used_only(self) -> bool {
-        matches!(self, DefaultDevices::UsedWhole | DefaultDevices::UsedWithPartitions)
-    }
-}
 
 /// A device or a group that was selected by name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,9 @@ mod value;
 
 use self::value::{Field, push_csv, push_json};
 use crate::analysis::Verdict;
-use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader};
+use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::metrics::{CpuPercentages, IntervalStats};
+use crate::report::IntervalWriter;
 use crate::report::evidence::evidence_text;
 
 /// A field: its name, and its value for a device in an interval.
@@ -93,8 +94,29 @@ const COLUMNS: [Column; 42] = [
     }),
 ];
 
-/// Appends a device as a JSON object on a line of its own.
-pub fn json_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+/// JSON Lines: each device of an interval is an object on a line of its own.
+pub struct JsonLines;
+
+impl IntervalWriter for JsonLines {
+    fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+        rows.devices.iter().chain(&rows.total).for_each(|device| json_line(&rows.header, device, out));
+    }
+}
+
+/// CSV (RFC 4180, but lines end in a newline alone): the field names, then a line for each device of an interval.
+pub struct Csv;
+
+impl IntervalWriter for Csv {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        csv_header(out);
+    }
+
+    fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+        rows.devices.iter().chain(&rows.total).for_each(|device| csv_line(&rows.header, device, out));
+    }
+}
+
+fn json_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
     for (index, column) in COLUMNS.iter().enumerate() {
         out.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
         out.extend_from_slice(column.name.as_bytes());
@@ -104,15 +126,13 @@ pub fn json_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut
     out.extend_from_slice(b"}\n");
 }
 
-/// Appends the field names as a line of CSV.
-pub fn csv_header(out: &mut Vec<u8>) {
+fn csv_header(out: &mut Vec<u8>) {
     let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
     out.extend_from_slice(names.join(",").as_bytes());
     out.push(b'\n');
 }
 
-/// Appends a device as a line of CSV (RFC 4180, but with a newline alone).
-pub fn csv_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+fn csv_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
     for (index, column) in COLUMNS.iter().enumerate() {
         if index > 0 {
             out.push(b',');

@@ -12,3 +12,6 @@ pub(crate) use ellipsis::ellipsize;
 pub(crate) use fit::{FittedColumns, fit_columns};
 pub(crate) use table::{Align, Spacing, plain_table};
 pub(crate) use wrap::{wrap, wrap_list};
+
+/// The width of a line, in terminal columns, where there is no terminal.
+pub(crate) const DEFAULT_WIDTH: usize = 100;

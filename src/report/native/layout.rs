@@ -7,24 +7,24 @@ pub(super) const MIN_NAME_WIDTH: usize = 10;
 
 /// The layout of the table.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub(super) struct Layout {
     /// The width of a line in terminal columns; `None` shows all columns, however wide.
-    pub width: Option<usize>,
+    pub(super) width: Option<usize>,
     /// Show the evidence below every verdict except idle and ok.
-    pub explain: bool,
+    pub(super) explain: bool,
     /// The lines of the screen, after which the column titles are repeated.
-    pub rows: usize,
+    pub(super) rows: usize,
     /// Lines go to a terminal: the column titles are repeated within a block too, before they scroll off. Without a
     /// terminal a block is one table, for the programs that read it.
-    pub is_screen: bool,
+    pub(super) is_screen: bool,
     /// Show discards and flushes even where there are none.
-    pub all_columns: bool,
+    pub(super) all_columns: bool,
     /// Show mount points at the end of the lines.
-    pub mounts: bool,
+    pub(super) mounts: bool,
     /// Use colors.
-    pub colors: bool,
+    pub(super) colors: bool,
     /// The time zone of the times shown.
-    pub time_zone: TimeZone,
+    pub(super) time_zone: TimeZone,
 }
 
 impl Layout {

@@ -7,8 +7,7 @@ mod messages;
 mod style;
 mod summary;
 mod table;
+mod table_writer;
 
 pub use columns::{SortKey, sort_keys};
-pub use layout::Layout;
-pub use summary::draw_summary;
-pub use table::Table;
+pub use table_writer::{TableOptions, TableWriter};

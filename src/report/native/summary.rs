@@ -68,7 +68,7 @@ const MIN_NAME_WIDTH: usize = 3;
 
 /// Appends the summary of a run: a few rows for each active device, in at most `width` columns. Means are over time,
 /// those of latency over requests; the worst value is that of an interval, with the time of its end.
-pub fn draw_summary(
+pub(super) fn draw_summary(
     devices: &[(String, DeviceSummary)],
     span: &RunSpan,
     width: Option<usize>,

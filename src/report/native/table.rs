@@ -22,7 +22,7 @@ const MOUNTS_WIDTH: usize = 24;
 const MIN_SCREEN_ROWS: usize = 5;
 
 /// Draws intervals one after the other, in columns that keep their positions.
-pub struct Table {
+pub(super) struct Table {
     layout: Layout,
     name_width: usize,
     /// For each column, whether there was activity of its kind.
@@ -40,7 +40,7 @@ pub struct Table {
 
 impl Table {
     /// Creates a table without lines.
-    pub fn new(layout: Layout) -> Self {
+    pub(super) fn new(layout: Layout) -> Self {
         Self {
             has_activity: [layout.all_columns; COLUMNS.len()],
             layout,
@@ -54,7 +54,7 @@ impl Table {
     }
 
     /// Sets the size of the terminal.
-    pub fn resize(&mut self, width: Option<usize>, rows: usize) {
+    pub(super) fn resize(&mut self, width: Option<usize>, rows: usize) {
         if self.layout.width != width {
             self.lines_since_titles = None;
         }
@@ -63,7 +63,7 @@ impl Table {
     }
 
     /// Appends an interval: the host, devices that appeared or disappeared, then a line for each device.
-    pub fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+    pub(super) fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
         let lines: Vec<&DeviceInterval<'_>> = rows.devices.iter().chain(&rows.total).collect();
         self.choose_columns(&lines, out);
         let are_titles_due = self.are_titles_due(lines.len() + rows.events.len() + 2);
@@ -94,8 +94,13 @@ impl Table {
     }
 
     /// Appends a line of its own.
-    pub fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
+    pub(super) fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
         self.push_line(&sanitize(text), Emphasis::Dim, out);
+    }
+
+    /// The width of a line; `None` for no limit.
+    pub(super) fn width(&self) -> Option<usize> {
+        self.layout.width
     }
 
     /// The width of all cells.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::mounts::Mounts;
 use crate::topology::Node;
 
 /// Finds the index of a device in a list of nodes.
@@ -57,11 +56,5 @@ impl<'a> DeviceIndex<'a> {
             self.by_name.get(target.file_name()?.to_str()?)
         };
         by_name().or_else(by_mapper_name).or_else(by_volume).or_else(by_link).copied()
-    }
-
-    /// Returns the device of the file system that holds a file.
-    pub(super) fn by_file(&self, file: &str, mounts: &Mounts) -> Option<usize> {
-        let mount = mounts.mount_of(Path::new(file))?;
-        self.by_devno(mount.devno).or_else(|| self.by_dev_path(&mount.source))
     }
 }

@@ -36,7 +36,7 @@ pub fn read_topology(root: &Path) -> Topology {
         .iter()
         .map(|node| {
             let file = node.backing_file.as_deref().filter(|_| node.kind == Kind::Loop)?;
-            index.by_file(file, &mounts).map(|index| nodes[index].name.clone())
+            mounts.device_of_file(file, &index).map(|index| nodes[index].name.clone())
         })
         .collect();
     for ((node, mountpoints), below) in nodes.iter_mut().zip(mountpoints).zip(below_loops) {

@@ -13,12 +13,12 @@ const SWAP: &str = "[SWAP]";
 
 /// A mounted file system.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mount {
+struct Mount {
     mountpoint: String,
     /// The device number, which is not a device's for some file systems (btrfs); `None` where only names are known.
-    pub(super) devno: Option<(u32, u32)>,
+    devno: Option<(u32, u32)>,
     /// The mounted device, by the name given to mount(8).
-    pub(super) source: String,
+    source: String,
 }
 
 /// The mounts and swap areas of a system, in the order in which they were added.
@@ -70,8 +70,14 @@ impl Mounts {
         mountpoints
     }
 
+    /// Returns the device of the file system that holds a file.
+    pub(super) fn device_of_file(&self, file: &str, devices: &DeviceIndex<'_>) -> Option<usize> {
+        let mount = self.mount_of(Path::new(file))?;
+        devices.by_devno(mount.devno).or_else(|| devices.by_dev_path(&mount.source))
+    }
+
     /// Returns the mount that holds a file, given by its absolute path.
-    pub(super) fn mount_of(&self, file: &Path) -> Option<&Mount> {
+    fn mount_of(&self, file: &Path) -> Option<&Mount> {
         file.ancestors().skip(1).find_map(|dir| self.last_at.get(dir)).map(|index| &self.mounts[*index])
     }
 }

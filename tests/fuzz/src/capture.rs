@@ -1,23 +1,22 @@
-//! Any bytes as a capture: the reader does not panic or invent samples, and no two consecutive samples give an absurd
-//! number.
+//! Arbitrary bytes as a capture: the reader does not panic or invent samples, and no interval has an absurd number.
 #![no_main]
 
-#[path = "../../promises/mod.rs"]
-mod promises;
+#[path = "../../invariants/mod.rs"]
+mod invariants;
 
 use std::io::Read;
 
 use blkstat::capture::Reader;
-use blkstat::topology::partition_parents;
 use blkstat::counters::Sample;
 use blkstat::metrics::DeviceMatch;
+use blkstat::topology::partition_parents;
 use blkstat::units::Elapsed;
 use libfuzzer_sys::fuzz_target;
 
-/// Hands out this many bytes at a time, so that lines span several reads.
-struct Pieces<'a>(&'a [u8], usize);
+/// Returns at most this many bytes per read, so that lines span several reads.
+struct SmallReads<'a>(&'a [u8], usize);
 
-impl Read for Pieces<'_> {
+impl Read for SmallReads<'_> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let length = self.1.min(into.len()).min(self.0.len());
         let (piece, rest) = self.0.split_at(length);
@@ -29,7 +28,7 @@ impl Read for Pieces<'_> {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((options, text)) = bytes.split_first() else { return };
-    let mut reader = Reader::new(Pieces(text, usize::from(options >> 1) * 7 + 1));
+    let mut reader = Reader::new(SmallReads(text, usize::from(options >> 1) * 7 + 1));
     if options & 1 == 1 {
         reader.keep_truncated_sample();
     }
@@ -42,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
         warnings += count_warnings(&mut reader);
         partition_parents(&sample.devices);
         if let Some(header) = reader.header() {
-            // Devices may be stacked in circles.
+            // Even with cycles in the stacking, depths are bounded.
             let topology = &header.topology;
             assert!(topology.nodes().iter().all(|node| topology.depth(&node.name) <= topology.nodes().len()));
         }
@@ -50,21 +49,24 @@ fuzz_target!(|bytes: &[u8]| {
         std::mem::swap(&mut previous, &mut sample);
     }
     warnings += count_warnings(&mut reader);
-    // A line may contain several annotations, each of which may give a warning, and lines before the first TS another.
+    // A line may contain several annotations with a warning each; lines before the first TS give one more.
     let limit = 2 * (lines + text.len() / b"#blkstat {".len());
     assert!(
         samples <= limit && devices <= limit && warnings <= limit,
         "{samples}, {devices}, {warnings} of {lines}"
     );
-    assert!(!reader.next(&previous, &mut sample).unwrap(), "there is nothing after the end");
+    assert!(!reader.next(&previous, &mut sample).unwrap(), "a sample after the end");
 });
 
-/// Takes and counts the warnings.
+/// Takes, checks and counts the warnings.
 fn count_warnings<R: Read>(reader: &mut Reader<R>) -> usize {
     let warnings = reader.take_warnings();
     for warning in &warnings {
         let message = warning.kind.to_string();
-        assert!(warning.line > 0 && message.len() < 1000 && !message.contains(char::is_control), "{message:?}");
+        assert!(
+            warning.line > 0 && message.len() < 1000 && !message.contains(char::is_control),
+            "{message:?}"
+        );
     }
     warnings.len()
 }
@@ -77,8 +79,8 @@ fn check_interval(previous: &Sample, sample: &Sample) {
     let matches = DeviceMatch::between(&previous.devices, &sample.devices);
     for (at, device) in sample.devices.iter().enumerate() {
         if let Some(index) = matches.previous_index(at) {
-            promises::numbers(&previous.devices[index].counters, &device.counters, interval);
+            invariants::device(&previous.devices[index].counters, &device.counters, interval);
         }
     }
-    promises::machine(previous, sample, interval);
+    invariants::host(previous, sample, interval);
 }

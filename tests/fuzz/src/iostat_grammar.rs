@@ -1,23 +1,23 @@
 //! The command line of `iostat`.
 #![no_main]
 
-mod words;
+mod arguments;
 
 use blkstat::exit::Exit;
 use blkstat::plan::Plan;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    // The variables that it knows are words too.
-    let mut lines = words::words(bytes);
+    // The first two lines are environment variables.
+    let mut lines = arguments::split(bytes);
     let (colors, sgr) = (lines.next(), lines.next());
     let environment = |name: &str| match name {
         "S_COLORS" => colors.clone(),
         "S_COLORS_SGR" => sgr.clone(),
         _ => None,
     };
-    match words::planned("/usr/local/bin/iostat", lines, &environment) {
+    match arguments::check_plan("/usr/local/bin/iostat", lines, &environment) {
         Ok(plan) => assert!(matches!(plan, Plan::Iostat(_))),
-        Err(refusal) => assert!(refusal.exit == Exit::Success || refusal.message.ends_with('\n'), "{refusal:?}"),
+        Err(error) => assert!(error.exit == Exit::Success || error.message.ends_with('\n'), "{error:?}"),
     }
 });

@@ -1,4 +1,5 @@
-//! Any bytes as a diskstats line: the parser does not panic, and the device, formatted as a line, is parsed to the same.
+//! Arbitrary bytes as a diskstats line: the parser does not panic, and a parsed device that is formatted as a line
+//! parses to the same device.
 #![no_main]
 
 use blkstat::capture::parse_line;
@@ -12,10 +13,10 @@ fuzz_target!(|line: &[u8]| {
         assert!(message.len() < 1000 && !message.contains(char::is_control), "{message:?}");
         return;
     }
-    // Nothing of an earlier line may remain.
-    let mut again = Device { name: "earlier".into(), ..device.clone() };
-    parse_line(format_line(&device).as_bytes(), &mut again).unwrap();
-    assert_eq!(again, device);
+    // The parser must overwrite every value of the previous line.
+    let mut reparsed = Device { name: "earlier".into(), ..device.clone() };
+    parse_line(format_line(&device).as_bytes(), &mut reparsed).unwrap();
+    assert_eq!(reparsed, device);
 });
 
 fn format_line(device: &Device) -> String {

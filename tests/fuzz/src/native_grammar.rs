@@ -1,23 +1,23 @@
 //! The command line of `blkstat` itself.
 #![no_main]
 
-mod words;
+mod arguments;
 
 use blkstat::exit::Exit;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let lines: Vec<_> = words::words(bytes).collect();
-    // The dialects have targets of their own; and a configuration file may be one without an end.
-    if lines.iter().any(|word| word == "iostat" || word == "pt-diskstats") {
+    let arguments: Vec<_> = arguments::split(bytes).collect();
+    // The replicas have their own targets, and pt-diskstats might read an endless configuration file.
+    if arguments.iter().any(|argument| argument == "iostat" || argument == "pt-diskstats") {
         return;
     }
     let environment = |name: &str| (name == "TERM").then(|| "xterm".into());
-    if let Err(refusal) = words::planned("blkstat", lines.into_iter(), &environment)
-        && refusal.exit != Exit::Success
+    if let Err(error) = arguments::check_plan("blkstat", arguments.into_iter(), &environment)
+        && error.exit != Exit::Success
     {
-        let line = refusal.message.strip_suffix('\n').unwrap_or_default();
-        assert!(line.starts_with("blkstat: ") && !line.contains(char::is_control), "{refusal:?}");
-        assert_eq!(refusal.exit, Exit::Error);
+        let line = error.message.strip_suffix('\n').unwrap_or_default();
+        assert!(line.starts_with("blkstat: ") && !line.contains(char::is_control), "{error:?}");
+        assert_eq!(error.exit, Exit::Error);
     }
 });

@@ -1,7 +1,7 @@
 //! The command line of `pt-diskstats`, and its configuration file.
 #![no_main]
 
-mod words;
+mod arguments;
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -12,20 +12,20 @@ use tempfile::TempDir;
 
 static HOME: OnceLock<TempDir> = OnceLock::new();
 
-/// An empty home, in memory where there is a place for that.
+/// Returns an empty home directory, in memory if /dev/shm exists.
 fn home() -> &'static TempDir {
     HOME.get_or_init(|| tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    // After a zero byte comes the configuration file.
+    // The configuration file follows a zero byte.
     let (command, config) = match bytes.iter().position(|byte| *byte == 0) {
         Some(at) => (&bytes[..at], Some(&bytes[at + 1..])),
         None => (bytes, None),
     };
-    let words: Vec<OsString> = words::words(command).collect();
-    // It may name any file of the machine, such as one without an end.
-    if words.iter().any(|word| word.as_encoded_bytes().starts_with(b"--config")) {
+    let arguments: Vec<OsString> = arguments::split(command).collect();
+    // --config may name any file of the host, even an endless one.
+    if arguments.iter().any(|argument| argument.as_encoded_bytes().starts_with(b"--config")) {
         return;
     }
     if let Some(config) = config {
@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
         "HOME" => Some("/nonexistent".into()),
         _ => None,
     };
-    if let Ok(plan) = words::planned("pt-diskstats", words.into_iter(), &environment) {
+    if let Ok(plan) = arguments::check_plan("pt-diskstats", arguments.into_iter(), &environment) {
         assert!(matches!(plan, Plan::PtDiskstats(plan) if plan.interval >= 1));
     }
 });

@@ -1,4 +1,4 @@
-//! Samples with any lines of /proc/diskstats are replayed as they were recorded.
+//! Recordings of arbitrary lines of /proc/diskstats replay as the samples that were recorded.
 #![no_main]
 
 use std::time::Duration;
@@ -14,15 +14,22 @@ use jiff::tz::TimeZone;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    // Each part is the text of one sample. Lines of a kernel begin with digits and blanks, so none begins like a line of
-    // another kind.
+    // Each part is the text of one sample. Lines of the kernel begin with a digit or a blank, unlike all other kinds of
+    // lines in a recording.
     let texts: Vec<Vec<u8>> = bytes.split(|byte| *byte == 0xff).map(kernel_lines).collect();
     let mut written = Vec::new();
-    let node =
-        |at: usize| Node { name: format!("n{at}"), mountpoints: vec!["\u{1b}/".repeat(at)], ..Node::default() };
+    let node = |at: usize| Node {
+        name: format!("n{at}"),
+        mountpoints: vec!["\u{1b}/".repeat(at)],
+        ..Node::default()
+    };
     let topology = Topology::new((0..bytes.len() % 7).map(node).collect());
-    let header =
-        RecordingHeader { version: "1".into(), host: Some("h".into()), topology, ..RecordingHeader::default() };
+    let header = RecordingHeader {
+        version: "1".into(),
+        host: Some("h".into()),
+        topology,
+        ..RecordingHeader::default()
+    };
     write_header(&header, &mut written);
     let samples: Vec<Sample> = texts.iter().enumerate().map(|(at, text)| sample(at as u64, text)).collect();
     for (sample, text) in samples.iter().zip(&texts) {
@@ -42,6 +49,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(!reader.next(&previous, &mut read).unwrap());
 });
 
+/// Keeps the lines that a kernel could print.
 fn kernel_lines(text: &[u8]) -> Vec<u8> {
     let lines = text.split(|byte| *byte == b'\n');
     let lines = lines.filter(|line| line.first().is_some_and(|byte| *byte == b' ' || byte.is_ascii_digit()));
@@ -59,7 +67,7 @@ fn sample(at: u64, text: &[u8]) -> Sample {
     parse_diskstats(text, &mut sample, |_, _| {});
     sample.at = SampleTime {
         monotonic: Some(Duration::from_nanos(at + 1)),
-        // Goes back with every sample: only the monotonic clock matters.
+        // The wall clock goes back with every sample, which must not matter.
         wall: Timestamp::new(1_000_000_000 - at as i64, 7).ok(),
         uptime: Some(at),
     };

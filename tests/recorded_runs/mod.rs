@@ -1,24 +1,24 @@
-//! What a program left when it ran, and the text that keeps many of these: one section a case.
+//! Recorded runs of a program, in a text file with one section per case.
 
 use std::path::Path;
 
-/// What a run left.
+/// The standard output and exit status of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Outcome {
     pub(crate) stdout: String,
     pub(crate) status: i32,
 }
 
-/// Begins a section.
+/// The prefix of the line that begins a section; the name of the case follows it.
 pub(crate) const SECTION: &str = "=== ";
-/// Follows it.
+/// The prefix of the next line; the exit status follows it.
 pub(crate) const STATUS: &str = "--- exit ";
-/// Stands there, before the name of an earlier section, for the same outcome.
+/// The prefix used instead if the outcome is equal to that of an earlier section, whose name follows it.
 pub(crate) const SAME: &str = "--- as ";
-/// Follows a text that does not end its last line.
+/// The line after a text whose last line has no newline.
 pub(crate) const CUT_OFF: &str = "--- cut off\n";
 
-/// The cases of a file, by their names. Empty where there is none.
+/// Returns the cases of a file with their names; empty if there is no such file.
 pub(crate) fn read(path: &Path) -> Vec<(String, Outcome)> {
     let Ok(text) = std::fs::read_to_string(path) else { return Vec::new() };
     let mut cases: Vec<(String, Outcome)> = Vec::new();

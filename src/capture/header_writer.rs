@@ -1,0 +1,41 @@
+//! Writes the header of a recording.
+
+use super::annotation::Annotation;
+use super::limits::MAX_LINE_BYTES;
+use super::recording_header::RecordingHeader;
+use crate::topology::Node;
+
+/// A longer list of devices continues in further lines, because readers skip lines that are too long.
+const MAX_DEVICE_LIST_BYTES: usize = MAX_LINE_BYTES / 2;
+
+/// Appends the lines that begin a recording, and that are repeated when the devices change.
+pub fn write_header(header: &RecordingHeader, out: &mut Vec<u8>) {
+    let mut line = Annotation::header(header);
+    let mut length = 0;
+    for node in header.topology.nodes() {
+        let Some((node, node_bytes)) = shorten(node) else { continue };
+        if length > 0 && length + node_bytes > MAX_DEVICE_LIST_BYTES {
+            line.write(out);
+            line = Annotation::more_devices();
+            length = 0;
+        }
+        line.push_device(node);
+        length += node_bytes;
+    }
+    line.write(out);
+}
+
+/// Returns a device that fits into a line and its length in bytes, without its last mount points if it has too many;
+/// `None` if it does not fit without any.
+fn shorten(node: &Node) -> Option<(Node, usize)> {
+    let json_bytes = |node: &Node| serde_json::to_vec(node).map_or(usize::MAX, |json| json.len() + 1);
+    let mut node = node.clone();
+    loop {
+        let length = json_bytes(&node);
+        if length <= MAX_DEVICE_LIST_BYTES {
+            return Some((node, length));
+        }
+        let half = node.mountpoints.len().checked_sub(1)? / 2;
+        node.mountpoints.truncate(half);
+    }
+}

@@ -1,0 +1,78 @@
+//! The table as an output format, as large as the terminal.
+
+use jiff::tz::TimeZone;
+
+use super::layout::Layout;
+use super::summary::draw_summary;
+use super::table::Table;
+use crate::intervals::{DeviceSummary, IntervalRows, RunSpan};
+use crate::report::IntervalWriter;
+use crate::report::layout::DEFAULT_WIDTH;
+
+/// Lines after which the column titles are repeated where there is no terminal.
+const DEFAULT_ROWS: usize = 50;
+
+/// The options of the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// The width of a line; `None` for that of the terminal, or 100.
+    pub width: Option<usize>,
+    /// Show all columns, however wide.
+    pub all_columns: bool,
+    /// Show mount points.
+    pub mounts: bool,
+    /// Show the evidence for each verdict.
+    pub explain: bool,
+    /// Use colors on a terminal.
+    pub colors: bool,
+}
+
+/// Writes intervals as tables, and a summary.
+pub struct TableWriter {
+    table: Table,
+    /// The width that the user chose.
+    width: Option<usize>,
+    all_columns: bool,
+    time_zone: TimeZone,
+}
+
+impl TableWriter {
+    /// Creates a writer of the default size, which [`IntervalWriter::resize`] changes.
+    pub fn new(options: &TableOptions, is_terminal: bool, time_zone: TimeZone) -> Self {
+        let TableOptions { width, all_columns, mounts, explain, colors } = *options;
+        let layout = Layout {
+            width: fitted_width(width, all_columns, DEFAULT_WIDTH),
+            rows: DEFAULT_ROWS,
+            is_screen: is_terminal,
+            all_columns,
+            mounts,
+            explain,
+            colors: colors && is_terminal,
+            time_zone: time_zone.clone(),
+        };
+        Self { table: Table::new(layout), width, all_columns, time_zone }
+    }
+}
+
+impl IntervalWriter for TableWriter {
+    fn resize(&mut self, columns: usize, rows: usize) {
+        self.table.resize(fitted_width(self.width, self.all_columns, columns), rows);
+    }
+
+    fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.table.push_note(text, out);
+    }
+
+    fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+        self.table.push_interval(rows, out);
+    }
+
+    fn push_summary(&mut self, devices: &[(String, DeviceSummary)], span: &RunSpan, out: &mut Vec<u8>) {
+        draw_summary(devices, span, self.table.width(), &self.time_zone, out);
+    }
+}
+
+/// Returns the width of the table, given that of the screen; `None` for no limit.
+fn fitted_width(chosen: Option<usize>, all_columns: bool, screen: usize) -> Option<usize> {
+    if all_columns { None } else { Some(chosen.unwrap_or(screen)) }
+}
