@@ -48,6 +48,7 @@ pub mod exit;
 pub mod intervals;
 pub mod iostat;
 pub mod metrics;
+pub mod os_error;
 pub mod plan;
 pub mod pt_diskstats;
 pub mod report;

@@ -16,6 +16,7 @@ use clap_complete::Shell;
 use crate::exit::Exit;
 use crate::plan::{Devices, Plan};
 use crate::sanitize::sanitize;
+use crate::source::read_text_file;
 
 /// Why there is no plan: what to say, and how to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,10 +179,7 @@ fn dialect(
             Some(options.map(|options| Plan::Iostat(Box::new(options))))
         }
         "pt-diskstats" => {
-            // The one thing that a grammar reads.
-            #[allow(clippy::disallowed_methods)]
-            let read = |path: &Path| std::fs::read_to_string(path);
-            let options = pt_diskstats::parse(words, root, environment, &read);
+            let options = pt_diskstats::parse(words, root, environment, &read_text_file);
             Some(options.map(|options| Plan::PtDiskstats(Box::new(options))))
         }
         _ => None,

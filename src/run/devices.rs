@@ -4,9 +4,10 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::{DEFAULT_WIDTH, RunContext, emit, os_error_text, refuse_other_than_text};
+use super::{DEFAULT_WIDTH, RunContext, emit, refuse_other_than_text};
 use crate::counters::Sample;
 use crate::exit::Exit;
+use crate::os_error::os_error_text;
 use crate::plan::Devices;
 use crate::report::devices::{is_shown, json, tree};
 use crate::sanitize::sanitize;

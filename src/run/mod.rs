@@ -17,6 +17,7 @@ use self::warnings::Warnings;
 use crate::clock::Clock;
 use crate::exit::Exit;
 use crate::intervals::{BaselineOption, BaselineStore, VerdictOptions};
+use crate::os_error::os_error_text;
 use crate::plan::Plan;
 use crate::sanitize::sanitize;
 use crate::source::Replay;
@@ -121,10 +122,4 @@ fn emit(out: &mut dyn Write, text: &mut Vec<u8>) -> Result<()> {
     out.write_all(text).and_then(|()| out.flush()).context(StdoutError)?;
     text.clear();
     Ok(())
-}
-
-/// What the system says of an error, without Rust's number behind it.
-fn os_error_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

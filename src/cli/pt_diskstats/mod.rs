@@ -12,6 +12,7 @@ use self::config::{config_arguments, config_files};
 use self::messages::{help, missing_value, usage_error, version};
 use super::ArgError;
 use crate::exit::Exit;
+use crate::os_error::os_error_text;
 use crate::pt_diskstats::{GroupBy, Options};
 
 /// The value that an option takes.
@@ -89,11 +90,6 @@ pub(super) fn parse(
     }
     added?;
     parsed.resolve(root, environment)
-}
-
-/// Returns the operating system's text of an error, without the number that Rust appends.
-fn os_error_text(error: &std::io::Error) -> String {
-    error.to_string().split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 impl ParsedArgs {

@@ -6,13 +6,14 @@ use anyhow::Result;
 
 use self::live_host::LiveHost;
 use super::warnings::Warnings;
-use super::{RunContext, emit, os_error_text, refuse_other_than_text, unless_output_lost};
+use super::{RunContext, emit, refuse_other_than_text, unless_output_lost};
 use crate::clock::WaitOutcome;
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::iostat::{
     DeviceFiles, DeviceRows, Heading, NewDevice, Options, Reporter, Selection, live_interval,
 };
+use crate::os_error::os_error_text;
 use crate::schedule::Deadlines;
 use crate::source::{Host, Live, Replay, local_time_zone};
 use crate::topology::{Named, Topology};

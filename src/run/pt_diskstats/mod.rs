@@ -11,10 +11,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::warnings::Warnings;
-use super::{RunContext, emit, os_error_text, unless_output_lost};
+use super::{RunContext, emit, unless_output_lost};
 use crate::capture::CaptureWarningKind;
 use crate::counters::Sample;
 use crate::exit::Exit;
+use crate::os_error::os_error_text;
 use crate::pt_diskstats::{KeyOutcome, Options, PtEngine, format_saved_sample};
 use crate::sink::SampleFile;
 use crate::source::{Live, Replay, local_time_zone};

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::mounts::Mounts;
+use crate::source::link::link_target_name;
 use crate::topology::Node;
 
 /// Finds the index of a device in a list of nodes.
@@ -53,8 +54,8 @@ impl<'a> DeviceIndex<'a> {
             self.by_mapper_name.get(&format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--")))
         };
         let by_link = || {
-            let target = self.root.join("dev").join(name).read_link().ok()?;
-            self.by_name.get(target.file_name()?.to_str()?)
+            let target = link_target_name(&self.root.join("dev").join(name))?;
+            self.by_name.get(&target)
         };
         by_name().or_else(by_mapper_name).or_else(by_volume).or_else(by_link).copied()
     }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use procfs::process::MountInfo;
 
+use super::block_dir::parse_devno;
 use super::device_index::DeviceIndex;
-use super::{parse_devno, read_lossy, resolve_in_root};
+use super::resolve_in_root;
+use crate::source::small_file::read_lossy;
 
 /// The mount point given for a swap area, as in lsblk.
 const SWAP: &str = "[SWAP]";
