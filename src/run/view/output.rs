@@ -1,4 +1,4 @@
-//! Intervals in the format that was asked for.
+//! Writes intervals in the requested format.
 
 use anyhow::Result;
 use jiff::tz::TimeZone;
@@ -10,7 +10,7 @@ use crate::report::native::{Layout, SortKey, Table, draw_summary};
 use crate::run::{DEFAULT_WIDTH, RunContext, emit};
 use crate::terminal::screen_size;
 
-/// Lines between two headers where there is no terminal.
+/// The number of lines between two headers without a terminal.
 const DEFAULT_ROWS: usize = 50;
 
 /// Writes the intervals of a run.
@@ -19,7 +19,7 @@ pub(super) struct Output<'a> {
     writer: Writer<'a>,
     time_zone: TimeZone,
     is_terminal: bool,
-    /// The text that is not written yet.
+    /// Text not yet written.
     text: Vec<u8>,
 }
 
@@ -83,11 +83,11 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Sorts the devices and drops all but the first, as far as that was asked for.
+    /// Sorts the devices and keeps only the first ones, as the plan requests.
     fn arrange(&self, devices: &mut Vec<DeviceInterval<'_>>) {
         let key = self.plan.sort.or_else(|| self.plan.top.map(|_| SortKey::QUEUE));
         if let Some(key) = key {
-            // A stalled device has no value to sort by, and matters most.
+            // A stalled device may have no value to sort by, but matters most.
             let value = |device: &DeviceInterval<'_>| match device.activity() {
                 Some(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
                 _ => key.value(device).unwrap_or(-1.0),
@@ -106,16 +106,16 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Writes what was added, in one piece.
+    /// Writes the text added since the last call, with a single write.
     ///
     /// # Errors
-    /// When standard output cannot be written.
+    /// If standard output cannot be written.
     pub(super) fn flush(&mut self, context: &mut RunContext<'_>) -> Result<()> {
         if self.text.is_empty() { Ok(()) } else { emit(context.out, &mut self.text) }
     }
 }
 
-/// Returns the columns (`None` for no limit) and the lines of the table.
+/// Returns the width of the table in columns (`None` for no limit) and the number of lines between headers.
 fn table_size(options: &TableOptions, is_terminal: bool) -> (Option<usize>, usize) {
     let (columns, rows) = is_terminal.then(screen_size).flatten().unwrap_or((DEFAULT_WIDTH, DEFAULT_ROWS));
     let width = if options.all_columns { None } else { Some(options.width.unwrap_or(columns)) };
