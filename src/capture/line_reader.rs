@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
-/// The longest line that is read; longer ones are skipped. The kernel's are at most a tenth of this.
+/// The longest line that is read; longer ones are skipped. Those of the kernel are at most a tenth of this.
 pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -29,7 +29,7 @@ pub(super) struct LineReader<R> {
     /// The bytes of the buffer that were not handed out yet.
     unread: Range<usize>,
     at_end: bool,
-    /// Where in the buffer the line handed out last begins.
+    /// The position in the buffer at which the line handed out last begins.
     line_start: usize,
     /// The first part of a split line, which is to be handed out next.
     first_part: Option<Range<usize>>,
@@ -56,7 +56,7 @@ impl<R: Read> LineReader<R> {
     /// Reads the next line.
     ///
     /// # Errors
-    /// The stream's; after an error it is at its end.
+    /// If the stream cannot be read; no more lines follow.
     pub(super) fn next(&mut self) -> io::Result<NextLine<'_>> {
         if let Some(part) = self.first_part.take() {
             self.is_second_part = true;

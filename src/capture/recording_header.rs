@@ -6,13 +6,13 @@ use super::annotation::Annotation;
 use super::line_reader::MAX_LINE_BYTES;
 use crate::topology::{Node, Topology};
 
-/// A longer list of devices continues in further lines, because readers skip lines that are too long.
+/// A longer list of devices continues on further lines, because readers skip lines that are too long.
 const MAX_DEVICE_LIST_BYTES: usize = MAX_LINE_BYTES / 2;
 
 /// The header of a recording. Values that are not known are `None`, or an empty topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordingHeader {
-    /// The version of blkstat that recorded.
+    /// The version of blkstat that made the recording.
     pub version: String,
     /// The host's name.
     pub host: Option<String>,
@@ -29,12 +29,12 @@ pub struct RecordingHeader {
 }
 
 impl RecordingHeader {
-    /// Reports whether both headers are known to be from different hosts.
+    /// Returns whether both headers are known to be from different hosts.
     pub(super) fn is_other_host(&self, other: &Self) -> bool {
         differ(self.host.as_ref(), other.host.as_ref())
     }
 
-    /// Reports whether the host is known to have been rebooted between the two headers.
+    /// Returns whether the host is known to have been rebooted between the two headers.
     pub(super) fn is_other_boot(&self, other: &Self) -> bool {
         differ(self.boot_id.as_ref(), other.boot_id.as_ref())
     }
@@ -44,7 +44,7 @@ fn differ<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
     a.zip(b).is_some_and(|(a, b)| a != b)
 }
 
-/// Appends the lines that begin a recording, and that are repeated when the devices change.
+/// Appends the lines that begin a recording. They are repeated when the devices change.
 pub fn write_header(header: &RecordingHeader, out: &mut Vec<u8>) {
     let mut line = Annotation::header(header);
     let mut length = 0;
@@ -61,8 +61,8 @@ pub fn write_header(header: &RecordingHeader, out: &mut Vec<u8>) {
     line.write(out);
 }
 
-/// Returns a device that fits into a line and its length in bytes, without its last mount points if it has too many;
-/// `None` if it does not fit without any.
+/// Returns a device that fits into a line, with its length in bytes. If it has too many mount points, the last ones are
+/// removed; `None` if it does not fit even without mount points.
 fn shorten(node: &Node) -> Option<(Node, usize)> {
     let json_bytes = |node: &Node| serde_json::to_vec(node).map_or(usize::MAX, |json| json.len() + 1);
     let mut node = node.clone();

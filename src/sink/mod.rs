@@ -1,4 +1,5 @@
-//! Writes files: recordings, compressed and rotated, and small files as a whole. The contents come from other modules.
+//! Writes files: recordings, which may be compressed and rotated, saved samples, and small files in full. Other modules
+//! provide the contents. Only this module opens files for writing.
 
 mod atomic_write;
 mod gzip;
