@@ -126,7 +126,8 @@ pub struct Device {
     pub major: u32,
     /// Minor device number.
     pub minor: u32,
-    /// The kernel's name, as /proc/diskstats prints it: `sda1`, `cciss/c0d0`. In a capture it may contain any character.
+    /// The kernel's name, as /proc/diskstats prints it: `sda1`, `cciss/c0d0`. In a capture it may contain any
+    /// character.
     pub name: String,
     /// Its counters.
     pub counters: Counters,

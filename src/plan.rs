@@ -85,7 +85,7 @@ pub struct View {
     pub top: Option<usize>,
     /// The output format.
     pub format: Format,
-    /// When to print a summary.
+    /// The condition for a summary.
     pub summary: SummaryMode,
     /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,

@@ -77,8 +77,8 @@ impl Drop for Keyboard {
     }
 }
 
-/// Returns the number of rows of the screen: of the controlling terminal (24 if that reports none); without one, `lines`
-/// (the variable LINES), or else the rows of the terminal on standard input, or else 24.
+/// Returns the number of rows of the screen: of the controlling terminal (24 if that reports none); without one,
+/// `lines` (the variable LINES), or else the rows of the terminal on standard input, or else 24.
 pub fn screen_rows(lines: Option<&str>) -> usize {
     const DEFAULT_ROWS: usize = 24;
     let rows = |fd: &dyn AsFd| tcgetwinsize(fd.as_fd()).ok().map(|size| usize::from(size.ws_row));

@@ -41,8 +41,9 @@ impl SampleTime {
         interval.map_or(Elapsed::Unknown, Elapsed::Forward)
     }
 
-    /// Returns the time since an earlier sample by the uptime of both, as sysstat's iostat measures it. If the uptime did not
-    /// advance, this is 0.01 s; if it went back, it wraps around to a huge time, so that every rate is about zero.
+    /// Returns the time since an earlier sample by the uptime of both, as sysstat's iostat measures it. If the uptime
+    /// did not advance, this is 0.01 s; if it went back, it wraps around to a huge time, so that every rate is about
+    /// zero.
     pub fn uptime_since(&self, earlier: &SampleTime) -> Interval {
         let elapsed = self.uptime.unwrap_or_default().wrapping_sub(earlier.uptime.unwrap_or_default());
         Interval::from_hundredths(elapsed).unwrap_or(Interval::HUNDREDTH)

@@ -13,8 +13,8 @@ use crate::topology::{Node, Topology};
 /// The text that an annotation begins with.
 const MARKER: &[u8] = b"#blkstat ";
 
-/// The JSON object of an annotation. Unknown names are ignored: later versions may write more. The aliases are the names
-/// that version 0.1.0 wrote.
+/// The JSON object of an annotation. Unknown names are ignored: later versions may write more. The aliases are the
+/// names that version 0.1.0 wrote.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Annotation {

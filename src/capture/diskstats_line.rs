@@ -7,7 +7,7 @@ use crate::sanitize::sanitize;
 /// The reason why a line is not a diskstats line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineError {
-    /// A field does not hold a number that fits.
+    /// A field is not a number, or too large a number.
     InvalidNumber {
         /// The name of the field.
         field: &'static str,

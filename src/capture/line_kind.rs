@@ -46,8 +46,8 @@ impl LineKind {
     /// Returns the position in a line of this kind of an annotation that should have been a separate line; `None` if
     /// there is none.
     ///
-    /// A valid annotation has none: the marker can only occur in one of its strings. Device lines are searched later, if
-    /// they turn out to be invalid.
+    /// A valid annotation has none: the marker can only occur in one of its strings. Device lines are searched later,
+    /// if they turn out to be invalid.
     pub(super) fn embedded_annotation(&self, line: &[u8]) -> Option<usize> {
         match self {
             Self::Device | Self::Annotation(_) => None,

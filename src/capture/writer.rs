@@ -20,7 +20,7 @@ pub struct RecordFilter {
 /// One sample to record: the texts of files and other values.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleText<'a> {
-    /// When it was taken; its wall-clock time must be known.
+    /// The time at which it was taken; the wall-clock time must be known.
     pub at: SampleTime,
     /// The text of /proc/diskstats.
     pub diskstats: &'a [u8],

@@ -31,8 +31,8 @@ pub(super) fn wrapped_sectors(older: u64, newer: u64) -> u64 {
 }
 
 /// Returns whether the device was replaced by another one of the same name, by the rule of sysstat 12.7.9: the number
-/// of all its requests went backwards, and so did every sector counter that was not zero. The counters of the new device
-/// started at zero within the interval.
+/// of all its requests went backwards, and so did every sector counter that was not zero. The counters of the new
+/// device started at zero within the interval.
 pub(super) fn was_replugged(older: &Counters, newer: &Counters) -> bool {
     let fell_or_zero = |older: u64, newer: u64| older == 0 || newer < older;
     let requests =

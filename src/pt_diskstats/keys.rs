@@ -54,8 +54,8 @@ impl Key {
         })
     }
 
-    /// Applies the action and appends its immediate output. Before that, the caller has asked the question or waited for
-    /// the next key.
+    /// Applies the action and appends its immediate output. Before that, the caller has asked the question or waited
+    /// for the next key.
     pub fn apply(self, engine: &mut PtEngine, out: &mut Vec<u8>) -> KeyOutcome {
         match self {
             Key::GroupBy(group_by) if engine.is_live => {

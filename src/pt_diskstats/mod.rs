@@ -1,7 +1,7 @@
 //! Percona's pt-diskstats, reproduced byte for byte: settings, arithmetic, engine, keys and text.
 //!
-//! [`PtEngine`] takes samples and appends the lines of the report to a buffer. `cli` parses the options; `run` reads the
-//! samples and writes the lines.
+//! [`PtEngine`] takes samples and appends the lines of the report to a buffer. `cli` parses the options; `run` reads
+//! the samples and writes the lines.
 
 mod activity_filter;
 mod engine;

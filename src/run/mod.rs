@@ -41,23 +41,21 @@ pub struct RunContext<'a> {
 }
 
 impl RunContext<'_> {
-    /// Prints a message of blkstat's own to the stream for errors. If that fails, the exit code remains.
+    /// Prints a message of blkstat to the error stream. If that fails, the exit code still indicates the error.
     fn print_error(&mut self, message: impl Display) {
         let _ = writeln!(self.err, "blkstat: {message}");
     }
 
-    /// Returns the columns and rows of the terminal that reports go to; `None` if they do not go to a terminal.
-    fn screen_size(&self) -> Option<(usize, usize)> {
-        if self.is_terminal { screen_size() } else { None }
-    }
-
-    /// Returns the output width in columns.
+    /// Returns the output width in columns: that of the terminal, or [`DEFAULT_WIDTH`] without one.
     fn width(&self) -> usize {
-        self.screen_size().map_or(DEFAULT_WIDTH, |(columns, _)| columns)
+        self.is_terminal.then(screen_size).flatten().map_or(DEFAULT_WIDTH, |(columns, _)| columns)
     }
 }
 
-/// Fails if a capture that has no samples is not a text file.
+/// Checks that a capture without samples is at least a text file.
+///
+/// # Errors
+/// If it is not.
 fn require_text(replay: &Replay<'_>) -> Result<()> {
     if replay.is_not_text() {
         bail!("{} is not a text file; expected a diskstats capture", sanitize(replay.name()));
@@ -75,9 +73,9 @@ impl std::fmt::Display for StdoutError {
     }
 }
 
-/// Executes the plan. Errors are printed to the stream for errors.
+/// Executes the plan and returns the exit code. Errors are printed to the error stream.
 pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
-    let ended = match plan {
+    let outcome = match plan {
         Plan::Analyze(plan) => analyze::run(plan, context),
         Plan::View(plan) => view::run(plan, context),
         Plan::Print(text) => emit(context.out, &mut text.clone()).map(|()| Exit::Success),
@@ -86,11 +84,11 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
         Plan::Devices(plan) => devices::run(plan, context),
         Plan::Record(plan) => record::run(plan, context),
     };
-    ended.unwrap_or_else(|error| {
+    outcome.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {
             return Exit::Success;
         }
-        // A signal interrupts the reading of a capture with an error.
+        // A signal makes reading a capture fail.
         if let Some(signal) = context.clock.signal().filter(|_| !error.is::<StdoutError>()) {
             return Exit::Signal(signal);
         }
@@ -108,17 +106,17 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 /// Reports a failure to write to standard output as iostat or pt-diskstats does: with its `message` and its `exit`
 /// code. Returns any other outcome as it is.
 fn handle_stdout_error(
-    ended: Result<Exit>,
+    outcome: Result<Exit>,
     message: &str,
     exit: Exit,
     context: &mut RunContext<'_>,
 ) -> Result<Exit> {
-    match ended {
+    match outcome {
         Err(error) if error.is::<StdoutError>() && !is_closed_pipe(&error) => {
             let _ = writeln!(context.err, "{message}: {}", cause_text(&error));
             Ok(exit)
         }
-        ended => ended,
+        outcome => outcome,
     }
 }
 
@@ -143,7 +141,7 @@ fn read_live(
 /// Loads the baselines that the options specify.
 ///
 /// # Errors
-/// If their file cannot be read or holds no baselines.
+/// If their file cannot be read or contains no baselines.
 fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Result<BaselineStore> {
     let name = match &options.baseline {
         BaselineOption::File(path) => path.display().to_string(),

@@ -1,8 +1,8 @@
 //! Completes a gzip file that was truncated, so that more can be appended.
 //!
 //! The last member is ended after the last block that was flushed, and the text that can still be decoded after that
-//! becomes a separate member. Nothing that can be read from the file is lost, even if the program is killed meanwhile: the
-//! member itself is never rewritten.
+//! becomes a separate member. Nothing that can be read from the file is lost, even if the program is killed meanwhile:
+//! the member itself is never rewritten.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -17,8 +17,8 @@ const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
 /// An empty last block of deflate.
 const LAST_BLOCK: [u8; 2] = [3, 0];
 
-/// Makes a gzip file, open for reading and writing at any position, end with a complete member. Returns the last byte of
-/// its text, if it has any.
+/// Makes a gzip file, open for reading and writing at any position, end with a complete member. Returns the last byte
+/// of its text, if it has any.
 ///
 /// # Errors
 /// If the file is damaged in another way than by truncation, was truncated by a program that cannot be continued, or
@@ -91,8 +91,8 @@ struct FlushedPart {
     end: Vec<u8>,
 }
 
-/// Finds the last flush; `None` if no block was flushed. The bytes that a flush ends with may also occur within a block;
-/// in that case the data up to them, with a last block appended, does not decode to the end.
+/// Finds the last flush; `None` if no block was flushed. The bytes that a flush ends with may also occur within a
+/// block; in that case the data up to them, with a last block appended, does not decode to the end.
 fn find_flushed_part(member: &[u8]) -> Option<FlushedPart> {
     let data = HEADER.len();
     let mut end = member.len();

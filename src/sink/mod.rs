@@ -4,11 +4,13 @@
 mod atomic_write;
 mod gzip;
 mod gzip_recovery;
+mod open_file;
 mod recording;
 mod rotation;
 mod sample_file;
 
 pub use atomic_write::write_atomically;
-pub use recording::{IfExists, RecordingFile};
+pub use open_file::IfExists;
+pub use recording::RecordingFile;
 pub use rotation::{Rotation, rotated_name};
 pub use sample_file::SampleFile;

@@ -10,20 +10,9 @@ use rustix::io::Errno;
 
 use super::gzip::Gzip;
 use super::gzip_recovery::recover;
-use super::rotation::{Rotation, existing_rotated, rotated_name, shift_files};
+use super::open_file::{IfExists, open_file, refuse_to_shift};
+use super::rotation::{Rotation, shift_files};
 use crate::compression::Compression;
-
-/// The action for a file that already exists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IfExists {
-    /// Fail.
-    #[default]
-    Refuse,
-    /// Append to it.
-    Append,
-    /// Overwrite it.
-    Replace,
-}
 
 /// An open recording.
 pub struct RecordingFile {
@@ -42,8 +31,8 @@ pub struct RecordingFile {
 }
 
 impl RecordingFile {
-    /// Opens a file and locks it against other recordings. A new file is compressed if its name ends in `.gz`; an existing
-    /// one keeps its format when it is appended to. `name` is the path as it appears in messages.
+    /// Opens a file and locks it against other recordings. A new file is compressed if its name ends in `.gz`; an
+    /// existing one keeps its format when it is appended to. `name` is the path as it appears in messages.
     ///
     /// # Errors
     /// If the file exists and must not, is a directory, or cannot be written.
@@ -106,8 +95,8 @@ impl RecordingFile {
         self.lock()
     }
 
-    /// Writes a block, which readers can decode at once, and returns the number of bytes written. A block that could not be
-    /// written in full is removed.
+    /// Writes a block, which readers can decode at once, and returns the number of bytes written. A block that could
+    /// not be written in full is removed.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -206,40 +195,6 @@ impl Drop for RecordingFile {
     fn drop(&mut self) {
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
-}
-
-/// Fails if this recording would rename or delete existing rotated files: like FILE itself, they are not overwritten
-/// unless requested.
-fn refuse_to_shift(path: &Path, name: &str, rotation: Rotation) -> Result<()> {
-    // If the directory cannot be read, opening FILE or renaming it reports that.
-    let Ok(Some(number)) = existing_rotated(path, rotation.keep) else { return Ok(()) };
-    // `name` is without control characters, for messages.
-    let existing = rotated_name(Path::new(name), number);
-    bail!(
-        "{} already exists and --rotate would rename or delete it; use --append or --force to allow that",
-        existing.display()
-    )
-}
-
-/// Opens the file for appending and returns whether it is new. An existing device or pipe is never refused.
-fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<(File, bool)> {
-    let metadata = match OpenOptions::new().read(true).append(true).create_new(true).open(path) {
-        Ok(file) => return Ok((file, true)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => path.metadata(),
-        Err(error) => return Err(error).with_context(|| format!("cannot write {name}")),
-    };
-    let is_special = match metadata {
-        Ok(metadata) if metadata.is_dir() => bail!("{name} is a directory, not a file"),
-        Ok(metadata) => !metadata.is_file(),
-        Err(_) => false,
-    };
-    if if_exists == IfExists::Refuse && !is_special {
-        bail!("{name} already exists; use --append to append to it or --force to overwrite it");
-    }
-    let mut options = OpenOptions::new();
-    options.append(true).read(!is_special);
-    let file = options.open(path).with_context(|| format!("cannot write {name}"))?;
-    Ok((file, false))
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ pub struct Rotation {
     pub keep: Option<u32>,
 }
 
-/// Returns the name of a rotated file: `host.txt.1` for `host.txt`, and `host.1.gz` for `host.gz`, so that zcat and similar
-/// programs still recognize it.
+/// Returns the name of a rotated file: `host.txt.1` for `host.txt`, and `host.1.gz` for `host.gz`, so that zcat and
+/// similar programs still recognize it.
 pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
     let name = path.as_os_str().to_string_lossy();
     if let (Some(stem), true) = (name.strip_suffix(".gz"), path.to_str().is_some()) {
@@ -50,8 +50,8 @@ fn max_number(keep: Option<u32>) -> u64 {
     u64::from(keep.unwrap_or(u32::MAX).max(1))
 }
 
-/// Renames FILE to FILE.1 after renaming the rotated files up to the first gap to the next number. Only the file with the
-/// highest number is lost, and only if there is no gap.
+/// Renames FILE to FILE.1 after renaming the rotated files up to the first gap to the next number. Only the file with
+/// the highest number is lost, and only if there is no gap.
 ///
 /// The oldest is renamed first: if the program is killed meanwhile, a gap remains but nothing is lost, and the next
 /// rotation fills the gap.

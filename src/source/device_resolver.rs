@@ -29,8 +29,8 @@ impl DeviceResolver {
 
     /// Returns the device that `word` names, by iostat's rules; `None` if there is none.
     ///
-    /// With a `persistent` type, `word` may be a name in /dev/disk/by-TYPE; with `mapper`, one in /dev/mapper. A path is
-    /// resolved to its node in /dev. Any other word is a name in /sys/block, or else a node in /dev, which gives the
+    /// With a `persistent` type, `word` may be a name in /dev/disk/by-TYPE; with `mapper`, one in /dev/mapper. A path
+    /// is resolved to its node in /dev. Any other word is a name in /sys/block, or else a node in /dev, which gives the
     /// device number; a report then shows the name of the node.
     pub fn resolve(
         &self,

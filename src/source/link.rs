@@ -1,4 +1,4 @@
-//! Names in the paths that links lead to, which are the kernel's names of devices.
+//! The file names that links lead to: kernel names of devices.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ pub(super) fn file_name(path: &Path) -> Option<String> {
     path.file_name().and_then(|name| name.to_str()).map(str::to_owned)
 }
 
-/// Returns the last part of the path that a symbolic link holds; `None` if this is not a link.
+/// Returns the last part of the path that a symbolic link points to; `None` if this is not a link.
 pub(super) fn link_target_name(link: &Path) -> Option<String> {
     file_name(&link.read_link().ok()?)
 }

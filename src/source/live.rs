@@ -55,8 +55,8 @@ impl<'a> Live<'a> {
     }
 
     /// Reads the devices from a directory instead of /proc and /sys, as `iostat -f` does, or, with `also`, from both,
-    /// as `iostat +f` does. If `is_listing`, the directory's own list of all devices and partitions is read instead of a
-    /// file for each device.
+    /// as `iostat +f` does. If `is_listing`, the directory's own list of all devices and partitions is read instead of
+    /// a file for each device.
     pub fn with_device_files(self, directory: &Path, also: bool, is_listing: bool) -> Self {
         let files = IostatFDir::new(directory);
         let system = self.proc.join("diskstats");
@@ -124,7 +124,8 @@ impl<'a> Live<'a> {
         &self.text
     }
 
-    /// Returns the line of /proc/stat that the CPU times were parsed from, without its newline; empty if it could not be read.
+    /// Returns the line of /proc/stat that the CPU times were parsed from, without its newline; empty if it could not
+    /// be read.
     pub fn cpu_line(&self) -> &[u8] {
         &self.cpu_line
     }

@@ -1,5 +1,5 @@
-//! Reads samples from a live host or from a capture, and describes the host and its devices. Only this module opens files
-//! for reading, except those that `sink` appends to and the terminal.
+//! Reads samples from a live host or from a capture, and describes the host and its devices. Only this module opens
+//! files for reading, except those that `sink` appends to and the terminal.
 
 mod device_resolver;
 mod host;

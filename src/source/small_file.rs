@@ -26,7 +26,8 @@ pub(super) fn read_lossy(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
 }
 
-/// Reads the first line of a file without surrounding blanks; `None` also if the line is empty or the file is not UTF-8.
+/// Reads the first line of a file without surrounding blanks; `None` also if the line is empty or the file is not
+/// UTF-8.
 pub(super) fn read_line(path: &Path) -> Option<String> {
     first_line(&read_text(path)?)
 }

@@ -5,7 +5,8 @@ use crate::capture::line_cache::LineCache;
 use crate::capture::slot;
 use crate::counters::{Columns, Counters, Device, Sample};
 
-/// The most devices of a sample, far more than any host has: a few bytes of compressed data must not exhaust the memory.
+/// The most devices of a sample, far more than any host has: a few bytes of compressed data must not exhaust the
+/// memory.
 pub(in crate::capture) const MAX_DEVICES_PER_SAMPLE: usize = 100_000;
 
 /// The most bytes of device lines in a sample, because a name may be as long as a line.
@@ -43,8 +44,8 @@ impl SampleDevices {
         std::mem::take(&mut self.count)
     }
 
-    /// Adds the device of a line to `devices`. Unless `is_complete`, the line may have lost its end and is compared with
-    /// the `previous` sample.
+    /// Adds the device of a line to `devices`. Unless `is_complete`, the line may have lost its end and is compared
+    /// with the `previous` sample.
     pub(super) fn read(
         &mut self,
         line: &[u8],

@@ -79,8 +79,8 @@ impl<R: Read> Reader<R> {
         self.has_binary_data && self.first_line_before_timestamp.is_some()
     }
 
-    /// Reads the next sample into `sample`, reusing its memory. `previous` is the sample read before it; comparing with it
-    /// shows whether the last line of the file is complete. Returns `false` at the end of the capture.
+    /// Reads the next sample into `sample`, reusing its memory. `previous` is the sample read before it; comparing with
+    /// it shows whether the last line of the file is complete. Returns `false` at the end of the capture.
     ///
     /// # Errors
     /// If the stream cannot be read. Compressed data that ends early is not an error but a truncated capture.

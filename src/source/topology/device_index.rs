@@ -60,7 +60,7 @@ impl<'a> DeviceIndex<'a> {
         by_name().or_else(by_mapper_name).or_else(by_volume).or_else(by_link).copied()
     }
 
-    /// Returns the device of the file system that holds a file.
+    /// Returns the device of the file system that contains a file.
     pub(super) fn by_file(&self, file: &str, mounts: &Mounts) -> Option<usize> {
         let mount = mounts.mount_of(Path::new(file))?;
         self.by_devno(mount.devno).or_else(|| self.by_dev_path(&mount.source))

@@ -1,7 +1,8 @@
 //! The block-device tree of a live system or a copied `/sys` and `/proc`: the one walk of `/sys/block`.
 //!
 //! [`read_partitions`] takes the first level only, names and partitions. [`read_topology`] adds the details of each
-//! device, then values that several sources determine together: mount points, backing devices of loop devices, NVMe paths.
+//! device, then values that several sources determine together: mount points, backing devices of loop devices, NVMe
+//! paths.
 
 mod aliases;
 mod block_dir;
@@ -24,8 +25,8 @@ use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possib
 
 /// Reads the block devices of the system below `root`: whole devices in natural order, each followed by its partitions.
 ///
-/// Reads `ROOT/sys/block`, mounts, swap areas and the kernel version in `ROOT/proc`, and links in `ROOT/dev`. A value that
-/// is missing, unreadable or malformed is `None` or empty; without `ROOT/sys/block` there are no devices.
+/// Reads `ROOT/sys/block`, mounts, swap areas and the kernel version in `ROOT/proc`, and links in `ROOT/dev`. A value
+/// that is missing, unreadable or malformed is `None` or empty; without `ROOT/sys/block` there are no devices.
 pub fn read_topology(root: &Path) -> Topology {
     let mut nodes = read_nodes(root);
     add_aliases(root, &mut nodes);

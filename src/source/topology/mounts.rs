@@ -34,8 +34,8 @@ pub(super) struct Mounts {
 }
 
 impl Mounts {
-    /// Reads the mounts below `root`: those of process 1 if `root` belongs to another system, such as the host as seen from
-    /// a container; otherwise those of this process.
+    /// Reads the mounts below `root`: those of process 1 if `root` belongs to another system, such as the host as seen
+    /// from a container; otherwise those of this process.
     pub(super) fn read(root: &Path) -> Self {
         let init: &[&str] = if root == Path::new("/") { &[] } else { &["proc/1/mountinfo"] };
         let read = |path: &str| read_lossy(&resolve_in_root(root, root.join(path)));
@@ -73,7 +73,7 @@ impl Mounts {
         mountpoints
     }
 
-    /// Returns the mount that holds a file, given by its absolute path.
+    /// Returns the mount that contains a file, given by its absolute path; `None` if no mount is known for it.
     pub(super) fn mount_of(&self, file: &Path) -> Option<&Mount> {
         file.ancestors().skip(1).find_map(|dir| self.last_at.get(dir)).map(|index| &self.mounts[*index])
     }

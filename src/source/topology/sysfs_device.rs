@@ -49,7 +49,7 @@ impl SysfsDevice {
 
     /// Reads the properties of the device. `kernel` is the version as major and minor number.
     pub(super) fn node(&self, kernel: Option<(u32, u32)>) -> Node {
-        // Where there is none, 0:0, which the kernel prints for hidden devices.
+        // If there is none, 0:0, which the kernel prints for hidden devices.
         let (major, minor) = read_devno(&self.path).unwrap_or_default();
         let mut node = Node {
             name: self.name.clone(),
