@@ -1,4 +1,4 @@
-//! Clocks: the only module that reads the real time and waits.
+//! Clocks. Only this module reads the real time and waits.
 
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
@@ -23,15 +23,15 @@ pub enum WaitOutcome {
 
 /// A clock that can be read and waited on.
 pub trait Clock {
-    /// The monotonic time since an unspecified start; it never goes back.
+    /// Returns the monotonic time since an unspecified start; it never goes back.
     fn monotonic(&self) -> Duration;
-    /// The time of day.
+    /// Returns the wall-clock time.
     fn wall(&self) -> Timestamp;
-    /// The signal that asked the program to end, if one was received.
+    /// Returns the signal that requested the end of the program; `None` if none was received.
     fn signal(&self) -> Option<u8> {
         None
     }
-    /// Waits until [`Clock::monotonic`] reaches `deadline`, or until a signal asks the program to end.
+    /// Waits until [`Clock::monotonic`] reaches `deadline`, or until a signal requests the end of the program.
     fn wait_until(&self, deadline: Duration) -> WaitOutcome;
     /// Like [`Clock::wait_until`], but also ends when `input` can be read. Without a deadline it waits indefinitely.
     fn wait_for_input(&self, deadline: Option<Duration>, _input: BorrowedFd<'_>) -> WaitOutcome {
@@ -54,7 +54,7 @@ impl<'a> RealClock<'a> {
 impl Clock for RealClock<'_> {
     fn monotonic(&self) -> Duration {
         let now = clock_gettime(ClockId::Monotonic);
-        // The kernel's monotonic clock is never negative.
+        // The monotonic clock is never negative.
         Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
     }
 

@@ -1,6 +1,6 @@
-//! The counters of the kernel for a device, and samples of a whole host.
+//! The kernel's counters of a device, and samples of a whole host.
 //!
-//! Plain data: `capture` and `source` read it, `metrics` interprets it.
+//! Plain data, which `capture` and `source` read and `metrics` interprets.
 
 use crate::units::SampleTime;
 
@@ -82,7 +82,7 @@ impl Counters {
         weighted_ms: 0,
     };
 
-    /// The sum of reads, writes and discards, without flushes. Sums wrap around like the counters themselves.
+    /// Returns the sum of reads, writes and discards, without flushes. Sums wrap around like the counters themselves.
     pub fn requests(&self) -> Requests {
         self.reads.plus(&self.writes).plus(&self.discards)
     }
@@ -102,18 +102,18 @@ impl Counters {
         }
     }
 
-    /// Reports whether these are the four columns of a partition of an old kernel.
+    /// Returns whether these are the four columns of a partition of an old kernel.
     pub fn is_old_partition(&self) -> bool {
         self.columns == Columns::Partition
     }
 
-    /// Reports whether the eleven columns of every kernel are equal.
+    /// Returns whether the eleven counters that every kernel prints are equal, discards and flushes aside.
     pub fn basic_columns_equal(&self, other: &Self) -> bool {
         let basic = |c: &Self| (c.reads, c.writes, c.in_flight, c.busy_ms, c.weighted_ms);
         basic(self) == basic(other)
     }
 
-    /// Requests completed of every kind: reads, writes, discards, flushes.
+    /// Returns the requests completed of each kind: reads, writes, discards, flushes.
     pub fn completed(&self) -> [u64; 4] {
         [self.reads.ios, self.writes.ios, self.discards.ios, self.flushes]
     }
@@ -126,7 +126,8 @@ pub struct Device {
     pub major: u32,
     /// Minor device number.
     pub minor: u32,
-    /// The kernel's name, as /proc/diskstats prints it: `sda1`, `cciss/c0d0`. In a capture it may contain any character.
+    /// The kernel's name, as /proc/diskstats prints it: `sda1`, `cciss/c0d0`. In a capture it may contain any
+    /// character.
     pub name: String,
     /// Its counters.
     pub counters: Counters,
@@ -182,25 +183,25 @@ pub struct HostState {
 /// One sample of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// When it was taken.
+    /// The time at which it was taken.
     pub at: SampleTime,
     /// The segment of the capture, from 0. No interval spans two segments: between them a clock did not advance, or the
     /// host was rebooted or changed.
     pub segment: u64,
     /// The devices, in the order of /proc/diskstats.
     pub devices: Vec<Device>,
-    /// The time of day as the `TS` line of the capture writes it, `HH:MM:SS`.
+    /// The time of day in the `TS` line of the capture, `HH:MM:SS`; `None` if it has none.
     pub written_time: Option<String>,
     /// The CPU times; `None` if they were not recorded.
     pub cpu: Option<CpuTimes>,
     /// The state of the host.
     pub host: HostState,
-    /// The deadlines that its recorder skipped before it.
+    /// The number of deadlines that its recorder missed before it.
     pub missed_samples: u64,
 }
 
 impl Sample {
-    /// The device with this name.
+    /// Returns the device with this name; `None` if the sample lacks it.
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.iter().find(|device| device.name == name)
     }

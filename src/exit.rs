@@ -17,7 +17,7 @@ pub enum Exit {
     IostatOutput,
     /// A usage error of `pt-diskstats`, or it cannot write to standard output: 1.
     PtUsage,
-    /// An invalid pattern or name, for which pt-diskstats dies: 25.
+    /// An invalid pattern or option value, for which pt-diskstats dies: 25.
     PtDied,
     /// The same, typed at a prompt of pt-diskstats: 11.
     PtDiedAtPrompt,

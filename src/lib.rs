@@ -25,7 +25,7 @@
 //! # Module order
 //!
 //! A module imports only modules to its left, and of those only the ones that `tests/layering.rs` lists for it:
-//! [`exit`], [`sanitize`], [`units`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
+//! [`exit`], [`os_error`], [`sanitize`], [`units`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
 //! [`topology`], [`capture`], [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], [`iostat`],
 //! [`pt_diskstats`], [`plan`], [`cli`], [`run`].
 //!
@@ -34,8 +34,7 @@
 //! - A value that is not known is `None`, never zero; each format decides how to print it.
 //! - The time between samples is a [`units::Interval`], which cannot be zero, measured with the monotonic clock.
 //! - Only [`clock`] reads the real time and waits, so that tests can replace it.
-//! - [`source`] opens files for reading and [`sink`] for writing. The exceptions: [`cli`] reads the configuration files
-//!   of pt-diskstats, whose options are part of its grammar, and [`terminal`] opens `/dev/tty`.
+//! - Only [`source`] opens files for reading and [`sink`] for writing, except that [`terminal`] opens `/dev/tty`.
 //! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].
 
 pub mod analysis;
@@ -49,6 +48,7 @@ pub mod exit;
 pub mod intervals;
 pub mod iostat;
 pub mod metrics;
+pub mod os_error;
 pub mod plan;
 pub mod pt_diskstats;
 pub mod report;

@@ -1,4 +1,4 @@
-//! `blkstat`: arguments, then a run, then an exit code.
+//! The `blkstat` program: parses the arguments, executes the plan and returns the exit code.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -13,11 +13,11 @@ use blkstat::signals::Signals;
 fn main() -> ExitCode {
     let plan = match blkstat::cli::plan(std::env::args_os(), &|name| std::env::var_os(name)) {
         Ok(plan) => plan,
-        Err(refusal) => return refuse(&refusal.message, refusal.exit).into(),
+        Err(error) => return print_instead(&error.message, error.exit).into(),
     };
     let signals = Signals::catch().ok();
     let clock = RealClock::new(signals.as_ref());
-    // Unbuffered, so that a report is one write.
+    // Unbuffered, so that each report is a single write.
     let out = io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let mut err = io::stderr();
     match out {
@@ -26,13 +26,13 @@ fn main() -> ExitCode {
             run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal }).into()
         }
         Err(error) => {
-            refuse(&format!("blkstat: cannot write to standard output: {error}\n"), Exit::Error).into()
+            print_instead(&format!("blkstat: cannot write to standard output: {error}\n"), Exit::Error).into()
         }
     }
 }
 
-/// Prints why there is no run, or the help that was asked for.
-fn refuse(message: &str, exit: Exit) -> Exit {
+/// Prints a usage error, or help that was requested, instead of a run. Returns the exit code.
+fn print_instead(message: &str, exit: Exit) -> Exit {
     let printed = match exit {
         Exit::Success => io::stdout().write_all(message.as_bytes()),
         _ => io::stderr().write_all(message.as_bytes()),
@@ -41,7 +41,7 @@ fn refuse(message: &str, exit: Exit) -> Exit {
         Ok(()) => exit,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit,
         Err(error) => {
-            // If that cannot be said either, the exit code still tells.
+            // If this cannot be printed either, the exit code remains.
             let _ = writeln!(io::stderr(), "blkstat: cannot write to standard output: {error}");
             Exit::Error
         }

@@ -1,4 +1,4 @@
-//! What was asked for, resolved: plain structs. `cli` makes them, `run` carries them out.
+//! The plan of a run: what the arguments request, as plain data. `cli` creates it and `run` executes it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use crate::report::Format;
 use crate::report::native::SortKey;
 use crate::schedule::Schedule;
 
-/// Everything that a run needs to know of what was typed.
+/// Everything that a run needs to know about the arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Show what the devices do.
+    /// Show the activity of devices in each interval.
     View(Box<View>),
-    /// Analyze devices over many intervals.
+    /// Analyze a capture or the running system.
     Analyze(Box<Analyze>),
     /// Print this text.
     Print(Vec<u8>),
@@ -32,95 +32,95 @@ pub enum Plan {
 /// The options of `blkstat record`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// The file; `-` is standard output.
+    /// The file to write; `-` is standard output.
     pub file: PathBuf,
     /// The time between samples (default 1 s) and the number of intervals; one more sample is taken.
     pub schedule: Schedule,
     /// Only these devices, by any of their names; all if empty.
     pub devices: Vec<String>,
-    /// Write device lines of 14 columns, for an old pt-diskstats.
+    /// Write only 14 columns per device, for old versions of pt-diskstats.
     pub legacy_14_columns: bool,
     /// Append to an existing file.
     pub append: bool,
     /// Overwrite an existing file.
     pub force: bool,
-    /// The size in bytes at which the file is rotated; `None` never rotates.
+    /// The size in bytes that the file must not exceed before it is rotated; `None` never rotates.
     pub rotate: Option<u64>,
     /// The number of rotated files to keep; `None` keeps all.
     pub keep: Option<u32>,
-    /// The directory that contains `proc` and `sys`.
+    /// The directory that contains `proc`, `sys` and `dev`; `/` for the running system.
     pub root: PathBuf,
-    /// Errors go to a terminal, which then also shows progress.
+    /// Standard error is a terminal, which then also shows progress.
     pub stderr_is_tty: bool,
-    /// The value of the variable TZ.
+    /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,
 }
 
 /// The options of `blkstat devices`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Devices {
-    /// Print JSON, which always holds every device.
+    /// Print JSON, which always contains every device.
     pub json: bool,
     /// Include unused devices, such as loop devices without a file.
     pub all: bool,
-    /// The directory that holds `proc`, `sys` and `dev`.
+    /// The directory that contains `proc`, `sys` and `dev`; `/` for the running system.
     pub root: PathBuf,
     /// Show the devices of the host that made this recording instead.
     pub from: Option<PathBuf>,
 }
 
-/// The incident view.
+/// The options of the incident view, which `blkstat` without a command shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// The source of the samples.
     pub input: Input,
     /// Start with averages since boot.
     pub since_boot: bool,
-    /// The devices.
+    /// The devices to include.
     pub selection: DeviceSelection,
-    /// How they are assessed.
+    /// The options of the verdicts.
     pub verdicts: VerdictOptions,
-    /// Sort by this key, descending; `None` for the order of the topology.
+    /// Sort by this key, descending; `None` sorts by the topology.
     pub sort: Option<SortKey>,
-    /// Show at most this number of devices.
+    /// Show at most this number of devices; `None` for no limit.
     pub top: Option<usize>,
     /// The output format.
     pub format: Format,
-    /// When to print a summary.
+    /// The condition for a summary.
     pub summary: SummaryMode,
     /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,
 }
 
-/// `blkstat analyze`.
+/// The options of `blkstat analyze`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analyze {
     /// The source of the samples.
     pub input: Input,
-    /// The devices.
+    /// The devices to include.
     pub selection: DeviceSelection,
-    /// How they are assessed.
+    /// The options of the verdicts.
     pub verdicts: VerdictOptions,
     /// The output format.
     pub format: AnalyzeFormat,
-    /// The file to save the learned baselines in.
+    /// Save the learned baselines in this file; `None` does not save them.
     pub save_baseline: Option<PathBuf>,
-    /// Standard error is a terminal, which then shows the progress.
+    /// Standard error is a terminal, which then also shows progress.
     pub stderr_is_tty: bool,
 }
 
-/// How an analysis is written.
+/// The output format of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnalyzeFormat {
-    /// For people.
+    /// Text for people.
     Text,
     /// One JSON document.
     Json,
-    /// A fio job file.
+    /// A fio job file that reproduces the load.
     Fio,
 }
 
-/// When a summary follows the last interval.
+/// The condition for a summary after the last interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SummaryMode {
     /// Never.

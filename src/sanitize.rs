@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Replaces every character that could control a terminal by its escape, such as `\\u{1b}`: control characters, and
-/// marks that change the direction of writing or are invisible.
+/// Replaces every character that could control a terminal by its escape, such as `\u{1b}`: control characters,
+/// invisible characters, and those that change the direction of writing.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return Cow::Borrowed(text);

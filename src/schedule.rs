@@ -1,16 +1,16 @@
-//! When samples are due: absolute deadlines at multiples of an interval.
+//! The schedule of samples: absolute deadlines at multiples of an interval, so that delays do not accumulate.
 
 use std::time::Duration;
 
-/// The time between samples where none is given.
+/// The default time between samples.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often to report, and how many times.
+/// The interval and the number of reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// The time between reports. `None` means one report in iostat, [`DEFAULT_INTERVAL`] in a recording.
+    /// The time between reports. `None` if it is not given.
     pub interval: Option<Duration>,
-    /// The number of reports; `None` goes on until stopped.
+    /// The number of reports; `None` for no limit.
     pub count: Option<u64>,
 }
 

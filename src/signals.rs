@@ -1,4 +1,4 @@
-//! Catches the signals that ask the program to end.
+//! Catches the signals that request the end of the program.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,7 +19,7 @@ impl Signals {
     /// Installs handlers for SIGINT and SIGTERM, which from then on no longer end the program by themselves.
     ///
     /// # Errors
-    /// When the system has no more file descriptors, or refuses a handler.
+    /// If no file descriptors are left, or a handler cannot be installed.
     pub fn catch() -> io::Result<Self> {
         // Blocked meanwhile: a signal between the installation of two handlers would be lost.
         let both = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
@@ -39,7 +39,7 @@ impl Signals {
         Ok(Self { pipe, first })
     }
 
-    /// The number of the first signal received; `None` if there was none.
+    /// Returns the number of the first signal received; `None` if there was none.
     pub fn received(&self) -> Option<u8> {
         u8::try_from(self.first.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
     }

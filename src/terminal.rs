@@ -1,6 +1,6 @@
 //! The controlling terminal: key presses without Enter, and the size of the screen.
 //!
-//! Low level, and the only module that changes terminal settings.
+//! Only this module changes terminal settings, and only it opens /dev/tty, for the size of the screen.
 
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal};
@@ -27,7 +27,7 @@ impl Keyboard {
         Some(keyboard)
     }
 
-    /// Delivers each key at once and turns echo off. Unlike raw mode, this keeps signals and output processing.
+    /// Makes each key readable at once and turns echo off. Unlike raw mode, this keeps signals and output processing.
     fn set_unbuffered(&self) -> io::Result<()> {
         let mut unbuffered = self.saved.clone();
         unbuffered.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
@@ -51,7 +51,7 @@ impl Keyboard {
     }
 
     /// Reads a line with the terminal's own echo and editing, without the newline. `wait` blocks until the line is
-    /// complete; its error is returned as the inner one, and nothing is read.
+    /// complete; if it fails, nothing is read and its error is the inner one.
     ///
     /// # Errors
     /// If the terminal cannot be read or its mode cannot be changed.
@@ -77,9 +77,8 @@ impl Drop for Keyboard {
     }
 }
 
-/// Returns the rows of the screen: those of the controlling terminal, else `lines` (the variable LINES), else those
-/// of the terminal on standard input, else 24.
-#[allow(clippy::disallowed_methods)] // The terminal is not a source of samples.
+/// Returns the number of rows of the screen: of the controlling terminal (24 if that reports none); without one,
+/// `lines` (the variable LINES), or else the rows of the terminal on standard input, or else 24.
 pub fn screen_rows(lines: Option<&str>) -> usize {
     const DEFAULT_ROWS: usize = 24;
     let rows = |fd: &dyn AsFd| tcgetwinsize(fd.as_fd()).ok().map(|size| usize::from(size.ws_row));

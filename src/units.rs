@@ -1,4 +1,4 @@
-//! Points in time and intervals between them, with their units in their types.
+//! Points in time and the intervals between them, as types that include the unit.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub const SECTOR_BYTES: u64 = 512;
 pub struct SampleTime {
     /// The monotonic clock, which never goes back and cannot be set.
     pub monotonic: Option<Duration>,
-    /// The wall clock; used for intervals only where the monotonic time is not known.
+    /// The wall clock; used for intervals only if the monotonic time is not known.
     pub wall: Option<Timestamp>,
     /// The uptime of the host from /proc/uptime, in hundredths of a second.
     pub uptime: Option<u64>,
@@ -29,7 +29,8 @@ pub enum Elapsed {
 }
 
 impl SampleTime {
-    /// The time since an earlier sample: by the monotonic clock if it is known at both, else by the wall clock.
+    /// Returns the time since an earlier sample: by the monotonic clock if it is known at both, otherwise by the wall
+    /// clock.
     pub fn since(&self, earlier: &SampleTime) -> Elapsed {
         let nanos = match (earlier.monotonic, self.monotonic, earlier.wall, self.wall) {
             (Some(a), Some(b), _, _) => b.checked_sub(a).map(|d| d.as_nanos()),
@@ -40,8 +41,9 @@ impl SampleTime {
         interval.map_or(Elapsed::Unknown, Elapsed::Forward)
     }
 
-    /// The time since an earlier sample by the uptime of both, as sysstat's iostat measures it. If the uptime did not
-    /// advance, this is 0.01 s; if it went back, it wraps around to a huge time, so that every rate is about zero.
+    /// Returns the time since an earlier sample by the uptime of both, as sysstat's iostat measures it. If the uptime
+    /// did not advance, this is 0.01 s; if it went back, it wraps around to a huge time, so that every rate is about
+    /// zero.
     pub fn uptime_since(&self, earlier: &SampleTime) -> Interval {
         let elapsed = self.uptime.unwrap_or_default().wrapping_sub(earlier.uptime.unwrap_or_default());
         Interval::from_hundredths(elapsed).unwrap_or(Interval::HUNDREDTH)
@@ -59,12 +61,12 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// An interval in nanoseconds; `None` for zero.
+    /// Creates an interval from nanoseconds; `None` for zero.
     pub fn from_nanos(nanos: u64) -> Option<Self> {
         Some(Self { ticks: NonZeroU64::new(nanos)?, ticks_per_second: 1_000_000_000 })
     }
 
-    /// An interval in hundredths of a second, the unit of /proc/uptime; `None` for zero.
+    /// Creates an interval from hundredths of a second, the unit of /proc/uptime; `None` for zero.
     pub fn from_hundredths(hundredths: u64) -> Option<Self> {
         Some(Self { ticks: NonZeroU64::new(hundredths)?, ticks_per_second: 100 })
     }
@@ -72,7 +74,7 @@ impl Interval {
     /// The resolution of /proc/uptime.
     pub const HUNDREDTH: Self = Self { ticks: NonZeroU64::MIN, ticks_per_second: 100 };
 
-    /// The length in seconds.
+    /// Returns the length in seconds.
     pub fn seconds(self) -> f64 {
         self.ticks.get() as f64 / self.ticks_per_second as f64
     }

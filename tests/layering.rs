@@ -8,6 +8,7 @@ use std::path::Path;
 /// Each module with the modules that it may import, lowest first.
 const MODULES: &[(&str, &[&str])] = &[
     ("exit", &[]),
+    ("os_error", &[]),
     ("sanitize", &[]),
     ("units", &[]),
     ("schedule", &[]),
@@ -40,11 +41,13 @@ const MODULES: &[(&str, &[&str])] = &[
             "exit",
             "intervals",
             "iostat",
+            "os_error",
             "plan",
             "pt_diskstats",
             "report",
             "sanitize",
             "schedule",
+            "source",
         ],
     ),
     (
@@ -57,6 +60,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "exit",
             "intervals",
             "iostat",
+            "os_error",
             "plan",
             "pt_diskstats",
             "report",

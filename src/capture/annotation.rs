@@ -1,5 +1,5 @@
-//! The lines that blkstat adds to a recording: `#blkstat ` and a JSON object, which other readers take for comments.
-//! One at the start describes the recording, and one ends each sample.
+//! Annotations: the lines that blkstat adds to a recording, `#blkstat ` and a JSON object. Other readers treat them as
+//! comments. One at the start describes the recording, and one ends each sample.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use super::recording_header::RecordingHeader;
 use crate::counters::{HostState, Pressure};
 use crate::topology::{Node, Topology};
 
-/// The text that such a line begins with.
+/// The text that an annotation begins with.
 const MARKER: &[u8] = b"#blkstat ";
 
-/// The JSON object of such a line. Unknown names are ignored: later versions may write more. The aliases are the names
-/// that version 0.1.0 wrote.
+/// The JSON object of an annotation. Unknown names are ignored: later versions may write more. The aliases are the
+/// names that version 0.1.0 wrote.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Annotation {
@@ -50,7 +50,7 @@ pub(super) struct Annotation {
     complete: Option<bool>,
 }
 
-/// The reason why the JSON of such a line is invalid.
+/// The reason why the JSON of an annotation is invalid.
 pub(super) enum AnnotationError {
     /// It ends early.
     Truncated,
@@ -59,7 +59,7 @@ pub(super) enum AnnotationError {
 }
 
 impl Annotation {
-    /// Parses a line; `None` if it does not begin as an annotation does.
+    /// Parses a line; `None` if it is not an annotation.
     pub(super) fn parse_line(line: &[u8]) -> Option<Result<Self, AnnotationError>> {
         let json = line.strip_prefix(MARKER)?;
         Some(serde_json::from_slice(json).map_err(|error| {
@@ -71,7 +71,7 @@ impl Annotation {
         }))
     }
 
-    /// The first line of a recording, with an empty list of devices.
+    /// Creates the first line of a recording, with an empty list of devices.
     pub(super) fn header(header: &RecordingHeader) -> Self {
         Self {
             version: Some(header.version.clone()),
@@ -84,7 +84,7 @@ impl Annotation {
         }
     }
 
-    /// A line that continues the list of devices, still empty.
+    /// Creates a line that continues the list of devices, still empty.
     pub(super) fn more_devices() -> Self {
         Self { devices: Some(Vec::new()), ..Self::default() }
     }
@@ -94,7 +94,7 @@ impl Annotation {
         self.devices.get_or_insert_default().push(node);
     }
 
-    /// The line that ends a sample.
+    /// Creates the line that ends a sample.
     pub(super) fn end_of_sample(
         monotonic: Option<Duration>,
         uptime: Option<u64>,
@@ -114,22 +114,22 @@ impl Annotation {
         }
     }
 
-    /// Reports whether this line ends a sample.
+    /// Returns whether this line ends a sample.
     pub(super) fn is_complete(&self) -> bool {
         self.complete == Some(true)
     }
 
-    /// The monotonic time of the sample.
+    /// Returns the monotonic time of the sample; `None` if it was not recorded.
     pub(super) fn monotonic(&self) -> Option<Duration> {
         self.monotonic_ns.map(Duration::from_nanos)
     }
 
-    /// The uptime at the sample, in hundredths of a second.
+    /// Returns the uptime at the sample in hundredths of a second; `None` if it was not recorded.
     pub(super) fn uptime(&self) -> Option<u64> {
         self.uptime_cs
     }
 
-    /// The state of the host at the sample.
+    /// Returns the state of the host at the sample.
     pub(super) fn host_state(&self) -> HostState {
         HostState {
             blocked: self.blocked,
@@ -139,12 +139,12 @@ impl Annotation {
         }
     }
 
-    /// The deadlines that the recorder skipped before the sample.
+    /// Returns the number of deadlines that the recorder missed before the sample.
     pub(super) fn missed_samples(&self) -> u64 {
         self.missed_samples.unwrap_or(0)
     }
 
-    /// Takes the header out; `None` if this line does not begin a recording.
+    /// Extracts the header; `None` if this line does not begin a recording.
     pub(super) fn take_header(&mut self) -> Option<RecordingHeader> {
         Some(RecordingHeader {
             version: self.version.take()?,
@@ -157,7 +157,7 @@ impl Annotation {
         })
     }
 
-    /// Takes the devices out, which may continue the list of the header; empty if there are none.
+    /// Extracts the devices, which may continue the list of the header; empty if there are none.
     pub(super) fn take_devices(&mut self) -> Vec<Node> {
         self.devices.take().unwrap_or_default()
     }
@@ -175,8 +175,8 @@ fn nanoseconds(time: Duration) -> Option<u64> {
     u64::try_from(time.as_nanos()).ok()
 }
 
-/// Finds an annotation that begins within a line, after its first byte: a recording was appended to a file whose last
-/// line was truncated, as `cat` does.
+/// Finds an annotation that begins within a line, after its first byte, and returns its position. This occurs if a
+/// recording was appended, with `cat` for example, to a file whose last line was truncated.
 pub(super) fn find_embedded_annotation(line: &[u8]) -> Option<usize> {
     memchr::memmem::find(line.get(1..)?, b"#blkstat {").map(|at| at + 1)
 }

@@ -7,7 +7,7 @@ use crate::sanitize::sanitize;
 /// The reason why a line is not a diskstats line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineError {
-    /// A field does not hold a number that fits.
+    /// A field is not a number, or too large a number.
     InvalidNumber {
         /// The name of the field.
         field: &'static str,
@@ -16,7 +16,7 @@ pub enum LineError {
     },
     /// The line begins with a number but has a column count that no kernel prints.
     ColumnCount(usize),
-    /// The line is something else altogether; its start.
+    /// The line is of another format; holds its start.
     NotDiskstats(String),
 }
 
@@ -67,7 +67,7 @@ const PARTITION_COLUMNS: usize = LEADING_COLUMNS + PARTITION_FIELDS.len();
 
 /// Parses one line into `device`, reusing its memory.
 ///
-/// Accepts 7, 14, 18, 20 and more columns; those after the twentieth, which future kernels may add, are ignored.
+/// Accepts 7 columns, or 14 and more. Those after the twentieth, which future kernels may add, are ignored.
 ///
 /// # Errors
 /// The reason why it is not a diskstats line; the contents of `device` are then unspecified.
@@ -104,8 +104,8 @@ pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineError> {
     Ok(())
 }
 
-/// Reads an in-flight count below zero: the kernel's count is 32 bits, was printed with a sign, and shows a
-/// miscount as -1.
+/// Parses a negative in-flight count as the 32-bit number it is: some kernels print the count as a signed number, and a
+/// miscount appears as -1. `None` for any other column or text.
 fn negative_in_flight(field: usize, found: &[u8]) -> Option<u64> {
     let signed: i32 = std::str::from_utf8(found).ok()?.parse().ok()?;
     (FIELDS[field] == "in flight" && signed < 0).then_some(u64::from(signed as u32))
@@ -156,7 +156,7 @@ fn parse_device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<
     }
     let number = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
     number.ok_or_else(|| {
-        // Naming a column would mislead where the line is prose.
+        // A line of prose has no columns to name.
         if column_count(line) < PARTITION_COLUMNS || !word.iter().any(u8::is_ascii_digit) {
             LineError::NotDiskstats(excerpt(line))
         } else {
@@ -184,7 +184,7 @@ fn column_count_error(line: &[u8]) -> LineError {
     }
 }
 
-/// The start of some text, escaped for use in a message.
+/// Returns the start of a text, escaped for use in a message.
 pub(super) fn excerpt(bytes: &[u8]) -> String {
     const MAX_CHARS: usize = 40;
     const MAX_UTF8_BYTES: usize = 4;

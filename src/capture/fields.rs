@@ -28,12 +28,12 @@ fn is_blank(byte: u8) -> bool {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of `line`, which must not contain a newline.
+    /// Iterates over the fields of `line`, which must not contain a newline.
     pub(super) fn new(line: &'a [u8]) -> Self {
         Self { rest: line }
     }
 
-    /// The rest of the line, after the field read last.
+    /// Returns the rest of the line, after the field read last.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
         // Sixteen digits always fit.
         for _ in 0..2 {
             let Some((chunk, after)) = rest.split_first_chunk::<8>() else { break };
-            let (number, count) = leading_number(u64::from_le_bytes(*chunk));
+            let (number, count) = leading_digits(u64::from_le_bytes(*chunk));
             value = value * POWERS_OF_TEN[count] + number;
             digits += count;
             if let Some(after) = rest.get(count..).filter(|_| count < 8) {
@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
         self.finish_number(value, digits, rest)
     }
 
-    /// Accepts a number of `digits` digits if it surely fits and a blank or the end of the line follows.
+    /// Accepts a number of `digits` digits if it certainly fits and a blank or the end of the line follows.
     fn finish_number(&mut self, value: u64, digits: usize, rest: &'a [u8]) -> Number<'a> {
         if digits == 0 || digits > MAX_SAFE_DIGITS || !rest.first().is_none_or(|byte| is_blank(*byte)) {
             return self.unusual_number();
@@ -79,7 +79,7 @@ impl<'a> Fields<'a> {
         Number::Value(value)
     }
 
-    /// Reads a number of more digits, a word that is not a number, or the end of the line.
+    /// Reads a longer number, a word that is not a number, or the end of the line.
     #[cold]
     fn unusual_number(&mut self) -> Number<'a> {
         let Some(word) = self.next() else { return Number::End };
@@ -111,12 +111,12 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Returns the number that eight characters begin with, and how many digits it has. The first character is in the
-/// lowest byte.
+/// Returns the number that eight characters begin with, and its digit count. The first character is in the lowest
+/// byte.
 ///
 /// All eight are processed at once, as the bytes of one word: flipping the bits of `0` turns digits into 0 to 9, and
 /// adding 0x76 to any larger byte sets its highest bit.
-fn leading_number(characters: u64) -> (u64, usize) {
+fn leading_digits(characters: u64) -> (u64, usize) {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let values = characters ^ (ONES * 0x30);
     let non_digits = (values.wrapping_add(ONES * 0x76) | values) & (ONES * 0x80);

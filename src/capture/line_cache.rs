@@ -1,10 +1,10 @@
-//! Remembers parsed device lines, because most lines of a host with many devices repeat unchanged.
+//! Caches parsed device lines, because most lines of a host with many devices repeat unchanged.
 
 use crate::counters::Device;
 
-/// The most lines that are remembered; lines further down in a sample are always parsed.
+/// The most lines that are cached; lines further down in a sample are always parsed.
 const MAX_LINES: usize = 8192;
-/// The longest line that is remembered. The kernel's are shorter.
+/// The longest line that is cached. Those of the kernel are shorter.
 const MAX_CACHED_BYTES: usize = 1024;
 
 /// The lines of idle devices by their index in a sample, and the devices parsed from them.
@@ -23,7 +23,7 @@ struct CachedLine {
 }
 
 impl LineCache {
-    /// Copies the remembered device to `device` if the line at `index` is the remembered one. `false` if it is not.
+    /// Copies the cached device to `device` if `line` is the cached line at `index`. Returns whether it is.
     pub(super) fn recall(&self, index: usize, line: &[u8], device: &mut Device) -> bool {
         let Some(cached) = self.lines.get(index).filter(|cached| cached.bytes == line) else { return false };
         let Device { major, minor, name, counters } = &cached.device;
@@ -34,7 +34,7 @@ impl LineCache {
         !line.is_empty()
     }
 
-    /// Remembers a parsed line if the device was idle since `previous`, the device at the same index of the previous
+    /// Caches a parsed line if the device was idle since `previous`, the device at the same index of the previous
     /// sample.
     pub(super) fn remember(&mut self, index: usize, line: &[u8], device: &Device, previous: Option<&Device>) {
         let is_idle = previous.is_some_and(|previous| previous.counters == device.counters);

@@ -7,7 +7,7 @@ use crate::counters::CpuTimes;
 
 /// The kind of a line.
 pub(super) enum LineKind {
-    /// A line of a device, or anything else that is not of another kind.
+    /// A device line, or a line of no other kind.
     Device,
     /// A line that is ignored.
     Comment,
@@ -22,8 +22,8 @@ pub(super) enum LineKind {
 }
 
 impl LineKind {
-    /// Classifies a line, which a newline `ended`. `accepts_unended` is for [`TimestampLine::parse`]; CPU lines occur
-    /// only `in_sample`.
+    /// Classifies a line. `ended` means that a newline ended it; `accepts_unended` is passed to
+    /// [`TimestampLine::parse`]; CPU lines occur only if `in_sample`.
     pub(super) fn of(line: &[u8], ended: bool, accepts_unended: bool, in_sample: bool) -> Self {
         match line.first() {
             Some(b'T') => {
@@ -43,10 +43,11 @@ impl LineKind {
         }
     }
 
-    /// Returns where in a line of this kind an annotation begins that should have been a line of its own.
+    /// Returns the position in a line of this kind of an annotation that should have been a separate line; `None` if
+    /// there is none.
     ///
-    /// A valid annotation has none: that text can only occur in one of its strings. Device lines are searched only
-    /// once they turn out to be invalid.
+    /// A valid annotation has none: the marker can only occur in one of its strings. Device lines are searched later,
+    /// if they turn out to be invalid.
     pub(super) fn embedded_annotation(&self, line: &[u8]) -> Option<usize> {
         match self {
             Self::Device | Self::Annotation(_) => None,

@@ -27,7 +27,7 @@ pub(super) struct LineReader<R> {
     /// The bytes of the buffer that were not handed out yet.
     unread: Range<usize>,
     at_end: bool,
-    /// Where in the buffer the line handed out last begins.
+    /// The position in the buffer at which the line handed out last begins.
     line_start: usize,
     /// The first part of a split line, which is to be handed out next.
     first_part: Option<Range<usize>>,
@@ -54,7 +54,7 @@ impl<R: Read> LineReader<R> {
     /// Reads the next line.
     ///
     /// # Errors
-    /// The stream's; after an error it is at its end.
+    /// If the stream cannot be read; no more lines follow.
     pub(super) fn next(&mut self) -> io::Result<NextLine<'_>> {
         if let Some(part) = self.first_part.take() {
             self.is_second_part = true;

@@ -46,7 +46,7 @@ pub fn parse_diskstats(text: &[u8], sample: &mut Sample, mut on_error: impl FnMu
     sample.devices.truncate(count);
 }
 
-/// The device at `index`, added if that is the end of the list. Devices are overwritten to reuse their memory.
+/// Returns the device at `index`, which is added if the list ends there. Devices are overwritten to reuse their memory.
 fn slot(devices: &mut Vec<Device>, index: usize) -> &mut Device {
     if index == devices.len() {
         devices.push(Device::default());

@@ -5,7 +5,7 @@ use procfs::{FromBufRead, FromBufReadSI, IoPressure, KernelStats, SystemInfoInte
 
 use crate::counters::{CpuTimes, Pressure};
 
-/// Answers what procfs asks about the host when it parses /proc/stat; none of the answers affects CPU ticks.
+/// The properties of the host that procfs requires to parse /proc/stat. They do not affect CPU ticks.
 struct AnyHost;
 
 impl SystemInfoInterface for AnyHost {
@@ -48,15 +48,15 @@ pub fn parse_cpu_line(line: &[u8]) -> Option<CpuTimes> {
     })
 }
 
-/// Finds `procs_blocked` in the text of /proc/stat: tasks blocked on I/O. `None` where the kernel does not report it.
+/// Finds `procs_blocked` in the text of /proc/stat: tasks blocked on I/O. `None` if the kernel does not report it.
 pub fn parse_blocked(stat: &[u8]) -> Option<u64> {
     const NAME: &[u8] = b"\nprocs_blocked ";
     // It is near the end, after lines of thousands of numbers.
     let at = memmem::rfind(stat, NAME)? + NAME.len();
-    leading_number(&stat[at..])
+    number_prefix(&stat[at..])
 }
 
-/// Parses /proc/pressure/io: how long tasks have waited for I/O. `None` for any other text.
+/// Parses /proc/pressure/io: the time that tasks have waited for I/O. `None` for any other text.
 pub fn parse_pressure(text: &[u8]) -> Option<Pressure> {
     // procfs slices each line at its fifth byte, and panics where there is none.
     let is_sliceable = |line: &[u8]| line.is_ascii() && line.len() > "some ".len();
@@ -71,13 +71,13 @@ pub fn parse_pressure(text: &[u8]) -> Option<Pressure> {
 pub fn parse_meminfo(text: &[u8]) -> (Option<u64>, Option<u64>) {
     let value = |name: &[u8]| {
         let at = memmem::find(text, name)? + name.len();
-        leading_number(text[at..].trim_ascii_start())
+        number_prefix(text[at..].trim_ascii_start())
     };
     (value(b"\nDirty:"), value(b"\nWriteback:"))
 }
 
-/// The number that `text` begins with.
-fn leading_number(text: &[u8]) -> Option<u64> {
+/// Returns the number that `text` begins with; `None` if it begins with no digit or the number does not fit.
+fn number_prefix(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     std::str::from_utf8(&text[..end]).ok()?.parse().ok()
 }

@@ -7,7 +7,7 @@ use crate::topology::Topology;
 /// The header of a recording. Values that are not known are `None`, or an empty topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordingHeader {
-    /// The version of blkstat that recorded.
+    /// The version of blkstat that made the recording.
     pub version: String,
     /// The host's name.
     pub host: Option<String>,
@@ -24,12 +24,12 @@ pub struct RecordingHeader {
 }
 
 impl RecordingHeader {
-    /// Reports whether both headers are known to be from different hosts.
+    /// Returns whether both headers are known to be from different hosts.
     pub(super) fn is_other_host(&self, other: &Self) -> bool {
         differ(self.host.as_ref(), other.host.as_ref())
     }
 
-    /// Reports whether the host is known to have been rebooted between the two headers.
+    /// Returns whether the host is known to have been rebooted between the two headers.
     pub(super) fn is_other_boot(&self, other: &Self) -> bool {
         differ(self.boot_id.as_ref(), other.boot_id.as_ref())
     }

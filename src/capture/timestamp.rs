@@ -6,9 +6,9 @@ use super::diskstats_line::excerpt;
 
 /// A `TS` line.
 pub(super) struct TimestampLine {
-    /// The time; `None` if the line has none that can be relied on.
+    /// The time; `None` if it is missing, invalid or perhaps incomplete.
     pub(super) time: Option<Timestamp>,
-    /// The time of day as the line writes it, `HH:MM:SS`.
+    /// The time of day in the line, `HH:MM:SS`; `None` if there is none.
     pub(super) written_time: Option<String>,
     /// The word where the time should be, for messages.
     pub(super) found: String,
@@ -33,13 +33,13 @@ fn is_timestamp(line: &[u8]) -> bool {
     matches!(line, [b'T', b'S', b' ' | b'\t', ..] | [b'T', b'S'])
 }
 
-/// The word after `TS`.
+/// Returns the word after `TS`; empty if there is none.
 fn time_word(line: &[u8]) -> &[u8] {
     line[2..].split(|b| b.is_ascii_whitespace()).find(|word| !word.is_empty()).unwrap_or_default()
 }
 
-/// The time of a `TS` line; `None` if it is not a number of seconds, or out of the calendar's range. Digits beyond
-/// nanoseconds are ignored.
+/// Returns the time of a `TS` line; `None` if it is not a number of seconds, or is outside the calendar's range. Digits
+/// beyond nanoseconds are ignored.
 fn parse_time(line: &[u8]) -> Option<Timestamp> {
     let word = std::str::from_utf8(time_word(line)).ok()?;
     let (seconds, fraction) = word.split_once('.').unwrap_or((word, ""));
@@ -51,7 +51,7 @@ fn parse_time(line: &[u8]) -> Option<Timestamp> {
     Timestamp::new(seconds.parse().ok()?, nanos.parse().ok()?).ok()
 }
 
-/// The first `HH:MM:SS` of a line.
+/// Returns the first `HH:MM:SS` of a line.
 fn time_of_day(line: &[u8]) -> Option<String> {
     let is_time = |text: &&[u8]| {
         text.iter()

@@ -12,8 +12,8 @@ pub struct CaptureWarning {
     pub line: u64,
     /// The problem.
     pub kind: CaptureWarningKind,
-    /// Further warnings that were counted but not kept, so that an endless stream of bad lines does not fill the
-    /// memory.
+    /// The number of further warnings that were counted but not kept: an endless stream of invalid lines must not
+    /// exhaust the memory.
     pub omitted: u64,
 }
 
@@ -54,7 +54,7 @@ pub enum CaptureWarningKind {
 }
 
 impl CaptureWarningKind {
-    /// Reports whether the clock did not advance, which breaks time for every reader of the capture.
+    /// Returns whether the clock did not advance, which breaks time for every reader of the capture.
     pub(super) fn is_clock_error(&self) -> bool {
         matches!(self, Self::ClockNotAdvanced { .. } | Self::MonotonicClockNotAdvanced)
     }

@@ -1,4 +1,4 @@
-//! Writes samples as the text of a recording: a capture that pt-diskstats reads, with everything else in comments.
+//! Writes samples as the text of a recording: a capture that pt-diskstats can read, with additional data in comments.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -17,10 +17,10 @@ pub struct RecordFilter {
     pub columns: Option<usize>,
 }
 
-/// The texts and values of one sample to record.
+/// One sample to record: the texts of files and other values.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleText<'a> {
-    /// When it was taken; its wall-clock time must be known.
+    /// The time at which it was taken; the wall-clock time must be known.
     pub at: SampleTime,
     /// The text of /proc/diskstats.
     pub diskstats: &'a [u8],
@@ -28,7 +28,7 @@ pub struct SampleText<'a> {
     pub cpu: &'a [u8],
     /// The state of the host.
     pub host: HostState,
-    /// The deadlines that were skipped before it.
+    /// The number of deadlines that were missed before it.
     pub missed_samples: u64,
 }
 
@@ -73,7 +73,7 @@ impl RecordFilter {
     }
 }
 
-/// The part of a line up to the end of this column, counted from 1; all of it if it has fewer.
+/// Returns a line up to the end of this column, counted from 1; the whole line if it has fewer.
 fn first_columns(line: &[u8], columns: usize) -> &[u8] {
     let mut fields = Fields::new(line.trim_ascii_end());
     match columns.checked_sub(1).and_then(|before| fields.nth(before)) {

@@ -1,4 +1,4 @@
-//! The grammar of `blkstat analyze`.
+//! The arguments of `blkstat analyze`.
 
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
@@ -13,26 +13,27 @@ use crate::plan::{Analyze, AnalyzeFormat};
 
 /// The arguments of `analyze`.
 #[derive(Args)]
+#[command(override_usage = "blkstat analyze [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]")]
 pub(super) struct AnalyzeArguments {
-    /// A capture (- is standard input); or devices, interval and count for the running system
-    #[arg(value_name = "FILE | DEVICE]... [INTERVAL [COUNT", allow_negative_numbers = true)]
-    words: Vec<String>,
-    /// The capture, where its name could be mistaken for a device
+    /// Capture to analyze (- is standard input); without one, the running system: devices, interval and count
+    #[arg(value_name = "FILE] [DEVICE]... [INTERVAL [COUNT]", allow_negative_numbers = true)]
+    operands: Vec<String>,
+    /// Capture to analyze, if its name could be taken for a device
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Print a fio job file that repeats the observed load on a file that you name
+    /// Print a fio job file that reproduces the observed load on a file of your choice
     #[arg(long, conflicts_with = "json")]
     fio: bool,
-    /// Analyze only devices whose name matches
+    /// Analyze only devices whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
-    /// State a cap on reads and writes together
+    /// Known cap on reads and writes combined, such as that of a cloud volume
     #[arg(long, value_name = "IOPS[,MiB/s]", value_parser = cap)]
     cap: Option<StatedCap>,
-    /// Save the learned unloaded latencies, for --baseline
+    /// Save the learned unloaded latencies for use with --baseline
     #[arg(long, value_name = "FILE")]
     save_baseline: Option<PathBuf>,
     /// Treat warnings about a capture as errors
@@ -42,20 +43,24 @@ pub(super) struct AnalyzeArguments {
     verdicts: VerdictArguments,
 }
 
+/// Parses a cap in IOPS, MiB/s or both.
 fn cap(word: &str) -> Result<StatedCap, String> {
     let (iops, mib_per_s) = two_numbers(word).ok_or("expected IOPS[,MiB/s], such as 3000 or 3000,125")?;
     Ok(StatedCap { iops, mib_per_s })
 }
 
 impl AnalyzeArguments {
-    /// Returns the analysis that the arguments ask for.
+    /// Returns the analysis that the arguments request.
+    ///
+    /// # Errors
+    /// A message about an invalid operand.
     pub(super) fn plan(self, root: PathBuf) -> Result<Analyze, String> {
-        let (from, words) = match (&self.from, self.words.first()) {
-            (Some(file), _) => (Some(file.clone()), &self.words[..]),
-            (None, Some(word)) if is_file(word) => (Some(PathBuf::from(word)), &self.words[1..]),
-            (None, _) => (None, &self.words[..]),
+        let (from, operands) = match (&self.from, self.operands.first()) {
+            (Some(file), _) => (Some(file.clone()), &self.operands[..]),
+            (None, Some(word)) if is_file(word) => (Some(PathBuf::from(word)), &self.operands[1..]),
+            (None, _) => (None, &self.operands[..]),
         };
-        let (devices, schedule) = devices_and_schedule(words)?;
+        let (devices, schedule) = devices_and_schedule(operands)?;
         if let Some(word) = devices.iter().find(|word| is_file(word)) {
             return Err(format!("'{word}' is a second FILE; analyze takes one"));
         }
@@ -82,8 +87,8 @@ impl AnalyzeArguments {
     }
 }
 
-/// Whether a word names a capture rather than a device: `-`, a path outside /dev, or a regular file in the current
-/// directory.
+/// Returns whether a word names a capture rather than a device: `-`, a path outside /dev, or a regular file in the
+/// current directory.
 fn is_file(word: &str) -> bool {
     word == "-"
         || (word.contains('/') && !word.starts_with("/dev/") && !word.starts_with("mapper/"))
@@ -95,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn captures_and_devices_are_told_apart() {
+    fn captures_and_devices_are_distinguished() {
         for word in ["-", "a/b", "./x", "/tmp/x", "Cargo.toml"] {
             assert!(is_file(word), "{word}");
         }

@@ -1,4 +1,4 @@
-//! Arguments and environment into a [`Plan`]: one grammar a file. Nothing else knows clap.
+//! Turns arguments and environment variables into a [`Plan`], with a file for each command. Only this module uses clap.
 
 mod analyze;
 mod iostat;
@@ -16,17 +16,18 @@ use clap_complete::Shell;
 use crate::exit::Exit;
 use crate::plan::{Devices, Plan};
 use crate::sanitize::sanitize;
+use crate::source::read_text_file;
 
-/// Why there is no plan: what to say, and how to end.
+/// The text and the exit code that replace a run: a usage error, or help that was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgError {
     /// The text to print.
     pub message: String,
-    /// How to end; [`Exit::Success`] for a text that was asked for, which belongs on standard output.
+    /// The exit code; [`Exit::Success`] for requested text, which belongs on standard output.
     pub exit: Exit,
 }
 
-/// What Linux block devices do, live or from a recording, and whether they are the problem
+/// Show Linux block-device activity, live or recorded, and whether a disk is the bottleneck
 #[derive(Parser)]
 #[command(
     name = "blkstat",
@@ -37,7 +38,7 @@ pub struct ArgError {
 struct Arguments {
     #[command(flatten)]
     view: native::ViewArguments,
-    /// Read DIR/proc and DIR/sys in place of /proc and /sys
+    /// Use DIR/proc and DIR/sys instead of /proc and /sys
     #[arg(long, value_name = "DIR", default_value = "/", global = true, hide_default_value = true)]
     root: PathBuf,
     #[command(subcommand)]
@@ -46,23 +47,23 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Be sysstat's iostat: its options, its output, its exit codes
+    /// Run as sysstat's iostat: same options, output and exit codes
     #[command(disable_help_flag = true)]
     Iostat {
-        /// What iostat takes, and --from FILE and --root DIR
+        /// Arguments of iostat, and --from FILE and --root DIR
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Be Percona's pt-diskstats: its options, its output, its keys
+    /// Run as Percona's pt-diskstats: same options, output and keys
     #[command(disable_help_flag = true)]
     PtDiskstats {
-        /// What pt-diskstats takes
+        /// Arguments of pt-diskstats, and --root DIR
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// LiveVerdict a capture, or this machine for a while: saturation, capacity, caps, with the evidence
+    /// Analyze a capture or the running system: saturation, capacity, caps, with evidence
     Analyze(Box<analyze::AnalyzeArguments>),
-    /// Write a capture that every view can replay
+    /// Record samples to a file for later replay
     Record(record::RecordArguments),
     /// Show the block-device tree and queue settings
     Devices {
@@ -72,57 +73,57 @@ enum Command {
         /// Include unused devices, such as loop devices without a file
         #[arg(long)]
         all: bool,
-        /// Show the devices of the host that made this recording
+        /// Show the devices of the host that FILE was recorded on
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },
-    /// Print a script that completes blkstat's words in a shell
+    /// Print a shell completion script
     Completions {
-        /// The shell
+        /// Shell
         shell: Shell,
     },
     /// Print the manual page
     Man,
 }
 
-/// What the arguments ask for. `arguments` begins with the name that the program was called by; `environment`
-/// looks a variable up.
+/// Returns the plan that the arguments request. `arguments` begins with the name that the program was called by;
+/// `environment` returns the value of a variable.
 ///
 /// # Errors
-/// A text to print in place of a run: wrong usage, or help that was asked for.
+/// The text to print instead of a run: a usage error, or help that was requested.
 pub fn plan(
     arguments: impl IntoIterator<Item = OsString>,
     environment: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Plan, ArgError> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();
-    let here = Path::new("/");
-    // The plain forms go past clap too: building its grammar takes longer than a report.
-    for (name, words) in [(Some(called), 1), (arguments.get(1).map(OsString::as_os_str), 2)] {
-        let words = arguments.get(words..).unwrap_or_default();
-        if let Some(plan) = name.and_then(|name| dialect(name, words, here, environment)) {
+    let root = Path::new("/");
+    // Replicas and `--version` bypass clap: building its parser takes longer than a report.
+    for (name, first) in [(Some(called), 1), (arguments.get(1).map(OsString::as_os_str), 2)] {
+        let replica_arguments = arguments.get(first..).unwrap_or_default();
+        if let Some(plan) = name.and_then(|name| plan_replica(name, replica_arguments, root, environment)) {
             return plan;
         }
     }
-    if let [_, word] = arguments.as_slice()
-        && (word == "--version" || word == "-V")
+    if let [_, argument] = arguments.as_slice()
+        && (argument == "--version" || argument == "-V")
     {
         let message = concat!("blkstat ", env!("CARGO_PKG_VERSION"), "\n").to_owned();
         return Err(ArgError { message, exit: Exit::Success });
     }
     let Arguments { view, root, command } =
-        Arguments::try_parse_from(arguments).map_err(|error| refusal(&error))?;
-    let wrong = |message: String| ArgError {
+        Arguments::try_parse_from(arguments).map_err(|error| clap_error(&error))?;
+    let usage_error = |message: String| ArgError {
         message: format!("blkstat: {}\n", sanitize(&message)),
         exit: Exit::Error,
     };
     let (name, arguments) = match command {
-        None => return Ok(Plan::View(Box::new(view.plan(root, environment).map_err(wrong)?))),
+        None => return Ok(Plan::View(Box::new(view.plan(root, environment).map_err(usage_error)?))),
         Some(Command::Analyze(analyze)) => {
-            return Ok(Plan::Analyze(Box::new(analyze.plan(root).map_err(wrong)?)));
+            return Ok(Plan::Analyze(Box::new(analyze.plan(root).map_err(usage_error)?)));
         }
         Some(Command::Record(record)) => {
-            return Ok(Plan::Record(Box::new(record.plan(root, environment).map_err(wrong)?)));
+            return Ok(Plan::Record(Box::new(record.plan(root, environment).map_err(usage_error)?)));
         }
         Some(Command::Devices { json, all, from }) => {
             return Ok(Plan::Devices(Devices { json, all, root, from }));
@@ -132,32 +133,32 @@ pub fn plan(
         Some(Command::Iostat { arguments }) => ("iostat", arguments),
         Some(Command::PtDiskstats { arguments }) => ("pt-diskstats", arguments),
     };
-    let plan = dialect(OsStr::new(name), &arguments, &root, environment);
+    let plan = plan_replica(OsStr::new(name), &arguments, &root, environment);
     plan.unwrap_or_else(|| Err(ArgError { message: String::new(), exit: Exit::Error }))
 }
 
-/// What clap has to say, wrong usage in one line.
-fn refusal(error: &clap::Error) -> ArgError {
+/// Converts a message of clap: a usage error becomes one line, requested help stays as it is.
+fn clap_error(error: &clap::Error) -> ArgError {
     let text = error.to_string();
     if !error.use_stderr() {
         return ArgError { message: text, exit: Exit::Success };
     }
-    let said: Vec<&str> =
+    let lines: Vec<&str> =
         text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
-    let said = said.iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).copied();
-    let line = said.collect::<Vec<_>>().join("; ");
+    let relevant = lines.iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).copied();
+    let line = relevant.collect::<Vec<_>>().join("; ");
     let line = line.strip_prefix("error: ").unwrap_or(&line).replace("; tip: ", "; ").replace(":; ", ": ");
     ArgError { message: format!("blkstat: {}; see blkstat --help\n", sanitize(&line)), exit: Exit::Error }
 }
 
-/// The script that has a shell complete blkstat's words.
+/// Returns the completion script of a shell.
 fn completions(shell: Shell) -> Vec<u8> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "blkstat", &mut text);
     text
 }
 
-/// The manual page.
+/// Returns the manual page.
 fn manual() -> Vec<u8> {
     let mut text = Vec::new();
     // Writing to a Vec cannot fail.
@@ -165,23 +166,20 @@ fn manual() -> Vec<u8> {
     text
 }
 
-/// What is asked of the old tool of this name; `None` when it is none.
-fn dialect(
+/// Returns the plan for iostat or pt-diskstats, called with `arguments`; `None` for any other name.
+fn plan_replica(
     name: &OsStr,
-    words: &[OsString],
+    arguments: &[OsString],
     root: &Path,
     environment: &dyn Fn(&str) -> Option<OsString>,
 ) -> Option<Result<Plan, ArgError>> {
     match name.to_str()? {
         "iostat" => {
-            let options = iostat::parse(words, root, environment);
+            let options = iostat::parse(arguments, root, environment);
             Some(options.map(|options| Plan::Iostat(Box::new(options))))
         }
         "pt-diskstats" => {
-            // The one thing that a grammar reads.
-            #[allow(clippy::disallowed_methods)]
-            let read = |path: &Path| std::fs::read_to_string(path);
-            let options = pt_diskstats::parse(words, root, environment, &read);
+            let options = pt_diskstats::parse(arguments, root, environment, &read_text_file);
             Some(options.map(|options| Plan::PtDiskstats(Box::new(options))))
         }
         _ => None,

@@ -1,4 +1,4 @@
-//! The grammar of the incident view, and the options that it shares with `analyze`.
+//! The arguments of the incident view, and the options that it shares with `analyze`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use crate::report::native::{SortKey, TableOptions, sort_keys};
 /// The arguments of the incident view.
 #[derive(Args)]
 pub(super) struct ViewArguments {
-    /// Devices, then the interval (1, 0.5, 100ms, 2s, 1m; default 1 s), then the number of intervals
-    #[arg(value_name = "DEVICE]... [INTERVAL [COUNT", allow_negative_numbers = true)]
-    words: Vec<String>,
+    /// Devices to show, the interval (1, 0.5, 100ms, 2s, 1m; default 1 s) and the number of intervals
+    #[arg(value_name = "DEVICE]... [INTERVAL [COUNT]", allow_negative_numbers = true)]
+    operands: Vec<String>,
     /// Replay a capture, plain or compressed; - is standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// With --from: replay at the recorded speed
+    /// Replay at the recorded speed (with --from)
     #[arg(long, requires = "from")]
     realtime: bool,
     /// Print a JSON object per device and interval
@@ -33,7 +33,7 @@ pub(super) struct ViewArguments {
     /// Start with averages since boot
     #[arg(long)]
     since_boot: bool,
-    /// Show only devices whose name matches
+    /// Show only devices whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
     /// Show partitions, even idle ones
@@ -54,16 +54,16 @@ pub(super) struct ViewArguments {
     /// Show mount points
     #[arg(long)]
     mounts: bool,
-    /// Show all columns, however wide, discards and flushes included
+    /// Show all columns, including discards and flushes, regardless of the width
     #[arg(long)]
     all_columns: bool,
     /// Output width (default: terminal width, or 100)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
-    /// Always print a summary
+    /// Always print a summary (default: only after Ctrl-C)
     #[arg(long, overrides_with = "no_summary")]
     summary: bool,
-    /// Never print a summary, not even after Ctrl-C
+    /// Never print a summary
     #[arg(long)]
     no_summary: bool,
     /// Treat warnings about a capture as errors
@@ -76,22 +76,22 @@ pub(super) struct ViewArguments {
     verdicts: VerdictArguments,
 }
 
-/// The options of the assessment.
+/// The options of the verdicts.
 #[derive(Args)]
 pub(super) struct VerdictArguments {
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated
     #[arg(long, value_name = "MULTIPLE", default_value_t = 3.0, value_parser = multiple)]
     saturation_threshold: f64,
-    /// Take unloaded latencies from a capture, or from a file of analyze --save-baseline
+    /// Take unloaded latencies from a capture, or from a file saved with analyze --save-baseline
     #[arg(long, value_name = "FILE", conflicts_with = "baseline_ms")]
     baseline: Option<PathBuf>,
-    /// State the unloaded latency of reads and of writes, in milliseconds
+    /// Unloaded latency of reads and of writes, in milliseconds
     #[arg(long, value_name = "R[,W]", value_parser = baseline_ms)]
     baseline_ms: Option<DeviceBaseline>,
 }
 
 impl VerdictArguments {
-    /// Returns the options that the arguments ask for.
+    /// Returns the options that the arguments request, with a `cap` that `analyze` takes.
     pub(super) fn options(self, cap: Option<StatedCap>) -> VerdictOptions {
         let baseline = match (self.baseline, self.baseline_ms) {
             (Some(file), _) => BaselineOption::File(file),
@@ -102,6 +102,7 @@ impl VerdictArguments {
     }
 }
 
+/// Parses a multiple such as `3` or `3x`.
 fn multiple(word: &str) -> Result<f64, String> {
     let multiple = word.trim_end_matches('x').parse().ok();
     multiple
@@ -109,12 +110,13 @@ fn multiple(word: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number above 1".to_owned())
 }
 
+/// Parses the unloaded latencies of reads and writes in milliseconds.
 fn baseline_ms(word: &str) -> Result<DeviceBaseline, String> {
     let (read, write) = two_numbers(word).ok_or("expected milliseconds, such as 0.1 or 0.1,0.5")?;
     Ok(DeviceBaseline::stated(read, write))
 }
 
-/// Parses `A`, `A,B` or `,B`: numbers above zero.
+/// Parses `A`, `A,B` or `,B`, where both are numbers above zero; `None` for any other text.
 pub(super) fn two_numbers(word: &str) -> Option<(Option<f64>, Option<f64>)> {
     let number = |word: &str| match word {
         "" => Some(None),
@@ -131,19 +133,22 @@ fn sort_key(word: &str) -> Result<SortKey, String> {
 }
 
 impl ViewArguments {
-    /// Returns the view that the arguments ask for.
+    /// Returns the view that the arguments request.
+    ///
+    /// # Errors
+    /// A message about an invalid operand.
     pub(super) fn plan(
         self,
         root: PathBuf,
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<View, String> {
-        let (devices, schedule) = devices_and_schedule(&self.words)?;
+        let (devices, schedule) = devices_and_schedule(&self.operands)?;
         let table = TableOptions {
             width: self.width.map(usize::from),
             all_columns: self.all_columns,
             mounts: self.mounts,
             explain: self.explain,
-            colors: wants_colors(environment),
+            colors: permits_colors(environment),
         };
         Ok(View {
             input: Input {
@@ -180,8 +185,8 @@ impl ViewArguments {
     }
 }
 
-/// Whether the environment permits colors on a terminal (no-color.org).
-fn wants_colors(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
+/// Returns whether the environment permits colors on a terminal (no-color.org).
+fn permits_colors(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
     environment("NO_COLOR").is_none_or(|value| value.is_empty())
         && environment("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
 }

@@ -9,20 +9,26 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// The longest interval in seconds: 366 days.
 const MAX_INTERVAL_S: f64 = 366.0 * 86_400.0;
 
-/// Splits `[DEVICE]... [INTERVAL [COUNT]]`. An interval starts like a number.
+/// Splits `[DEVICE]... [INTERVAL [COUNT]]`. The first word that starts like a number is the interval.
+///
+/// # Errors
+/// A message about an invalid interval or count, or a word after them.
 pub(super) fn devices_and_schedule(words: &[String]) -> Result<(Vec<String>, Schedule), String> {
     let is_number =
         |word: &String| word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
     let devices = words.iter().position(is_number).unwrap_or(words.len());
-    let schedule = schedule(words.get(devices), words.get(devices + 1))?;
+    let schedule = parse_schedule(words.get(devices), words.get(devices + 1))?;
     match words.get(devices + 2) {
         Some(word) => Err(format!("unexpected '{word}' after INTERVAL and COUNT; name devices first")),
         None => Ok((words[..devices].to_vec(), schedule)),
     }
 }
 
-/// Parses an interval and a count.
-pub(super) fn schedule(interval: Option<&String>, count: Option<&String>) -> Result<Schedule, String> {
+/// Parses an interval and a count; `None` where they are not given.
+///
+/// # Errors
+/// A message about the one that is invalid.
+pub(super) fn parse_schedule(interval: Option<&String>, count: Option<&String>) -> Result<Schedule, String> {
     let interval = interval.map(|word| parse_interval(word)).transpose()?;
     let whole = |word: &String| match word.parse() {
         Ok(count @ 1..) => Ok(count),
@@ -31,7 +37,7 @@ pub(super) fn schedule(interval: Option<&String>, count: Option<&String>) -> Res
     Ok(Schedule { interval, count: count.map(whole).transpose()? })
 }
 
-/// Parses a length of time: seconds, or a number followed by `us`, `ms`, `s`, `m` or `h`.
+/// Parses a duration: a number of seconds, or a number followed by `us`, `ms`, `s`, `m` or `h`.
 fn parse_interval(word: &str) -> Result<Duration, String> {
     const EXPECTED: &str = "expected 10ms or more, such as 1, 0.5, 100ms, 2s or 1m";
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());

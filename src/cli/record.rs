@@ -1,4 +1,4 @@
-//! The command line of `blkstat record`.
+//! The arguments of `blkstat record`.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::operands::schedule;
+use super::operands::parse_schedule;
 use crate::plan::Record;
 
 /// The arguments of `record`.
@@ -23,9 +23,9 @@ pub(super) struct RecordArguments {
     /// Record only this device, by any of its names; repeatable
     #[arg(long, value_name = "DEVICE")]
     device: Vec<String>,
-    /// Columns per line: 14 for an old pt-diskstats
+    /// Columns per device line; 14 for old versions of pt-diskstats
     #[arg(long, value_name = "N", default_value = "all")]
-    columns: Columns,
+    columns: ColumnCount,
     /// Append to FILE
     #[arg(long, conflicts_with = "force")]
     append: bool,
@@ -35,30 +35,34 @@ pub(super) struct RecordArguments {
     /// Start a new file before FILE exceeds SIZE (10M, 1G), renaming older ones to FILE.1, FILE.2, ...
     #[arg(long, value_name = "SIZE", value_parser = size)]
     rotate: Option<u64>,
-    /// With --rotate: keep at most N older files (default all)
+    /// Keep at most N older files (with --rotate; default all)
     #[arg(long, value_name = "N", requires = "rotate")]
     keep: Option<u32>,
 }
 
+/// The values of `--columns`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Columns {
+enum ColumnCount {
     #[value(name = "14")]
     Fourteen,
     All,
 }
 
 impl RecordArguments {
-    /// Converts them to a plan.
+    /// Returns the recording that the arguments request.
+    ///
+    /// # Errors
+    /// A message about an invalid interval or count.
     pub(super) fn plan(
         self,
         root: PathBuf,
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Record, String> {
         Ok(Record {
-            schedule: schedule(self.interval.as_ref(), self.count.as_ref())?,
+            schedule: parse_schedule(self.interval.as_ref(), self.count.as_ref())?,
             devices: self.device,
             file: self.file,
-            legacy_14_columns: self.columns == Columns::Fourteen,
+            legacy_14_columns: self.columns == ColumnCount::Fourteen,
             append: self.append,
             force: self.force,
             rotate: self.rotate,

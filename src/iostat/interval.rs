@@ -4,8 +4,8 @@ use super::options::Options;
 use crate::counters::Sample;
 use crate::units::{Elapsed, Interval, SampleTime};
 
-/// Returns the time between two live samples. iostat measures it by the uptime, which is reproduced for an interval
-/// of whole seconds; a fraction of a second is too short for the hundredths of the uptime.
+/// Returns the time between two live samples. As in iostat, an interval of whole seconds is measured by the uptime; for
+/// fractions of a second the hundredths of the uptime are too coarse, so the monotonic clock is used.
 pub fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Interval {
     let is_by_uptime = options.interval.is_none_or(|interval| interval.subsec_nanos() == 0);
     if is_boot(older) || is_by_uptime {
@@ -14,12 +14,12 @@ pub fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Inter
     }
     match newer.at.since(&older.at) {
         Elapsed::Forward(interval) => interval,
-        // The resolution of the monotonic clock is far finer than this.
+        // Does not occur: the monotonic clock advances between two samples.
         Elapsed::Unknown => Interval::HUNDREDTH,
     }
 }
 
-/// Returns whether this is the empty sample that stands for the boot, when every counter was zero.
+/// Returns whether this is the empty sample that represents the boot, when every counter was zero.
 pub(super) fn is_boot(sample: &Sample) -> bool {
     sample.at == SampleTime::default()
 }

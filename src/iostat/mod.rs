@@ -1,7 +1,7 @@
 //! sysstat's iostat, reproduced byte for byte: device selection, arithmetic, engine and text.
 //!
-//! [`Reporter`] takes pairs of samples and appends reports to a buffer. It reads and writes no files; the command's
-//! loop in `run` does, and the grammar of the options is in `cli`.
+//! [`Reporter`] takes pairs of samples and appends reports to a buffer. `cli` parses the options; `run` reads the
+//! samples and writes the reports.
 
 mod counter_slots;
 mod interval;

@@ -11,7 +11,7 @@ use super::text::{Palette, Style};
 pub struct Options {
     /// The parts and the format of a report, except for its colors.
     pub style: Style,
-    /// When to use colors, and which.
+    /// The use of colors.
     pub colors: Colors,
     /// Devices and groups in the order of the command line.
     pub items: Vec<RequestedItem>,
@@ -25,7 +25,7 @@ pub struct Options {
     pub mapper_names: bool,
     /// `-j`: persistent names of this type, a directory /dev/disk/by-TYPE.
     pub persistent_names: Option<String>,
-    /// Where devices are read from.
+    /// The files that devices are read from.
     pub device_files: DeviceFiles,
     /// `-y`: no report since boot.
     pub skip_first: bool,
@@ -35,7 +35,7 @@ pub struct Options {
     pub time_style: TimeStyle,
     /// The date in the heading is in the format of ISO 8601.
     pub iso_date: bool,
-    /// The value of the variable TZ.
+    /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,
     /// The time between live reports; `None` for a single one. A capture has its own intervals.
     pub interval: Option<Duration>,
@@ -43,7 +43,7 @@ pub struct Options {
     pub count: Option<u64>,
     /// `--from`: the capture to replay; `None` for a live system.
     pub from: Option<PathBuf>,
-    /// `--root`: the directory that holds `proc`, `sys` and `dev`.
+    /// `--root`: the directory that contains `proc`, `sys` and `dev`.
     pub root: PathBuf,
 }
 
@@ -82,7 +82,7 @@ pub enum RequestedItem {
     Device {
         /// The argument, which may be any name of the device.
         name: String,
-        /// Its partitions are shown, too.
+        /// Its partitions are also shown.
         partitions: bool,
         /// The type of persistent names that `name` may be one of.
         persistent: Option<String>,
@@ -91,7 +91,7 @@ pub enum RequestedItem {
     Group(String),
 }
 
-/// Where devices are read from.
+/// The files that devices are read from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DeviceFiles {
     /// /proc and /sys.
@@ -103,7 +103,7 @@ pub enum DeviceFiles {
     Also(PathBuf),
 }
 
-/// When to use colors.
+/// The use of colors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Colors {
     /// Never.

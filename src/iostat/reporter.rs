@@ -1,4 +1,4 @@
-//! From pairs of samples to the text of reports.
+//! Turns pairs of samples into the text of reports.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

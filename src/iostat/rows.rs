@@ -9,7 +9,7 @@ use super::rates::IostatRates;
 use super::selection::{DeviceEntry, ReportEntry, SelectedItem, Selection};
 use super::text::Row;
 use super::wraparound::was_replugged;
-use crate::counters::{Columns, Counters, Sample};
+use crate::counters::{Counters, Sample};
 use crate::metrics::DeviceMatch;
 use crate::topology::Topology;
 use crate::units::Interval;
@@ -17,12 +17,12 @@ use crate::units::Interval;
 /// The names to show, by the kernel's names.
 pub type DisplayNames = HashMap<String, String>;
 
-/// How to treat a device that the older sample does not have.
+/// The treatment of a device that the older sample lacks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NewDevice {
     /// It is hot-plugged: its counters started at zero.
     FromZero,
-    /// Its history is unknown, because a capture may lack a line: it is left out.
+    /// Its history is unknown, because a capture may lack a line: it is omitted.
     Excluded,
 }
 
@@ -46,7 +46,7 @@ pub struct DeviceRows<'a> {
     groups_with_devices: HashSet<usize>,
 }
 
-/// The devices of a group added up.
+/// The sum of the devices in a group.
 #[derive(Default)]
 struct GroupSum {
     older: Counters,
@@ -157,7 +157,7 @@ impl<'a> DeviceRows<'a> {
         Cow::Borrowed(display_name.unwrap_or(name))
     }
 
-    /// Returns the counters that a device is compared with; `None` if the device is left out.
+    /// Returns the counters that a device is compared with; `None` if the device is omitted.
     fn previous_counters<'s>(
         &'s self,
         entry: &DeviceEntry,
@@ -174,11 +174,10 @@ impl<'a> DeviceRows<'a> {
     }
 
     fn is_omitted(&self, before: &Counters, now: &Counters) -> bool {
-        let has_no_times = now.columns == Columns::Partition;
         (self.options.style.active_only && before.completed() == now.completed())
             || (self.options.style.extended
                 && self.options.default_devices.are_in_diskstats_order()
-                && has_no_times)
+                && now.is_old_partition())
     }
 
     fn group_row(&self, at: usize, sum: &GroupSum, interval: Interval) -> Option<Row<'static>> {

@@ -1,4 +1,4 @@
-//! How iostat treats counters that went down: wraparound, reset or another device.
+//! Counters that went backwards, as iostat treats them: as wraparound, reset or another device.
 
 use crate::counters::Counters;
 use crate::metrics::wrapping_sub_u32;
@@ -8,20 +8,20 @@ use crate::metrics::wrapping_sub_u32;
 pub struct MillisDelta {
     /// Milliseconds, modulo 2^32.
     pub ms: u64,
-    /// The counter is lower than before: it wrapped or was reset.
+    /// The counter went backwards: it wrapped around or was reset.
     pub went_back: bool,
 }
 
 impl MillisDelta {
     /// Returns the change between two readings.
     pub fn between(older: u64, newer: u64) -> Self {
-        // The kernel's counters have 32 bits; iostat ignores higher bits of a file that has them.
+        // The kernel's counters have 32 bits; if a file has more, iostat ignores them.
         Self { ms: wrapping_sub_u32(older, newer), went_back: (newer as u32) < older as u32 }
     }
 }
 
-/// Returns the difference of two sector counters as iostat totals it: one that went down from below 2^32 wrapped
-/// there, as on a 32-bit kernel.
+/// Returns the difference of two sector counters as iostat totals it: one that went
+/// backwards from below 2^32 wrapped around there, as on a 32-bit kernel.
 pub(super) fn wrapped_sectors(older: u64, newer: u64) -> u64 {
     if newer < older && u32::try_from(older).is_ok() {
         wrapping_sub_u32(older, newer)
@@ -31,8 +31,8 @@ pub(super) fn wrapped_sectors(older: u64, newer: u64) -> u64 {
 }
 
 /// Returns whether the device was replaced by another one of the same name, by the rule of sysstat 12.7.9: the number
-/// of all its requests went down, and so did every sector counter that was not zero. The counters of the new device
-/// started at zero within the interval.
+/// of all its requests went backwards, and so did every sector counter that was not zero. The counters of the new
+/// device started at zero within the interval.
 pub(super) fn was_replugged(older: &Counters, newer: &Counters) -> bool {
     let fell_or_zero = |older: u64, newer: u64| older == 0 || newer < older;
     let requests =

@@ -1,4 +1,4 @@
-//! Which devices are shown.
+//! The selection of the devices that are shown.
 
 use super::reading::{DeviceRanks, Reading};
 use super::settings::Settings;
@@ -7,7 +7,7 @@ use crate::counters::Counters;
 /// Decides which devices are shown: those that match the pattern, or, without one, those that were active.
 #[derive(Default)]
 pub(super) struct ActivityFilter {
-    /// The first reading, which activity is measured against.
+    /// The first reading, with which later ones are compared.
     pub(super) first: Option<Reading>,
     /// By rank: whether the counters have ever differed from those of the first reading.
     active: Vec<bool>,
@@ -29,7 +29,7 @@ impl ActivityFilter {
         self.active.clear();
     }
 
-    /// Returns whether a device with these counters is shown, and marks it active from now on if it changed.
+    /// Returns whether a device with these counters is shown. If they have changed, marks the device as active.
     pub(super) fn is_shown(
         &mut self,
         rank: usize,

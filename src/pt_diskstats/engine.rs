@@ -1,4 +1,4 @@
-//! From samples to the lines of the report.
+//! Turns samples into the lines of the report.
 
 use jiff::tz::TimeZone;
 
@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::text::{HeaderPager, Table};
 use crate::counters::Sample;
 
-/// Takes one sample after the other and appends the lines to print.
+/// Takes the samples one by one and appends the lines to print.
 pub struct PtEngine {
     pub(super) settings: Settings,
     /// Samples come from a live system, not from a file.
@@ -25,12 +25,12 @@ pub struct PtEngine {
     pub(super) totals: PerDiskTotals,
     /// The reading that the next one is compared with.
     pub(super) base: Option<Reading>,
-    /// Live, the reading before the base. Switching to `--group-by sample` goes back to it.
+    /// In a live run, the reading before the base. Switching to `--group-by sample` returns to it.
     pub(super) before_base: Option<Reading>,
-    /// Live, the next reading is counted but not shown, as after switching to `--group-by disk`.
+    /// In a live run, the next reading is counted but not shown, as after switching to `--group-by disk`.
     pub(super) skip_next: bool,
-    /// The time of day that the first sample since the last reading wrote, if it wrote one. A sample without
-    /// devices passes it on.
+    /// The time of day in the first sample since the last reading, if that sample has one; `None` if no sample followed
+    /// the reading. A sample without devices passes its time on to the next one.
     pending_time: Option<Option<String>>,
     /// The time of day of the previous reading.
     pub(super) previous_time: String,
@@ -86,7 +86,7 @@ impl PtEngine {
         }
     }
 
-    /// Goes back to the start of a file.
+    /// Returns to the start of a file.
     pub fn rewind(&mut self) {
         self.filter.rewind();
         self.base = None;
@@ -132,7 +132,7 @@ impl PtEngine {
             return;
         };
         if reading.seconds <= base.seconds {
-            // The caller warns about the clock: it has the number of the line.
+            // The caller warns about the clock, because it has the line number.
             self.totals.start_segment(base.seconds, &reading);
             self.base = Some(reading);
             return;

@@ -119,7 +119,7 @@ impl PtEngine {
     }
 
     /// Changes the grouping of a file. Returns whether the file is to be shown again: if it was grouped by sample
-    /// already, pt-diskstats goes on at its end, where nothing is left.
+    /// already, pt-diskstats continues at its end, where nothing is left.
     pub(super) fn switch_group_by(&mut self, group_by: GroupBy) -> bool {
         let is_same = self.settings.group_by == group_by;
         let forces_header = match group_by {
@@ -151,8 +151,8 @@ impl PtEngine {
         })
     }
 
-    /// Returns the text of the first column: `otherwise`, or the time of day. Live, that is the time of the previous
-    /// reading.
+    /// Returns the text of the first column: the time of day if it is shown (in a live run, that of the previous
+    /// reading), otherwise `otherwise`.
     fn time_column(&self, otherwise: String, reading: &Reading) -> String {
         match (self.has_timestamps, self.is_live) {
             (false, _) => otherwise,

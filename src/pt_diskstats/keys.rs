@@ -24,10 +24,10 @@ pub enum Key {
     Quit,
 }
 
-/// How a run goes on after a key.
+/// The effect of a key on the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOutcome {
-    /// As before.
+    /// The run continues.
     Continue,
     /// A file is shown again from its start.
     Redraw,
@@ -54,8 +54,8 @@ impl Key {
         })
     }
 
-    /// Applies the action and appends what it prints at once. The caller has asked its question or waited for the
-    /// next key before.
+    /// Applies the action and appends its immediate output. Before that, the caller has asked the question or waited
+    /// for the next key.
     pub fn apply(self, engine: &mut PtEngine, out: &mut Vec<u8>) -> KeyOutcome {
         match self {
             Key::GroupBy(group_by) if engine.is_live => {

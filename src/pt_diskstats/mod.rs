@@ -1,7 +1,7 @@
 //! Percona's pt-diskstats, reproduced byte for byte: settings, arithmetic, engine, keys and text.
 //!
-//! [`PtEngine`] takes samples and appends the lines of the report to a buffer. It reads and writes no files; the
-//! command's loop in `run` does, and the grammar of the options is in `cli`.
+//! [`PtEngine`] takes samples and appends the lines of the report to a buffer. `cli` parses the options; `run` reads
+//! the samples and writes the lines.
 
 mod activity_filter;
 mod engine;
@@ -20,5 +20,4 @@ pub use keys::{Key, KeyOutcome};
 pub use options::{GroupBy, Options};
 pub use prompts::{InvalidAnswer, PAUSED, Prompt};
 pub use rates::{DirectionRates, PtDelta, PtRates};
-pub use settings::Settings;
 pub use text::format_saved_sample;

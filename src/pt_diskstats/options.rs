@@ -10,7 +10,7 @@ pub struct Options {
     pub columns: String,
     /// `--devices-regex`: the pattern of the devices to print; `None` for all active ones.
     pub devices: Option<String>,
-    /// `--group-by`: how readings are aggregated into lines.
+    /// `--group-by`: the aggregation of readings into lines.
     pub group_by: GroupBy,
     /// `--headers group`: a blank line before each block of lines.
     pub group_headers: bool,
@@ -22,23 +22,23 @@ pub struct Options {
     pub iterations: Option<u64>,
     /// `--sample-time`: the least number of seconds that a line covers when grouping by sample.
     pub sample_time: i64,
-    /// `--save-samples`: the file that live samples are saved in.
+    /// `--save-samples`: the file in which live samples are saved.
     pub save_samples: Option<PathBuf>,
-    /// `--show-inactive`: inactive devices are printed, too.
+    /// `--show-inactive`: inactive devices are also printed.
     pub show_inactive: bool,
     /// `--show-timestamps`: the first column is the time of day.
     pub show_timestamps: bool,
     /// The capture to read; `None` for a live system.
     pub file: Option<PathBuf>,
-    /// The directory that holds `proc`.
+    /// The directory that contains `proc`; `/` for the running system.
     pub root: PathBuf,
-    /// The value of the variable LINES.
+    /// The value of the environment variable LINES.
     pub screen_lines: Option<String>,
-    /// The value of the variable TZ.
+    /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,
 }
 
-/// How readings are aggregated into lines.
+/// The aggregation of readings into lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GroupBy {
     /// One line for each device and interval.
@@ -46,7 +46,7 @@ pub enum GroupBy {
     All,
     /// One line for each device, over all intervals.
     Disk,
-    /// One line for each interval, all devices added up.
+    /// One line for each interval, with the sum of all devices.
     Sample,
 }
 

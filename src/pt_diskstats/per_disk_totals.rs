@@ -11,7 +11,7 @@ pub(super) struct PerDiskTotals {
     pub(super) intervals: usize,
     /// Seconds of the segments that have ended.
     ended_segments_s: f64,
-    /// When the current segment began, in seconds since the epoch.
+    /// The time at which the current segment began, in seconds since the epoch.
     segment_start: f64,
     /// By rank: the total of a device and its latest counters.
     devices: Vec<Option<(PtDelta, Counters)>>,
@@ -39,13 +39,13 @@ impl PerDiskTotals {
         }
     }
 
-    /// Returns when the current segment began, in seconds since the epoch.
+    /// Returns the time at which the current segment began, in seconds since the epoch.
     pub(super) fn segment_start(&self) -> f64 {
         self.segment_start
     }
 
-    /// Adds the interval that ends with this reading. Devices whose counters went backwards add nothing and are
-    /// handed to `on_reset` by rank.
+    /// Adds the interval that ends with this reading. A device whose counters went backwards adds nothing; its rank is
+    /// passed to `on_reset`.
     pub(super) fn add(&mut self, reading: &Reading, mut on_reset: impl FnMut(usize)) {
         self.intervals += 1;
         for (rank, now) in &reading.devices {

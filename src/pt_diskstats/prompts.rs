@@ -1,4 +1,4 @@
-//! The questions that keys ask, and the help screen.
+//! The prompts that keys open, and the help screen.
 
 use regex_lite::Regex;
 
@@ -8,7 +8,7 @@ use super::settings::{match_all, parse_pattern};
 /// The text that is printed while the program is paused.
 pub const PAUSED: &str = "Paused - press any key to continue\n";
 
-/// A question that a line of text answers.
+/// A prompt for a line of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prompt {
     /// For a pattern of column names.
@@ -19,12 +19,12 @@ pub enum Prompt {
     SampleTime,
 }
 
-/// A message about an answer that cannot be used. pt-diskstats exits with it.
+/// A message about an invalid answer, with which pt-diskstats exits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidAnswer(pub String);
 
 impl Prompt {
-    /// Returns the text of the question.
+    /// Returns the text of the prompt.
     pub fn text(self) -> &'static str {
         match self {
             Prompt::Columns => "Enter a column pattern: ",

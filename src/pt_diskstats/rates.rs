@@ -1,4 +1,4 @@
-//! The numbers of pt-diskstats, which it defines differently from iostat (its manual, section OUTPUT).
+//! The numbers of pt-diskstats, which are defined differently from those of iostat (see OUTPUT in its manual).
 
 use crate::counters::{Counters, Requests};
 use crate::metrics::{RequestChange, wrapping_sub_u32};

@@ -1,4 +1,4 @@
-//! Samples in the form that pt-diskstats computes with.
+//! Samples in the form from which pt-diskstats computes its numbers.
 
 use std::collections::HashMap;
 

@@ -7,19 +7,19 @@ use super::options::{GroupBy, Options};
 /// Perl constructs that `regex-lite` does not support.
 const PERL_ONLY: [&str; 10] = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2", "\\3", "(?>", "\\K", "\\G"];
 
-/// What is shown and how. Keys change it at run time.
+/// The settings of the report. Keys change them during the run.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// How readings are aggregated into lines.
-    pub group_by: GroupBy,
+pub(super) struct Settings {
+    /// The aggregation of readings into lines.
+    pub(super) group_by: GroupBy,
     /// The columns to print.
-    pub columns: Regex,
+    pub(super) columns: Regex,
     /// The devices to print; `None` for all active ones.
-    pub devices: Option<Regex>,
-    /// Inactive devices are printed, too.
-    pub show_inactive: bool,
+    pub(super) devices: Option<Regex>,
+    /// Inactive devices are also printed.
+    pub(super) show_inactive: bool,
     /// The least number of seconds that a line covers when grouping by sample.
-    pub sample_time: f64,
+    pub(super) sample_time: f64,
 }
 
 impl Settings {
@@ -41,7 +41,7 @@ impl Settings {
 /// Compiles a pattern.
 ///
 /// # Errors
-/// A message about a pattern that is invalid, or that uses a construct only Perl has.
+/// A message about a pattern that is invalid or uses a construct of Perl that blkstat does not support.
 pub(super) fn parse_pattern(pattern: &str) -> Result<Regex, String> {
     Regex::new(pattern).map_err(|error| {
         let is_perl_only = PERL_ONLY.iter().any(|construct| pattern.contains(construct));

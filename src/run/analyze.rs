@@ -1,4 +1,4 @@
-//! The analysis of a capture, or of the running system for a while.
+//! `blkstat analyze`: analyzes a capture, or the running system for a time.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -13,16 +13,14 @@ use crate::exit::Exit;
 use crate::intervals::{Detail, Intervals, NotFound, collect};
 use crate::plan::{Analyze, AnalyzeFormat};
 use crate::report::analysis::{AnalysisReport, fio_job, json, text};
-use crate::report::layout::DEFAULT_WIDTH;
 use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
 use crate::source::read_json_object;
-use crate::terminal::screen_size;
 use crate::topology::Topology;
 
 pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> {
     if let Some(path) = &plan.save_baseline {
-        // Better refused now than after the analysis.
+        // Checked before the analysis, which may take long.
         refuse_to_overwrite(path)?;
     }
     let baselines = load_baselines(&plan.verdicts, context)?;
@@ -46,7 +44,7 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     let mut exit = collected.signal.map_or(Exit::Success, Exit::Signal);
     let has_data = intervals.span().intervals > 0 && !collected.devices.is_empty();
     if let Some(reason) = incomplete_reason(&intervals, has_data)? {
-        let _ = writeln!(context.err, "blkstat: {}: {reason}", sanitize(&intervals.source_name()));
+        context.print_error(format_args!("{}: {reason}", sanitize(&intervals.source_name())));
         exit = if exit == Exit::Success { Exit::NoData } else { exit };
     }
     if !has_data {
@@ -64,10 +62,7 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     match plan.format {
         AnalyzeFormat::Fio => write_fio_job(&reports, &mut out)?,
         AnalyzeFormat::Json => json(&report, &mut out),
-        AnalyzeFormat::Text => {
-            let columns = context.is_terminal.then(screen_size).flatten().map(|(columns, _)| columns);
-            text(&report, columns.unwrap_or(DEFAULT_WIDTH), &mut out);
-        }
+        AnalyzeFormat::Text => text(&report, context.width(), &mut out),
     }
     if let Some(path) = &plan.save_baseline {
         save_baseline(path, &reports)?;
@@ -76,12 +71,12 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     Ok(exit)
 }
 
-/// Returns why the analysis lacks something that was asked for; `None` if it is complete.
+/// Returns why the analysis lacks a requested device or any data; `None` if it is complete.
 fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option<String>> {
     let has_intervals = intervals.span().intervals > 0;
     match intervals.not_found() {
         Some(not_found) if has_intervals || intervals.is_live() => {
-            // The word may have been meant as the name of a capture.
+            // The user may have meant a capture.
             let is_unlike_any = matches!(not_found, NotFound::Name { similar: None, .. });
             let no_file = if is_unlike_any && intervals.is_live() { "; no such file either" } else { "" };
             Ok(Some(format!("{not_found}{no_file}")))
@@ -91,7 +86,10 @@ fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option
     }
 }
 
-/// Writes the job of the one device that was active.
+/// Writes the fio job of the only active device.
+///
+/// # Errors
+/// If no device or more than one was active.
 fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
     let active: Vec<&DeviceReport> = reports.iter().filter(|report| report.busy_intervals > 0).collect();
     match active.as_slice() {
@@ -105,7 +103,7 @@ fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a file that is not a saved baseline: it may be a recording.
+/// Fails if the file exists and is not a saved baseline: it may be a recording.
 fn refuse_to_overwrite(path: &Path) -> Result<()> {
     if path.exists() && read_json_object(path)?.is_none() {
         bail!("{} exists and is not a saved baseline", sanitize(&path.display().to_string()));

@@ -4,15 +4,14 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::{RunContext, emit, os_error_text, refuse_other_than_text};
+use super::{RunContext, emit, require_text};
 use crate::counters::Sample;
 use crate::exit::Exit;
+use crate::os_error::os_error_text;
 use crate::plan::Devices;
 use crate::report::devices::{is_shown, json, tree};
-use crate::report::layout::DEFAULT_WIDTH;
 use crate::sanitize::sanitize;
 use crate::source::{Replay, read_topology};
-use crate::terminal::screen_size;
 use crate::topology::Topology;
 
 pub(super) fn run(plan: &Devices, context: &mut RunContext<'_>) -> Result<Exit> {
@@ -22,26 +21,27 @@ pub(super) fn run(plan: &Devices, context: &mut RunContext<'_>) -> Result<Exit> 
     };
     let is_any_shown = || topology.nodes().iter().any(|node| is_shown(node, &topology, plan.all));
     if topology.nodes().is_empty() {
-        return Ok(no_data(context, &format!("no block devices in {place}")));
+        context.print_error(format_args!("no block devices in {place}"));
+        return Ok(Exit::NoData);
     }
     if !plan.json && !is_any_shown() {
-        return Ok(no_data(
-            context,
-            &format!("no block device in {place} is in use; --all lists unused ones"),
-        ));
+        context.print_error(format_args!("no block device in {place} is in use; --all lists unused ones"));
+        return Ok(Exit::NoData);
     }
     let mut text = Vec::new();
     if plan.json {
         json(&topology, &mut text);
     } else {
-        let columns = context.is_terminal.then(screen_size).flatten().map(|(columns, _)| columns);
-        tree(&topology, plan.all, columns.unwrap_or(DEFAULT_WIDTH), &mut text);
+        tree(&topology, plan.all, context.width(), &mut text);
     }
     emit(context.out, &mut text)?;
     Ok(Exit::Success)
 }
 
 /// Reads the devices of the system below `root`. Returns them with the name of the directory that lists them.
+///
+/// # Errors
+/// If that directory cannot be read.
 fn live_topology(root: &Path) -> Result<(Topology, String)> {
     let block = root.join("sys/block");
     let place = sanitize(&block.display().to_string()).into_owned();
@@ -52,23 +52,19 @@ fn live_topology(root: &Path) -> Result<(Topology, String)> {
 }
 
 /// Reads the devices in the header of a recording, or infers them from the names in the first sample of another
-/// capture. Returns them with the name of the file.
+/// capture. Returns them with the name of the file; without devices if it has no samples.
+///
+/// # Errors
+/// If the file cannot be read or is not a text file.
 fn recorded_topology(path: &Path, context: &RunContext<'_>) -> Result<(Topology, String)> {
     let mut replay = Replay::open(path, context.clock)?;
     let mut sample = Sample::default();
     let place = sanitize(replay.name()).into_owned();
     if !replay.next(&Sample::default(), &mut sample)? {
-        refuse_other_than_text(&replay)?;
+        require_text(&replay)?;
         return Ok((Topology::default(), place));
     }
     let recorded = replay.header().map(|header| header.topology.clone());
     let recorded = recorded.filter(|topology| !topology.nodes().is_empty());
     Ok((recorded.unwrap_or_else(|| Topology::from_names(&sample.devices)), place))
-}
-
-/// Prints why there is nothing to show.
-fn no_data(context: &mut RunContext<'_>, why: &str) -> Exit {
-    // If standard error is closed, the exit code remains.
-    let _ = writeln!(context.err, "blkstat: {why}");
-    Exit::NoData
 }

@@ -1,4 +1,4 @@
-//! Carries a [`Plan`] out: takes samples, has them turned into reports, and writes these.
+//! Executes a [`Plan`]: takes samples, lets other modules turn them into reports, and writes the reports.
 
 mod analyze;
 mod devices;
@@ -9,39 +9,59 @@ mod record;
 mod view;
 mod warnings;
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, bail};
 
 use self::warnings::Warnings;
 use crate::clock::Clock;
+use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::intervals::{self, BaselineOption, BaselineStore, VerdictOptions};
+use crate::os_error::os_error_text;
 use crate::plan::Plan;
+use crate::report::layout::DEFAULT_WIDTH;
 use crate::sanitize::sanitize;
-use crate::source::Replay;
+use crate::source::{Live, Replay};
+use crate::terminal::screen_size;
 
-/// What a run has of the context outside.
+/// The clock and the output streams of a run.
 pub struct RunContext<'a> {
-    /// The time.
+    /// The clock, which also reports signals.
     pub clock: &'a dyn Clock,
-    /// Where reports go. A report is one write.
+    /// The stream for reports. Each report is a single write.
     pub out: &'a mut dyn Write,
-    /// Where warnings go.
+    /// The stream for warnings and errors.
     pub err: &'a mut dyn Write,
-    /// Reports go to a terminal.
+    /// `out` is a terminal.
     pub is_terminal: bool,
 }
 
-/// Fails if a capture without samples is not a text file.
-fn refuse_other_than_text(replay: &Replay<'_>) -> Result<()> {
+impl RunContext<'_> {
+    /// Prints a message of blkstat to the error stream. If that fails, the exit code still indicates the error.
+    fn print_error(&mut self, message: impl Display) {
+        let _ = writeln!(self.err, "blkstat: {message}");
+    }
+
+    /// Returns the output width in columns: that of the terminal, or [`DEFAULT_WIDTH`] without one.
+    fn width(&self) -> usize {
+        self.is_terminal.then(screen_size).flatten().map_or(DEFAULT_WIDTH, |(columns, _)| columns)
+    }
+}
+
+/// Checks that a capture without samples is at least a text file.
+///
+/// # Errors
+/// If it is not.
+fn require_text(replay: &Replay<'_>) -> Result<()> {
     if replay.is_not_text() {
         bail!("{} is not a text file; expected a diskstats capture", sanitize(replay.name()));
     }
     Ok(())
 }
 
-/// Marks an error of standard output.
+/// Marks an error that occurred while writing to standard output.
 #[derive(Debug)]
 struct StdoutError;
 
@@ -51,9 +71,9 @@ impl std::fmt::Display for StdoutError {
     }
 }
 
-/// Carries the plan out, and says on the error stream what went wrong, if anything did.
+/// Executes the plan and returns the exit code. Errors are printed to the error stream.
 pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
-    let ended = match plan {
+    let outcome = match plan {
         Plan::Analyze(plan) => analyze::run(plan, context),
         Plan::View(plan) => view::run(plan, context),
         Plan::Print(text) => emit(context.out, &mut text.clone()).map(|()| Exit::Success),
@@ -62,44 +82,64 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
         Plan::Devices(plan) => devices::run(plan, context),
         Plan::Record(plan) => record::run(plan, context),
     };
-    ended.unwrap_or_else(|error| {
+    outcome.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {
             return Exit::Success;
         }
-        // A signal keeps a capture from being read any further.
+        // A signal makes reading a capture fail.
         if let Some(signal) = context.clock.signal().filter(|_| !error.is::<StdoutError>()) {
             return Exit::Signal(signal);
         }
-        // If that cannot be said either, the exit code still tells.
-        let _ = writeln!(context.err, "blkstat: {error:#}");
+        context.print_error(format_args!("{error:#}"));
         Exit::Error
     })
 }
 
-/// Whether whoever read the output went away, which is a normal end.
+/// Returns whether the reader of the output closed the pipe, which is a normal end.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-/// The end of an old tool's run; where standard output took no more, in that tool's words and with its exit code.
-fn unless_output_lost(
-    ended: Result<Exit>,
-    words: &str,
+/// Reports a failure to write to standard output as iostat or pt-diskstats does: with its `message` and its `exit`
+/// code. Returns any other outcome as it is.
+fn handle_stdout_error(
+    outcome: Result<Exit>,
+    message: &str,
     exit: Exit,
     context: &mut RunContext<'_>,
 ) -> Result<Exit> {
-    match ended {
+    match outcome {
         Err(error) if error.is::<StdoutError>() && !is_closed_pipe(&error) => {
-            let cause = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), os_error_text);
-            let _ = writeln!(context.err, "{words}: {cause}");
+            let _ = writeln!(context.err, "{message}: {}", cause_text(&error));
             Ok(exit)
         }
-        ended => ended,
+        outcome => outcome,
     }
 }
 
-/// Reads the baseline that the options name.
+/// Returns the operating system's text of the error that caused this one; the error's own text if there is none.
+fn cause_text(error: &anyhow::Error) -> String {
+    error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), os_error_text)
+}
+
+/// Reads a live sample into `sample`. Invalid lines are skipped with a warning.
+///
+/// # Errors
+/// If /proc/diskstats cannot be read.
+fn read_live(
+    source: &mut Live<'_>,
+    sample: &mut Sample,
+    warnings: &mut Warnings,
+    context: &mut RunContext<'_>,
+) -> Result<()> {
+    source.read(sample, |line, error| warnings.warn_line(line as u64, &error, context.err))
+}
+
+/// Loads the baselines that the options specify.
+///
+/// # Errors
+/// If their file cannot be read or contains no baselines.
 fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Result<BaselineStore> {
     let name = match &options.baseline {
         BaselineOption::File(path) => path.display().to_string(),
@@ -113,15 +153,12 @@ fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Res
     baselines
 }
 
-/// Writes a report in one piece and empties the buffer.
+/// Writes a report with a single write and empties the buffer.
+///
+/// # Errors
+/// If standard output cannot be written; marked with [`StdoutError`].
 fn emit(out: &mut dyn Write, text: &mut Vec<u8>) -> Result<()> {
     out.write_all(text).and_then(|()| out.flush()).context(StdoutError)?;
     text.clear();
     Ok(())
-}
-
-/// What the system says of an error, without Rust's number behind it.
-fn os_error_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

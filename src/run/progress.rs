@@ -1,4 +1,4 @@
-//! Shows the progress of a long run, on one line of the terminal that receives errors.
+//! Shows the progress of a long run on one line of the terminal that receives errors.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use super::RunContext;
 /// The shortest time between updates.
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A line that is overwritten.
+/// A status line that is overwritten by each update.
 pub(super) struct Progress {
     is_enabled: bool,
     start: Duration,
     last_update: Duration,
-    /// Characters on the line.
+    /// The number of characters on the line.
     width: usize,
 }
 
 impl Progress {
-    /// Creates an empty line. It stays empty unless `is_enabled`: errors go to a terminal, and the run is long.
+    /// Creates an empty line for a run that began at `start`, a monotonic time. It stays empty unless `is_enabled`.
     pub(super) fn new(is_enabled: bool, start: Duration) -> Self {
         Self { is_enabled, start, last_update: start, width: 0 }
     }
 
-    /// Updates the line with a status and the time since the start, unless the last update was just before.
+    /// Updates the line with a status and the time since the start, at most once per [`MIN_UPDATE_INTERVAL`].
     pub(super) fn show(&mut self, status: impl FnOnce() -> String, context: &mut RunContext<'_>) {
         if !self.is_enabled {
             return;
@@ -35,7 +35,7 @@ impl Progress {
         let seconds = now.saturating_sub(self.start).as_secs();
         let elapsed = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
         let line = format!("{}, {elapsed}", status());
-        // Blanks overwrite the rest of a longer line. A failure to write loses nothing.
+        // Blanks overwrite the rest of a longer line. An error is ignored: nothing is lost.
         let _ = write!(context.err, "\r{line:<width$}", width = self.width);
         self.width = line.len();
     }

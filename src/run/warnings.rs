@@ -17,12 +17,12 @@ pub(super) struct Warnings {
 }
 
 impl Warnings {
-    /// Creates a printer of warnings about an input with this name.
+    /// Creates a printer for warnings about the input of this name.
     pub(super) fn about(input: &str) -> Self {
         Self { input: sanitize(input).into_owned(), count: 0, is_silent: false }
     }
 
-    /// Creates a printer that prints nothing, for an input that is read a second time.
+    /// Creates a printer that prints nothing, for an input that is read again.
     pub(super) fn silent() -> Self {
         Self { input: String::new(), count: 0, is_silent: true }
     }
@@ -32,7 +32,7 @@ impl Warnings {
         self.print(&format!("{}:{line}: {message}", self.input), err);
     }
 
-    /// Warns about a capture; further warnings that the reader omitted are counted.
+    /// Warns about a capture, and counts the warnings that the reader omitted.
     pub(super) fn warn_capture(&mut self, warning: &CaptureWarning, err: &mut dyn Write) {
         self.warn_line(warning.line, &warning.kind, err);
         self.count += warning.omitted;
@@ -46,7 +46,7 @@ impl Warnings {
     fn print(&mut self, text: &str, err: &mut dyn Write) {
         self.count += 1;
         if self.count <= MAX_PRINTED && !self.is_silent {
-            // A report does not fail because a warning cannot be printed.
+            // A warning that cannot be printed does not end the run.
             let _ = writeln!(err, "blkstat: {text}");
         }
     }

@@ -1,13 +1,13 @@
-//! Writes a small file as a whole.
+//! Writes a small file in full.
 
 use std::fs::{OpenOptions, rename};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Replaces the contents of a file atomically: at every moment the file is either the old or the new one.
+/// Replaces a file atomically: at any time its contents are either the old or the new ones.
 ///
 /// # Errors
-/// The system's; the old file then still exists.
+/// If the file cannot be written; the old one then remains.
 pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");

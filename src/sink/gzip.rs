@@ -10,7 +10,7 @@ use crate::compression::GZIP_MAGIC;
 /// recorder was killed. It costs less than 1% in size.
 const MEMBER_BYTES: u64 = 1024 * 1024;
 
-/// The header of a member: deflate, no flags, no name, no time, unknown system.
+/// The header of a member: deflate, no flags, no name, no time, unknown operating system.
 pub(super) const HEADER: [u8; 10] = [GZIP_MAGIC[0], GZIP_MAGIC[1], 8, 0, 0, 0, 0, 0, 0, 255];
 
 /// Compresses blocks. The output for a block ends on a byte and contains all of it (zlib's sync flush).
@@ -24,13 +24,13 @@ impl Gzip {
         Self { deflate: Compress::new(Compression::default(), false), crc: Crc::new() }
     }
 
-    /// The most bytes that a block of this length may take.
+    /// Returns the most bytes that a block of this length can take.
     pub(super) fn max_compressed_bytes(block: usize) -> usize {
         // Five bytes per stored block of several KiB; flush, trailer and the header of the next member.
         block + block / 512 + 128
     }
 
-    /// Compresses a block.
+    /// Compresses a block, with the end of the previous member and a header where they are due.
     pub(super) fn compress(&mut self, block: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(Self::max_compressed_bytes(block.len()));
         if self.deflate.total_in() > MEMBER_BYTES {
@@ -77,7 +77,7 @@ impl Gzip {
     }
 }
 
-/// The trailer of a member: the checksum and length of its text.
+/// Returns the trailer of a member: the checksum and length of its text.
 pub(super) fn trailer(crc: &Crc) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&crc.sum().to_le_bytes());

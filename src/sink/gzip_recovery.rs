@@ -1,8 +1,8 @@
 //! Completes a gzip file that was truncated, so that more can be appended.
 //!
 //! The last member is ended after the last block that was flushed, and the text that can still be decoded after that
-//! becomes a member of its own. Nothing that can be read from the file is lost, and at no moment can less be read: the
-//! member itself is never rewritten, because that would lose it if the program were killed meanwhile.
+//! becomes a separate member. Nothing that can be read from the file is lost, even if the program is killed meanwhile:
+//! the member itself is never rewritten.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -17,11 +17,11 @@ const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
 /// An empty last block of deflate.
 const LAST_BLOCK: [u8; 2] = [3, 0];
 
-/// Makes a gzip file, open for reading and writing at any position, end with a complete member. Returns the last byte of
-/// its text, if it has any.
+/// Makes a gzip file, open for reading and writing at any position, end with a complete member. Returns the last byte
+/// of its text, if it has any.
 ///
 /// # Errors
-/// When the file is damaged in another way than by truncation, was truncated by a program that cannot be continued, or
+/// If the file is damaged in another way than by truncation, was truncated by a program that cannot be continued, or
 /// cannot be read or written.
 pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
     let (start, last_byte) = find_truncated_member(file)?;
@@ -44,7 +44,7 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
         tail.extend(gzip.compress(unflushed)?);
         tail.extend(gzip.finish()?);
     }
-    // Overwrites the truncated part before the file is shortened, so that at no moment less can be read.
+    // Overwrites the truncated part before the file is shortened, so that at any time no less can be read.
     let at = start + flushed.bytes as u64;
     file.seek(SeekFrom::Start(at))?;
     file.write_all(&tail)?;
@@ -52,7 +52,7 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
     Ok(text.last().copied().or(last_byte))
 }
 
-/// Returns where the last member begins if it is truncated, and the last byte of the text of the complete members.
+/// Returns the position of the last member if it is truncated, and the last byte of the text of the complete members.
 fn find_truncated_member(file: &mut File) -> io::Result<(Option<u64>, Option<u8>)> {
     file.seek(SeekFrom::Start(0))?;
     let mut input = BufReader::with_capacity(64 * 1024, file);
@@ -91,8 +91,8 @@ struct FlushedPart {
     end: Vec<u8>,
 }
 
-/// Finds the last flush. The bytes that it ends with may also occur within a block; a last block after them then does
-/// not decode to the end. `None` if no block was flushed.
+/// Finds the last flush; `None` if no block was flushed. The bytes that a flush ends with may also occur within a
+/// block; in that case the data up to them, with a last block appended, does not decode to the end.
 fn find_flushed_part(member: &[u8]) -> Option<FlushedPart> {
     let data = HEADER.len();
     let mut end = member.len();

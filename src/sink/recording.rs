@@ -10,20 +10,9 @@ use rustix::io::Errno;
 
 use super::gzip::Gzip;
 use super::gzip_recovery::recover;
-use super::rotation::{Rotation, existing_rotated, rotated_name, shift_files};
+use super::open_file::{IfExists, open_file, refuse_to_shift};
+use super::rotation::{Rotation, shift_files};
 use crate::compression::Compression;
-
-/// The action for a file that already exists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IfExists {
-    /// Fail.
-    #[default]
-    Refuse,
-    /// Append to it.
-    Append,
-    /// Overwrite it.
-    Replace,
-}
 
 /// An open recording.
 pub struct RecordingFile {
@@ -33,7 +22,7 @@ pub struct RecordingFile {
     file: File,
     gzip: Option<Gzip>,
     rotation: Option<Rotation>,
-    /// The length of the complete blocks in the file; `None` if it is not a regular file.
+    /// The length of the file in bytes, which ends with a complete block; `None` if it is not a regular file.
     length: Option<u64>,
     /// The last line of the file lacks its newline, which must precede the next block.
     needs_newline: bool,
@@ -42,11 +31,11 @@ pub struct RecordingFile {
 }
 
 impl RecordingFile {
-    /// Opens a file and locks it against other recordings. It is compressed if its name ends in `.gz`; a file that is
-    /// appended to stays as it is, compressed or not. `name` is the path as it appears in messages.
+    /// Opens a file and locks it against other recordings. A new file is compressed if its name ends in `.gz`; an
+    /// existing one keeps its format when it is appended to. `name` is the path as it appears in messages.
     ///
     /// # Errors
-    /// When it exists and must not, is a directory, or cannot be written, with a message for the user.
+    /// If the file exists and must not, is a directory, or cannot be written.
     pub fn open(path: &Path, name: &str, if_exists: IfExists, rotation: Option<Rotation>) -> Result<Self> {
         if let Some(rotation) = rotation.filter(|_| if_exists == IfExists::Refuse && !path.exists()) {
             refuse_to_shift(path, name, rotation)?;
@@ -84,7 +73,7 @@ impl RecordingFile {
         Ok(recording)
     }
 
-    /// Reports whether a block of this length would exceed the size at which the file is rotated.
+    /// Returns whether a block of this length would exceed the size at which the file is rotated.
     pub fn is_full_for(&self, block: usize) -> bool {
         let block = block + usize::from(self.needs_newline);
         let bytes = if self.gzip.is_some() { Gzip::max_compressed_bytes(block) } else { block };
@@ -92,10 +81,10 @@ impl RecordingFile {
         length > 0 && length.saturating_add(bytes as u64) > rotation.size
     }
 
-    /// Completes the file and starts the next. Nothing is lost if the program is killed meanwhile.
+    /// Completes the file and starts the next one. Nothing is lost if the program is killed meanwhile.
     ///
     /// # Errors
-    /// The system's.
+    /// If a file cannot be written or renamed.
     pub fn rotate(&mut self) -> Result<()> {
         let Some(rotation) = self.rotation else { return Ok(()) };
         self.finish()?;
@@ -106,11 +95,11 @@ impl RecordingFile {
         self.lock()
     }
 
-    /// Writes a block, which can be read at once, and returns the bytes it took. A block that could not be written
-    /// leaves nothing in the file.
+    /// Writes a block, which readers can decode at once, and returns the number of bytes written. A block that could
+    /// not be written in full is removed.
     ///
     /// # Errors
-    /// The system's.
+    /// If the file cannot be written.
     pub fn write(&mut self, block: &[u8]) -> Result<u64> {
         let on_new_line;
         let block = if self.needs_newline {
@@ -130,11 +119,11 @@ impl RecordingFile {
     /// Completes the file.
     ///
     /// # Errors
-    /// The system's; every block written before can still be read.
+    /// If the file cannot be written; every earlier block can still be read.
     pub fn finish(&mut self) -> Result<()> {
         let end = self.gzip.as_mut().map(Gzip::finish).transpose();
         let end = end.with_context(|| format!("cannot write {}", self.name))?.unwrap_or_default();
-        // Text that is appended by hand later must not continue a truncated line.
+        // Text that someone appends later must not continue a truncated line.
         let needs_newline = self.gzip.is_none() && std::mem::take(&mut self.needs_newline);
         let newline: &[u8] = if needs_newline { b"\n" } else { b"" };
         self.write_bytes(&[newline, &end].concat())
@@ -161,7 +150,10 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Locks the file: two recordings in one file would interleave.
+    /// Locks the file, because the samples of two recordings in one file would interleave.
+    ///
+    /// # Errors
+    /// If another recording has locked it.
     fn lock(&self) -> Result<()> {
         match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => bail!("{} is in use by another recording", self.name),
@@ -170,7 +162,7 @@ impl RecordingFile {
         }
     }
 
-    /// Makes sure that the next block begins on a line of its own, after everything that the file contains.
+    /// Prepares the file so that the next block begins on a new line after its contents.
     fn prepare_append(&mut self) -> io::Result<()> {
         let mut start = Vec::new();
         self.file.seek(SeekFrom::Start(0))?;
@@ -203,40 +195,6 @@ impl Drop for RecordingFile {
     fn drop(&mut self) {
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
-}
-
-/// Fails if rotated files exist that this recording would rename or delete, just as FILE itself is not overwritten
-/// unless requested.
-fn refuse_to_shift(path: &Path, name: &str, rotation: Rotation) -> Result<()> {
-    // If the directory cannot be read, opening FILE or renaming it reports that.
-    let Ok(Some(number)) = existing_rotated(path, rotation.keep) else { return Ok(()) };
-    // From the name without control characters, as it appears in messages.
-    let existing = rotated_name(Path::new(name), number);
-    bail!(
-        "{} already exists and --rotate would rename or delete it; use --append or --force to allow that",
-        existing.display()
-    )
-}
-
-/// Opens the file and reports whether it is new. A device or a pipe always exists, and is never refused.
-fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<(File, bool)> {
-    let metadata = match OpenOptions::new().read(true).append(true).create_new(true).open(path) {
-        Ok(file) => return Ok((file, true)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => path.metadata(),
-        Err(error) => return Err(error).with_context(|| format!("cannot write {name}")),
-    };
-    let is_special = match metadata {
-        Ok(metadata) if metadata.is_dir() => bail!("{name} is a directory, not a file"),
-        Ok(metadata) => !metadata.is_file(),
-        Err(_) => false,
-    };
-    if if_exists == IfExists::Refuse && !is_special {
-        bail!("{name} already exists; use --append to append to it or --force to overwrite it");
-    }
-    let mut options = OpenOptions::new();
-    options.append(true).read(!is_special);
-    let file = options.open(path).with_context(|| format!("cannot write {name}"))?;
-    Ok((file, false))
 }
 
 #[cfg(test)]

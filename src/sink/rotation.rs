@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 /// The size at which a file is rotated, and the number of rotated files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// The most bytes of a file, unless a single sample is larger.
+    /// The maximum size of a file in bytes; it is exceeded only by a single sample that is larger.
     pub size: u64,
     /// The number of rotated files to keep, at least 1; `None` keeps all.
     pub keep: Option<u32>,
 }
 
-/// The name of a rotated file: `host.txt.1` for `host.txt`, and `host.1.gz` for `host.gz`, so that zcat and similar
-/// programs still recognize it.
+/// Returns the name of a rotated file: `host.txt.1` for `host.txt`, and `host.1.gz` for `host.gz`, so that zcat and
+/// similar programs still recognize it.
 pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
     let name = path.as_os_str().to_string_lossy();
     if let (Some(stem), true) = (name.strip_suffix(".gz"), path.to_str().is_some()) {
@@ -28,7 +28,7 @@ pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
 /// Returns the lowest number of an existing file that rotating `path` would rename or delete; `None` if there is none.
 ///
 /// # Errors
-/// When the directory cannot be read.
+/// If the directory cannot be read.
 pub(super) fn existing_rotated(path: &Path, keep: Option<u32>) -> io::Result<Option<u64>> {
     let last = max_number(keep);
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -45,15 +45,19 @@ pub(super) fn existing_rotated(path: &Path, keep: Option<u32>) -> io::Result<Opt
     Ok(lowest)
 }
 
-/// The highest number of a rotated file.
+/// Returns the highest number of a rotated file.
 fn max_number(keep: Option<u32>) -> u64 {
     u64::from(keep.unwrap_or(u32::MAX).max(1))
 }
 
-/// Renames FILE to FILE.1 after shifting the rotated files up by one. Only the one with the highest number is lost.
+/// Renames FILE to FILE.1 after renaming the rotated files up to the first gap to the next number. Only the file with
+/// the highest number is lost, and only if there is no gap.
 ///
-/// The oldest is shifted first: if the program is killed meanwhile, a gap remains but nothing is lost, and the next
+/// The oldest is renamed first: if the program is killed meanwhile, a gap remains but nothing is lost, and the next
 /// rotation fills the gap.
+///
+/// # Errors
+/// If a file cannot be renamed.
 pub(super) fn shift_files(path: &Path, keep: Option<u32>) -> io::Result<()> {
     let last = max_number(keep);
     let exists = |number: &u64| rotated_name(path, *number).symlink_metadata().is_ok();

@@ -1,4 +1,4 @@
-//! The file that pt-diskstats saves samples in.
+//! The file in which `pt-diskstats --save-samples` saves samples.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -26,8 +26,7 @@ impl SampleFile {
     /// Appends a sample.
     ///
     /// # Errors
-    /// If it cannot be written. Of a sample that was written in part nothing remains, where the file can be
-    /// truncated.
+    /// If it cannot be written. A sample that was written in part is removed, if the file can be truncated.
     pub fn append(&mut self, sample: &[u8]) -> Result<()> {
         let length = self.file.metadata().map(|metadata| metadata.len());
         self.file.write_all(sample).with_context(|| {

@@ -1,13 +1,14 @@
-//! Names of devices: from what a user typed to the device, and from a device to the name that a report shows.
+//! Names of devices: finds the device that a word names, and the name that a report shows for a device.
 
 use std::collections::HashMap;
-use std::fs::{read_dir, read_link};
+use std::fs::read_dir;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
+use super::link::{file_name, link_target_name};
 use super::small_file::read_text;
 use super::topology::{device_dir, device_name, list_devices};
 use crate::counters::Device;
@@ -20,17 +21,17 @@ pub struct DeviceResolver {
 }
 
 impl DeviceResolver {
-    /// Creates a resolver for the system below `root`. `sys` describes its devices: `root/sys`, or the folder of
+    /// Creates a resolver for the system below `root`. `sys` describes its devices: `root/sys`, or the directory of
     /// `iostat -f`.
     pub fn new(root: &Path, sys: &Path) -> Self {
         Self { root: root.to_owned(), block: sys.join("block") }
     }
 
-    /// Returns the device that `word` names, by iostat's rules; `None` where there is none.
+    /// Returns the device that `word` names, by iostat's rules; `None` if there is none.
     ///
-    /// With a `persistent` type, `word` may be a name in /dev/disk/by-TYPE, with `mapper` one in /dev/mapper. A path is
-    /// followed to its node in /dev. Another word is a name in /sys/block, else a node in /dev, which gives the device
-    /// number; a report then shows the name of the node.
+    /// With a `persistent` type, `word` may be a name in /dev/disk/by-TYPE; with `mapper`, one in /dev/mapper. A path
+    /// is resolved to its node in /dev. Any other word is a name in /sys/block, or else a node in /dev, which gives the
+    /// device number; a report then shows the name of the node.
     pub fn resolve(
         &self,
         word: &str,
@@ -39,15 +40,14 @@ impl DeviceResolver {
         devices: &[Device],
     ) -> Option<Named> {
         let dev = self.root.join("dev");
-        let link_target = |link: PathBuf| file_name(&read_link(link).ok()?);
         if mapper && !word.starts_with('/') && dev.join("mapper").join(word).exists() {
-            let kernel_name = link_target(dev.join("mapper").join(word))?;
+            let kernel_name = link_target_name(&dev.join("mapper").join(word))?;
             // iostat sorts this device by the word, but compares later words with the kernel's name.
             let named = self.by_node(&kernel_name, devices)?;
             return Some(Named { sorts_as: Some(word.to_owned()), ..named });
         }
         let translated =
-            persistent.and_then(|kind| link_target(dev.join(format!("disk/by-{kind}")).join(word)));
+            persistent.and_then(|kind| link_target_name(&dev.join(format!("disk/by-{kind}")).join(word)));
         let word = translated.as_deref().unwrap_or(word);
         let is_listed = |name: &str| device_dir(&self.block, name).exists();
         let name_in_dev = |path: PathBuf| {
@@ -70,7 +70,7 @@ impl DeviceResolver {
         self.by_node(&name, devices)
     }
 
-    /// Returns the device of the node `name` in /dev, to be shown by that name.
+    /// Returns the device of the node `name` in /dev, which a report shows by that name.
     fn by_node(&self, name: &str, devices: &[Device]) -> Option<Named> {
         let devno = node_devno(&self.root.join("dev").join(name)).or_else(|| {
             // A copied tree has no device nodes, only names.
@@ -96,13 +96,13 @@ impl DeviceResolver {
         };
         let mut links: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         links.sort();
-        // Of several links to a device the first counts: inserted last, it replaces the others.
+        // The first of several links to a device is used: inserted last, it replaces the others.
         let links = links.iter().rev().filter(|link| link.exists() || self.is_copy());
         let by_target: HashMap<String, String> =
-            links.filter_map(|link| Some((file_name(&read_link(link).ok()?)?, file_name(link)?))).collect();
+            links.filter_map(|link| Some((link_target_name(link)?, file_name(link)?))).collect();
         let name_of = |device: &Device| {
             let link = self.root.join("sys").join(format!("dev/block/{}:{}", device.major, device.minor));
-            by_target.get(&file_name(&read_link(link).ok()?)?).cloned()
+            by_target.get(&link_target_name(&link)?).cloned()
         };
         devices.iter().filter_map(|device| Some((device.name.clone(), name_of(device)?))).collect()
     }
@@ -110,7 +110,7 @@ impl DeviceResolver {
     /// Returns the names in /dev/mapper by kernel name, for the device-mapper devices.
     ///
     /// # Errors
-    /// When there are such devices and /dev/mapper cannot be read: their major number and the system's error.
+    /// If there are such devices and /dev/mapper cannot be read: their major number and the system's error.
     pub fn mapper(&self, devices: &[Device]) -> Result<HashMap<String, String>, (u32, io::Error)> {
         let Some(major) = self.mapper_major() else { return Ok(HashMap::new()) };
         let mapped: Vec<&Device> = devices.iter().filter(|device| device.major == major).collect();
@@ -131,7 +131,7 @@ impl DeviceResolver {
 
     fn mapper_devno(&self, path: &Path, devices: &[Device]) -> Option<(u32, u32)> {
         let in_copy = || {
-            let name = file_name(&read_link(path).ok()?)?;
+            let name = link_target_name(path)?;
             devices.iter().find(|device| device.name == name).map(|device| (device.major, device.minor))
         };
         node_devno(path).or_else(|| if self.is_copy() { in_copy() } else { None })
@@ -143,10 +143,6 @@ impl DeviceResolver {
         let mut drivers = text.lines().filter_map(|line| line.trim().split_once(' '));
         drivers.find(|(_, name)| *name == "device-mapper").and_then(|(major, _)| major.parse().ok())
     }
-}
-
-fn file_name(path: &Path) -> Option<String> {
-    path.file_name().and_then(|name| name.to_str()).map(str::to_owned)
 }
 
 /// Returns the device number of a block device node, links followed.

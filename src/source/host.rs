@@ -1,4 +1,4 @@
-//! The names of the host, and the number of its CPUs.
+//! The host: its name, its kernel and the number of its CPUs.
 
 use std::fs::read_dir;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::read_topology;
 use super::small_file::read_line;
 use crate::capture::RecordingHeader;
 
-/// The host as uname(2) describes it; `None` for values that are not known.
+/// The host as uname(2) describes it. Values that are not known are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
     /// The host's name.
@@ -23,7 +23,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The running host. Its CPUs are counted below `root`.
+    /// Describes the running host. Its CPUs are counted below `root`.
     pub fn this(root: &Path) -> Self {
         let names = uname();
         let text = |name: &std::ffi::CStr| Some(name.to_string_lossy().into_owned());
@@ -36,8 +36,8 @@ impl Host {
     }
 }
 
-/// Describes the host below `root` for the header of a recording. Everything comes from files there, because a copied
-/// tree is of another host than the running one.
+/// Describes the host below `root` for the header of a recording. All values come from files there, because a
+/// copied tree belongs to another host than the running one.
 pub fn read_recording_header(root: &Path) -> RecordingHeader {
     let kernel = root.join("proc/sys/kernel");
     RecordingHeader {
@@ -51,6 +51,7 @@ pub fn read_recording_header(root: &Path) -> RecordingHeader {
     }
 }
 
+/// Counts the CPUs, including those that are offline; `None` if they are not listed.
 fn count_cpus(root: &Path) -> Option<usize> {
     let is_cpu = |name: &str| {
         name.strip_prefix("cpu").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))

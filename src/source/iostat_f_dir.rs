@@ -4,11 +4,11 @@ use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 
 use super::small_file::read_text;
-use super::topology::device_name;
+use super::topology::{device_name, read_devno};
 use crate::capture::parse_line;
 use crate::counters::Device;
 
-/// A directory that replaces both /proc and /sys.
+/// The directory of `iostat -f`, which replaces both /proc and /sys.
 pub(super) struct IostatFDir {
     path: PathBuf,
 }
@@ -55,12 +55,6 @@ fn read_device(dir: &Path, file_name: &str, find_devno: &impl Fn(&str) -> Option
         device = Device { major, minor, name, ..Device::default() };
     }
     device
-}
-
-fn read_devno(dir: &Path) -> Option<(u32, u32)> {
-    let text = read_text(&dir.join("dev"))?;
-    let (major, minor) = text.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Returns the names of the directories in a directory, including links to directories.

@@ -1,4 +1,4 @@
-//! Reads a JSON file as a whole.
+//! Reads a JSON file in full.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// Far more than any file that blkstat saves.
+/// Far larger than any file that blkstat saves.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Returns the text of a file that holds a JSON object, recognized by its first character; `None` for any other file.
 ///
 /// # Errors
-/// When it cannot be opened or read, is a directory, or is too large.
+/// If it cannot be opened or read, is a directory, or is too large.
 pub fn read_json_object(path: &Path) -> Result<Option<String>> {
     let name = path.display();
     let mut file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;

@@ -15,11 +15,11 @@ use crate::clock::Clock;
 use crate::counters::{CpuTimes, HostState, Sample};
 use crate::units::SampleTime;
 
-/// The initial buffer: /proc/diskstats of several hundred devices, so that one read suffices.
+/// The initial size of the buffer: one read suffices for /proc/diskstats with several hundred devices.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Where the devices of a live system are read from.
-enum Devices {
+/// The files that the devices of a live system are read from.
+enum DeviceSource {
     /// This file, in the format of /proc/diskstats.
     Listed(PathBuf),
     /// One file per device.
@@ -32,7 +32,7 @@ enum Devices {
 
 /// Reads samples from `ROOT/proc/diskstats`, `ROOT/proc/uptime` and `ROOT/proc/stat`.
 pub struct Live<'a> {
-    devices: Devices,
+    devices: DeviceSource,
     proc: PathBuf,
     clock: &'a dyn Clock,
     text: Vec<u8>,
@@ -44,7 +44,7 @@ impl<'a> Live<'a> {
     /// Creates a source of samples of the host below `root`, which is `/` for the running one.
     pub fn new(root: &Path, clock: &'a dyn Clock) -> Self {
         let proc = root.join("proc");
-        let devices = Devices::Listed(proc.join("diskstats"));
+        let devices = DeviceSource::Listed(proc.join("diskstats"));
         let text = Vec::with_capacity(BUFFER_BYTES);
         Self { devices, proc, clock, text, cpu_line: Vec::new(), reads_host_state: false }
     }
@@ -55,15 +55,16 @@ impl<'a> Live<'a> {
     }
 
     /// Reads the devices from a directory instead of /proc and /sys, as `iostat -f` does, or, with `also`, from both,
-    /// as `iostat +f` does. `is_listing` takes the directory's own list of all devices and partitions.
+    /// as `iostat +f` does. If `is_listing`, the directory's own list of all devices and partitions is read instead of
+    /// a file for each device.
     pub fn with_device_files(self, directory: &Path, also: bool, is_listing: bool) -> Self {
         let files = IostatFDir::new(directory);
         let system = self.proc.join("diskstats");
         let devices = match (also, is_listing) {
-            (false, true) => Devices::Listed(files.diskstats()),
-            (false, false) => Devices::Files(files),
-            (true, true) => Devices::Appended(system, files.diskstats()),
-            (true, false) => Devices::Both(system, files),
+            (false, true) => DeviceSource::Listed(files.diskstats()),
+            (false, false) => DeviceSource::Files(files),
+            (true, true) => DeviceSource::Appended(system, files.diskstats()),
+            (true, false) => DeviceSource::Both(system, files),
         };
         Self { devices, ..self }
     }
@@ -71,10 +72,10 @@ impl<'a> Live<'a> {
     /// Reads a sample into `sample`, reusing its memory. Invalid lines are skipped and passed to `on_error`, with
     /// their line numbers.
     ///
-    /// Uptime, CPU times and the state of the host are `None` where they cannot be read.
+    /// Uptime, CPU times and values of the host are `None` if they cannot be read.
     ///
     /// # Errors
-    /// When /proc/diskstats cannot be read.
+    /// If the list of devices, usually /proc/diskstats, cannot be read.
     pub fn read(&mut self, sample: &mut Sample, on_error: impl FnMut(usize, LineError)) -> Result<()> {
         sample.host = if self.reads_host_state { self.memory_and_pressure() } else { HostState::default() };
         let uptime = self.uptime();
@@ -82,21 +83,21 @@ impl<'a> Live<'a> {
         sample.at =
             SampleTime { monotonic: Some(self.clock.monotonic()), wall: Some(self.clock.wall()), uptime };
         match &self.devices {
-            Devices::Listed(path) => {
-                slurp(path, &mut self.text)?;
+            DeviceSource::Listed(path) => {
+                read_into(path, &mut self.text)?;
                 parse_diskstats(&self.text, sample, on_error);
             }
-            Devices::Files(files) => {
+            DeviceSource::Files(files) => {
                 // The directory may lack device numbers, which the system has.
                 let mut system = Sample::default();
-                if slurp(&self.proc.join("diskstats"), &mut self.text).is_ok() {
+                if read_into(&self.proc.join("diskstats"), &mut self.text).is_ok() {
                     parse_diskstats(&self.text, &mut system, |_, _| {});
                 }
                 sample.devices =
                     files.read(|name| system.device(name).map(|device| (device.major, device.minor)));
             }
-            Devices::Both(path, files) => {
-                slurp(path, &mut self.text)?;
+            DeviceSource::Both(path, files) => {
+                read_into(path, &mut self.text)?;
                 parse_diskstats(&self.text, sample, on_error);
                 let number = |name: &str| sample.device(name).map(|device| (device.major, device.minor));
                 for device in files.read(number) {
@@ -106,11 +107,11 @@ impl<'a> Live<'a> {
                     }
                 }
             }
-            Devices::Appended(path, more) => {
-                slurp(path, &mut self.text)?;
+            DeviceSource::Appended(path, more) => {
+                read_into(path, &mut self.text)?;
                 parse_diskstats(&self.text, sample, on_error);
                 let mut appended = Sample::default();
-                slurp(more, &mut self.text)?;
+                read_into(more, &mut self.text)?;
                 parse_diskstats(&self.text, &mut appended, |_, _| {});
                 sample.devices.append(&mut appended.devices);
             }
@@ -118,28 +119,29 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    /// The text of the devices that was read last.
+    /// Returns the text that the devices were last read from.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// The line of /proc/stat that the CPU times were parsed from, without its newline; empty if it could not be read.
+    /// Returns the line of /proc/stat that the CPU times were parsed from, without its newline; empty if it could not
+    /// be read.
     pub fn cpu_line(&self) -> &[u8] {
         &self.cpu_line
     }
 
-    /// The path that the devices are read from, for messages.
+    /// Returns the path that the devices are read from, for messages.
     pub fn name(&self) -> String {
         match &self.devices {
-            Devices::Listed(path) | Devices::Both(path, _) | Devices::Appended(path, _) => {
+            DeviceSource::Listed(path) | DeviceSource::Both(path, _) | DeviceSource::Appended(path, _) => {
                 path.display().to_string()
             }
-            Devices::Files(files) => files.diskstats().with_file_name("block").display().to_string(),
+            DeviceSource::Files(files) => files.diskstats().with_file_name("block").display().to_string(),
         }
     }
 
     fn uptime(&mut self) -> Option<u64> {
-        slurp(&self.proc.join("uptime"), &mut self.text).ok()?;
+        read_into(&self.proc.join("uptime"), &mut self.text).ok()?;
         // procfs also requires the second number, which is not used.
         let seconds = Uptime::from_read(self.text.trim_ascii().chain(&b" 0"[..])).ok()?.uptime;
         // The file has two decimals, so rounding restores the exact value.
@@ -148,7 +150,7 @@ impl<'a> Live<'a> {
 
     fn cpu(&mut self, host: &mut HostState) -> Option<CpuTimes> {
         self.cpu_line.clear();
-        slurp(&self.proc.join("stat"), &mut self.text).ok()?;
+        read_into(&self.proc.join("stat"), &mut self.text).ok()?;
         if self.reads_host_state {
             host.blocked = parse_blocked(&self.text);
         }
@@ -160,18 +162,18 @@ impl<'a> Live<'a> {
 
     fn memory_and_pressure(&mut self) -> HostState {
         let mut host = HostState::default();
-        if slurp(&self.proc.join("meminfo"), &mut self.text).is_ok() {
+        if read_into(&self.proc.join("meminfo"), &mut self.text).is_ok() {
             (host.dirty_kib, host.writeback_kib) = parse_meminfo(&self.text);
         }
-        if slurp(&self.proc.join("pressure/io"), &mut self.text).is_ok() {
+        if read_into(&self.proc.join("pressure/io"), &mut self.text).is_ok() {
             host.pressure = parse_pressure(&self.text);
         }
         host
     }
 }
 
-/// Reads a file into a buffer, replacing its contents. Every sample reuses the buffer.
-fn slurp(path: &Path, text: &mut Vec<u8>) -> Result<()> {
+/// Reads a file into a buffer, replacing its contents; every sample reuses the buffer.
+fn read_into(path: &Path, text: &mut Vec<u8>) -> Result<()> {
     text.clear();
     let read = OpenOptions::new().read(true).open(path).and_then(|mut file| file.read_to_end(text));
     read.with_context(|| format!("cannot read {}", path.display()))?;

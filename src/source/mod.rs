@@ -1,9 +1,11 @@
-//! Reads samples from a live host, or from a capture that is replayed, and describes the host and its devices.
+//! Reads samples from a live host or from a capture, and describes the host and its devices. Only this module opens
+//! files for reading, except those that `sink` appends to and the terminal.
 
 mod device_resolver;
 mod host;
 mod iostat_f_dir;
 mod json_file;
+mod link;
 mod live;
 mod replay;
 mod small_file;
@@ -15,5 +17,6 @@ pub use host::{Host, read_recording_header};
 pub use json_file::read_json_object;
 pub use live::Live;
 pub use replay::Replay;
+pub use small_file::read_text_file;
 pub use timezone::local_time_zone;
 pub use topology::{read_partitions, read_topology};

@@ -20,7 +20,7 @@ pub struct Replay<'a> {
     reader: Reader<Box<dyn Read + 'a>>,
 }
 
-/// Reads until a signal asks to end, even while no data comes, as from a pipe.
+/// Fails reads once a signal is received, even while a read waits for data, as from a pipe.
 struct UntilSignal<'a, R> {
     input: R,
     clock: &'a dyn Clock,
@@ -39,11 +39,11 @@ impl<'a> Replay<'a> {
     /// Opens a capture; `-` is standard input. Gzip and zstd are recognized by their first bytes.
     ///
     /// # Errors
-    /// When the file cannot be opened or is a directory, or a signal came before its first bytes. A signal that the
-    /// clock knows of later ends reading with an error too.
+    /// If the file cannot be opened or is a directory, or if a signal is received before its first bytes. A signal
+    /// received later makes [`Self::next`] fail.
     pub fn open(path: &Path, clock: &'a dyn Clock) -> Result<Self> {
         if path.as_os_str() == "-" {
-            // Without the standard library's buffer: poll(2) cannot see data in it.
+            // Bypasses the buffer of the standard library: poll(2) does not see data in it.
             let input = io::stdin().as_fd().try_clone_to_owned().context("cannot read standard input")?;
             return Self::new("standard input", UntilSignal { input: File::from(input), clock });
         }
@@ -66,16 +66,16 @@ impl<'a> Replay<'a> {
         self
     }
 
-    /// The name of the capture in messages.
+    /// Returns the name of the capture for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Reads the next sample into `sample`, reusing its memory; `previous` is the one read before it. `false` at the
-    /// end.
+    /// Reads the next sample into `sample`, reusing its memory; `previous` is the one read before it. Returns
+    /// `false` at the end.
     ///
     /// # Errors
-    /// When the file cannot be read, or its compressed data is damaged. The samples before that were read.
+    /// If the file cannot be read, or its compressed data is damaged. The samples before that point have been read.
     pub fn next(&mut self, previous: &Sample, sample: &mut Sample) -> Result<bool> {
         self.reader.next(previous, sample).with_context(|| format!("cannot read {}", self.name))
     }
@@ -85,12 +85,12 @@ impl<'a> Replay<'a> {
         self.reader.take_warnings()
     }
 
-    /// Reports whether the file so far is not text and has no `TS` line.
+    /// Returns whether the file so far is not text and has no `TS` line.
     pub fn is_not_text(&self) -> bool {
         self.reader.is_not_text()
     }
 
-    /// The header of the recording that the last sample is from; `None` for any other capture.
+    /// Returns the header of the recording that contains the last sample; `None` for any other capture.
     pub fn header(&self) -> Option<&RecordingHeader> {
         self.reader.header()
     }

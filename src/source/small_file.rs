@@ -1,11 +1,11 @@
-//! Reads small files, such as those of /proc and /sys, as a whole and in bounded memory. A file that cannot be read, or
-//! is too large, is `None`: what it would say is then not known.
+//! Reads small files, such as those of /proc and /sys, as a whole and in bounded memory. The result is `None` if the
+//! file cannot be read or is too large: its values are then unknown.
 
 use std::fs::OpenOptions;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
-/// Larger than any file of the kernel that is read; the longest list mounts, devices or time zone rules.
+/// More than any of these files has; the longest list mounts, devices or time zone rules.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Reads the bytes of a file.
@@ -21,11 +21,35 @@ pub(super) fn read_text(path: &Path) -> Option<String> {
     String::from_utf8(read_bytes(path)?).ok()
 }
 
-/// Reads the first line of a file without surrounding blanks; `None` also if that is empty.
+/// Reads a file that contains file names, which may have any bytes: those that are not UTF-8 are replaced.
+pub(super) fn read_lossy(path: &Path) -> Option<String> {
+    Some(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
+}
+
+/// Reads the first line of a file without surrounding blanks; `None` also if the line is empty or the file is not
+/// UTF-8.
 pub(super) fn read_line(path: &Path) -> Option<String> {
-    let text = read_text(path)?;
+    first_line(&read_text(path)?)
+}
+
+/// Like [`read_line`], for a file that contains file names.
+pub(super) fn read_line_lossy(path: &Path) -> Option<String> {
+    first_line(&read_lossy(path)?)
+}
+
+fn first_line(text: &str) -> Option<String> {
     let line = text.lines().next()?.trim();
     (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// Reads a text file that a user wrote, such as a configuration file.
+///
+/// # Errors
+/// If the file cannot be read or is not UTF-8.
+pub fn read_text_file(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    OpenOptions::new().read(true).open(path)?.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The time zone that times are printed in.
+//! The time zone of printed times.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::small_file::read_bytes;
 
 /// Reads the local time zone: from the variable TZ (tzset(3)), else from /etc/localtime, else UTC.
 ///
-/// This reads one file. jiff would first list every zone of the system, which takes longer than a report.
+/// This reads one file. jiff would list every zone of the system first, which takes longer than a report.
 pub fn local_time_zone(tz: Option<&OsStr>) -> TimeZone {
     let Some(tz) = tz.map(OsStr::to_string_lossy) else {
         return read_zone(Path::new("/etc/localtime")).unwrap_or(TimeZone::UTC);

@@ -8,7 +8,7 @@ use crate::counters::{Columns, Counters, Device, Sample};
 
 /// The outcome of reading a device line.
 pub(super) enum DeviceLine {
-    /// It was added, or is one of many that exceed the limits.
+    /// It was added, or exceeds the limits but is not the first to do so.
     Accepted,
     /// It has lost its end.
     Truncated,
@@ -38,8 +38,8 @@ impl SampleDevices {
         std::mem::take(&mut self.count)
     }
 
-    /// Adds the device of a line to `devices`. `is_complete` says that the line cannot have lost its end; otherwise it
-    /// is compared with the `previous` sample.
+    /// Adds the device of a line to `devices`. Unless `is_complete`, the line may have lost its end and is compared
+    /// with the `previous` sample.
     pub(super) fn read(
         &mut self,
         line: &[u8],
@@ -82,7 +82,7 @@ impl SampleDevices {
     }
 }
 
-/// Reports whether a line without a newline has lost its end: it has fewer columns than before (or, for a new device,
+/// Returns whether a line without a newline has lost its end: it has fewer columns than before (or, for a new device,
 /// than its neighbors), or its last number is smaller than before, as a number that has lost digits is.
 fn looks_truncated(device: &Device, neighbors: &[Device], previous: &Sample) -> bool {
     let counters = &device.counters;
@@ -94,7 +94,7 @@ fn looks_truncated(device: &Device, neighbors: &[Device], previous: &Sample) -> 
     }
 }
 
-/// The number in the last column that the kernel printed.
+/// Returns the number in the last column that the kernel printed.
 fn last_number(counters: &Counters) -> u64 {
     match counters.columns {
         Columns::Partition => counters.writes.sectors,

@@ -1,8 +1,8 @@
 //! Reads the samples of a capture one after the other: each begins with a `TS` line.
 //!
-//! A recording of blkstat contains more: each sample ends with a mark, and has a monotonic time. A line that has lost
-//! its end may run into the first line of a recording that was appended to the file; it is then split there, and both
-//! parts are read as lines of their own.
+//! A recording made by blkstat contains more: each sample ends with an end mark and has a monotonic time. If a line has
+//! lost its end and a recording was appended to the file, the first line of that recording continues it. Such a line is
+//! split, and both parts are read as separate lines.
 
 mod devices;
 mod open_sample;
@@ -35,7 +35,7 @@ pub struct Reader<R> {
     segments: SegmentTracker,
     recording: RecordingState,
     keeps_truncated_sample: bool,
-    /// The first line without a timestamp. It deserves a warning only in a file that has a `TS` line at all.
+    /// The number of the first line without a timestamp. A warning follows only if the file has a `TS` line.
     first_line_before_timestamp: Option<u64>,
     /// The lines before the first `TS` line are not text.
     has_binary_data: bool,
@@ -58,7 +58,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Makes the reader hand out a truncated sample with the lines that are, or seem, complete, as pt-diskstats does.
+    /// Makes the reader hand out a truncated sample with the lines that are or seem complete, as pt-diskstats does.
     pub fn keep_truncated_sample(&mut self) {
         self.keeps_truncated_sample = true;
     }
@@ -68,25 +68,24 @@ impl<R: Read> Reader<R> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// The header of the recording that the last sample is from; `None` for any other capture.
+    /// Returns the header of the recording that contains the last sample; `None` for any other capture.
     pub fn header(&self) -> Option<&RecordingHeader> {
         self.recording.header()
     }
 
-    /// Reports whether the stream so far is not text and has no `TS` line.
+    /// Returns whether the stream so far is not text and has no `TS` line.
     pub fn is_not_text(&self) -> bool {
         self.has_binary_data && self.first_line_before_timestamp.is_some()
     }
 
-    /// Reads the next sample into `sample`, reusing its memory. `previous` is the sample read before it, which shows
-    /// whether the last line of the file is complete. `false` at the end of the capture.
+    /// Reads the next sample into `sample`, reusing its memory. `previous` is the sample read before it; comparing with
+    /// it shows whether the last line of the file is complete. Returns `false` at the end of the capture.
     ///
     /// # Errors
-    /// The stream's, except where compressed data ends early: that is a truncated file. The samples before an error
-    /// were handed out.
+    /// If the stream cannot be read. Compressed data that ends early is not an error but a truncated capture.
     pub fn next(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         self.devices.clear();
-        clear_host(sample);
+        clear_optional_values(sample);
         loop {
             let (line, ended) = match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended }) => (bytes, ended),
@@ -133,7 +132,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Acts on a line that is not of a device. `true` if a sample is handed out.
+    /// Processes a line that is not a device line. Returns whether a sample is handed out.
     fn read_other_line(&mut self, kind: LineKind, ended: bool, sample: &mut Sample) -> bool {
         match kind {
             LineKind::Device | LineKind::Comment => false,
@@ -150,7 +149,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Passes over a line outside of samples.
+    /// Skips a line outside of samples, with a warning if one is due.
     fn skip_line(&mut self, is_blank: bool, is_text: bool) {
         match self.position {
             Position::BeforeFirstTimestamp => {
@@ -167,14 +166,14 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// A `TS` line begins a sample. `true` if the sample before it is handed out.
+    /// Processes a `TS` line, which begins a sample. Returns whether the sample before it is handed out.
     fn begin_sample(&mut self, line: TimestampLine, sample: &mut Sample) -> bool {
         if let Some(first) = self.first_line_before_timestamp.take() {
             self.warn_at(first, CaptureWarningKind::BeforeFirstTimestamp);
         }
         let is_handed_out = self.end_sample(Position::Untimed, false, sample);
         let Some(time) = line.time else {
-            // A `TS` line at the end of the file may contain half of a time.
+            // At the end of the file the time of a `TS` line may be incomplete.
             self.warn(if line.ended {
                 CaptureWarningKind::InvalidTimestamp(line.found)
             } else {
@@ -190,7 +189,8 @@ impl<R: Read> Reader<R> {
         is_handed_out
     }
 
-    /// An annotation begins a recording, lists devices or ends a sample. `true` if a sample is handed out.
+    /// Processes an annotation, which begins a recording, lists devices or ends a sample. Returns whether a sample is
+    /// handed out.
     fn read_annotation(&mut self, mut annotation: Annotation, sample: &mut Sample) -> bool {
         if let Some(header) = annotation.take_header() {
             let is_first_line = matches!(self.position, Position::BeforeFirstTimestamp);
@@ -217,7 +217,7 @@ impl<R: Read> Reader<R> {
     fn reject_annotation(&mut self, error: AnnotationError, ended: bool) {
         let in_recorded_sample = self.is_blkstat_recording() && self.position.is_in_sample();
         let reason = match error {
-            // The warning about the truncated sample says enough.
+            // A warning about the truncated sample follows.
             AnnotationError::Truncated if !ended || in_recorded_sample => return,
             AnnotationError::Truncated => "truncated JSON".to_owned(),
             AnnotationError::Invalid(reason) => reason,
@@ -228,7 +228,7 @@ impl<R: Read> Reader<R> {
         self.warn(CaptureWarningKind::InvalidAnnotation(reason));
     }
 
-    /// The stream ends. `true` if its last sample is complete and handed out.
+    /// Processes the end of the stream. Returns whether its last sample is handed out.
     fn finish_last(&mut self, is_stream_truncated: bool, sample: &mut Sample) -> bool {
         let Position::InSample(open) = &self.position else { return false };
         let lacks_end_mark = self.is_blkstat_recording() && !open.has_invalid_annotation;
@@ -240,8 +240,8 @@ impl<R: Read> Reader<R> {
         self.end_sample(Position::Untimed, true, sample)
     }
 
-    /// Ends the open sample, if there is one. `true` if it is handed out: not if it is truncated, or lacks the end mark
-    /// of a recording and is not known to be complete by other means.
+    /// Ends the open sample, if there is one, and returns whether it is handed out. It is not if it is truncated, or if
+    /// it lacks the end mark of a recording and is not known to be complete otherwise.
     fn end_sample(&mut self, next: Position, is_complete: bool, sample: &mut Sample) -> bool {
         let Position::InSample(open) = std::mem::replace(&mut self.position, next) else { return false };
         let device_count = self.devices.take_count();
@@ -249,7 +249,7 @@ impl<R: Read> Reader<R> {
         let is_truncated = open.is_truncated || needs_end_mark && !is_complete;
         if is_truncated && !self.keeps_truncated_sample {
             self.warn_at(open.line, CaptureWarningKind::SampleTruncated);
-            clear_host(sample);
+            clear_optional_values(sample);
             return false;
         }
         self.recording.complete_topology();
@@ -269,7 +269,7 @@ impl<R: Read> Reader<R> {
         segment
     }
 
-    /// Reports whether complete samples are marked as such.
+    /// Returns whether complete samples are marked as such.
     fn is_blkstat_recording(&self) -> bool {
         self.recording.header().is_some()
     }
@@ -288,8 +288,8 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Removes what an earlier sample left of the host.
-fn clear_host(sample: &mut Sample) {
+/// Clears the values that some samples lack.
+fn clear_optional_values(sample: &mut Sample) {
     sample.cpu = None;
     sample.host = HostState::default();
     sample.missed_samples = 0;

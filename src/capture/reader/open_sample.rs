@@ -27,15 +27,15 @@ impl Position {
 /// A sample that is being read, except for its devices.
 pub(super) struct OpenSample {
     wall: Timestamp,
-    /// The time of day as the `TS` line writes it.
+    /// The time of day in the `TS` line; `None` if it has none.
     pub(super) written_time: Option<String>,
     /// The number of the `TS` line.
     pub(super) line: u64,
-    /// The segment, if it is known before the end: in a recording it depends on the monotonic time.
+    /// The segment; `None` in a recording, where it depends on the monotonic time at the end of the sample.
     pub(super) segment: Option<u64>,
     pub(super) monotonic: Option<Duration>,
     pub(super) uptime: Option<u64>,
-    /// A device line has lost its end.
+    /// A device line lacks its end.
     pub(super) is_truncated: bool,
     /// An annotation, perhaps the end mark, is invalid.
     pub(super) has_invalid_annotation: bool,
@@ -55,7 +55,7 @@ impl OpenSample {
         }
     }
 
-    /// The time of the sample, as far as it is known.
+    /// Returns the time of the sample, as far as it is known.
     pub(super) fn time(&self) -> SampleTime {
         SampleTime { monotonic: self.monotonic, wall: Some(self.wall), uptime: self.uptime }
     }

@@ -18,8 +18,8 @@ impl RecordingState {
         self.header.as_ref()
     }
 
-    /// Begins or continues a recording. Returns why no interval may span this point: the recording is from another
-    /// host, or from another boot of it.
+    /// Begins or continues a recording. Returns the reason if no interval may span this point: the recording is from
+    /// another host or another boot.
     pub(super) fn begin(&mut self, header: RecordingHeader) -> Option<CaptureWarningKind> {
         self.pending.clear();
         let previous = self.header.replace(header)?;
@@ -38,7 +38,7 @@ impl RecordingState {
         self.pending.extend(nodes.into_iter().take(MAX_DEVICES_PER_SAMPLE.saturating_sub(count)));
     }
 
-    /// Builds the topology from all devices. This is done once per sample, not once per line.
+    /// Builds the topology from all devices. Called once per sample, because this is slow.
     pub(super) fn complete_topology(&mut self) {
         if let Some(header) = self.header.as_mut().filter(|_| !self.pending.is_empty()) {
             header.topology = Topology::new([header.topology.nodes(), &self.pending].concat());

@@ -1,4 +1,5 @@
-//! The grammar of iostat. It is parsed by hand: clap supports neither `-p [DEV]` nor `+f`, and the usage is iostat's.
+//! The arguments of iostat. They are parsed by hand: clap supports neither `-p [DEV]` nor `+f`, and the usage text is
+//! iostat's.
 
 mod raw_args;
 mod resolve;
@@ -11,7 +12,7 @@ use super::ArgError;
 use crate::exit::Exit;
 use crate::iostat::Options;
 
-/// The text of `-V`, which is blkstat's own.
+/// The text of `-V`, which is not iostat's.
 const VERSION: &str =
     concat!("blkstat ", env!("CARGO_PKG_VERSION"), ", compatible with iostat of sysstat 12.7.9\n");
 
@@ -28,7 +29,7 @@ Options are:
 /// Parses the arguments of iostat.
 ///
 /// # Errors
-/// A text to print instead of a run: the usage after an error, or the version that was asked for.
+/// The text to print instead of a run: the usage after an error, or the version that was requested.
 pub(super) fn parse(
     arguments: &[OsString],
     root: &Path,
@@ -64,7 +65,7 @@ pub(super) fn parse(
     raw.resolve(root, environment)
 }
 
-/// Returns the error for wrong usage.
+/// Returns a usage error.
 fn usage() -> ArgError {
     ArgError { message: USAGE.to_owned(), exit: Exit::IostatUsage }
 }

@@ -1,4 +1,4 @@
-//! The options of iostat one by one, before they are combined.
+//! The options of iostat as typed, before they are combined.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

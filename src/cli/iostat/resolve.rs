@@ -1,4 +1,4 @@
-//! The options of iostat combined, with those of the environment.
+//! Combines the options of iostat with each other and with environment variables.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,15 +11,15 @@ use crate::iostat::{
     Colors, DefaultDevices, Format, Options, Palette, RequestedItem, Style, TimeStyle, Unit,
 };
 
-/// The longest live interval. It replaces one that is a multiple of 2^32 seconds: alarm(2), which iostat calls, takes
-/// 32 bits, and never fires for 0.
+/// The longest live interval. It replaces multiples of 2^32 seconds: alarm(2), which iostat calls, takes 32 bits and
+/// never fires for 0.
 const MAX_INTERVAL: Duration = Duration::from_secs(u32::MAX as u64);
 
 impl RawArgs {
     /// Combines the options.
     ///
     /// # Errors
-    /// If they contradict each other.
+    /// The usage if they contradict each other.
     pub(super) fn resolve(
         self,
         root: &Path,
@@ -86,10 +86,10 @@ impl RawArgs {
         }
     }
 
-    /// Returns the interval; `None` for a single report, which an interval of 0 asks for, too.
+    /// Returns the interval; `None` for a single report, which an interval of 0 requests, too.
     ///
     /// # Errors
-    /// If the count is 0, or the interval is 0 and there is a count.
+    /// The usage if the count is 0, or the interval is 0 and a count is given.
     fn resolve_interval(&self) -> Result<Option<Duration>, ArgError> {
         if self.count == Some(0) {
             return Err(usage());

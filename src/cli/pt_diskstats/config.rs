@@ -11,14 +11,15 @@ use crate::exit::Exit;
 /// A configuration file to read.
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
-    /// It was named in the arguments: it is an error if it is missing.
+    /// It is given by `--config`; it is an error if it is missing.
     pub(super) is_required: bool,
 }
 
-/// Returns the configuration files to read, and removes `--config` from the arguments.
+/// Returns the configuration files to read: those of `--config`, which is removed from the arguments, or the default
+/// files.
 ///
 /// # Errors
-/// If `--config` has no value.
+/// The usage if `--config` has no value.
 pub(super) fn config_files(
     arguments: &mut VecDeque<String>,
     environment: &dyn Fn(&str) -> Option<OsString>,
@@ -53,7 +54,7 @@ pub(super) fn config_files(
 /// begins a comment; after a line of two dashes every line is one argument.
 ///
 /// # Errors
-/// If a line begins with a dash.
+/// A message if a line begins with a dash.
 pub(super) fn config_arguments(text: &str, path: &Path) -> Result<VecDeque<String>, ArgError> {
     let mut arguments = VecDeque::new();
     let mut are_options = true;

@@ -32,19 +32,20 @@ Options:
 FILE holds saved samples; without it, the live system is sampled.
 ";
 
-/// Returns the version, as the text that was asked for.
+/// Returns the version, as requested text.
 pub(super) fn version() -> ArgError {
     ArgError { message: VERSION.to_owned(), exit: Exit::Success }
 }
 
-/// Returns the help, as the text that was asked for.
+/// Returns the help, as requested text.
 pub(super) fn help() -> ArgError {
     ArgError { message: format!("{USAGE}\n{HELP}"), exit: Exit::Success }
 }
 
-/// Returns an error in the options, with the usage.
-pub(super) fn usage_error(what: &str) -> ArgError {
-    let message = format!("{what}\n{USAGE}\nErrors in command-line arguments:\n  * Error parsing options\n");
+/// Returns a usage error with this message.
+pub(super) fn usage_error(message: &str) -> ArgError {
+    let message =
+        format!("{message}\n{USAGE}\nErrors in command-line arguments:\n  * Error parsing options\n");
     ArgError { message, exit: Exit::PtUsage }
 }
 

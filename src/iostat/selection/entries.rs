@@ -1,4 +1,4 @@
-//! The entries of a report while they are put in order.
+//! The entries of a report, and the list that puts them in order.
 
 use std::collections::HashSet;
 

@@ -26,7 +26,7 @@ pub struct Selection {
     pub items: Vec<SelectedItem>,
     /// The devices that are shown in addition.
     pub default_devices: DefaultDevices,
-    /// The index of the first item from which on nothing is sorted by name; `None` if everything is.
+    /// The index of the first item that is not sorted by name; `None` if everything is sorted.
     pub unsorted_from: Option<usize>,
     /// Partitions that do not change during the run; see [`Selection::fix_partitions`].
     pub partitions: Vec<Named>,
@@ -52,8 +52,8 @@ impl Selection {
         }
     }
 
-    /// Returns the entries of a report in order: devices by name; but from the first group, or the first `-p` without
-    /// devices on, in the order of the command line and then of /proc/diskstats or /sys.
+    /// Returns the entries of a report in order: by name, except from the first group or the first `-p` without devices
+    /// onwards, where the order is that of the command line and then of /proc/diskstats or /sys.
     ///
     /// They are valid as long as the names of the devices do not change. `first_seen` ranks names by their first
     /// appearance; in the order of /proc/diskstats a device keeps its position while it is absent.

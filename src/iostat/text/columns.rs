@@ -31,7 +31,7 @@ const fn column(title: &'static str, width: usize, value: Value) -> Column {
     Column { title, width, value }
 }
 
-/// Takes the rate of a counter that went backwards as zero, also in a sum.
+/// Replaces the rate of a counter that went backwards with zero, also in a sum.
 fn or_zero(rate: Option<f64>) -> f64 {
     rate.unwrap_or(0.0)
 }

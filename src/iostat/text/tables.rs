@@ -49,7 +49,7 @@ pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: 
     for (index, table) in tables.iter().enumerate() {
         out.extend_from_slice(table.titles.as_bytes());
         for row in &report.rows {
-            // After its first table iostat has lost the sums of a group.
+            // After the first table, iostat no longer has the sums of a group.
             let is_lost = row.is_group && index > 0;
             if is_lost && style.active_only {
                 continue;

@@ -1,4 +1,4 @@
-//! When pt-diskstats prints a header or a blank line. It counts the lines of a screen in its own way.
+//! Decides where headers and blank lines are printed. Lines of the screen are counted in the way of pt-diskstats.
 
 use super::table::{Row, Table};
 use crate::pt_diskstats::options::GroupBy;
@@ -44,7 +44,7 @@ impl HeaderPager {
         self.was_header_last = false;
     }
 
-    /// Appends the header that a key asks for.
+    /// Appends the header that a key requests.
     pub(crate) fn push_header(&mut self, table: &Table, group_by: GroupBy, out: &mut Vec<u8>) {
         table.push_header(group_by, true, out);
         self.lines += 1;

@@ -7,7 +7,7 @@ use crate::pt_diskstats::rates::PtRates;
 use crate::report::layout::fixed_decimal::push_fixed;
 use crate::sanitize::sanitize;
 
-/// How the numbers of a column are formatted, with their width.
+/// The format of the numbers in a column, with their width.
 #[derive(Clone, Copy)]
 enum NumberFormat {
     /// One decimal.
@@ -90,7 +90,7 @@ impl Table {
     }
 
     /// Appends the header line. When grouping by sample its device column is not widened; the header that a key
-    /// asks for is instead not widened when grouping by disk.
+    /// requests is instead not widened when grouping by disk.
     pub(crate) fn push_header(&self, group_by: GroupBy, by_key: bool, out: &mut Vec<u8>) {
         let narrow = if by_key { GroupBy::Disk } else { GroupBy::Sample };
         let width = if group_by == narrow { DEVICE_WIDTH } else { self.device_width };

@@ -1,4 +1,4 @@
-//! The devices of the live system: names, partitions and the selection among them.
+//! The devices of the live system: their names, their partitions, and the selected ones.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,32 +11,33 @@ use crate::topology::{Named, Topology};
 /// The names and the partitions of the live system's devices.
 pub(super) struct LiveHost<'a> {
     options: &'a Options,
-    names: DeviceResolver,
+    resolver: DeviceResolver,
+    /// The directory that describes the devices: /sys, or that of `-f`.
     sys: PathBuf,
 }
 
 impl<'a> LiveHost<'a> {
-    /// Returns the names of the system below the root of the options.
+    /// Describes the system below the root of the options.
     pub(super) fn new(options: &'a Options) -> Self {
         let sys = match &options.device_files {
             DeviceFiles::System | DeviceFiles::Also(_) => options.root.join("sys"),
             DeviceFiles::Only(directory) => directory.clone(),
         };
-        Self { options, names: DeviceResolver::new(&options.root, &sys), sys }
+        Self { options, resolver: DeviceResolver::new(&options.root, &sys), sys }
     }
 
     /// Returns the devices that the options select among these.
     pub(super) fn selection(&self, devices: &[Device]) -> Selection {
         let lists_all = self.options.default_devices.are_in_diskstats_order();
         let mut selection = Selection::from_options(self.options, |name, persistent| {
-            let named = self.names.resolve(name, persistent, self.options.mapper_names, devices);
+            let named = self.resolver.resolve(name, persistent, self.options.mapper_names, devices);
             // If all devices are listed, one that appears later has its position reserved.
             named.or_else(|| lists_all.then(|| Named::plain(name)))
         });
         let has_partitions =
             |item: &RequestedItem| matches!(item, RequestedItem::Device { partitions: true, .. });
         if self.options.items.iter().any(has_partitions) {
-            let list_partitions = |disk: &str| self.names.partitions(disk);
+            let list_partitions = |disk: &str| self.resolver.partitions(disk);
             selection.fix_partitions(devices, &self.topology(devices), list_partitions);
         }
         selection
@@ -57,13 +58,13 @@ impl<'a> LiveHost<'a> {
         let mut display_names = DisplayNames::new();
         let mut unreadable = None;
         if self.options.mapper_names {
-            match self.names.mapper(&newer.devices) {
+            match self.resolver.mapper(&newer.devices) {
                 Ok(names) => display_names = names,
                 Err(error) => unreadable = Some(error),
             }
         }
         if let Some(kind) = &self.options.persistent_names {
-            display_names.extend(self.names.persistent(kind, &newer.devices));
+            display_names.extend(self.resolver.persistent(kind, &newer.devices));
         }
         rows.display_names = display_names;
         rows.unreadable_major = unreadable.as_ref().map(|(major, _)| *major);
@@ -73,7 +74,7 @@ impl<'a> LiveHost<'a> {
     fn topology(&self, devices: &[Device]) -> Topology {
         let topology = read_partitions(&self.sys, devices);
         match &self.options.device_files {
-            // Only the directory knows the devices that /sys does not have.
+            // The directory may have devices that /sys lacks.
             DeviceFiles::Also(directory) => topology.merge(&read_partitions(directory, devices)),
             DeviceFiles::System | DeviceFiles::Only(_) => topology,
         }

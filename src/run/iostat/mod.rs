@@ -1,4 +1,4 @@
-//! `blkstat iostat`: the live system, or a capture.
+//! `blkstat iostat`: reports on the live system or on a capture.
 
 mod live_host;
 
@@ -6,13 +6,15 @@ use anyhow::Result;
 
 use self::live_host::LiveHost;
 use super::warnings::Warnings;
-use super::{RunContext, emit, os_error_text, refuse_other_than_text, unless_output_lost};
+use super::{RunContext, emit, handle_stdout_error, read_live, require_text};
 use crate::clock::WaitOutcome;
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::iostat::{
     DeviceFiles, DeviceRows, Heading, NewDevice, Options, Reporter, Selection, live_interval,
 };
+use crate::os_error::os_error_text;
+use crate::sanitize::sanitize;
 use crate::schedule::Deadlines;
 use crate::source::{Host, Live, Replay, local_time_zone};
 use crate::topology::{Named, Topology};
@@ -28,7 +30,7 @@ pub(super) fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exi
         None => run_live(options, context),
     };
     // The message and the exit code of iostat.
-    unless_output_lost(ended, "stdout", Exit::IostatOutput, context)
+    handle_stdout_error(ended, "stdout", Exit::IostatOutput, context)
 }
 
 fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
@@ -44,7 +46,7 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let (mut oldest, mut older, mut newer) = (Sample::default(), Sample::default(), Sample::default());
     let start = context.clock.monotonic();
     let mut deadlines = options.interval.map(|interval| Deadlines::new(start, interval));
-    source.read(&mut newer, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
+    read_live(&mut source, &mut newer, &mut warnings, context)?;
 
     let devices = DeviceRows::new(options, host.selection(&newer.devices), NewDevice::FromZero);
     let zone = local_time_zone(options.time_zone.as_deref());
@@ -77,7 +79,7 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
         }
         std::mem::swap(&mut oldest, &mut newer);
         std::mem::swap(&mut oldest, &mut older);
-        source.read(&mut newer, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
+        read_live(&mut source, &mut newer, &mut warnings, context)?;
     }
     warnings.finish(context.err);
     reporter.end(&mut text);
@@ -139,12 +141,12 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     if context.clock.signal().is_some() {
         return Ok(Exit::Success);
     }
-    refuse_other_than_text(&source)?;
+    require_text(&source)?;
     let why = match samples {
         0 | 1 => "fewer than two complete samples",
         _ if options.style.disk => "no two samples in chronological order",
         _ => "no CPU times",
     };
-    let _ = writeln!(context.err, "blkstat: {}: {why}; nothing to report", source.name());
+    context.print_error(format_args!("{}: {why}; nothing to report", sanitize(source.name())));
     Ok(Exit::NoData)
 }

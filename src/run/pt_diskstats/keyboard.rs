@@ -1,4 +1,4 @@
-//! Waiting for keys, and acting on them.
+//! Waits for keys and acts on them.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,8 +13,8 @@ use crate::pt_diskstats::{InvalidAnswer, Key, KeyOutcome, PAUSED, Prompt};
 use crate::run::{RunContext, emit};
 
 impl Session<'_> {
-    /// Acts on keys until the deadline. Without one, acts on keys until one redraws the file or ends the run; without
-    /// a keyboard, returns at once.
+    /// Acts on keys until the deadline. Without a deadline, acts on keys until one redraws the file or ends the run;
+    /// without a deadline and a keyboard, returns at once.
     pub(super) fn handle_keys(
         &mut self,
         deadline: Option<Duration>,

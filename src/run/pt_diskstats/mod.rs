@@ -1,8 +1,7 @@
-//! `blkstat pt-diskstats`: a capture or the live system, with keys on a terminal.
+//! `blkstat pt-diskstats`: shows a capture or the live system, and acts on keys if there is a terminal.
 
 mod keyboard;
 
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::warnings::Warnings;
-use super::{RunContext, emit, os_error_text, unless_output_lost};
+use super::{RunContext, cause_text, emit, handle_stdout_error, read_live};
 use crate::capture::CaptureWarningKind;
 use crate::counters::Sample;
 use crate::exit::Exit;
@@ -20,7 +19,7 @@ use crate::sink::SampleFile;
 use crate::source::{Live, Replay, local_time_zone};
 use crate::terminal::{Keyboard, screen_rows};
 
-/// A file's lines are written once they reach this size.
+/// The lines of a file are written once they reach this size.
 const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
 
 pub(super) fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
@@ -42,29 +41,29 @@ pub(super) fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exi
         None => session.run_live(context),
     };
     // The message and the exit code of pt-diskstats.
-    unless_output_lost(ended, "Unable to flush stdout", Exit::PtUsage, context)
+    handle_stdout_error(ended, "Unable to flush stdout", Exit::PtUsage, context)
 }
 
-/// One run.
+/// A run.
 struct Session<'a> {
     options: &'a Options,
     engine: PtEngine,
     keyboard: Option<Keyboard>,
     time_zone: TimeZone,
-    /// Lines that are not written yet.
+    /// Lines not yet written.
     text: Vec<u8>,
 }
 
 impl Session<'_> {
-    /// Shows a file, and shows it again whenever a key asks for that.
+    /// Shows a file, and shows it again each time a key redraws it.
     fn run_file(&mut self, path: &Path, context: &mut RunContext<'_>) -> Result<Exit> {
         if path.as_os_str() == "-" {
-            // To pt-diskstats that is the name of a file.
+            // pt-diskstats takes this for the name of a file.
             let _ = writeln!(context.err, "Cannot open -: No such file or directory");
             return Ok(Exit::Error);
         }
         if path.is_dir() {
-            let _ = writeln!(context.err, "blkstat: {} is a directory, not a capture", path.display());
+            context.print_error(format_args!("{} is a directory, not a capture", path.display()));
             return Ok(Exit::Success);
         }
         let mut warnings = Warnings::about(&path.display().to_string());
@@ -75,9 +74,7 @@ impl Session<'_> {
                     if let Some(signal) = context.clock.signal() {
                         return Ok(Exit::Signal(signal));
                     }
-                    let why =
-                        error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), os_error_text);
-                    let _ = writeln!(context.err, "Cannot open {}: {why}", path.display());
+                    let _ = writeln!(context.err, "Cannot open {}: {}", path.display(), cause_text(&error));
                     return Ok(Exit::Error);
                 }
             };
@@ -109,7 +106,7 @@ impl Session<'_> {
         loop {
             let has_sample = source.next(&previous, &mut sample);
             for warning in source.take_warnings() {
-                // pt-diskstats skips lines that it does not understand without a word.
+                // pt-diskstats silently skips lines that it cannot parse.
                 if let CaptureWarningKind::ClockNotAdvanced { .. } = warning.kind {
                     warnings.warn_capture(&warning, context.err);
                 }
@@ -134,7 +131,7 @@ impl Session<'_> {
         let mut warnings = Warnings::about(&source.name());
         let mut sample = Sample::default();
         let mut shown = 0;
-        // The rates of a very short first interval would mean nothing.
+        // The rates of a very short first interval would be meaningless.
         let delay = time_to_next_multiple(context.clock.wall(), self.options.interval);
         if delay < Duration::from_secs(self.options.interval) / 5
             && let KeyOutcome::Exit(exit) =
@@ -143,7 +140,7 @@ impl Session<'_> {
             return Ok(exit);
         }
         loop {
-            source.read(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
+            read_live(&mut source, &mut sample, &mut warnings, context)?;
             // The clock of pt-diskstats has microseconds.
             sample.at.wall = sample.at.wall.map(truncate_to_micros);
             if let (Some(saved), Some(at)) = (&mut saved, sample.at.wall) {
@@ -171,11 +168,12 @@ impl Session<'_> {
     }
 }
 
+/// Drops the digits after the microseconds.
 fn truncate_to_micros(at: Timestamp) -> Timestamp {
     Timestamp::new(at.as_second(), at.subsec_nanosecond() / 1000 * 1000).unwrap_or(at)
 }
 
-/// Returns the time until the wall clock is at the next multiple of the interval in seconds.
+/// Returns the time until the wall clock reaches the next multiple of the interval, which is in seconds.
 fn time_to_next_multiple(now: Timestamp, interval_s: u64) -> Duration {
     let interval = Duration::from_secs(interval_s);
     let elapsed = now.as_nanosecond().unsigned_abs() % interval.as_nanos();

@@ -11,12 +11,13 @@ use self::progress::{print_summary, shows_progress, status};
 use self::recorder::Recorder;
 use super::progress::Progress;
 use super::warnings::Warnings;
-use super::{RunContext, is_closed_pipe};
+use super::{RunContext, is_closed_pipe, read_live};
 use crate::clock::WaitOutcome;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
 use crate::intervals::{NotFound, find_device, similar_name};
 use crate::plan::Record;
+use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
 use crate::source::{DeviceResolver, Live, read_topology};
 
@@ -24,16 +25,16 @@ use crate::source::{DeviceResolver, Live, read_topology};
 /// one more sample than intervals.
 ///
 /// # Errors
-/// When a sample cannot be read or written, with the number of samples that were saved.
+/// If a sample cannot be read or written; the message includes the number of samples that were saved.
 pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut source = Live::new(&plan.root, context.clock).with_host_state();
     let mut warnings = Warnings::about(&source.name());
     let mut sample = Sample::default();
-    source.read(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
+    read_live(&mut source, &mut sample, &mut warnings, context)?;
     let devices = match kernel_names(plan, &sample.devices) {
         Ok(devices) => devices,
         Err(reason) => {
-            let _ = writeln!(context.err, "blkstat: {}: {reason}", source.name());
+            context.print_error(format_args!("{}: {reason}", sanitize(&source.name())));
             return Ok(Exit::NoData);
         }
     };
@@ -54,9 +55,7 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
         if let WaitOutcome::Signal(signal) = context.clock.wait_until(deadline) {
             break Ok(Exit::Signal(signal));
         }
-        if let Err(error) =
-            source.read(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))
-        {
+        if let Err(error) = read_live(&mut source, &mut sample, &mut warnings, context) {
             break Err(error);
         }
         sample.missed_samples = missed;
@@ -76,7 +75,7 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
 /// Resolves the requested devices, given by any of their names, to kernel names.
 ///
 /// # Errors
-/// The first word that names no device.
+/// The first name that no device has.
 fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, NotFound> {
     if plan.devices.is_empty() {
         return Ok(Vec::new());
@@ -86,12 +85,12 @@ fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, NotFou
         topology.nodes().iter().filter_map(|node| Some((node.name.as_str(), node.alias.as_ref()?))).collect();
     let alias = |device: &Device| aliases.get(device.name.as_str()).map(|name| name.as_str());
     let resolver = DeviceResolver::new(&plan.root, &plan.root.join("sys"));
-    let resolve = |word: &String| match find_device(word, devices, alias, Some(&resolver)) {
+    let resolve = |name: &String| match find_device(name, devices, alias, Some(&resolver)) {
         Some(at) => Ok(devices[at].name.clone()),
         None => {
             let names = devices.iter().map(|device| device.name.as_str());
-            let similar = similar_name(word, names.chain(aliases.values().map(|name| name.as_str())));
-            let (name, list_command) = (word.clone(), "blkstat devices".to_owned());
+            let similar = similar_name(name, names.chain(aliases.values().map(|name| name.as_str())));
+            let (name, list_command) = (name.clone(), "blkstat devices".to_owned());
             Err(NotFound::Name { name, similar: similar.map(str::to_owned), list_command })
         }
     };

@@ -7,10 +7,10 @@ use crate::plan::Record;
 use crate::report::layout::number_format::bytes;
 use crate::run::RunContext;
 
-/// The shortest recording that shows its progress.
+/// A recording must be longer than this to show its progress.
 const MIN_DURATION: Duration = Duration::from_secs(5);
 
-/// Reports whether to show progress: the recording is long, errors go to a terminal, and the recording does not.
+/// Returns whether to show progress: if the recording is long, errors go to a terminal, and the recording does not.
 pub(super) fn shows_progress(
     plan: &Record,
     interval: Duration,
@@ -22,7 +22,7 @@ pub(super) fn shows_progress(
     is_long && plan.stderr_is_tty && !recorder.writes_to_terminal(context)
 }
 
-/// The status of a recording, as in `120 samples, 1.2 MB`.
+/// Returns the status of a recording, such as `120 samples, 1.2 MB`.
 pub(super) fn status(recorder: &Recorder<'_>) -> String {
     format!("{} samples, {}", recorder.samples, bytes(recorder.bytes))
 }

@@ -30,21 +30,22 @@ pub(super) struct Recorder<'a> {
     /// The names of the devices in the last sample.
     devices: Vec<String>,
     block: Vec<u8>,
-    /// The name of the recording in messages.
+    /// The name of the recording in messages, without control characters.
     pub(super) name: String,
     /// Samples written.
     pub(super) samples: u64,
     /// Bytes written.
     pub(super) bytes: u64,
-    /// The time of the last sample.
-    last: Option<Timestamp>,
+    /// The wall-clock time of the last sample.
+    last_time: Option<Timestamp>,
 }
 
 impl<'a> Recorder<'a> {
-    /// Opens the file of a plan for `devices`, given by kernel name (all if empty), and samples `interval` apart.
+    /// Opens the file of a plan for a recording of `devices`, by kernel name (all if empty), with samples `interval`
+    /// apart.
     ///
     /// # Errors
-    /// When it exists and must not be changed, or cannot be written.
+    /// If the file exists and must not be changed, or cannot be written.
     pub(super) fn open(plan: &'a Record, devices: Vec<String>, interval: Duration) -> Result<Self> {
         let is_output = plan.file.as_os_str() == "-";
         let name = if is_output { "standard output".into() } else { plan.file.display().to_string() };
@@ -71,15 +72,15 @@ impl<'a> Recorder<'a> {
             name,
             samples: 0,
             bytes: 0,
-            last: None,
+            last_time: None,
         })
     }
 
-    /// Adds the sample that `source` read last. A header precedes the first sample, and one whose devices differ from
-    /// those before.
+    /// Adds the sample that `source` read last. A header precedes the first sample and each sample whose devices differ
+    /// from those of the sample before it.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn add(
         &mut self,
         sample: &mut Sample,
@@ -121,7 +122,7 @@ impl<'a> Recorder<'a> {
             }
         };
         self.samples += 1;
-        self.last = sample.at.wall;
+        self.last_time = sample.at.wall;
         Ok(())
     }
 
@@ -131,12 +132,12 @@ impl<'a> Recorder<'a> {
         write_header(&header, &mut self.block);
     }
 
-    /// Reports whether the recording itself goes to a terminal.
+    /// Returns whether the recording itself goes to a terminal.
     pub(super) fn writes_to_terminal(&self, context: &RunContext<'_>) -> bool {
         matches!(self.target, Target::StandardOutput) && context.is_terminal
     }
 
-    /// The number of devices in the last sample.
+    /// Returns the number of devices in the last sample.
     pub(super) fn device_count(&self) -> usize {
         self.devices.len()
     }
@@ -144,7 +145,7 @@ impl<'a> Recorder<'a> {
     /// Completes the file.
     ///
     /// # Errors
-    /// The system's; every sample written before can still be read.
+    /// If it cannot be written; every earlier sample can still be read.
     pub(super) fn finish(&mut self) -> Result<()> {
         match &mut self.target {
             Target::File(file) => file.finish(),
@@ -154,7 +155,7 @@ impl<'a> Recorder<'a> {
 
     /// Describes what was saved, for an error message.
     pub(super) fn saved(&self) -> String {
-        let Some(last) = self.last else { return "no samples saved".into() };
+        let Some(last) = self.last_time else { return "no samples saved".into() };
         let time = last.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
         match self.samples {
             1 => format!("1 complete sample saved, taken at {time}"),

@@ -22,18 +22,18 @@ pub(super) fn run(plan: &View, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut end = Exit::Success;
     if intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
         if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
-            let _ = writeln!(context.err, "blkstat: {not_found}");
+            context.print_error(not_found);
             return Ok(Exit::NoData);
         }
         if plan.since_boot && !intervals.since_boot(&mut |rows| output.push_since_boot(rows)) {
-            let name = sanitize(&intervals.source_name()).into_owned();
-            let _ = writeln!(context.err, "blkstat: {name}: uptime unknown; no averages since boot");
+            let name = intervals.source_name();
+            context.print_error(format_args!("{}: uptime unknown; no averages since boot", sanitize(&name)));
         }
         output.flush(context)?;
         end = match show(&mut intervals, &mut output, &mut warnings, context) {
             Ok(end) => end,
             Err(error) => {
-                // The intervals before an error deserve their summary.
+                // The summary covers the intervals before the error.
                 summarize(plan, &intervals, false, &mut output, context)?;
                 return Err(error);
             }
@@ -50,11 +50,11 @@ pub(super) fn run(plan: &View, context: &mut RunContext<'_>) -> Result<Exit> {
         _ if !has_intervals => intervals.no_data_reason()?.to_owned(),
         _ => return Ok(Exit::Success),
     };
-    let _ = writeln!(context.err, "blkstat: {}: {reason}", sanitize(&intervals.source_name()));
+    context.print_error(format_args!("{}: {reason}", sanitize(&intervals.source_name())));
     Ok(Exit::NoData)
 }
 
-/// Shows all intervals.
+/// Shows intervals until the input, the requested number of them, or a signal ends the run.
 fn show(
     intervals: &mut Intervals<'_>,
     output: &mut Output<'_>,

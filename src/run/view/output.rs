@@ -1,4 +1,4 @@
-//! Intervals in the format that was asked for.
+//! Writes intervals in the requested format.
 
 use anyhow::Result;
 use jiff::tz::TimeZone;
@@ -15,7 +15,7 @@ pub(super) struct Output<'a> {
     plan: &'a View,
     writer: Box<dyn IntervalWriter>,
     is_terminal: bool,
-    /// The text that is not written yet.
+    /// Text not yet written.
     text: Vec<u8>,
 }
 
@@ -40,11 +40,11 @@ impl<'a> Output<'a> {
         self.push(rows.clone());
     }
 
-    /// Sorts the devices and drops all but the first, as far as that was asked for.
+    /// Sorts the devices and keeps only the first ones, as the plan requests.
     fn arrange(&self, devices: &mut Vec<DeviceInterval<'_>>) {
         let key = self.plan.sort.or_else(|| self.plan.top.map(|_| SortKey::QUEUE));
         if let Some(key) = key {
-            // A stalled device has no value to sort by, and matters most.
+            // A stalled device may have no value to sort by, but matters most.
             let value = |device: &DeviceInterval<'_>| match device.activity() {
                 Some(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
                 _ => key.value(device).unwrap_or(-1.0),
@@ -67,10 +67,10 @@ impl<'a> Output<'a> {
         self.writer.push_summary(&intervals.summaries(), intervals.span(), &mut self.text);
     }
 
-    /// Writes what was added, in one piece.
+    /// Writes the text added since the last call, with a single write.
     ///
     /// # Errors
-    /// When standard output cannot be written.
+    /// If standard output cannot be written.
     pub(super) fn flush(&mut self, context: &mut RunContext<'_>) -> Result<()> {
         if self.text.is_empty() { Ok(()) } else { emit(context.out, &mut self.text) }
     }

@@ -1,13 +1,14 @@
-//! Other names of devices: links in /dev/md and /dev/mapper.
+//! Alternative names of devices: links in /dev/md and /dev/mapper.
 
 use std::collections::HashMap;
 use std::fs::read_dir;
 use std::path::Path;
 
+use crate::source::link::{file_name, link_target_name};
 use crate::topology::Node;
 
-/// Sets the aliases of devices without one from links below `root/dev`: `md/home` for `md127`, and `vg0-root` from
-/// /dev/mapper where sysfs does not name the device.
+/// Sets the aliases of devices that have none, from links below `root/dev`: `md/home` for `md127`, and `vg0-root` from
+/// /dev/mapper if sysfs has no name for the device.
 pub(super) fn add_aliases(root: &Path, nodes: &mut [Node]) {
     let mut aliases = HashMap::new();
     for (dir, prefix) in [("md", "md/"), ("mapper", "")] {
@@ -15,11 +16,9 @@ pub(super) fn add_aliases(root: &Path, nodes: &mut [Node]) {
         let mut links: Vec<_> = entries.map(|entry| entry.path()).collect();
         links.sort();
         for link in links {
-            let name = link.file_name().and_then(|name| name.to_str());
-            let target =
-                link.read_link().ok().and_then(|target| Some(target.file_name()?.to_str()?.to_owned()));
-            // `md/0` says no more than `md0`.
-            if let (Some(name), Some(target)) = (name.filter(|name| !is_number(name)), target) {
+            // `md/0` adds nothing to `md0`.
+            let name = file_name(&link).filter(|name| !is_number(name));
+            if let (Some(name), Some(target)) = (name, link_target_name(&link)) {
                 aliases.entry(target).or_insert(format!("{prefix}{name}"));
             }
         }

@@ -1,5 +1,5 @@
-//! The directory of block devices, `/sys/block` or that of `iostat -f`: an entry for each whole device, which holds the
-//! entries of its partitions.
+//! The directory of block devices, `/sys/block` or that of `iostat -f`. It has an entry for each whole device, which
+//! contains the entries of its partitions.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,10 +8,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::counters::Device;
+use crate::source::small_file::read_line;
 use crate::topology::{Kind, Node, Topology, possible_disks};
 
-/// Returns the directory of a device below `block`, or of a partition below its disk. A name in sysfs cannot hold a
-/// slash; the kernel replaces it by `!`.
+/// Returns the directory of a device below `block`, or of a partition below its disk. A name in sysfs cannot contain
+/// a slash; the kernel replaces it by `!`.
 pub(in crate::source) fn device_dir(block: &Path, name: &str) -> PathBuf {
     let entry = if name.contains('/') { Cow::Owned(name.replace('/', "!")) } else { Cow::Borrowed(name) };
     block.join(&*entry)
@@ -22,20 +23,31 @@ pub(in crate::source) fn device_name(entry: &str) -> String {
     entry.replace('!', "/")
 }
 
+/// Reads the device number (major, minor) in the directory of a device; `None` if there is none.
+pub(in crate::source) fn read_devno(dir: &Path) -> Option<(u32, u32)> {
+    parse_devno(&read_line(&dir.join("dev"))?)
+}
+
+/// Parses a device number such as `8:1`.
+pub(super) fn parse_devno(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
 /// Lists the device names of the entries in a directory, in the order in which the kernel lists them.
 ///
 /// # Errors
-/// When the directory cannot be read.
+/// If the directory cannot be read.
 pub(in crate::source) fn list_devices(dir: &Path) -> io::Result<Vec<String>> {
     let entries = read_dir(dir)?.flatten();
     Ok(entries.filter_map(|entry| Some(device_name(entry.file_name().to_str()?))).collect())
 }
 
-/// Reads which devices are whole and which are partitions, at the cost of a listing of `sys/block` and a look at each
-/// partition: for a report that shows nothing else and must stay cheap with hundreds of devices.
+/// Reads which devices are whole and which are partitions. It only lists `sys/block` and looks up each partition, so it
+/// stays cheap with hundreds of devices, for a report that needs nothing else.
 ///
-/// An entry of `sys/block` is a whole device, in the order listed; another of `devices` is a partition of the disk whose
-/// directory holds its own, or of an unknown disk. Without `sys/block` the names decide.
+/// The entries of `sys/block` are whole devices, in the order listed. Any other of `devices` is a partition of the disk
+/// whose directory contains it, or of an unknown disk. Without `sys/block`, partitions are inferred from the names.
 pub fn read_partitions(sys: &Path, devices: &[Device]) -> Topology {
     let block = sys.join("block");
     let Ok(listed) = list_devices(&block) else { return partitions_from_names(devices) };
@@ -53,13 +65,13 @@ pub fn read_partitions(sys: &Path, devices: &[Device]) -> Topology {
     Topology::new(listed.into_iter().map(whole).chain(partitions).collect())
 }
 
-/// Infers the partitions from the names. Whole devices are left out, since no listing gives their order.
+/// Infers the partitions from the names. Whole devices are omitted, because no listing gives their order.
 fn partitions_from_names(devices: &[Device]) -> Topology {
     let nodes: Vec<Node> = Topology::from_names(devices).into();
     Topology::new(nodes.into_iter().filter(|node| node.kind == Kind::Partition).collect())
 }
 
-/// Returns the disk whose directory holds that of `partition`, looking first where its name points to. `disks` is
+/// Returns the disk whose directory contains `partition`; disks that its name suggests are tried first. `disks` is
 /// `listed` as a set.
 fn find_disk(block: &Path, listed: &[String], disks: &HashSet<&str>, partition: &str) -> Option<String> {
     let holds = |disk: &&str| device_dir(&device_dir(block, disk), partition).is_dir();

@@ -1,8 +1,9 @@
-//! Lookup of devices by the names and numbers that files in /proc and /dev give them.
+//! Looks up devices by the names and numbers in files of /proc and /dev.
 
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::source::link::link_target_name;
 use crate::topology::Node;
 
 /// Finds the index of a device in a list of nodes.
@@ -41,19 +42,19 @@ impl<'a> DeviceIndex<'a> {
         self.by_devno.get(&devno.filter(|devno| *devno != (0, 0))?).copied()
     }
 
-    /// Returns the device of a path in /dev: the kernel's name, one in /dev/mapper or an LVM directory, or a link.
+    /// Returns the device of a path in /dev: a kernel name, a name in /dev/mapper or in an LVM directory, or a link.
     pub(super) fn by_dev_path(&self, path: &str) -> Option<usize> {
         let name = path.strip_prefix("/dev/")?;
         let by_name = || self.by_name.get(name);
         let by_mapper_name = || self.by_mapper_name.get(name.strip_prefix("mapper/")?);
-        // LVM doubles the hyphens within names, so that a single one separates group and volume.
+        // LVM doubles the hyphens within names, so that a single one separates the volume group from the volume.
         let by_volume = || {
             let (group, volume) = name.split_once('/')?;
             self.by_mapper_name.get(&format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--")))
         };
         let by_link = || {
-            let target = self.root.join("dev").join(name).read_link().ok()?;
-            self.by_name.get(target.file_name()?.to_str()?)
+            let target = link_target_name(&self.root.join("dev").join(name))?;
+            self.by_name.get(&target)
         };
         by_name().or_else(by_mapper_name).or_else(by_volume).or_else(by_link).copied()
     }

@@ -1,7 +1,8 @@
 //! The block-device tree of a live system or a copied `/sys` and `/proc`: the one walk of `/sys/block`.
 //!
 //! [`read_partitions`] takes the first level only, names and partitions. [`read_topology`] adds the details of each
-//! device, then what only several sources together say: mount points, backing devices of loop devices, NVMe paths.
+//! device, then values that several sources determine together: mount points, backing devices of loop devices, NVMe
+//! paths.
 
 mod aliases;
 mod block_dir;
@@ -13,19 +14,19 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 pub use block_dir::read_partitions;
-pub(super) use block_dir::{device_dir, device_name, list_devices};
+pub(super) use block_dir::{device_dir, device_name, list_devices, read_devno};
 
 use self::aliases::add_aliases;
 use self::device_index::DeviceIndex;
 use self::mounts::Mounts;
 use self::sysfs_device::SysfsDevice;
-use super::small_file::{read_bytes, read_line};
+use super::small_file::read_line;
 use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possible_disks};
 
 /// Reads the block devices of the system below `root`: whole devices in natural order, each followed by its partitions.
 ///
-/// Reads `ROOT/sys/block`, mounts, swap areas and the kernel version in `ROOT/proc`, and links in `ROOT/dev`. A value that
-/// is missing, unreadable or malformed is `None` or empty; without `ROOT/sys/block` there are no devices.
+/// Reads `ROOT/sys/block`, mounts, swap areas and the kernel version in `ROOT/proc`, and links in `ROOT/dev`. A value
+/// that is missing, unreadable or malformed is `None` or empty; without `ROOT/sys/block` there are no devices.
 pub fn read_topology(root: &Path) -> Topology {
     let mut nodes = read_nodes(root);
     add_aliases(root, &mut nodes);
@@ -47,7 +48,7 @@ pub fn read_topology(root: &Path) -> Topology {
     Topology::new(nodes)
 }
 
-/// Reads all that sysfs says of each device.
+/// Reads the properties of each device in sysfs.
 fn read_nodes(root: &Path) -> Vec<Node> {
     let block = resolve_in_root(root, root.join("sys/block"));
     let kernel = kernel_version(root);
@@ -80,11 +81,6 @@ fn kernel_version(root: &Path) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, rest[..digits].parse().ok()?))
 }
 
-/// Reads a file that may name files, whose names can hold any bytes: those that are not UTF-8 are replaced.
-fn read_lossy(path: &Path) -> Option<String> {
-    Some(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
-}
-
 /// Resolves a symbolic link at `path` within `root`: an absolute link in a copied tree must not lead to this system.
 fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
     if root == Path::new("/") {
@@ -100,10 +96,4 @@ fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
 
 fn is_below(target: &Path, root: &Path) -> bool {
     target.starts_with(root) || root.canonicalize().is_ok_and(|root| target.starts_with(root))
-}
-
-/// Parses a device number such as `8:1`.
-fn parse_devno(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text.split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }

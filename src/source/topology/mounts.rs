@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use procfs::process::MountInfo;
 
+use super::block_dir::parse_devno;
 use super::device_index::DeviceIndex;
-use super::{parse_devno, read_lossy, resolve_in_root};
+use super::resolve_in_root;
+use crate::source::small_file::read_lossy;
 
 /// The mount point given for a swap area, as in lsblk.
 const SWAP: &str = "[SWAP]";
@@ -15,7 +17,8 @@ const SWAP: &str = "[SWAP]";
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
     mountpoint: String,
-    /// The device number, which is not a device's for some file systems (btrfs); `None` where only names are known.
+    /// The device number, which for some file systems (btrfs) is not that of a block device; `None` if only the name is
+    /// known.
     devno: Option<(u32, u32)>,
     /// The mounted device, by the name given to mount(8).
     source: String,
@@ -31,8 +34,8 @@ pub(super) struct Mounts {
 }
 
 impl Mounts {
-    /// Reads the mounts below `root`: those of process 1 where `root` is another system's, such as the host's seen from a
-    /// container, and else those of this process.
+    /// Reads the mounts below `root`: those of process 1 if `root` belongs to another system, such as the host as seen
+    /// from a container; otherwise those of this process.
     pub(super) fn read(root: &Path) -> Self {
         let init: &[&str] = if root == Path::new("/") { &[] } else { &["proc/1/mountinfo"] };
         let read = |path: &str| read_lossy(&resolve_in_root(root, root.join(path)));
@@ -70,13 +73,13 @@ impl Mounts {
         mountpoints
     }
 
-    /// Returns the device of the file system that holds a file.
+    /// Returns the device of the file system that contains a file.
     pub(super) fn device_of_file(&self, file: &str, devices: &DeviceIndex<'_>) -> Option<usize> {
         let mount = self.mount_of(Path::new(file))?;
         devices.by_devno(mount.devno).or_else(|| devices.by_dev_path(&mount.source))
     }
 
-    /// Returns the mount that holds a file, given by its absolute path.
+    /// Returns the mount that contains a file, given by its absolute path; `None` if no mount is known for it.
     fn mount_of(&self, file: &Path) -> Option<&Mount> {
         file.ancestors().skip(1).find_map(|dir| self.last_at.get(dir)).map(|index| &self.mounts[*index])
     }
@@ -86,15 +89,15 @@ impl Mounts {
 fn parse_mountinfo(line: &str) -> Option<Mount> {
     let info = MountInfo::from_line(line).ok()?;
     Some(Mount {
-        // The crate leaves the kernel's escapes as they are.
+        // procfs does not decode the escapes.
         mountpoint: unescape(info.mount_point.to_str()?),
         devno: parse_devno(&info.majmin),
         source: unescape(&info.mount_source.unwrap_or_default()),
     })
 }
 
-/// Parses a line of /proc/mounts. The crate's parser decodes some of the escapes and leaves others, after which they
-/// cannot be told from literal text.
+/// Parses a line of /proc/mounts. The parser of procfs decodes only some of the escapes; the others can then no
+/// longer be distinguished from literal text.
 fn parse_mounts(line: &str) -> Option<Mount> {
     let (source, rest) = line.split_once(' ')?;
     let mountpoint = rest.split(' ').next().filter(|mountpoint| !mountpoint.is_empty())?;

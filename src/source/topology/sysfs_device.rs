@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::block_dir::{device_dir, list_devices};
-use super::{parse_devno, read_lossy, resolve_in_root};
-use crate::source::small_file::read_line;
+use super::block_dir::{device_dir, list_devices, read_devno};
+use super::resolve_in_root;
+use crate::source::small_file::{read_line, read_line_lossy};
 use crate::topology::{Kind, Node, natural_key, possible_disks};
 
 /// The directory of a whole device.
@@ -33,13 +33,12 @@ impl SysfsDevice {
         self.entries.contains(entry)
     }
 
-    /// Reads the first line of a file; `None` where it cannot be read or is empty.
+    /// Reads the first line of a file; `None` if it cannot be read or is empty.
     fn line(&self, entry: &str) -> Option<String> {
-        let text = read_lossy(&self.path.join(entry))?;
-        text.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
+        read_line_lossy(&self.path.join(entry))
     }
 
-    /// Reads a file that holds 0 or 1.
+    /// Reads a file that contains 0 or 1.
     fn flag(&self, entry: &str) -> Option<bool> {
         match self.line(entry)?.as_str() {
             "0" => Some(false),
@@ -48,9 +47,10 @@ impl SysfsDevice {
         }
     }
 
-    /// Reads all that the directory says of the device. `kernel` is the version as major and minor number.
+    /// Reads the properties of the device. `kernel` is the version as major and minor number.
     pub(super) fn node(&self, kernel: Option<(u32, u32)>) -> Node {
-        let (major, minor) = devno(&self.path);
+        // If there is none, 0:0, which the kernel prints for hidden devices.
+        let (major, minor) = read_devno(&self.path).unwrap_or_default();
         let mut node = Node {
             name: self.name.clone(),
             major,
@@ -108,7 +108,7 @@ impl SysfsDevice {
 
     fn partition(&self, name: &str, disk: &Node) -> Node {
         let path = device_dir(&self.path, name);
-        let (major, minor) = devno(&path);
+        let (major, minor) = read_devno(&path).unwrap_or_default();
         Node {
             name: name.to_owned(),
             major,
@@ -128,7 +128,7 @@ impl SysfsDevice {
 }
 
 /// Returns whether a driver counts requests even if `queue/iostats` is 0, by the measurements of
-/// [`Node::is_accounting_off`]; `None` where they leave it open.
+/// [`Node::is_accounting_off`]; `None` where they do not decide it.
 ///
 /// Device-mapper devices are taken to be bio-based, and before 6.1 to behave as on 6.1, where the check of the setting
 /// had not been added yet.
@@ -146,15 +146,10 @@ fn ignores_iostats(kind: Kind, kernel: Option<(u32, u32)>) -> Option<bool> {
     }
 }
 
-/// Returns the kind of a device-mapper device by the prefix of its UUID, which its creator chose.
+/// Returns the kind of a device-mapper device by the prefix of its UUID, which the program that created it chose.
 fn kind_of_uuid(uuid: &str) -> Kind {
     let kinds = [("LVM-", Kind::Lvm), ("CRYPT-", Kind::Crypt), ("mpath-", Kind::Multipath)];
     kinds.into_iter().find(|(prefix, _)| uuid.starts_with(prefix)).map_or(Kind::Dm, |(_, kind)| kind)
-}
-
-/// Reads the device number; 0:0, which the kernel prints for hidden devices, where there is none.
-fn devno(dir: &Path) -> (u32, u32) {
-    read_line(&dir.join("dev")).as_deref().and_then(parse_devno).unwrap_or_default()
 }
 
 /// Reads the size, which the kernel gives in units of 512 bytes for any sector size.

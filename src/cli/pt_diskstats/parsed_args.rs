@@ -1,0 +1,180 @@
+//! The options and operands of pt-diskstats as typed, and their combination.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::messages::{help, missing_value, usage_error, version};
+use crate::cli::ArgError;
+use crate::exit::Exit;
+use crate::pt_diskstats::{GroupBy, Options};
+
+/// The value that an option takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OptionValue {
+    None,
+    Text,
+    Number,
+}
+
+const OPTIONS: [(&str, OptionValue); 16] = [
+    ("columns-regex", OptionValue::Text),
+    ("config", OptionValue::Text),
+    ("devices-regex", OptionValue::Text),
+    ("group-by", OptionValue::Text),
+    ("headers", OptionValue::Text),
+    ("help", OptionValue::None),
+    ("interval", OptionValue::Number),
+    ("iterations", OptionValue::Number),
+    ("no-version-check", OptionValue::None),
+    ("noversion-check", OptionValue::None),
+    ("root", OptionValue::Text),
+    ("sample-time", OptionValue::Number),
+    ("save-samples", OptionValue::Text),
+    ("show-inactive", OptionValue::None),
+    ("show-timestamps", OptionValue::None),
+    ("version", OptionValue::None),
+];
+
+/// This option is not in [`OPTIONS`], so that `--version` is not an abbreviation of it.
+const VERSION_CHECK: &str = "version-check";
+
+/// Options and operands.
+#[derive(Default)]
+pub(super) struct ParsedArgs {
+    /// Names and values, in order; the last one of a name wins.
+    options: Vec<(&'static str, String)>,
+    operands: Vec<String>,
+}
+
+impl ParsedArgs {
+    /// Adds arguments. Those of a configuration file may not name another one.
+    ///
+    /// # Errors
+    /// The usage after an unknown option or an invalid value.
+    pub(super) fn add(
+        &mut self,
+        mut arguments: VecDeque<String>,
+        is_from_file: bool,
+    ) -> Result<(), ArgError> {
+        while let Some(argument) = arguments.pop_front() {
+            if argument == "--" {
+                self.operands.extend(arguments.drain(..));
+            } else if let Some(option) = argument.strip_prefix("--") {
+                self.add_option(option, &mut arguments, is_from_file)?;
+            } else if argument.len() > 1 && argument.starts_with('-') {
+                return Err(usage_error(&format!("Unknown option: {}", &argument[1..])));
+            } else {
+                self.operands.push(argument);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an option, given without its dashes; its value may be the next argument.
+    fn add_option(
+        &mut self,
+        option: &str,
+        arguments: &mut VecDeque<String>,
+        is_from_file: bool,
+    ) -> Result<(), ArgError> {
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (option, None),
+        };
+        if name == VERSION_CHECK {
+            return Ok(());
+        }
+        let unknown = || usage_error(&format!("Unknown option: {name}"));
+        let (name, takes) = find_option(name).ok_or_else(unknown)?;
+        if name == "config" || is_from_file && name == "help" {
+            return Err(unknown());
+        }
+        let value = match (takes, value) {
+            (OptionValue::None, Some(_)) => {
+                return Err(usage_error(&format!("Option {name} does not take an argument")));
+            }
+            (OptionValue::None, None) => String::new(),
+            (_, Some(value)) => value,
+            (_, None) => arguments.pop_front().ok_or_else(|| missing_value(name))?,
+        };
+        if takes != OptionValue::None && option.ends_with('=') {
+            return Err(missing_value(name));
+        }
+        if takes == OptionValue::Number && value.parse::<i64>().is_err() {
+            return Err(usage_error(&format!(
+                "Value \"{value}\" invalid for option {name} (number expected)"
+            )));
+        }
+        self.options.push((name, value));
+        Ok(())
+    }
+
+    /// Returns the last value of an option; `None` if it is not given.
+    fn last(&self, name: &str) -> Option<&str> {
+        self.options.iter().rev().find(|(option, _)| *option == name).map(|(_, value)| value.as_str())
+    }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        self.last(name)?.parse().ok()
+    }
+
+    /// Combines the arguments to options.
+    ///
+    /// # Errors
+    /// The text to print instead of a run: an error, or the help or version that was requested.
+    pub(super) fn resolve(
+        self,
+        root: &Path,
+        environment: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Options, ArgError> {
+        if self.last("version").is_some() {
+            return Err(version());
+        }
+        if self.last("help").is_some() {
+            return Err(help());
+        }
+        if self.last("columns-regex") == Some("") {
+            return Err(usage_error("--columns-regex must be a pattern"));
+        }
+        let group_by = match self.last("group-by").unwrap_or("all").to_lowercase().as_str() {
+            "all" => GroupBy::All,
+            "disk" | "" => GroupBy::Disk,
+            "sample" => GroupBy::Sample,
+            other => {
+                let message = format!("Invalid --group-by: {other}\n");
+                return Err(ArgError { message, exit: Exit::PtDied });
+            }
+        };
+        let headers = self.last("headers").unwrap_or("group,scroll");
+        let has_header = |name: &str| headers.split(',').any(|header| header == name);
+        let path = |name: &str| self.last(name).map(PathBuf::from);
+        Ok(Options {
+            columns: self.last("columns-regex").unwrap_or(".").to_owned(),
+            devices: self.last("devices-regex").filter(|pattern| !pattern.is_empty()).map(str::to_owned),
+            group_by,
+            group_headers: has_header("group"),
+            scroll_headers: has_header("scroll"),
+            interval: self.number("interval").and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1),
+            iterations: self.number("iterations").and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0),
+            sample_time: self.number("sample-time").unwrap_or(1),
+            save_samples: path("save-samples"),
+            show_inactive: self.last("show-inactive").is_some(),
+            show_timestamps: self.last("show-timestamps").is_some(),
+            file: self.operands.first().map(PathBuf::from),
+            root: path("root").unwrap_or_else(|| root.to_owned()),
+            screen_lines: environment("LINES").map(|lines| lines.to_string_lossy().into_owned()),
+            time_zone: environment("TZ"),
+        })
+    }
+}
+
+/// Returns the option with this name, or the only one whose name begins with it; `None` if there is none or several.
+fn find_option(name: &str) -> Option<(&'static str, OptionValue)> {
+    if let Some(exact) = OPTIONS.into_iter().find(|(option, _)| *option == name) {
+        return Some(exact);
+    }
+    let mut matches = OPTIONS.into_iter().filter(|(option, _)| option.starts_with(name) && !name.is_empty());
+    let only = matches.next()?;
+    matches.next().is_none().then_some(only)
+}

@@ -1,0 +1,55 @@
+//! Opens the file of a recording, without touching existing files unless requested.
+
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::rotation::{Rotation, existing_rotated, rotated_name};
+
+/// The action for a file that already exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfExists {
+    /// Fail.
+    #[default]
+    Refuse,
+    /// Append to it.
+    Append,
+    /// Overwrite it.
+    Replace,
+}
+
+/// Fails if this recording would rename or delete existing rotated files: like FILE itself, they are not overwritten
+/// unless requested.
+pub(super) fn refuse_to_shift(path: &Path, name: &str, rotation: Rotation) -> Result<()> {
+    // If the directory cannot be read, opening FILE or renaming it reports that.
+    let Ok(Some(number)) = existing_rotated(path, rotation.keep) else { return Ok(()) };
+    // `name` is without control characters, for messages.
+    let existing = rotated_name(Path::new(name), number);
+    bail!(
+        "{} already exists and --rotate would rename or delete it; use --append or --force to allow that",
+        existing.display()
+    )
+}
+
+/// Opens the file for appending and returns whether it is new. An existing device or pipe is never refused.
+pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<(File, bool)> {
+    let metadata = match OpenOptions::new().read(true).append(true).create_new(true).open(path) {
+        Ok(file) => return Ok((file, true)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => path.metadata(),
+        Err(error) => return Err(error).with_context(|| format!("cannot write {name}")),
+    };
+    let is_special = match metadata {
+        Ok(metadata) if metadata.is_dir() => bail!("{name} is a directory, not a file"),
+        Ok(metadata) => !metadata.is_file(),
+        Err(_) => false,
+    };
+    if if_exists == IfExists::Refuse && !is_special {
+        bail!("{name} already exists; use --append to append to it or --force to overwrite it");
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).read(!is_special);
+    let file = options.open(path).with_context(|| format!("cannot write {name}"))?;
+    Ok((file, false))
+}
