@@ -1,7 +1,7 @@
 //! Classifies the lines of a capture.
 
 use super::annotation::{Annotation, AnnotationError, find_embedded_annotation};
-use super::parse_cpu_line;
+use super::proc_files::parse_cpu_line;
 use super::timestamp::TimestampLine;
 use crate::counters::CpuTimes;
 

@@ -11,7 +11,7 @@ mod limits;
 mod line_cache;
 mod line_kind;
 mod line_reader;
-mod proc_files;
+pub mod proc_files;
 mod reader;
 mod recording_header;
 mod segments;
@@ -21,7 +21,6 @@ mod writer;
 
 pub use diskstats_line::{LineError, parse_line};
 pub use header_writer::write_header;
-pub use proc_files::{parse_blocked, parse_cpu_line, parse_meminfo, parse_pressure};
 pub use reader::Reader;
 pub use recording_header::RecordingHeader;
 pub use warning::{CaptureWarning, CaptureWarningKind};

@@ -8,9 +8,8 @@ use anyhow::{Context, Result};
 use procfs::{FromRead, Uptime};
 
 use super::iostat_f_dir::IostatFDir;
-use crate::capture::{
-    LineError, parse_blocked, parse_cpu_line, parse_diskstats, parse_meminfo, parse_pressure,
-};
+use crate::capture::proc_files::{parse_blocked, parse_cpu_line, parse_meminfo, parse_pressure};
+use crate::capture::{LineError, parse_diskstats};
 use crate::clock::Clock;
 use crate::counters::{CpuTimes, HostState, Sample};
 use crate::units::SampleTime;
