@@ -40,12 +40,23 @@ fn wait_until(mut condition: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Returns whether a process has a handler for the signal, by the mask of caught signals in /proc.
-fn has_handler(child: &Child, signal: Signal) -> bool {
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+/// Returns whether a process has a signal in one of the masks of its /proc/PID/status.
+fn has_in_mask(pid: u32, mask: &str, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let bits = status.lines().find_map(|line| line.strip_prefix(mask)?.strip_prefix(':')).unwrap();
     // The lowest bit is that of signal 1.
-    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
+    u64::from_str_radix(bits.trim(), 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
+}
+
+/// Returns whether a process has a handler for the signal.
+fn has_handler(child: &Child, signal: Signal) -> bool {
+    has_in_mask(child.id(), "SigCgt", signal)
+}
+
+/// Returns whether the tests were started with the signal ignored, as by a shell in the background. Programs inherit
+/// that, so that a signal that comes before their handler is lost.
+fn is_ignored(signal: Signal) -> bool {
+    has_in_mask(std::process::id(), "SigIgn", signal)
 }
 
 /// Waits for the exit code, or the negative number of the signal that ended the process. `None` if it had to be killed.
@@ -103,6 +114,9 @@ fn a_signal_at_any_time_of_a_real_run_leaves_complete_json_and_the_right_exit_co
         {
             let words = words.replace("ROOT", root);
             let mut child = blkstat(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            if is_ignored(signal) {
+                assert!(wait_until(|| has_handler(&child, signal)), "{words}: no handler");
+            }
             thread::sleep(Duration::from_millis(delay));
             send(&child, signal);
             let ended = exit_code(&mut child);
