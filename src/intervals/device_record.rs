@@ -1,4 +1,4 @@
-//! What is remembered of a device from one interval to the next, and after it disappeared.
+//! The state that is kept of a device from one interval to the next, and after it disappeared.
 
 use std::collections::BTreeMap;
 
