@@ -43,7 +43,6 @@ pub mod cli;
 pub mod clock;
 pub mod compression;
 pub mod counters;
-
 pub mod exit;
 pub mod intervals;
 pub mod iostat;

@@ -78,7 +78,7 @@ fn growing() -> impl Strategy<Value = [Counters; 3]> {
     })
 }
 
-/// Whether two numbers are equal except for rounding errors.
+/// Returns whether two numbers are equal except for rounding errors.
 fn near(parts: f64, whole: f64) -> bool {
     (parts - whole).abs() <= 1e-9 * whole.abs().max(1.0)
 }

@@ -15,7 +15,7 @@ pub(crate) struct Case {
     pub(crate) end: End,
 }
 
-/// How a run ends.
+/// The way in which a run ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// By itself.
