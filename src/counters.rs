@@ -180,6 +180,14 @@ pub struct HostState {
     pub writeback_kib: Option<u64>,
 }
 
+impl HostState {
+    /// Returns the state from which averages since boot are computed: cumulative values are zero where they are known, and
+    /// the others stay.
+    pub fn at_boot(&self) -> Self {
+        Self { pressure: self.pressure.map(|_| Pressure::default()), ..*self }
+    }
+}
+
 /// One sample of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {

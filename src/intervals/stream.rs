@@ -14,7 +14,7 @@ use super::sample_source::OnWarning;
 use super::summary::{DeviceSummary, RunSpan};
 use crate::analysis::MIN_UTIL_INTERVAL_S;
 use crate::clock::Clock;
-use crate::counters::{Counters, CpuTimes, Device, HostState, Pressure, Sample};
+use crate::counters::{Counters, CpuTimes, Device, Sample};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
@@ -249,7 +249,7 @@ fn sample_at_boot(sample: &Sample) -> Sample {
     Sample {
         devices: sample.devices.iter().map(at_boot).collect(),
         cpu: sample.cpu.map(|_| CpuTimes::default()),
-        host: HostState { pressure: sample.host.pressure.map(|_| Pressure::default()), ..sample.host },
+        host: sample.host.at_boot(),
         ..Sample::default()
     }
 }
