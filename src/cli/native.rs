@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::command::Operand;
 use super::operands::devices_and_schedule;
 use crate::analysis::{DeviceBaseline, StatedCap};
 use crate::intervals::{BaselineOption, DeviceSelection, Input, VerdictOptions};
@@ -12,11 +13,18 @@ use crate::plan::{SummaryMode, View};
 use crate::report::Format;
 use crate::report::native::{SortKey, TableOptions, sort_keys};
 
+/// The operands of the incident view, for the help.
+pub(super) const OPERANDS: &[Operand] = &[
+    ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)"),
+    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
+    ("[COUNT]", "Number of intervals (default: until Ctrl-C)"),
+];
+
 /// The arguments of the incident view.
 #[derive(Args)]
 pub(super) struct ViewArguments {
-    /// Devices to show, the interval (1, 0.5, 100ms, 2s, 1m; default 1 s) and the number of intervals
-    #[arg(value_name = "DEVICE]... [INTERVAL [COUNT]", allow_negative_numbers = true)]
+    /// Described by [`OPERANDS`]
+    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
     operands: Vec<String>,
     /// Replay a capture, plain or compressed; - is standard input
     #[arg(long, value_name = "FILE")]
