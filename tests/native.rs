@@ -75,6 +75,34 @@ fn no_line_is_wider_than_requested() {
 }
 
 #[test]
+fn without_a_terminal_nothing_is_cut_and_no_note_names_hidden_columns() {
+    let name = "a-device-with-a-name-that-is-longer-than-a-fifth-of-any-line-of-a-terminal";
+    let text = capture_of(&[lines_of(name, &[0, 100, 200].map(Some))]);
+    let (out, _, _) = output("--from -", &text);
+    let titles = out.lines().find(|line| line.starts_with("device")).unwrap();
+    for title in ["r/s", "rMB/s", "r_sz", "w/s", "rmrg", "inflt", "≤util", "verdict"] {
+        assert!(titles.split_whitespace().any(|word| word == title), "{title}: {out}");
+    }
+    assert!(!titles.contains(" d/s") && out.contains(name) && !out.contains("hidden"), "{out}");
+    assert!(output("--from - --width 40", &text).0.starts_with("hidden at width 40: "));
+}
+
+#[test]
+fn narrow_tables_keep_what_matters_and_their_columns() {
+    for (width, titles) in [
+        (80, "device       r/s r_await   w/s w_await r_qu w_qu  util r_sat w_sat   verdict"),
+        (60, "device       r/s r_await   w/s w_await queue  util   verdict"),
+        (40, "device     r_await queue  util   verdict"),
+    ] {
+        let (out, _, _) = output(&format!("--width {width} --from fixtures/captures/capped-3000.txt"), "");
+        let mut headers: Vec<&str> = out.lines().filter(|line| line.starts_with("device")).collect();
+        headers.dedup();
+        // The first second has no writes.
+        assert!(headers.len() <= 2 && headers.last() == Some(&titles), "{width}: {headers:#?}");
+    }
+}
+
+#[test]
 fn columns_end_below_their_titles() {
     let (out, _, _) = output("--from fixtures/captures/sweep-randread.txt", "");
     let header = &out.lines().find(|line| line.starts_with("device")).unwrap().replace('≤', "<");

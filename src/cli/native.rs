@@ -59,13 +59,13 @@ pub(super) struct ViewArguments {
     /// Add a total over physical disks, or the selected devices, without double counting
     #[arg(long)]
     total: bool,
-    /// Show mount points
+    /// Show mount points, and the files behind loop devices
     #[arg(long)]
     mounts: bool,
     /// Show all columns, including discards and flushes, regardless of the width
     #[arg(long)]
     all_columns: bool,
-    /// Output width (default: terminal width, or 100)
+    /// Output width (default: terminal width; unlimited without a terminal)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
     /// Always print a summary (default: only after Ctrl-C)

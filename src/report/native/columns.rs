@@ -5,7 +5,6 @@ use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
 use crate::metrics::{DirectionStats, IntervalStats};
 use crate::report::layout::number_format::{count, multiple, number, percent, queue, size, time};
-use crate::report::layout::{FittedColumns, fit_columns};
 
 /// A column of the table.
 #[derive(Clone, Copy)]
@@ -17,8 +16,10 @@ pub(super) struct Column {
     pub(super) width: usize,
     /// Columns of the lowest rank are dropped first from lines that are too wide.
     pub(super) rank: u8,
-    /// Shown only once a device had such activity; `None` for always.
-    pub(super) only_with: Option<fn(&IntervalStats) -> bool>,
+    /// The activity without which the column is empty: all its cells are `-` or zero.
+    pub(super) has_content: fn(&IntervalStats) -> bool,
+    /// Not shown while it is empty. Other empty columns are shown where they fit.
+    pub(super) is_hidden_empty: bool,
     /// The emphasis of a cell that is neither empty nor zero.
     pub(super) emphasis: fn(&DeviceActivity) -> Emphasis,
     /// The value shown, by which devices can be sorted.
@@ -60,7 +61,8 @@ const fn column(
         meaning,
         width,
         rank,
-        only_with: None,
+        has_content: always,
+        is_hidden_empty: false,
         emphasis: plain,
         value,
         text: CellText::Value(text),
@@ -79,15 +81,22 @@ const fn custom(
         meaning,
         width,
         rank,
-        only_with: None,
+        has_content: always,
+        is_hidden_empty: false,
         emphasis: plain,
         value,
         text: CellText::Custom(text),
     }
 }
 
-const fn only_with(column: Column, only_with: fn(&IntervalStats) -> bool) -> Column {
-    Column { only_with: Some(only_with), ..column }
+/// A column that is empty without such activity.
+const fn of(has_content: fn(&IntervalStats) -> bool, column: Column) -> Column {
+    Column { has_content, ..column }
+}
+
+/// A column that is shown only once there was such activity.
+const fn only_with(column: Column, has_content: fn(&IntervalStats) -> bool) -> Column {
+    Column { has_content, is_hidden_empty: true, ..column }
 }
 
 const fn emphasized(column: Column, emphasis: fn(&DeviceActivity) -> Emphasis) -> Column {
@@ -96,6 +105,38 @@ const fn emphasized(column: Column, emphasis: fn(&DeviceActivity) -> Emphasis) -
 
 fn plain(_: &DeviceActivity) -> Emphasis {
     Emphasis::Plain
+}
+
+fn always(_: &IntervalStats) -> bool {
+    true
+}
+
+fn never(_: &IntervalStats) -> bool {
+    false
+}
+
+fn has_reads(stats: &IntervalStats) -> bool {
+    stats.reads.ios.is_some_and(|ios| ios > 0)
+}
+
+fn has_writes(stats: &IntervalStats) -> bool {
+    stats.writes.ios.is_some_and(|ios| ios > 0)
+}
+
+fn has_read_merges(stats: &IntervalStats) -> bool {
+    stats.reads.merge_pct.is_some_and(|share| share > 0.0)
+}
+
+fn has_write_merges(stats: &IntervalStats) -> bool {
+    stats.writes.merge_pct.is_some_and(|share| share > 0.0)
+}
+
+fn has_discard_merges(stats: &IntervalStats) -> bool {
+    stats.discards.merge_pct.is_some_and(|share| share > 0.0)
+}
+
+fn has_in_flight(stats: &IntervalStats) -> bool {
+    stats.in_flight.is_some_and(|in_flight| in_flight > 0)
 }
 
 /// Returns whether discards completed.
@@ -153,32 +194,41 @@ fn verdict_emphasis(activity: &DeviceActivity) -> Emphasis {
 
 /// All columns, in the order in which they are shown.
 pub(super) const COLUMNS: [Column; 27] = [
-    column(("r/s", "reads completed per second"), 6, 100, |a| a.stats.reads.per_s, number),
-    column(
-        ("rMB/s", "MiB read per second (1024 * 1024 bytes, as in iostat)"),
-        6,
-        80,
-        |a| a.stats.reads.kib_per_s,
-        mib,
+    of(has_reads, column(("r/s", "reads completed per second"), 6, 92, |a| a.stats.reads.per_s, number)),
+    of(
+        has_reads,
+        column(
+            ("rMB/s", "MiB read per second (1024 * 1024 bytes, as in iostat)"),
+            6,
+            80,
+            |a| a.stats.reads.kib_per_s,
+            mib,
+        ),
     ),
-    custom(
-        ("r_await", "mean latency of the reads completed"),
-        8,
-        95,
-        |a| a.stats.reads.await_ms,
-        |a| latency(&a.stats.reads),
+    of(
+        has_reads,
+        custom(
+            ("r_await", "mean latency of the reads completed"),
+            8,
+            99,
+            |a| a.stats.reads.await_ms,
+            |a| latency(&a.stats.reads),
+        ),
     ),
-    column(("r_sz", "mean size of a read"), 5, 50, |a| a.stats.reads.size_kib, size),
-    column(("w/s", "writes completed per second"), 6, 100, |a| a.stats.writes.per_s, number),
-    column(("wMB/s", "MiB written per second"), 6, 80, |a| a.stats.writes.kib_per_s, mib),
-    custom(
-        ("w_await", "mean latency of the writes completed"),
-        8,
-        95,
-        |a| a.stats.writes.await_ms,
-        |a| latency(&a.stats.writes),
+    of(has_reads, column(("r_sz", "mean size of a read"), 5, 50, |a| a.stats.reads.size_kib, size)),
+    of(has_writes, column(("w/s", "writes completed per second"), 6, 92, |a| a.stats.writes.per_s, number)),
+    of(has_writes, column(("wMB/s", "MiB written per second"), 6, 80, |a| a.stats.writes.kib_per_s, mib)),
+    of(
+        has_writes,
+        custom(
+            ("w_await", "mean latency of the writes completed"),
+            8,
+            96,
+            |a| a.stats.writes.await_ms,
+            |a| latency(&a.stats.writes),
+        ),
     ),
-    column(("w_sz", "mean size of a write"), 5, 50, |a| a.stats.writes.size_kib, size),
+    of(has_writes, column(("w_sz", "mean size of a write"), 5, 50, |a| a.stats.writes.size_kib, size)),
     only_with(
         column(("d/s", "discards completed per second"), 6, 30, |a| a.stats.discards.per_s, number),
         has_discards,
@@ -209,19 +259,25 @@ pub(super) const COLUMNS: [Column; 27] = [
         column(("f_await", "mean latency of the flushes completed"), 8, 33, |a| a.stats.flush_await_ms, time),
         has_flushes,
     ),
-    column(
-        ("rmrg", "share of the reads that were merged into others before they were issued"),
-        5,
-        40,
-        |a| a.stats.reads.merge_pct,
-        percent,
+    of(
+        has_read_merges,
+        column(
+            ("rmrg", "share of the reads that were merged into others before they were issued"),
+            5,
+            40,
+            |a| a.stats.reads.merge_pct,
+            percent,
+        ),
     ),
-    column(
-        ("wmrg", "share of the writes that were merged into others"),
-        5,
-        40,
-        |a| a.stats.writes.merge_pct,
-        percent,
+    of(
+        has_write_merges,
+        column(
+            ("wmrg", "share of the writes that were merged into others"),
+            5,
+            40,
+            |a| a.stats.writes.merge_pct,
+            percent,
+        ),
     ),
     only_with(
         column(
@@ -231,21 +287,27 @@ pub(super) const COLUMNS: [Column; 27] = [
             |a| a.stats.discards.merge_pct,
             percent,
         ),
-        has_discards,
+        has_discard_merges,
     ),
-    column(
-        ("r_qu", "mean number of reads in the queue or being served"),
-        5,
-        75,
-        |a| a.stats.reads.queue,
-        queue,
+    of(
+        has_reads,
+        column(
+            ("r_qu", "mean number of reads in the queue or being served"),
+            5,
+            90,
+            |a| a.stats.reads.queue,
+            queue,
+        ),
     ),
-    column(
-        ("w_qu", "mean number of writes in the queue or being served"),
-        5,
-        75,
-        |a| a.stats.writes.queue,
-        queue,
+    of(
+        has_writes,
+        column(
+            ("w_qu", "mean number of writes in the queue or being served"),
+            5,
+            90,
+            |a| a.stats.writes.queue,
+            queue,
+        ),
     ),
     only_with(
         column(
@@ -257,26 +319,29 @@ pub(super) const COLUMNS: [Column; 27] = [
         ),
         has_discards,
     ),
-    // Never shown, as the columns above say more; a sort key for users of iostat's aqu-sz.
+    // Shown only where the columns above do not fit; a sort key for users of iostat's aqu-sz.
     only_with(
         column(
             (
                 "queue",
-                "mean number of requests of all kinds in the queue or being served; only a sort key, not shown",
+                "mean number of requests of all kinds in the queue or being served; shown where r_qu and w_qu do not fit",
             ),
             6,
-            5,
+            98,
             |a| a.stats.queue,
             queue,
         ),
-        |_| false,
+        never,
     ),
-    column(
-        ("inflt", "requests in flight at the end of the interval"),
-        6,
-        60,
-        |a| a.stats.in_flight.map(|in_flight| in_flight as f64),
-        |in_flight| count(in_flight as u64),
+    of(
+        has_in_flight,
+        column(
+            ("inflt", "requests in flight at the end of the interval"),
+            6,
+            75,
+            |a| a.stats.in_flight.map(|in_flight| in_flight as f64),
+            |in_flight| count(in_flight as u64),
+        ),
     ),
     emphasized(
         custom(
@@ -285,7 +350,7 @@ pub(super) const COLUMNS: [Column; 27] = [
                 "share of the time with a request in flight, as the kernel counts it; no limit by itself, as most devices serve several requests at once",
             ),
             6,
-            90,
+            97,
             |a| a.stats.util_pct,
             util,
         ),
@@ -301,22 +366,28 @@ pub(super) const COLUMNS: [Column; 27] = [
         |a| a.stats.util_upper_bound_pct,
         percent,
     ),
-    column(
-        (
-            "r_sat",
-            "read saturation: latency as a multiple of the latency of the unloaded device for requests of that size",
+    of(
+        has_reads,
+        column(
+            (
+                "r_sat",
+                "read saturation: latency as a multiple of the latency of the unloaded device for requests of that size",
+            ),
+            6,
+            85,
+            |a| a.assessment.read_saturation,
+            multiple,
         ),
-        6,
-        85,
-        |a| a.assessment.read_saturation,
-        multiple,
     ),
-    column(("w_sat", "write saturation, likewise"), 6, 85, |a| a.assessment.write_saturation, multiple),
+    of(
+        has_writes,
+        column(("w_sat", "write saturation, likewise"), 6, 85, |a| a.assessment.write_saturation, multiple),
+    ),
     emphasized(
         custom(
             ("verdict", "the state of the device; see 'blkstat help verdicts'"),
             10,
-            98,
+            100,
             verdict_severity,
             verdict,
         ),
@@ -324,44 +395,9 @@ pub(super) const COLUMNS: [Column; 27] = [
     ),
 ];
 
-/// Returns the indices of the columns that fit into `width`, and the titles of the others. `has_activity` has for each
-/// column whether there was activity of its kind.
-pub(super) fn visible_columns(
-    width: usize,
-    has_activity: &[bool; COLUMNS.len()],
-) -> (Vec<usize>, Vec<&'static str>) {
-    let is_candidate = |index: &usize| COLUMNS[*index].only_with.is_none() || has_activity[*index];
-    let candidates: Vec<usize> = (0..COLUMNS.len()).filter(is_candidate).collect();
-    let widths: Vec<usize> = candidates.iter().map(|index| COLUMNS[*index].width).collect();
-    let ranks: Vec<u8> = candidates.iter().map(|index| COLUMNS[*index].rank).collect();
-    let FittedColumns { kept, dropped } = fit_columns(&widths, &ranks, width);
-    let visible = kept.into_iter().map(|index| candidates[index]).collect();
-    (visible, dropped.into_iter().map(|index| COLUMNS[candidates[index]].title).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn titles(width: usize, has_activity: bool) -> (Vec<&'static str>, Vec<&'static str>) {
-        let (shown, hidden) = visible_columns(width, &[has_activity; COLUMNS.len()]);
-        (shown.iter().map(|index| COLUMNS[*index].title).collect(), hidden)
-    }
-
-    #[test]
-    fn the_least_important_columns_are_hidden_first() {
-        let (all, none) = titles(1000, true);
-        assert_eq!((all.len(), none), (COLUMNS.len(), vec![]));
-        let (narrow, hidden) = titles(40, false);
-        assert_eq!(narrow, ["r/s", "r_await", "w/s", "w_await", "verdict"]);
-        assert_eq!(&hidden[..3], ["rmrg", "wmrg", "r_sz"]);
-        assert_eq!(titles(3, false).0, Vec::<&str>::new());
-    }
-
-    #[test]
-    fn discards_and_flushes_are_hidden_without_any() {
-        assert!(titles(1000, false).0.iter().all(|title| !title.starts_with(['d', 'f'])));
-    }
 
     #[test]
     fn titles_are_narrower_than_their_columns() {

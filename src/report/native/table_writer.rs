@@ -15,7 +15,7 @@ const DEFAULT_ROWS: usize = 50;
 /// The options of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
-    /// The width of a line; `None` for that of the terminal, or 100.
+    /// The width of a line; `None` for that of the terminal, without a limit elsewhere.
     pub width: Option<usize>,
     /// Show all columns, however wide.
     pub all_columns: bool,
@@ -41,7 +41,7 @@ impl TableWriter {
     pub fn new(options: &TableOptions, is_terminal: bool, time_zone: TimeZone) -> Self {
         let TableOptions { width, all_columns, mounts, explain, colors } = *options;
         let layout = Layout {
-            width: fitted_width(width, all_columns, DEFAULT_WIDTH),
+            width: fitted_width(width, all_columns, is_terminal.then_some(DEFAULT_WIDTH)),
             rows: DEFAULT_ROWS,
             is_screen: is_terminal,
             all_columns,
@@ -56,7 +56,7 @@ impl TableWriter {
 
 impl IntervalWriter for TableWriter {
     fn resize(&mut self, columns: usize, rows: usize) {
-        self.table.resize(fitted_width(self.width, self.all_columns, columns), rows);
+        self.table.resize(fitted_width(self.width, self.all_columns, Some(columns)), rows);
     }
 
     fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
@@ -73,6 +73,6 @@ impl IntervalWriter for TableWriter {
 }
 
 /// Returns the width of the table, given that of the screen; `None` for no limit.
-fn fitted_width(chosen: Option<usize>, all_columns: bool, screen: usize) -> Option<usize> {
-    if all_columns { None } else { Some(chosen.unwrap_or(screen)) }
+fn fitted_width(chosen: Option<usize>, all_columns: bool, screen: Option<usize>) -> Option<usize> {
+    if all_columns { None } else { chosen.or(screen) }
 }
