@@ -103,6 +103,37 @@ fn narrow_tables_keep_what_matters_and_their_columns() {
 }
 
 #[test]
+fn latency_pressure_and_verdicts_have_colors_and_util_has_none() {
+    use std::ffi::OsString;
+
+    use blkstat::clock::{ManualClock, WaitOutcome};
+    use blkstat::run::{RunContext, run};
+
+    let screen = |more: &str| {
+        let words = format!("blkstat --from fixtures/captures/capped-3000.txt --width 100 {more}");
+        let environment = |name: &str| (name == "TERM").then(|| OsString::from("xterm"));
+        let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &environment).unwrap();
+        let clock = ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: true });
+        String::from_utf8(out).unwrap()
+    };
+    let text = screen("8");
+    for colored in [
+        "\u{1b}[33m646µs\u{1b}[0m",
+        "\u{1b}[1;31m18.2ms\u{1b}[0m",
+        "\u{1b}[1;31m57.8x\u{1b}[0m",
+        "\u{1b}[1;31msaturated\u{1b}[0m",
+        "  96%  100%",
+        " 0.2%? ",
+    ] {
+        assert!(text.contains(colored), "{colored:?}: {text}");
+    }
+    // The threshold is the user's.
+    assert!(screen("--saturation-threshold 100 8").contains("\u{1b}[33m18.2ms\u{1b}[0m"));
+}
+
+#[test]
 fn columns_end_below_their_titles() {
     let (out, _, _) = output("--from fixtures/captures/sweep-randread.txt", "");
     let header = &out.lines().find(|line| line.starts_with("device")).unwrap().replace('≤', "<");

@@ -37,6 +37,7 @@ fn write_host(root: &Path, second: u64) {
             write(&format!("sys/block/{name}/queue/iostats"), if name == "sdb" { "0\n" } else { "1\n" });
         }
         write("sys/block/sda/sda2/partition", "2\n");
+        write("sys/block/loop0/loop/backing_file", "/images/a.img\n");
         write("sys/block/dm-0/dm/name", "vg0-root\n");
         write("sys/block/dm-0/dm/uuid", "LVM-xyz\n");
         write("sys/block/dm-0/slaves/sda2/dev", "8:2\n");
@@ -105,6 +106,19 @@ sda2         100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%  
 vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
 ";
     assert_eq!(output("--width 100 1 1", 1), (expected.to_owned(), String::new(), Exit::Success));
+}
+
+#[test]
+fn mount_points_push_out_no_rate_and_a_loop_device_shows_its_file() {
+    let expected = "\
+device       r/s r_await   w/s w_await r_qu w_qu  util   verdict  mountpoints
+loop0          0       -     0       -    0    0    0%      idle  /images/a.img
+";
+    let (out, _, _) = output("--width 80 --mounts --all loop0 vg0-root 1 1", 1);
+    for line in expected.lines() {
+        assert!(out.lines().any(|printed| printed == line), "{out}");
+    }
+    assert!(out.contains(" 100  2.00ms   100  2.00ms 0.20 0.20   20%         -  /\n"), "{out}");
 }
 
 #[test]

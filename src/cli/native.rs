@@ -157,6 +157,7 @@ impl ViewArguments {
             mounts: self.mounts,
             explain: self.explain,
             colors: permits_colors(environment),
+            saturation_threshold: self.verdicts.saturation_threshold,
         };
         Ok(View {
             input: Input {

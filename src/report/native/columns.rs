@@ -21,11 +21,14 @@ pub(super) struct Column {
     /// Not shown while it is empty. Other empty columns are shown where they fit.
     pub(super) is_hidden_empty: bool,
     /// The emphasis of a cell that is neither empty nor zero.
-    pub(super) emphasis: fn(&DeviceActivity) -> Emphasis,
+    pub(super) emphasis: EmphasisRule,
     /// The value shown, by which devices can be sorted.
     pub(super) value: Quantity,
     text: CellText,
 }
+
+/// The emphasis of a cell, given the multiple of unloaded latency from which a device counts as saturated.
+type EmphasisRule = fn(&DeviceActivity, f64) -> Emphasis;
 
 /// A quantity of a device; `None` where it has no value.
 pub(super) type Quantity = fn(&DeviceActivity) -> Option<f64>;
@@ -99,11 +102,11 @@ const fn only_with(column: Column, has_content: fn(&IntervalStats) -> bool) -> C
     Column { has_content, is_hidden_empty: true, ..column }
 }
 
-const fn emphasized(column: Column, emphasis: fn(&DeviceActivity) -> Emphasis) -> Column {
+const fn emphasized(column: Column, emphasis: EmphasisRule) -> Column {
     Column { emphasis, ..column }
 }
 
-fn plain(_: &DeviceActivity) -> Emphasis {
+fn plain(_: &DeviceActivity, _: f64) -> Emphasis {
     Emphasis::Plain
 }
 
@@ -172,10 +175,6 @@ fn util(activity: &DeviceActivity) -> Option<String> {
     activity.stats.util_pct.map(|util| percent(util) + mark)
 }
 
-fn util_emphasis(activity: &DeviceActivity) -> Emphasis {
-    if activity.flag.is_some() { Emphasis::Warning } else { Emphasis::Plain }
-}
-
 fn verdict(activity: &DeviceActivity) -> Option<String> {
     activity.assessment.verdict.map(|verdict| verdict.name().to_owned())
 }
@@ -184,7 +183,15 @@ fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
     activity.assessment.verdict.map(|verdict| f64::from(verdict.severity()))
 }
 
-fn verdict_emphasis(activity: &DeviceActivity) -> Emphasis {
+fn read_emphasis(activity: &DeviceActivity, threshold: f64) -> Emphasis {
+    Emphasis::of_saturation(activity.assessment.read_saturation, threshold)
+}
+
+fn write_emphasis(activity: &DeviceActivity, threshold: f64) -> Emphasis {
+    Emphasis::of_saturation(activity.assessment.write_saturation, threshold)
+}
+
+fn verdict_emphasis(activity: &DeviceActivity, _: f64) -> Emphasis {
     match activity.assessment.verdict {
         Some(Verdict::Saturated | Verdict::Capped | Verdict::Stalled) => Emphasis::Alert,
         Some(Verdict::Queueing) => Emphasis::Warning,
@@ -207,12 +214,15 @@ pub(super) const COLUMNS: [Column; 27] = [
     ),
     of(
         has_reads,
-        custom(
-            ("r_await", "mean latency of the reads completed"),
-            8,
-            99,
-            |a| a.stats.reads.await_ms,
-            |a| latency(&a.stats.reads),
+        emphasized(
+            custom(
+                ("r_await", "mean latency of the reads completed"),
+                8,
+                99,
+                |a| a.stats.reads.await_ms,
+                |a| latency(&a.stats.reads),
+            ),
+            read_emphasis,
         ),
     ),
     of(has_reads, column(("r_sz", "mean size of a read"), 5, 50, |a| a.stats.reads.size_kib, size)),
@@ -220,12 +230,15 @@ pub(super) const COLUMNS: [Column; 27] = [
     of(has_writes, column(("wMB/s", "MiB written per second"), 6, 80, |a| a.stats.writes.kib_per_s, mib)),
     of(
         has_writes,
-        custom(
-            ("w_await", "mean latency of the writes completed"),
-            8,
-            96,
-            |a| a.stats.writes.await_ms,
-            |a| latency(&a.stats.writes),
+        emphasized(
+            custom(
+                ("w_await", "mean latency of the writes completed"),
+                8,
+                96,
+                |a| a.stats.writes.await_ms,
+                |a| latency(&a.stats.writes),
+            ),
+            write_emphasis,
         ),
     ),
     of(has_writes, column(("w_sz", "mean size of a write"), 5, 50, |a| a.stats.writes.size_kib, size)),
@@ -343,18 +356,15 @@ pub(super) const COLUMNS: [Column; 27] = [
             |in_flight| count(in_flight as u64),
         ),
     ),
-    emphasized(
-        custom(
-            (
-                "util",
-                "share of the time with a request in flight, as the kernel counts it; no limit by itself, as most devices serve several requests at once",
-            ),
-            6,
-            97,
-            |a| a.stats.util_pct,
-            util,
+    custom(
+        (
+            "util",
+            "share of the time with a request in flight, as the kernel counts it; no limit by itself, as most devices serve several requests at once",
         ),
-        util_emphasis,
+        6,
+        97,
+        |a| a.stats.util_pct,
+        util,
     ),
     column(
         (
@@ -368,20 +378,32 @@ pub(super) const COLUMNS: [Column; 27] = [
     ),
     of(
         has_reads,
-        column(
-            (
-                "r_sat",
-                "read saturation: latency as a multiple of the latency of the unloaded device for requests of that size",
+        emphasized(
+            column(
+                (
+                    "r_sat",
+                    "read saturation: latency as a multiple of the latency of the unloaded device for requests of that size",
+                ),
+                6,
+                85,
+                |a| a.assessment.read_saturation,
+                multiple,
             ),
-            6,
-            85,
-            |a| a.assessment.read_saturation,
-            multiple,
+            read_emphasis,
         ),
     ),
     of(
         has_writes,
-        column(("w_sat", "write saturation, likewise"), 6, 85, |a| a.assessment.write_saturation, multiple),
+        emphasized(
+            column(
+                ("w_sat", "write saturation, likewise"),
+                6,
+                85,
+                |a| a.assessment.write_saturation,
+                multiple,
+            ),
+            write_emphasis,
+        ),
     ),
     emphasized(
         custom(

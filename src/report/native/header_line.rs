@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 
+use super::style::Emphasis;
 use crate::intervals::IntervalHeader;
 use crate::metrics::CpuPercentages;
 use crate::report::layout::number_format::percent;
@@ -17,16 +18,27 @@ pub(super) fn date(header: &IntervalHeader, time_zone: &TimeZone) -> String {
     zoned.map(|time| time.strftime("%Y-%m-%d %Z").to_string()).unwrap_or_default()
 }
 
-/// Returns the time of day, the length of the interval, and as much of the host as fits into `width`.
-pub(super) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: usize) -> String {
+/// A segment of the line with its emphasis.
+pub(super) type Segment = (String, Emphasis);
+
+/// The blanks between segments.
+pub(super) const GAP: &str = "  ";
+
+/// Returns the segments of the line: the time of day with the length of the interval, and as much of the host as fits
+/// into `width`.
+pub(super) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: usize) -> Vec<Segment> {
     let zoned = header.end.map(|time| time.to_zoned(time_zone.clone()));
     let time = zoned.map(|time| time.strftime("%H:%M:%S").to_string());
     let decimals = if header.elapsed_s < COARSE_S { 3 } else { 1 };
     let time = time.unwrap_or_else(|| "--:--:--".to_owned());
     let start = format!("{time}  {:.decimals$}s", header.elapsed_s);
-    let fits = |line: &String| line.chars().count() <= width;
+    let fits = |line: &Vec<Segment>| {
+        let gaps = GAP.len() * line.len().saturating_sub(1);
+        line.iter().map(|(text, _)| text.chars().count()).sum::<usize>() + gaps <= width
+    };
     let lines = DETAILS.iter().filter(|detail| width >= MIN_LONG_WIDTH || detail.cpu != Cpu::Long);
-    lines.map(|detail| detail.line(&start, header)).find(fits).unwrap_or(start)
+    let line = lines.map(|detail| detail.line(&start, header)).find(fits);
+    line.unwrap_or_else(|| vec![(start, Emphasis::Plain)])
 }
 
 /// The length of the CPU segment.
@@ -63,26 +75,30 @@ const DETAILS: [Detail; 7] = [
 
 impl Detail {
     /// Returns the line with these segments after its start.
-    fn line(&self, start: &str, header: &IntervalHeader) -> String {
-        let mut segments = vec![start.to_owned()];
+    fn line(&self, start: &str, header: &IntervalHeader) -> Vec<Segment> {
+        let mut segments = vec![(start.to_owned(), Emphasis::Plain)];
+        let plain = |text| (text, Emphasis::Plain);
         let host = &header.host;
         let is_long = self.cpu == Cpu::Long;
-        segments.extend(host.cpu.as_ref().and_then(|cpu| cpu_segment(cpu, self.cpu)));
+        segments.extend(host.cpu.as_ref().and_then(|cpu| cpu_segment(cpu, self.cpu)).map(plain));
         if let Some(blocked) = host.blocked.filter(|_| self.has_blocked) {
-            segments.push(if is_long { format!("blocked: {blocked}") } else { format!("blocked {blocked}") });
+            let colon = if is_long { ":" } else { "" };
+            segments.push(plain(format!("blocked{colon} {blocked}")));
         }
         if let Some((some, full)) = host.pressure_some_pct.zip(host.pressure_full_pct) {
+            let emphasis = Emphasis::of_pressure(some, full);
             let (some, full) = (percent(some), percent(full));
-            segments.push(match (is_long, self.has_full_pressure) {
+            let text = match (is_long, self.has_full_pressure) {
                 (true, _) => format!("pressure: {some} some {full} full"),
                 (_, true) => format!("io {some} some {full} full"),
                 (_, false) => format!("io {some} some"),
-            });
+            };
+            segments.push((text, emphasis));
         }
         if header.missed_samples > 0 && self.has_missed {
-            segments.push(format!("missed: {}", header.missed_samples));
+            segments.push(plain(format!("missed: {}", header.missed_samples)));
         }
-        segments.join("  ")
+        segments
     }
 }
 
@@ -128,7 +144,9 @@ mod tests {
             (38, "--:--:--  1.000s  io 26% some"),
             (20, "--:--:--  1.000s"),
         ] {
-            assert_eq!(header_line(&header, &TimeZone::UTC, width), expected, "{width}");
+            let segments = header_line(&header, &TimeZone::UTC, width);
+            let texts: Vec<String> = segments.into_iter().map(|(text, _)| text).collect();
+            assert_eq!(texts.join(GAP), expected, "{width}");
         }
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Layout {
     pub(super) mounts: bool,
     /// Use colors.
     pub(super) colors: bool,
+    /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
+    pub(super) saturation_threshold: f64,
     /// The time zone of the times shown.
     pub(super) time_zone: TimeZone,
 }

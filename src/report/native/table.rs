@@ -5,7 +5,7 @@ use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
 use super::columns::{COLUMNS, has_discards, has_flushes};
-use super::header_line::{date, header_line};
+use super::header_line::{GAP, date, header_line};
 use super::layout::{Layout, MIN_NAME_WIDTH, max_name_width};
 use super::messages::{Message, event_text};
 use super::style::{Emphasis, paint};
@@ -81,8 +81,12 @@ impl Table {
             self.push_line(&date, Emphasis::Dim, out);
             self.date = date;
         }
-        let text = header_line(&rows.header, &self.layout.time_zone, self.layout.line_width());
-        self.push_line(&text, Emphasis::Plain, out);
+        let segments = header_line(&rows.header, &self.layout.time_zone, self.layout.line_width());
+        for (index, (text, emphasis)) in segments.iter().enumerate() {
+            out.extend_from_slice(if index == 0 { b"" } else { GAP.as_bytes() });
+            paint(text, *emphasis, self.layout.colors, out);
+        }
+        self.push_line("", Emphasis::Plain, out);
         for event in &rows.events {
             let text = event_text(event);
             self.push_line(&ellipsize(&sanitize(&text), self.layout.line_width()), Emphasis::Warning, out);
@@ -212,7 +216,7 @@ impl Table {
             let (text, emphasis) = match column.cell(activity) {
                 None => ("-".to_owned(), Emphasis::Dim),
                 Some(zero) if zero == "0" || zero == "0%" => (zero, Emphasis::Dim),
-                Some(text) => (text, (column.emphasis)(activity)),
+                Some(text) => (text, (column.emphasis)(activity, self.layout.saturation_threshold)),
             };
             out.resize(out.len() + column.width.saturating_sub(text.chars().count()), b' ');
             paint(&text, emphasis, self.layout.colors, out);
@@ -284,6 +288,7 @@ mod tests {
             all_columns: false,
             mounts: false,
             colors: false,
+            saturation_threshold: 3.0,
             time_zone: TimeZone::UTC,
         });
         let header = IntervalHeader {

@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 use super::layout::Layout;
 use super::summary::draw_summary;
 use super::table::Table;
+use crate::analysis::DEFAULT_SATURATION_THRESHOLD;
 use crate::intervals::{DeviceSummary, IntervalRows, RunSpan};
 use crate::report::IntervalWriter;
 use crate::report::layout::DEFAULT_WIDTH;
@@ -13,7 +14,7 @@ use crate::report::layout::DEFAULT_WIDTH;
 const DEFAULT_ROWS: usize = 50;
 
 /// The options of the table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TableOptions {
     /// The width of a line; `None` for that of the terminal, without a limit elsewhere.
     pub width: Option<usize>,
@@ -25,6 +26,21 @@ pub struct TableOptions {
     pub explain: bool,
     /// Use colors on a terminal.
     pub colors: bool,
+    /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
+    pub saturation_threshold: f64,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            width: None,
+            all_columns: false,
+            mounts: false,
+            explain: false,
+            colors: false,
+            saturation_threshold: DEFAULT_SATURATION_THRESHOLD,
+        }
+    }
 }
 
 /// Writes intervals as tables, and a summary.
@@ -39,7 +55,7 @@ pub struct TableWriter {
 impl TableWriter {
     /// Creates a writer of the default size, which [`IntervalWriter::resize`] changes.
     pub fn new(options: &TableOptions, is_terminal: bool, time_zone: TimeZone) -> Self {
-        let TableOptions { width, all_columns, mounts, explain, colors } = *options;
+        let TableOptions { width, all_columns, mounts, explain, colors, saturation_threshold } = *options;
         let layout = Layout {
             width: fitted_width(width, all_columns, is_terminal.then_some(DEFAULT_WIDTH)),
             rows: DEFAULT_ROWS,
@@ -48,6 +64,7 @@ impl TableWriter {
             mounts,
             explain,
             colors: colors && is_terminal,
+            saturation_threshold,
             time_zone: time_zone.clone(),
         };
         Self { table: Table::new(layout), width, all_columns, time_zone }
