@@ -75,6 +75,65 @@ fn no_line_is_wider_than_requested() {
 }
 
 #[test]
+fn without_a_terminal_nothing_is_cut_and_no_note_names_hidden_columns() {
+    let name = "a-device-with-a-name-that-is-longer-than-a-fifth-of-any-line-of-a-terminal";
+    let text = capture_of(&[lines_of(name, &[0, 100, 200].map(Some))]);
+    let (out, _, _) = output("--from -", &text);
+    let titles = out.lines().find(|line| line.starts_with("device")).unwrap();
+    for title in ["r/s", "rMB/s", "r_sz", "w/s", "rmrg", "inflt", "≤util", "verdict"] {
+        assert!(titles.split_whitespace().any(|word| word == title), "{title}: {out}");
+    }
+    assert!(!titles.contains(" d/s") && out.contains(name) && !out.contains("hidden"), "{out}");
+    assert!(output("--from - --width 40", &text).0.starts_with("hidden at width 40: "));
+}
+
+#[test]
+fn narrow_tables_keep_what_matters_and_their_columns() {
+    for (width, titles) in [
+        (80, "device       r/s r_await   w/s w_await r_qu w_qu  util r_sat w_sat   verdict"),
+        (60, "device       r/s r_await   w/s w_await queue  util   verdict"),
+        (40, "device     r_await queue  util   verdict"),
+    ] {
+        let (out, _, _) = output(&format!("--width {width} --from fixtures/captures/capped-3000.txt"), "");
+        let mut headers: Vec<&str> = out.lines().filter(|line| line.starts_with("device")).collect();
+        headers.dedup();
+        // The first second has no writes.
+        assert!(headers.len() <= 2 && headers.last() == Some(&titles), "{width}: {headers:#?}");
+    }
+}
+
+#[test]
+fn latency_pressure_and_verdicts_have_colors_and_util_has_none() {
+    use std::ffi::OsString;
+
+    use blkstat::clock::{ManualClock, WaitOutcome};
+    use blkstat::run::{RunContext, run};
+
+    let screen = |more: &str| {
+        let words = format!("blkstat --from fixtures/captures/capped-3000.txt --width 100 {more}");
+        let environment = |name: &str| (name == "TERM").then(|| OsString::from("xterm"));
+        let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &environment).unwrap();
+        let clock = ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: true });
+        String::from_utf8(out).unwrap()
+    };
+    let text = screen("8");
+    for colored in [
+        "\u{1b}[33m646µs\u{1b}[0m",
+        "\u{1b}[1;31m18.2ms\u{1b}[0m",
+        "\u{1b}[1;31m57.8x\u{1b}[0m",
+        "\u{1b}[1;31msaturated\u{1b}[0m",
+        "  96%  100%",
+        " 0.2%? ",
+    ] {
+        assert!(text.contains(colored), "{colored:?}: {text}");
+    }
+    // The threshold is the user's.
+    assert!(screen("--saturation-threshold 100 8").contains("\u{1b}[33m18.2ms\u{1b}[0m"));
+}
+
+#[test]
 fn columns_end_below_their_titles() {
     let (out, _, _) = output("--from fixtures/captures/sweep-randread.txt", "");
     let header = &out.lines().find(|line| line.starts_with("device")).unwrap().replace('≤', "<");
@@ -287,7 +346,46 @@ fn completions_and_the_manual_page_are_printed() {
         assert!(code == 0 && out.contains("blkstat") && out.contains("since-boot"), "{shell}");
     }
     let (out, _, code) = output("man", "");
-    assert!(code == 0 && out.contains(".TH blkstat 1") && out.contains("since\\-boot"), "{out}");
+    assert!(code == 0 && out.contains(".TH \"blkstat\" \"1\"") && out.contains("since\\-boot"), "{out}");
+}
+
+#[test]
+fn the_help_explains_columns_and_verdicts() {
+    for (topic, terms) in [
+        ("columns", ["r_sat ", "inflt ", "≤util ", "~1.00ms ", "<500µs ", "25%? "]),
+        ("verdicts", ["stalled ", "saturated ", "capped ", "queueing ", "accounting_off ", "- "]),
+    ] {
+        let (out, err, code) = output(&format!("help {topic}"), "");
+        assert_eq!((err.as_str(), code), ("", 0));
+        for term in terms {
+            assert!(out.lines().any(|line| line.trim_start().starts_with(term)), "{term}: {out}");
+        }
+        assert!(output("help", "").0.contains(&format!("blkstat help {topic}")));
+    }
+    assert_eq!(output("help analyze", ""), output("analyze --help", ""));
+    assert_eq!(output("help nosuch", "").2, 2);
+}
+
+#[test]
+fn usage_lines_have_whole_brackets() {
+    for command in ["", "analyze", "record", "man", "devices", "completions"] {
+        let (out, _, _) = output(&format!("{command} --help"), "");
+        let usage = out.split("Options:").next().unwrap();
+        for (open, close) in [('[', ']'), ('<', '>')] {
+            assert_eq!(usage.matches(open).count(), usage.matches(close).count(), "{usage}");
+        }
+        let takes_interval = matches!(command, "" | "analyze" | "record");
+        assert_eq!(usage.contains("[INTERVAL [COUNT]]\n"), takes_interval, "{usage}");
+    }
+}
+
+#[test]
+fn a_command_has_a_manual_page_of_its_own() {
+    let (out, _, code) = output("man analyze", "");
+    assert!(code == 0 && out.contains(".TH \"blkstat-analyze\"") && out.contains("save\\-baseline"), "{out}");
+    let (out, err, code) = output("man nosuch", "");
+    assert_eq!((out.as_str(), code), ("", 2));
+    assert!(err.starts_with("blkstat: no manual page for 'nosuch'; expected one of: "), "{err}");
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn write_host(root: &Path, second: u64) {
             write(&format!("sys/block/{name}/queue/iostats"), if name == "sdb" { "0\n" } else { "1\n" });
         }
         write("sys/block/sda/sda2/partition", "2\n");
+        write("sys/block/loop0/loop/backing_file", "/images/a.img\n");
         write("sys/block/dm-0/dm/name", "vg0-root\n");
         write("sys/block/dm-0/dm/uuid", "LVM-xyz\n");
         write("sys/block/dm-0/slaves/sda2/dev", "8:2\n");
@@ -94,7 +95,7 @@ fn json(options: &str, seconds: u64) -> Vec<Value> {
 #[test]
 fn a_report_shows_the_host_and_every_device() {
     let expected = "\
-hidden at width 100: rmrg wmrg r_sz w_sz (--width N, --all-columns)
+hidden at width 100: r_sz w_sz (--width N, --all-columns)
 1970-01-01 UTC
 00:00:01  1.000s  cpu: 10% user 5% system 85% available  blocked: 3  pressure: 25% some 5.0% full
 device       r/s rMB/s r_await   w/s wMB/s w_await r_qu w_qu inflt  util ≤util r_sat w_sat   verdict
@@ -104,7 +105,20 @@ sdc         1.00  0.00 ~2.00ms  1.00  0.00 ~2.00ms 0.00 0.00     4  0.2%  100%  
 sda2         100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
 vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
 ";
-    assert_eq!(output("1 1", 1), (expected.to_owned(), String::new(), Exit::Success));
+    assert_eq!(output("--width 100 1 1", 1), (expected.to_owned(), String::new(), Exit::Success));
+}
+
+#[test]
+fn mount_points_push_out_no_rate_and_a_loop_device_shows_its_file() {
+    let expected = "\
+device       r/s r_await   w/s w_await r_qu w_qu  util   verdict  mountpoints
+loop0          0       -     0       -    0    0    0%      idle  /images/a.img
+";
+    let (out, _, _) = output("--width 80 --mounts --all loop0 vg0-root 1 1", 1);
+    for line in expected.lines() {
+        assert!(out.lines().any(|printed| printed == line), "{out}");
+    }
+    assert!(out.contains(" 100  2.00ms   100  2.00ms 0.20 0.20   20%         -  /\n"), "{out}");
 }
 
 #[test]

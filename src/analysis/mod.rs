@@ -50,7 +50,8 @@ pub use settings::{Settings, StatedCap};
 pub use stack::{Layer, LayerLink, QueueByLayer, WaitLocation, infer_stack, queue_by_layer};
 pub use stats::{ActivityTimeline, BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
 pub use thresholds::{
-    KNEE_FRACTION, MIN_FIT_LEVELS, MIN_LOADED_QUEUE, MIN_STALL_S, MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
+    DEFAULT_SATURATION_THRESHOLD, KNEE_FRACTION, MIN_FIT_LEVELS, MIN_LOADED_QUEUE, MIN_QUEUEING_SATURATION,
+    MIN_STALL_S, MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
     Assessment, DirectionLatency, Evidence, ExceededCap, Explanation, Latency, LiveVerdict, MaxRate,

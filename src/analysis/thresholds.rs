@@ -17,10 +17,10 @@
 
 /// Multiple of unloaded latency at which a device counts as saturated, unless the user sets another: three times is
 /// the sign of overload that Zaitsev and Trudeau suggest.
-pub(super) const DEFAULT_SATURATION_THRESHOLD: f64 = 3.0;
+pub const DEFAULT_SATURATION_THRESHOLD: f64 = 3.0;
 /// Multiple of unloaded latency from which requests wait for each other: the lower of the two best operating points of
 /// Zaitsev and Trudeau.
-pub(super) const MIN_QUEUEING_SATURATION: f64 = 1.5;
+pub const MIN_QUEUEING_SATURATION: f64 = 1.5;
 /// Queue up to which a device counts as unloaded. A single outstanding request waits for no other; the half above one
 /// allows for two that overlap by chance.
 pub(super) const MAX_UNLOADED_QUEUE: f64 = 1.5;

@@ -5,18 +5,30 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::command::Operand;
 use super::native::{VerdictArguments, two_numbers};
 use super::operands::devices_and_schedule;
 use crate::analysis::StatedCap;
 use crate::intervals::{DeviceSelection, Input};
 use crate::plan::{Analyze, AnalyzeFormat};
 
+/// The operands of `analyze`, for the help.
+pub(super) const OPERANDS: &[Operand] = &[
+    ("[FILE]", "Capture to analyze; - is standard input (default: the running system)"),
+    ("[DEVICE]...", "Devices to analyze, by any of their names (default: all)"),
+    (
+        "[INTERVAL]",
+        "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s; in a capture, one per sample)",
+    ),
+    ("[COUNT]", "Number of intervals (default: until Ctrl-C or the end of the capture)"),
+];
+
 /// The arguments of `analyze`.
 #[derive(Args)]
 #[command(override_usage = "blkstat analyze [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]")]
 pub(super) struct AnalyzeArguments {
-    /// Capture to analyze (- is standard input); without one, the running system: devices, interval and count
-    #[arg(value_name = "FILE] [DEVICE]... [INTERVAL [COUNT]", allow_negative_numbers = true)]
+    /// Described by [`OPERANDS`]
+    #[arg(value_name = "FILE", hide = true, allow_negative_numbers = true)]
     operands: Vec<String>,
     /// Capture to analyze, if its name could be taken for a device
     #[arg(long, value_name = "FILE")]

@@ -1,7 +1,9 @@
 //! Turns arguments and environment variables into a [`Plan`], with a file for each command. Only this module uses clap.
 
 mod analyze;
+mod command;
 mod iostat;
+mod manual;
 mod native;
 mod operands;
 mod pt_diskstats;
@@ -10,11 +12,14 @@ mod record;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+use self::command::command;
+use self::manual::{command_names, manual_page};
 use crate::exit::Exit;
 use crate::plan::{Devices, Plan};
+use crate::report::native::help;
 use crate::sanitize::sanitize;
 use crate::source::read_text_file;
 
@@ -33,7 +38,9 @@ pub struct ArgError {
     name = "blkstat",
     version,
     args_conflicts_with_subcommands = true,
-    override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ..."
+    override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ...",
+    subcommand_help_heading = "COMMANDS",
+    after_help = "Help on the table: blkstat help columns, blkstat help verdicts"
 )]
 struct Arguments {
     #[command(flatten)]
@@ -48,14 +55,17 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run as sysstat's iostat: same options, output and exit codes
-    #[command(disable_help_flag = true)]
+    #[command(
+        disable_help_flag = true,
+        override_usage = "blkstat iostat [OPTION]... [DEVICE]... [INTERVAL [COUNT]]"
+    )]
     Iostat {
         /// Arguments of iostat, and --from FILE and --root DIR
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
     /// Run as Percona's pt-diskstats: same options, output and keys
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, override_usage = "blkstat pt-diskstats [OPTION]... [FILE]...")]
     PtDiskstats {
         /// Arguments of pt-diskstats, and --root DIR
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -66,6 +76,7 @@ enum Command {
     /// Record samples to a file for later replay
     Record(record::RecordArguments),
     /// Show the block-device tree and queue settings
+    #[command(override_usage = "blkstat devices [OPTIONS]")]
     Devices {
         /// Print one JSON document with every device
         #[arg(long)]
@@ -78,12 +89,17 @@ enum Command {
         from: Option<PathBuf>,
     },
     /// Print a shell completion script
+    #[command(override_usage = "blkstat completions SHELL")]
     Completions {
         /// Shell
         shell: Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual page, or that of a command
+    #[command(override_usage = "blkstat man [COMMAND]")]
+    Man {
+        /// Command (default: the program)
+        command: Option<String>,
+    },
 }
 
 /// Returns the plan that the arguments request. `arguments` begins with the name that the program was called by;
@@ -111,8 +127,13 @@ pub fn plan(
         let message = concat!("blkstat ", env!("CARGO_PKG_VERSION"), "\n").to_owned();
         return Err(ArgError { message, exit: Exit::Success });
     }
-    let Arguments { view, root, command } =
-        Arguments::try_parse_from(arguments).map_err(|error| clap_error(&error))?;
+    if let Some(text) = help_topic(&arguments) {
+        return Err(ArgError { message: text, exit: Exit::Success });
+    }
+    let matches = command().try_get_matches_from(arguments);
+    let Arguments { view, root, command } = matches
+        .and_then(|matches| Arguments::from_arg_matches(&matches))
+        .map_err(|error| clap_error(&error))?;
     let usage_error = |message: String| ArgError {
         message: format!("blkstat: {}\n", sanitize(&message)),
         exit: Exit::Error,
@@ -129,7 +150,16 @@ pub fn plan(
             return Ok(Plan::Devices(Devices { json, all, root, from }));
         }
         Some(Command::Completions { shell }) => return Ok(Plan::Print(completions(shell))),
-        Some(Command::Man) => return Ok(Plan::Print(manual())),
+        Some(Command::Man { command }) => {
+            let page = manual_page(command.as_deref()).ok_or_else(|| {
+                let name = command.unwrap_or_default();
+                usage_error(format!(
+                    "no manual page for '{name}'; expected one of: {}",
+                    command_names().join(", ")
+                ))
+            });
+            return Ok(Plan::Print(page?));
+        }
         Some(Command::Iostat { arguments }) => ("iostat", arguments),
         Some(Command::PtDiskstats { arguments }) => ("pt-diskstats", arguments),
     };
@@ -154,16 +184,20 @@ fn clap_error(error: &clap::Error) -> ArgError {
 /// Returns the completion script of a shell.
 fn completions(shell: Shell) -> Vec<u8> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "blkstat", &mut text);
+    clap_complete::generate(shell, &mut command(), "blkstat", &mut text);
     text
 }
 
-/// Returns the manual page.
-fn manual() -> Vec<u8> {
-    let mut text = Vec::new();
-    // Writing to a Vec cannot fail.
-    let _ = clap_mangen::Man::new(Arguments::command()).render(&mut text);
-    text
+/// Returns the help on a topic; `None` if the arguments are not `help TOPIC`.
+fn help_topic(arguments: &[OsString]) -> Option<String> {
+    match arguments {
+        [_, help, topic] if help == "help" => match topic.to_str()? {
+            "columns" => Some(help::columns().text()),
+            "verdicts" => Some(help::verdicts().text()),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Returns the plan for iostat or pt-diskstats, called with `arguments`; `None` for any other name.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::command::Operand;
 use super::operands::devices_and_schedule;
 use crate::analysis::{DeviceBaseline, StatedCap};
 use crate::intervals::{BaselineOption, DeviceSelection, Input, VerdictOptions};
@@ -12,11 +13,18 @@ use crate::plan::{SummaryMode, View};
 use crate::report::Format;
 use crate::report::native::{SortKey, TableOptions, sort_keys};
 
+/// The operands of the incident view, for the help.
+pub(super) const OPERANDS: &[Operand] = &[
+    ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)"),
+    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
+    ("[COUNT]", "Number of intervals (default: until Ctrl-C)"),
+];
+
 /// The arguments of the incident view.
 #[derive(Args)]
 pub(super) struct ViewArguments {
-    /// Devices to show, the interval (1, 0.5, 100ms, 2s, 1m; default 1 s) and the number of intervals
-    #[arg(value_name = "DEVICE]... [INTERVAL [COUNT]", allow_negative_numbers = true)]
+    /// Described by [`OPERANDS`]
+    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
     operands: Vec<String>,
     /// Replay a capture, plain or compressed; - is standard input
     #[arg(long, value_name = "FILE")]
@@ -51,13 +59,13 @@ pub(super) struct ViewArguments {
     /// Add a total over physical disks, or the selected devices, without double counting
     #[arg(long)]
     total: bool,
-    /// Show mount points
+    /// Show mount points, and the files behind loop devices
     #[arg(long)]
     mounts: bool,
     /// Show all columns, including discards and flushes, regardless of the width
     #[arg(long)]
     all_columns: bool,
-    /// Output width (default: terminal width, or 100)
+    /// Output width (default: terminal width; unlimited without a terminal)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
     /// Always print a summary (default: only after Ctrl-C)
@@ -149,6 +157,7 @@ impl ViewArguments {
             mounts: self.mounts,
             explain: self.explain,
             colors: permits_colors(environment),
+            saturation_threshold: self.verdicts.saturation_threshold,
         };
         Ok(View {
             input: Input {

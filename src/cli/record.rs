@@ -6,19 +6,27 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::command::Operand;
 use super::operands::parse_schedule;
 use crate::plan::Record;
 
+/// The operands of `record`, for the help.
+pub(super) const OPERANDS: &[Operand] = &[
+    ("FILE", "File to write, compressed if its name ends in .gz; - is standard output"),
+    ("[INTERVAL]", "Time between samples: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
+    ("[COUNT]", "Number of intervals; one more sample is taken (default: until Ctrl-C)"),
+];
+
 /// The arguments of `record`.
 #[derive(Args)]
+#[command(override_usage = "blkstat record [OPTIONS] FILE [INTERVAL [COUNT]]")]
 pub(super) struct RecordArguments {
-    /// File to write, compressed if its name ends in .gz; - is standard output
+    /// Described by [`OPERANDS`], as are the next two
+    #[arg(hide = true)]
     file: PathBuf,
-    /// Time between samples: 1, 0.5, 100ms, 2s, 1m (default 1 s)
-    #[arg(allow_negative_numbers = true)]
+    #[arg(hide = true, allow_negative_numbers = true)]
     interval: Option<String>,
-    /// Number of intervals; one more sample is taken
-    #[arg(allow_negative_numbers = true)]
+    #[arg(hide = true, allow_negative_numbers = true)]
     count: Option<String>,
     /// Record only this device, by any of its names; repeatable
     #[arg(long, value_name = "DEVICE")]

@@ -20,7 +20,7 @@ use crate::topology::{Kind, Node, Topology, natural_key};
 pub(super) struct DeviceAttributes {
     /// The alias, or else the kernel's name.
     pub(super) label: String,
-    /// The mount points, separated by commas.
+    /// The mount points and the file behind a loop device, separated by commas.
     pub(super) mountpoints: String,
     /// The kernel does not count its requests.
     pub(super) is_accounting_off: bool,
@@ -30,6 +30,12 @@ pub(super) struct DeviceAttributes {
     is_listed_only_while_active: bool,
     /// Asked for by name or by pattern.
     is_requested: bool,
+}
+
+/// Returns the mount points of a device, then the file behind it, separated by commas.
+fn mountpoints(node: &Node) -> String {
+    let texts: Vec<&str> = node.mountpoints.iter().chain(&node.backing_file).map(String::as_str).collect();
+    texts.join(",")
 }
 
 /// Applies a [`DeviceSelection`].
@@ -94,7 +100,7 @@ impl<'a> DeviceFilter<'a> {
         let is_often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;
         DeviceAttributes {
             label: alias.unwrap_or_else(|| device.name.clone()),
-            mountpoints: node.map(|node| node.mountpoints.join(",")).unwrap_or_default(),
+            mountpoints: node.map(mountpoints).unwrap_or_default(),
             is_accounting_off: node.is_some_and(Node::is_accounting_off),
             is_listed_only_while_active: is_often_idle && !(is_partition && self.selection.partitions),
             ..DeviceAttributes::default()

@@ -45,7 +45,7 @@ pub struct DeviceInterval<'a> {
     pub device: &'a str,
     /// The alias, or else the kernel's name.
     pub label: &'a str,
-    /// The mount points, separated by commas; empty without any.
+    /// The mount points and the file behind a loop device, separated by commas; empty without any.
     pub mountpoints: &'a str,
     /// The state of the device.
     pub state: DeviceState,

@@ -17,7 +17,7 @@ use self::native::{TableOptions, TableWriter};
 use crate::intervals::{DeviceSummary, IntervalRows, RunSpan};
 
 /// An output format of the incident view.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Format {
     /// A table for people.
     Table(TableOptions),

@@ -28,6 +28,38 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All verdicts, the most severe first.
+    pub const ALL: [Self; 7] = [
+        Self::Stalled,
+        Self::Saturated,
+        Self::Capped,
+        Self::Queueing,
+        Self::AccountingOff,
+        Self::Ok,
+        Self::Idle,
+    ];
+
+    /// Its explanation in the help.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Idle => "nothing completed and nothing was in flight",
+            Self::Ok => {
+                "latency is below 1.5 times unloaded latency, or the queue is too short for requests to wait for \
+                 each other"
+            }
+            Self::Queueing => "requests wait for each other, but not enough for 'saturated'",
+            Self::Saturated => {
+                "latency is at least 3 times unloaded latency (--saturation-threshold) with a queue of 2 or more, \
+                 or in bursts, in three of the last four intervals"
+            }
+            Self::Capped => {
+                "the rate stays constant while the queue grows or stays long: a limit such as that of a cloud volume"
+            }
+            Self::Stalled => "requests have been in flight for a second or more and none completed",
+            Self::AccountingOff => "the kernel does not count this device's requests (queue/iostats is 0)",
+        }
+    }
+
     /// Its name in reports and machine formats.
     pub fn name(self) -> &'static str {
         match self {
@@ -137,6 +169,12 @@ pub struct Latency {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_verdicts_are_listed_from_most_to_least_severe() {
+        let severities = Verdict::ALL.map(Verdict::severity);
+        assert_eq!(severities, [6, 5, 4, 3, 2, 1, 0]);
+    }
 
     #[test]
     fn a_single_outstanding_request_does_not_queue() {

@@ -1,31 +1,37 @@
-//! The columns of the table, as data, and the sort keys.
+//! The columns of the table, as data.
 
 use super::style::Emphasis;
 use crate::analysis::Verdict;
-use crate::intervals::{DeviceActivity, DeviceInterval};
+use crate::intervals::DeviceActivity;
 use crate::metrics::{DirectionStats, IntervalStats};
 use crate::report::layout::number_format::{count, multiple, number, percent, queue, size, time};
-use crate::report::layout::{FittedColumns, fit_columns};
 
 /// A column of the table.
 #[derive(Clone, Copy)]
 pub(super) struct Column {
     pub(super) title: &'static str,
+    /// The explanation in the help.
+    pub(super) meaning: &'static str,
     /// The width, with the blank before it.
     pub(super) width: usize,
     /// Columns of the lowest rank are dropped first from lines that are too wide.
     pub(super) rank: u8,
-    /// Shown only once a device had such activity; `None` for always.
-    pub(super) only_with: Option<fn(&IntervalStats) -> bool>,
+    /// The activity without which the column is empty: all its cells are `-` or zero.
+    pub(super) has_content: fn(&IntervalStats) -> bool,
+    /// Not shown while it is empty. Other empty columns are shown where they fit.
+    pub(super) is_hidden_empty: bool,
     /// The emphasis of a cell that is neither empty nor zero.
-    pub(super) emphasis: fn(&DeviceActivity) -> Emphasis,
+    pub(super) emphasis: EmphasisRule,
     /// The value shown, by which devices can be sorted.
-    value: Quantity,
+    pub(super) value: Quantity,
     text: CellText,
 }
 
+/// The emphasis of a cell, given the multiple of unloaded latency from which a device counts as saturated.
+type EmphasisRule = fn(&DeviceActivity, f64) -> Emphasis;
+
 /// A quantity of a device; `None` where it has no value.
-type Quantity = fn(&DeviceActivity) -> Option<f64>;
+pub(super) type Quantity = fn(&DeviceActivity) -> Option<f64>;
 
 /// The text of a cell.
 #[derive(Clone, Copy)]
@@ -47,35 +53,93 @@ impl Column {
 }
 
 const fn column(
-    title: &'static str,
+    (title, meaning): (&'static str, &'static str),
     width: usize,
     rank: u8,
     value: Quantity,
     text: fn(f64) -> String,
 ) -> Column {
-    Column { title, width, rank, only_with: None, emphasis: plain, value, text: CellText::Value(text) }
+    Column {
+        title,
+        meaning,
+        width,
+        rank,
+        has_content: always,
+        is_hidden_empty: false,
+        emphasis: plain,
+        value,
+        text: CellText::Value(text),
+    }
 }
 
 const fn custom(
-    title: &'static str,
+    (title, meaning): (&'static str, &'static str),
     width: usize,
     rank: u8,
     value: Quantity,
     text: fn(&DeviceActivity) -> Option<String>,
 ) -> Column {
-    Column { title, width, rank, only_with: None, emphasis: plain, value, text: CellText::Custom(text) }
+    Column {
+        title,
+        meaning,
+        width,
+        rank,
+        has_content: always,
+        is_hidden_empty: false,
+        emphasis: plain,
+        value,
+        text: CellText::Custom(text),
+    }
 }
 
-const fn only_with(column: Column, only_with: fn(&IntervalStats) -> bool) -> Column {
-    Column { only_with: Some(only_with), ..column }
+/// A column that is empty without such activity.
+const fn of(has_content: fn(&IntervalStats) -> bool, column: Column) -> Column {
+    Column { has_content, ..column }
 }
 
-const fn emphasized(column: Column, emphasis: fn(&DeviceActivity) -> Emphasis) -> Column {
+/// A column that is shown only once there was such activity.
+const fn only_with(column: Column, has_content: fn(&IntervalStats) -> bool) -> Column {
+    Column { has_content, is_hidden_empty: true, ..column }
+}
+
+const fn emphasized(column: Column, emphasis: EmphasisRule) -> Column {
     Column { emphasis, ..column }
 }
 
-fn plain(_: &DeviceActivity) -> Emphasis {
+fn plain(_: &DeviceActivity, _: f64) -> Emphasis {
     Emphasis::Plain
+}
+
+fn always(_: &IntervalStats) -> bool {
+    true
+}
+
+fn never(_: &IntervalStats) -> bool {
+    false
+}
+
+fn has_reads(stats: &IntervalStats) -> bool {
+    stats.reads.ios.is_some_and(|ios| ios > 0)
+}
+
+fn has_writes(stats: &IntervalStats) -> bool {
+    stats.writes.ios.is_some_and(|ios| ios > 0)
+}
+
+fn has_read_merges(stats: &IntervalStats) -> bool {
+    stats.reads.merge_pct.is_some_and(|share| share > 0.0)
+}
+
+fn has_write_merges(stats: &IntervalStats) -> bool {
+    stats.writes.merge_pct.is_some_and(|share| share > 0.0)
+}
+
+fn has_discard_merges(stats: &IntervalStats) -> bool {
+    stats.discards.merge_pct.is_some_and(|share| share > 0.0)
+}
+
+fn has_in_flight(stats: &IntervalStats) -> bool {
+    stats.in_flight.is_some_and(|in_flight| in_flight > 0)
 }
 
 /// Returns whether discards completed.
@@ -111,10 +175,6 @@ fn util(activity: &DeviceActivity) -> Option<String> {
     activity.stats.util_pct.map(|util| percent(util) + mark)
 }
 
-fn util_emphasis(activity: &DeviceActivity) -> Emphasis {
-    if activity.flag.is_some() { Emphasis::Warning } else { Emphasis::Plain }
-}
-
 fn verdict(activity: &DeviceActivity) -> Option<String> {
     activity.assessment.verdict.map(|verdict| verdict.name().to_owned())
 }
@@ -123,7 +183,15 @@ fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
     activity.assessment.verdict.map(|verdict| f64::from(verdict.severity()))
 }
 
-fn verdict_emphasis(activity: &DeviceActivity) -> Emphasis {
+fn read_emphasis(activity: &DeviceActivity, threshold: f64) -> Emphasis {
+    Emphasis::of_saturation(activity.assessment.read_saturation, threshold)
+}
+
+fn write_emphasis(activity: &DeviceActivity, threshold: f64) -> Emphasis {
+    Emphasis::of_saturation(activity.assessment.write_saturation, threshold)
+}
+
+fn verdict_emphasis(activity: &DeviceActivity, _: f64) -> Emphasis {
     match activity.assessment.verdict {
         Some(Verdict::Saturated | Verdict::Capped | Verdict::Stalled) => Emphasis::Alert,
         Some(Verdict::Queueing) => Emphasis::Warning,
@@ -133,139 +201,228 @@ fn verdict_emphasis(activity: &DeviceActivity) -> Emphasis {
 
 /// All columns, in the order in which they are shown.
 pub(super) const COLUMNS: [Column; 27] = [
-    column("r/s", 6, 100, |a| a.stats.reads.per_s, number),
-    column("rMB/s", 6, 80, |a| a.stats.reads.kib_per_s, mib),
-    custom("r_await", 8, 95, |a| a.stats.reads.await_ms, |a| latency(&a.stats.reads)),
-    column("r_sz", 5, 50, |a| a.stats.reads.size_kib, size),
-    column("w/s", 6, 100, |a| a.stats.writes.per_s, number),
-    column("wMB/s", 6, 80, |a| a.stats.writes.kib_per_s, mib),
-    custom("w_await", 8, 95, |a| a.stats.writes.await_ms, |a| latency(&a.stats.writes)),
-    column("w_sz", 5, 50, |a| a.stats.writes.size_kib, size),
-    only_with(column("d/s", 6, 30, |a| a.stats.discards.per_s, number), has_discards),
-    only_with(column("dMB/s", 6, 20, |a| a.stats.discards.kib_per_s, mib), has_discards),
+    of(has_reads, column(("r/s", "reads completed per second"), 6, 92, |a| a.stats.reads.per_s, number)),
+    of(
+        has_reads,
+        column(
+            ("rMB/s", "MiB read per second (1024 * 1024 bytes, as in iostat)"),
+            6,
+            80,
+            |a| a.stats.reads.kib_per_s,
+            mib,
+        ),
+    ),
+    of(
+        has_reads,
+        emphasized(
+            custom(
+                ("r_await", "mean latency of the reads completed"),
+                8,
+                99,
+                |a| a.stats.reads.await_ms,
+                |a| latency(&a.stats.reads),
+            ),
+            read_emphasis,
+        ),
+    ),
+    of(has_reads, column(("r_sz", "mean size of a read"), 5, 50, |a| a.stats.reads.size_kib, size)),
+    of(has_writes, column(("w/s", "writes completed per second"), 6, 92, |a| a.stats.writes.per_s, number)),
+    of(has_writes, column(("wMB/s", "MiB written per second"), 6, 80, |a| a.stats.writes.kib_per_s, mib)),
+    of(
+        has_writes,
+        emphasized(
+            custom(
+                ("w_await", "mean latency of the writes completed"),
+                8,
+                96,
+                |a| a.stats.writes.await_ms,
+                |a| latency(&a.stats.writes),
+            ),
+            write_emphasis,
+        ),
+    ),
+    of(has_writes, column(("w_sz", "mean size of a write"), 5, 50, |a| a.stats.writes.size_kib, size)),
     only_with(
-        custom("d_await", 8, 28, |a| a.stats.discards.await_ms, |a| latency(&a.stats.discards)),
+        column(("d/s", "discards completed per second"), 6, 30, |a| a.stats.discards.per_s, number),
         has_discards,
     ),
-    only_with(column("d_sz", 5, 10, |a| a.stats.discards.size_kib, size), has_discards),
-    only_with(column("f/s", 6, 35, |a| a.stats.flushes_per_s, number), has_flushes),
-    only_with(column("f_await", 8, 33, |a| a.stats.flush_await_ms, time), has_flushes),
-    column("rmrg", 5, 40, |a| a.stats.reads.merge_pct, percent),
-    column("wmrg", 5, 40, |a| a.stats.writes.merge_pct, percent),
-    only_with(column("dmrg", 5, 5, |a| a.stats.discards.merge_pct, percent), has_discards),
-    column("r_qu", 5, 75, |a| a.stats.reads.queue, queue),
-    column("w_qu", 5, 75, |a| a.stats.writes.queue, queue),
-    only_with(column("d_qu", 5, 5, |a| a.stats.discards.queue, queue), has_discards),
-    // Never shown, as the columns above say more; a sort key for users of iostat's aqu-sz.
-    only_with(column("queue", 6, 5, |a| a.stats.queue, queue), |_| false),
-    column(
-        "inflt",
-        6,
-        60,
-        |a| a.stats.in_flight.map(|in_flight| in_flight as f64),
-        |in_flight| count(in_flight as u64),
+    only_with(
+        column(("dMB/s", "MiB discarded per second"), 6, 20, |a| a.stats.discards.kib_per_s, mib),
+        has_discards,
     ),
-    emphasized(custom("util", 6, 90, |a| a.stats.util_pct, util), util_emphasis),
-    column("≤util", 6, 70, |a| a.stats.util_upper_bound_pct, percent),
-    column("r_sat", 6, 85, |a| a.assessment.read_saturation, multiple),
-    column("w_sat", 6, 85, |a| a.assessment.write_saturation, multiple),
-    emphasized(custom("verdict", 10, 98, verdict_severity, verdict), verdict_emphasis),
+    only_with(
+        custom(
+            ("d_await", "mean latency of the discards completed"),
+            8,
+            28,
+            |a| a.stats.discards.await_ms,
+            |a| latency(&a.stats.discards),
+        ),
+        has_discards,
+    ),
+    only_with(
+        column(("d_sz", "mean size of a discard"), 5, 10, |a| a.stats.discards.size_kib, size),
+        has_discards,
+    ),
+    only_with(
+        column(("f/s", "flushes completed per second"), 6, 35, |a| a.stats.flushes_per_s, number),
+        has_flushes,
+    ),
+    only_with(
+        column(("f_await", "mean latency of the flushes completed"), 8, 33, |a| a.stats.flush_await_ms, time),
+        has_flushes,
+    ),
+    of(
+        has_read_merges,
+        column(
+            ("rmrg", "share of the reads that were merged into others before they were issued"),
+            5,
+            40,
+            |a| a.stats.reads.merge_pct,
+            percent,
+        ),
+    ),
+    of(
+        has_write_merges,
+        column(
+            ("wmrg", "share of the writes that were merged into others"),
+            5,
+            40,
+            |a| a.stats.writes.merge_pct,
+            percent,
+        ),
+    ),
+    only_with(
+        column(
+            ("dmrg", "share of the discards that were merged into others"),
+            5,
+            5,
+            |a| a.stats.discards.merge_pct,
+            percent,
+        ),
+        has_discard_merges,
+    ),
+    of(
+        has_reads,
+        column(
+            ("r_qu", "mean number of reads in the queue or being served"),
+            5,
+            90,
+            |a| a.stats.reads.queue,
+            queue,
+        ),
+    ),
+    of(
+        has_writes,
+        column(
+            ("w_qu", "mean number of writes in the queue or being served"),
+            5,
+            90,
+            |a| a.stats.writes.queue,
+            queue,
+        ),
+    ),
+    only_with(
+        column(
+            ("d_qu", "mean number of discards in the queue or being served"),
+            5,
+            5,
+            |a| a.stats.discards.queue,
+            queue,
+        ),
+        has_discards,
+    ),
+    // Shown only where the columns above do not fit; a sort key for users of iostat's aqu-sz.
+    only_with(
+        column(
+            (
+                "queue",
+                "mean number of requests of all kinds in the queue or being served; shown where r_qu and w_qu do not fit",
+            ),
+            6,
+            98,
+            |a| a.stats.queue,
+            queue,
+        ),
+        never,
+    ),
+    of(
+        has_in_flight,
+        column(
+            ("inflt", "requests in flight at the end of the interval"),
+            6,
+            75,
+            |a| a.stats.in_flight.map(|in_flight| in_flight as f64),
+            |in_flight| count(in_flight as u64),
+        ),
+    ),
+    custom(
+        (
+            "util",
+            "share of the time with a request in flight, as the kernel counts it; no limit by itself, as most devices serve several requests at once",
+        ),
+        6,
+        97,
+        |a| a.stats.util_pct,
+        util,
+    ),
+    column(
+        (
+            "≤util",
+            "upper bound of the true util: request times in the interval plus requests still in flight, at most 100%; its sort key is util_ub",
+        ),
+        6,
+        70,
+        |a| a.stats.util_upper_bound_pct,
+        percent,
+    ),
+    of(
+        has_reads,
+        emphasized(
+            column(
+                (
+                    "r_sat",
+                    "read saturation: latency as a multiple of the latency of the unloaded device for requests of that size",
+                ),
+                6,
+                85,
+                |a| a.assessment.read_saturation,
+                multiple,
+            ),
+            read_emphasis,
+        ),
+    ),
+    of(
+        has_writes,
+        emphasized(
+            column(
+                ("w_sat", "write saturation, likewise"),
+                6,
+                85,
+                |a| a.assessment.write_saturation,
+                multiple,
+            ),
+            write_emphasis,
+        ),
+    ),
+    emphasized(
+        custom(
+            ("verdict", "the state of the device; see 'blkstat help verdicts'"),
+            10,
+            100,
+            verdict_severity,
+            verdict,
+        ),
+        verdict_emphasis,
+    ),
 ];
-
-/// Returns the indices of the columns that fit into `width`, and the titles of the others. `has_activity` has for each
-/// column whether there was activity of its kind.
-pub(super) fn visible_columns(
-    width: usize,
-    has_activity: &[bool; COLUMNS.len()],
-) -> (Vec<usize>, Vec<&'static str>) {
-    let is_candidate = |index: &usize| COLUMNS[*index].only_with.is_none() || has_activity[*index];
-    let candidates: Vec<usize> = (0..COLUMNS.len()).filter(is_candidate).collect();
-    let widths: Vec<usize> = candidates.iter().map(|index| COLUMNS[*index].width).collect();
-    let ranks: Vec<u8> = candidates.iter().map(|index| COLUMNS[*index].rank).collect();
-    let FittedColumns { kept, dropped } = fit_columns(&widths, &ranks, width);
-    let visible = kept.into_iter().map(|index| candidates[index]).collect();
-    (visible, dropped.into_iter().map(|index| COLUMNS[candidates[index]].title).collect())
-}
-
-/// A key to sort devices by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SortKey(usize);
-
-/// Sort keys that are not columns.
-const MORE_KEYS: [(&str, Quantity); 4] = [
-    ("util_ub", |a| a.stats.util_upper_bound_pct),
-    ("iops", |a| sum([a.stats.reads.per_s, a.stats.writes.per_s, a.stats.discards.per_s])),
-    ("MB/s", |a| sum([a.stats.reads.kib_per_s, a.stats.writes.kib_per_s, None])),
-    ("await", |a| max([a.stats.reads.await_ms, a.stats.writes.await_ms, a.stats.discards.await_ms])),
-];
-
-/// The index of the column `queue` in [`COLUMNS`].
-const QUEUE_COLUMN: usize = 20;
-
-fn keys() -> impl Iterator<Item = (&'static str, Quantity)> {
-    COLUMNS.iter().map(|column| (column.title, column.value)).chain(MORE_KEYS)
-}
-
-fn sum(parts: [Option<f64>; 3]) -> Option<f64> {
-    parts.into_iter().flatten().reduce(|a, b| a + b)
-}
-
-fn max(parts: [Option<f64>; 3]) -> Option<f64> {
-    parts.into_iter().flatten().reduce(f64::max)
-}
-
-/// Returns the names of the sort keys: the column titles, `util_ub` for `≤util`, and `iops`, `MB/s`, `await`.
-pub fn sort_keys() -> impl Iterator<Item = &'static str> {
-    keys().map(|(name, _)| name)
-}
-
-impl SortKey {
-    /// The default where only the busiest devices are shown.
-    pub const QUEUE: Self = Self(QUEUE_COLUMN);
-
-    /// Finds a key by name, in any case.
-    pub fn named(name: &str) -> Option<Self> {
-        keys().position(|(key, _)| key.eq_ignore_ascii_case(name)).map(Self)
-    }
-
-    /// Returns the value of a device; `None` sorts last.
-    pub fn value(self, device: &DeviceInterval<'_>) -> Option<f64> {
-        let (_, quantity) = keys().nth(self.0)?;
-        quantity(device.activity()?)
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn titles(width: usize, has_activity: bool) -> (Vec<&'static str>, Vec<&'static str>) {
-        let (shown, hidden) = visible_columns(width, &[has_activity; COLUMNS.len()]);
-        (shown.iter().map(|index| COLUMNS[*index].title).collect(), hidden)
-    }
-
     #[test]
-    fn the_least_important_columns_are_hidden_first() {
-        let (all, none) = titles(1000, true);
-        assert_eq!((all.len(), none), (COLUMNS.len(), vec![]));
-        let (narrow, hidden) = titles(40, false);
-        assert_eq!(narrow, ["r/s", "r_await", "w/s", "w_await", "verdict"]);
-        assert_eq!(&hidden[..3], ["rmrg", "wmrg", "r_sz"]);
-        assert_eq!(titles(3, false).0, Vec::<&str>::new());
-    }
-
-    #[test]
-    fn discards_and_flushes_are_hidden_without_any() {
-        assert!(titles(1000, false).0.iter().all(|title| !title.starts_with(['d', 'f'])));
-    }
-
-    #[test]
-    fn every_column_is_a_sort_key() {
-        assert_eq!(SortKey::named("QUEUE"), Some(SortKey::QUEUE));
-        assert_eq!(SortKey::named("nope"), None);
-        let is_key = |column: &Column| SortKey::named(column.title).is_some();
-        let not_keys: Vec<&str> = COLUMNS.iter().filter(|c| !is_key(c)).map(|c| c.title).collect();
-        assert_eq!(not_keys, Vec::<&str>::new());
+    fn titles_are_narrower_than_their_columns() {
         assert!(COLUMNS.iter().all(|column| column.title.chars().count() < column.width));
     }
 }

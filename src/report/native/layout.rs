@@ -2,8 +2,12 @@
 
 use jiff::tz::TimeZone;
 
+use crate::report::layout::DEFAULT_WIDTH;
+
 /// The minimum width of the device column.
 pub(super) const MIN_NAME_WIDTH: usize = 10;
+/// The maximum width of mount points on lines of limited width.
+const MAX_MOUNTS_WIDTH: usize = 24;
 
 /// The layout of the table.
 #[derive(Clone, Debug)]
@@ -23,6 +27,8 @@ pub(super) struct Layout {
     pub(super) mounts: bool,
     /// Use colors.
     pub(super) colors: bool,
+    /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
+    pub(super) saturation_threshold: f64,
     /// The time zone of the times shown.
     pub(super) time_zone: TimeZone,
 }
@@ -31,6 +37,16 @@ impl Layout {
     /// The width of a line; without a limit, the largest number.
     pub(super) fn line_width(&self) -> usize {
         self.width.unwrap_or(usize::MAX)
+    }
+
+    /// The width at which sentences are wrapped.
+    pub(super) fn text_width(&self) -> usize {
+        self.width.unwrap_or(DEFAULT_WIDTH)
+    }
+
+    /// The maximum width of mount points.
+    pub(super) fn max_mounts_width(&self) -> usize {
+        if self.width.is_some() { MAX_MOUNTS_WIDTH } else { usize::MAX }
     }
 }
 

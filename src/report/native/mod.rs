@@ -2,12 +2,15 @@
 
 mod columns;
 mod header_line;
+pub mod help;
 mod layout;
 mod messages;
+mod sort_key;
 mod style;
 mod summary;
 mod table;
 mod table_writer;
+mod visible_columns;
 
-pub use columns::{SortKey, sort_keys};
+pub use sort_key::{SortKey, sort_keys};
 pub use table_writer::{TableOptions, TableWriter};

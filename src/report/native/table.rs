@@ -4,11 +4,12 @@ use std::io::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::columns::{COLUMNS, has_discards, has_flushes, visible_columns};
-use super::header_line::{date, header_line};
+use super::columns::{COLUMNS, has_discards, has_flushes};
+use super::header_line::{GAP, date, header_line};
 use super::layout::{Layout, MIN_NAME_WIDTH, max_name_width};
 use super::messages::{Message, event_text};
 use super::style::{Emphasis, paint};
+use super::visible_columns::{ColumnFlags, VisibleColumns, visible_columns, width_above_mounts};
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::{DirectionStats, IntervalStats};
@@ -16,8 +17,10 @@ use crate::report::evidence::evidence_text;
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
 
-/// The maximum width of the mount points.
-const MOUNTS_WIDTH: usize = 24;
+/// The title of the mount points.
+const MOUNTS_TITLE: &str = "mountpoints";
+/// The blanks before the mount points.
+const MOUNTS_GAP: usize = 2;
 /// Screens with fewer lines repeat the column titles as if they had this many.
 const MIN_SCREEN_ROWS: usize = 5;
 
@@ -25,8 +28,10 @@ const MIN_SCREEN_ROWS: usize = 5;
 pub(super) struct Table {
     layout: Layout,
     name_width: usize,
-    /// For each column, whether there was activity of its kind.
-    has_activity: [bool; COLUMNS.len()],
+    /// The width of the mount points.
+    mounts_width: usize,
+    /// For each column, whether there was activity that gives it content.
+    has_content: ColumnFlags,
     /// The columns shown.
     shown: Vec<usize>,
     /// Lines since the column titles; `None` before the first.
@@ -42,7 +47,8 @@ impl Table {
     /// Creates a table without lines.
     pub(super) fn new(layout: Layout) -> Self {
         Self {
-            has_activity: [layout.all_columns; COLUMNS.len()],
+            mounts_width: if layout.mounts { MOUNTS_TITLE.len() } else { 0 },
+            has_content: [layout.all_columns; COLUMNS.len()],
             layout,
             name_width: MIN_NAME_WIDTH,
             shown: Vec::new(),
@@ -75,8 +81,12 @@ impl Table {
             self.push_line(&date, Emphasis::Dim, out);
             self.date = date;
         }
-        let text = header_line(&rows.header, &self.layout.time_zone, self.layout.line_width());
-        self.push_line(&text, Emphasis::Plain, out);
+        let segments = header_line(&rows.header, &self.layout.time_zone, self.layout.line_width());
+        for (index, (text, emphasis)) in segments.iter().enumerate() {
+            out.extend_from_slice(if index == 0 { b"" } else { GAP.as_bytes() });
+            paint(text, *emphasis, self.layout.colors, out);
+        }
+        self.push_line("", Emphasis::Plain, out);
         for event in &rows.events {
             let text = event_text(event);
             self.push_line(&ellipsize(&sanitize(&text), self.layout.line_width()), Emphasis::Warning, out);
@@ -108,27 +118,36 @@ impl Table {
         self.shown.iter().map(|index| COLUMNS[*index].width).sum()
     }
 
-    /// Finds the columns that fit. They change only for a longer name or a new kind of activity.
+    /// Finds the columns that fit. They change only for a longer name or mount point, or a new kind of activity.
     fn choose_columns(&mut self, lines: &[&DeviceInterval<'_>], out: &mut Vec<u8>) {
+        let line_width = self.layout.line_width();
         let longest = lines.iter().map(|line| sanitize(line.label).width()).max().unwrap_or(0);
-        let name_width = self.name_width.max(longest.min(max_name_width(self.layout.line_width())));
-        let mut has_activity = self.has_activity;
+        let name_width = self.name_width.max(longest.min(max_name_width(line_width)));
+        let mut has_content = self.has_content;
         for stats in lines.iter().filter_map(|line| line.stats()) {
-            for (has_activity, column) in has_activity.iter_mut().zip(&COLUMNS) {
-                *has_activity |= column.only_with.is_some_and(|only_with| only_with(stats));
+            for (has_content, column) in has_content.iter_mut().zip(&COLUMNS) {
+                *has_content |= (column.has_content)(stats);
             }
         }
-        let mounts = if self.layout.mounts { MOUNTS_WIDTH + 2 } else { 0 };
-        let available = self.layout.line_width().saturating_sub(name_width + mounts);
-        let (shown, hidden) = visible_columns(available, &has_activity);
+        if self.layout.mounts {
+            let longest = lines.iter().map(|line| sanitize(line.mountpoints).width()).max().unwrap_or(0);
+            self.mounts_width = self.mounts_width.max(longest.min(self.layout.max_mounts_width()));
+        }
+        let available = line_width.saturating_sub(name_width);
+        let reserved = if self.layout.mounts {
+            let free = available.saturating_sub(width_above_mounts(available, &has_content));
+            free.min(self.mounts_width + MOUNTS_GAP)
+        } else {
+            0
+        };
+        let VisibleColumns { shown, hidden } = visible_columns(available - reserved, &has_content);
         if shown != self.shown || name_width != self.name_width {
             self.lines_since_titles = self.lines_since_titles.map(|_| usize::MAX / 2);
         }
-        (self.shown, self.name_width, self.has_activity) = (shown, name_width, has_activity);
+        (self.shown, self.name_width, self.has_content) = (shown, name_width, has_content);
         if hidden.iter().any(|title| !self.named_hidden.contains(title)) {
             let titles = hidden.join(" ");
-            let note =
-                format!("hidden at width {}: {titles} (--width N, --all-columns)", self.layout.line_width());
+            let note = format!("hidden at width {line_width}: {titles} (--width N, --all-columns)");
             self.push_wrapped(&note, "", out);
             self.named_hidden.extend(hidden);
         }
@@ -151,7 +170,7 @@ impl Table {
             text += &format!("{:>width$}", column.title, width = column.width);
         }
         if self.layout.mounts {
-            text += "  mountpoints";
+            text += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
         }
         self.push_line(&ellipsize(&text, self.layout.line_width()), Emphasis::Bold, out);
         self.lines_since_titles = Some(0);
@@ -168,14 +187,11 @@ impl Table {
             Some(message) => self.push_message(&message, has_mounts, out),
             None => line.activity().into_iter().for_each(|activity| self.push_cells(activity, out)),
         }
-        let mounts_width = self
-            .layout
-            .line_width()
-            .saturating_sub(self.name_width + self.cells_width() + 2)
-            .min(MOUNTS_WIDTH);
+        let used = self.name_width + self.cells_width() + MOUNTS_GAP;
+        let mounts_width = self.layout.line_width().saturating_sub(used).min(self.layout.max_mounts_width());
         if has_mounts && mounts_width > 0 {
             // Writing to a Vec cannot fail.
-            let _ = write!(out, "  {}", ellipsize(&sanitize(line.mountpoints), mounts_width));
+            let _ = write!(out, "{:MOUNTS_GAP$}{}", "", ellipsize(&sanitize(line.mountpoints), mounts_width));
         }
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
@@ -200,7 +216,7 @@ impl Table {
             let (text, emphasis) = match column.cell(activity) {
                 None => ("-".to_owned(), Emphasis::Dim),
                 Some(zero) if zero == "0" || zero == "0%" => (zero, Emphasis::Dim),
-                Some(text) => (text, (column.emphasis)(activity)),
+                Some(text) => (text, (column.emphasis)(activity, self.layout.saturation_threshold)),
             };
             out.resize(out.len() + column.width.saturating_sub(text.chars().count()), b' ');
             paint(&text, emphasis, self.layout.colors, out);
@@ -242,7 +258,7 @@ impl Table {
 
     /// Appends a text in dim lines, each after `indent`.
     fn push_wrapped(&mut self, text: &str, indent: &str, out: &mut Vec<u8>) {
-        for line in wrap(text, self.layout.line_width().saturating_sub(indent.len())) {
+        for line in wrap(text, self.layout.text_width().saturating_sub(indent.len())) {
             self.push_line(&format!("{indent}{line}"), Emphasis::Dim, out);
         }
     }
@@ -272,6 +288,7 @@ mod tests {
             all_columns: false,
             mounts: false,
             colors: false,
+            saturation_threshold: 3.0,
             time_zone: TimeZone::UTC,
         });
         let header = IntervalHeader {

@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 use super::layout::Layout;
 use super::summary::draw_summary;
 use super::table::Table;
+use crate::analysis::DEFAULT_SATURATION_THRESHOLD;
 use crate::intervals::{DeviceSummary, IntervalRows, RunSpan};
 use crate::report::IntervalWriter;
 use crate::report::layout::DEFAULT_WIDTH;
@@ -13,9 +14,9 @@ use crate::report::layout::DEFAULT_WIDTH;
 const DEFAULT_ROWS: usize = 50;
 
 /// The options of the table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TableOptions {
-    /// The width of a line; `None` for that of the terminal, or 100.
+    /// The width of a line; `None` for that of the terminal, without a limit elsewhere.
     pub width: Option<usize>,
     /// Show all columns, however wide.
     pub all_columns: bool,
@@ -25,6 +26,21 @@ pub struct TableOptions {
     pub explain: bool,
     /// Use colors on a terminal.
     pub colors: bool,
+    /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
+    pub saturation_threshold: f64,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            width: None,
+            all_columns: false,
+            mounts: false,
+            explain: false,
+            colors: false,
+            saturation_threshold: DEFAULT_SATURATION_THRESHOLD,
+        }
+    }
 }
 
 /// Writes intervals as tables, and a summary.
@@ -39,15 +55,16 @@ pub struct TableWriter {
 impl TableWriter {
     /// Creates a writer of the default size, which [`IntervalWriter::resize`] changes.
     pub fn new(options: &TableOptions, is_terminal: bool, time_zone: TimeZone) -> Self {
-        let TableOptions { width, all_columns, mounts, explain, colors } = *options;
+        let TableOptions { width, all_columns, mounts, explain, colors, saturation_threshold } = *options;
         let layout = Layout {
-            width: fitted_width(width, all_columns, DEFAULT_WIDTH),
+            width: fitted_width(width, all_columns, is_terminal.then_some(DEFAULT_WIDTH)),
             rows: DEFAULT_ROWS,
             is_screen: is_terminal,
             all_columns,
             mounts,
             explain,
             colors: colors && is_terminal,
+            saturation_threshold,
             time_zone: time_zone.clone(),
         };
         Self { table: Table::new(layout), width, all_columns, time_zone }
@@ -56,7 +73,7 @@ impl TableWriter {
 
 impl IntervalWriter for TableWriter {
     fn resize(&mut self, columns: usize, rows: usize) {
-        self.table.resize(fitted_width(self.width, self.all_columns, columns), rows);
+        self.table.resize(fitted_width(self.width, self.all_columns, Some(columns)), rows);
     }
 
     fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
@@ -73,6 +90,6 @@ impl IntervalWriter for TableWriter {
 }
 
 /// Returns the width of the table, given that of the screen; `None` for no limit.
-fn fitted_width(chosen: Option<usize>, all_columns: bool, screen: usize) -> Option<usize> {
-    if all_columns { None } else { Some(chosen.unwrap_or(screen)) }
+fn fitted_width(chosen: Option<usize>, all_columns: bool, screen: Option<usize>) -> Option<usize> {
+    if all_columns { None } else { chosen.or(screen) }
 }
