@@ -63,7 +63,7 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
         let unreadable = host.update_devices(&mut reporter.devices, [&oldest, &older, &newer]);
         let interval = live_interval(options, &older, &newer);
         if std::mem::take(&mut skips_report) {
-            reporter.devices.store_sums(&newer);
+            reporter.skip_report(&newer);
         } else if !reporter.report(&older, &newer, interval, &mut text) {
             emit(context.out, &mut text)?;
             let directory = options.root.join("dev/mapper");
