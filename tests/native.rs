@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -58,20 +59,39 @@ fn json_and_csv_match_their_snapshots() {
 }
 
 #[test]
-fn no_line_is_wider_than_requested() {
+fn no_line_is_wider_than_requested_and_no_number_is_cut() {
     for capture in
         ["mixed", "capped-3000", "sweep-randread", "names", "stalls", "hostile", "comings-and-goings"]
     {
         for width in [20, 30, 47, 60, 80, 100, 132, 200] {
             for more in ["", " --mounts", " --all --total", " --all --summary"] {
                 let options = format!("--width {width}{more} --from fixtures/captures/{capture}.txt");
-                let (out, _, _) = output(&options, "");
+                let (out, _, code) = output(&options, "");
+                assert!(code == 0 && !out.is_empty(), "{options}: exit {code}, {} bytes", out.len());
                 let lines = out.lines().filter(|line| line.chars().count() > width);
                 let wide: Vec<&str> = lines.collect();
                 assert!(wide.is_empty(), "{options}: {wide:#?}");
+                let whole = numbers(&whole_output(capture, more));
+                let cut: Vec<String> = numbers(&out).difference(&whole).cloned().collect();
+                assert!(cut.is_empty(), "{options}: {cut:?}");
             }
         }
     }
+}
+
+/// Returns the output with all columns, at a width that cuts nothing.
+fn whole_output(capture: &str, more: &str) -> String {
+    output(&format!("--width 1000 --all-columns{more} --from fixtures/captures/{capture}.txt"), "").0
+}
+
+/// Returns the numbers after the first word of each line, with their units, but no time of day.
+fn numbers(text: &str) -> BTreeSet<String> {
+    // Stalls are worded differently where there is less space.
+    let lines = text.lines().filter(|line| !line.to_lowercase().contains("stalled"));
+    let words = lines.flat_map(|line| line.split_whitespace().skip(1));
+    let is_number =
+        |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && !word.contains([':', '…']);
+    words.filter(is_number).map(str::to_owned).collect()
 }
 
 #[test]

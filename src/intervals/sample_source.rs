@@ -159,7 +159,7 @@ impl<'a> SampleSource<'a> {
 
     /// Returns a resolver of names in /dev on the running system; `None` for a capture.
     pub(super) fn resolver(&self) -> Option<DeviceResolver> {
-        self.is_live().then(|| DeviceResolver::new(&self.input.root, &self.input.root.join("sys")))
+        self.is_live().then(|| DeviceResolver::new(&self.input.root, &[self.input.root.join("sys")]))
     }
 }
 

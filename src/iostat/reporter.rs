@@ -54,6 +54,12 @@ impl<'a> Reporter<'a> {
         self.printer.begin(heading, &self.local_time(now, format), out);
     }
 
+    /// Omits the report since boot, which ends with this sample.
+    pub fn skip_report(&mut self, newer: &Sample) {
+        self.printer.skip_report();
+        self.devices.store_sums(newer);
+    }
+
     /// Appends the report on an interval. Returns whether it is complete; if not, it ends before a device whose
     /// display name cannot be read.
     pub fn report(&mut self, older: &Sample, newer: &Sample, interval: Interval, out: &mut Vec<u8>) -> bool {

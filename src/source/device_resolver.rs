@@ -17,14 +17,15 @@ use crate::topology::{Key, Named};
 /// Resolves device names of the system below a root.
 pub struct DeviceResolver {
     root: PathBuf,
-    block: PathBuf,
+    /// The directories of block devices; a device is looked up in the first one first.
+    blocks: Vec<PathBuf>,
 }
 
 impl DeviceResolver {
-    /// Creates a resolver for the system below `root`. `sys` describes its devices: `root/sys`, or the directory of
-    /// `iostat -f`.
-    pub fn new(root: &Path, sys: &Path) -> Self {
-        Self { root: root.to_owned(), block: sys.join("block") }
+    /// Creates a resolver for the system below `root`. Each of `sys` describes devices: `root/sys`, and the directory
+    /// of `iostat -f`.
+    pub fn new(root: &Path, sys: &[PathBuf]) -> Self {
+        Self { root: root.to_owned(), blocks: sys.iter().map(|sys| sys.join("block")).collect() }
     }
 
     /// Returns the device that `word` names, by iostat's rules; `None` if there is none.
@@ -49,7 +50,7 @@ impl DeviceResolver {
         let translated =
             persistent.and_then(|kind| link_target_name(&dev.join(format!("disk/by-{kind}")).join(word)));
         let word = translated.as_deref().unwrap_or(word);
-        let is_listed = |name: &str| device_dir(&self.block, name).exists();
+        let is_listed = |name: &str| self.directory_of(name).is_some();
         let name_in_dev = |path: PathBuf| {
             let path = path.canonicalize().ok()?;
             Some(path.strip_prefix(dev.canonicalize().ok()?).ok()?.to_str()?.to_owned())
@@ -75,7 +76,8 @@ impl DeviceResolver {
         let devno = node_devno(&self.root.join("dev").join(name)).or_else(|| {
             // A copied tree has no device nodes, only names.
             let device = devices.iter().find(|device| self.is_copy() && device.name == name)?;
-            Some((device.major, device.minor))
+            // A device of `iostat -f` may have no number.
+            Some((device.major, device.minor)).filter(|devno| *devno != (0, 0))
         });
         devno.map(|(major, minor)| Named { key: Key::Number(major, minor), ..Named::plain(name) })
     }
@@ -86,7 +88,12 @@ impl DeviceResolver {
 
     /// Lists the entries of a disk in sysfs, its partitions among them, in the kernel's order.
     pub fn partitions(&self, disk: &str) -> Vec<String> {
-        list_devices(&device_dir(&self.block, disk)).unwrap_or_default()
+        self.directory_of(disk).and_then(|dir| list_devices(&dir).ok()).unwrap_or_default()
+    }
+
+    /// Returns the directory of a whole device; `None` if it is not listed.
+    fn directory_of(&self, name: &str) -> Option<PathBuf> {
+        self.blocks.iter().map(|block| device_dir(block, name)).find(|dir| dir.exists())
     }
 
     /// Returns the names in /dev/disk/by-TYPE by kernel name, for the devices that have one.

@@ -17,21 +17,29 @@ use crate::units::SampleTime;
 /// The initial size of the buffer: one read suffices for /proc/diskstats with several hundred devices.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The files that the devices of a live system are read from.
-enum DeviceSource {
-    /// This file, in the format of /proc/diskstats.
-    Listed(PathBuf),
-    /// One file per device.
-    Files(IostatFDir),
-    /// Both: a device of the directory replaces one of the same name in the file.
-    Both(PathBuf, IostatFDir),
-    /// Two files in the format of /proc/diskstats, one after the other.
-    Appended(PathBuf, PathBuf),
+/// The source of a device that both a directory of device files and the system have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Precedence {
+    /// The directory, and devices that only the system has are omitted, as `iostat -f` does.
+    Alone,
+    /// The directory.
+    Directory,
+    /// The system.
+    System,
+}
+
+/// A directory that devices are read from.
+struct DeviceDirectory {
+    files: IostatFDir,
+    precedence: Precedence,
+    /// Its list of devices and partitions is read, instead of a file for each device.
+    is_listing: bool,
 }
 
 /// Reads samples from `ROOT/proc/diskstats`, `ROOT/proc/uptime` and `ROOT/proc/stat`.
 pub struct Live<'a> {
-    devices: DeviceSource,
+    diskstats: PathBuf,
+    directory: Option<DeviceDirectory>,
     proc: PathBuf,
     clock: &'a dyn Clock,
     text: Vec<u8>,
@@ -43,9 +51,15 @@ impl<'a> Live<'a> {
     /// Creates a source of samples of the host below `root`, which is `/` for the running one.
     pub fn new(root: &Path, clock: &'a dyn Clock) -> Self {
         let proc = root.join("proc");
-        let devices = DeviceSource::Listed(proc.join("diskstats"));
-        let text = Vec::with_capacity(BUFFER_BYTES);
-        Self { devices, proc, clock, text, cpu_line: Vec::new(), reads_host_state: false }
+        Self {
+            diskstats: proc.join("diskstats"),
+            directory: None,
+            proc,
+            clock,
+            text: Vec::with_capacity(BUFFER_BYTES),
+            cpu_line: Vec::new(),
+            reads_host_state: false,
+        }
     }
 
     /// Also reads [`Sample::host`], which takes two more files: `ROOT/proc/pressure/io` and `ROOT/proc/meminfo`.
@@ -53,19 +67,12 @@ impl<'a> Live<'a> {
         Self { reads_host_state: true, ..self }
     }
 
-    /// Reads the devices from a directory instead of /proc and /sys, as `iostat -f` does, or, with `also`, from both,
-    /// as `iostat +f` does. If `is_listing`, the directory's own list of all devices and partitions is read instead of
-    /// a file for each device.
-    pub fn with_device_files(self, directory: &Path, also: bool, is_listing: bool) -> Self {
+    /// Reads the devices from a directory, too, or only from there, as `iostat +f` and `iostat -f` do. If `is_listing`,
+    /// the directory's own list of all devices and partitions is read, which may be missing, instead of a file for each
+    /// device.
+    pub fn with_device_files(self, directory: &Path, precedence: Precedence, is_listing: bool) -> Self {
         let files = IostatFDir::new(directory);
-        let system = self.proc.join("diskstats");
-        let devices = match (also, is_listing) {
-            (false, true) => DeviceSource::Listed(files.diskstats()),
-            (false, false) => DeviceSource::Files(files),
-            (true, true) => DeviceSource::Appended(system, files.diskstats()),
-            (true, false) => DeviceSource::Both(system, files),
-        };
-        Self { devices, ..self }
+        Self { directory: Some(DeviceDirectory { files, precedence, is_listing }), ..self }
     }
 
     /// Reads a sample into `sample`, reusing its memory. Invalid lines are skipped and passed to `on_error`, with
@@ -75,45 +82,26 @@ impl<'a> Live<'a> {
     ///
     /// # Errors
     /// If the list of devices, usually /proc/diskstats, cannot be read.
-    pub fn read(&mut self, sample: &mut Sample, on_error: impl FnMut(usize, LineError)) -> Result<()> {
+    pub fn read(&mut self, sample: &mut Sample, mut on_error: impl FnMut(usize, LineError)) -> Result<()> {
         sample.host = if self.reads_host_state { self.memory_and_pressure() } else { HostState::default() };
         let uptime = self.uptime();
         sample.cpu = self.cpu(&mut sample.host);
         sample.at =
             SampleTime { monotonic: Some(self.clock.monotonic()), wall: Some(self.clock.wall()), uptime };
-        match &self.devices {
-            DeviceSource::Listed(path) => {
-                read_into(path, &mut self.text)?;
-                parse_diskstats(&self.text, sample, on_error);
-            }
-            DeviceSource::Files(files) => {
-                // The directory may lack device numbers, which the system has.
-                let mut system = Sample::default();
-                if read_into(&self.proc.join("diskstats"), &mut self.text).is_ok() {
-                    parse_diskstats(&self.text, &mut system, |_, _| {});
-                }
-                sample.devices =
-                    files.read(|name| system.device(name).map(|device| (device.major, device.minor)));
-            }
-            DeviceSource::Both(path, files) => {
-                read_into(path, &mut self.text)?;
-                parse_diskstats(&self.text, sample, on_error);
-                let number = |name: &str| sample.device(name).map(|device| (device.major, device.minor));
-                for device in files.read(number) {
-                    match sample.devices.iter_mut().find(|other| other.name == device.name) {
-                        Some(other) => *other = device,
-                        None => sample.devices.push(device),
-                    }
+        let is_read = read_into(&self.diskstats, &mut self.text);
+        if let Some(directory) = &self.directory {
+            match (is_read, directory.precedence) {
+                (Ok(()), Precedence::Alone) => parse_diskstats(&self.text, sample, |_, _| {}),
+                (Err(_), Precedence::Alone) => sample.devices.clear(),
+                (is_read, Precedence::Directory | Precedence::System) => {
+                    is_read?;
+                    parse_diskstats(&self.text, sample, &mut on_error);
                 }
             }
-            DeviceSource::Appended(path, more) => {
-                read_into(path, &mut self.text)?;
-                parse_diskstats(&self.text, sample, on_error);
-                let mut appended = Sample::default();
-                read_into(more, &mut self.text)?;
-                parse_diskstats(&self.text, &mut appended, |_, _| {});
-                sample.devices.append(&mut appended.devices);
-            }
+            directory.read(sample, on_error);
+        } else {
+            is_read?;
+            parse_diskstats(&self.text, sample, on_error);
         }
         Ok(())
     }
@@ -131,11 +119,12 @@ impl<'a> Live<'a> {
 
     /// Returns the path that the devices are read from, for messages.
     pub fn name(&self) -> String {
-        match &self.devices {
-            DeviceSource::Listed(path) | DeviceSource::Both(path, _) | DeviceSource::Appended(path, _) => {
-                path.display().to_string()
+        match &self.directory {
+            Some(DeviceDirectory { files, precedence: Precedence::Alone, is_listing }) => {
+                let name = if *is_listing { files.diskstats() } else { files.block() };
+                name.display().to_string()
             }
-            DeviceSource::Files(files) => files.diskstats().with_file_name("block").display().to_string(),
+            _ => self.diskstats.display().to_string(),
         }
     }
 
@@ -168,6 +157,35 @@ impl<'a> Live<'a> {
             host.pressure = parse_pressure(&self.text);
         }
         host
+    }
+}
+
+impl DeviceDirectory {
+    /// Combines the devices of the system, which `sample` has, with those of the directory.
+    fn read(&self, sample: &mut Sample, on_error: impl FnMut(usize, LineError)) {
+        let devices = if self.is_listing {
+            let mut listed = Sample::default();
+            let mut text = Vec::new();
+            if read_into(&self.files.diskstats(), &mut text).is_ok() {
+                parse_diskstats(&text, &mut listed, on_error);
+            }
+            listed.devices
+        } else {
+            // The directory may lack device numbers, which the system has.
+            self.files.read(|name| sample.device(name).map(|device| (device.major, device.minor)))
+        };
+        if self.precedence == Precedence::Alone {
+            sample.devices = devices;
+            return;
+        }
+        for device in devices {
+            match sample.devices.iter_mut().find(|other| other.name == device.name) {
+                // The list of the directory always replaces that of the system.
+                Some(other) if self.is_listing || self.precedence == Precedence::Directory => *other = device,
+                Some(_) => {}
+                None => sample.devices.push(device),
+            }
+        }
     }
 }
 

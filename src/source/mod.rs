@@ -15,7 +15,7 @@ mod topology;
 pub use device_resolver::DeviceResolver;
 pub use host::{Host, read_recording_header};
 pub use json_file::read_json_object;
-pub use live::Live;
+pub use live::{Live, Precedence};
 pub use replay::Replay;
 pub use small_file::read_text_file;
 pub use timezone::local_time_zone;

@@ -5,7 +5,8 @@
 //!
 //! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose machine and line contain the text.
 //! - BLKSTAT_PEERS_RANDOM=N: N random machines, too; BLKSTAT_PEERS_SEED=S: with this seed.
-//! - BLKSTAT_RECORD=1: records the output of the real iostat in `fixtures/reference`.
+//! - BLKSTAT_RECORD=1: records the output of the real iostat in `fixtures/reference`; with BLKSTAT_PEERS_ONLY, only that
+//!   of the selected cases.
 
 #![allow(clippy::disallowed_methods)] // The peers run in real time and read real files.
 
@@ -32,7 +33,7 @@ mod tests {
     use crate::support::case::Case;
     use crate::support::machine::Machine;
     use crate::support::recorded_runs::Outcome;
-    use crate::support::{mask, table};
+    use crate::support::{mask, recorded, table};
     use crate::{random, record};
 
     /// Returns the version of the real iostat as text; `None` if it or the sandbox is missing.
@@ -100,10 +101,25 @@ mod tests {
         fail_if_any(&found, pairs.len());
     }
 
+    /// Adds the recorded outcomes of the cases that did not run, in the order of the table.
+    fn with_recorded(machine: &str, mut outcomes: Vec<(Case, Outcome)>) -> Vec<(Case, Outcome)> {
+        let (_, cases) = table::all();
+        let recorded = recorded::read(machine);
+        let of_machine = cases.into_iter().filter(|case| case.machine == machine);
+        let outcome = |case: Case| match outcomes.iter().position(|(ran, _)| *ran == case) {
+            Some(index) => Some(outcomes.swap_remove(index)),
+            None => {
+                let (_, outcome) = recorded.iter().find(|(line, _)| *line == case.line)?;
+                Some((case, outcome.clone()))
+            }
+        };
+        of_machine.filter_map(outcome).collect()
+    }
+
     #[test]
     fn the_output_of_iostat_is_recorded_on_request() {
         let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real_iostat()) else { return };
-        let (machines, cases) = table::all();
+        let (machines, cases) = selected();
         // Repeated until two runs are equal, so that no sample on the wrong side of a step is recorded.
         let masked = |outcome: &Outcome| (mask::times(&outcome.stdout), outcome.status);
         let pairs = run(&machines, &cases, &|pair, before| {
@@ -115,7 +131,7 @@ mod tests {
             by_machine.entry(&pair.case.machine).or_default().push(outcome);
         }
         for (machine, outcomes) in by_machine {
-            record::write(machine, &version, &outcomes);
+            record::write(machine, &version, &with_recorded(machine, outcomes));
         }
     }
 }

@@ -8,7 +8,7 @@ pub(crate) struct Difference {
     /// The captures that it applies to.
     pub(crate) captures: &'static [&'static str],
     /// Returns whether two different outcomes are as expected.
-    is_expected: fn(&Outcome, &Outcome) -> bool,
+    pub(crate) is_expected: fn(&Outcome, &Outcome) -> bool,
 }
 
 pub(crate) const DIFFERENCES: &[Difference] = &[

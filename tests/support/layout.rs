@@ -51,6 +51,7 @@ fn write_step(step: &Step, root: &Path, make_node: MakeNode<'_>) {
         .filter(|device| !device.hidden)
         .for_each(|device| write_device(device, root, make_node));
     write_names(step, root, make_node);
+    write_device_files(step, root);
     for (link, target) in
         [("diskstats", "../proc/diskstats"), ("block", "../sys/block"), ("dev/block", "../../sys/dev/block")]
     {
@@ -69,6 +70,27 @@ fn write_device(device: &Device, root: &Path, make_node: MakeNode<'_>) {
         symlink(format!("../../block/{folder}"), number).unwrap();
     }
     node(&root.join("dev").join(&device.name), device.number, make_node);
+}
+
+/// Writes directories for `-f` with devices that the system lacks, and one that it has with other counters.
+fn write_device_files(step: &Step, root: &Path) {
+    let shown: Vec<&Device> = step.devices.iter().filter(|device| !device.hidden).collect();
+    let entry = |name: &str| format!("u{}", name.replace('/', "!"));
+    let mut diskstats = String::new();
+    for (minor, device) in shown.iter().enumerate() {
+        let own = entry(&device.name);
+        let folder = device.disk.as_ref().map_or(own.clone(), |disk| format!("{}/{own}", entry(disk)));
+        put(root.join("user/block").join(folder).join("stat"), &counters(device));
+        writeln!(diskstats, "251 {minor} u{} {}", device.name, counters(device)).unwrap();
+    }
+    if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
+        let (major, minor) = first.number;
+        put(root.join("user/block").join(first.name.replace('/', "!")).join("stat"), &counters(last));
+        writeln!(diskstats, "{major} {minor} {} {}", first.name, counters(last)).unwrap();
+    }
+    fs::create_dir_all(root.join("user/block")).unwrap();
+    put(root.join("listed/diskstats"), diskstats.trim_end_matches('\n'));
+    symlink("../user/block", root.join("listed/block")).unwrap();
 }
 
 fn write_names(step: &Step, root: &Path, make_node: MakeNode<'_>) {

@@ -32,6 +32,9 @@
 //! `proc/diskstats`, `proc/uptime`, `proc/stat`, `proc/devices`; `sys/block/DISK/stat`,
 //! `sys/block/DISK/PART/stat`, `sys/block/DISK/dm/name`, links `sys/dev/block/MAJ:MIN`; `dev/NAME`, a node or an
 //! empty file; and `flat`, which holds `diskstats`, `block` and `dev/block` side by side, as `-f` expects.
+//!
+//! `user/block/uDISK/stat` and `user/block/uDISK/uPART/stat` are devices that only `-f` and `+f` can find, and
+//! `user/block` also has the first disk with other counters. `listed` has them too, and a `diskstats` that lists them.
 
 pub(crate) mod case;
 pub(crate) mod counter_resets;

@@ -117,5 +117,5 @@ fn json_cells(row: &str) -> Option<Cells> {
 
 fn plain(title: &str) -> String {
     let title = title.trim_start_matches('%');
-    title.replace("MB", "kB").replace("Blk", "kB").replace("sec/s", "kB/s")
+    title.replace("MB", "kB").replace("GB", "kB").replace("Blk", "kB").replace("sec/s", "kB/s")
 }

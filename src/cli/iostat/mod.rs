@@ -47,7 +47,6 @@ pub(super) fn parse(
                 raw.add_partitions(arguments.next_if(|next| !next.starts_with('-') && !is_number(next)));
             }
             "-g" => raw.add_group(arguments.next().ok_or_else(usage)?),
-            "-H" => raw.groups_only = true,
             "-o" if arguments.next() == Some("JSON") => raw.json = true,
             "-j" => raw.set_persistent_names(arguments.next().ok_or_else(usage)?, root)?,
             "-f" | "+f" => raw.set_device_files(argument, arguments.next().ok_or_else(usage)?)?,

@@ -124,6 +124,7 @@ impl RawArgs {
                 'k' => self.set_unit(Unit::Kilo)?,
                 'm' => self.set_unit(Unit::Mega)?,
                 'G' => self.set_unit(Unit::Giga)?,
+                'H' => self.groups_only = true,
                 'N' => self.mapper_names = true,
                 'p' => self.add_partitions(None),
                 's' => self.short = true,

@@ -109,9 +109,10 @@ impl Selection {
         });
         let partitions =
             |disk| devices.iter().filter(move |device| topology.disk_of(&device.name) == Some(disk));
-        let named = |partition: &Device| Named {
-            key: Key::Number(partition.major, partition.minor),
-            ..Named::plain(&partition.name)
+        let named = |partition: &Device| match (partition.major, partition.minor) {
+            // A device of `-f` may have no number.
+            (0, 0) => Named::plain(&partition.name),
+            (major, minor) => Named { key: Key::Number(major, minor), ..Named::plain(&partition.name) },
         };
         disks.flat_map(|disk| partitions(disk).map(named)).collect()
     }

@@ -29,10 +29,21 @@ pub(super) fn begin(heading: &Heading, date: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\t\t\t\"statistics\": [\n");
 }
 
-pub(super) fn report(style: &Style, report: &Report<'_>, is_first: bool, out: &mut Vec<u8>) {
-    if !is_first {
-        out.extend_from_slice(b",\n");
-    }
+/// The position of a report in the document.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Position {
+    First,
+    /// The first one, in place of the report since boot that `-y` omits. iostat puts an empty line before it.
+    FirstAfterSkipped,
+    Next,
+}
+
+pub(super) fn report(style: &Style, report: &Report<'_>, position: Position, out: &mut Vec<u8>) {
+    out.extend_from_slice(match position {
+        Position::First => b"",
+        Position::FirstAfterSkipped => b"\n",
+        Position::Next => b",\n",
+    });
     let mut members = Vec::new();
     if let Some(time) = &report.time {
         members.push(format!("\"timestamp\": {}", json_string(time)));

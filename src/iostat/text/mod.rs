@@ -56,13 +56,13 @@ pub(super) struct Row<'a> {
 pub(super) struct Printer {
     style: Style,
     tables: Vec<tables::Table>,
-    reports: usize,
+    position: json::Position,
 }
 
 impl Printer {
     /// Returns a printer for reports in a style.
     pub(super) fn new(style: Style) -> Self {
-        Self { tables: tables::device_tables(&style), style, reports: 0 }
+        Self { tables: tables::device_tables(&style), style, position: json::Position::First }
     }
 
     /// Appends the heading with a formatted date.
@@ -73,13 +73,18 @@ impl Printer {
         }
     }
 
+    /// Omits the first report.
+    pub(super) fn skip_report(&mut self) {
+        self.position = json::Position::FirstAfterSkipped;
+    }
+
     /// Appends the next report.
     pub(super) fn report(&mut self, report: &Report<'_>, out: &mut Vec<u8>) {
         match self.style.format {
             Format::Text => tables::report(&self.style, &self.tables, report, out),
-            Format::Json => json::report(&self.style, report, self.reports == 0, out),
+            Format::Json => json::report(&self.style, report, self.position, out),
         }
-        self.reports += 1;
+        self.position = json::Position::Next;
     }
 
     /// Appends the end of the output.

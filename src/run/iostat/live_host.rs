@@ -12,16 +12,17 @@ use crate::topology::{Named, Topology};
 pub(super) struct LiveHost<'a> {
     options: &'a Options,
     resolver: DeviceResolver,
-    /// The directory that describes the devices: /sys, or that of `-f`.
-    sys: PathBuf,
+    /// The directories that describe the devices: /sys, that of `-f`, or both.
+    sys: Vec<PathBuf>,
 }
 
 impl<'a> LiveHost<'a> {
     /// Describes the system below the root of the options.
     pub(super) fn new(options: &'a Options) -> Self {
         let sys = match &options.device_files {
-            DeviceFiles::System | DeviceFiles::Also(_) => options.root.join("sys"),
-            DeviceFiles::Only(directory) => directory.clone(),
+            DeviceFiles::System => vec![options.root.join("sys")],
+            DeviceFiles::Also(directory) => vec![options.root.join("sys"), directory.clone()],
+            DeviceFiles::Only(directory) => vec![directory.clone()],
         };
         Self { options, resolver: DeviceResolver::new(&options.root, &sys), sys }
     }
@@ -72,11 +73,8 @@ impl<'a> LiveHost<'a> {
     }
 
     fn topology(&self, devices: &[Device]) -> Topology {
-        let topology = read_partitions(&self.sys, devices);
-        match &self.options.device_files {
-            // The directory may have devices that /sys lacks.
-            DeviceFiles::Also(directory) => topology.merge(&read_partitions(directory, devices)),
-            DeviceFiles::System | DeviceFiles::Only(_) => topology,
-        }
+        let topologies = self.sys.iter().map(|sys| read_partitions(sys, devices));
+        // The second directory may have devices that the first one lacks.
+        topologies.reduce(|topology, more| topology.merge(&more)).unwrap_or_default()
     }
 }

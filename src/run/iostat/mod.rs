@@ -11,12 +11,12 @@ use crate::clock::WaitOutcome;
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::iostat::{
-    DeviceFiles, DeviceRows, Heading, NewDevice, Options, Reporter, Selection, live_interval,
+    DefaultDevices, DeviceFiles, DeviceRows, Heading, NewDevice, Options, Reporter, Selection, live_interval,
 };
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::schedule::Deadlines;
-use crate::source::{Host, Live, Replay, local_time_zone};
+use crate::source::{Host, Live, Precedence, Replay, local_time_zone};
 use crate::topology::{Named, Topology};
 use crate::units::Elapsed;
 
@@ -38,8 +38,12 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut source = Live::new(&options.root, context.clock);
     source = match &options.device_files {
         DeviceFiles::System => source,
-        DeviceFiles::Only(directory) => source.with_device_files(directory, false, lists_all),
-        DeviceFiles::Also(directory) => source.with_device_files(directory, true, lists_all),
+        DeviceFiles::Only(directory) => source.with_device_files(directory, Precedence::Alone, lists_all),
+        DeviceFiles::Also(directory) => {
+            let is_named_only = options.default_devices == DefaultDevices::None;
+            let precedence = if is_named_only { Precedence::System } else { Precedence::Directory };
+            source.with_device_files(directory, precedence, lists_all)
+        }
     };
     let host = LiveHost::new(options);
     let mut warnings = Warnings::about(&source.name());
@@ -63,7 +67,7 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
         let unreadable = host.update_devices(&mut reporter.devices, [&oldest, &older, &newer]);
         let interval = live_interval(options, &older, &newer);
         if std::mem::take(&mut skips_report) {
-            reporter.devices.store_sums(&newer);
+            reporter.skip_report(&newer);
         } else if !reporter.report(&older, &newer, interval, &mut text) {
             emit(context.out, &mut text)?;
             let directory = options.root.join("dev/mapper");

@@ -84,7 +84,7 @@ fn kernel_names(plan: &Record, devices: &[Device]) -> Result<Vec<String>, NotFou
     let aliases: HashMap<&str, &String> =
         topology.nodes().iter().filter_map(|node| Some((node.name.as_str(), node.alias.as_ref()?))).collect();
     let alias = |device: &Device| aliases.get(device.name.as_str()).map(|name| name.as_str());
-    let resolver = DeviceResolver::new(&plan.root, &plan.root.join("sys"));
+    let resolver = DeviceResolver::new(&plan.root, &[plan.root.join("sys")]);
     let resolve = |name: &String| match find_device(name, devices, alias, Some(&resolver)) {
         Some(at) => Ok(devices[at].name.clone()),
         None => {

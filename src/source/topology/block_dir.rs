@@ -29,7 +29,7 @@ pub(in crate::source) fn read_devno(dir: &Path) -> Option<(u32, u32)> {
 }
 
 /// Parses a device number such as `8:1`.
-pub(super) fn parse_devno(text: &str) -> Option<(u32, u32)> {
+pub(in crate::source) fn parse_devno(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }

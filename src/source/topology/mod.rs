@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 pub use block_dir::read_partitions;
-pub(super) use block_dir::{device_dir, device_name, list_devices, read_devno};
+pub(super) use block_dir::{device_dir, device_name, list_devices, parse_devno, read_devno};
 
 use self::aliases::add_aliases;
 use self::device_index::DeviceIndex;
