@@ -150,6 +150,23 @@ fn a_device_is_found_by_any_of_its_names_and_a_wrong_name_is_reported() {
 }
 
 #[test]
+fn a_device_that_does_not_exist_may_be_a_mistyped_command() {
+    for words in ["analze", "analze capture.txt 1 5"] {
+        let (out, err, exit) = output(words, 1);
+        assert_eq!((out.as_str(), exit), ("", Exit::NoData));
+        assert_eq!(err, "blkstat: no such device 'analze'; did you mean 'blkstat analyze'?\n");
+    }
+    assert!(output("sda analze", 1).1.contains("no such device 'analze'; run"));
+}
+
+#[test]
+fn a_recording_may_have_a_number_as_its_name_in_a_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, err, exit) = output(&format!("record {}/1 1 1", folder.path().display()), 1);
+    assert_eq!((err.as_str(), exit, folder.path().join("1").exists()), ("", Exit::Success, true));
+}
+
+#[test]
 fn record_finds_a_device_by_any_of_its_names_too() {
     let folder = tempfile::tempdir().unwrap();
     for (at, word) in

@@ -6,10 +6,12 @@ mod native;
 mod operands;
 mod pt_diskstats;
 mod record;
+mod suggest;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -112,7 +114,7 @@ pub fn plan(
         return Err(ArgError { message, exit: Exit::Success });
     }
     let Arguments { view, root, command } =
-        Arguments::try_parse_from(arguments).map_err(|error| clap_error(&error))?;
+        Arguments::try_parse_from(&arguments).map_err(|error| clap_error(&error, &arguments))?;
     let usage_error = |message: String| ArgError {
         message: format!("blkstat: {}\n", sanitize(&message)),
         exit: Exit::Error,
@@ -137,11 +139,17 @@ pub fn plan(
     plan.unwrap_or_else(|| Err(ArgError { message: String::new(), exit: Exit::Error }))
 }
 
-/// Converts a message of clap: a usage error becomes one line, requested help stays as it is.
-fn clap_error(error: &clap::Error) -> ArgError {
+/// Converts a message of clap about `arguments`: a usage error becomes one line, requested help stays as it is.
+fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
     let text = error.to_string();
     if !error.use_stderr() {
         return ArgError { message: text, exit: Exit::Success };
+    }
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && let Some(message) =
+            suggest::message_for_unknown_option(option, arguments.get(1..).unwrap_or_default())
+    {
+        return ArgError { message: format!("blkstat: {}\n", sanitize(&message)), exit: Exit::Error };
     }
     let lines: Vec<&str> =
         text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
