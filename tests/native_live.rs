@@ -142,11 +142,28 @@ fn a_device_is_found_by_any_of_its_names_and_a_wrong_name_is_reported() {
     let (out, err, exit) = output("vg0-rot 1 1", 1);
     assert_eq!((out.as_str(), exit), ("", Exit::NoData));
     assert_eq!(err, "blkstat: no such device 'vg0-rot'; did you mean 'vg0-root'?\n");
+    for (words, why) in [
+        ("nosuch 1 2", "no such device or file 'nosuch'; run 'blkstat devices' for a list"),
+        ("vg0-rot 1 2", "no such device 'vg0-rot'; did you mean 'vg0-root'?"),
+        ("vg0-rot what 1 2", "no such devices: 'vg0-rot', 'what'; run 'blkstat devices' for a list"),
+    ] {
+        let (out, err, exit) = output(&format!("analyze {words}"), 2);
+        assert_eq!((out.as_str(), err, exit), ("", format!("blkstat: {why}\n"), Exit::NoData));
+    }
     for command in ["", "analyze"] {
         let (out, err, exit) = output(&format!("{command} --devices-regex ^zzz"), 3);
         assert_eq!((out.as_str(), exit), ("", Exit::NoData));
         assert!(err.ends_with("no device matches '^zzz'\n") && err.lines().count() == 1, "{err}");
     }
+}
+
+#[test]
+fn an_analysis_without_a_count_says_that_it_runs_until_interrupted() {
+    let (out, err, exit) = output("analyze sda", 3);
+    assert!(out.starts_with("sda: ") && out.contains("Workload: 3.0 s, 3 intervals"), "{out}");
+    assert_eq!((err.as_str(), exit), ("blkstat: analyzing until Ctrl-C (no COUNT given)\n", Exit::Signal(2)));
+    let (_, err, exit) = output("analyze sda 1 3", 3);
+    assert_eq!((err.as_str(), exit), ("", Exit::Success));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod output;
 
 use anyhow::Result;
+use jiff::tz::TimeZone;
 
 use self::output::Output;
 use super::RunContext;
@@ -10,15 +11,19 @@ use super::warnings::Warnings;
 use crate::exit::Exit;
 use crate::intervals::{Detail, Intervals, NextInterval, NotFound};
 use crate::plan::{SummaryMode, View};
+use crate::report::Format;
 use crate::sanitize::sanitize;
-use crate::source::local_time_zone;
 
 pub(super) fn run(plan: &View, context: &mut RunContext<'_>) -> Result<Exit> {
     let clock = context.clock;
     let baselines = super::load_baselines(&plan.verdicts, context)?;
     let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
     let mut warnings = Warnings::about(&intervals.source_name());
-    let mut output = Output::new(plan, context.is_terminal, local_time_zone(plan.time_zone.as_deref()));
+    let time_zone = match plan.format {
+        Format::Table(_) => context.time_zone(plan.time_zone.as_deref()),
+        Format::Json | Format::Csv => TimeZone::UTC,
+    };
+    let mut output = Output::new(plan, context.is_terminal, time_zone);
     let mut end = Exit::Success;
     if intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
         if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
