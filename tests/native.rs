@@ -109,6 +109,42 @@ fn every_json_line_has_the_fields_of_the_csv_header() {
 }
 
 #[test]
+fn table_json_and_csv_have_the_same_lines() {
+    for capture in ["mixed", "comings-and-goings", "old-kernel", "stalls"] {
+        let from = format!("--total --all --from fixtures/captures/{capture}.txt");
+        let (table, _, _) = output(&format!("--width 300 {from}"), "");
+        let mut names = Vec::new();
+        for line in table.lines().filter(|line| !line.starts_with(|c: char| c.is_ascii_digit())) {
+            let mut words = line.split_whitespace();
+            match words.next() {
+                Some("device" | "?") | None => {}
+                Some("+" | "-") => names.push(words.next().unwrap().to_owned()),
+                Some(name) => names.push(name.to_owned()),
+            }
+        }
+        let (csv, _, _) = output(&format!("--csv {from}"), "");
+        let of_csv: Vec<_> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(2)).collect();
+        assert_eq!(of_csv, names, "{capture}");
+        let (json, _, _) = output(&format!("--json {from}"), "");
+        let total = |line: &str| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            (line["device"] == "total").then(|| line["reads_per_s"].as_f64())
+        };
+        let of_json: Vec<Option<f64>> = json.lines().filter_map(total).collect();
+        let of_table = table.lines().filter(|line| line.starts_with("total "));
+        for (number, line) in of_json.iter().zip(of_table) {
+            let printed = line.split_whitespace().nth(1).unwrap().parse::<f64>().ok();
+            let is_same = match (number, printed) {
+                (Some(number), Some(printed)) => (number - printed).abs() <= printed * 0.005 + 0.005,
+                (number, printed) => number.is_none() && printed.is_none(),
+            };
+            assert!(is_same, "{capture}: {number:?} in JSON, {line}");
+        }
+        assert!(!of_json.is_empty(), "{capture}");
+    }
+}
+
+#[test]
 fn intervals_of_a_capture_can_be_aggregated() {
     let (out, _, code) = output("--json --from fixtures/captures/capped-3000.txt loop0 10 3", "");
     let lengths: Vec<f64> = out
@@ -433,8 +469,20 @@ fn devices_that_appear_or_disappear_within_an_aggregated_interval_are_only_named
     let absent = [Some(0), Some(100), None, None, None, Some(500), Some(600)];
     let brief = [None, None, Some(5), Some(6), None, None, None];
     let text = capture_of(&[lines_of("sda", &always), lines_of("sdb", &absent), lines_of("sdc", &brief)]);
-    let devices: Vec<_> = json("6", &text).iter().map(|line| line["device"].clone()).collect();
-    assert_eq!(devices, ["sda"]);
+    let flags = |words: &str| -> Vec<String> {
+        let lines = json(words, &text);
+        let is_event = |line: &&serde_json::Value| line["flags"] != serde_json::json!([]);
+        let text = |line: &serde_json::Value| {
+            assert!(line["reads_per_s"].is_null() && line["queue"].is_null() && line["verdict"].is_null());
+            format!("{} {}", line["device"].as_str().unwrap(), line["flags"][0].as_str().unwrap())
+        };
+        lines.iter().filter(is_event).map(text).collect()
+    };
+    assert_eq!(flags("6"), ["sdb reappeared", "sdc appeared_briefly"]);
+    assert_eq!(flags("3"), ["sdc appeared", "sdb disappeared", "sdb appeared", "sdc disappeared"]);
+    let (csv, _, _) = output("--csv --from - 6", &text);
+    let devices: Vec<_> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(2)).collect();
+    assert_eq!(devices, ["sdb", "sdc", "sda"]);
     let events = |words: &str| {
         let (out, _, _) = output(&format!("--from - {words}"), &text);
         out.lines().filter(|line| line.starts_with(['+', '-'])).map(str::to_owned).collect::<Vec<_>>()

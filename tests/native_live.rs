@@ -213,6 +213,10 @@ fn averages_since_boot_come_first_on_request() {
     let lines = json("sda --since-boot 1 1", 1);
     assert_eq!((lines[0]["elapsed_s"].as_f64(), lines[0]["reads_per_s"].as_f64()), (Some(100.0), Some(10.0)));
     assert_eq!((lines.len(), lines[1]["reads_per_s"].as_f64()), (2, Some(100.0)));
+    assert_eq!(
+        (&lines[0]["flags"], &lines[1]["flags"]),
+        (&serde_json::json!(["since_boot"]), &serde_json::json!([]))
+    );
 }
 
 #[test]

@@ -105,8 +105,8 @@ impl Collector {
             }
             DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, true),
             DeviceState::Reset | DeviceState::MemberReset => entry.analysis.note_reset(),
-            DeviceState::Appeared if entry.analysis.has_intervals() => entry.analysis.note_return(),
-            DeviceState::Appeared => entry.intervals_before = intervals + 1,
+            DeviceState::Event(_) if entry.analysis.has_intervals() => entry.analysis.note_return(),
+            DeviceState::Event(_) => entry.intervals_before = intervals + 1,
         }
     }
 
