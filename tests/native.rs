@@ -392,6 +392,24 @@ fn capture(samples: &[&[&str]]) -> String {
 }
 
 #[test]
+fn a_summary_lists_the_worst_device_first() {
+    let names = |words: &str| {
+        let (out, _, _) = output(&format!("--summary --from fixtures/captures/{words}"), "");
+        let summary = out.split("\nsummary of ").nth(1).unwrap().to_owned();
+        let first = |line: &str| {
+            line.contains(" max ")
+                .then(|| line.strip_prefix(' ')?.split_whitespace().next().map(str::to_owned))?
+        };
+        let rows: Vec<String> = summary.lines().filter_map(first).collect();
+        rows.into_iter().filter(|name| !name.contains('/')).collect::<Vec<_>>()
+    };
+    // By the longest queue.
+    assert_eq!(names("comings-and-goings.txt"), ["sda", "sdc", "sdb"]);
+    // By the longest stall.
+    assert_eq!(names("stalls.txt")[0], "sda");
+}
+
+#[test]
 fn summary_means_include_idle_time() {
     let after = |reads: u64| {
         let line =
@@ -425,7 +443,7 @@ fn summary_means_include_idle_time() {
         [&[&sda, &first], &[&sda, &first], &[&sda], &[&sda, &first], &[&sda, &first], &[&sda, &last]];
     let (out, _, _) = output("--summary --from -", &capture(&samples));
     assert!(
-        out.lines().any(|line| line.split_whitespace().eq(["sdb", "r/s", "33.3", "100", "18:40:05"])),
+        out.lines().any(|line| line.split_whitespace().eq(["sdb", "r/s", "33.3", "max", "100", "18:40:05"])),
         "{out}"
     );
 }
@@ -706,5 +724,8 @@ fn unknown_values_do_not_count_in_a_mean() {
     let (out, _, _) = output("--summary --from -", &text);
     let summary = out.split("summary of ").nth(1).unwrap();
     let row = |name: &str| summary.lines().find(|line| line.contains(name)).unwrap().to_owned();
-    assert!(row("r_await").contains("10.0ms  10.0ms") && row("queue").contains("1.00    1.00"), "{summary}");
+    assert!(
+        row("r_await").contains("10.0ms  worst  10.0ms") && row("queue").contains("1.00  worst    1.00"),
+        "{summary}"
+    );
 }

@@ -234,7 +234,9 @@ fn the_summary_has_the_maximum_and_its_time() {
     let summary = out.split("summary of ").nth(1).unwrap();
     assert!(summary.starts_with("3.0 s, 3 intervals\n"), "{summary}");
     assert!(
-        summary.lines().any(|line| line.split_whitespace().eq(["w_await", "2.00ms", "2.00ms", "00:00:01"]))
+        summary
+            .lines()
+            .any(|line| line.split_whitespace().eq(["w_await", "2.00ms", "worst", "2.00ms", "00:00:01"]))
     );
 }
 

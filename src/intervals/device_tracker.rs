@@ -213,7 +213,7 @@ impl<'b> DeviceTracker<'b> {
         (rows, total)
     }
 
-    /// Returns the summaries of the selected devices in their order, those of departed devices last.
+    /// Returns the summaries of the selected devices, worst first.
     pub(super) fn summaries(&self, filter: &DeviceFilter<'_>) -> Vec<(String, DeviceSummary)> {
         let present = self.order.iter().filter_map(|index| {
             let attributes = self.attributes.get(*index).filter(|it| filter.is_selected(it))?;
@@ -223,7 +223,9 @@ impl<'b> DeviceTracker<'b> {
             let is_selected = filter.is_name_selected(name) || filter.is_name_selected(label);
             is_selected.then(|| (label.to_owned(), summary))
         });
-        present.chain(departed).collect()
+        let mut summaries: Vec<_> = present.chain(departed).collect();
+        summaries.sort_by(|(_, a), (_, b)| a.worst_first(b));
+        summaries
     }
 }
 

@@ -192,7 +192,7 @@ impl<'a> Intervals<'a> {
         selected.map(|(device, _)| device.name.as_str())
     }
 
-    /// Returns the summary of each selected device, by label.
+    /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).
     pub fn summaries(&self) -> Vec<(String, DeviceSummary)> {
         self.tracker.summaries(&self.filter)
     }
