@@ -90,6 +90,8 @@ pub struct View {
     pub summary: SummaryMode,
     /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,
+    /// The command that the first device may be a typo of; `None` if it resembles none.
+    pub similar_command: Option<&'static str>,
 }
 
 /// The options of `blkstat analyze`.

@@ -44,7 +44,7 @@ fn analyze(capture: &str) -> Analysis {
     let input = Input { from: Some(path), ..Input::default() };
     let (selection, baselines) = (DeviceSelection::default(), BaselineStore::default());
     let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &baselines, &clock).unwrap();
-    let collected = collect(&mut intervals, &mut |_| {}, &mut |_| {}).unwrap();
+    let collected = collect(&mut intervals, &mut |_| {}, &mut || {}, &mut |_| {}).unwrap();
     let host = collected.host;
     let finish = |device: DeviceAnalysis| device.finish(&Settings::default(), &host);
     let mut devices: Vec<DeviceReport> = collected.devices.into_iter().map(finish).collect();

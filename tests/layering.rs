@@ -21,7 +21,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("capture", &["counters", "topology", "units", "sanitize"]),
     ("metrics", &["counters", "units"]),
     ("analysis", &["metrics", "topology"]),
-    ("source", &["capture", "clock", "compression", "counters", "topology", "units"]),
+    ("source", &["capture", "clock", "compression", "counters", "sanitize", "topology", "units"]),
     (
         "intervals",
         &[

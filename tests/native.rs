@@ -188,6 +188,42 @@ fn every_json_line_has_the_fields_of_the_csv_header() {
 }
 
 #[test]
+fn table_json_and_csv_have_the_same_lines() {
+    for capture in ["mixed", "comings-and-goings", "old-kernel", "stalls"] {
+        let from = format!("--total --all --from fixtures/captures/{capture}.txt");
+        let (table, _, _) = output(&format!("--width 300 {from}"), "");
+        let mut names = Vec::new();
+        for line in table.lines().filter(|line| !line.starts_with(|c: char| c.is_ascii_digit())) {
+            let mut words = line.split_whitespace();
+            match words.next() {
+                Some("device" | "?") | None => {}
+                Some("+" | "-") => names.push(words.next().unwrap().to_owned()),
+                Some(name) => names.push(name.to_owned()),
+            }
+        }
+        let (csv, _, _) = output(&format!("--csv {from}"), "");
+        let of_csv: Vec<_> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(2)).collect();
+        assert_eq!(of_csv, names, "{capture}");
+        let (json, _, _) = output(&format!("--json {from}"), "");
+        let total = |line: &str| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            (line["device"] == "total").then(|| line["reads_per_s"].as_f64())
+        };
+        let of_json: Vec<Option<f64>> = json.lines().filter_map(total).collect();
+        let of_table = table.lines().filter(|line| line.starts_with("total "));
+        for (number, line) in of_json.iter().zip(of_table) {
+            let printed = line.split_whitespace().nth(1).unwrap().parse::<f64>().ok();
+            let is_same = match (number, printed) {
+                (Some(number), Some(printed)) => (number - printed).abs() <= printed * 0.005 + 0.005,
+                (number, printed) => number.is_none() && printed.is_none(),
+            };
+            assert!(is_same, "{capture}: {number:?} in JSON, {line}");
+        }
+        assert!(!of_json.is_empty(), "{capture}");
+    }
+}
+
+#[test]
 fn intervals_of_a_capture_can_be_aggregated() {
     let (out, _, code) = output("--json --from fixtures/captures/capped-3000.txt loop0 10 3", "");
     let lengths: Vec<f64> = out
@@ -339,6 +375,26 @@ fn wrong_usage_is_one_line_and_exit_2() {
 }
 
 #[test]
+fn mistaken_arguments_are_answered_with_a_suggestion() {
+    for (words, message) in [
+        ("-x 1", "unexpected argument '-x' found; did you mean 'blkstat iostat -x 1'?"),
+        ("-dxk sda 1 3", "unexpected argument '-d' found; did you mean 'blkstat iostat -dxk sda 1 3'?"),
+        ("analze --fio x.txt", "unexpected argument '--fio' found; did you mean 'blkstat analyze'?"),
+        ("--pace --from x.txt", "option '--pace' is now '--realtime'"),
+        ("--saturated-at 4", "option '--saturated-at' is now '--saturation-threshold'"),
+        ("analyze --saturated-at=4 x.txt", "option '--saturated-at' is now '--saturation-threshold'"),
+        (
+            "record 1 5",
+            "missing FILE before '1'; usage: blkstat record FILE [INTERVAL [COUNT]] (./1 for a file of that name)",
+        ),
+    ] {
+        let (out, err, code) = output(words, "");
+        assert_eq!((out.as_str(), err, code), ("", format!("blkstat: {message}\n"), 2), "{words}");
+    }
+    assert!(output("--frm x", "").1.ends_with("; see blkstat --help\n"));
+}
+
+#[test]
 fn usage_errors_contain_no_control_codes() {
     for words in
         ["1\u{1b}[31mx", "1 2\u{7}", "1 2 3\u{1b}c", "--sort \u{1b}[2J", "--devices-regex (\u{1b}[2J"]
@@ -454,6 +510,24 @@ fn capture(samples: &[&[&str]]) -> String {
 }
 
 #[test]
+fn a_summary_lists_the_worst_device_first() {
+    let names = |words: &str| {
+        let (out, _, _) = output(&format!("--summary --from fixtures/captures/{words}"), "");
+        let summary = out.split("\nsummary of ").nth(1).unwrap().to_owned();
+        let first = |line: &str| {
+            line.contains(" max ")
+                .then(|| line.strip_prefix(' ')?.split_whitespace().next().map(str::to_owned))?
+        };
+        let rows: Vec<String> = summary.lines().filter_map(first).collect();
+        rows.into_iter().filter(|name| !name.contains('/')).collect::<Vec<_>>()
+    };
+    // By the longest queue.
+    assert_eq!(names("comings-and-goings.txt"), ["sda", "sdc", "sdb"]);
+    // By the longest stall.
+    assert_eq!(names("stalls.txt")[0], "sda");
+}
+
+#[test]
 fn summary_means_include_idle_time() {
     let after = |reads: u64| {
         let line =
@@ -487,7 +561,7 @@ fn summary_means_include_idle_time() {
         [&[&sda, &first], &[&sda, &first], &[&sda], &[&sda, &first], &[&sda, &first], &[&sda, &last]];
     let (out, _, _) = output("--summary --from -", &capture(&samples));
     assert!(
-        out.lines().any(|line| line.split_whitespace().eq(["sdb", "r/s", "33.3", "100", "18:40:05"])),
+        out.lines().any(|line| line.split_whitespace().eq(["sdb", "r/s", "33.3", "max", "100", "18:40:05"])),
         "{out}"
     );
 }
@@ -531,8 +605,20 @@ fn devices_that_appear_or_disappear_within_an_aggregated_interval_are_only_named
     let absent = [Some(0), Some(100), None, None, None, Some(500), Some(600)];
     let brief = [None, None, Some(5), Some(6), None, None, None];
     let text = capture_of(&[lines_of("sda", &always), lines_of("sdb", &absent), lines_of("sdc", &brief)]);
-    let devices: Vec<_> = json("6", &text).iter().map(|line| line["device"].clone()).collect();
-    assert_eq!(devices, ["sda"]);
+    let flags = |words: &str| -> Vec<String> {
+        let lines = json(words, &text);
+        let is_event = |line: &&serde_json::Value| line["flags"] != serde_json::json!([]);
+        let text = |line: &serde_json::Value| {
+            assert!(line["reads_per_s"].is_null() && line["queue"].is_null() && line["verdict"].is_null());
+            format!("{} {}", line["device"].as_str().unwrap(), line["flags"][0].as_str().unwrap())
+        };
+        lines.iter().filter(is_event).map(text).collect()
+    };
+    assert_eq!(flags("6"), ["sdb reappeared", "sdc appeared_briefly"]);
+    assert_eq!(flags("3"), ["sdc appeared", "sdb disappeared", "sdb appeared", "sdc disappeared"]);
+    let (csv, _, _) = output("--csv --from - 6", &text);
+    let devices: Vec<_> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(2)).collect();
+    assert_eq!(devices, ["sdb", "sdc", "sda"]);
     let events = |words: &str| {
         let (out, _, _) = output(&format!("--from - {words}"), &text);
         out.lines().filter(|line| line.starts_with(['+', '-'])).map(str::to_owned).collect::<Vec<_>>()
@@ -756,5 +842,8 @@ fn unknown_values_do_not_count_in_a_mean() {
     let (out, _, _) = output("--summary --from -", &text);
     let summary = out.split("summary of ").nth(1).unwrap();
     let row = |name: &str| summary.lines().find(|line| line.contains(name)).unwrap().to_owned();
-    assert!(row("r_await").contains("10.0ms  10.0ms") && row("queue").contains("1.00    1.00"), "{summary}");
+    assert!(
+        row("r_await").contains("10.0ms  worst  10.0ms") && row("queue").contains("1.00  worst    1.00"),
+        "{summary}"
+    );
 }

@@ -156,11 +156,45 @@ fn a_device_is_found_by_any_of_its_names_and_a_wrong_name_is_reported() {
     let (out, err, exit) = output("vg0-rot 1 1", 1);
     assert_eq!((out.as_str(), exit), ("", Exit::NoData));
     assert_eq!(err, "blkstat: no such device 'vg0-rot'; did you mean 'vg0-root'?\n");
+    for (words, why) in [
+        ("nosuch 1 2", "no such device or file 'nosuch'; run 'blkstat devices' for a list"),
+        ("vg0-rot 1 2", "no such device 'vg0-rot'; did you mean 'vg0-root'?"),
+        ("vg0-rot what 1 2", "no such devices: 'vg0-rot', 'what'; run 'blkstat devices' for a list"),
+    ] {
+        let (out, err, exit) = output(&format!("analyze {words}"), 2);
+        assert_eq!((out.as_str(), err, exit), ("", format!("blkstat: {why}\n"), Exit::NoData));
+    }
     for command in ["", "analyze"] {
         let (out, err, exit) = output(&format!("{command} --devices-regex ^zzz"), 3);
         assert_eq!((out.as_str(), exit), ("", Exit::NoData));
         assert!(err.ends_with("no device matches '^zzz'\n") && err.lines().count() == 1, "{err}");
     }
+}
+
+#[test]
+fn an_analysis_without_a_count_says_that_it_runs_until_interrupted() {
+    let (out, err, exit) = output("analyze sda", 3);
+    assert!(out.starts_with("sda: ") && out.contains("Workload: 3.0 s, 3 intervals"), "{out}");
+    assert_eq!((err.as_str(), exit), ("blkstat: analyzing until Ctrl-C (no COUNT given)\n", Exit::Signal(2)));
+    let (_, err, exit) = output("analyze sda 1 3", 3);
+    assert_eq!((err.as_str(), exit), ("", Exit::Success));
+}
+
+#[test]
+fn a_device_that_does_not_exist_may_be_a_mistyped_command() {
+    for words in ["analze", "analze capture.txt 1 5"] {
+        let (out, err, exit) = output(words, 1);
+        assert_eq!((out.as_str(), exit), ("", Exit::NoData));
+        assert_eq!(err, "blkstat: no such device 'analze'; did you mean 'blkstat analyze'?\n");
+    }
+    assert!(output("sda analze", 1).1.contains("no such device 'analze'; run"));
+}
+
+#[test]
+fn a_recording_may_have_a_number_as_its_name_in_a_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, err, exit) = output(&format!("record {}/1 1 1", folder.path().display()), 1);
+    assert_eq!((err.as_str(), exit, folder.path().join("1").exists()), ("", Exit::Success, true));
 }
 
 #[test]
@@ -193,6 +227,10 @@ fn averages_since_boot_come_first_on_request() {
     let lines = json("sda --since-boot 1 1", 1);
     assert_eq!((lines[0]["elapsed_s"].as_f64(), lines[0]["reads_per_s"].as_f64()), (Some(100.0), Some(10.0)));
     assert_eq!((lines.len(), lines[1]["reads_per_s"].as_f64()), (2, Some(100.0)));
+    assert_eq!(
+        (&lines[0]["flags"], &lines[1]["flags"]),
+        (&serde_json::json!(["since_boot"]), &serde_json::json!([]))
+    );
 }
 
 #[test]
@@ -210,7 +248,9 @@ fn the_summary_has_the_maximum_and_its_time() {
     let summary = out.split("summary of ").nth(1).unwrap();
     assert!(summary.starts_with("3.0 s, 3 intervals\n"), "{summary}");
     assert!(
-        summary.lines().any(|line| line.split_whitespace().eq(["w_await", "2.00ms", "2.00ms", "00:00:01"]))
+        summary
+            .lines()
+            .any(|line| line.split_whitespace().eq(["w_await", "2.00ms", "worst", "2.00ms", "00:00:01"]))
     );
 }
 

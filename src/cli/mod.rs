@@ -8,10 +8,12 @@ mod native;
 mod operands;
 mod pt_diskstats;
 mod record;
+mod suggest;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -130,10 +132,10 @@ pub fn plan(
     if let Some(text) = help_topic(&arguments) {
         return Err(ArgError { message: text, exit: Exit::Success });
     }
-    let matches = command().try_get_matches_from(arguments);
+    let matches = command().try_get_matches_from(&arguments);
     let Arguments { view, root, command } = matches
         .and_then(|matches| Arguments::from_arg_matches(&matches))
-        .map_err(|error| clap_error(&error))?;
+        .map_err(|error| clap_error(&error, &arguments))?;
     let usage_error = |message: String| ArgError {
         message: format!("blkstat: {}\n", sanitize(&message)),
         exit: Exit::Error,
@@ -167,11 +169,17 @@ pub fn plan(
     plan.unwrap_or_else(|| Err(ArgError { message: String::new(), exit: Exit::Error }))
 }
 
-/// Converts a message of clap: a usage error becomes one line, requested help stays as it is.
-fn clap_error(error: &clap::Error) -> ArgError {
+/// Converts a message of clap about `arguments`: a usage error becomes one line, requested help stays as it is.
+fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
     let text = error.to_string();
     if !error.use_stderr() {
         return ArgError { message: text, exit: Exit::Success };
+    }
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && let Some(message) =
+            suggest::message_for_unknown_option(option, arguments.get(1..).unwrap_or_default())
+    {
+        return ArgError { message: format!("blkstat: {}\n", sanitize(&message)), exit: Exit::Error };
     }
     let lines: Vec<&str> =
         text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();

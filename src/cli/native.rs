@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::command::Operand;
 use super::operands::devices_and_schedule;
+use super::suggest::similar_command;
 use crate::analysis::{DeviceBaseline, StatedCap};
 use crate::intervals::{BaselineOption, DeviceSelection, Input, VerdictOptions};
 use crate::plan::{SummaryMode, View};
@@ -151,6 +152,7 @@ impl ViewArguments {
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<View, String> {
         let (devices, schedule) = devices_and_schedule(&self.operands)?;
+        let similar_command = devices.first().and_then(|word| similar_command(word));
         let table = TableOptions {
             width: self.width.map(usize::from),
             all_columns: self.all_columns,
@@ -190,6 +192,7 @@ impl ViewArguments {
                 _ => SummaryMode::OnInterrupt,
             },
             time_zone: environment("TZ"),
+            similar_command,
         })
     }
 }

@@ -37,6 +37,12 @@ pub(super) fn parse_schedule(interval: Option<&String>, count: Option<&String>) 
     Ok(Schedule { interval, count: count.map(whole).transpose()? })
 }
 
+/// Returns whether a word is a number or an interval, such as `1`, `0.5` or `100ms`, and so hardly a file name.
+pub(super) fn is_number_or_interval(word: &str) -> bool {
+    let is_number = word.parse::<f64>().is_ok() && word.contains(|c: char| c.is_ascii_digit());
+    is_number || parse_interval(word).is_ok()
+}
+
 /// Parses a duration: a number of seconds, or a number followed by `us`, `ms`, `s`, `m` or `h`.
 fn parse_interval(word: &str) -> Result<Duration, String> {
     const EXPECTED: &str = "expected 10ms or more, such as 1, 0.5, 100ms, 2s or 1m";
@@ -84,6 +90,16 @@ mod tests {
             ("10ms", 10_000),
         ] {
             assert_eq!(parts(word), Ok((vec![], Some(us), None)), "{word}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_intervals_are_distinguished_from_file_names() {
+        for word in ["1", "0.5", "100ms", "2s", "0", "99999999999"] {
+            assert!(is_number_or_interval(word), "{word}");
+        }
+        for word in ["./1", "1.txt", "2026-11-20", "inf", "nan", "-", "a", "1x", "s", ""] {
+            assert!(!is_number_or_interval(word), "{word}");
         }
     }
 

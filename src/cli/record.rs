@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::command::Operand;
-use super::operands::parse_schedule;
+use super::operands::{is_number_or_interval, parse_schedule};
 use crate::plan::Record;
 
 /// The operands of `record`, for the help.
@@ -60,12 +60,18 @@ impl RecordArguments {
     /// Returns the recording that the arguments request.
     ///
     /// # Errors
-    /// A message about an invalid interval or count.
+    /// A message about an invalid interval or count, or about a missing file name before them.
     pub(super) fn plan(
         self,
         root: PathBuf,
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Record, String> {
+        if let Some(word) = self.file.to_str().filter(|word| is_number_or_interval(word)) {
+            return Err(format!(
+                "missing FILE before '{word}'; usage: blkstat record FILE [INTERVAL [COUNT]] \
+                 (./{word} for a file of that name)"
+            ));
+        }
         Ok(Record {
             schedule: parse_schedule(self.interval.as_ref(), self.count.as_ref())?,
             devices: self.device,

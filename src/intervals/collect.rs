@@ -34,14 +34,15 @@ struct Collector {
     intervals: u64,
 }
 
-/// Reads all intervals. `on_interval` sees the header of each. If the first sample of the running system lacks a
-/// requested device, no interval is read.
+/// Reads all intervals. `on_start` is called after the first sample, `on_interval` with the header of each interval. If
+/// the first sample of the running system lacks a requested device, no interval is read.
 ///
 /// # Errors
 /// When the source cannot be read.
 pub fn collect(
     intervals: &mut Intervals<'_>,
     on_warning: OnWarning<'_>,
+    on_start: &mut dyn FnMut(),
     on_interval: &mut dyn FnMut(&IntervalHeader),
 ) -> Result<Collected> {
     let mut collector = Collector::default();
@@ -50,6 +51,7 @@ pub fn collect(
     let has_sample = intervals.start(on_warning)?;
     if has_sample && !(intervals.is_live() && intervals.not_found().is_some()) {
         collector.add_devices(intervals);
+        on_start();
         loop {
             match intervals.next(on_warning)? {
                 NextInterval::Rows(rows) => {
@@ -103,8 +105,8 @@ impl Collector {
             }
             DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, true),
             DeviceState::Reset | DeviceState::MemberReset => entry.analysis.note_reset(),
-            DeviceState::Appeared if entry.analysis.has_intervals() => entry.analysis.note_return(),
-            DeviceState::Appeared => entry.intervals_before = intervals + 1,
+            DeviceState::Event(_) if entry.analysis.has_intervals() => entry.analysis.note_return(),
+            DeviceState::Event(_) => entry.intervals_before = intervals + 1,
         }
     }
 

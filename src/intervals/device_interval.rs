@@ -32,6 +32,8 @@ pub struct IntervalHeader {
     pub clock_s: Option<f64>,
     /// The measured length in seconds.
     pub elapsed_s: f64,
+    /// These are the averages since boot.
+    pub is_since_boot: bool,
     /// Sampling deadlines that were skipped before the end of the interval.
     pub missed_samples: u64,
     /// The host over the interval.
@@ -62,8 +64,8 @@ pub enum DeviceState {
     MemberReset,
     /// The kernel does not count its requests. The statistics are all zero.
     AccountingOff(Box<IntervalStats>),
-    /// It appeared within the interval, so its counters have no start value. Only an analysis sees this.
-    Appeared,
+    /// It is missing from a sample of the interval: no statistics.
+    Event(EventKind),
 }
 
 /// The statistics of a device, and the conclusions from several intervals.
@@ -79,17 +81,48 @@ pub struct DeviceActivity {
     pub assessment: Assessment,
 }
 
-/// A device that appeared or disappeared, by its label.
+/// A device that appeared or disappeared. It has no other line in the interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DeviceEvent {
+pub struct DeviceEvent {
+    /// The kernel's name.
+    pub device: String,
+    /// The alias, or else the kernel's name.
+    pub label: String,
+    /// The event.
+    pub kind: EventKind,
+}
+
+impl DeviceEvent {
+    /// Returns the event as the line of its device.
+    pub fn to_interval(&self) -> DeviceInterval<'_> {
+        let state = DeviceState::Event(self.kind);
+        DeviceInterval { device: &self.device, label: &self.label, mountpoints: "", state }
+    }
+}
+
+/// The ways in which a device can be missing from samples of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
     /// It was not in the sample before.
-    Appeared(String),
+    Appeared,
     /// It is not in the newer sample.
-    Disappeared(String),
+    Disappeared,
     /// It was missing from a sample in between.
-    Reappeared(String),
+    Reappeared,
     /// It was only in samples between the first and the last.
-    AppearedBriefly(String),
+    AppearedBriefly,
+}
+
+impl EventKind {
+    /// The name in JSON and CSV.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Appeared => "appeared",
+            Self::Disappeared => "disappeared",
+            Self::Reappeared => "reappeared",
+            Self::AppearedBriefly => "appeared_briefly",
+        }
+    }
 }
 
 impl DeviceInterval<'_> {
@@ -111,7 +144,7 @@ impl DeviceInterval<'_> {
         match &self.state {
             DeviceState::Active(activity) => activity.assessment.verdict,
             DeviceState::AccountingOff(_) => Some(Verdict::AccountingOff),
-            DeviceState::Reset | DeviceState::MemberReset | DeviceState::Appeared => None,
+            DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => None,
         }
     }
 }

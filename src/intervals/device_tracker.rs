@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState};
+use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind};
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::options::Detail;
 use super::sample_pair::{DevicePair, SamplePair};
@@ -120,18 +120,18 @@ impl<'b> DeviceTracker<'b> {
             if !filter.is_selected(attributes) {
                 continue;
             }
-            let label = attributes.label.clone();
-            if gone_names.contains(name) {
-                events.push(DeviceEvent::Reappeared(label));
+            let is_back = gone_names.contains(name);
+            if is_back {
                 back.insert(name);
-            } else {
-                events.push(DeviceEvent::Appeared(label));
             }
+            let kind = if is_back { EventKind::Reappeared } else { EventKind::Appeared };
+            events.push(event(name, attributes, kind));
         }
         for index in gone {
             let Some(attributes) = old_attributes.get(index) else { continue };
-            if filter.is_selected(attributes) && !back.contains(older[index].name.as_str()) {
-                events.push(DeviceEvent::Disappeared(attributes.label.clone()));
+            let name = older[index].name.as_str();
+            if filter.is_selected(attributes) && !back.contains(name) {
+                events.push(event(name, attributes, EventKind::Disappeared));
             }
         }
         events
@@ -154,7 +154,11 @@ impl<'b> DeviceTracker<'b> {
             }
             let Some(device) = pair.device(index) else {
                 if self.detail == Detail::Analysis {
-                    rows.push(row(&pair.newer.devices[index], attributes, DeviceState::Appeared));
+                    rows.push(row(
+                        &pair.newer.devices[index],
+                        attributes,
+                        DeviceState::Event(EventKind::Appeared),
+                    ));
                 }
                 continue;
             };
@@ -209,7 +213,7 @@ impl<'b> DeviceTracker<'b> {
         (rows, total)
     }
 
-    /// Returns the summaries of the selected devices in their order, those of departed devices last.
+    /// Returns the summaries of the selected devices, worst first.
     pub(super) fn summaries(&self, filter: &DeviceFilter<'_>) -> Vec<(String, DeviceSummary)> {
         let present = self.order.iter().filter_map(|index| {
             let attributes = self.attributes.get(*index).filter(|it| filter.is_selected(it))?;
@@ -219,8 +223,14 @@ impl<'b> DeviceTracker<'b> {
             let is_selected = filter.is_name_selected(name) || filter.is_name_selected(label);
             is_selected.then(|| (label.to_owned(), summary))
         });
-        present.chain(departed).collect()
+        let mut summaries: Vec<_> = present.chain(departed).collect();
+        summaries.sort_by(|(_, a), (_, b)| a.worst_first(b));
+        summaries
     }
+}
+
+fn event(name: &str, attributes: &DeviceAttributes, kind: EventKind) -> DeviceEvent {
+    DeviceEvent { device: name.to_owned(), label: attributes.label.clone(), kind }
 }
 
 fn row<'a>(device: &'a Device, attributes: &'a DeviceAttributes, state: DeviceState) -> DeviceInterval<'a> {

@@ -47,7 +47,7 @@ fn learn(path: &Path, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<Sa
     let selection = DeviceSelection::default();
     let no_baselines = BaselineStore::default();
     let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &no_baselines, clock)?;
-    let collected = collect(&mut intervals, on_warning, &mut |_| {})?;
+    let collected = collect(&mut intervals, on_warning, &mut || {}, &mut |_| {})?;
     if intervals.span().intervals == 0 {
         bail!(
             "{}: {}; a baseline is a capture, or a file that analyze --save-baseline wrote",

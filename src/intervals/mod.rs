@@ -31,7 +31,7 @@ mod total_role;
 pub use baseline_store::BaselineStore;
 pub use collect::{Collected, collect};
 pub use device_interval::{
-    DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, IntervalHeader, IntervalRows,
+    DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader, IntervalRows,
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
 pub use load_baselines::load_baselines;

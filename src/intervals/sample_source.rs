@@ -105,11 +105,15 @@ impl<'a> SampleSource<'a> {
         on_warning: OnWarning<'_>,
     ) -> Result<bool> {
         match &mut self.kind {
-            SourceKind::Live { live, .. } => {
-                live.read(sample, |line, error| {
+            SourceKind::Live { live, deadlines, .. } => {
+                let on_error = |line, error| {
                     let kind = CaptureWarningKind::Line(error);
                     on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
-                })?;
+                };
+                match deadlines {
+                    None => live.read_first(sample, on_error)?,
+                    Some(_) => live.read(sample, on_error)?,
+                }
                 Ok(true)
             }
             SourceKind::Replay(replay) => {

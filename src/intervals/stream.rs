@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use super::baseline_store::BaselineStore;
 use super::device_filter::DeviceFilter;
-use super::device_interval::{DeviceEvent, IntervalHeader, IntervalRows};
+use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
 use super::device_tracker::{DeviceTracker, RowOptions};
 use super::interval_source::{IntervalSource, NextPair};
@@ -124,7 +124,10 @@ impl<'a> Intervals<'a> {
             None => Vec::new(),
         };
         let transient = pair.transient_devices().filter(|name| self.filter.is_name_selected(name));
-        events.extend(transient.map(|name| DeviceEvent::AppearedBriefly(name.to_owned())));
+        events.extend(transient.map(|name| {
+            let kind = EventKind::AppearedBriefly;
+            DeviceEvent { device: name.to_owned(), label: name.to_owned(), kind }
+        }));
         let requested = self.source.samples.requested_interval();
         let is_too_short = requested.is_some_and(|requested| requested.as_secs_f64() < MIN_UTIL_INTERVAL_S)
             || interval.seconds() < MIN_MEASURED_UTIL_INTERVAL_S;
@@ -149,7 +152,7 @@ impl<'a> Intervals<'a> {
         tracker.follow(&boot.devices, &newer.devices, &device_match);
         tracker.learn(&newer.devices, &self.topology, resolver.as_ref(), &mut self.filter);
         let options = RowOptions { without_util: false, with_total: self.selection.total };
-        let header = header(&pair, 0);
+        let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0) };
         let (devices, total) = tracker.rows(&pair, &self.filter, options);
         show(&IntervalRows { header, devices, total, events: Vec::new(), has_found_any: true });
         true
@@ -189,7 +192,7 @@ impl<'a> Intervals<'a> {
         selected.map(|(device, _)| device.name.as_str())
     }
 
-    /// Returns the summary of each selected device, by label.
+    /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).
     pub fn summaries(&self) -> Vec<(String, DeviceSummary)> {
         self.tracker.summaries(&self.filter)
     }
@@ -235,6 +238,7 @@ fn header(pair: &SamplePair<'_>, missed_samples: u64) -> IntervalHeader {
         end: at.wall,
         clock_s: at.monotonic.map(|monotonic| monotonic.as_secs_f64()).or_else(wall_s),
         elapsed_s: pair.interval.seconds(),
+        is_since_boot: false,
         missed_samples,
         host: HostStats::between(pair.older, pair.newer, pair.interval),
     }

@@ -1,5 +1,7 @@
 //! Sums over a whole run: means, and the peak of each quantity with its time.
 
+use std::cmp::Ordering;
+
 use jiff::Timestamp;
 
 use crate::metrics::{DirectionStats, IntervalStats};
@@ -92,6 +94,17 @@ impl DeviceSummary {
     pub fn observe_idle(&mut self, seconds: f64) {
         self.seconds += seconds;
         self.queue_known_s += seconds;
+    }
+
+    /// Compares by severity, worst first: the longer stall, then the longer queue of an interval, then the higher latency
+    /// of an interval.
+    pub fn worst_first(&self, other: &Self) -> Ordering {
+        let severity = |summary: &Self| {
+            let latency_ms = summary.reads.peak_await_ms.value.max(summary.writes.peak_await_ms.value);
+            [summary.peak_stall_s.value, summary.peak_queue.value, latency_ms]
+        };
+        let pairs = severity(other).into_iter().zip(severity(self));
+        pairs.map(|(other, own)| other.total_cmp(&own)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
     /// Returns whether the device did nothing at all.

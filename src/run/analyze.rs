@@ -29,10 +29,16 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     let mut warnings = Warnings::about(&intervals.source_name());
     let mut progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
     let mut count = 0u64;
+    let is_unlimited = intervals.is_live() && plan.input.count.is_none();
     let shared = RefCell::new(&mut *context);
     let collected = collect(
         &mut intervals,
         &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
+        &mut || {
+            if is_unlimited {
+                shared.borrow_mut().print_error("analyzing until Ctrl-C (no COUNT given)");
+            }
+        },
         &mut |_| {
             count += 1;
             progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
@@ -44,7 +50,7 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     let mut exit = collected.signal.map_or(Exit::Success, Exit::Signal);
     let has_data = intervals.span().intervals > 0 && !collected.devices.is_empty();
     if let Some(reason) = incomplete_reason(&intervals, has_data)? {
-        context.print_error(format_args!("{}: {reason}", sanitize(&intervals.source_name())));
+        context.print_error(reason);
         exit = if exit == Exit::Success { Exit::NoData } else { exit };
     }
     if !has_data {
@@ -74,16 +80,17 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
 /// Returns why the analysis lacks a requested device or any data; `None` if it is complete.
 fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option<String>> {
     let has_intervals = intervals.span().intervals > 0;
-    match intervals.not_found() {
-        Some(not_found) if has_intervals || intervals.is_live() => {
-            // The user may have meant a capture.
-            let is_unlike_any = matches!(not_found, NotFound::Name { similar: None, .. });
-            let no_file = if is_unlike_any && intervals.is_live() { "; no such file either" } else { "" };
-            Ok(Some(format!("{not_found}{no_file}")))
+    let source = || sanitize(&intervals.source_name()).into_owned();
+    Ok(match intervals.not_found() {
+        // The user may have meant a capture.
+        Some(NotFound::Name { name, similar: None, list_command }) if intervals.is_live() => {
+            Some(format!("no such device or file '{}'; run '{list_command}' for a list", sanitize(&name)))
         }
-        _ if has_data => Ok(None),
-        _ => Ok(Some(intervals.no_data_reason()?.to_owned())),
-    }
+        Some(not_found) if intervals.is_live() => Some(not_found.to_string()),
+        Some(not_found) if has_intervals => Some(format!("{}: {not_found}", source())),
+        _ if has_data => None,
+        _ => Some(format!("{}: {}", source(), intervals.no_data_reason()?)),
+    })
 }
 
 /// Writes the fio job of the only active device.

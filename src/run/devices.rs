@@ -1,5 +1,6 @@
 //! `blkstat devices`: reads the block-device tree and prints it.
 
+use std::io;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -11,7 +12,7 @@ use crate::os_error::os_error_text;
 use crate::plan::Devices;
 use crate::report::devices::{is_shown, json, tree};
 use crate::sanitize::sanitize;
-use crate::source::{Replay, read_topology};
+use crate::source::{NoBlockDevices, Replay, read_topology};
 use crate::topology::Topology;
 
 pub(super) fn run(plan: &Devices, context: &mut RunContext<'_>) -> Result<Exit> {
@@ -21,6 +22,9 @@ pub(super) fn run(plan: &Devices, context: &mut RunContext<'_>) -> Result<Exit> 
     };
     let is_any_shown = || topology.nodes().iter().any(|node| is_shown(node, &topology, plan.all));
     if topology.nodes().is_empty() {
+        if plan.from.is_none() {
+            return Err(NoBlockDevices::empty_list(&place).into());
+        }
         context.print_error(format_args!("no block devices in {place}"));
         return Ok(Exit::NoData);
     }
@@ -41,12 +45,16 @@ pub(super) fn run(plan: &Devices, context: &mut RunContext<'_>) -> Result<Exit> 
 /// Reads the devices of the system below `root`. Returns them with the name of the directory that lists them.
 ///
 /// # Errors
-/// If that directory cannot be read.
+/// If that directory does not exist ([`NoBlockDevices`]) or cannot be read.
 fn live_topology(root: &Path) -> Result<(Topology, String)> {
     let block = root.join("sys/block");
     let place = sanitize(&block.display().to_string()).into_owned();
     if let Err(error) = block.read_dir() {
-        bail!("cannot read {place}: {}", os_error_text(&error));
+        let reason = format!("cannot read {place}: {}", os_error_text(&error));
+        if error.kind() == io::ErrorKind::NotFound {
+            return Err(NoBlockDevices::missing_list(&reason).into());
+        }
+        bail!(reason);
     }
     Ok((read_topology(root), place))
 }

@@ -9,10 +9,12 @@ mod record;
 mod view;
 mod warnings;
 
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, bail};
+use jiff::tz::TimeZone;
 
 use self::warnings::Warnings;
 use crate::clock::Clock;
@@ -23,7 +25,7 @@ use crate::os_error::os_error_text;
 use crate::plan::Plan;
 use crate::report::layout::DEFAULT_WIDTH;
 use crate::sanitize::sanitize;
-use crate::source::{Live, Replay};
+use crate::source::{Live, NoBlockDevices, Replay, find_time_zone};
 use crate::terminal::screen_size;
 
 /// The clock and the output streams of a run.
@@ -42,6 +44,15 @@ impl RunContext<'_> {
     /// Prints a message of blkstat to the error stream. If that fails, the exit code still indicates the error.
     fn print_error(&mut self, message: impl Display) {
         let _ = writeln!(self.err, "blkstat: {message}");
+    }
+
+    /// Returns the time zone of printed times, given the variable TZ: UTC, with a warning, if it names no time zone.
+    fn time_zone(&mut self, tz: Option<&OsStr>) -> TimeZone {
+        find_time_zone(tz).unwrap_or_else(|| {
+            let name = tz.unwrap_or_default().to_string_lossy();
+            self.print_error(format_args!("unknown time zone '{}' in TZ; times are in UTC", sanitize(&name)));
+            TimeZone::UTC
+        })
     }
 
     /// Returns the output width in columns: that of the terminal, or [`DEFAULT_WIDTH`] without one.
@@ -91,7 +102,7 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
             return Exit::Signal(signal);
         }
         context.print_error(format_args!("{error:#}"));
-        Exit::Error
+        if error.is::<NoBlockDevices>() { Exit::NoData } else { Exit::Error }
     })
 }
 

@@ -1,7 +1,9 @@
 //! Reads samples of the running host, or of a directory tree that looks like one.
 
+use std::error::Error;
+use std::fmt;
 use std::fs::OpenOptions;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -12,6 +14,7 @@ use crate::capture::proc_files::{parse_blocked, parse_cpu_line, parse_meminfo, p
 use crate::capture::{LineError, parse_diskstats};
 use crate::clock::Clock;
 use crate::counters::{CpuTimes, HostState, Sample};
+use crate::sanitize::sanitize;
 use crate::units::SampleTime;
 
 /// The initial size of the buffer: one read suffices for /proc/diskstats with several hundred devices.
@@ -35,6 +38,32 @@ struct DeviceDirectory {
     /// Its list of devices and partitions is read, instead of a file for each device.
     is_listing: bool,
 }
+
+/// The error of a host without block devices, or without the files that list them.
+#[derive(Debug)]
+pub struct NoBlockDevices {
+    reason: String,
+}
+
+impl NoBlockDevices {
+    /// The error of a list of devices, at `path`, that is empty.
+    pub fn empty_list(path: &str) -> Self {
+        Self { reason: format!("no block devices in {}", sanitize(path)) }
+    }
+
+    /// The error of a list of devices that does not exist; `reason` names it.
+    pub fn missing_list(reason: &str) -> Self {
+        Self { reason: sanitize(reason).into_owned() }
+    }
+}
+
+impl fmt::Display for NoBlockDevices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; use --root DIR to read DIR/proc and DIR/sys instead", self.reason)
+    }
+}
+
+impl Error for NoBlockDevices {}
 
 /// Reads samples from `ROOT/proc/diskstats`, `ROOT/proc/uptime` and `ROOT/proc/stat`.
 pub struct Live<'a> {
@@ -73,6 +102,21 @@ impl<'a> Live<'a> {
     pub fn with_device_files(self, directory: &Path, precedence: Precedence, is_listing: bool) -> Self {
         let files = IostatFDir::new(directory);
         Self { directory: Some(DeviceDirectory { files, precedence, is_listing }), ..self }
+    }
+
+    /// Reads the first sample, as [`Self::read`] does.
+    ///
+    /// # Errors
+    /// [`NoBlockDevices`] if the list of devices is missing or empty; any other error if it cannot be read.
+    pub fn read_first(&mut self, sample: &mut Sample, on_error: impl FnMut(usize, LineError)) -> Result<()> {
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        match self.read(sample, on_error) {
+            Err(error) if error.downcast_ref().is_some_and(is_missing) => {
+                Err(NoBlockDevices::missing_list(&format!("{error:#}")).into())
+            }
+            Ok(()) if sample.devices.is_empty() => Err(NoBlockDevices::empty_list(&self.name()).into()),
+            outcome => outcome,
+        }
     }
 
     /// Reads a sample into `sample`, reusing its memory. Invalid lines are skipped and passed to `on_error`, with

@@ -7,19 +7,27 @@ use jiff::tz::TimeZone;
 
 use super::small_file::read_bytes;
 
-/// Reads the local time zone: from the variable TZ (tzset(3)), else from /etc/localtime, else UTC.
+/// Returns the local time zone as [`find_time_zone`] does; UTC if the variable TZ names none.
+pub fn local_time_zone(tz: Option<&OsStr>) -> TimeZone {
+    find_time_zone(tz).unwrap_or(TimeZone::UTC)
+}
+
+/// Reads the local time zone: from the variable TZ (tzset(3)), else from /etc/localtime, else UTC. `None` if TZ names
+/// no time zone.
 ///
 /// This reads one file. jiff would list every zone of the system first, which takes longer than a report.
-pub fn local_time_zone(tz: Option<&OsStr>) -> TimeZone {
+pub fn find_time_zone(tz: Option<&OsStr>) -> Option<TimeZone> {
     let Some(tz) = tz.map(OsStr::to_string_lossy) else {
-        return read_zone(Path::new("/etc/localtime")).unwrap_or(TimeZone::UTC);
+        return Some(read_zone(Path::new("/etc/localtime")).unwrap_or(TimeZone::UTC));
     };
     let name = tz.strip_prefix(':').unwrap_or(&tz);
     if name.is_empty() {
-        return TimeZone::UTC;
+        return Some(TimeZone::UTC);
     }
     let path = Path::new("/usr/share/zoneinfo").join(name);
-    read_zone(&path).or_else(|| TimeZone::posix(name).ok()).unwrap_or(TimeZone::UTC)
+    // UTC needs no file: a small container has none.
+    let utc = || matches!(name, "UTC" | "Etc/UTC" | "GMT").then_some(TimeZone::UTC);
+    read_zone(&path).or_else(|| TimeZone::posix(name).ok()).or_else(utc)
 }
 
 fn read_zone(path: &Path) -> Option<TimeZone> {
@@ -46,6 +54,8 @@ mod tests {
 
     #[test]
     fn an_empty_or_unknown_zone_is_utc() {
+        assert!(find_time_zone(Some(OsStr::new("No/Such_Zone"))).is_none());
+        assert!(find_time_zone(Some(OsStr::new("UTC"))).is_some());
         assert_eq!(at_epoch(""), "1970-01-01T00:00:00+0000");
         assert_eq!(at_epoch("No/Such_Zone"), "1970-01-01T00:00:00+0000");
     }

@@ -20,7 +20,7 @@ fn replay(capture: &str) -> BTreeMap<String, (DeviceReport, Vec<Option<Verdict>>
     let selection = DeviceSelection { all: true, ..DeviceSelection::default() };
     let baselines = BaselineStore::default();
     let open = |detail| Intervals::open(&input, &selection, detail, &baselines, &clock).unwrap();
-    let collected = collect(&mut open(Detail::Analysis), &mut |_| {}, &mut |_| {}).unwrap();
+    let collected = collect(&mut open(Detail::Analysis), &mut |_| {}, &mut || {}, &mut |_| {}).unwrap();
     let mut verdicts: BTreeMap<String, Vec<Option<Verdict>>> = BTreeMap::new();
     let mut intervals = open(Detail::Report);
     intervals.start(&mut |_| {}).unwrap();

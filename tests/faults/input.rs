@@ -25,7 +25,10 @@ fn zstd(text: &[u8]) -> Vec<u8> {
 /// and at most two messages report the fault.
 fn check(input: &[u8], complete: &str, what: &str) -> Outcome {
     let outcome = on_input("--json --from -", input);
-    assert!(complete.starts_with(&outcome.out), "{what}: different output: {}", outcome.out);
+    // A last sample truncated between two lines cannot be told from one whose devices disappeared.
+    let is_device = |line: &&str| !line.contains(r#""flags":["disappeared"]"#);
+    let out: String = outcome.out.split_inclusive('\n').filter(is_device).collect();
+    assert!(complete.starts_with(&out), "{what}: different output: {out}");
     assert!(outcome.out.is_empty() || outcome.out.ends_with('\n'), "{what}: incomplete line");
     match outcome.code {
         // Truncated between two samples, a capture is complete.

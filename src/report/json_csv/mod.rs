@@ -1,11 +1,11 @@
-//! JSON Lines and CSV: one line per device and interval. Field names are stable; new ones may be added at the end.
+//! JSON Lines and CSV: one line per device and interval, for a device that appeared or disappeared too. Field names are stable; new ones may be added at the end.
 
 mod value;
 
 use self::value::{Field, push_csv, push_json};
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
-use crate::metrics::{CpuPercentages, IntervalStats};
+use crate::metrics::{CpuPercentages, DataFlag, IntervalStats};
 use crate::report::IntervalWriter;
 use crate::report::evidence::evidence_text;
 
@@ -34,13 +34,20 @@ fn cpu(header: &IntervalHeader, share: fn(&CpuPercentages) -> f64) -> Field<'sta
     Field::Number(header.host.cpu.as_ref().map(share))
 }
 
-fn flags(device: &DeviceInterval<'_>) -> Vec<&'static str> {
-    match &device.state {
-        DeviceState::Active(activity) => activity.flag.iter().map(|flag| flag.name()).collect(),
-        DeviceState::Reset | DeviceState::MemberReset => vec!["reset"],
-        DeviceState::AccountingOff(_) => vec!["accounting_off"],
-        DeviceState::Appeared => Vec::new(),
-    }
+fn flags(header: &IntervalHeader, device: &DeviceInterval<'_>) -> Vec<&'static str> {
+    let flag = match &device.state {
+        DeviceState::Active(activity) => activity.flag.map(DataFlag::name),
+        DeviceState::Reset | DeviceState::MemberReset => Some("reset"),
+        DeviceState::AccountingOff(_) => Some("accounting_off"),
+        DeviceState::Event(kind) => Some(kind.name()),
+    };
+    flag.into_iter().chain(header.is_since_boot.then_some("since_boot")).collect()
+}
+
+/// Calls `push` for each line of an interval: devices that appeared or disappeared, other devices, the total.
+fn each_line(rows: &IntervalRows<'_>, mut push: impl FnMut(&DeviceInterval<'_>)) {
+    rows.events.iter().for_each(|event| push(&event.to_interval()));
+    rows.devices.iter().chain(&rows.total).for_each(push);
 }
 
 use Field::{Number, Sentences, Text, Time, Whole, Words};
@@ -80,7 +87,7 @@ const COLUMNS: [Column; 42] = [
     column("read_saturation", |_, device| activity(device, |a| a.assessment.read_saturation)),
     column("write_saturation", |_, device| activity(device, |a| a.assessment.write_saturation)),
     column("verdict", |_, device| Text(device.verdict().map(Verdict::name))),
-    column("flags", |_, device| Words(flags(device))),
+    column("flags", |header, device| Words(flags(header, device))),
     column("stalled_s", |_, device| activity(device, |a| Some(a.stalled_s))),
     column("missed_samples", |header, _| Whole(Some(header.missed_samples))),
     column("cpu_user_pct", |header, _| cpu(header, |cpu| cpu.user + cpu.nice)),
@@ -99,7 +106,7 @@ pub struct JsonLines;
 
 impl IntervalWriter for JsonLines {
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        rows.devices.iter().chain(&rows.total).for_each(|device| json_line(&rows.header, device, out));
+        each_line(rows, |device| json_line(&rows.header, device, out));
     }
 }
 
@@ -112,7 +119,7 @@ impl IntervalWriter for Csv {
     }
 
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        rows.devices.iter().chain(&rows.total).for_each(|device| csv_line(&rows.header, device, out));
+        each_line(rows, |device| csv_line(&rows.header, device, out));
     }
 }
 
@@ -145,12 +152,21 @@ fn csv_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::{DataFlag, HostStats};
+    use crate::intervals::EventKind;
+    use crate::metrics::HostStats;
 
     fn header() -> IntervalHeader {
         let end = "2026-11-20T18:03:21.000143999Z".parse().ok();
         let host = HostStats { pressure_some_pct: Some(12.5), ..HostStats::default() };
-        IntervalHeader { start: None, end, clock_s: None, elapsed_s: 1.000101, missed_samples: 2, host }
+        IntervalHeader {
+            start: None,
+            end,
+            clock_s: None,
+            elapsed_s: 1.000101,
+            is_since_boot: false,
+            missed_samples: 2,
+            host,
+        }
     }
 
     fn device(name: &str, state: DeviceState) -> DeviceInterval<'_> {
@@ -187,9 +203,11 @@ mod tests {
 
     #[test]
     fn unknown_numbers_are_null_and_a_flag_says_why() {
-        for (state, flag) in
-            [(DeviceState::Reset, "reset"), (DeviceState::AccountingOff(Box::default()), "accounting_off")]
-        {
+        for (state, flag) in [
+            (DeviceState::Reset, "reset"),
+            (DeviceState::AccountingOff(Box::default()), "accounting_off"),
+            (DeviceState::Event(EventKind::AppearedBriefly), "appeared_briefly"),
+        ] {
             let line = json(state);
             assert_eq!(line["flags"], serde_json::json!([flag]));
             assert!(

@@ -130,8 +130,15 @@ mod tests {
             pressure_full_pct: Some(7.0),
             ..HostStats::default()
         };
-        let header =
-            IntervalHeader { start: None, end: None, clock_s: None, elapsed_s: 1.0, missed_samples: 3, host };
+        let header = IntervalHeader {
+            start: None,
+            end: None,
+            clock_s: None,
+            elapsed_s: 1.0,
+            missed_samples: 3,
+            host,
+            is_since_boot: false,
+        };
         for (width, expected) in [
             (
                 100,

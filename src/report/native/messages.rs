@@ -3,7 +3,7 @@
 use super::columns::{has_discards, has_flushes, latency};
 use super::style::Emphasis;
 use crate::analysis::MIN_STALL_S;
-use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState};
+use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind};
 use crate::metrics::IntervalStats;
 use crate::report::layout::number_format::{duration, number, percent, time};
 
@@ -36,7 +36,7 @@ impl Message {
                 let long = "I/O accounting disabled (queue/iostats=0)";
                 Some(Self::new(long, "accounting disabled", Emphasis::Warning))
             }
-            DeviceState::Appeared => Some(Self::new("appeared", "appeared", Emphasis::Plain)),
+            DeviceState::Event(kind) => Some(Self::new(kind_text(*kind), kind_text(*kind), Emphasis::Plain)),
         }
     }
 
@@ -79,10 +79,18 @@ fn discards_and_flushes(stats: &IntervalStats) -> String {
 
 /// Returns the line of a device that appeared or disappeared.
 pub(super) fn event_text(event: &DeviceEvent) -> String {
-    match event {
-        DeviceEvent::Appeared(name) => format!("+ {name} appeared"),
-        DeviceEvent::Disappeared(name) => format!("- {name} disappeared"),
-        DeviceEvent::Reappeared(name) => format!("- {name} disappeared and reappeared"),
-        DeviceEvent::AppearedBriefly(name) => format!("+ {name} appeared briefly"),
+    let sign = match event.kind {
+        EventKind::Appeared | EventKind::AppearedBriefly => '+',
+        EventKind::Disappeared | EventKind::Reappeared => '-',
+    };
+    format!("{sign} {} {}", event.label, kind_text(event.kind))
+}
+
+fn kind_text(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Appeared => "appeared",
+        EventKind::Disappeared => "disappeared",
+        EventKind::Reappeared => "disappeared and reappeared",
+        EventKind::AppearedBriefly => "appeared briefly",
     }
 }

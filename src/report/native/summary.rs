@@ -1,4 +1,5 @@
-//! The summary of a run: for each device the means, and the peaks with their times.
+//! The summary of a run: for each device the means, and the peaks with their times. The peak of a rate is a maximum, which
+//! may be good or bad; that of a latency, queue or stall is the worst value.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -19,46 +20,50 @@ fn time_format(span: &RunSpan, zone: &TimeZone) -> &'static str {
     }
 }
 
-/// Returns the rows of a device: quantity, mean, peak and the time of the peak. `is_short` abbreviates stalls.
+/// Returns the rows of a device: quantity, mean, kind of peak, peak and its time. `is_short` abbreviates stalls.
 fn device_rows(
     summary: &DeviceSummary,
     zone: &TimeZone,
     time_format: &str,
     is_short: bool,
-) -> Vec<[String; 4]> {
+) -> Vec<[String; 5]> {
     let when = |peak: &Peak| {
         let at = peak.at.map(|at| at.to_zoned(zone.clone()).strftime(time_format).to_string());
         at.unwrap_or_default()
     };
     let mib = |kib: f64| number(kib / 1024.0);
     let mut rows = Vec::new();
-    let mut row = |title: &str, mean: f64, peak: &Peak, text: &dyn Fn(f64) -> String| {
+    let mut row = |title: &str, mean: f64, kind: &str, peak: &Peak, text: &dyn Fn(f64) -> String| {
         if peak.value > 0.0 {
-            rows.push([title.to_owned(), text(mean), text(peak.value), when(peak)]);
+            rows.push([title.to_owned(), text(mean), kind.to_owned(), text(peak.value), when(peak)]);
         }
     };
     for (of, rate, throughput, latency) in
         [(&summary.reads, "r/s", "rMB/s", "r_await"), (&summary.writes, "w/s", "wMB/s", "w_await")]
     {
-        row(rate, summary.mean_per_s(of), &of.peak_per_s, &number);
-        row(throughput, summary.mean_kib_per_s(of), &of.peak_kib_per_s, &mib);
-        row(latency, of.mean_await_ms(), &of.peak_await_ms, &time);
+        row(rate, summary.mean_per_s(of), MAX, &of.peak_per_s, &number);
+        row(throughput, summary.mean_kib_per_s(of), MAX, &of.peak_kib_per_s, &mib);
+        row(latency, of.mean_await_ms(), WORST, &of.peak_await_ms, &time);
     }
-    row("queue", summary.mean_queue(), &summary.peak_queue, &queue);
+    row("queue", summary.mean_queue(), WORST, &summary.peak_queue, &queue);
     let stall = &summary.peak_stall_s;
     if stall.value > 0.0 {
         let length = if is_short { time(stall.value * 1e3) } else { duration(stall.value) };
-        rows.push(["stalled".to_owned(), String::new(), length, when(stall)]);
+        rows.push(["stalled".to_owned(), String::new(), WORST.to_owned(), length, when(stall)]);
     }
     rows
 }
 
+/// The kind of the peak of a rate.
+const MAX: &str = "max";
+/// The kind of the peak of a latency, queue or stall.
+const WORST: &str = "worst";
 /// The column titles.
-const TITLES: [&str; 5] = ["device", "", "mean", "worst", "at"];
+const TITLES: [&str; 6] = ["device", "", "mean", "", "peak", "at"];
 /// The alignment of the columns.
-const ALIGNS: [Align; 5] = [Align::Left, Align::Left, Align::Right, Align::Right, Align::Left];
+const ALIGNS: [Align; 6] = [Align::Left, Align::Left, Align::Right, Align::Left, Align::Right, Align::Left];
 /// The columns that may be dropped from a table that is too wide, with their ranks.
-const DROPPABLE: [(usize, u8); 2] = [(2, 1), (4, 0)];
+const DROPPABLE: [(usize, u8); 3] = [(2, 1), (3, 2), (5, 0)];
 /// The blanks between columns.
 const GAP: usize = 2;
 /// Below this width the length of a stall is abbreviated: written out, it leaves no space for a name.
@@ -67,7 +72,7 @@ const MIN_LONG_WIDTH: usize = 30;
 const MIN_NAME_WIDTH: usize = 3;
 
 /// Appends the summary of a run: a few rows for each active device, in at most `width` columns. Means are over time,
-/// those of latency over requests; the worst value is that of an interval, with the time of its end.
+/// those of latency over requests; the peak is that of an interval, with the time of its end.
 pub(super) fn draw_summary(
     devices: &[(String, DeviceSummary)],
     span: &RunSpan,
@@ -89,12 +94,14 @@ pub(super) fn draw_summary(
     if active.is_empty() {
         return;
     }
-    let mut rows: Vec<[String; 5]> = Vec::new();
+    let mut rows: Vec<[String; 6]> = Vec::new();
     let time_format = time_format(span, zone);
     for (name, summary) in active {
         let mut name = ellipsize(&sanitize(name), max_name_width(width));
-        for [quantity, mean, worst, at] in device_rows(summary, zone, time_format, width < MIN_LONG_WIDTH) {
-            rows.push([std::mem::take(&mut name), quantity, mean, worst, at]);
+        for [quantity, mean, kind, peak, at] in
+            device_rows(summary, zone, time_format, width < MIN_LONG_WIDTH)
+        {
+            rows.push([std::mem::take(&mut name), quantity, mean, kind, peak, at]);
         }
     }
     let (shown, hidden) = visible_columns(&rows, width);
@@ -112,7 +119,7 @@ fn push_wrapped(text: &str, width: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends the rows. From rows that are too wide, first the blank before them is dropped, then letters of the names.
-fn push_table(mut rows: Vec<[String; 5]>, shown: &[usize], width: usize, out: &mut Vec<u8>) {
+fn push_table(mut rows: Vec<[String; 6]>, shown: &[usize], width: usize, out: &mut Vec<u8>) {
     let excess = 1 + total_width(&rows, shown).saturating_sub(width);
     let indent = usize::from(excess <= 1);
     let mut titles = TITLES.map(str::to_owned);
@@ -133,22 +140,23 @@ fn push_table(mut rows: Vec<[String; 5]>, shown: &[usize], width: usize, out: &m
 }
 
 /// Returns the columns that fit into `width`, and the titles of the others.
-fn visible_columns(rows: &[[String; 5]], width: usize) -> (Vec<usize>, Vec<&'static str>) {
+fn visible_columns(rows: &[[String; 6]], width: usize) -> (Vec<usize>, Vec<&'static str>) {
     let all: Vec<usize> = (0..TITLES.len()).collect();
     let widths = DROPPABLE.map(|(index, _)| column_width(rows, index) + GAP);
     let fixed = total_width(rows, &all) - widths.iter().sum::<usize>();
     let fitted = fit_columns(&widths, &DROPPABLE.map(|(_, rank)| rank), width.saturating_sub(fixed));
     let dropped: Vec<usize> = fitted.dropped.into_iter().map(|at| DROPPABLE[at].0).collect();
     let shown = all.into_iter().filter(|index| !dropped.contains(index)).collect();
-    (shown, dropped.into_iter().map(|index| TITLES[index]).collect())
+    let titles = dropped.into_iter().map(|index| TITLES[index]);
+    (shown, titles.filter(|title| !title.is_empty()).collect())
 }
 
 /// Returns the width of these columns, with a blank before them and the gaps between.
-fn total_width(rows: &[[String; 5]], shown: &[usize]) -> usize {
+fn total_width(rows: &[[String; 6]], shown: &[usize]) -> usize {
     1 + shown.iter().map(|index| column_width(rows, *index) + GAP).sum::<usize>() - GAP
 }
 
-fn column_width(rows: &[[String; 5]], index: usize) -> usize {
+fn column_width(rows: &[[String; 6]], index: usize) -> usize {
     let cells = rows.iter().map(|row| row[index].width());
     cells.chain([TITLES[index].width()]).max().unwrap_or(0)
 }
@@ -184,10 +192,10 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[1], ["summary", "of", "4.0", "s,", "2", "intervals"]);
-        assert_eq!(rows[3], ["sda", "r/s", "1000", "1500", "00:00:12"]);
-        assert_eq!(rows[4], ["rMB/s", "3.91", "5.86", "00:00:12"]);
-        assert_eq!(rows[5], ["r_await", "1.75ms", "2.00ms", "00:00:12"]);
-        assert_eq!(rows[6], ["queue", "2.50", "4.00", "00:00:10"]);
+        assert_eq!(rows[3], ["sda", "r/s", "1000", "max", "1500", "00:00:12"]);
+        assert_eq!(rows[4], ["rMB/s", "3.91", "max", "5.86", "00:00:12"]);
+        assert_eq!(rows[5], ["r_await", "1.75ms", "worst", "2.00ms", "00:00:12"]);
+        assert_eq!(rows[6], ["queue", "2.50", "worst", "4.00", "00:00:10"]);
         assert_eq!(rows.len(), 7, "{text}");
     }
 

@@ -296,6 +296,7 @@ mod tests {
             end: None,
             clock_s: None,
             elapsed_s: 1.0,
+            is_since_boot: false,
             missed_samples: 0,
             host: HostStats::default(),
         };

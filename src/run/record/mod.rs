@@ -30,7 +30,7 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut source = Live::new(&plan.root, context.clock).with_host_state();
     let mut warnings = Warnings::about(&source.name());
     let mut sample = Sample::default();
-    read_live(&mut source, &mut sample, &mut warnings, context)?;
+    source.read_first(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
     let devices = match kernel_names(plan, &sample.devices) {
         Ok(devices) => devices,
         Err(reason) => {
@@ -39,7 +39,7 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
         }
     };
     let interval = plan.schedule.interval.unwrap_or(DEFAULT_INTERVAL);
-    let mut recorder = Recorder::open(plan, devices, interval)?;
+    let mut recorder = Recorder::open(plan, devices, interval, context.time_zone(plan.time_zone.as_deref()))?;
     let start = sample.at.monotonic.unwrap_or_default();
     let mut deadlines = Deadlines::new(start, interval);
     let mut progress = Progress::new(shows_progress(plan, interval, &recorder, context), start);

@@ -12,7 +12,7 @@ use crate::plan::Record;
 use crate::run::{RunContext, emit};
 use crate::sanitize::sanitize;
 use crate::sink::{IfExists, RecordingFile, Rotation};
-use crate::source::{Live, local_time_zone, read_recording_header};
+use crate::source::{Live, read_recording_header};
 
 /// The destination of a recording.
 enum Target {
@@ -42,11 +42,16 @@ pub(super) struct Recorder<'a> {
 
 impl<'a> Recorder<'a> {
     /// Opens the file of a plan for a recording of `devices`, by kernel name (all if empty), with samples `interval`
-    /// apart.
+    /// apart, whose times are in `zone`.
     ///
     /// # Errors
     /// If the file exists and must not be changed, or cannot be written.
-    pub(super) fn open(plan: &'a Record, devices: Vec<String>, interval: Duration) -> Result<Self> {
+    pub(super) fn open(
+        plan: &'a Record,
+        devices: Vec<String>,
+        interval: Duration,
+        zone: TimeZone,
+    ) -> Result<Self> {
         let is_output = plan.file.as_os_str() == "-";
         let name = if is_output { "standard output".into() } else { plan.file.display().to_string() };
         let name = sanitize(&name).into_owned();
@@ -66,7 +71,7 @@ impl<'a> Recorder<'a> {
             interval,
             target,
             filter: RecordFilter { devices, columns: plan.legacy_14_columns.then_some(14) },
-            zone: local_time_zone(plan.time_zone.as_deref()),
+            zone,
             devices: Vec::new(),
             block: Vec::new(),
             name,

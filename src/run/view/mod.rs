@@ -3,26 +3,31 @@
 mod output;
 
 use anyhow::Result;
+use jiff::tz::TimeZone;
 
 use self::output::Output;
 use super::RunContext;
 use super::warnings::Warnings;
 use crate::exit::Exit;
-use crate::intervals::{Detail, Intervals, NextInterval};
+use crate::intervals::{Detail, Intervals, NextInterval, NotFound};
 use crate::plan::{SummaryMode, View};
+use crate::report::Format;
 use crate::sanitize::sanitize;
-use crate::source::local_time_zone;
 
 pub(super) fn run(plan: &View, context: &mut RunContext<'_>) -> Result<Exit> {
     let clock = context.clock;
     let baselines = super::load_baselines(&plan.verdicts, context)?;
     let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
     let mut warnings = Warnings::about(&intervals.source_name());
-    let mut output = Output::new(plan, context.is_terminal, local_time_zone(plan.time_zone.as_deref()));
+    let time_zone = match plan.format {
+        Format::Table(_) => context.time_zone(plan.time_zone.as_deref()),
+        Format::Json | Format::Csv => TimeZone::UTC,
+    };
+    let mut output = Output::new(plan, context.is_terminal, time_zone);
     let mut end = Exit::Success;
     if intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
         if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
-            context.print_error(not_found);
+            context.print_error(not_found_message(&not_found, plan));
             return Ok(Exit::NoData);
         }
         if plan.since_boot && !intervals.since_boot(&mut |rows| output.push_since_boot(rows)) {
@@ -52,6 +57,22 @@ pub(super) fn run(plan: &View, context: &mut RunContext<'_>) -> Result<Exit> {
     };
     context.print_error(format_args!("{}: {reason}", sanitize(&intervals.source_name())));
     Ok(Exit::NoData)
+}
+
+/// Returns the message about devices that were not found, the first of which may be a typo of a command.
+fn not_found_message(not_found: &NotFound, plan: &View) -> String {
+    let first = plan.selection.devices.first();
+    let is_first_missing = match not_found {
+        NotFound::Name { name, similar: None, .. } => Some(name) == first,
+        NotFound::Names { names, .. } => names.first() == first,
+        _ => false,
+    };
+    match (plan.similar_command, first) {
+        (Some(command), Some(word)) if is_first_missing => {
+            format!("no such device '{}'; did you mean 'blkstat {command}'?", sanitize(word))
+        }
+        _ => not_found.to_string(),
+    }
 }
 
 /// Shows intervals until the input, the requested number of them, or a signal ends the run.
