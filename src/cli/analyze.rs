@@ -27,7 +27,8 @@ pub(super) const OPERANDS: &[Operand] = &[
 #[derive(Args)]
 #[command(override_usage = "blkstat analyze [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]")]
 pub(super) struct AnalyzeArguments {
-    /// Described by [`OPERANDS`]
+    // Completion scripts show these words; --help shows OPERANDS.
+    /// Capture, devices, interval and number of intervals
     #[arg(value_name = "FILE", hide = true, allow_negative_numbers = true)]
     operands: Vec<String>,
     /// Capture to analyze, if its name could be taken for a device

@@ -24,7 +24,8 @@ pub(super) const OPERANDS: &[Operand] = &[
 /// The arguments of the incident view.
 #[derive(Args)]
 pub(super) struct ViewArguments {
-    /// Described by [`OPERANDS`]
+    // Completion scripts show these words; --help shows OPERANDS.
+    /// Devices, interval and number of intervals
     #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
     operands: Vec<String>,
     /// Replay a capture, plain or compressed; - is standard input

@@ -21,11 +21,14 @@ pub(super) const OPERANDS: &[Operand] = &[
 #[derive(Args)]
 #[command(override_usage = "blkstat record [OPTIONS] FILE [INTERVAL [COUNT]]")]
 pub(super) struct RecordArguments {
-    /// Described by [`OPERANDS`], as are the next two
+    // Completion scripts show these words; --help shows OPERANDS.
+    /// File to write
     #[arg(hide = true)]
     file: PathBuf,
+    /// Time between samples
     #[arg(hide = true, allow_negative_numbers = true)]
     interval: Option<String>,
+    /// Number of intervals
     #[arg(hide = true, allow_negative_numbers = true)]
     count: Option<String>,
     /// Record only this device, by any of its names; repeatable

@@ -200,5 +200,6 @@ fn a_table_fits_into_twenty_columns() {
     assert!(outcome.out.lines().all(|line| line.chars().count() <= 20), "{}", outcome.out);
     let sda: Vec<&str> = outcome.out.lines().filter(|line| line.starts_with("sda")).collect();
     assert_eq!(sda.len(), 4, "{}", outcome.out);
-    assert!(sda.iter().all(|line| line.ends_with(" 100")), "a line without a number: {}", outcome.out);
+    let has_verdict = |line: &&str| line.ends_with(" ok") || line.ends_with(" -");
+    assert!(sda.iter().all(has_verdict), "a line without its verdict: {}", outcome.out);
 }
