@@ -51,7 +51,7 @@ pub(crate) const DIFFERENCES: [Difference; 9] = [
         },
     },
     Difference {
-        reason: "the sum of a group cannot be compared if its devices changed or their counters went backwards",
+        reason: "a group cannot be compared if counters of its devices went backwards, nor its %util if its devices changed",
         applies: |case, _| case.has_word("-g"),
         normalize: |case, machine, theirs, ours| {
             rows::change(&mut theirs.stdout, &mut ours.stdout, |row| {
@@ -149,9 +149,16 @@ fn normalize_broken_group(case: &Case, machine: &Machine, row: &mut Row<'_>) -> 
         Ends::of_report(machine, case, name, row.report)
             .is_some_and(|ends| ends.replugged || ends.has_any_reset())
     };
-    if row.name.starts_with(' ') && (devices_changed || names(last).iter().any(was_reset)) {
+    if !row.name.starts_with(' ') {
+        return false;
+    }
+    if names(last).iter().any(was_reset) {
         row.theirs.clone_from(row.ours);
         return true;
     }
-    false
+    let util = row.titles.iter().position(|title| title == "util").filter(|_| devices_changed);
+    if let Some(util) = util {
+        row.theirs[util].clone_from(&row.ours[util]);
+    }
+    util.is_some()
 }
