@@ -1,0 +1,173 @@
+//! A kernel that is booted at most once, and what its guest left behind.
+
+use std::env::var;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+use serde_json::Value;
+
+/// The programs that this computer and its guests need.
+pub(crate) const PROGRAMS: [&str; 13] = [
+    "qemu-system-x86_64",
+    "busybox",
+    "cpio",
+    "gzip",
+    "modprobe",
+    "depmod",
+    "apt-get",
+    "apt-cache",
+    "dpkg",
+    "iostat",
+    "dmsetup",
+    "mdadm",
+    "sfdisk",
+];
+
+/// The disks of a guest, as `boot` names them.
+const DISKS: [&str; 4] = ["nvme", "nvme-multipath", "scsi", "scsi"];
+
+/// The exit status of `boot` if no package of the kernel is to be had.
+const NO_KERNEL: i32 = 2;
+
+/// Linux 6.1, of Debian 12.
+pub(crate) static V6_1: Kernel = Kernel { version: "6.1", outcome: OnceLock::new() };
+/// Linux 6.12, of Debian 13 and of the backports for Debian 12.
+pub(crate) static V6_12: Kernel = Kernel { version: "6.12", outcome: OnceLock::new() };
+
+/// Held while a guest runs, because each needs the whole computer.
+static RUNNING: Mutex<()> = Mutex::new(());
+
+/// A kernel, and its guest once it ran.
+pub(crate) struct Kernel {
+    version: &'static str,
+    outcome: OnceLock<Outcome>,
+}
+
+/// The result of booting a kernel.
+enum Outcome {
+    Ran(Guest),
+    /// Something is missing here.
+    Impossible(String),
+    /// The guest was started but did not succeed.
+    Failed(String),
+}
+
+/// The folder in which a guest has left its files.
+pub(crate) struct Guest {
+    /// The first two numbers of the kernel's version.
+    pub(crate) version: &'static str,
+    folder: PathBuf,
+}
+
+impl Kernel {
+    /// Returns the guest, which ran to its end; `None` if it cannot or should not be run here.
+    ///
+    /// # Panics
+    ///
+    /// If the guest failed, or cannot be run although BLKSTAT_KERNELS=required.
+    pub(crate) fn guest(&'static self) -> Option<&'static Guest> {
+        let Ok(wish) = var("BLKSTAT_KERNELS") else {
+            println!("skipped: BLKSTAT_KERNELS is not set");
+            return None;
+        };
+        match self.outcome.get_or_init(|| run(self.version)) {
+            Outcome::Ran(guest) => Some(guest),
+            Outcome::Failed(text) => panic!("the guest with Linux {} failed: {text}", self.version),
+            Outcome::Impossible(reason) => {
+                println!("skipped: {reason}");
+                assert_ne!(wish, "required", "Linux {} cannot be run: {reason}", self.version);
+                None
+            }
+        }
+    }
+}
+
+/// Boots a kernel and waits for the end of its guest.
+fn run(version: &'static str) -> Outcome {
+    if !rustix::process::geteuid().is_root() {
+        return Outcome::Impossible("needs root".to_owned());
+    }
+    if let Some(program) = PROGRAMS.into_iter().find(|program| !is_installed(program)) {
+        return Outcome::Impossible(format!("needs {program}"));
+    }
+    let _running = RUNNING.lock().unwrap();
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels");
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
+    let folder = cache.join(format!("out-{version}"));
+    // What an earlier run left must not pass for the output of this one.
+    let _ = fs::remove_dir_all(&folder);
+    let output = Command::new(scripts.join("boot"))
+        .arg(version)
+        .args([&cache, &folder])
+        .args(DISKS)
+        .arg("--")
+        .arg(scripts.join("guest"))
+        .arg(env!("CARGO_BIN_EXE_blkstat"))
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = format!("{}\n{}", output.status, String::from_utf8_lossy(&text));
+    // Without a file `status`, the guest was not started or did not finish, and the exit status is that of `boot`.
+    let has_finished = folder.join("status").exists();
+    if output.status.success() {
+        println!("Linux {version}: {text}");
+        Outcome::Ran(Guest { version, folder })
+    } else if !has_finished && output.status.code() == Some(NO_KERNEL) {
+        Outcome::Impossible(format!("no package of Linux {version}: {text}"))
+    } else {
+        Outcome::Failed(text)
+    }
+}
+
+/// Returns whether a program is in PATH, or where Debian keeps those of root.
+fn is_installed(program: &str) -> bool {
+    let path = var("PATH").unwrap_or_default();
+    path.split(':').chain(["/usr/sbin", "/sbin"]).any(|folder| Path::new(folder).join(program).exists())
+}
+
+impl Guest {
+    /// Returns the path of a file that the guest wrote.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Returns the text of a file that the guest wrote.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name))
+            .unwrap_or_else(|error| panic!("{}: {name}: {error}", self.version))
+    }
+
+    /// Returns the names of the files with an ending, without it, in order.
+    pub(crate) fn names_ending_in(&self, ending: &str) -> Vec<String> {
+        let files = fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> =
+            files.filter_map(|name| Some(name.to_str()?.strip_suffix(ending)?.to_owned())).collect();
+        names.sort();
+        names
+    }
+
+    /// Returns the names of the NVMe disk below device-mapper and of the one with two paths.
+    pub(crate) fn disk_and_head(&self) -> (String, String) {
+        let text = self.read("disks");
+        let (disk, head) = text.trim().split_once(' ').unwrap();
+        (disk.to_owned(), head.to_owned())
+    }
+
+    /// Returns the objects of `blkstat devices`.
+    pub(crate) fn devices(&self) -> Vec<Value> {
+        let text: Value = serde_json::from_str(&self.read("devices.json")).unwrap();
+        text["devices"].as_array().unwrap().clone()
+    }
+
+    /// Returns the objects of two live intervals, with partitions and the total.
+    pub(crate) fn live(&self) -> Vec<Value> {
+        self.read("live.json").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Returns the objects of the recording that was made at the same time.
+    pub(crate) fn replay(&self) -> Vec<Value> {
+        self.read("replay.json").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}

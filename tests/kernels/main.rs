@@ -1,0 +1,175 @@
+//! Runs blkstat on Debian's Linux 6.1 and 6.12, on an emulated computer with devices that few test machines have:
+//! device-mapper on NVMe, md RAID 1 on partitions of SCSI disks, NVMe with two paths, and zram.
+//!
+//! `boot` starts a kernel; `guest` runs in it, once, and keeps what iostat and blkstat print. The tests check that.
+//!
+//! They run only if BLKSTAT_KERNELS is set, since they take minutes. They need root, apt with packages of both kernels,
+//! and the programs of [`guest::PROGRAMS`]. Without them the tests are skipped; with BLKSTAT_KERNELS=required they fail.
+
+#![allow(clippy::disallowed_methods)] // The kernels run in real time and write real files.
+
+#[cfg(test)]
+mod guest;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use serde_json::Value;
+
+    use crate::guest::{Guest, V6_1, V6_12};
+
+    /// The largest relative difference of two sums of the same rates, which are printed with six decimals.
+    const SUM_TOLERANCE: f64 = 1e-6;
+
+    /// Runs a check on every kernel that can be booted.
+    fn on_each_kernel(check: impl Fn(&Guest)) {
+        for kernel in [&V6_1, &V6_12] {
+            if let Some(guest) = kernel.guest() {
+                check(guest);
+            }
+        }
+    }
+
+    #[test]
+    fn blkstat_prints_what_iostat_prints() {
+        on_each_kernel(|guest| {
+            let cases = guest.names_ending_in(".options");
+            assert!(cases.len() >= 7, "{}: only {} cases were run", guest.version, cases.len());
+            let same = |case: &&String| {
+                let theirs = guest.read(&format!("{case}.iostat"));
+                let reports = theirs.matches("Device").count() + theirs.matches("\"disk\"").count();
+                assert_eq!(reports, 2, "{case}: {theirs}");
+                theirs == guest.read(&format!("{case}.blkstat"))
+            };
+            let different: Vec<String> = cases
+                .iter()
+                .filter(|case| !same(case))
+                .map(|case| {
+                    format!(
+                        "iostat {}--- iostat\n{}--- blkstat\n{}",
+                        guest.read(&format!("{case}.options")),
+                        guest.read(&format!("{case}.iostat")),
+                        guest.read(&format!("{case}.blkstat"))
+                    )
+                })
+                .collect();
+            assert!(different.is_empty(), "{}:\n{}", guest.version, different.join("\n"));
+        });
+    }
+
+    #[test]
+    fn the_total_is_the_sum_of_the_disks_and_paths_that_lie_on_no_other_device() {
+        on_each_kernel(|guest| {
+            let devices = guest.devices();
+            let is_leaf = |name: &Value| {
+                let device = devices.iter().find(|device| device["name"] == *name);
+                device.is_some_and(|device| {
+                    device["backing_devices"] == serde_json::json!([])
+                        && (device["kind"] == "disk" || device["kind"] == "nvme_path")
+                })
+            };
+            let records = guest.live();
+            for column in ["reads_per_s", "writes_per_s", "read_kib_per_s", "write_kib_per_s"] {
+                let sum_if = |is_counted: &dyn Fn(&Value) -> bool| -> f64 {
+                    let counted = records.iter().filter(|record| is_counted(&record["device"]));
+                    counted.filter_map(|record| record[column].as_f64()).sum()
+                };
+                let (total, sum) = (sum_if(&|name| name == "total"), sum_if(&is_leaf));
+                assert!(total > 0.0, "{}: no {column}", guest.version);
+                assert!(
+                    (total - sum).abs() <= sum * SUM_TOLERANCE,
+                    "{}: the total of {column} is {total}, the sum is {sum}",
+                    guest.version
+                );
+            }
+        });
+    }
+
+    #[test]
+    fn devices_shows_which_device_lies_on_which() {
+        on_each_kernel(|guest| {
+            let devices = guest.devices();
+            let (disk, head) = guest.disk_and_head();
+            let check = |name: &str, kind: &str, backing: &[&str]| {
+                let device = devices.iter().find(|device| device["name"] == name);
+                let device = device.unwrap_or_else(|| panic!("{}: no {name}", guest.version));
+                let found = (&device["kind"], &device["backing_devices"]);
+                assert_eq!(found, (&kind.into(), &backing.into()), "{}: {name}", guest.version);
+            };
+            check("sda", "disk", &[]);
+            check("sda1", "partition", &["sda"]);
+            check("md0", "md", &["sda1", "sdb1"]);
+            check(&disk, "disk", &[]);
+            check("dm-0", "dm", &[&disk]);
+            let paths = devices.iter().filter(|device| device["kind"] == "nvme_path");
+            let paths: Vec<&str> = paths.filter_map(|device| device["name"].as_str()).collect();
+            assert_eq!(paths.len(), 2, "{}: {paths:?}", guest.version);
+            check(&head, "disk", &paths);
+            check(&format!("{head}p1"), "partition", &[&head]);
+            check("zram0", "zram", &[]);
+        });
+    }
+
+    #[test]
+    fn a_recording_is_replayed_here_as_it_is_there() {
+        on_each_kernel(|guest| {
+            let output = Command::new(env!("CARGO_BIN_EXE_blkstat"))
+                .args(["--json", "--all", "--partitions", "--from"])
+                .arg(guest.path("recording.txt"))
+                .env("TZ", "UTC")
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{}: {output:?}", guest.version);
+            let replay = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(replay, guest.read("replay.json"), "{}", guest.version);
+            for name in ["dm-0", "md0", "sda2", "zram0"] {
+                let is_active =
+                    |record: &Value| record["device"] == name && record["writes_per_s"].as_f64() > Some(0.0);
+                assert!(guest.replay().iter().any(is_active), "{}: {name} is never active", guest.version);
+            }
+        });
+    }
+
+    /// Returns whether the writes of a device were counted; fails if its flags say otherwise.
+    fn is_counted(guest: &Guest, name: &str) -> bool {
+        let records = guest.live();
+        let of_device: Vec<&Value> = records.iter().filter(|record| record["device"] == name).collect();
+        assert!(!of_device.is_empty(), "{}: no {name}", guest.version);
+        let is_counted = of_device.iter().any(|record| record["writes_per_s"].as_f64() > Some(0.0));
+        for record in of_device {
+            let is_off = record["flags"].as_array().unwrap().contains(&"accounting_off".into());
+            assert_eq!(is_off, !is_counted, "{}: {record}", guest.version);
+        }
+        is_counted
+    }
+
+    #[test]
+    fn a_disk_with_several_paths_has_no_accounting_on_6_1_and_is_counted_on_6_12() {
+        for (kernel, expected) in [(&V6_1, false), (&V6_12, true)] {
+            let Some(guest) = kernel.guest() else { continue };
+            let (_, head) = guest.disk_and_head();
+            assert_eq!(is_counted(guest, &head), expected, "{}", guest.version);
+            let device = guest.devices().into_iter().find(|device| device["name"] == head.as_str()).unwrap();
+            assert_eq!(device["iostats_enabled"], expected, "{}", guest.version);
+        }
+    }
+
+    #[test]
+    fn zram_is_counted_although_its_accounting_is_set_to_off() {
+        on_each_kernel(|guest| {
+            let zram = guest.devices().into_iter().find(|device| device["name"] == "zram0").unwrap();
+            assert_eq!(zram["iostats_enabled"], false, "{}", guest.version);
+            assert!(is_counted(guest, "zram0"), "{}", guest.version);
+        });
+    }
+
+    #[test]
+    fn the_guest_ran_the_kernel_that_was_asked_for() {
+        on_each_kernel(|guest| {
+            let release = fs::read_to_string(guest.path("release")).unwrap();
+            assert!(release.starts_with(&format!("{}.", guest.version)), "{release}");
+        });
+    }
+}
