@@ -12,7 +12,7 @@ use crate::os_error::os_error_text;
 use crate::plan::Devices;
 use crate::report::devices::{is_shown, json, tree};
 use crate::sanitize::sanitize;
-use crate::source::{NoBlockDevices, Replay, read_topology};
+use crate::source::{NoBlockDevices, Replay, check_block_dir, read_topology};
 use crate::topology::Topology;
 
 pub(super) fn run(plan: &Devices, context: &mut RunContext<'_>) -> Result<Exit> {
@@ -49,7 +49,7 @@ pub(super) fn run(plan: &Devices, context: &mut RunContext<'_>) -> Result<Exit> 
 fn live_topology(root: &Path) -> Result<(Topology, String)> {
     let block = root.join("sys/block");
     let place = sanitize(&block.display().to_string()).into_owned();
-    if let Err(error) = block.read_dir() {
+    if let Err(error) = check_block_dir(&block) {
         let reason = format!("cannot read {place}: {}", os_error_text(&error));
         if error.kind() == io::ErrorKind::NotFound {
             return Err(NoBlockDevices::missing_list(&reason).into());

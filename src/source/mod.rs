@@ -19,4 +19,4 @@ pub use live::{Live, NoBlockDevices, Precedence};
 pub use replay::Replay;
 pub use small_file::read_text_file;
 pub use timezone::{find_time_zone, local_time_zone};
-pub use topology::{read_partitions, read_topology};
+pub use topology::{check_block_dir, read_partitions, read_topology};

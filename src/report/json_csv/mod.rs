@@ -53,7 +53,7 @@ fn each_line(rows: &IntervalRows<'_>, mut push: impl FnMut(&DeviceInterval<'_>))
 use Field::{Number, Sentences, Text, Time, Whole, Words};
 
 /// All fields, in their order.
-const COLUMNS: [Column; 42] = [
+const COLUMNS: &[Column] = &[
     column("time", |header, _| Time(header.end)),
     column("elapsed_s", |header, _| Number(Some(header.elapsed_s))),
     column("device", |_, device| Text(Some(device.device))),

@@ -192,15 +192,15 @@ fn write_emphasis(activity: &DeviceActivity, threshold: f64) -> Emphasis {
 }
 
 fn verdict_emphasis(activity: &DeviceActivity, _: f64) -> Emphasis {
-    match activity.assessment.verdict {
-        Some(Verdict::Saturated | Verdict::Capped | Verdict::Stalled) => Emphasis::Alert,
-        Some(Verdict::Queueing) => Emphasis::Warning,
-        Some(Verdict::Idle | Verdict::Ok | Verdict::AccountingOff) | None => Emphasis::Plain,
+    match activity.assessment.verdict.map(Verdict::severity) {
+        Some(severity) if severity > Verdict::Queueing.severity() => Emphasis::Alert,
+        Some(severity) if severity == Verdict::Queueing.severity() => Emphasis::Warning,
+        _ => Emphasis::Plain,
     }
 }
 
 /// All columns, in the order in which they are shown.
-pub(super) const COLUMNS: [Column; 27] = [
+pub(super) const COLUMNS: &[Column] = &[
     of(has_reads, column(("r/s", "reads completed per second"), 6, 92, |a| a.stats.reads.per_s, number)),
     of(
         has_reads,

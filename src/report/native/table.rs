@@ -125,7 +125,7 @@ impl Table {
         let name_width = self.name_width.max(longest.min(max_name_width(line_width)));
         let mut has_content = self.has_content;
         for stats in lines.iter().filter_map(|line| line.stats()) {
-            for (has_content, column) in has_content.iter_mut().zip(&COLUMNS) {
+            for (has_content, column) in has_content.iter_mut().zip(COLUMNS) {
                 *has_content |= (column.has_content)(stats);
             }
         }

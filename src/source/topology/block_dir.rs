@@ -43,6 +43,14 @@ pub(in crate::source) fn list_devices(dir: &Path) -> io::Result<Vec<String>> {
     Ok(entries.filter_map(|entry| Some(device_name(entry.file_name().to_str()?))).collect())
 }
 
+/// Checks that a directory of block devices can be listed.
+///
+/// # Errors
+/// If it does not exist or cannot be read.
+pub fn check_block_dir(dir: &Path) -> io::Result<()> {
+    read_dir(dir).map(drop)
+}
+
 /// Reads which devices are whole and which are partitions. It only lists `sys/block` and looks up each partition, so it
 /// stays cheap with hundreds of devices, for a report that needs nothing else.
 ///

@@ -13,7 +13,7 @@ mod sysfs_device;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-pub use block_dir::read_partitions;
+pub use block_dir::{check_block_dir, read_partitions};
 pub(super) use block_dir::{device_dir, device_name, list_devices, parse_devno, read_devno};
 
 use self::aliases::add_aliases;
