@@ -12,6 +12,32 @@ pub struct StatedCap {
     pub mib_per_s: Option<f64>,
 }
 
+/// The origin of a baseline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BaselineSource {
+    /// Given by the user.
+    #[default]
+    Given,
+    /// Read from a saved baseline that belongs to the host.
+    Saved,
+    /// Learned from intervals under light load.
+    Learned,
+    /// The mean since the host booted.
+    SinceBoot,
+}
+
+impl BaselineSource {
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Saved => "saved",
+            Self::Learned => "learned",
+            Self::SinceBoot => "since_boot",
+        }
+    }
+}
+
 /// The settings of the analysis of one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -19,12 +45,19 @@ pub struct Settings {
     pub saturation_threshold: f64,
     /// A cap that the user states.
     pub cap: Option<StatedCap>,
-    /// Given baselines, which win over learned ones.
+    /// Given or saved baselines, which win over learned ones.
     pub baseline: Option<DeviceBaseline>,
+    /// The origin of `baseline`: given or saved.
+    pub baseline_source: BaselineSource,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { saturation_threshold: DEFAULT_SATURATION_THRESHOLD, cap: None, baseline: None }
+        Self {
+            saturation_threshold: DEFAULT_SATURATION_THRESHOLD,
+            cap: None,
+            baseline: None,
+            baseline_source: BaselineSource::Given,
+        }
     }
 }

@@ -24,7 +24,7 @@ pub fn load_baselines(
     on_warning: OnWarning<'_>,
 ) -> Result<BaselineStore> {
     let VerdictOptions { saturation_threshold, cap, .. } = *options;
-    let mut common = Settings { saturation_threshold, cap, baseline: None };
+    let mut common = Settings { saturation_threshold, cap, ..Settings::default() };
     let mut saved = SavedBaselines::default();
     match &options.baseline {
         BaselineOption::Learned => {}
