@@ -1,6 +1,6 @@
 //! The analysis of one device: intervals in, a report out.
 
-use super::baseline::{Baseline, BaselinePolicy, learn, load_saturation};
+use super::baseline::{Baseline, Baselines, SinceBoot};
 use super::capacity::{CapacityReport, capacity_by_direction};
 use super::caps::{Plateau, find_steady_rates};
 use super::host::HostReport;
@@ -49,16 +49,17 @@ pub struct DeviceAnalysis {
     util_pct: Histogram,
     timeline: ActivityTimeline,
     loads: LoadHistory,
+    baselines: Baselines,
+    since_boot: Option<SinceBoot>,
     reads: DirectionAnalysis,
     writes: DirectionAnalysis,
     both: DirectionAnalysis,
 }
 
-/// The data collected for each direction; the baseline and sizes of both together stay empty.
+/// The data collected for each direction; the sizes of both together stay empty.
 #[derive(Clone, Debug)]
 struct DirectionAnalysis {
     summary: DirectionSummary,
-    baseline: Baseline,
     sizes_kib: Histogram,
     sweep: VonNeumannRatio,
 }
@@ -67,7 +68,6 @@ impl DirectionAnalysis {
     fn new(direction: IoDirection) -> Self {
         Self {
             summary: DirectionSummary::default(),
-            baseline: Baseline::new(BaselinePolicy::WholeCapture, &[]),
             sizes_kib: Histogram::default(),
             sweep: VonNeumannRatio::new(direction),
         }
@@ -92,6 +92,8 @@ impl DeviceAnalysis {
             util_pct: Histogram::default(),
             timeline: ActivityTimeline::default(),
             loads: LoadHistory::default(),
+            baselines: Baselines::default(),
+            since_boot: None,
             reads: DirectionAnalysis::new(IoDirection::Reads),
             writes: DirectionAnalysis::new(IoDirection::Writes),
             both: DirectionAnalysis::new(IoDirection::Both),
@@ -135,7 +137,7 @@ impl DeviceAnalysis {
             return;
         };
         self.busy_intervals += 1;
-        learn(&load, &mut self.reads.baseline, &mut self.writes.baseline);
+        self.baselines.learn(&load);
         for (direction, totals) in [(&mut self.reads, load.reads), (&mut self.writes, load.writes)] {
             totals.size_kib().into_iter().for_each(|size| direction.sizes_kib.add(size, totals.ios));
         }
@@ -143,6 +145,11 @@ impl DeviceAnalysis {
             direction.sweep.observe(&load);
         }
         self.loads.push(load);
+    }
+
+    /// Takes the counters of the device at the first sample. Later calls change nothing.
+    pub fn set_history(&mut self, since_boot: SinceBoot) {
+        self.since_boot.get_or_insert(since_boot);
     }
 
     /// Notes an interval without statistics: the counters were reset, as by a replug.
@@ -175,25 +182,31 @@ impl DeviceAnalysis {
     /// The report, with the host as the source of other causes.
     pub fn finish(self, settings: &Settings, host: &HostReport) -> DeviceReport {
         let given = settings.baseline.clone().unwrap_or_default();
-        let reads = self.reads.baseline.with_given(&given.read);
-        let writes = self.writes.baseline.with_given(&given.write);
+        let (source, since_boot) = (settings.baseline_source, self.since_boot.unwrap_or_default());
+        let complete = |baseline: Baseline, given| baseline.with_given(given, source).with_history(since_boot);
+        let baselines = Baselines {
+            reads: complete(self.baselines.reads, &given.read),
+            writes: complete(self.baselines.writes, &given.write),
+            flushes: complete(self.baselines.flushes, &given.flush),
+        };
+        let Baselines { reads, writes, flushes } = &baselines;
         let loads = self.loads.finish();
         let steady_rates = find_steady_rates(&loads, settings.cap);
-        let levels = concurrency_levels(&loads, |load| load_saturation(load, &reads, &writes));
+        let levels = concurrency_levels(&loads, |load| baselines.saturation(load));
         let read = DirectionReport {
             saturation: distribution_over(&loads, |load| {
                 reads.saturation(&load.reads, load.queue(IoDirection::Both))
             }),
-            ..with_baseline(self.reads.summary.report(), &reads, &self.reads.sizes_kib)
+            ..with_baseline(self.reads.summary.report(), reads, &self.reads.sizes_kib)
         };
         let write = DirectionReport {
             saturation: distribution_over(&loads, |load| {
                 writes.saturation(&load.writes, load.queue(IoDirection::Both))
             }),
-            ..with_baseline(self.writes.summary.report(), &writes, &self.writes.sizes_kib)
+            ..with_baseline(self.writes.summary.report(), writes, &self.writes.sizes_kib)
         };
         let all = DirectionReport {
-            saturation: distribution_over(&loads, |load| load_saturation(load, &reads, &writes)),
+            saturation: distribution_over(&loads, |load| baselines.saturation(load)),
             ..self.both.summary.report()
         };
         let fits = capacity_by_direction(&loads, &self.reads.sweep, &self.writes.sweep, &self.both.sweep);
@@ -203,7 +216,7 @@ impl DeviceAnalysis {
             let ios = match plateau.direction {
                 IoDirection::Reads => self.reads.summary.total_ios(),
                 IoDirection::Writes => self.writes.summary.total_ios(),
-                IoDirection::Both => total_ios,
+                IoDirection::Both | IoDirection::Flushes => total_ios,
             };
             ios / total_ios >= MIN_DOMINANT_FRACTION
         };
@@ -215,7 +228,7 @@ impl DeviceAnalysis {
             fits.with_plateaus(&steady_rates.caps).map(|direction, capacity| match direction {
                 IoDirection::Reads => with_highest(capacity, &read),
                 IoDirection::Writes => with_highest(capacity, &write),
-                IoDirection::Both => with_highest(capacity, &all),
+                IoDirection::Both | IoDirection::Flushes => with_highest(capacity, &all),
             });
         let facts = DeviceFacts {
             intervals: self.intervals,
@@ -237,7 +250,7 @@ impl DeviceAnalysis {
             plateaus: &steady_rates.caps,
             unclear: steady_rates.unclear.as_ref(),
         };
-        let shares = VerdictShares::of_loads(&loads, &reads, &writes, settings.saturation_threshold);
+        let shares = VerdictShares::of_loads(&loads, &baselines, settings.saturation_threshold);
         let (verdict, explanation) = overall_verdict(&facts, &shares, settings);
         DeviceReport {
             device: self.device,
@@ -257,7 +270,7 @@ impl DeviceAnalysis {
             capacity,
             capacity_by_direction: by_direction,
             plateaus: steady_rates.caps,
-            baseline: DeviceBaseline { read: reads.export(), write: writes.export() },
+            baseline: DeviceBaseline { read: reads.export(), write: writes.export(), flush: flushes.export() },
             timeline: self.timeline,
         }
     }

@@ -13,8 +13,8 @@
 //! | `stats` | histograms, statistics of a direction, busy means, timelines |
 //! | `host` | CPU, I/O pressure and dirty memory over all intervals |
 //! | `load` | loads of intervals, their history, levels of concurrency |
-//! | `saved_baselines`, `baseline` | unloaded latency as it is saved, and as it is learned |
-//! | `settings` | what the user can state |
+//! | `saved_baselines`, `settings` | unloaded latency as it is saved; what the user can state |
+//! | `baseline` | unloaded latency as it is learned |
 //! | `caps` | rates that stay constant, plateaus, known limits |
 //! | `capacity` | models of rate against concurrency and their fit |
 //! | `verdict` | live and overall verdict, evidence, other causes |
@@ -36,7 +36,7 @@ mod stats;
 mod thresholds;
 mod verdict;
 
-pub use baseline::{Baseline, BaselinePolicy};
+pub use baseline::{Baseline, Baselines, Reference, SinceBoot};
 pub use capacity::{
     CapParameters, CapacityByDirection, CapacityFit, CapacityReport, HardCap, Model, RatePoint, Usl,
 };
@@ -54,6 +54,6 @@ pub use thresholds::{
     MIN_STALL_S, MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
-    Assessment, DirectionLatency, Evidence, ExceededCap, Explanation, Latency, LiveVerdict, MaxRate,
+    Assessment, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, Latency, LiveVerdict, MaxRate,
     OkMargin, OtherCause, Reason, Verdict,
 };

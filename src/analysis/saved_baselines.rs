@@ -26,6 +26,9 @@ pub struct DeviceBaseline {
     pub read: Vec<UnloadedLatency>,
     /// Of writes, by size.
     pub write: Vec<UnloadedLatency>,
+    /// Of flushes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flush: Vec<UnloadedLatency>,
 }
 
 impl DeviceBaseline {
@@ -41,12 +44,12 @@ impl DeviceBaseline {
             .into_iter()
             .collect()
         };
-        Self { read: any_size(read_ms), write: any_size(write_ms) }
+        Self { read: any_size(read_ms), write: any_size(write_ms), flush: Vec::new() }
     }
 
     /// Returns whether it has no values.
     pub fn is_empty(&self) -> bool {
-        self.read.is_empty() && self.write.is_empty()
+        self.read.is_empty() && self.write.is_empty() && self.flush.is_empty()
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader};
 use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
-use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation};
+use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation, SinceBoot};
 use crate::metrics::IntervalStats;
 
 /// The collected intervals.
@@ -78,8 +78,8 @@ pub fn collect(
 impl Collector {
     /// Adds the selected devices of the last sample that are new.
     fn add_devices(&mut self, intervals: &Intervals<'_>) {
-        for name in intervals.selected_devices() {
-            self.entry(name);
+        for (name, counters) in intervals.selected_devices() {
+            self.entry(name).analysis.set_history(SinceBoot::from_counters(counters));
         }
     }
 

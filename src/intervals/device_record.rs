@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::device_interval::DeviceActivity;
 use super::summary::DeviceSummary;
 use crate::analysis::{Assessment, LiveVerdict, Verdict};
-use crate::metrics::{IntervalStats, StallTimer, UtilCheck};
+use crate::metrics::{HostStats, IntervalStats, StallTimer, UtilCheck};
 
 /// The number of departed devices that are remembered; bounds the memory for a stream of ever new names.
 const MAX_DEPARTED: usize = 1000;
@@ -41,17 +41,19 @@ impl DeviceRecord {
     pub(super) fn observe_idle(&mut self, seconds: f64) {
         self.summary.observe_idle(seconds);
         if let Some(live_verdict) = &mut self.live_verdict {
-            live_verdict.observe(&IntervalStats { seconds, ..IntervalStats::default() }, 0.0);
+            let idle = IntervalStats { seconds, in_flight: Some(0), ..IntervalStats::default() };
+            live_verdict.observe(&idle, 0.0, &HostStats::default());
         }
     }
 
-    /// Takes the statistics of an interval that ended `at`. `new_live_verdict` makes the live verdict of a device that
+    /// Takes the statistics of an interval that ended `at`, and the host in it. `new_live_verdict` makes the live verdict of a device that
     /// becomes active; `None` if no verdict is wanted.
     pub(super) fn observe(
         &mut self,
         stats: IntervalStats,
         max_in_flight: u64,
         at: Option<Timestamp>,
+        host: &HostStats,
         new_live_verdict: Option<impl FnOnce() -> LiveVerdict>,
     ) -> DeviceActivity {
         let flag = self.util_check.observe(&stats, max_in_flight);
@@ -63,7 +65,7 @@ impl DeviceRecord {
                 Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() }
             }
             (live_verdict, Some(new)) => {
-                live_verdict.get_or_insert_with(|| Box::new(new())).observe(&stats, stalled_s)
+                live_verdict.get_or_insert_with(|| Box::new(new())).observe(&stats, stalled_s, host)
             }
         };
         DeviceActivity { stats, flag, stalled_s, assessment }

@@ -10,9 +10,9 @@ use super::options::Detail;
 use super::sample_pair::{DevicePair, SamplePair};
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
-use crate::analysis::LiveVerdict;
+use crate::analysis::{LiveVerdict, SinceBoot};
 use crate::counters::Device;
-use crate::metrics::{CounterDelta, DeviceMatch, IntervalStats};
+use crate::metrics::{CounterDelta, DeviceMatch, HostStats, IntervalStats};
 use crate::source::DeviceResolver;
 use crate::topology::Topology;
 use crate::units::Interval;
@@ -36,6 +36,8 @@ pub(super) struct RowOptions {
     pub(super) without_util: bool,
     /// Add up a total.
     pub(super) with_total: bool,
+    /// The host in the interval.
+    pub(super) host: HostStats,
 }
 
 impl<'b> DeviceTracker<'b> {
@@ -190,11 +192,13 @@ impl<'b> DeviceTracker<'b> {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
-                    let new_live_verdict = (self.detail == Detail::Report)
-                        .then_some(|| LiveVerdict::new(&self.baselines.settings(&device.newer.name)));
+                    let new_live_verdict = (self.detail == Detail::Report).then_some(|| {
+                        let settings = self.baselines.settings(&device.newer.name);
+                        LiveVerdict::new(&settings, SinceBoot::from_counters(&device.older.counters))
+                    });
                     let max_in_flight = pair.max_in_flight(&device);
                     let end = pair.newer.at.wall;
-                    DeviceState::Active(Box::new(record.observe(stats, max_in_flight, end, new_live_verdict)))
+                    DeviceState::Active(Box::new(record.observe(stats, max_in_flight, end, &options.host, new_live_verdict)))
                 }
             };
             match (&delta, &state) {

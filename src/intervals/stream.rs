@@ -131,8 +131,9 @@ impl<'a> Intervals<'a> {
         let requested = self.source.samples.requested_interval();
         let is_too_short = requested.is_some_and(|requested| requested.as_secs_f64() < MIN_UTIL_INTERVAL_S)
             || interval.seconds() < MIN_MEASURED_UTIL_INTERVAL_S;
-        let options = RowOptions { without_util: is_too_short, with_total: self.selection.total };
         let header = header(&pair, missed_samples);
+        let options =
+            RowOptions { without_util: is_too_short, with_total: self.selection.total, host: header.host };
         self.span.observe(header.elapsed_s, header.start, header.end);
         let (devices, total) = self.tracker.rows(&pair, &self.filter, options);
         let has_found_any = self.filter.has_found_any();
@@ -151,8 +152,9 @@ impl<'a> Intervals<'a> {
         let resolver = self.source.samples.resolver();
         tracker.follow(&boot.devices, &newer.devices, &device_match);
         tracker.learn(&newer.devices, &self.topology, resolver.as_ref(), &mut self.filter);
-        let options = RowOptions { without_util: false, with_total: self.selection.total };
         let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0) };
+        let options =
+            RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
         let (devices, total) = tracker.rows(&pair, &self.filter, options);
         show(&IntervalRows { header, devices, total, events: Vec::new(), has_found_any: true });
         true
@@ -185,11 +187,11 @@ impl<'a> Intervals<'a> {
         &self.span
     }
 
-    /// Returns the selected devices of the last sample, by the kernel's names.
-    pub fn selected_devices(&self) -> impl Iterator<Item = &str> {
+    /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
+    pub fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
         let devices = self.source.newest().devices.iter().zip(self.tracker.attributes());
         let selected = devices.filter(|(_, attributes)| self.filter.is_selected(attributes));
-        selected.map(|(device, _)| device.name.as_str())
+        selected.map(|(device, _)| (device.name.as_str(), &device.counters))
     }
 
     /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).

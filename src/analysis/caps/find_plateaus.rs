@@ -82,8 +82,9 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
     };
     let is_cap = |one: &SteadyRate| {
         one.proves_cap()
-            || (one.is_low_dispersion() && exceeded_elsewhere(one, &loaded, kind))
-            || changed_with_other_cap(one)
+            || one.can_be_cap()
+                && ((one.is_low_dispersion() && exceeded_elsewhere(one, &loaded, kind))
+                    || changed_with_other_cap(one))
     };
     let caps: Vec<&SteadyRate> = steady.iter().filter(|one| is_cap(one)).collect();
     let brief = caps.iter().find_map(|one| brief_cap_before(one, &loaded, kind));

@@ -4,6 +4,8 @@ mod cap_evidence;
 mod cloud_limits;
 mod dispersion;
 mod find_plateaus;
+mod latest_plateau;
+mod pace;
 mod plateau;
 mod steady_rate;
 
@@ -11,3 +13,4 @@ pub use find_plateaus::find_plateaus;
 pub use plateau::{LimitMatch, Plateau};
 
 pub(super) use find_plateaus::find_steady_rates;
+pub(super) use latest_plateau::{may_be_plateau, plateau_of_latest};

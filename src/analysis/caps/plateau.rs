@@ -45,6 +45,8 @@ pub struct Plateau {
     pub await_to_ms: f64,
     /// The limit that it matches; `None` where it matches none.
     pub matches_limit: Option<LimitMatch>,
+    /// The number of requests in flight was the same all the time.
+    pub is_at_constant_queue: bool,
     /// The rate varied too little for busy servers, or the user stated the cap. If not, only the limit that it matches,
     /// or another plateau, indicates a cap.
     pub is_certain: bool,
@@ -79,6 +81,7 @@ impl Plateau {
             queue_to: steady.max_queue,
             await_from_ms: await_ms_near(steady.min_queue)?,
             await_to_ms: await_ms_near(steady.max_queue)?,
+            is_at_constant_queue: steady.is_at_constant_queue,
             is_certain: steady.is_certain(),
             matches_limit: if steady.is_stated {
                 Some(LimitMatch::Stated)

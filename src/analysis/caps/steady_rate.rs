@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use super::cloud_limits::matches_limit_exactly;
 use super::dispersion::sqrt_index_of_dispersion;
+use super::pace::{Pace, has_constant_queue, has_same_in_flight, pace};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::thresholds::{
     ABOVE_RATE_TOLERANCE, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION,
-    MAX_ABOVE_RATE_INTERVALS, MAX_CAP_DISPERSION, MAX_POSSIBLE_CAP_DISPERSION, MIN_CONCURRENCY_GROWTH,
+    MAX_ABOVE_RATE_INTERVALS, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION,
+    MAX_POSSIBLE_CAP_DISPERSION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_LIGHT_INTERVALS, MIN_RATE_CHANGE_RATIO, SAME_QUEUE_TOLERANCE,
     MIN_INTERVAL_REQUESTS, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE,
     MIN_QUEUE_END_INTERVALS, ON_RATE_TOLERANCE, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE,
     STEADY_TOLERANCE, STEADY_WINDOW,
@@ -53,18 +55,49 @@ pub(super) struct SteadyRate<'a> {
     is_exact_limit: bool,
     /// The square root of the index of dispersion: 1 is that of requests that complete at random.
     dispersion: f64,
+    /// The same at lighter loads of the device, in closed loops; `None` where there are too few of these.
+    light_dispersion: Option<f64>,
+    /// The more regular of arrivals and completions.
+    pub(super) pace: Pace,
+    /// The number of requests in flight was the same all the time.
+    pub(super) is_at_constant_queue: bool,
 }
 
 impl SteadyRate<'_> {
     /// Returns whether it proves a cap by itself. Fully busy servers hold their rate too, but not as exactly.
     pub(super) fn proves_cap(&self) -> bool {
         let max = if self.is_exact_limit { MAX_POSSIBLE_CAP_DISPERSION } else { MAX_CAP_DISPERSION };
-        self.is_stated || (self.concurrency_grew && self.dispersion < max)
+        self.is_stated
+            || self.can_be_cap()
+                && (self.concurrency_grew && (self.dispersion < max || self.is_calibrated())
+                    || self.is_held_at_constant_queue())
+    }
+
+    /// Returns whether nothing speaks against a cap: neither do requests arrive as regularly, nor is the device as even
+    /// at lighter loads.
+    pub(super) fn can_be_cap(&self) -> bool {
+        let is_as_even = self.light_dispersion.is_some() && !self.is_calibrated();
+        self.is_stated || (self.pace == Pace::Completions && !is_as_even)
+    }
+
+    /// Returns whether the rate is far more exact than the device is at lighter loads.
+    fn is_calibrated(&self) -> bool {
+        self.light_dispersion.is_some_and(|light| {
+            self.dispersion < (MAX_CALIBRATED_FRACTION * light).min(MAX_POSSIBLE_CAP_DISPERSION)
+        })
+    }
+
+    /// Returns whether the rate is so exact at a constant queue that no server would be. A single client needs the
+    /// comparison with lighter loads, or with a faster time: its requests may all be alike.
+    fn is_held_at_constant_queue(&self) -> bool {
+        self.is_at_constant_queue
+            && self.dispersion < MAX_CONSTANT_QUEUE_DISPERSION
+            && (self.min_queue >= MIN_CAPPED_QUEUE || self.is_calibrated())
     }
 
     /// Returns whether its own rate, or the user, says that it is a cap, and not only the limit that it matches.
     pub(super) fn is_certain(&self) -> bool {
-        self.is_stated || self.is_low_dispersion()
+        self.is_stated || self.is_low_dispersion() || self.is_calibrated()
     }
 
     /// Returns whether the rate is more exact than that of busy servers.
@@ -74,7 +107,7 @@ impl SteadyRate<'_> {
 
     /// Returns whether it can be a cap, where another rate of the same load is proven to be one.
     pub(super) fn may_be_cap(&self) -> bool {
-        self.proves_cap() || self.dispersion < MAX_POSSIBLE_CAP_DISPERSION
+        self.proves_cap() || (self.can_be_cap() && self.dispersion < MAX_POSSIBLE_CAP_DISPERSION)
     }
 
     /// Evaluates the loads of one rate against all loads of the device. They are steady if most of the time in which
@@ -105,12 +138,14 @@ impl SteadyRate<'_> {
             count_intervals(loaded.iter().copied()),
             count_intervals(loaded.iter().copied().filter(is_on_rate)),
         );
+        let is_at_constant_queue = has_constant_queue(&loads, kind.direction);
+        let min_long_queue = if is_at_constant_queue { MIN_CONSTANT_QUEUE } else { MIN_PLATEAU_QUEUE };
         let requests =
             weighted_median_of(&loads, |load| Some(load.totals(kind.direction).ios / load.intervals))?;
         let is_steady = requests >= MIN_INTERVAL_REQUESTS
             && on_rate >= (MIN_ON_RATE_FRACTION * time).max(MIN_PLATEAU_INTERVALS - PLATEAU_END_INTERVALS)
             && above <= (MAX_ABOVE_RATE_FRACTION * time).max(MAX_ABOVE_RATE_INTERVALS)
-            && max_queue >= MIN_PLATEAU_QUEUE;
+            && max_queue >= min_long_queue;
         let (iops, mib_per_s) = median_rates(&loads, kind.direction)?;
         Some(SteadyRate {
             is_steady,
@@ -119,12 +154,31 @@ impl SteadyRate<'_> {
             is_stated: stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= SAME_LIMIT_TOLERANCE),
             is_exact_limit: matches_limit_exactly(kind.unit, iops, mib_per_s),
             dispersion: sqrt_index_of_dispersion(&loaded, kind.direction, kind.unit),
+            light_dispersion: light_dispersion(all, kind, rate),
+            pace: pace(&loads, kind.direction, kind.unit, rate),
+            is_at_constant_queue,
             loads,
             rate,
             min_queue,
             max_queue,
         })
     }
+}
+
+/// The dispersion at the rate with most intervals among the clearly slower closed loops of a device; `None` where there
+/// are too few. Requests that arrive at random disperse by themselves and show nothing.
+fn light_dispersion(all: &[&LoadSample], kind: RateKind, rate: f64) -> Option<f64> {
+    let mut slower: Vec<&LoadSample> =
+        all.iter().copied().filter(|load| MIN_RATE_CHANGE_RATIO * kind.rate(load) <= rate).collect();
+    slower.sort_by(|a, b| kind.queue(a).total_cmp(&kind.queue(b)));
+    let is_same = |a: &&LoadSample, b: &&LoadSample| {
+        kind.queue(b) - kind.queue(a) <= SAME_QUEUE_TOLERANCE * kind.queue(b)
+    };
+    let closed = slower.chunk_by(is_same).filter(|group| {
+        group.len() >= MIN_LIGHT_INTERVALS && has_same_in_flight(group, kind.direction)
+    });
+    let most = closed.max_by_key(|group| group.len())?;
+    Some(sqrt_index_of_dispersion(most, kind.direction, kind.unit)).filter(|dispersion| dispersion.is_finite())
 }
 
 /// The median rates of loads in requests and in MiB per second; `None` without loads.

@@ -17,15 +17,18 @@ pub enum IoDirection {
     Writes,
     /// Reads and writes together, as cloud limits count them.
     Both,
+    /// Flushes of the device's write cache. They have no size and no cap.
+    Flushes,
 }
 
 impl IoDirection {
-    /// The plural noun for such requests, which is also the name in JSON: `reads`, `writes`, `requests`.
+    /// The plural noun for such requests, which is also the name in JSON: `reads`, `writes`, `requests`, `flushes`.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Reads => "reads",
             Self::Writes => "writes",
             Self::Both => "requests",
+            Self::Flushes => "flushes",
         }
     }
 }
@@ -65,6 +68,14 @@ pub struct LoadSample {
     pub reads: IoTotals,
     /// Writes.
     pub writes: IoTotals,
+    /// Flushes, without a size.
+    pub flushes: IoTotals,
+    /// Seconds with a request in flight, as the kernel counts them; `None` where it does not.
+    pub busy_s: Option<f64>,
+    /// Requests in flight at its end less those at its beginning; 0 where they are not known.
+    pub in_flight_change: f64,
+    /// Requests in flight at its end; `None` where they are not known, or for several intervals.
+    pub in_flight_at_end: Option<u64>,
     /// The highest number of requests in flight at an end of an interval.
     pub in_flight: u64,
     /// A neighboring interval had the same load; false where the load changed within the interval.
@@ -84,6 +95,10 @@ impl LoadSample {
             intervals: 1.0,
             reads,
             writes,
+            flushes: flushes(stats),
+            busy_s: stats.util_pct.map(|util| util / 100.0 * stats.seconds),
+            in_flight_change: in_flight_change(stats),
+            in_flight_at_end: stats.in_flight,
             in_flight: stats.in_flight.max(stats.in_flight_before).unwrap_or(0),
             is_steady: false,
             variation: 0.0,
@@ -96,6 +111,7 @@ impl LoadSample {
             IoDirection::Reads => self.reads,
             IoDirection::Writes => self.writes,
             IoDirection::Both => self.reads.plus(&self.writes),
+            IoDirection::Flushes => self.flushes,
         }
     }
 
@@ -117,9 +133,17 @@ impl LoadSample {
             && self.in_flight as f64 > MIN_BURST_EDGE_RATIO * self.queue(IoDirection::Both)
     }
 
-    /// Returns whether a direction has enough of the request time to decide the verdict.
+    /// Returns whether a direction has enough of the time of all requests, flushes included, to decide the verdict.
     pub fn is_major(&self, direction: IoDirection) -> bool {
-        self.totals(direction).ms > MAX_MINOR_TIME_FRACTION * self.totals(IoDirection::Both).ms
+        let all_ms = self.reads.ms + self.writes.ms + self.flushes.ms;
+        self.totals(direction).ms > MAX_MINOR_TIME_FRACTION * all_ms
+    }
+
+    /// The mean number of requests in flight while there were any; `None` where the kernel does not count the time
+    /// with requests in flight. Near one, requests came one at a time; above, they came together.
+    pub fn queue_while_busy(&self) -> Option<f64> {
+        let busy_s = self.busy_s.filter(|busy_s| *busy_s > 0.0)?;
+        Some((self.reads.ms + self.writes.ms + self.flushes.ms) / 1000.0 / busy_s)
     }
 
     /// The fraction of its requests that are reads.
@@ -150,11 +174,25 @@ impl LoadSample {
             intervals: self.intervals + other.intervals,
             reads: self.reads.plus(&other.reads),
             writes: self.writes.plus(&other.writes),
+            flushes: self.flushes.plus(&other.flushes),
+            busy_s: self.busy_s.zip(other.busy_s).map(|(one, other)| one + other),
+            in_flight_change: self.in_flight_change + other.in_flight_change,
+            in_flight_at_end: None,
             in_flight: self.in_flight.max(other.in_flight),
             is_steady: self.is_steady && other.is_steady,
             variation: (a * square(self) + b * square(other)).sqrt() / mean.max(f64::MIN_POSITIVE),
         }
     }
+}
+
+/// The flushes of an interval; none where the kernel does not count them.
+fn flushes(stats: &IntervalStats) -> IoTotals {
+    let ios = stats.flushes_per_s.unwrap_or(0.0) * stats.seconds;
+    IoTotals { ios, kib: 0.0, ms: ios * stats.flush_await_ms.unwrap_or(0.0) }
+}
+
+fn in_flight_change(stats: &IntervalStats) -> f64 {
+    stats.in_flight.zip(stats.in_flight_before).map_or(0.0, |(end, begin)| end as f64 - begin as f64)
 }
 
 #[cfg(test)]

@@ -2,26 +2,27 @@
 
 use serde::{Serialize, Serializer};
 
+use super::Doubt;
 use crate::analysis::caps::Plateau;
 use crate::analysis::load::IoDirection;
-use crate::analysis::thresholds::{
-    MAX_UNLOADED_QUEUE, MIN_BURST_IN_FLIGHT, MIN_BURST_QUEUE, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
-};
+use crate::analysis::settings::BaselineSource;
 
 /// The state of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Nothing completed and nothing in flight.
     Idle,
-    /// Latency is below 1.5 times unloaded latency, or no request waits for another.
+    /// Latency is below 1.5 times unloaded latency, which was seen on a device that was not at its limit.
     Ok,
     /// Requests wait for each other, but not long enough for saturated.
     Queueing,
+    /// Requests take three times as long as before or longer, although none waits for another.
+    Slow,
     /// Latency is at or above the saturation threshold with a queue of two or more, over several intervals.
     Saturated,
     /// The rate stays constant however long the queue.
     Capped,
-    /// Requests have been in flight for a second or more and none was completed.
+    /// Requests have been in flight for a second or more and none was completed, or some hang while others complete.
     Stalled,
     /// The kernel does not count this device's requests (queue/iostats is 0).
     AccountingOff,
@@ -29,10 +30,11 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts, the most severe first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Stalled,
-        Self::Saturated,
         Self::Capped,
+        Self::Saturated,
+        Self::Slow,
         Self::Queueing,
         Self::AccountingOff,
         Self::Ok,
@@ -44,18 +46,25 @@ impl Verdict {
         match self {
             Self::Idle => "nothing completed and nothing was in flight",
             Self::Ok => {
-                "latency is below 1.5 times unloaded latency, or the queue is too short for requests to wait for \
-                 each other"
+                "latency is below 1.5 times unloaded latency, which is given, saved, or was seen at a rate that the \
+                 device doubled at another time"
             }
             Self::Queueing => "requests wait for each other, but not enough for 'saturated'",
+            Self::Slow => {
+                "requests take at least 3 times as long as before although they come one at a time, in three of the \
+                 last four intervals; also flushes at any queue"
+            }
             Self::Saturated => {
-                "latency is at least 3 times unloaded latency (--saturation-threshold) with a queue of 2 or more, \
-                 or in bursts, in three of the last four intervals"
+                "latency is at least 3 times unloaded latency (--saturation-threshold) with a queue of 2 or more and \
+                 no less work done than before, in three of the last four intervals"
             }
             Self::Capped => {
                 "the rate stays constant while the queue grows or stays long: a limit such as that of a cloud volume"
             }
-            Self::Stalled => "requests have been in flight for a second or more and none completed",
+            Self::Stalled => {
+                "requests have been in flight for a second or more and none completed, or some hang while others \
+                 complete"
+            }
             Self::AccountingOff => "the kernel does not count this device's requests (queue/iostats is 0)",
         }
     }
@@ -66,6 +75,7 @@ impl Verdict {
             Self::Idle => "idle",
             Self::Ok => "ok",
             Self::Queueing => "queueing",
+            Self::Slow => "slow",
             Self::Saturated => "saturated",
             Self::Capped => "capped",
             Self::Stalled => "stalled",
@@ -80,27 +90,10 @@ impl Verdict {
             Self::Ok => 1,
             Self::AccountingOff => 2,
             Self::Queueing => 3,
-            Self::Capped => 4,
+            Self::Slow => 4,
             Self::Saturated => 5,
-            Self::Stalled => 6,
-        }
-    }
-
-    /// The verdict on one interval of one direction, by its saturation, its queue and the requests in flight when
-    /// sampled.
-    pub(super) fn from_saturation(
-        saturation: f64,
-        queue: f64,
-        in_flight: u64,
-        saturation_threshold: f64,
-    ) -> Self {
-        let is_burst = in_flight >= MIN_BURST_IN_FLIGHT && queue >= MIN_BURST_QUEUE;
-        if saturation < MIN_QUEUEING_SATURATION || (queue < MAX_UNLOADED_QUEUE && !is_burst) {
-            Self::Ok
-        } else if saturation >= saturation_threshold && (queue >= MIN_SATURATED_QUEUE || is_burst) {
-            Self::Saturated
-        } else {
-            Self::Queueing
+            Self::Capped => 6,
+            Self::Stalled => 7,
         }
     }
 }
@@ -126,6 +119,10 @@ pub struct Assessment {
     pub read_saturation: Option<f64>,
     /// Write latency as a multiple of unloaded latency; `None` where that is unknown.
     pub write_saturation: Option<f64>,
+    /// Flush latency as a multiple of its usual one; `None` where that is unknown.
+    pub flush_saturation: Option<f64>,
+    /// The origin of the baseline that decides; `None` where latency was not compared with any.
+    pub baseline_source: Option<BaselineSource>,
     /// The evidence for the verdict, or for its absence, the most important first.
     pub evidence: Vec<Evidence>,
 }
@@ -141,7 +138,20 @@ pub enum Evidence {
         in_flight: u64,
         /// Seconds for which this has lasted, over several intervals.
         for_s: f64,
+        /// No task has waited for I/O for minutes, so that the kernel may have forgotten to count completions.
+        may_be_leaked: bool,
     },
+    /// Requests hang while others complete.
+    Hung {
+        /// At least this number of requests.
+        requests: u64,
+        /// Seconds for which this has lasted at least.
+        for_s: f64,
+        /// As for [`Evidence::NothingCompleted`].
+        may_be_leaked: bool,
+    },
+    /// The interval alone shows this verdict, which too few intervals have confirmed yet.
+    Unconfirmed(Verdict),
     /// No read or write was completed whose time the kernel counts.
     NoLatency,
     /// The latency of a direction.
@@ -150,6 +160,10 @@ pub enum Evidence {
         direction: IoDirection,
         /// The latency and its multiple of unloaded latency.
         latency: Latency,
+        /// The origin of the unloaded latency; `None` where that is unknown.
+        source: Option<BaselineSource>,
+        /// The reason why this direction has no verdict; `None` where it has one.
+        doubt: Option<Doubt>,
     },
     /// The rate lies on a plateau.
     ConstantRate(Plateau),
@@ -173,19 +187,6 @@ mod tests {
     #[test]
     fn all_verdicts_are_listed_from_most_to_least_severe() {
         let severities = Verdict::ALL.map(Verdict::severity);
-        assert_eq!(severities, [6, 5, 4, 3, 2, 1, 0]);
-    }
-
-    #[test]
-    fn a_single_outstanding_request_does_not_queue() {
-        let verdict =
-            |saturation, queue, in_flight| Verdict::from_saturation(saturation, queue, in_flight, 3.0);
-        assert_eq!(verdict(10.0, 1.14, 2), Verdict::Ok);
-        assert_eq!(verdict(10.0, 1.8, 2), Verdict::Queueing);
-        assert_eq!(verdict(10.0, 0.3, 2), Verdict::Ok);
-        assert_eq!(verdict(10.0, 2.0, 2), Verdict::Saturated);
-        assert_eq!(verdict(10.0, 1.1, 30), Verdict::Saturated);
-        assert_eq!(verdict(2.9, 8.0, 8), Verdict::Queueing);
-        assert_eq!(verdict(1.4, 8.0, 8), Verdict::Ok);
+        assert_eq!(severities, [7, 6, 5, 4, 3, 2, 1, 0]);
     }
 }

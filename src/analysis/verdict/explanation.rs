@@ -83,6 +83,13 @@ pub enum Reason {
         /// The maximum rate; `None` where the knee is not known.
         max_rate: Option<MaxRate>,
     },
+    /// Requests took three times as long as at other times, although they came one at a time, or flushes did.
+    Slow {
+        /// Fraction of the time.
+        fraction: f64,
+        /// The mean latency of the slow loads.
+        latency: Option<Latency>,
+    },
     /// Requests waited for each other for a substantial part of the time.
     Queueing {
         /// Fraction of the time.

@@ -2,17 +2,18 @@
 
 use std::collections::VecDeque;
 
-use super::{Assessment, Evidence, Latency, Verdict, more_severe};
-use crate::analysis::baseline::{Baseline, BaselinePolicy, learn};
-use crate::analysis::caps::{Plateau, find_plateaus};
-use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
+use super::debounce::Debounce;
+use super::hung_requests::{Hung, HungRequests};
+use super::load_verdict::{Doubt, LoadAssessment};
+use super::{Assessment, Evidence, Latency, Verdict};
+use crate::analysis::baseline::{Baseline, Baselines, SinceBoot};
+use crate::analysis::caps::{Plateau, may_be_plateau, plateau_of_latest};
+use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::{Settings, StatedCap};
 use crate::analysis::thresholds::{
-    MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO, MIN_PLATEAU_INTERVALS, MIN_QUEUE_CHANGE_RATIO,
-    MIN_RATE_CHANGE_RATIO, MIN_SATURATED_INTERVALS, MIN_STALL_S, ON_PLATEAU_TOLERANCE, SAME_LOAD_TOLERANCE,
-    SATURATION_WINDOW_INTERVALS, STEADY_WINDOW,
+    MIN_CHANGED_INTERVALS, MIN_STALL_S, SAME_LOAD_TOLERANCE, STILL_SATURATED_FRACTION,
 };
-use crate::metrics::IntervalStats;
+use crate::metrics::{HostStats, IntervalStats};
 
 /// Intervals in which plateaus are looked for.
 const MAX_RECENT_LOADS: usize = 64;
@@ -22,98 +23,155 @@ const MAX_RECENT_LOADS: usize = 64;
 pub struct LiveVerdict {
     saturation_threshold: f64,
     cap: Option<StatedCap>,
-    reads: Baseline,
-    writes: Baseline,
+    baselines: Baselines,
     recent: VecDeque<LoadSample>,
-    /// One bit for each of the latest intervals: whether it alone looks saturated.
-    saturated_bits: u32,
+    debounce: Debounce,
+    hung: HungRequests,
+    /// Latest intervals in a row in which requests were of another kind than those of the baseline.
+    changed_intervals: u32,
     intervals: f64,
 }
 
 impl LiveVerdict {
-    /// The verdict on a device before its first interval, with the baselines that `settings` give for it.
-    pub fn new(settings: &Settings) -> Self {
+    /// The verdict on a device before its first interval, with the baselines that `settings` give for it and its
+    /// counters at the first sample.
+    pub fn new(settings: &Settings, since_boot: SinceBoot) -> Self {
         let given = settings.baseline.clone().unwrap_or_default();
+        let source = settings.baseline_source;
         Self {
             saturation_threshold: settings.saturation_threshold,
             cap: settings.cap,
-            reads: Baseline::new(BaselinePolicy::Streaming, &given.read),
-            writes: Baseline::new(BaselinePolicy::Streaming, &given.write),
+            baselines: Baselines {
+                reads: Baseline::new(&given.read, source).with_history(since_boot),
+                writes: Baseline::new(&given.write, source).with_history(since_boot),
+                flushes: Baseline::new(&given.flush, source).with_history(since_boot),
+            },
             recent: VecDeque::with_capacity(MAX_RECENT_LOADS),
-            saturated_bits: 0,
+            debounce: Debounce::default(),
+            hung: HungRequests::default(),
+            changed_intervals: 0,
             intervals: 0.0,
         }
     }
 
-    /// The baseline so far of writes, or else of reads.
-    pub fn baseline(&self, direction: IoDirection) -> &Baseline {
-        if direction == IoDirection::Writes { &self.writes } else { &self.reads }
+    /// The baselines so far.
+    pub fn baselines(&self) -> &Baselines {
+        &self.baselines
     }
 
     /// Assesses the interval that has just ended. `stalled_s` is the length of the current stall in seconds, as
-    /// [`crate::metrics::StallTimer::observe`] returns it for this interval.
-    pub fn observe(&mut self, stats: &IntervalStats, stalled_s: f64) -> Assessment {
+    /// [`crate::metrics::StallTimer::observe`] returns it for this interval; `host` is the host in the interval.
+    pub fn observe(&mut self, stats: &IntervalStats, stalled_s: f64, host: &HostStats) -> Assessment {
         self.intervals += 1.0;
-        if let Some(assessment) = verdict_without_io(stats, stalled_s) {
-            self.saturated_bits = 0;
+        let hung = self.hung.observe(stats, host);
+        if let Some(mut assessment) = self.assess_without_io(stats, stalled_s) {
+            assessment.verdict = self.debounce.confirm(assessment.verdict);
             return assessment;
         }
         let Some(load) = LoadSample::from_stats(stats, self.intervals) else {
             return Assessment { evidence: vec![Evidence::NoLatency], ..Assessment::default() };
         };
-        let mut assessment = self.assess_latency(&load);
+        let assessed = LoadAssessment::of(&load, &self.baselines, self.saturation_threshold);
+        // The baselines learn after the assessment: an interval must not be compared with itself.
+        self.baselines.learn(&load);
+        self.forget_changed_requests(&load, &assessed);
         self.remember(load);
+        let mut assessment = self.from_load(&assessed);
+        let mut verdict = self.still_saturated(&assessed);
         if let Some(plateau) = self.current_plateau(&load) {
-            assessment.verdict = Some(Verdict::Capped);
+            verdict = Some(Verdict::Capped);
             assessment.evidence.insert(0, Evidence::ConstantRate(plateau));
+        }
+        if let Some(Hung { requests, for_s, may_be_leaked }) = hung {
+            assessment.evidence.insert(0, Evidence::Hung { requests, for_s, may_be_leaked });
+            verdict = if may_be_leaked { verdict } else { Some(Verdict::Stalled) };
+        }
+        assessment.verdict = self.debounce.confirm(verdict);
+        if let Some(unconfirmed) = verdict.filter(|_| assessment.verdict.is_none()) {
+            assessment.evidence.insert(0, Evidence::Unconfirmed(unconfirmed));
         }
         assessment
     }
 
-    /// Marks a break in time or a reset: the next interval does not follow the latest. Baselines stay.
+    /// Marks a break in time: the next interval does not follow the latest. Baselines stay.
     pub fn interrupt(&mut self) {
         self.recent.clear();
-        self.saturated_bits = 0;
+        self.debounce.clear();
+        self.hung.clear();
     }
 
-    fn assess_latency(&mut self, load: &LoadSample) -> Assessment {
-        let total_queue = load.queue(IoDirection::Both);
-        let read_saturation = self.reads.saturation(&load.reads, total_queue);
-        let write_saturation = self.writes.saturation(&load.writes, total_queue);
-        // The baselines learn after the assessment: an interval must not be compared with itself.
-        learn(load, &mut self.reads, &mut self.writes);
-        let mut evidence = Vec::new();
-        let mut assess = |direction: IoDirection, saturation: Option<f64>| {
-            let (totals, queue) = (load.totals(direction), load.queue(direction));
-            let is_major = load.is_major(direction);
-            if is_major || saturation.is_some() {
-                let await_ms = totals.await_ms().unwrap_or_default();
-                let latency = Latency { await_ms, queue, saturation };
-                evidence.push(Evidence::Latency { direction, latency });
-            }
-            let verdict = saturation.map(|saturation| {
-                Verdict::from_saturation(saturation, queue, load.in_flight, self.saturation_threshold)
-            });
-            (verdict, is_major && saturation.is_none())
+    /// The assessment of an interval that needs no look at completed requests; `None` where there are some.
+    fn assess_without_io(&self, stats: &IntervalStats, stalled_s: f64) -> Option<Assessment> {
+        let (verdict, evidence) = if stats.is_idle() {
+            (Some(Verdict::Idle), Evidence::Idle)
+        } else if stats.completed == 0 {
+            let in_flight = stats.in_flight.unwrap_or(0);
+            let may_be_leaked = self.hung.may_be_leaked();
+            let verdict = (stalled_s >= MIN_STALL_S && !may_be_leaked).then_some(Verdict::Stalled);
+            (verdict, Evidence::NothingCompleted { in_flight, for_s: stalled_s, may_be_leaked })
+        } else {
+            return None;
         };
-        let (reads, reads_unknown) = assess(IoDirection::Reads, read_saturation);
-        let (writes, writes_unknown) = assess(IoDirection::Writes, write_saturation);
-        let verdict = self.debounce(more_severe(reads, writes));
-        // The direction that is unknown may be worse than the other.
-        let is_unknown = (reads_unknown || writes_unknown) && verdict == Some(Verdict::Ok);
-        Assessment { verdict: verdict.filter(|_| !is_unknown), read_saturation, write_saturation, evidence }
+        Some(Assessment { verdict, evidence: vec![evidence], ..Assessment::default() })
     }
 
-    /// Replaces saturated by queueing until it was seen in several intervals.
-    fn debounce(&mut self, verdict: Option<Verdict>) -> Option<Verdict> {
-        let is_saturated = verdict == Some(Verdict::Saturated);
-        let window = (1 << SATURATION_WINDOW_INTERVALS) - 1;
-        self.saturated_bits = ((self.saturated_bits << 1) | u32::from(is_saturated)) & window;
-        match verdict {
-            Some(Verdict::Saturated) if self.saturated_bits.count_ones() < MIN_SATURATED_INTERVALS => {
-                Some(Verdict::Queueing)
+    /// The assessment of a load, without its verdict.
+    fn from_load(&self, assessed: &LoadAssessment) -> Assessment {
+        let mut evidence = Vec::new();
+        for one in &assessed.directions {
+            if one.is_major || one.saturation.is_some() {
+                let saturation = one.saturation.map(|(saturation, _)| saturation);
+                let latency = Latency { await_ms: one.await_ms, queue: one.queue, saturation };
+                let source = one.saturation.map(|(_, source)| source);
+                evidence.push(Evidence::Latency { direction: one.direction, latency, source, doubt: one.verdict.err() });
             }
-            other => other,
+        }
+        // What decides comes first.
+        evidence.sort_by_key(|evidence| {
+            let Evidence::Latency { direction, .. } = evidence else { return 0 };
+            let one = assessed.direction(*direction);
+            -one.and_then(|one| one.verdict.ok()).map_or(0, |verdict| i32::from(verdict.severity()))
+        });
+        let saturation = |direction| Some(assessed.direction(direction)?.saturation?.0);
+        Assessment {
+            verdict: None,
+            read_saturation: saturation(IoDirection::Reads),
+            write_saturation: saturation(IoDirection::Writes),
+            flush_saturation: saturation(IoDirection::Flushes),
+            baseline_source: assessed.baseline_source(),
+            evidence,
+        }
+    }
+
+    /// The verdict on the interval alone; saturated also where a saturated device has become a little faster.
+    fn still_saturated(&self, assessed: &LoadAssessment) -> Option<Verdict> {
+        let is_still = assessed.verdict == Some(Verdict::Queueing)
+            && self.debounce.present() == Some(Verdict::Saturated)
+            && assessed.directions.iter().any(|one| {
+                one.verdict == Ok(Verdict::Queueing)
+                    && one.saturation.is_some_and(|(saturation, _)| {
+                        saturation >= STILL_SATURATED_FRACTION * self.saturation_threshold
+                    })
+            });
+        if is_still { Some(Verdict::Saturated) } else { assessed.verdict }
+    }
+
+    /// Where requests have been of another kind for a while, they are compared with their own kind from now on.
+    fn forget_changed_requests(&mut self, load: &LoadSample, assessed: &LoadAssessment) {
+        let is_changed = |doubt: Doubt| matches!(doubt, Doubt::RateFell { .. });
+        let changed: Vec<IoDirection> = assessed
+            .directions
+            .iter()
+            .filter(|one| one.is_major && one.verdict.is_err_and(is_changed))
+            .map(|one| one.direction)
+            .collect();
+        self.changed_intervals = if changed.is_empty() { 0 } else { self.changed_intervals + 1 };
+        if self.changed_intervals >= MIN_CHANGED_INTERVALS {
+            self.changed_intervals = 0;
+            for direction in changed {
+                let size_kib = load.totals(direction).size_kib().unwrap_or_default();
+                self.baselines.of_mut(direction).forget(size_kib);
+            }
         }
     }
 
@@ -128,64 +186,9 @@ impl LiveVerdict {
         self.recent.push_back(load);
     }
 
-    /// Returns whether a search for plateaus can find one that the load lies on: enough intervals had about its rate,
-    /// and either queue or rate changed meanwhile. It costs little, and most intervals end here.
-    fn may_be_plateau(&self, load: &LoadSample) -> bool {
-        const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
-        // The width of a plateau, and the distance from it at which the interval may lie.
-        const MAX_DISTANCE: f64 = STEADY_WINDOW + ON_PLATEAU_TOLERANCE;
-        let has_enough_near = |direction: IoDirection, unit: RateUnit| {
-            let rate = load.rate(direction, unit);
-            let is_near =
-                |other: &&LoadSample| (other.rate(direction, unit) / rate - 1.0).abs() <= MAX_DISTANCE;
-            rate > 0.0 && self.recent.iter().filter(is_near).count() as f64 >= MIN_PLATEAU_INTERVALS
-        };
-        let ratio = |value: &dyn Fn(&LoadSample) -> f64| {
-            let values = self.recent.iter().map(value);
-            let (min, max) =
-                values.fold((f64::INFINITY, 0.0f64), |(min, max), value| (min.min(value), max.max(value)));
-            max / min
-        };
-        let has_changed = |direction: IoDirection| {
-            let is_other_rate = |unit| ratio(&|load| load.rate(direction, unit)) >= MIN_RATE_CHANGE_RATIO;
-            ratio(&|load| load.queue(direction)) >= MIN_QUEUE_CHANGE_RATIO
-                || RateUnit::ALL.into_iter().any(is_other_rate)
-        };
-        let units = |direction: IoDirection| RateUnit::ALL.into_iter().map(move |unit| (direction, unit));
-        DIRECTIONS.into_iter().flat_map(units).any(|(direction, unit)| has_enough_near(direction, unit))
-            && (self.cap.is_some() || DIRECTIONS.into_iter().any(has_changed))
-    }
-
     /// The plateau that the load lies on with a queue, if any.
     fn current_plateau(&mut self, load: &LoadSample) -> Option<Plateau> {
-        if load.queue(IoDirection::Both) < MIN_CAPPED_QUEUE || !self.may_be_plateau(load) {
-            return None;
-        }
-        find_plateaus(self.recent.make_contiguous(), self.cap).into_iter().find(|plateau| {
-            let plateau_rate = match plateau.unit {
-                RateUnit::Requests => plateau.iops,
-                RateUnit::Kib => plateau.mib_per_s * 1024.0,
-            };
-            let min_queue = MIN_CAPPED_QUEUE.max(MIN_CAPPED_QUEUE_RATIO * plateau.queue_from);
-            let is_loaded =
-                load.queue(plateau.direction) >= min_queue || plateau.queue_from >= MIN_CAPPED_QUEUE;
-            let is_long = plateau.intervals as f64 >= MIN_PLATEAU_INTERVALS;
-            let distance = load.rate(plateau.direction, plateau.unit) / plateau_rate - 1.0;
-            distance.abs() <= ON_PLATEAU_TOLERANCE && is_loaded && is_long
-        })
+        let recent = self.recent.make_contiguous();
+        if may_be_plateau(recent, load) { plateau_of_latest(recent, self.cap) } else { None }
     }
-}
-
-/// The assessment of an interval that needs no look at completed requests; `None` where there are some.
-fn verdict_without_io(stats: &IntervalStats, stalled_s: f64) -> Option<Assessment> {
-    let (verdict, evidence) = if stats.is_idle() {
-        (Some(Verdict::Idle), Evidence::Idle)
-    } else if stats.completed == 0 {
-        let verdict = (stalled_s >= MIN_STALL_S).then_some(Verdict::Stalled);
-        let in_flight = stats.in_flight.unwrap_or(0);
-        (verdict, Evidence::NothingCompleted { in_flight, for_s: stalled_s })
-    } else {
-        return None;
-    };
-    Some(Assessment { verdict, evidence: vec![evidence], ..Assessment::default() })
 }

@@ -1,9 +1,12 @@
 //! Verdicts and the evidence for them: live, over all intervals, and other causes than the disk.
 
 mod assessment;
+mod debounce;
 mod explanation;
 mod facts;
+mod hung_requests;
 mod live_verdict;
+mod load_verdict;
 mod other_cause;
 mod other_causes;
 mod overall_verdict;
@@ -12,6 +15,7 @@ mod verdict_shares;
 pub use assessment::{Assessment, Evidence, Latency, Verdict};
 pub use explanation::{DirectionLatency, ExceededCap, Explanation, MaxRate, OkMargin, Reason};
 pub use live_verdict::LiveVerdict;
+pub use load_verdict::Doubt;
 pub use other_cause::OtherCause;
 
 use assessment::more_severe;

@@ -24,6 +24,7 @@ pub(in crate::analysis) fn overall_verdict(
     let is_capped = capped_s > 0.0 && capped_s >= MIN_TIME_FRACTION * shares.seconds;
     let is_saturated =
         shares.saturated >= MIN_TIME_FRACTION && shares.saturated_intervals >= MIN_VERDICT_INTERVALS as f64;
+    let is_slow = shares.slow >= MIN_TIME_FRACTION && shares.slow_intervals >= MIN_VERDICT_INTERVALS as f64;
     let stall_s = is_stalled.then_some(facts.longest_stall_s);
     let unclear = || facts.unclear.cloned();
     let (verdict, explanation) = if facts.is_accounting_off && !facts.was_busy {
@@ -44,6 +45,9 @@ pub(in crate::analysis) fn overall_verdict(
     } else if is_saturated {
         let reason = reason_saturated(facts, shares, settings.saturation_threshold);
         (Some(Verdict::Saturated), Explanation { unclear: unclear(), stall_s, ..reason.into() })
+    } else if is_slow {
+        let reason = Reason::Slow { fraction: shares.slow, latency: shares.slow_loads.latency() };
+        (Some(Verdict::Slow), Explanation { unclear: unclear(), stall_s, ..reason.into() })
     } else {
         let (verdict, reason) = verdict_from_shares(facts, shares);
         (verdict, Explanation { unclear: unclear(), ..reason.into() })

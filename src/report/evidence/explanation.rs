@@ -44,7 +44,7 @@ fn reason_text(reason: &Reason) -> String {
             format!("has no verdict: busy in {}, too few", counted(*busy_intervals, "interval"))
         }
         Reason::PartlyUnknown { ok_fraction, unknown_fraction, latency } => {
-            let latency = latency.map(|latency| format!(" (latency {})", latency_text(&latency)));
+            let latency = latency.map(|latency| format!(" (latency {})", latency_text(&latency, None)));
             format!(
                 "has no verdict: far from saturated {} of busy time, but unloaded latency unknown for {} of it{}",
                 percent_of(*ok_fraction),
@@ -53,7 +53,7 @@ fn reason_text(reason: &Reason) -> String {
             )
         }
         Reason::NoBaseline { latency: Some(latency) } => {
-            format!("has no verdict: unloaded latency unknown; latency {}", latency_text(latency))
+            format!("has no verdict: unloaded latency unknown; latency {}", latency_text(latency, None))
         }
         Reason::NoBaseline { latency: None } => {
             "has no verdict: unloaded latency unknown, because the kernel counted hardly any request time"
@@ -68,7 +68,7 @@ fn reason_text(reason: &Reason) -> String {
         }
         Reason::Capped { plateaus } => capped_text(plateaus),
         Reason::Saturated { fraction, latency, max_rate } => {
-            let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency)));
+            let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));
             let max_rate = max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
             format!(
                 "is saturated {} of busy time{}{max_rate}",
@@ -76,8 +76,17 @@ fn reason_text(reason: &Reason) -> String {
                 latency.unwrap_or_default()
             )
         }
+        Reason::Slow { fraction, latency } => {
+            let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));
+            format!(
+                "is slow {} of busy time{}, three times as long as at other times or longer, although requests come \
+                 one at a time (uncached data, spent burst credits or a failing device)",
+                percent_of(*fraction),
+                latency.unwrap_or_default()
+            )
+        }
         Reason::Queueing { fraction, latency } => {
-            let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency)));
+            let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));
             format!(
                 "has requests waiting for each other {} of busy time{}",
                 percent_of(*fraction),

@@ -8,20 +8,30 @@ pub(crate) use plateau::{limit_name, plateau_evidence, plateau_rate};
 
 use plateau::{limit_suffix, plateau_caveat};
 
-use crate::analysis::{Evidence, IoDirection, Latency};
-use crate::report::layout::sentence_numbers::{ms, number, ratio};
+use crate::analysis::{BaselineSource, Doubt, Evidence, IoDirection, Latency};
+use crate::report::layout::sentence_numbers::{counted, ms, number, per_second, ratio};
 
 /// A fact about one interval as a sentence without a period.
 pub(crate) fn evidence_text(evidence: &Evidence) -> String {
     match evidence {
         Evidence::Idle => "nothing completed, nothing in flight".to_owned(),
-        Evidence::NothingCompleted { in_flight, for_s } => {
-            format!("{in_flight} in flight, none completed for {} s", number(*for_s))
+        Evidence::NothingCompleted { in_flight, for_s, may_be_leaked } => {
+            let text = format!("{in_flight} in flight, none completed for {} s", number(*for_s));
+            text + leaked_text(*may_be_leaked)
+        }
+        Evidence::Hung { requests, for_s, may_be_leaked } => {
+            let requests = counted(*requests, "request");
+            let text = format!("{requests} in flight for {} s or longer while others complete", number(*for_s));
+            text + leaked_text(*may_be_leaked)
         }
         Evidence::NoLatency => "no read or write latency to judge by".to_owned(),
-        Evidence::Latency { direction, latency } => {
-            let unknown = if latency.saturation.is_none() { "; unloaded latency unknown" } else { "" };
-            format!("{} {}{unknown}", latency_name(*direction), latency_text(latency))
+        Evidence::Unconfirmed(verdict) => {
+            format!("{} in this interval, not confirmed by others yet", verdict.name())
+        }
+        Evidence::Latency { direction, latency, source, doubt } => {
+            let latency = format!("{} {}", latency_name(*direction), latency_text(latency, *source));
+            let doubt = doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default();
+            latency + &doubt
         }
         Evidence::ConstantRate(plateau) => {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
@@ -35,11 +45,44 @@ fn latency_name(direction: IoDirection) -> &'static str {
         IoDirection::Reads => "read latency",
         IoDirection::Writes => "write latency",
         IoDirection::Both => "latency",
+        IoDirection::Flushes => "flush latency",
     }
 }
 
 /// `1.31 ms, 4.2x unloaded, queue 3.93`.
-fn latency_text(latency: &Latency) -> String {
-    let times = latency.saturation.map(|times| format!(" {} unloaded,", ratio(times))).unwrap_or_default();
+fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
+    let unloaded = match source {
+        Some(BaselineSource::SinceBoot) => "the mean since boot",
+        _ => "unloaded",
+    };
+    let times = latency.saturation.map(|times| format!(" {} {unloaded},", ratio(times))).unwrap_or_default();
     format!("{},{times} queue {}", ms(latency.await_ms), number(latency.queue))
+}
+
+/// The reason why a direction has no verdict, to be appended to its latency.
+fn doubt_text(doubt: &Doubt, direction: IoDirection) -> String {
+    match doubt {
+        Doubt::NoBaseline => "; unloaded latency unknown (give it with --baseline-ms or --baseline)".to_owned(),
+        Doubt::ConstantLoad => {
+            "; the lowest seen, but under the same load all the time (--baseline-ms or --baseline gives another)"
+                .to_owned()
+        }
+        Doubt::RateFell { per_s, unloaded_per_s } => format!(
+            "; slower than before at a lower rate ({}, {} before): other data or a slower device, not more load",
+            per_second(*per_s, direction.noun()),
+            number(*unloaded_per_s)
+        ),
+        Doubt::Bursts => "; requests come in short bursts and wait for each other".to_owned(),
+        Doubt::Faster => "; faster than the unloaded requests seen before, which were of another kind".to_owned(),
+        Doubt::FewRequests => "; too few requests to judge by".to_owned(),
+    }
+}
+
+/// The addition about requests that no task waits for.
+fn leaked_text(may_be_leaked: bool) -> &'static str {
+    if may_be_leaked {
+        "; no task has waited for I/O for minutes, so the kernel may have lost count of them"
+    } else {
+        ""
+    }
 }

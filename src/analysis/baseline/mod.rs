@@ -1,0 +1,320 @@
+//! Unloaded latency of a device: given, learned from its intervals, or inferred from its counters since boot; and
+//! saturation against it.
+
+mod latency_class;
+mod rate_levels;
+mod since_boot;
+
+use std::collections::BTreeMap;
+
+use libm::{exp2, log2};
+
+pub use since_boot::SinceBoot;
+
+use latency_class::LatencyClass;
+use rate_levels::RateLevels;
+
+use super::load::{IoDirection, LoadSample};
+use super::saved_baselines::UnloadedLatency;
+use super::settings::BaselineSource;
+use super::stats::IoTotals;
+use super::thresholds::{
+    BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO,
+};
+
+/// Classes of queues kept for a class of sizes, the shortest.
+const MAX_QUEUE_CLASSES: usize = 3;
+/// Sizes up to this many KiB are one class.
+const MIN_SIZE_CLASS_KIB: f64 = 0.25;
+/// Queues below this are one class: an unloaded device has no shorter queue that would matter.
+const MIN_QUEUE_CLASS: f64 = 0.5;
+
+/// The latency that requests are compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reference {
+    /// Unloaded latency in milliseconds, or an upper bound of it.
+    pub await_ms: f64,
+    /// Its origin.
+    pub source: BaselineSource,
+    /// The mean queue at which it was seen, where it is an upper bound: the unloaded device may answer faster.
+    pub bound_queue: Option<f64>,
+    /// It is certain not to be the latency of a device at its limit: given, saved, or seen at a rate that the device
+    /// doubled at another time. Only such a latency shows that a device is well.
+    pub is_proven: bool,
+    /// The highest rate per second that was seen at about this latency; `None` where there is none.
+    pub max_unloaded_rate: Option<f64>,
+}
+
+impl Reference {
+    /// Latency as a multiple of this one. Against an upper bound it is a lower bound, and `None` unless the queue is
+    /// about twice that of the bound.
+    pub fn saturation(&self, await_ms: f64, total_queue: f64) -> Option<f64> {
+        let is_comparable =
+            self.bound_queue.is_none_or(|queue| total_queue >= MIN_BOUND_QUEUE_RATIO * queue);
+        let saturation = await_ms / self.await_ms;
+        (is_comparable && saturation.is_finite()).then_some(saturation)
+    }
+}
+
+/// The baseline of one direction: the median, weighted by requests, of the latencies at the shortest queue seen, for
+/// similar sizes. Its memory is bounded.
+#[derive(Clone, Debug, Default)]
+pub struct Baseline {
+    given: Vec<UnloadedLatency>,
+    given_source: BaselineSource,
+    since_boot: SinceBoot,
+    /// By class of size.
+    observed: BTreeMap<i32, SizeClass>,
+}
+
+/// What was seen of requests of similar size.
+#[derive(Clone, Debug, Default)]
+struct SizeClass {
+    /// By class of queue.
+    by_queue: BTreeMap<i32, LatencyClass>,
+    by_rate: RateLevels,
+}
+
+impl Baseline {
+    /// A baseline that is learned; values `given`, by the user or by a saved baseline, win over learned ones.
+    pub fn new(given: &[UnloadedLatency], source: BaselineSource) -> Self {
+        Self { given: given.to_vec(), given_source: source, ..Self::default() }
+    }
+
+    /// The same with other given values.
+    pub fn with_given(self, given: &[UnloadedLatency], source: BaselineSource) -> Self {
+        Self { given: given.to_vec(), given_source: source, ..self }
+    }
+
+    /// The same with the device's counters at the first sample.
+    pub fn with_history(self, since_boot: SinceBoot) -> Self {
+        Self { since_boot, ..self }
+    }
+
+    /// Learns from an interval's requests in this direction, at the mean queue of all requests of the device.
+    pub fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64) {
+        let Some(size) = totals.size_kib() else { return };
+        if !total_queue.is_finite() {
+            return;
+        }
+        let class = self.observed.entry(size_class(size)).or_default();
+        class.by_rate.observe(totals, seconds, total_queue);
+        class.by_queue.entry(queue_class(total_queue)).or_default().observe(totals, total_queue);
+        while class.by_queue.len() > MAX_QUEUE_CLASSES {
+            class.by_queue.pop_last();
+        }
+    }
+
+    /// Forgets what was learned, and given, about requests of this size: they are of another kind now, or the device
+    /// is another one.
+    pub fn forget(&mut self, size_kib: f64) {
+        self.observed.remove(&size_class(size_kib));
+    }
+
+    /// The latency to compare requests of this size with, other than the mean since boot; `None` while it is unknown.
+    pub fn reference(&self, size_kib: f64) -> Option<Reference> {
+        let class = size_class(size_kib);
+        let levels = self.observed.get(&class).map(|class| &class.by_rate);
+        let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
+        let given = self.given.iter().find(fits).copied();
+        let is_beaten = |one: &UnloadedLatency| {
+            levels.is_some_and(|levels| levels.beaten_by(one.await_ms).is_some())
+        };
+        let source = if given.is_some_and(|one| !is_beaten(&one)) { self.given_source } else { BaselineSource::Learned };
+        let one = given.filter(|one| !is_beaten(one)).or_else(|| self.learned(class))?;
+        let is_given = source != BaselineSource::Learned;
+        let levels_prove = levels.is_some_and(|levels| levels.is_proven(one.await_ms));
+        Some(Reference {
+            await_ms: one.await_ms,
+            source,
+            bound_queue: one.queue.filter(|_| one.is_upper_bound),
+            is_proven: !one.is_upper_bound && (is_given || levels_prove),
+            max_unloaded_rate: levels.and_then(|levels| levels.max_unloaded_rate(one.await_ms)),
+        })
+    }
+
+    /// The mean latency since boot of requests of about this size; `None` where it is not known. It shows trouble,
+    /// never its absence.
+    pub fn since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
+        self.since_boot.mean_latency_ms(direction, totals.size_kib()?, totals.await_ms()?)
+    }
+
+    /// The unloaded latency for requests of this size, given or learned; `None` while it is unknown.
+    pub fn unloaded_latency(&self, size_kib: f64) -> Option<UnloadedLatency> {
+        let class = size_class(size_kib);
+        let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
+        self.given.iter().find(fits).copied().or_else(|| self.learned(class))
+    }
+
+    fn learned(&self, class: i32) -> Option<UnloadedLatency> {
+        let observed = self.observed.get(&class)?;
+        let learned = observed.by_queue.values().find_map(|latencies| {
+            let queue = latencies.queue.quantile(0.5)?;
+            Some(UnloadedLatency {
+                size_kib: Some(exp2(f64::from(class))),
+                await_ms: latencies.await_ms.quantile(BASELINE_QUANTILE)?,
+                queue: Some(queue),
+                is_upper_bound: queue > MAX_UNLOADED_QUEUE,
+            })
+        })?;
+        Some(match observed.by_rate.beaten_by(learned.await_ms) {
+            None => learned,
+            Some((await_ms, queue)) => {
+                UnloadedLatency { await_ms, queue: Some(queue), is_upper_bound: true, ..learned }
+            }
+        })
+    }
+
+    /// Every value, given or learned, to be saved and given again.
+    pub fn export(&self) -> Vec<UnloadedLatency> {
+        let learned = self.observed.keys().filter_map(|class| self.learned(*class));
+        let is_given =
+            |learned: &UnloadedLatency| self.given.iter().any(|given| given.size_kib == learned.size_kib);
+        self.given.iter().copied().chain(learned.filter(|learned| !is_given(learned))).collect()
+    }
+
+    /// Latency as a multiple of unloaded latency for similar sizes; `None` where that is unknown.
+    ///
+    /// Against an upper bound the multiple is too low. It is then given only at about twice the queue of the bound or
+    /// more, and is a lower bound.
+    pub fn saturation(&self, totals: &IoTotals, total_queue: f64) -> Option<f64> {
+        self.reference(totals.size_kib()?)?.saturation(totals.await_ms()?, total_queue)
+    }
+}
+
+/// The baselines of a device.
+#[derive(Clone, Debug, Default)]
+pub struct Baselines {
+    /// Of reads.
+    pub reads: Baseline,
+    /// Of writes.
+    pub writes: Baseline,
+    /// Of flushes.
+    pub flushes: Baseline,
+}
+
+impl Baselines {
+    /// The directions that have a baseline.
+    pub(super) const DIRECTIONS: [IoDirection; 3] = [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
+
+    /// The baseline of flushes, of writes, or else of reads.
+    pub fn of(&self, direction: IoDirection) -> &Baseline {
+        match direction {
+            IoDirection::Flushes => &self.flushes,
+            IoDirection::Writes => &self.writes,
+            IoDirection::Reads | IoDirection::Both => &self.reads,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn of_mut(&mut self, direction: IoDirection) -> &mut Baseline {
+        match direction {
+            IoDirection::Flushes => &mut self.flushes,
+            IoDirection::Writes => &mut self.writes,
+            IoDirection::Reads | IoDirection::Both => &mut self.reads,
+        }
+    }
+
+    /// Learns a load, unless it may be the edge of a burst, whose mean queue is not what its requests met.
+    pub(super) fn learn(&mut self, load: &LoadSample) {
+        if !load.is_edge_of_burst() {
+            let total_queue = load.queue(IoDirection::Both);
+            for direction in Self::DIRECTIONS {
+                self.of_mut(direction).observe(&load.totals(direction), load.seconds, total_queue);
+            }
+        }
+    }
+
+    /// The saturation of a load: the time of its requests over what they would have taken unloaded; `None` where that
+    /// is unknown for a direction that matters.
+    pub(super) fn saturation(&self, load: &LoadSample) -> Option<f64> {
+        let total_queue = load.queue(IoDirection::Both);
+        let (mut ms, mut unloaded_ms) = (0.0, 0.0);
+        for direction in [IoDirection::Reads, IoDirection::Writes] {
+            let totals = load.totals(direction);
+            match self.of(direction).saturation(&totals, total_queue) {
+                Some(saturation) if saturation > 0.0 => {
+                    ms += totals.ms;
+                    unloaded_ms += totals.ms / saturation;
+                }
+                None if load.is_major(direction) => return None,
+                _ => {}
+            }
+        }
+        Some(ms / unloaded_ms).filter(|saturation| saturation.is_finite())
+    }
+}
+
+/// The class of a size: the nearest power of two in KiB.
+fn size_class(size_kib: f64) -> i32 {
+    log2(size_kib.max(MIN_SIZE_CLASS_KIB)).round() as i32
+}
+
+/// The class of a queue: its power of two.
+fn queue_class(queue: f64) -> i32 {
+    log2(queue.max(MIN_QUEUE_CLASS)).floor() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::saved_baselines::DeviceBaseline;
+    use super::*;
+
+    fn totals(ios: f64, size_kib: f64, await_ms: f64) -> IoTotals {
+        IoTotals { ios, kib: ios * size_kib, ms: ios * await_ms }
+    }
+
+    #[test]
+    fn a_streaming_baseline_is_learned_from_an_unloaded_device_only() {
+        let mut baseline = Baseline::default();
+        baseline.observe(&totals(10_000.0, 4.0, 1.6), 16.0);
+        assert_eq!(baseline.unloaded_latency(4.0), None);
+        baseline.observe(&totals(1000.0, 4.0, 0.2), 0.2);
+        let unloaded = baseline.unloaded_latency(4.1).unwrap();
+        assert!((unloaded.await_ms - 0.2).abs() < 1e-9 && !unloaded.is_upper_bound);
+        // It does not hold for other sizes.
+        assert_eq!(baseline.unloaded_latency(64.0), None);
+        let saturation = baseline.saturation(&totals(5000.0, 4.0, 0.6), 3.0);
+        assert_eq!(saturation.map(|x| (x * 10.0).round()), Some(30.0));
+        assert_eq!(baseline.saturation(&totals(5000.0, 64.0, 0.6), 3.0), None);
+    }
+
+    #[test]
+    fn the_baseline_of_a_capture_is_an_upper_bound_where_the_shortest_queue_is_long() {
+        let mut baseline = Baseline::new(BaselinePolicy::WholeCapture, &[]);
+        for queue in [64.0, 32.0, 16.0, 8.0] {
+            baseline.observe(&totals(1000.0, 4.0, queue / 10.0), queue);
+        }
+        let unloaded = baseline.unloaded_latency(4.0).unwrap();
+        assert!(unloaded.is_upper_bound && unloaded.queue.is_some_and(|queue| (queue - 8.0).abs() < 1e-9));
+        // At the queue that it was learned from, saturation is unknown.
+        assert_eq!(baseline.saturation(&totals(1000.0, 4.0, 0.8), 8.0), None);
+        let saturation = baseline.saturation(&totals(1000.0, 4.0, 3.2), 32.0);
+        assert!(saturation.is_some_and(|x| (x - 4.0).abs() < 1e-9));
+    }
+
+    #[test]
+    fn few_requests_are_pooled_until_a_millisecond_matters_little() {
+        let mut baseline = Baseline::default();
+        // 0.7 ms each, counted as 1, 1, 0 ms and so on.
+        for n in 0..40 {
+            let ms = if n % 10 < 7 { 1.0 } else { 0.0 };
+            baseline.observe(&IoTotals { ios: 1.0, kib: 4.0, ms }, 0.01);
+        }
+        assert!(baseline.unloaded_latency(4.0).is_some_and(|found| (found.await_ms - 0.7).abs() < 0.05));
+    }
+
+    #[test]
+    fn given_values_win_and_learned_ones_can_be_given() {
+        let mut learned = Baseline::default();
+        learned.observe(&totals(1000.0, 4.0, 0.2), 0.2);
+        let saved = serde_json::to_string(&learned.export()).unwrap();
+        let given: Vec<UnloadedLatency> = serde_json::from_str(&saved).unwrap();
+        let again = Baseline::new(BaselinePolicy::Streaming, &given);
+        assert_eq!(again.unloaded_latency(4.0), learned.unloaded_latency(4.0));
+        let stated = DeviceBaseline::stated(Some(0.5), None);
+        let mut stated = Baseline::new(BaselinePolicy::Streaming, &stated.read);
+        stated.observe(&totals(1000.0, 4.0, 0.2), 0.2);
+        assert_eq!(stated.unloaded_latency(4.0).map(|found| found.await_ms), Some(0.5));
+    }
+}

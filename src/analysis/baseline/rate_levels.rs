@@ -1,0 +1,141 @@
+//! Latency of one kind of requests by their rate: evidence that a low latency is not that of a device at its limit.
+
+use std::collections::BTreeMap;
+
+use libm::log2;
+
+use crate::analysis::stats::IoTotals;
+use crate::analysis::thresholds::{
+    MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MIN_BASELINE_INTERVALS, MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS,
+    MIN_PROVEN_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, SAME_LATENCY_TOLERANCE,
+};
+
+/// Levels per doubling of the rate.
+const LEVELS_PER_DOUBLING: f64 = 2.0;
+
+/// Sums over the intervals of similar rate.
+#[derive(Clone, Copy, Debug, Default)]
+struct RateLevel {
+    totals: IoTotals,
+    seconds: f64,
+    intervals: f64,
+    /// The mean queue of the device times the seconds.
+    queue_s: f64,
+}
+
+impl RateLevel {
+    fn rate(&self) -> f64 {
+        self.totals.ios / self.seconds
+    }
+
+    fn await_ms(&self) -> f64 {
+        self.totals.ms / self.totals.ios
+    }
+
+    fn queue(&self) -> f64 {
+        self.queue_s / self.seconds
+    }
+
+    /// Returns whether its latency is known well enough.
+    fn is_known(&self) -> bool {
+        self.intervals >= MIN_BASELINE_INTERVALS
+            && self.totals.ios >= MIN_LATENCY_REQUESTS
+            && self.totals.ms >= MIN_LATENCY_SUM_MS
+    }
+}
+
+/// Latency by rate. Its memory is bounded: a rate has few half powers of two.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RateLevels(BTreeMap<i32, RateLevel>);
+
+impl RateLevels {
+    /// Takes the requests of an interval at the mean queue of all requests of the device.
+    pub(super) fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64) {
+        let rate = totals.ios / seconds;
+        if rate > 0.0 {
+            let level = self.0.entry((log2(rate) * LEVELS_PER_DOUBLING).floor() as i32).or_default();
+            level.totals = level.totals.plus(totals);
+            level.seconds += seconds;
+            level.intervals += 1.0;
+            level.queue_s += total_queue * seconds;
+        }
+    }
+
+    fn known(&self) -> impl DoubleEndedIterator<Item = &RateLevel> {
+        self.0.values().filter(|level| level.is_known())
+    }
+
+    /// The highest rate at which latency was hardly above `unloaded_ms`; `None` where there is none.
+    pub(super) fn max_unloaded_rate(&self, unloaded_ms: f64) -> Option<f64> {
+        self.known().rfind(|level| level.await_ms() < MIN_QUEUEING_SATURATION * unloaded_ms).map(RateLevel::rate)
+    }
+
+    /// Returns whether `unloaded_ms` is shown to be the latency of a device that was not at its limit: about that
+    /// latency was seen at a rate that the device has at least doubled at another time. At a cap, or with all servers
+    /// busy, it could not have.
+    ///
+    /// The doubled rate must not be far higher: a device that sleeps between rare requests is slow at those, and that
+    /// it can do a thousand times as many says nothing about their latency.
+    pub(super) fn is_proven(&self, unloaded_ms: f64) -> bool {
+        let is_unloaded = |level: &&RateLevel| {
+            let ratio = level.await_ms() / unloaded_ms;
+            (1.0 - SAME_LATENCY_TOLERANCE..=1.0 + SAME_LATENCY_TOLERANCE).contains(&ratio)
+        };
+        self.known().filter(is_unloaded).any(|slow| {
+            self.known().any(|fast| {
+                (MIN_PROVEN_RATE_RATIO..=MAX_PROVEN_RATE_RATIO).contains(&(fast.rate() / slow.rate()))
+                    && fast.await_ms() > MAX_UNBEATEN_RATIO * slow.await_ms()
+            })
+        })
+    }
+
+    /// The lowest latency, with its queue, of requests that took clearly less than `unloaded_ms` although others were
+    /// in flight: then that is not the latency of the unloaded device, which was asleep, busy with something else or
+    /// had other data to read. `None` where there is none.
+    pub(super) fn beaten_by(&self, unloaded_ms: f64) -> Option<(f64, f64)> {
+        let beats = |level: &&RateLevel| {
+            level.queue() >= MIN_SATURATED_QUEUE && level.await_ms() < MAX_UNBEATEN_RATIO * unloaded_ms
+        };
+        let latencies = self.known().filter(beats).map(|level| (level.await_ms(), level.queue()));
+        latencies.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels(intervals: &[(f64, f64, f64)]) -> RateLevels {
+        let mut levels = RateLevels::default();
+        for (rate, ms, queue) in intervals {
+            let totals = IoTotals { ios: *rate, kib: 4.0 * rate, ms: ms * rate };
+            (0..3).for_each(|_| levels.observe(&totals, 1.0, *queue));
+        }
+        levels
+    }
+
+    #[test]
+    fn twice_the_rate_proves_that_a_latency_is_not_that_of_a_limit() {
+        assert!(levels(&[(1000.0, 0.5, 0.5), (2000.0, 0.55, 1.1)]).is_proven(0.5));
+        // At other latencies of the higher rate, too: the lower one was not the limit.
+        assert!(levels(&[(1000.0, 0.5, 0.5), (4000.0, 4.0, 16.0)]).is_proven(0.5));
+        assert!(!levels(&[(1000.0, 0.5, 0.5), (1500.0, 0.5, 0.8)]).is_proven(0.5));
+        assert!(!levels(&[(1000.0, 0.5, 0.5)]).is_proven(0.5));
+        // A device that sleeps between rare requests.
+        assert!(!levels(&[(30.0, 1.7, 0.05), (40_000.0, 1.0, 40.0)]).is_proven(1.7));
+    }
+
+    #[test]
+    fn a_latency_that_is_beaten_beside_other_requests_is_not_that_of_the_unloaded_device() {
+        let asleep = levels(&[(30.0, 1.7, 0.05), (40_000.0, 1.0, 40.0)]);
+        assert_eq!(asleep.beaten_by(1.7), Some((1.0, 40.0)));
+        assert_eq!(levels(&[(1000.0, 0.5, 0.5), (4000.0, 0.45, 1.8)]).beaten_by(0.5), None);
+    }
+
+    #[test]
+    fn the_highest_rate_at_low_latency_is_found() {
+        let levels = levels(&[(1000.0, 0.5, 0.5), (3000.0, 0.6, 1.8), (4000.0, 4.0, 16.0)]);
+        assert_eq!(levels.max_unloaded_rate(0.5), Some(3000.0));
+        assert_eq!(levels.max_unloaded_rate(0.1), None);
+    }
+}

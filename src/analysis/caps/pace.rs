@@ -1,0 +1,106 @@
+//! What keeps a rate constant: requests that are issued at a constant pace, or a device that completes them so.
+
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
+use crate::analysis::stats::weighted_median;
+use crate::analysis::thresholds::{
+    CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, CONSTANT_QUEUE_TOLERANCE, MAX_REGULAR_RATIO,
+    MIN_CONSTANT_QUEUE,
+};
+
+/// The more regular of arrivals and completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Requests arrive regularly: the rate is that of those who issue them.
+    Arrivals,
+    /// Requests complete regularly: something holds the rate.
+    Completions,
+    /// Both are as regular.
+    Unclear,
+}
+
+/// The pace of loads at a `rate`. With e the number of completions less rate times time, and D the change of the
+/// requests in flight, arrivals deviate from their own constant rate by e + D: where these are far smaller than e, the
+/// arrivals are what is regular. Medians, because single samples are taken late.
+///
+/// In a closed loop, in which a completion is what issues the next request, the number in flight is constant and e + D
+/// the same as e; then it is the completions that set the pace.
+pub(super) fn pace(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit, rate: f64) -> Pace {
+    if has_constant_queue(loads, direction) {
+        return Pace::Completions;
+    }
+    let single = || loads.iter().copied().filter(|load| load.intervals == 1.0 && load.in_flight_at_end.is_some());
+    let completions = |load: &LoadSample| (load.rate(direction, unit) - rate) * load.seconds;
+    let change = |load: &LoadSample| {
+        let totals = load.totals(direction);
+        let each = if unit == RateUnit::Requests { 1.0 } else { totals.size_kib().unwrap_or(0.0) };
+        load.in_flight_change * each
+    };
+    let median = |value: &dyn Fn(&LoadSample) -> f64| {
+        weighted_median(&mut single().map(|load| (value(load).abs(), 1.0)).collect::<Vec<_>>())
+    };
+    let deviations = median(&completions).zip(median(&|load| completions(load) + change(load)));
+    match deviations {
+        Some((departures, arrivals)) if arrivals < MAX_REGULAR_RATIO * departures => Pace::Arrivals,
+        Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals => Pace::Completions,
+        _ => Pace::Unclear,
+    }
+}
+
+/// Returns whether the number of requests in flight was constant for long enough to show a closed loop.
+pub(super) fn has_constant_queue(loads: &[&LoadSample], direction: IoDirection) -> bool {
+    loads.len() >= CONSTANT_QUEUE_INTERVALS && has_same_in_flight(loads, direction)
+}
+
+/// Returns whether as many requests were in flight at the end of nearly every interval as on average within it: each
+/// was issued when another completed.
+pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) -> bool {
+    let is_same = |load: &&&LoadSample| {
+        load.in_flight_at_end.is_some_and(|in_flight| {
+            let distance = (in_flight as f64 - load.queue(direction)).abs();
+            distance <= CONSTANT_QUEUE_TOLERANCE * in_flight as f64
+        })
+    };
+    let count = loads.iter().filter(is_same).count() as f64;
+    let queue = weighted_median_of(loads, |load| Some(load.queue(direction)));
+    queue.is_some_and(|queue| queue >= MIN_CONSTANT_QUEUE) && count >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::stats::IoTotals;
+
+    /// Loads of `(completions, in flight at the end)`, with a mean queue of that at the end.
+    fn pace_of(intervals: &[(f64, u64)]) -> Pace {
+        let mut before = intervals[0].1;
+        let load = |(ios, in_flight): &(f64, u64)| {
+            let change = *in_flight as f64 - std::mem::replace(&mut before, *in_flight) as f64;
+            LoadSample {
+                seconds: 1.0,
+                intervals: 1.0,
+                reads: IoTotals { ios: *ios, kib: 4.0 * ios, ms: 1000.0 * *in_flight as f64 },
+                in_flight_at_end: Some(*in_flight),
+                in_flight_change: change,
+                ..LoadSample::default()
+            }
+        };
+        let loads: Vec<LoadSample> = intervals.iter().map(load).collect();
+        pace(&loads.iter().collect::<Vec<_>>(), IoDirection::Reads, RateUnit::Requests, 1000.0)
+    }
+
+    #[test]
+    fn completions_that_make_up_for_those_in_flight_are_paced_by_their_arrivals() {
+        assert_eq!(pace_of(&[(1000.0, 4), (996.0, 8), (1003.0, 5), (997.0, 8), (1006.0, 2)]), Pace::Arrivals);
+    }
+
+    #[test]
+    fn completions_that_ignore_those_in_flight_are_held_by_something() {
+        assert_eq!(pace_of(&[(1000.0, 20), (1000.0, 40), (1000.0, 25), (1001.0, 70)]), Pace::Completions);
+    }
+
+    #[test]
+    fn a_closed_loop_is_paced_by_its_completions() {
+        assert_eq!(pace_of(&[(1000.0, 16); 12]), Pace::Completions);
+        assert_eq!(pace_of(&[(1000.0, 16); 4]), Pace::Unclear);
+    }
+}

@@ -1,0 +1,91 @@
+//! Steady verdicts: one odd interval neither starts nor ends one.
+
+use std::collections::VecDeque;
+
+use super::Verdict;
+use crate::analysis::thresholds::{
+    MIN_RECOVERED_INTERVALS, MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS,
+};
+
+/// Confirms the verdicts on single intervals. An interval whose verdict differs from the present one, and is not
+/// confirmed yet, has no verdict: a wrong one would be worse.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Debounce {
+    /// The latest verdict that was confirmed.
+    present: Option<Verdict>,
+    /// The verdicts on the latest intervals alone.
+    latest: VecDeque<Option<Verdict>>,
+}
+
+impl Debounce {
+    /// The latest verdict that was confirmed.
+    pub(super) fn present(&self) -> Option<Verdict> {
+        self.present
+    }
+
+    /// Takes the verdict on an interval alone and returns the confirmed one; `None` where there is none.
+    pub(super) fn confirm(&mut self, verdict: Option<Verdict>) -> Option<Verdict> {
+        if self.latest.len() == SATURATION_WINDOW_INTERVALS {
+            self.latest.pop_front();
+        }
+        self.latest.push_back(verdict);
+        let verdict = verdict?;
+        if self.present != Some(verdict) && !self.is_confirmed(verdict) {
+            return None;
+        }
+        self.present = Some(verdict);
+        Some(verdict)
+    }
+
+    /// Forgets everything, after a break.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn is_confirmed(&self, verdict: Verdict) -> bool {
+        let was_in_trouble = self.present.is_some_and(|present| present.severity() > Verdict::Ok.severity());
+        let needed = match verdict {
+            // These are certain in a single interval, or were found over several.
+            Verdict::Idle | Verdict::Stalled | Verdict::Capped | Verdict::AccountingOff => 1,
+            Verdict::Ok if was_in_trouble => MIN_RECOVERED_INTERVALS,
+            Verdict::Ok => 1,
+            Verdict::Queueing | Verdict::Slow | Verdict::Saturated => MIN_SATURATED_INTERVALS,
+        };
+        // A device that is saturated queues, too.
+        let supports = |other: &&Option<Verdict>| match other {
+            Some(Verdict::Saturated | Verdict::Capped) if verdict == Verdict::Queueing => true,
+            other => **other == Some(verdict),
+        };
+        self.latest.iter().filter(supports).count() >= needed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Verdict::{Idle, Ok, Queueing, Saturated};
+
+    fn confirmed(verdicts: &[Verdict]) -> Vec<Option<Verdict>> {
+        let mut debounce = Debounce::default();
+        verdicts.iter().map(|verdict| debounce.confirm(Some(*verdict))).collect()
+    }
+
+    #[test]
+    fn one_odd_interval_changes_nothing() {
+        let found = confirmed(&[Ok, Saturated, Ok, Ok, Saturated, Saturated, Ok, Saturated]);
+        let ok = Some(Ok);
+        assert_eq!(found, [ok, None, ok, ok, None, None, ok, Some(Saturated)]);
+    }
+
+    #[test]
+    fn the_end_of_trouble_takes_two_intervals() {
+        let found = confirmed(&[Saturated, Saturated, Saturated, Ok, Ok, Idle]);
+        assert_eq!(found[2..], [Some(Saturated), None, Some(Ok), Some(Idle)]);
+    }
+
+    #[test]
+    fn saturated_intervals_support_queueing() {
+        let found = confirmed(&[Saturated, Queueing, Saturated, Queueing]);
+        assert_eq!(found, [None, None, Some(Saturated), Some(Queueing)]);
+    }
+}

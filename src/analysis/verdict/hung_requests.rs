@@ -1,0 +1,111 @@
+//! Requests that hang while others complete.
+
+use std::collections::VecDeque;
+
+use crate::analysis::thresholds::{HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_LEAKED_S};
+use crate::metrics::{HostStats, IntervalStats};
+
+/// Pressure in percent up to which no task waits for I/O.
+const NO_PRESSURE_PCT: f64 = 0.5;
+
+/// Requests that hang.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Hung {
+    /// At least this number of requests.
+    pub(super) requests: u64,
+    /// Seconds for which this has lasted at least.
+    pub(super) for_s: f64,
+    /// No task waits for them, so that the kernel may have forgotten to count their completion.
+    pub(super) may_be_leaked: bool,
+}
+
+/// Finds requests that hang: over several intervals, far more are in flight than the mean queue of those that complete,
+/// whose times the kernel adds when they complete.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HungRequests {
+    /// Requests in flight at the end of the latest intervals, with their mean queue and seconds.
+    latest: VecDeque<(f64, f64, f64)>,
+    hung_s: f64,
+    /// Seconds for which the least number in flight has been the same and no task waited for I/O.
+    unmissed_s: f64,
+    least: u64,
+}
+
+impl HungRequests {
+    /// Takes an interval of the device and the host.
+    pub(super) fn observe(&mut self, stats: &IntervalStats, host: &HostStats) -> Option<Hung> {
+        let Some(in_flight) = stats.in_flight else {
+            self.clear();
+            return None;
+        };
+        let queues = [stats.reads.queue, stats.writes.queue, stats.queue];
+        let queue = queues.into_iter().flatten().fold(0.0, f64::max);
+        if self.latest.len() == HUNG_WINDOW_INTERVALS {
+            self.latest.pop_front();
+        }
+        self.latest.push_back((in_flight as f64, queue, stats.seconds));
+        let seconds: f64 = self.latest.iter().map(|(_, _, seconds)| seconds).sum();
+        let least = self.latest.iter().map(|(in_flight, ..)| *in_flight).fold(f64::INFINITY, f64::min);
+        let mean_queue = self.latest.iter().map(|(_, queue, seconds)| queue * seconds).sum::<f64>() / seconds;
+        let no_task_waits = host.blocked == Some(0)
+            && host.pressure_some_pct.is_some_and(|some| some <= NO_PRESSURE_PCT);
+        let is_same = in_flight > 0 && least as u64 == self.least && no_task_waits;
+        self.unmissed_s = if is_same { self.unmissed_s + stats.seconds } else { 0.0 };
+        self.least = least as u64;
+        let is_hung = self.latest.len() == HUNG_WINDOW_INTERVALS
+            && least >= MIN_HUNG_QUEUE_RATIO * mean_queue + MIN_HUNG_REQUESTS;
+        self.hung_s = match (is_hung, self.hung_s > 0.0) {
+            (false, _) => 0.0,
+            (true, false) => seconds,
+            (true, true) => self.hung_s + stats.seconds,
+        };
+        let may_be_leaked = self.may_be_leaked();
+        let requests = (least - mean_queue).max(1.0) as u64;
+        is_hung.then_some(Hung { requests, for_s: self.hung_s, may_be_leaked })
+    }
+
+    /// Returns whether the least number in flight has not changed for minutes while no task waited for I/O.
+    pub(super) fn may_be_leaked(&self) -> bool {
+        self.unmissed_s >= MIN_LEAKED_S
+    }
+
+    /// Forgets everything, after a break.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(in_flight: u64, queue: f64) -> IntervalStats {
+        IntervalStats { seconds: 1.0, in_flight: Some(in_flight), queue: Some(queue), ..IntervalStats::default() }
+    }
+
+    #[test]
+    fn requests_in_flight_far_above_the_queue_of_the_others_hang() {
+        let mut hung = HungRequests::default();
+        let unknown = HostStats::default();
+        for _ in 0..9 {
+            assert_eq!(hung.observe(&interval(8, 0.4), &unknown), None);
+        }
+        let found = hung.observe(&interval(9, 0.4), &unknown).unwrap();
+        assert_eq!((found.requests, found.for_s, found.may_be_leaked), (7, 10.0, false));
+        assert_eq!(hung.observe(&interval(8, 0.4), &unknown).unwrap().for_s, 11.0);
+        assert_eq!(hung.observe(&interval(1, 0.4), &unknown), None);
+        // A full queue is not a hang.
+        let mut busy = HungRequests::default();
+        assert!((0..40).all(|_| busy.observe(&interval(32, 31.0), &unknown).is_none()));
+    }
+
+    #[test]
+    fn a_count_that_never_changes_while_no_task_waits_may_be_leaked() {
+        let mut hung = HungRequests::default();
+        let calm = HostStats { blocked: Some(0), pressure_some_pct: Some(0.0), ..HostStats::default() };
+        let last = (0..130).map(|_| hung.observe(&interval(3, 0.0), &calm)).last().flatten().unwrap();
+        assert!(last.may_be_leaked);
+        let waiting = HostStats { blocked: Some(1), ..calm };
+        assert!(!hung.observe(&interval(3, 0.0), &waiting).unwrap().may_be_leaked);
+    }
+}

@@ -1,0 +1,227 @@
+//! The verdict on a load alone: one interval, or several alike, against the baselines of its device.
+
+use super::{Verdict, more_severe};
+use crate::analysis::baseline::{Baselines, Reference};
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
+use crate::analysis::settings::BaselineSource;
+use crate::analysis::thresholds::{
+    MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LOADED_RATE_RATIO,
+    MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_SINCE_BOOT_SATURATION, MIN_SLOW_SATURATION,
+};
+
+/// The reason why a direction has no verdict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Doubt {
+    /// Its unloaded latency is unknown.
+    NoBaseline,
+    /// Its latency is as low as ever seen, but that may be a limit already: the load was always the same.
+    ConstantLoad,
+    /// Requests take longer at a lower rate than before: other data, or a slower device, but not more load.
+    RateFell {
+        /// The rate per second.
+        per_s: f64,
+        /// The highest rate per second at low latency before.
+        unloaded_per_s: f64,
+    },
+    /// Requests come in short bursts, in which they wait for each other.
+    Bursts,
+    /// Requests are faster than the unloaded ones that they are compared with, which were of another kind.
+    Faster,
+    /// Too few requests to judge by.
+    FewRequests,
+}
+
+/// The assessment of a direction of a load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::analysis) struct DirectionAssessment {
+    pub(in crate::analysis) direction: IoDirection,
+    /// It has enough of the request time to decide the verdict.
+    pub(in crate::analysis) is_major: bool,
+    /// Latency in milliseconds.
+    pub(in crate::analysis) await_ms: f64,
+    /// Mean queue of this direction.
+    pub(in crate::analysis) queue: f64,
+    /// The multiple of the baseline, with the baseline's origin.
+    pub(in crate::analysis) saturation: Option<(f64, BaselineSource)>,
+    /// The verdict, or why there is none.
+    pub(in crate::analysis) verdict: Result<Verdict, Doubt>,
+}
+
+/// The assessment of a load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::analysis) struct LoadAssessment {
+    /// The verdict; `None` where the data do not support one.
+    pub(in crate::analysis) verdict: Option<Verdict>,
+    /// The directions with requests.
+    pub(in crate::analysis) directions: Vec<DirectionAssessment>,
+}
+
+impl LoadAssessment {
+    /// Assesses a load.
+    pub(in crate::analysis) fn of(load: &LoadSample, baselines: &Baselines, saturation_threshold: f64) -> Self {
+        let assess = |direction| assess_direction(load, direction, baselines, saturation_threshold);
+        let directions: Vec<DirectionAssessment> =
+            Baselines::DIRECTIONS.into_iter().filter_map(assess).collect();
+        let verdict = directions.iter().fold(None, |worst, one| more_severe(worst, one.verdict.ok()));
+        // A direction that is unknown may be worse than the others.
+        let is_unknown = directions.iter().any(|one| one.is_major && one.verdict.is_err());
+        Self { verdict: verdict.filter(|verdict| *verdict != Verdict::Ok || !is_unknown), directions }
+    }
+
+    /// The assessment of a direction; `None` where it had no requests.
+    pub(in crate::analysis) fn direction(&self, direction: IoDirection) -> Option<&DirectionAssessment> {
+        self.directions.iter().find(|one| one.direction == direction)
+    }
+
+    /// The origin of the baseline that decides: that of the most severe direction, or else of the one with most of
+    /// the time. `None` where no direction was compared with a baseline.
+    pub(in crate::analysis) fn baseline_source(&self) -> Option<BaselineSource> {
+        let rank = |one: &&DirectionAssessment| {
+            let severity = one.verdict.ok().map(Verdict::severity);
+            (one.is_major, severity, (one.queue * 1e6) as u64)
+        };
+        let compared = self.directions.iter().filter(|one| one.saturation.is_some());
+        compared.max_by_key(rank).and_then(|one| one.saturation).map(|(_, source)| source)
+    }
+}
+
+fn assess_direction(
+    load: &LoadSample,
+    direction: IoDirection,
+    baselines: &Baselines,
+    saturation_threshold: f64,
+) -> Option<DirectionAssessment> {
+    let totals = load.totals(direction);
+    let (await_ms, size_kib) = (totals.await_ms()?, totals.size_kib()?);
+    let baseline = baselines.of(direction);
+    let reference = baseline.reference(size_kib);
+    let direction_load = DirectionLoad {
+        load,
+        direction,
+        queue: load.queue(direction),
+        total_queue: load.queue(IoDirection::Both),
+        saturation_threshold,
+    };
+    let compared = reference.and_then(|reference| {
+        let saturation = reference.saturation(await_ms, direction_load.total_queue)?;
+        Some((saturation, reference))
+    });
+    let by_reference = compared.map(|(saturation, reference)| direction_load.against(saturation, &reference));
+    let since_boot = baseline.since_boot_ms(direction, &totals).map(|ms| await_ms / ms);
+    let is_proven = compared.is_some_and(|(_, reference)| reference.is_proven);
+    let by_history = since_boot
+        .filter(|_| !is_proven || compared.is_none())
+        .map(|saturation| (saturation, direction_load.since_boot(saturation, compared.map(|(one, _)| one))));
+    let displayed = compared.map(|(saturation, reference)| (saturation, reference.source));
+    let (saturation, verdict) = match (by_reference, by_history) {
+        // The history shows what a baseline learned in the middle of the trouble cannot.
+        (Some(Err(_) | Ok(Verdict::Ok)) | None, Some((saturation, Ok(verdict)))) => {
+            (Some((saturation, BaselineSource::SinceBoot)), Ok(verdict))
+        }
+        (Some(verdict), _) => (displayed, verdict),
+        (None, Some((saturation, doubt))) => (Some((saturation, BaselineSource::SinceBoot)), doubt),
+        (None, None) => (None, Err(Doubt::NoBaseline)),
+    };
+    // Saturation far above that since boot is trouble that began before: not ok.
+    let is_above_history = since_boot.is_some_and(|saturation| saturation >= saturation_threshold);
+    let verdict = match verdict {
+        Ok(Verdict::Ok) if is_above_history && displayed.is_none_or(|(_, source)| source == BaselineSource::Learned) => {
+            Err(Doubt::ConstantLoad)
+        }
+        other => other,
+    };
+    Some(DirectionAssessment {
+        direction,
+        is_major: load.is_major(direction),
+        await_ms,
+        queue: direction_load.queue,
+        saturation,
+        verdict,
+    })
+}
+
+/// One direction of a load.
+struct DirectionLoad<'a> {
+    load: &'a LoadSample,
+    direction: IoDirection,
+    queue: f64,
+    total_queue: f64,
+    saturation_threshold: f64,
+}
+
+impl DirectionLoad<'_> {
+    /// Requests per second.
+    fn rate(&self) -> f64 {
+        self.load.rate(self.direction, RateUnit::Requests)
+    }
+
+    fn has_few_requests(&self) -> bool {
+        self.load.totals(self.direction).ios / self.load.intervals < MIN_INTERVAL_REQUESTS
+    }
+
+    /// Requests came one at a time, or nearly so: their latency is that of the device, not of waiting for each other.
+    /// The mean queue alone does not show it, as it is short for rare bursts, too.
+    fn is_serial(&self) -> bool {
+        self.queue < MAX_UNLOADED_QUEUE
+            && self.load.queue_while_busy().is_some_and(|queue| queue <= MAX_SERIAL_BUSY_QUEUE)
+    }
+
+    /// The verdict against a baseline of this device.
+    fn against(&self, saturation: f64, reference: &Reference) -> Result<Verdict, Doubt> {
+        let is_bound = reference.bound_queue.is_some();
+        let is_slower = saturation >= MIN_QUEUEING_SATURATION;
+        if is_slower && self.has_few_requests() {
+            return Err(Doubt::FewRequests);
+        }
+        if self.direction == IoDirection::Flushes {
+            return self.flushes_against(saturation, reference);
+        }
+        if is_slower && self.queue >= MAX_UNLOADED_QUEUE {
+            // More load is why requests take longer only if the device does at least as much as before.
+            let unloaded = reference.max_unloaded_rate.filter(|max| self.rate() < MIN_LOADED_RATE_RATIO * max);
+            if let Some(unloaded_per_s) = unloaded {
+                return Err(Doubt::RateFell { per_s: self.rate(), unloaded_per_s });
+            }
+            let is_saturated = saturation >= self.saturation_threshold && self.queue >= MIN_SATURATED_QUEUE;
+            return Ok(if is_saturated { Verdict::Saturated } else { Verdict::Queueing });
+        }
+        if is_bound {
+            return Err(Doubt::NoBaseline);
+        }
+        if saturation >= MIN_SLOW_SATURATION {
+            return if self.is_serial() { Ok(Verdict::Slow) } else { Err(Doubt::Bursts) };
+        }
+        if saturation < MAX_UNBEATEN_RATIO && self.total_queue >= MIN_SATURATED_QUEUE {
+            return Err(Doubt::Faster);
+        }
+        if reference.is_proven { Ok(Verdict::Ok) } else { Err(Doubt::ConstantLoad) }
+    }
+
+    /// Flushes wait for each other in the kernel, whatever the device can do, so that their queue shows nothing.
+    fn flushes_against(&self, saturation: f64, reference: &Reference) -> Result<Verdict, Doubt> {
+        if saturation >= MIN_SLOW_SATURATION {
+            Ok(Verdict::Slow)
+        } else if reference.bound_queue.is_some() || !reference.is_proven {
+            Err(Doubt::ConstantLoad)
+        } else {
+            Ok(Verdict::Ok)
+        }
+    }
+
+    /// The verdict against the mean since boot, which shows trouble only. `witness` is the saturation against another
+    /// baseline, where there is one.
+    fn since_boot(&self, saturation: f64, witness: Option<f64>) -> Result<Verdict, Doubt> {
+        let has_witness = witness.is_some_and(|saturation| saturation >= MIN_QUEUEING_SATURATION);
+        let min_saturation =
+            if has_witness { self.saturation_threshold } else { MIN_SINCE_BOOT_SATURATION };
+        if self.has_few_requests() || saturation < min_saturation {
+            Err(Doubt::NoBaseline)
+        } else if self.direction == IoDirection::Flushes || self.is_serial() {
+            Ok(Verdict::Slow)
+        } else if self.queue >= MIN_SATURATED_QUEUE {
+            Ok(Verdict::Saturated)
+        } else {
+            Err(Doubt::Bursts)
+        }
+    }
+}
