@@ -1,0 +1,141 @@
+//! The verdicts of the program on a capture, as its users get them.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::simulator::{Limited, Unit};
+use crate::words::Word;
+
+/// A cap that was named.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NamedCap {
+    pub(crate) limited: Limited,
+    pub(crate) unit: Unit,
+    /// Units per second; bytes as sectors.
+    pub(crate) rate: f64,
+}
+
+/// A verdict on an interval or on a capture.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Judgment {
+    /// `None` where nothing is claimed.
+    pub(crate) word: Option<Word>,
+    /// It says that the device is not the cause.
+    pub(crate) is_not_the_disk: bool,
+    /// The caps that it names for certain.
+    pub(crate) caps: Vec<NamedCap>,
+    /// Its evidence or explanation.
+    pub(crate) text: String,
+}
+
+/// The verdicts of the live view on a device.
+pub(crate) type LiveJudgments = Vec<Judgment>;
+
+fn run(arguments: &[&str], capture: &Path) -> String {
+    let state = capture.parent().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_blkstat"))
+        .args(arguments)
+        .arg(capture)
+        .env("XDG_STATE_HOME", state)
+        .env("TZ", "UTC")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Returns the verdict of the live view on each interval of each device.
+pub(crate) fn judge_live(capture: &Path, devices: &[&str]) -> Vec<LiveJudgments> {
+    let text = run(&["--json", "--all", "--partitions", "--from"], capture);
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_device = |device: &&str| rows.iter().filter(|row| row["device"] == **device).map(live).collect();
+    devices.iter().map(of_device).collect()
+}
+
+fn live(row: &Value) -> Judgment {
+    let evidence: Vec<&str> = row["evidence"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let text = evidence.join("; ");
+    Judgment {
+        word: word(row),
+        is_not_the_disk: text.to_lowercase().contains("not the disk"),
+        caps: named_limit(row).into_iter().collect(),
+        text,
+    }
+}
+
+fn word(row: &Value) -> Option<Word> {
+    let name = row["verdict"].as_str()?;
+    Some(Word::from_name(name).unwrap_or_else(|| panic!("unknown verdict '{name}'")))
+}
+
+/// The cap of an interval, where it is given as a number.
+fn named_limit(row: &Value) -> Option<NamedCap> {
+    let (kind, value) = (row.get("limit_kind")?.as_str()?, row.get("limit_value")?.as_f64()?);
+    let limited = match kind {
+        _ if kind.starts_with("read") => Limited::Reads,
+        _ if kind.starts_with("write") => Limited::Writes,
+        _ => Limited::Both,
+    };
+    let (unit, rate) = if kind.contains("mib") {
+        (Unit::Sectors, value * 2048.0)
+    } else if kind.contains("kib") {
+        (Unit::Sectors, value * 2.0)
+    } else {
+        (Unit::Requests, value)
+    };
+    Some(NamedCap { limited, unit, rate })
+}
+
+/// Returns the verdict of `analyze` on each device.
+pub(crate) fn analyze(capture: &Path, devices: &[&str]) -> Vec<Judgment> {
+    let document: Value = serde_json::from_str(&run(&["analyze", "--json"], capture)).unwrap();
+    let mut judgments: Vec<Judgment> = devices
+        .iter()
+        .map(|device| {
+            let mut reports = document["devices"].as_array().unwrap().iter();
+            reports.find(|one| one["device"] == *device).map(overall).unwrap_or_default()
+        })
+        .collect();
+    // The other causes are only in the text.
+    let text = run(&["analyze"], capture);
+    let mut of = None;
+    for line in text.lines() {
+        let heading = |device: &&str| line.strip_prefix(*device).is_some_and(|rest| rest.starts_with(": "));
+        of = devices.iter().position(|device| heading(device)).or(of);
+        if let Some(index) = of.filter(|_| line.trim_start().starts_with("Not the disk")) {
+            judgments[index].is_not_the_disk = true;
+        }
+    }
+    judgments
+}
+
+fn overall(report: &Value) -> Judgment {
+    let word = word(report);
+    let plateaus = report["plateaus"].as_array().into_iter().flatten();
+    let is_certain = |one: &&Value| {
+        word == Some(Word::Capped)
+            && (one["certain"].as_bool() == Some(true) || one["is_certain"].as_bool() == Some(true))
+    };
+    Judgment {
+        word,
+        is_not_the_disk: false,
+        caps: plateaus.filter(is_certain).filter_map(plateau).collect(),
+        text: report["explanation"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+fn plateau(one: &Value) -> Option<NamedCap> {
+    let limited = match one["direction"].as_str()? {
+        direction if direction.starts_with("read") => Limited::Reads,
+        direction if direction.starts_with("write") => Limited::Writes,
+        _ => Limited::Both,
+    };
+    let (unit, rate) = if one["unit"].as_str()? == "requests" {
+        (Unit::Requests, one["iops"].as_f64()?)
+    } else {
+        (Unit::Sectors, one["mib_per_s"].as_f64()? * 2048.0)
+    };
+    Some(NamedCap { limited, unit, rate })
+}

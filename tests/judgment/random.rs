@@ -1,0 +1,68 @@
+//! Random numbers that are the same on every machine.
+
+use libm::{cos, exp, log, sqrt};
+
+/// A generator of pseudo-random numbers (splitmix64, Steele, Lea and Flood 2014).
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// The generator of a scenario: the name makes scenarios differ, the seed their runs.
+    pub(crate) fn new(name: &str, seed: u64) -> Self {
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Self(name.bytes().fold(0xcbf2_9ce4_8422_2325, hash) ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// A generator of its own for a part of a simulation, so that a change of one part leaves the others as they were.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self(self.next())
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform from 0 to below 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform between two bounds.
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
+    }
+
+    /// Uniform on a logarithmic scale.
+    pub(crate) fn log_between(&mut self, low: f64, high: f64) -> f64 {
+        low * exp(log(high / low) * self.unit())
+    }
+
+    /// A whole number from `low` to `high`, both included, uniform on a logarithmic scale.
+    pub(crate) fn count(&mut self, low: u32, high: u32) -> u32 {
+        (self.log_between(f64::from(low), f64::from(high) + 0.999) as u32).clamp(low, high)
+    }
+
+    /// True with a probability.
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// One of several values.
+    pub(crate) fn pick<T: Copy>(&mut self, values: &[T]) -> T {
+        values[(self.unit() * values.len() as f64) as usize]
+    }
+
+    /// Exponential with mean 1.
+    pub(crate) fn exponential(&mut self) -> f64 {
+        -log(1.0 - self.unit())
+    }
+
+    /// Normal with mean 0 and standard deviation 1 (Box and Muller 1958).
+    pub(crate) fn normal(&mut self) -> f64 {
+        sqrt(-2.0 * log(1.0 - self.unit())) * cos(std::f64::consts::TAU * self.unit())
+    }
+}

@@ -1,0 +1,262 @@
+//! The comparison of verdicts with the truth.
+//!
+//! **Wrong**: `ok`, `idle` or "not the disk" where the truth is `slow` or more severe; `slow` or more severe where the
+//! truth is ok or idle; a cap of another kind, off by more than [`CAP_TOLERANCE`], or where there is none. **Late**: what
+//! would be wrong, but was true within the last [`MAX_LAG_INTERVALS`] intervals: a verdict that rests on several
+//! intervals follows the truth with a delay. **Silent**: no verdict while the device is busy. **Right**: a true verdict.
+//! Everything else, such as `queueing` where the truth is `saturated`, is **near**. Not scored: intervals without truth.
+
+use std::ops::AddAssign;
+
+use crate::capture::Capture;
+use crate::judge::{Judgment, NamedCap};
+use crate::simulator::{Limited, Setup, Unit};
+use crate::truth::Truth;
+use crate::words::{Word, Words};
+
+/// A named cap may be off by this.
+const CAP_TOLERANCE: f64 = 0.05;
+/// Intervals for which a verdict may follow the truth late.
+const MAX_LAG_INTERVALS: usize = 2;
+/// Intervals within which a cap is to be named.
+const MAX_CAP_INTERVALS: usize = 15;
+/// The largest jitter of a cap that is to be named in time.
+const MAX_NAMED_JITTER: f64 = 0.005;
+/// Trouble for this share of the busy intervals makes a whole capture one of trouble ...
+const TROUBLE_SHARE: f64 = 0.2;
+/// ... and for less than this share it may be ignored, but also be reported.
+const BRIEF_SHARE: f64 = 0.02;
+
+/// One comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Right,
+    Near,
+    Late,
+    Silent,
+    Wrong,
+    NotScored,
+}
+
+/// Numbers of comparisons by outcome.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) right: u64,
+    pub(crate) near: u64,
+    pub(crate) late: u64,
+    pub(crate) silent: u64,
+    pub(crate) wrong: u64,
+}
+
+impl Tally {
+    pub(crate) fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Right => self.right += 1,
+            Outcome::Near => self.near += 1,
+            Outcome::Late => self.late += 1,
+            Outcome::Silent => self.silent += 1,
+            Outcome::Wrong => self.wrong += 1,
+            Outcome::NotScored => {}
+        }
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.right + self.near + self.late + self.silent + self.wrong
+    }
+
+    /// Returns the share of a number in percent; 0 without any comparison.
+    pub(crate) fn percent(&self, number: u64) -> f64 {
+        100.0 * number as f64 / self.total().max(1) as f64
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.right += other.right;
+        self.near += other.near;
+        self.late += other.late;
+        self.silent += other.silent;
+        self.wrong += other.wrong;
+    }
+}
+
+/// The scores of one or more captures.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Score {
+    pub(crate) analyze: Tally,
+    pub(crate) live: Tally,
+    /// The live intervals of captures that begin loaded, which `live` holds too.
+    pub(crate) live_loaded: Tally,
+    /// Changes of the live verdict, and those of the truth.
+    pub(crate) changes: (u64, u64),
+    /// Caps that were named in time, and all that should have been.
+    pub(crate) caps: (u64, u64),
+}
+
+impl AddAssign for Score {
+    fn add_assign(&mut self, other: Self) {
+        self.analyze += other.analyze;
+        self.live += other.live;
+        self.live_loaded += other.live_loaded;
+        self.changes = (self.changes.0 + other.changes.0, self.changes.1 + other.changes.1);
+        self.caps = (self.caps.0 + other.caps.0, self.caps.1 + other.caps.1);
+    }
+}
+
+/// Returns the outcome of each live interval of a device.
+pub(crate) fn live_outcomes(setup: &Setup, truths: &[Truth], judgments: &[Judgment]) -> Vec<Outcome> {
+    let outcome = |index: usize| {
+        let outcome = live_outcome(setup, &truths[index], &judgments[index]);
+        let recent = &truths[index.saturating_sub(MAX_LAG_INTERVALS)..index];
+        let was_true = |truth: &Truth| {
+            truth.words.is_empty() || live_outcome(setup, truth, &judgments[index]) != Outcome::Wrong
+        };
+        if outcome == Outcome::Wrong && recent.iter().any(was_true) { Outcome::Late } else { outcome }
+    };
+    (0..truths.len()).map(outcome).collect()
+}
+
+fn live_outcome(setup: &Setup, truth: &Truth, judgment: &Judgment) -> Outcome {
+    if truth.words.is_empty() {
+        return Outcome::NotScored;
+    }
+    let Some(word) = judgment.word else {
+        return if truth.is_busy { Outcome::Silent } else { Outcome::NotScored };
+    };
+    let caps: Vec<_> = truth.bound_gates.clone();
+    let names_wrong_cap = word == Word::Capped
+        && (caps.is_empty() || !judgment.caps.iter().all(|cap| is_true_cap(setup, cap, &caps)));
+    if names_wrong_cap || contradicts(judgment, truth.words) {
+        Outcome::Wrong
+    } else if truth.words.contains(word) {
+        Outcome::Right
+    } else {
+        Outcome::Near
+    }
+}
+
+/// Returns whether a verdict says trouble where there is surely none, or none where there surely is.
+fn contradicts(judgment: &Judgment, truth: Words) -> bool {
+    let says_no_trouble = judgment.is_not_the_disk || judgment.word.is_some_and(|word| word <= Word::Ok);
+    let says_trouble = judgment.word.is_some_and(Word::is_trouble);
+    let is_calm = truth.is_within(Words::of(&[Word::Idle, Word::Ok]));
+    (says_no_trouble && truth.is_surely_trouble()) || (says_trouble && is_calm)
+}
+
+/// Returns whether a cap that was named is one of those that limited, in a kind that describes the same.
+fn is_true_cap(setup: &Setup, named: &NamedCap, gates: &[(usize, f64)]) -> bool {
+    gates.iter().any(|(gate, limit)| {
+        let gate = &setup.gates[*gate];
+        let reads = setup.common_read_share();
+        // A limit of reads is one of everything if there is nothing else.
+        let limited = match (gate.limited, reads) {
+            (Limited::Both, Some(share)) if named.limited == Limited::Reads && share == 1.0 => Limited::Reads,
+            (Limited::Both, Some(share)) if named.limited == Limited::Writes && share == 0.0 => {
+                Limited::Writes
+            }
+            (Limited::Reads | Limited::Writes, Some(share)) if share == 1.0 || share == 0.0 => named.limited,
+            (limited, _) => limited,
+        };
+        let true_rate = match (gate.unit, named.unit) {
+            (unit, named_unit) if unit == named_unit => Some(*limit),
+            _ if !setup.has_one_size() => None,
+            (Unit::Sectors, _) => Some(setup.requests_per_s(Unit::Sectors, *limit)),
+            (Unit::Requests, _) => Some(limit * f64::from(setup.loads[0].mix.sectors[0])),
+        };
+        let is_near = |rate: f64| (named.rate / rate - 1.0).abs() <= CAP_TOLERANCE;
+        named.limited == limited && true_rate.is_some_and(is_near)
+    })
+}
+
+/// Returns the outcome of the analysis of a device.
+pub(crate) fn analyze_outcome(setup: &Setup, truths: &[Truth], judgment: &Judgment) -> Outcome {
+    let busy: Vec<&Truth> = truths.iter().filter(|truth| truth.is_busy && !truth.words.is_empty()).collect();
+    if busy.is_empty() {
+        let is_idle = judgment.word.is_none_or(|word| word == Word::Idle);
+        return if is_idle { Outcome::NotScored } else { Outcome::Wrong };
+    }
+    let share = |is_counted: &dyn Fn(&Truth) -> bool| {
+        busy.iter().filter(|truth| is_counted(truth)).count() as f64 / busy.len() as f64
+    };
+    let is_surely_trouble = share(&|truth| truth.words.is_surely_trouble()) >= TROUBLE_SHARE;
+    let may_be_trouble = share(&|truth| truth.words.has_trouble()) >= BRIEF_SHARE;
+    let Some(word) = judgment.word else {
+        let is_wrong = judgment.is_not_the_disk && is_surely_trouble;
+        return if is_wrong { Outcome::Wrong } else { Outcome::Silent };
+    };
+    let gates: Vec<_> = truths.iter().flat_map(|truth| truth.bound_gates.iter().copied()).collect();
+    let names_wrong_cap = word == Word::Capped
+        && (gates.is_empty() || !judgment.caps.iter().all(|cap| is_true_cap(setup, cap, &gates)));
+    let says_no_trouble = judgment.is_not_the_disk || word <= Word::Ok;
+    if names_wrong_cap || (says_no_trouble && is_surely_trouble) || (word.is_trouble() && !may_be_trouble) {
+        return Outcome::Wrong;
+    }
+    let is_true = share(&|truth| truth.words.contains(word)) >= TROUBLE_SHARE / 2.0;
+    if is_true { Outcome::Right } else { Outcome::Near }
+}
+
+/// Returns how often the verdict changed; silence in between is no change.
+fn verdict_changes(judgments: &[Judgment]) -> u64 {
+    let words: Vec<Word> = judgments.iter().filter_map(|judgment| judgment.word).collect();
+    words.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64
+}
+
+/// Returns the fewest changes with which a verdict could always be true.
+fn truth_changes(truths: &[Truth]) -> u64 {
+    let mut common = Words::NONE;
+    let mut changes = 0;
+    for truth in truths.iter().filter(|truth| !truth.words.is_empty()) {
+        if !common.and(truth.words).is_empty() {
+            common = common.and(truth.words);
+        } else {
+            changes += u64::from(!common.is_empty());
+            common = truth.words;
+        }
+    }
+    changes
+}
+
+/// Returns the caps that were named in time and those that should have been: times of at least
+/// [`MAX_CAP_INTERVALS`] in which a gate of low jitter limits the device.
+fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgment]) -> (u64, u64) {
+    let (mut named, mut all, mut start) = (0, 0, 0);
+    while start + MAX_CAP_INTERVALS <= truths.len() {
+        let window = start..start + MAX_CAP_INTERVALS;
+        let is_steady = |gate: &(usize, f64)| setup.gates[gate.0].jitter <= MAX_NAMED_JITTER;
+        let is_capped = |truth: &Truth| {
+            truth.is_surely_capped && !truth.bound_gates.is_empty() && truth.bound_gates.iter().all(is_steady)
+        };
+        if !truths[window.clone()].iter().all(is_capped) {
+            start += 1;
+            continue;
+        }
+        let is_named = |index: usize| {
+            let says_cap = matches!(judgments[index].word, Some(Word::Capped | Word::Throttled));
+            says_cap && live_outcome(setup, &truths[index], &judgments[index]) == Outcome::Right
+        };
+        named += u64::from(window.into_iter().any(is_named));
+        all += 1;
+        start += truths[start..].iter().take_while(|truth| is_capped(truth)).count();
+    }
+    (named, all)
+}
+
+/// Returns the score of a capture.
+pub(crate) fn score(capture: &Capture, live: &[Vec<Judgment>], analyzed: &[Judgment]) -> Score {
+    let mut score = Score::default();
+    for ((truths, live), analyzed) in capture.truths.iter().zip(live).zip(analyzed) {
+        assert_eq!(truths.len(), live.len(), "every interval has a line");
+        for outcome in live_outcomes(&capture.setup, truths, live) {
+            score.live.count(outcome);
+            if capture.setup.begins_loaded {
+                score.live_loaded.count(outcome);
+            }
+        }
+        score.analyze.count(analyze_outcome(&capture.setup, truths, analyzed));
+        score.changes.0 += verdict_changes(live);
+        score.changes.1 += truth_changes(truths);
+        let caps = caps_in_time(&capture.setup, truths, live);
+        score.caps = (score.caps.0 + caps.0, score.caps.1 + caps.1);
+    }
+    score
+}

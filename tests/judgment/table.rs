@@ -1,0 +1,71 @@
+//! The scores as a table.
+
+use std::fmt::Write;
+
+use crate::score::{Score, Tally};
+
+/// The percentages of a tally: wrong, silent, right.
+fn cells(tally: &Tally) -> String {
+    if tally.total() == 0 {
+        return format!("{:>6} {:>6} {:>6}", "-", "-", "-");
+    }
+    let [wrong, silent, right] = [tally.wrong, tally.silent, tally.right].map(|count| tally.percent(count));
+    format!("{wrong:6.1} {silent:6.1} {right:6.1}")
+}
+
+/// Appends a line of the table.
+fn push_line(name: &str, score: &Score, out: &mut String) {
+    let per_100 = |changes: u64| 100.0 * changes as f64 / score.live.total().max(1) as f64;
+    let caps = match score.caps {
+        (_, 0) => "-".to_owned(),
+        (named, all) => format!("{named}/{all}"),
+    };
+    let _ = writeln!(
+        out,
+        "{name:52} {} | {} {:6.1} | {} | {:6.1} {:6.1} | {caps:>9}",
+        cells(&score.analyze),
+        cells(&score.live),
+        score.live.percent(score.live.late),
+        cells(&score.live_loaded),
+        per_100(score.changes.0),
+        per_100(score.changes.1),
+    );
+}
+
+/// Returns the table: percentages by scenario, and the totals.
+pub(crate) fn table(scores: &[(&str, Score)]) -> String {
+    let mut out = format!(
+        "{:52} {:20} | {:27} | {:20} | {:13} |\n{:52} {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} | {:>6} {:>6} | {:>9}\n",
+        "percent",
+        "analyze",
+        "live",
+        "live, begins loaded",
+        "changes/100",
+        "",
+        "wrong",
+        "silent",
+        "right",
+        "wrong",
+        "silent",
+        "right",
+        "late",
+        "wrong",
+        "silent",
+        "right",
+        "said",
+        "true",
+        "caps"
+    );
+    for (name, score) in scores {
+        push_line(name, score, &mut out);
+    }
+    push_line("all", &total(scores), &mut out);
+    out
+}
+
+/// Returns the sum of all scores.
+pub(crate) fn total(scores: &[(&str, Score)]) -> Score {
+    let mut total = Score::default();
+    scores.iter().for_each(|(_, score)| total += *score);
+    total
+}
