@@ -14,8 +14,8 @@ use super::stats::{
     ActivityTimeline, DirectionReport, DirectionSummary, Distribution, Histogram, combine_directions,
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
-use super::verdict::{DeviceFacts, VerdictShares, other_causes, overall_verdict};
-use crate::metrics::{DataFlag, IntervalStats};
+use super::verdict::{Hung, HungRequests, DeviceFacts, VerdictShares, other_causes, overall_verdict};
+use crate::metrics::{DataFlag, HostStats, IntervalStats};
 
 /// One interval of a device.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,8 @@ pub struct Observation<'a> {
     pub stalled_s: f64,
     /// The kernel does not count the device's requests (queue/iostats is 0).
     pub is_accounting_off: bool,
+    /// The host in the interval.
+    pub host: &'a HostStats,
 }
 
 /// Collects the intervals of one device in bounded memory.
@@ -43,6 +45,9 @@ pub struct DeviceAnalysis {
     was_busy: bool,
     stalled_s: f64,
     longest_stall_s: f64,
+    hung: HungRequests,
+    /// The requests that hung for longest while others completed.
+    longest_hung: Option<Hung>,
     busy_intervals: u64,
     discards: f64,
     flushes: f64,
@@ -86,6 +91,8 @@ impl DeviceAnalysis {
             was_busy: false,
             stalled_s: 0.0,
             longest_stall_s: 0.0,
+            hung: HungRequests::default(),
+            longest_hung: None,
             busy_intervals: 0,
             discards: 0.0,
             flushes: 0.0,
@@ -114,6 +121,11 @@ impl DeviceAnalysis {
         self.was_busy |= !stats.is_idle();
         self.stalled_s += if observation.stalled_s > 0.0 { stats.seconds } else { 0.0 };
         self.longest_stall_s = self.longest_stall_s.max(observation.stalled_s);
+        let hung = self.hung.observe(stats, observation.host).filter(|hung| !hung.may_be_leaked);
+        let is_longer = |hung: &Hung| self.longest_hung.is_none_or(|longest| hung.for_s >= longest.for_s);
+        if let Some(hung) = hung.filter(is_longer) {
+            self.longest_hung = Some(hung);
+        }
         self.discards += stats.discards.ios.unwrap_or(0) as f64;
         self.flushes += stats.flushes_per_s.unwrap_or(0.0) * stats.seconds;
         let has_util = observation.flag.is_none() && stats.seconds >= MIN_UTIL_INTERVAL_S;
@@ -239,6 +251,7 @@ impl DeviceAnalysis {
             was_busy: self.was_busy,
             stalled_s: self.stalled_s,
             longest_stall_s: self.longest_stall_s,
+            hung: self.longest_hung,
             discards: self.discards,
             flushes: self.flushes,
             read,

@@ -55,7 +55,7 @@ pub fn collect(
         loop {
             match intervals.next(on_warning)? {
                 NextInterval::Rows(rows) => {
-                    rows.devices.iter().for_each(|row| collector.observe(row, rows.header.clock_s));
+                    rows.devices.iter().for_each(|row| collector.observe(row, &rows.header));
                     collector.intervals += 1;
                     host.observe(&rows.header.host, rows.header.elapsed_s);
                     on_interval(&rows.header);
@@ -93,11 +93,12 @@ impl Collector {
         &mut self.entries[index]
     }
 
-    fn observe(&mut self, row: &DeviceInterval<'_>, at_s: Option<f64>) {
+    fn observe(&mut self, row: &DeviceInterval<'_>, header: &IntervalHeader) {
+        let (at_s, host) = (header.clock_s, &header.host);
         let intervals = self.intervals;
         let entry = self.entry(row.device);
         let mut observe = |stats: &IntervalStats, flag, stalled_s, is_accounting_off| {
-            entry.analysis.observe(&Observation { stats, flag, at_s, stalled_s, is_accounting_off });
+            entry.analysis.observe(&Observation { stats, flag, at_s, stalled_s, is_accounting_off, host });
         };
         match &row.state {
             DeviceState::Active(activity) => {

@@ -51,18 +51,20 @@ pub(super) fn has_constant_queue(loads: &[&LoadSample], direction: IoDirection) 
     loads.len() >= CONSTANT_QUEUE_INTERVALS && has_same_in_flight(loads, direction)
 }
 
-/// Returns whether as many requests were in flight at the end of nearly every interval as on average within it: each
-/// was issued when another completed.
+/// Returns whether the same number of requests was in flight at the end of nearly every interval: each was issued when
+/// another completed.
 pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) -> bool {
+    let in_flight = |load: &LoadSample| load.in_flight_at_end.map(|in_flight| in_flight as f64);
+    let (Some(queue), Some(usual)) =
+        (weighted_median_of(loads, |load| Some(load.queue(direction))), weighted_median_of(loads, in_flight))
+    else {
+        return false;
+    };
     let is_same = |load: &&&LoadSample| {
-        load.in_flight_at_end.is_some_and(|in_flight| {
-            let distance = (in_flight as f64 - load.queue(direction)).abs();
-            distance <= CONSTANT_QUEUE_TOLERANCE * in_flight as f64
-        })
+        in_flight(load).is_some_and(|one| (one - usual).abs() <= CONSTANT_QUEUE_TOLERANCE * usual)
     };
     let count = loads.iter().filter(is_same).count() as f64;
-    let queue = weighted_median_of(loads, |load| Some(load.queue(direction)));
-    queue.is_some_and(|queue| queue >= MIN_CONSTANT_QUEUE) && count >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
+    queue >= MIN_CONSTANT_QUEUE && count >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO, SAME_RATE_TOLERANCE,
+    CONSTANT_QUEUE_TOLERANCE, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO, SAME_RATE_TOLERANCE,
 };
 use crate::metrics::IntervalStats;
 
@@ -131,6 +131,15 @@ impl LoadSample {
     pub fn is_edge_of_burst(&self) -> bool {
         self.in_flight >= MIN_BURST_EDGE_IN_FLIGHT
             && self.in_flight as f64 > MIN_BURST_EDGE_RATIO * self.queue(IoDirection::Both)
+    }
+
+    /// Returns whether as many requests were in flight at its end as on average within it: each was issued when
+    /// another completed.
+    pub fn is_closed_loop(&self) -> bool {
+        self.in_flight_at_end.is_some_and(|in_flight| {
+            let distance = (in_flight as f64 - self.queue(IoDirection::Both)).abs();
+            distance <= CONSTANT_QUEUE_TOLERANCE * in_flight as f64
+        })
     }
 
     /// Returns whether a direction has enough of the time of all requests, flushes included, to decide the verdict.

@@ -68,6 +68,13 @@ pub enum Reason {
         /// The longest time in seconds without a completion.
         longest_s: f64,
     },
+    /// Requests hung while others completed.
+    Hung {
+        /// At least this number of requests.
+        requests: u64,
+        /// Seconds for which they hung at least.
+        for_s: f64,
+    },
     /// Rates stayed constant at a cap.
     Capped {
         /// The plateaus in the order of time; at least one.

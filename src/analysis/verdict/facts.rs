@@ -1,5 +1,6 @@
 //! The facts about a device that its verdict over all intervals is drawn from.
 
+use super::Hung;
 use crate::analysis::capacity::CapacityReport;
 use crate::analysis::caps::Plateau;
 use crate::analysis::load::ConcurrencyLevel;
@@ -24,6 +25,8 @@ pub(in crate::analysis) struct DeviceFacts<'a> {
     pub(in crate::analysis) stalled_s: f64,
     /// The longest stall in seconds.
     pub(in crate::analysis) longest_stall_s: f64,
+    /// The requests that hung for longest while others completed.
+    pub(in crate::analysis) hung: Option<Hung>,
     /// Number of discards.
     pub(in crate::analysis) discards: f64,
     /// Number of flushes.

@@ -10,19 +10,19 @@ const NO_PRESSURE_PCT: f64 = 0.5;
 
 /// Requests that hang.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Hung {
+pub(in crate::analysis) struct Hung {
     /// At least this number of requests.
-    pub(super) requests: u64,
+    pub(in crate::analysis) requests: u64,
     /// Seconds for which this has lasted at least.
-    pub(super) for_s: f64,
+    pub(in crate::analysis) for_s: f64,
     /// No task waits for them, so that the kernel may have forgotten to count their completion.
-    pub(super) may_be_leaked: bool,
+    pub(in crate::analysis) may_be_leaked: bool,
 }
 
 /// Finds requests that hang: over several intervals, far more are in flight than the mean queue of those that complete,
 /// whose times the kernel adds when they complete.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HungRequests {
+pub(in crate::analysis) struct HungRequests {
     /// Requests in flight at the end of the latest intervals, with their mean queue and seconds.
     latest: VecDeque<(f64, f64, f64)>,
     hung_s: f64,
@@ -33,7 +33,7 @@ pub(super) struct HungRequests {
 
 impl HungRequests {
     /// Takes an interval of the device and the host.
-    pub(super) fn observe(&mut self, stats: &IntervalStats, host: &HostStats) -> Option<Hung> {
+    pub(in crate::analysis) fn observe(&mut self, stats: &IntervalStats, host: &HostStats) -> Option<Hung> {
         let Some(in_flight) = stats.in_flight else {
             self.clear();
             return None;
@@ -65,12 +65,12 @@ impl HungRequests {
     }
 
     /// Returns whether the least number in flight has not changed for minutes while no task waited for I/O.
-    pub(super) fn may_be_leaked(&self) -> bool {
+    pub(in crate::analysis) fn may_be_leaked(&self) -> bool {
         self.unmissed_s >= MIN_LEAKED_S
     }
 
     /// Forgets everything, after a break.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::analysis) fn clear(&mut self) {
         *self = Self::default();
     }
 }

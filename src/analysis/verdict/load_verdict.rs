@@ -115,7 +115,7 @@ fn assess_direction(
     let displayed = compared.map(|(saturation, reference)| (saturation, reference.source));
     let (saturation, verdict) = match (by_reference, by_history) {
         // The history shows what a baseline learned in the middle of the trouble cannot.
-        (Some(Err(_) | Ok(Verdict::Ok)) | None, Some((saturation, Ok(verdict)))) => {
+        (Some(Err(Doubt::NoBaseline | Doubt::ConstantLoad)) | None, Some((saturation, Ok(verdict)))) => {
             (Some((saturation, BaselineSource::SinceBoot)), Ok(verdict))
         }
         (Some(verdict), _) => (displayed, verdict),
@@ -182,8 +182,15 @@ impl DirectionLoad<'_> {
             if let Some(unloaded_per_s) = unloaded {
                 return Err(Doubt::RateFell { per_s: self.rate(), unloaded_per_s });
             }
-            let is_saturated = saturation >= self.saturation_threshold && self.queue >= MIN_SATURATED_QUEUE;
-            return Ok(if is_saturated { Verdict::Saturated } else { Verdict::Queueing });
+            let is_severe = saturation >= self.saturation_threshold && self.queue >= MIN_SATURATED_QUEUE;
+            // The same work in three times as long, and not because more of it is wanted at a time.
+            let is_same_work = reference
+                .max_unloaded_rate
+                .is_some_and(|max| self.rate() * MIN_LOADED_RATE_RATIO <= max);
+            if is_severe && is_same_work && !is_bound && !self.load.is_closed_loop() {
+                return Ok(Verdict::Slow);
+            }
+            return Ok(if is_severe { Verdict::Saturated } else { Verdict::Queueing });
         }
         if is_bound {
             return Err(Doubt::NoBaseline);

@@ -21,6 +21,7 @@ pub use other_cause::OtherCause;
 use assessment::more_severe;
 
 pub(super) use facts::DeviceFacts;
+pub(super) use hung_requests::{Hung, HungRequests};
 pub(super) use other_causes::other_causes;
 pub(super) use overall_verdict::overall_verdict;
 pub(super) use verdict_shares::VerdictShares;

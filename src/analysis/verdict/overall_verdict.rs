@@ -1,7 +1,7 @@
 //! The verdict on a device over all intervals, with its explanation.
 
 use super::{
-    DeviceFacts, DirectionLatency, ExceededCap, Explanation, Latency, MaxRate, OkMargin, Reason, Verdict,
+    DeviceFacts, DirectionLatency, ExceededCap, Explanation, Hung, Latency, MaxRate, OkMargin, Reason, Verdict,
     VerdictShares,
 };
 use crate::analysis::load::{ConcurrencyLevel, IoDirection};
@@ -35,6 +35,8 @@ pub(in crate::analysis) fn overall_verdict(
         (Some(Verdict::Idle), Reason::Idle.into())
     } else if is_stalled && !(is_brief_stall && (is_capped || is_saturated)) {
         (Some(Verdict::Stalled), Reason::Stalled { longest_s: facts.longest_stall_s }.into())
+    } else if let Some(Hung { requests, for_s, .. }) = facts.hung {
+        (Some(Verdict::Stalled), Reason::Hung { requests, for_s }.into())
     } else if is_capped {
         let reason = Reason::Capped { plateaus: facts.plateaus.to_vec() };
         (Some(Verdict::Capped), Explanation { stall_s, ..reason.into() })

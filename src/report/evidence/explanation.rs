@@ -66,6 +66,11 @@ fn reason_text(reason: &Reason) -> String {
         Reason::Stalled { longest_s } => {
             format!("stalled: requests hung for {} s, none completed", number(*longest_s))
         }
+        Reason::Hung { requests, for_s } => format!(
+            "stalled in part: {} hung for {} s or longer while others completed",
+            counted(*requests, "request"),
+            number(*for_s)
+        ),
         Reason::Capped { plateaus } => capped_text(plateaus),
         Reason::Saturated { fraction, latency, max_rate } => {
             let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));
