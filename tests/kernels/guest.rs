@@ -159,7 +159,12 @@ impl Guest {
 
     /// Returns the objects of `blkstat devices`.
     pub(crate) fn devices(&self) -> Vec<Value> {
-        let text: Value = serde_json::from_str(&self.read("devices.json")).unwrap();
+        self.devices_in("devices.json")
+    }
+
+    /// Returns the objects of `blkstat devices` in a file.
+    pub(crate) fn devices_in(&self, name: &str) -> Vec<Value> {
+        let text: Value = serde_json::from_str(&self.read(name)).unwrap();
         text["devices"].as_array().unwrap().clone()
     }
 

@@ -189,6 +189,28 @@ mod tests {
     }
 
     #[test]
+    fn device_mapper_counts_with_accounting_off_on_6_1_unless_it_is_request_based() {
+        for (kernel, [bio_based, request_based]) in [(&V6_1, [true, false]), (&V6_12, [false, false])] {
+            let Some(guest) = kernel.guest() else { continue };
+            let devices = guest.devices_in("devices-off.json");
+            for (name, expected) in [("dm-0", bio_based), ("dm-1", request_based)] {
+                let counters = ["counters-before", "counters-after"].map(|file| {
+                    let text = guest.read(file);
+                    let mut lines = text.lines().map(|line| line.split_whitespace().map(str::to_owned));
+                    lines
+                        .find_map(|mut words| (words.nth(2)? == name).then(|| words.collect::<Vec<_>>()))
+                        .unwrap()
+                });
+                let is_counted = counters[0] != counters[1];
+                assert_eq!(is_counted, expected, "{}: {name}: {counters:?}", guest.version);
+                let device = devices.iter().find(|device| device["name"] == name).unwrap();
+                assert_eq!(device["iostats_enabled"], false, "{}: {name}", guest.version);
+                assert_eq!(device["ignores_iostats"], expected, "{}: {name}", guest.version);
+            }
+        }
+    }
+
+    #[test]
     fn zram_is_counted_although_its_accounting_is_set_to_off() {
         on_each_kernel(|guest| {
             let zram = guest.devices().into_iter().find(|device| device["name"] == "zram0").unwrap();
