@@ -247,8 +247,8 @@ impl Table {
         let cells = self.cells_width();
         let width = self.layout.line_width().saturating_sub(self.name_width + 1);
         let width = if is_followed { width.min(cells.saturating_sub(1)) } else { width };
-        let fits = message.long.width() <= width;
-        let text = ellipsize(if fits { &message.long } else { &message.short }, width);
+        let fitting = message.texts.iter().find(|text| text.width() <= width).or(message.texts.last());
+        let text = fitting.map(|text| ellipsize(text, width)).unwrap_or_default();
         out.push(b' ');
         paint(&text, message.emphasis, self.layout.colors, out);
         if is_followed {
