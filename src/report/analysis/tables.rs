@@ -2,7 +2,6 @@
 
 use crate::analysis::{ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Layer};
 use crate::report::layout::number_format as cells;
-use crate::report::layout::sentence_numbers::ratio;
 use crate::report::layout::{Align, Spacing, plain_table};
 use crate::sanitize::sanitize;
 
@@ -54,7 +53,7 @@ pub(super) fn levels(levels: &[ConcurrencyLevel], out: &mut Vec<u8>) {
             cells::number(level.iops),
             cells::number(level.mib_per_s),
             cells::time(level.await_ms),
-            level.saturation.map(ratio).unwrap_or_default(),
+            level.saturation.map(cells::multiple).unwrap_or_default(),
         ]
     };
     let header = ["concurrency", "intervals", "io/s", "MB/s", "await", "saturation"];

@@ -8,7 +8,7 @@ use crate::analysis::{
 };
 use crate::report::evidence::explanation_text;
 use crate::report::layout::number_format as cells;
-use crate::report::layout::sentence_numbers::{counted, ms, number};
+use crate::report::layout::sentence_numbers::{counted, queue, time};
 
 /// Blanks before sentences.
 const INDENT: usize = 4;
@@ -100,12 +100,13 @@ fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
 
 /// The caveat that unloaded latency is only an upper bound; `None` where it is not.
 fn baseline_caveat(name: &str, of: &DirectionReport) -> Option<String> {
-    let (await_ms, queue) = of.baseline_await_ms.zip(of.baseline_queue)?;
+    let (await_ms, baseline_queue) = of.baseline_await_ms.zip(of.baseline_queue)?;
     of.baseline_is_upper_bound.then(|| {
         format!(
-            "Unloaded {name} latency is {} or less (shortest queue seen: {}). Saturation values are lower bounds.",
-            ms(await_ms),
-            number(queue)
+            "Unloaded {name} latency is at most {}, as measured at the shortest queue, {}. Saturation values are lower \
+             bounds.",
+            time(await_ms),
+            queue(baseline_queue)
         )
     })
 }
@@ -200,7 +201,7 @@ mod tests {
         let stalled = DeviceReport { explanation, ..report("sda", Some(Verdict::Stalled), 3) };
         assert_eq!(
             drawn(&[stalled]),
-            "sda: stalled\n  sda stalled: requests hung for 3 s, none completed.\n"
+            "sda: stalled\n  sda stalled: requests hung for 3.0 s, none completed.\n"
         );
     }
 
