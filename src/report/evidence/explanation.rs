@@ -48,17 +48,17 @@ fn reason_text(reason: &Reason) -> String {
         Reason::PartlyUnknown { ok_fraction, unknown_fraction, latency } => {
             let latency = latency.map(|latency| format!(" (latency {})", latency_text(&latency)));
             format!(
-                "has no verdict: far from saturated {} of busy time, but unloaded latency unknown for {} of it{}",
+                "has no verdict: far from saturated {} of busy time, but unloaded latency not measured for {} of it{}",
                 percent_of(*ok_fraction),
                 percent_of(*unknown_fraction),
                 latency.unwrap_or_default()
             )
         }
         Reason::NoBaseline { latency: Some(latency) } => {
-            format!("has no verdict: unloaded latency unknown; latency {}", latency_text(latency))
+            format!("has no verdict: unloaded latency not measured; latency {}", latency_text(latency))
         }
         Reason::NoBaseline { latency: None } => {
-            "has no verdict: unloaded latency unknown, because the kernel counted hardly any request time"
+            "has no verdict: unloaded latency not measured, because the kernel counted hardly any request time"
                 .to_owned()
         }
         Reason::AccountingOff => {
@@ -205,11 +205,11 @@ mod tests {
             ),
             (
                 Reason::NoBaseline { latency },
-                "sda has no verdict: unloaded latency unknown; latency 4.44 ms, queue 16.0",
+                "sda has no verdict: unloaded latency not measured; latency 4.44 ms, queue 16.0",
             ),
             (
                 Reason::PartlyUnknown { ok_fraction: 0.65, unknown_fraction: 0.3, latency },
-                "sda has no verdict: far from saturated 65% of busy time, but unloaded latency unknown for 30% of it \
+                "sda has no verdict: far from saturated 65% of busy time, but unloaded latency not measured for 30% of it \
                  (latency 4.44 ms, queue 16.0)",
             ),
         ];
