@@ -1,10 +1,15 @@
 //! Hints at other causes than the disk, in sentences.
 
-use crate::analysis::OtherCause;
+use crate::analysis::{DeviceReport, OtherCause};
 use crate::report::layout::sentence_numbers::{mib, multiple, percent, queue};
 
-/// The hint as a sentence.
-pub(super) fn sentence(device: &str, cause: &OtherCause) -> String {
+/// The hints of a device, each as a sentence.
+pub(super) fn sentences(report: &DeviceReport) -> Vec<String> {
+    report.other_causes.iter().map(|cause| sentence(&report.device, cause)).collect()
+}
+
+/// A hint as a sentence.
+fn sentence(device: &str, cause: &OtherCause) -> String {
     match *cause {
         OtherCause::FarFromSaturated { p95_saturation } => format!(
             "{device} is far from saturated: latency {} unloaded or less 95% of the time.",
