@@ -226,7 +226,8 @@ mod tests {
         };
         assert_eq!(
             reads(&capacity).unwrap(),
-            "Reads: maximum 150k reads/s (145k to 156k), by the Universal Scalability Law (λ 21000, σ 0.050, κ 1.2e-4) (error 3.1%, R² 0.999, only 5 levels of concurrency). Knee (90% of maximum) at concurrency 33.3."
+            "Reads: maximum 150k reads/s (145k to 156k), by the Universal Scalability Law (λ 21000, σ 0.050, \
+             κ 1.2e-4) (error 3.1%, R² 0.999, only 5 levels of concurrency). Knee (90% of maximum) at concurrency 33.3."
         );
     }
 }

@@ -101,7 +101,8 @@ mod tests {
                     dirty_kib: (12288.0, 14336.0),
                     writeback_kib: Some((1024.0, 2048.0)),
                 },
-                "Dirty memory: 12.0 MiB on average, 14.0 MiB at most; under writeback: 1.00 MiB on average, 2.00 MiB at most.",
+                "Dirty memory: 12.0 MiB on average, 14.0 MiB at most; under writeback: 1.00 MiB on average, \
+                 2.00 MiB at most.",
             ),
             (
                 OtherCause::BackgroundWrites {

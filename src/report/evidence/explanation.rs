@@ -209,8 +209,8 @@ mod tests {
             ),
             (
                 Reason::PartlyUnknown { ok_fraction: 0.65, unknown_fraction: 0.3, latency },
-                "sda has no verdict: far from saturated 65% of busy time, but unloaded latency not measured for 30% of it \
-                 (latency 4.44 ms, queue 16.0)",
+                "sda has no verdict: far from saturated 65% of busy time, but unloaded latency not measured for 30% of \
+                 it (latency 4.44 ms, queue 16.0)",
             ),
         ];
         for (reason, expected) in sentences {
@@ -249,8 +249,8 @@ mod tests {
         assert_eq!(
             explanation_text("vda", &explanation),
             "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
-             requests/s, within 10% of it from concurrency 23.1 or less; from queue 0.90 to 63.6 the rate stayed at 3000 \
-             reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; at one time requests hung for \
+             requests/s, within 10% of it from concurrency 23.1 or less; from queue 0.90 to 63.6 the rate stayed at \
+             3000 reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; at one time requests hung for \
              3.0 s, none completed; for a time load exceeded the stated cap of 3000 requests/s (131k seen) and \
              125 MiB/s (512 seen)"
         );

@@ -1,5 +1,5 @@
-//! Numbers within sentences: the digits and units of table cells, so that a number can be found in a table, with a blank
-//! before units other than `%` and `x`.
+//! Numbers within sentences: the digits and units of table cells, so that a number can be found in a table. Units other
+//! than `%` and `x` follow a blank.
 
 use super::number_format;
 

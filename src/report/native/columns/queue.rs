@@ -74,7 +74,8 @@ pub(super) const COLUMNS: [Column; 8] = [
     // Shown only where the columns above do not fit; a sort key for users of iostat's aqu-sz.
     Column {
         title: "queue",
-        meaning: "mean number of requests of all kinds in the queue or being served; shown where r_qu and w_qu do not fit",
+        meaning: "mean number of requests of all kinds in the queue or being served; shown where r_qu \
+                  and w_qu do not fit",
         rank: 98,
         has_content: never,
         is_hidden_empty: true,

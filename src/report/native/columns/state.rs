@@ -11,7 +11,8 @@ use crate::report::native::style::Emphasis;
 pub(super) const COLUMNS: [Column; 5] = [
     Column {
         title: "util",
-        meaning: "share of the time with a request in flight, as the kernel counts it; no limit by itself, as most devices serve several requests at once",
+        meaning: "share of the time with a request in flight, as the kernel counts it; no limit by itself, as \
+                  most devices serve several requests at once",
         rank: 97,
         value: |a| a.stats.util_pct,
         text: Custom(util),
@@ -19,7 +20,8 @@ pub(super) const COLUMNS: [Column; 5] = [
     },
     Column {
         title: "≤util",
-        meaning: "upper bound of the true util: request times in the interval plus requests still in flight, at most 100%; its sort key is util_ub",
+        meaning: "upper bound of the true util: request times in the interval plus requests still in flight, at \
+                  most 100%; its sort key is util_ub",
         rank: 70,
         value: |a| a.stats.util_upper_bound_pct,
         text: Value(percent),
@@ -27,7 +29,8 @@ pub(super) const COLUMNS: [Column; 5] = [
     },
     Column {
         title: "r_sat",
-        meaning: "read saturation: latency as a multiple of the latency of the unloaded device for requests of that size",
+        meaning: "read saturation: latency as a multiple of the latency of the unloaded device for \
+                  requests of that size",
         rank: 85,
         has_content: has_reads,
         emphasis: read_emphasis,
