@@ -14,7 +14,7 @@ use super::stats::{
     ActivityTimeline, DirectionReport, DirectionSummary, Distribution, Histogram, combine_directions,
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
-use super::verdict::{Hung, HungRequests, DeviceFacts, VerdictShares, other_causes, overall_verdict};
+use super::verdict::{DeviceFacts, Hung, HungRequests, VerdictShares, other_causes, overall_verdict};
 use crate::metrics::{DataFlag, HostStats, IntervalStats};
 
 /// One interval of a device.
@@ -195,7 +195,8 @@ impl DeviceAnalysis {
     pub fn finish(self, settings: &Settings, host: &HostReport) -> DeviceReport {
         let given = settings.baseline.clone().unwrap_or_default();
         let (source, since_boot) = (settings.baseline_source, self.since_boot.unwrap_or_default());
-        let complete = |baseline: Baseline, given| baseline.with_given(given, source).with_history(since_boot);
+        let complete =
+            |baseline: Baseline, given| baseline.with_given(given, source).with_history(since_boot);
         let baselines = Baselines {
             reads: complete(self.baselines.reads, &given.read),
             writes: complete(self.baselines.writes, &given.write),
@@ -283,7 +284,11 @@ impl DeviceAnalysis {
             capacity,
             capacity_by_direction: by_direction,
             plateaus: steady_rates.caps,
-            baseline: DeviceBaseline { read: reads.export(), write: writes.export(), flush: flushes.export() },
+            baseline: DeviceBaseline {
+                read: reads.export(),
+                write: writes.export(),
+                flush: flushes.export(),
+            },
             timeline: self.timeline,
         }
     }

@@ -110,6 +110,11 @@ pub(super) const SAME_LATENCY_TOLERANCE: f64 = 0.2;
 pub(super) const MIN_PROVEN_RATE_RATIO: f64 = 1.9;
 /// Multiple of a rate above which another rate proves nothing about it: a device that sleeps is slow at rare requests.
 pub(super) const MAX_PROVEN_RATE_RATIO: f64 = 16.0;
+/// Dispersion from which completions are irregular: well above that of a cap, a token bucket having about 0.01 and a
+/// jittering one 0.1 or more.
+pub(super) const MIN_IRREGULAR_DISPERSION: f64 = 0.3;
+/// Intervals that show whether completions are irregular.
+pub(super) const MIN_IRREGULAR_INTERVALS: usize = 8;
 /// Multiple of an unloaded latency below which a latency beside other requests disproves it.
 pub(super) const MAX_UNBEATEN_RATIO: f64 = 0.8;
 /// Requests since boot behind a mean latency that is compared with.

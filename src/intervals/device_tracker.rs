@@ -198,7 +198,13 @@ impl<'b> DeviceTracker<'b> {
                     });
                     let max_in_flight = pair.max_in_flight(&device);
                     let end = pair.newer.at.wall;
-                    DeviceState::Active(Box::new(record.observe(stats, max_in_flight, end, &options.host, new_live_verdict)))
+                    DeviceState::Active(Box::new(record.observe(
+                        stats,
+                        max_in_flight,
+                        end,
+                        &options.host,
+                        new_live_verdict,
+                    )))
                 }
             };
             match (&delta, &state) {

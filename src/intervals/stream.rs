@@ -153,8 +153,7 @@ impl<'a> Intervals<'a> {
         tracker.follow(&boot.devices, &newer.devices, &device_match);
         tracker.learn(&newer.devices, &self.topology, resolver.as_ref(), &mut self.filter);
         let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0) };
-        let options =
-            RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
+        let options = RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
         let (devices, total) = tracker.rows(&pair, &self.filter, options);
         show(&IntervalRows { header, devices, total, events: Vec::new(), has_found_any: true });
         true
@@ -223,6 +222,9 @@ impl<'a> Intervals<'a> {
             );
         }
         Ok(match self.source.sample_count {
+            0 if self.source.samples.is_truncated() => {
+                "the capture is truncated before the end of its first sample; two samples are needed"
+            }
             0 => {
                 "no samples found; a capture holds copies of /proc/diskstats, each after a line 'TS <seconds>'"
             }

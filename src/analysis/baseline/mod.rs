@@ -18,9 +18,7 @@ use super::load::{IoDirection, LoadSample};
 use super::saved_baselines::UnloadedLatency;
 use super::settings::BaselineSource;
 use super::stats::IoTotals;
-use super::thresholds::{
-    BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO,
-};
+use super::thresholds::{BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO};
 
 /// Classes of queues kept for a class of sizes, the shortest.
 const MAX_QUEUE_CLASSES: usize = 3;
@@ -49,8 +47,7 @@ impl Reference {
     /// Latency as a multiple of this one. Against an upper bound it is a lower bound, and `None` unless the queue is
     /// about twice that of the bound.
     pub fn saturation(&self, await_ms: f64, total_queue: f64) -> Option<f64> {
-        let is_comparable =
-            self.bound_queue.is_none_or(|queue| total_queue >= MIN_BOUND_QUEUE_RATIO * queue);
+        let is_comparable = self.bound_queue.is_none_or(|queue| total_queue >= MIN_BOUND_QUEUE_RATIO * queue);
         let saturation = await_ms / self.await_ms;
         (is_comparable && saturation.is_finite()).then_some(saturation)
     }
@@ -117,10 +114,13 @@ impl Baseline {
         let levels = self.observed.get(&class).map(|class| &class.by_rate);
         let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
         let given = self.given.iter().find(fits).copied();
-        let is_beaten = |one: &UnloadedLatency| {
-            levels.is_some_and(|levels| levels.beaten_by(one.await_ms).is_some())
+        let is_beaten =
+            |one: &UnloadedLatency| levels.is_some_and(|levels| levels.beaten_by(one.await_ms).is_some());
+        let source = if given.is_some_and(|one| !is_beaten(&one)) {
+            self.given_source
+        } else {
+            BaselineSource::Learned
         };
-        let source = if given.is_some_and(|one| !is_beaten(&one)) { self.given_source } else { BaselineSource::Learned };
         let one = given.filter(|one| !is_beaten(one)).or_else(|| self.learned(class))?;
         let is_given = source != BaselineSource::Learned;
         let levels_prove = levels.is_some_and(|levels| levels.is_proven(one.await_ms));
@@ -195,7 +195,8 @@ pub struct Baselines {
 
 impl Baselines {
     /// The directions that have a baseline.
-    pub(super) const DIRECTIONS: [IoDirection; 3] = [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
+    pub(super) const DIRECTIONS: [IoDirection; 3] =
+        [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
 
     /// The baseline of flushes, of writes, or else of reads.
     pub fn of(&self, direction: IoDirection) -> &Baseline {

@@ -3,9 +3,7 @@
 
 use crate::analysis::load::IoDirection;
 use crate::analysis::stats::IoTotals;
-use crate::analysis::thresholds::{
-    MAX_SIZE_RATIO, MIN_LIFETIME_REQUESTS, MIN_LATENCY_SUM_MS,
-};
+use crate::analysis::thresholds::{MAX_SIZE_RATIO, MIN_LATENCY_SUM_MS, MIN_LIFETIME_REQUESTS};
 use crate::counters::{Columns, Counters, Requests};
 use crate::units::SECTOR_BYTES;
 
@@ -34,18 +32,19 @@ impl SinceBoot {
             kib: requests.sectors as f64 * SECTOR_BYTES as f64 / 1024.0,
             ms: requests.ms as f64,
         };
-        let flushes = IoTotals {
-            ios: counters.flushes as f64,
-            kib: 0.0,
-            ms: counters.flush_ms as f64,
-        };
+        let flushes = IoTotals { ios: counters.flushes as f64, kib: 0.0, ms: counters.flush_ms as f64 };
         Self { reads: totals(&counters.reads), writes: totals(&counters.writes), flushes }
     }
 
     /// The mean latency in milliseconds of requests of about this size; `None` where it is not known: too few
     /// requests, other sizes, or so many that the column of their times, which has 32 bits, may have started again at
     /// zero if they took as long as they take now.
-    pub(super) fn mean_latency_ms(&self, direction: IoDirection, size_kib: f64, present_ms: f64) -> Option<f64> {
+    pub(super) fn mean_latency_ms(
+        &self,
+        direction: IoDirection,
+        size_kib: f64,
+        present_ms: f64,
+    ) -> Option<f64> {
         let totals = match direction {
             IoDirection::Reads => self.reads,
             IoDirection::Writes => self.writes,

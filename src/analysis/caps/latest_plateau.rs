@@ -5,8 +5,8 @@ use super::plateau::Plateau;
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::settings::StatedCap;
 use crate::analysis::thresholds::{
-    MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO, MIN_CONSTANT_QUEUE, MIN_PLATEAU_INTERVALS, ON_PLATEAU_TOLERANCE,
-    STEADY_WINDOW,
+    MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO, MIN_CONSTANT_QUEUE, MIN_PLATEAU_INTERVALS,
+    ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
 };
 
 /// Returns whether a search for plateaus can find one that the latest load lies on: enough intervals had about its
@@ -26,7 +26,10 @@ pub(in crate::analysis) fn may_be_plateau(recent: &[LoadSample], latest: &LoadSa
 }
 
 /// The plateau that the latest load lies on with a queue; `None` where there is none.
-pub(in crate::analysis) fn plateau_of_latest(recent: &[LoadSample], stated: Option<StatedCap>) -> Option<Plateau> {
+pub(in crate::analysis) fn plateau_of_latest(
+    recent: &[LoadSample],
+    stated: Option<StatedCap>,
+) -> Option<Plateau> {
     let latest = recent.last()?;
     find_plateaus(recent, stated).into_iter().find(|plateau| {
         let plateau_rate = match plateau.unit {
@@ -36,8 +39,7 @@ pub(in crate::analysis) fn plateau_of_latest(recent: &[LoadSample], stated: Opti
         let min_queue = MIN_CAPPED_QUEUE.max(MIN_CAPPED_QUEUE_RATIO * plateau.queue_from);
         let queue = latest.queue(plateau.direction);
         let is_at_constant_queue = queue >= MIN_CONSTANT_QUEUE && plateau.is_at_constant_queue;
-        let is_loaded =
-            queue >= min_queue || plateau.queue_from >= MIN_CAPPED_QUEUE || is_at_constant_queue;
+        let is_loaded = queue >= min_queue || plateau.queue_from >= MIN_CAPPED_QUEUE || is_at_constant_queue;
         let is_long = plateau.intervals as f64 >= MIN_PLATEAU_INTERVALS;
         let distance = latest.rate(plateau.direction, plateau.unit) / plateau_rate - 1.0;
         distance.abs() <= ON_PLATEAU_TOLERANCE && is_loaded && is_long

@@ -28,7 +28,8 @@ pub(super) fn pace(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit
     if has_constant_queue(loads, direction) {
         return Pace::Completions;
     }
-    let single = || loads.iter().copied().filter(|load| load.intervals == 1.0 && load.in_flight_at_end.is_some());
+    let single =
+        || loads.iter().copied().filter(|load| load.intervals == 1.0 && load.in_flight_at_end.is_some());
     let completions = |load: &LoadSample| (load.rate(direction, unit) - rate) * load.seconds;
     let change = |load: &LoadSample| {
         let totals = load.totals(direction);

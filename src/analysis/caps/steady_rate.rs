@@ -9,10 +9,10 @@ use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_o
 use crate::analysis::thresholds::{
     ABOVE_RATE_TOLERANCE, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION,
     MAX_ABOVE_RATE_INTERVALS, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION,
-    MAX_POSSIBLE_CAP_DISPERSION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_LIGHT_INTERVALS, MIN_RATE_CHANGE_RATIO, SAME_QUEUE_TOLERANCE,
-    MIN_INTERVAL_REQUESTS, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE,
-    MIN_QUEUE_END_INTERVALS, ON_RATE_TOLERANCE, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE,
-    STEADY_TOLERANCE, STEADY_WINDOW,
+    MAX_POSSIBLE_CAP_DISPERSION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE,
+    MIN_INTERVAL_REQUESTS, MIN_LIGHT_INTERVALS, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS,
+    MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS, MIN_RATE_CHANGE_RATIO, ON_RATE_TOLERANCE,
+    PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE, STEADY_TOLERANCE, STEADY_WINDOW,
 };
 
 /// A direction and the unit in which its rate is looked at.
@@ -174,11 +174,12 @@ fn light_dispersion(all: &[&LoadSample], kind: RateKind, rate: f64) -> Option<f6
     let is_same = |a: &&LoadSample, b: &&LoadSample| {
         kind.queue(b) - kind.queue(a) <= SAME_QUEUE_TOLERANCE * kind.queue(b)
     };
-    let closed = slower.chunk_by(is_same).filter(|group| {
-        group.len() >= MIN_LIGHT_INTERVALS && has_same_in_flight(group, kind.direction)
-    });
+    let closed = slower
+        .chunk_by(is_same)
+        .filter(|group| group.len() >= MIN_LIGHT_INTERVALS && has_same_in_flight(group, kind.direction));
     let most = closed.max_by_key(|group| group.len())?;
-    Some(sqrt_index_of_dispersion(most, kind.direction, kind.unit)).filter(|dispersion| dispersion.is_finite())
+    Some(sqrt_index_of_dispersion(most, kind.direction, kind.unit))
+        .filter(|dispersion| dispersion.is_finite())
 }
 
 /// The median rates of loads in requests and in MiB per second; `None` without loads.

@@ -4,7 +4,8 @@ use serde::{Serialize, Serializer};
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    CONSTANT_QUEUE_TOLERANCE, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO, SAME_RATE_TOLERANCE,
+    CONSTANT_QUEUE_TOLERANCE, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO,
+    SAME_RATE_TOLERANCE,
 };
 use crate::metrics::IntervalStats;
 
@@ -22,7 +23,17 @@ pub enum IoDirection {
 }
 
 impl IoDirection {
-    /// The plural noun for such requests, which is also the name in JSON: `reads`, `writes`, `requests`, `flushes`.
+    /// Its name in JSON: `read`, `write`, `all`, `flush`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reads => "read",
+            Self::Writes => "write",
+            Self::Both => "all",
+            Self::Flushes => "flush",
+        }
+    }
+
+    /// The plural noun for such requests: `reads`, `writes`, `requests`, `flushes`.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Reads => "reads",
@@ -35,7 +46,7 @@ impl IoDirection {
 
 impl Serialize for IoDirection {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.noun())
+        serializer.serialize_str(self.name())
     }
 }
 

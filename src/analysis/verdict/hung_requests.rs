@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::analysis::thresholds::{HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_LEAKED_S};
+use crate::analysis::thresholds::{
+    HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_LEAKED_S,
+};
 use crate::metrics::{HostStats, IntervalStats};
 
 /// Pressure in percent up to which no task waits for I/O.
@@ -47,8 +49,8 @@ impl HungRequests {
         let seconds: f64 = self.latest.iter().map(|(_, _, seconds)| seconds).sum();
         let least = self.latest.iter().map(|(in_flight, ..)| *in_flight).fold(f64::INFINITY, f64::min);
         let mean_queue = self.latest.iter().map(|(_, queue, seconds)| queue * seconds).sum::<f64>() / seconds;
-        let no_task_waits = host.blocked == Some(0)
-            && host.pressure_some_pct.is_some_and(|some| some <= NO_PRESSURE_PCT);
+        let no_task_waits =
+            host.blocked == Some(0) && host.pressure_some_pct.is_some_and(|some| some <= NO_PRESSURE_PCT);
         let is_same = in_flight > 0 && least as u64 == self.least && no_task_waits;
         self.unmissed_s = if is_same { self.unmissed_s + stats.seconds } else { 0.0 };
         self.least = least as u64;
@@ -80,7 +82,12 @@ mod tests {
     use super::*;
 
     fn interval(in_flight: u64, queue: f64) -> IntervalStats {
-        IntervalStats { seconds: 1.0, in_flight: Some(in_flight), queue: Some(queue), ..IntervalStats::default() }
+        IntervalStats {
+            seconds: 1.0,
+            in_flight: Some(in_flight),
+            queue: Some(queue),
+            ..IntervalStats::default()
+        }
     }
 
     #[test]

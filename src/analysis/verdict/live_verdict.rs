@@ -123,7 +123,12 @@ impl LiveVerdict {
                 let saturation = one.saturation.map(|(saturation, _)| saturation);
                 let latency = Latency { await_ms: one.await_ms, queue: one.queue, saturation };
                 let source = one.saturation.map(|(_, source)| source);
-                evidence.push(Evidence::Latency { direction: one.direction, latency, source, doubt: one.verdict.err() });
+                evidence.push(Evidence::Latency {
+                    direction: one.direction,
+                    latency,
+                    source,
+                    doubt: one.verdict.err(),
+                });
             }
         }
         // What decides comes first.

@@ -5,8 +5,9 @@ use crate::analysis::baseline::{Baselines, Reference};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::settings::BaselineSource;
 use crate::analysis::thresholds::{
-    MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LOADED_RATE_RATIO,
-    MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_SINCE_BOOT_SATURATION, MIN_SLOW_SATURATION,
+    MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS,
+    MIN_LOADED_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_SINCE_BOOT_SATURATION,
+    MIN_SLOW_SATURATION,
 };
 
 /// The reason why a direction has no verdict.
@@ -58,7 +59,11 @@ pub(in crate::analysis) struct LoadAssessment {
 
 impl LoadAssessment {
     /// Assesses a load.
-    pub(in crate::analysis) fn of(load: &LoadSample, baselines: &Baselines, saturation_threshold: f64) -> Self {
+    pub(in crate::analysis) fn of(
+        load: &LoadSample,
+        baselines: &Baselines,
+        saturation_threshold: f64,
+    ) -> Self {
         let assess = |direction| assess_direction(load, direction, baselines, saturation_threshold);
         let directions: Vec<DirectionAssessment> =
             Baselines::DIRECTIONS.into_iter().filter_map(assess).collect();
@@ -125,7 +130,9 @@ fn assess_direction(
     // Saturation far above that since boot is trouble that began before: not ok.
     let is_above_history = since_boot.is_some_and(|saturation| saturation >= saturation_threshold);
     let verdict = match verdict {
-        Ok(Verdict::Ok) if is_above_history && displayed.is_none_or(|(_, source)| source == BaselineSource::Learned) => {
+        Ok(Verdict::Ok)
+            if is_above_history && displayed.is_none_or(|(_, source)| source == BaselineSource::Learned) =>
+        {
             Err(Doubt::ConstantLoad)
         }
         other => other,
@@ -178,15 +185,15 @@ impl DirectionLoad<'_> {
         }
         if is_slower && self.queue >= MAX_UNLOADED_QUEUE {
             // More load is why requests take longer only if the device does at least as much as before.
-            let unloaded = reference.max_unloaded_rate.filter(|max| self.rate() < MIN_LOADED_RATE_RATIO * max);
+            let unloaded =
+                reference.max_unloaded_rate.filter(|max| self.rate() < MIN_LOADED_RATE_RATIO * max);
             if let Some(unloaded_per_s) = unloaded {
                 return Err(Doubt::RateFell { per_s: self.rate(), unloaded_per_s });
             }
             let is_severe = saturation >= self.saturation_threshold && self.queue >= MIN_SATURATED_QUEUE;
             // The same work in three times as long, and not because more of it is wanted at a time.
-            let is_same_work = reference
-                .max_unloaded_rate
-                .is_some_and(|max| self.rate() * MIN_LOADED_RATE_RATIO <= max);
+            let is_same_work =
+                reference.max_unloaded_rate.is_some_and(|max| self.rate() * MIN_LOADED_RATE_RATIO <= max);
             if is_severe && is_same_work && !is_bound && !self.load.is_closed_loop() {
                 return Ok(Verdict::Slow);
             }
@@ -219,8 +226,7 @@ impl DirectionLoad<'_> {
     /// baseline, where there is one.
     fn since_boot(&self, saturation: f64, witness: Option<f64>) -> Result<Verdict, Doubt> {
         let has_witness = witness.is_some_and(|saturation| saturation >= MIN_QUEUEING_SATURATION);
-        let min_saturation =
-            if has_witness { self.saturation_threshold } else { MIN_SINCE_BOOT_SATURATION };
+        let min_saturation = if has_witness { self.saturation_threshold } else { MIN_SINCE_BOOT_SATURATION };
         if self.has_few_requests() || saturation < min_saturation {
             Err(Doubt::NoBaseline)
         } else if self.direction == IoDirection::Flushes || self.is_serial() {

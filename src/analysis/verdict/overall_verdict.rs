@@ -1,8 +1,8 @@
 //! The verdict on a device over all intervals, with its explanation.
 
 use super::{
-    DeviceFacts, DirectionLatency, ExceededCap, Explanation, Hung, Latency, MaxRate, OkMargin, Reason, Verdict,
-    VerdictShares,
+    DeviceFacts, DirectionLatency, ExceededCap, Explanation, Hung, Latency, MaxRate, OkMargin, Reason,
+    Verdict, VerdictShares,
 };
 use crate::analysis::load::{ConcurrencyLevel, IoDirection};
 use crate::analysis::settings::Settings;
@@ -147,5 +147,5 @@ fn latency_of_worst_level(facts: &DeviceFacts<'_>) -> Option<Latency> {
 }
 
 fn latency_of_level(level: &ConcurrencyLevel) -> Latency {
-    Latency { await_ms: level.await_ms, queue: level.concurrency, saturation: level.saturation }
+    Latency { await_ms: level.await_ms, queue: level.queue, saturation: level.saturation }
 }

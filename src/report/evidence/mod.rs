@@ -9,19 +9,20 @@ pub(crate) use plateau::{limit_name, plateau_evidence, plateau_rate};
 use plateau::{limit_suffix, plateau_caveat};
 
 use crate::analysis::{BaselineSource, Doubt, Evidence, IoDirection, Latency};
-use crate::report::layout::sentence_numbers::{counted, ms, number, per_second, ratio};
+use crate::report::layout::sentence_numbers::{counted, duration, multiple, number, per_second, queue, time};
 
 /// A fact about one interval as a sentence without a period.
 pub(crate) fn evidence_text(evidence: &Evidence) -> String {
     match evidence {
         Evidence::Idle => "nothing completed, nothing in flight".to_owned(),
         Evidence::NothingCompleted { in_flight, for_s, may_be_leaked } => {
-            let text = format!("{in_flight} in flight, none completed for {} s", number(*for_s));
+            let text = format!("{in_flight} in flight, none completed for {}", duration(*for_s));
             text + leaked_text(*may_be_leaked)
         }
         Evidence::Hung { requests, for_s, may_be_leaked } => {
             let requests = counted(*requests, "request");
-            let text = format!("{requests} in flight for {} s or longer while others complete", number(*for_s));
+            let text =
+                format!("{requests} in flight for {} or longer while others complete", duration(*for_s));
             text + leaked_text(*may_be_leaked)
         }
         Evidence::NoLatency => "no read or write latency to judge by".to_owned(),
@@ -55,8 +56,9 @@ fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
         Some(BaselineSource::SinceBoot) => "the mean since boot",
         _ => "unloaded",
     };
-    let times = latency.saturation.map(|times| format!(" {} {unloaded},", ratio(times))).unwrap_or_default();
-    format!("{},{times} queue {}", ms(latency.await_ms), number(latency.queue))
+    let times =
+        latency.saturation.map(|times| format!(" {} {unloaded},", multiple(times))).unwrap_or_default();
+    format!("{},{times} queue {}", time(latency.await_ms), queue(latency.queue))
 }
 
 /// The reason why a direction has no verdict, to be appended to its latency.
