@@ -16,7 +16,7 @@ pub(super) fn any_spread(random: &mut Random) -> Spread {
     match (random.unit() * 4.0) as u32 {
         0 => Spread::Exponential,
         1 => Spread::Lognormal(random.between(0.3, 1.2)),
-        2 => Spread::Even(random.between(0.02, 0.2)),
+        2 => Spread::Even(random.between(0.1, 0.4)),
         _ => Spread::HeavyTail { share: random.between(0.005, 0.03), times: random.between(5.0, 30.0) },
     }
 }
