@@ -17,6 +17,9 @@
 )]
 
 mod capture;
+mod counters;
+mod gates;
+mod goals;
 mod judge;
 mod random;
 mod run;
@@ -24,5 +27,6 @@ mod scenarios;
 mod score;
 mod simulator;
 mod table;
+mod theory;
 mod truth;
 mod words;

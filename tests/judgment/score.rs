@@ -123,10 +123,7 @@ fn live_outcome(setup: &Setup, truth: &Truth, judgment: &Judgment) -> Outcome {
     let Some(word) = judgment.word else {
         return if truth.is_busy { Outcome::Silent } else { Outcome::NotScored };
     };
-    let caps: Vec<_> = truth.bound_gates.clone();
-    let names_wrong_cap = word == Word::Capped
-        && (caps.is_empty() || !judgment.caps.iter().all(|cap| is_true_cap(setup, cap, &caps)));
-    if names_wrong_cap || contradicts(judgment, truth.words) {
+    if names_wrong_cap(setup, judgment, &truth.bound_gates) || contradicts(judgment, truth.words) {
         Outcome::Wrong
     } else if truth.words.contains(word) {
         Outcome::Right
@@ -141,6 +138,15 @@ fn contradicts(judgment: &Judgment, truth: Words) -> bool {
     let says_trouble = judgment.word.is_some_and(Word::is_trouble);
     let is_calm = truth.is_within(Words::of(&[Word::Idle, Word::Ok]));
     (says_no_trouble && truth.is_surely_trouble()) || (says_trouble && is_calm)
+}
+
+/// Returns whether a verdict names a cap where there is none, or none of those that there are. Of several caps, each that
+/// is named without a caveat must be true.
+fn names_wrong_cap(setup: &Setup, judgment: &Judgment, gates: &[(usize, f64)]) -> bool {
+    let is_true = |cap: &NamedCap| is_true_cap(setup, cap, gates);
+    let is_certainly_wrong = judgment.caps.iter().any(|cap| cap.is_certain && !is_true(cap));
+    let names_others = !judgment.caps.is_empty() && !judgment.caps.iter().any(is_true);
+    judgment.word == Some(Word::Capped) && (gates.is_empty() || is_certainly_wrong || names_others)
 }
 
 /// Returns whether a cap that was named is one of those that limited, in a kind that describes the same.
@@ -185,8 +191,7 @@ pub(crate) fn analyze_outcome(setup: &Setup, truths: &[Truth], judgment: &Judgme
         return if is_wrong { Outcome::Wrong } else { Outcome::Silent };
     };
     let gates: Vec<_> = truths.iter().flat_map(|truth| truth.bound_gates.iter().copied()).collect();
-    let names_wrong_cap = word == Word::Capped
-        && (gates.is_empty() || !judgment.caps.iter().all(|cap| is_true_cap(setup, cap, &gates)));
+    let names_wrong_cap = names_wrong_cap(setup, judgment, &gates);
     let says_no_trouble = judgment.is_not_the_disk || word <= Word::Ok;
     if names_wrong_cap || (says_no_trouble && is_surely_trouble) || (word.is_trouble() && !may_be_trouble) {
         return Outcome::Wrong;

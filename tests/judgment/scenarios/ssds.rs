@@ -1,7 +1,7 @@
 //! What solid-state disks do beside serving requests, and loads in bursts.
 
 use super::Scenario;
-use super::building::{any_mix, any_servers, any_spread, busy_capture, clients, light, light_then, servers};
+use super::building::{any_mix, any_servers, any_spread, busy_capture, clients, light, servers};
 use crate::random::Random;
 use crate::simulator::{Arrivals, Cache, Load, Mix, PowerSave, Setup, Spread};
 
