@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::score::Score;
+use crate::tally::Score;
 
 /// A score with its bounds.
 struct Goal {

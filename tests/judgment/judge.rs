@@ -104,8 +104,9 @@ pub(crate) fn analyze(capture: &Path, devices: &[&str]) -> Vec<Judgment> {
     let text = run(&["analyze"], capture);
     let mut of = None;
     for line in text.lines() {
-        let heading = |device: &&str| line.strip_prefix(*device).is_some_and(|rest| rest.starts_with(": "));
-        of = devices.iter().position(|device| heading(device)).or(of);
+        let is_heading =
+            |device: &&str| line.strip_prefix(*device).is_some_and(|rest| rest.starts_with(": "));
+        of = devices.iter().position(is_heading).or(of);
         if let Some(index) = of.filter(|_| line.trim_start().starts_with("Not the disk")) {
             judgments[index].is_not_the_disk = true;
         }

@@ -10,8 +10,9 @@ use crate::capture::{Capture, simulate};
 use crate::goals;
 use crate::judge::{Judgment, analyze, judge_live};
 use crate::scenarios::{Scenario, all};
-use crate::score::{Score, analyze_outcome, live_outcomes, score};
+use crate::score::{analyze_outcome, live_outcomes, score};
 use crate::table::{table, total};
+use crate::tally::Score;
 
 /// The seeds of a full run.
 const ALL_SEEDS: u64 = 20;
