@@ -15,6 +15,8 @@ pub(crate) struct NamedCap {
     pub(crate) unit: Unit,
     /// Units per second; bytes as sectors.
     pub(crate) rate: f64,
+    /// It is named without the caveat that it may be none.
+    pub(crate) is_certain: bool,
 }
 
 /// A verdict on an interval or on a capture.
@@ -24,7 +26,7 @@ pub(crate) struct Judgment {
     pub(crate) word: Option<Word>,
     /// It says that the device is not the cause.
     pub(crate) is_not_the_disk: bool,
-    /// The caps that it names for certain.
+    /// The caps that it names.
     pub(crate) caps: Vec<NamedCap>,
     /// Its evidence or explanation.
     pub(crate) text: String,
@@ -85,7 +87,7 @@ fn named_limit(row: &Value) -> Option<NamedCap> {
     } else {
         (Unit::Requests, value)
     };
-    Some(NamedCap { limited, unit, rate })
+    Some(NamedCap { limited, unit, rate, is_certain: true })
 }
 
 /// Returns the verdict of `analyze` on each device.
@@ -102,8 +104,9 @@ pub(crate) fn analyze(capture: &Path, devices: &[&str]) -> Vec<Judgment> {
     let text = run(&["analyze"], capture);
     let mut of = None;
     for line in text.lines() {
-        let heading = |device: &&str| line.strip_prefix(*device).is_some_and(|rest| rest.starts_with(": "));
-        of = devices.iter().position(|device| heading(device)).or(of);
+        let is_heading =
+            |device: &&str| line.strip_prefix(*device).is_some_and(|rest| rest.starts_with(": "));
+        of = devices.iter().position(is_heading).or(of);
         if let Some(index) = of.filter(|_| line.trim_start().starts_with("Not the disk")) {
             judgments[index].is_not_the_disk = true;
         }
@@ -114,14 +117,10 @@ pub(crate) fn analyze(capture: &Path, devices: &[&str]) -> Vec<Judgment> {
 fn overall(report: &Value) -> Judgment {
     let word = word(report);
     let plateaus = report["plateaus"].as_array().into_iter().flatten();
-    let is_certain = |one: &&Value| {
-        word == Some(Word::Capped)
-            && (one["certain"].as_bool() == Some(true) || one["is_certain"].as_bool() == Some(true))
-    };
     Judgment {
         word,
         is_not_the_disk: false,
-        caps: plateaus.filter(is_certain).filter_map(plateau).collect(),
+        caps: plateaus.filter(|_| word == Some(Word::Capped)).filter_map(plateau).collect(),
         text: report["explanation"].as_str().unwrap_or_default().to_owned(),
     }
 }
@@ -137,5 +136,7 @@ fn plateau(one: &Value) -> Option<NamedCap> {
     } else {
         (Unit::Sectors, one["mib_per_s"].as_f64()? * 2048.0)
     };
-    Some(NamedCap { limited, unit, rate })
+    // The second name is that of earlier versions.
+    let is_certain = one["certain"].as_bool().or(one["is_certain"].as_bool()) == Some(true);
+    Some(NamedCap { limited, unit, rate, is_certain })
 }

@@ -17,12 +17,18 @@
 )]
 
 mod capture;
+mod counters;
+mod gates;
+mod goals;
 mod judge;
 mod random;
 mod run;
 mod scenarios;
 mod score;
+mod score_tests;
 mod simulator;
 mod table;
+mod tally;
+mod theory;
 mod truth;
 mod words;

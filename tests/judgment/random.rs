@@ -66,3 +66,11 @@ impl Random {
         sqrt(-2.0 * log(1.0 - self.unit())) * cos(std::f64::consts::TAU * self.unit())
     }
 }
+
+#[test]
+fn numbers_are_those_of_the_published_generator() {
+    // The first numbers of splitmix64 from seed 1234567, as in its authors' test vectors.
+    let mut random = Random(1_234_567);
+    let numbers = [random.next(), random.next(), random.next()];
+    assert_eq!(numbers, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+}

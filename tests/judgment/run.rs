@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::capture::{Capture, simulate};
+use crate::goals;
 use crate::judge::{Judgment, analyze, judge_live};
 use crate::scenarios::{Scenario, all};
-use crate::score::{Score, analyze_outcome, live_outcomes, score};
-use crate::table::table;
+use crate::score::{analyze_outcome, live_outcomes, score};
+use crate::table::{table, total};
+use crate::tally::Score;
 
 /// The seeds of a full run.
 const ALL_SEEDS: u64 = 20;
 /// The seeds of a short run.
-const FEW_SEEDS: u64 = 1;
+const FEW_SEEDS: u64 = 2;
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -87,4 +89,10 @@ fn verdicts_agree_with_the_truth() {
     let scores = examine_all(&scenarios, &seeds, directory, only.is_some());
     let named: Vec<(&str, Score)> = scenarios.iter().map(|one| one.name).zip(scores).collect();
     println!("{}", table(&named));
+    let total = total(&named);
+    println!("{}", goals::report(&total));
+    if only.is_none() {
+        let failures = goals::failures(&total);
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
+    }
 }

@@ -6,11 +6,10 @@
 //! intervals follows the truth with a delay. **Silent**: no verdict while the device is busy. **Right**: a true verdict.
 //! Everything else, such as `queueing` where the truth is `saturated`, is **near**. Not scored: intervals without truth.
 
-use std::ops::AddAssign;
-
 use crate::capture::Capture;
 use crate::judge::{Judgment, NamedCap};
 use crate::simulator::{Limited, Setup, Unit};
+use crate::tally::{Outcome, Score};
 use crate::truth::Truth;
 use crate::words::{Word, Words};
 
@@ -26,82 +25,6 @@ const MAX_NAMED_JITTER: f64 = 0.005;
 const TROUBLE_SHARE: f64 = 0.2;
 /// ... and for less than this share it may be ignored, but also be reported.
 const BRIEF_SHARE: f64 = 0.02;
-
-/// One comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Right,
-    Near,
-    Late,
-    Silent,
-    Wrong,
-    NotScored,
-}
-
-/// Numbers of comparisons by outcome.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) right: u64,
-    pub(crate) near: u64,
-    pub(crate) late: u64,
-    pub(crate) silent: u64,
-    pub(crate) wrong: u64,
-}
-
-impl Tally {
-    pub(crate) fn count(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Right => self.right += 1,
-            Outcome::Near => self.near += 1,
-            Outcome::Late => self.late += 1,
-            Outcome::Silent => self.silent += 1,
-            Outcome::Wrong => self.wrong += 1,
-            Outcome::NotScored => {}
-        }
-    }
-
-    pub(crate) fn total(&self) -> u64 {
-        self.right + self.near + self.late + self.silent + self.wrong
-    }
-
-    /// Returns the share of a number in percent; 0 without any comparison.
-    pub(crate) fn percent(&self, number: u64) -> f64 {
-        100.0 * number as f64 / self.total().max(1) as f64
-    }
-}
-
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.right += other.right;
-        self.near += other.near;
-        self.late += other.late;
-        self.silent += other.silent;
-        self.wrong += other.wrong;
-    }
-}
-
-/// The scores of one or more captures.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Score {
-    pub(crate) analyze: Tally,
-    pub(crate) live: Tally,
-    /// The live intervals of captures that begin loaded, which `live` holds too.
-    pub(crate) live_loaded: Tally,
-    /// Changes of the live verdict, and those of the truth.
-    pub(crate) changes: (u64, u64),
-    /// Caps that were named in time, and all that should have been.
-    pub(crate) caps: (u64, u64),
-}
-
-impl AddAssign for Score {
-    fn add_assign(&mut self, other: Self) {
-        self.analyze += other.analyze;
-        self.live += other.live;
-        self.live_loaded += other.live_loaded;
-        self.changes = (self.changes.0 + other.changes.0, self.changes.1 + other.changes.1);
-        self.caps = (self.caps.0 + other.caps.0, self.caps.1 + other.caps.1);
-    }
-}
 
 /// Returns the outcome of each live interval of a device.
 pub(crate) fn live_outcomes(setup: &Setup, truths: &[Truth], judgments: &[Judgment]) -> Vec<Outcome> {
@@ -123,10 +46,7 @@ fn live_outcome(setup: &Setup, truth: &Truth, judgment: &Judgment) -> Outcome {
     let Some(word) = judgment.word else {
         return if truth.is_busy { Outcome::Silent } else { Outcome::NotScored };
     };
-    let caps: Vec<_> = truth.bound_gates.clone();
-    let names_wrong_cap = word == Word::Capped
-        && (caps.is_empty() || !judgment.caps.iter().all(|cap| is_true_cap(setup, cap, &caps)));
-    if names_wrong_cap || contradicts(judgment, truth.words) {
+    if names_wrong_cap(setup, judgment, &truth.bound_gates) || contradicts(judgment, truth.words) {
         Outcome::Wrong
     } else if truth.words.contains(word) {
         Outcome::Right
@@ -141,6 +61,15 @@ fn contradicts(judgment: &Judgment, truth: Words) -> bool {
     let says_trouble = judgment.word.is_some_and(Word::is_trouble);
     let is_calm = truth.is_within(Words::of(&[Word::Idle, Word::Ok]));
     (says_no_trouble && truth.is_surely_trouble()) || (says_trouble && is_calm)
+}
+
+/// Returns whether a verdict names a cap where there is none, or none of those that there are. Of several caps, each that
+/// is named without a caveat must be true.
+fn names_wrong_cap(setup: &Setup, judgment: &Judgment, gates: &[(usize, f64)]) -> bool {
+    let is_true = |cap: &NamedCap| is_true_cap(setup, cap, gates);
+    let is_certainly_wrong = judgment.caps.iter().any(|cap| cap.is_certain && !is_true(cap));
+    let names_others = !judgment.caps.is_empty() && !judgment.caps.iter().any(is_true);
+    judgment.word == Some(Word::Capped) && (gates.is_empty() || is_certainly_wrong || names_others)
 }
 
 /// Returns whether a cap that was named is one of those that limited, in a kind that describes the same.
@@ -185,8 +114,7 @@ pub(crate) fn analyze_outcome(setup: &Setup, truths: &[Truth], judgment: &Judgme
         return if is_wrong { Outcome::Wrong } else { Outcome::Silent };
     };
     let gates: Vec<_> = truths.iter().flat_map(|truth| truth.bound_gates.iter().copied()).collect();
-    let names_wrong_cap = word == Word::Capped
-        && (gates.is_empty() || !judgment.caps.iter().all(|cap| is_true_cap(setup, cap, &gates)));
+    let names_wrong_cap = names_wrong_cap(setup, judgment, &gates);
     let says_no_trouble = judgment.is_not_the_disk || word <= Word::Ok;
     if names_wrong_cap || (says_no_trouble && is_surely_trouble) || (word.is_trouble() && !may_be_trouble) {
         return Outcome::Wrong;
@@ -196,13 +124,13 @@ pub(crate) fn analyze_outcome(setup: &Setup, truths: &[Truth], judgment: &Judgme
 }
 
 /// Returns how often the verdict changed; silence in between is no change.
-fn verdict_changes(judgments: &[Judgment]) -> u64 {
+pub(crate) fn verdict_changes(judgments: &[Judgment]) -> u64 {
     let words: Vec<Word> = judgments.iter().filter_map(|judgment| judgment.word).collect();
     words.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64
 }
 
 /// Returns the fewest changes with which a verdict could always be true.
-fn truth_changes(truths: &[Truth]) -> u64 {
+pub(crate) fn truth_changes(truths: &[Truth]) -> u64 {
     let mut common = Words::NONE;
     let mut changes = 0;
     for truth in truths.iter().filter(|truth| !truth.words.is_empty()) {
@@ -218,7 +146,7 @@ fn truth_changes(truths: &[Truth]) -> u64 {
 
 /// Returns the caps that were named in time and those that should have been: times of at least
 /// [`MAX_CAP_INTERVALS`] in which a gate of low jitter limits the device.
-fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgment]) -> (u64, u64) {
+pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgment]) -> (u64, u64) {
     let (mut named, mut all, mut start) = (0, 0, 0);
     while start + MAX_CAP_INTERVALS <= truths.len() {
         let window = start..start + MAX_CAP_INTERVALS;

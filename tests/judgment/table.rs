@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::score::{Score, Tally};
+use crate::tally::{Score, Tally};
 
 /// The percentages of a tally: wrong, silent, right.
 fn cells(tally: &Tally) -> String {

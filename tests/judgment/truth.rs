@@ -7,7 +7,8 @@
 //! - **capped**: a gate behind the device let pass [`BOUND_USE`] of its limit or more and held requests for
 //!   [`BOUND_HELD_SHARE`] of the time or more; **throttled** as well where the gate lies between two devices or its
 //!   burst credits are spent.
-//! - **throttled**: the same of a gate before the device, which itself has nothing to wait for. `capped` is true too.
+//! - **throttled**: the same of a gate before all devices, which themselves have nothing to wait for. `capped` is true
+//!   too. A device below a gate between two devices is as its servers are.
 //! - **slow**: the servers need [`SEVERE`] times as long as is usual for such requests, by their expected service time,
 //!   not by the chance of single requests. Requests of a slower kind than the device's quickest, as from a cold cache,
 //!   may be called slow, and need not be.
@@ -151,8 +152,13 @@ fn worse_of_gates_and_servers(setup: &Setup, now: &Observed, device: usize) -> W
     let mut words = servers;
     for (gate, state) in now.gates.iter().enumerate() {
         let stage = setup.stages.iter().position(|stage| *stage == Stage::Gate(gate)).unwrap_or(0);
-        let is_between =
-            stage > own_stage && setup.stages[stage..].iter().any(|one| matches!(one, Stage::Device(_)));
+        let is_device = |one: &Stage| matches!(one, Stage::Device(_));
+        let is_below_a_device = setup.stages[..stage].iter().any(is_device);
+        if stage < own_stage && is_below_a_device {
+            // It shows at the device above it.
+            continue;
+        }
+        let is_between = stage > own_stage && setup.stages[stage..].iter().any(is_device);
         let mut limited = Words::of(&[Word::Capped]);
         if stage < own_stage || is_between || state.has_spent_credits {
             limited = limited.or(Words::of(&[Word::Throttled]));

@@ -7,7 +7,7 @@ use crate::simulator::{
 };
 
 /// The most requests of a capture, for the sake of the time that a run takes.
-const MAX_REQUESTS: f64 = 200_000.0;
+const MAX_REQUESTS: f64 = 120_000.0;
 /// The shortest capture in intervals.
 const MIN_INTERVALS: f64 = 40.0;
 
@@ -16,14 +16,14 @@ pub(super) fn any_spread(random: &mut Random) -> Spread {
     match (random.unit() * 4.0) as u32 {
         0 => Spread::Exponential,
         1 => Spread::Lognormal(random.between(0.3, 1.2)),
-        2 => Spread::Even(random.between(0.02, 0.2)),
+        2 => Spread::Even(random.between(0.1, 0.4)),
         _ => Spread::HeavyTail { share: random.between(0.005, 0.03), times: random.between(5.0, 30.0) },
     }
 }
 
-/// Servers with a capacity between 100 and 30,000 requests per second.
+/// Servers with a capacity between 60 and 12,000 requests per second.
 pub(super) fn servers(random: &mut Random, count: u32, spread: Spread) -> Station {
-    let capacity = random.log_between(100.0, 30_000.0);
+    let capacity = random.log_between(60.0, 12_000.0);
     let service_s = (f64::from(count) / capacity).clamp(15e-6, 0.03);
     Station::new(count, service_s, spread)
 }

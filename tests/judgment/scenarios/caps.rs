@@ -19,7 +19,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 ];
 
 /// A device that could do several times a rate in requests per second.
-fn device_for(random: &mut Random, rate: f64) -> Station {
+pub(super) fn device_for(random: &mut Random, rate: f64) -> Station {
     let count = random.count(8, 64);
     let mut station = servers(random, count, Spread::Lognormal(0.4));
     let fastest_s = f64::from(count) / rate / random.between(3.0, 10.0);
@@ -28,14 +28,14 @@ fn device_for(random: &mut Random, rate: f64) -> Station {
 }
 
 /// A capture of a device, and a rate for its cap.
-fn capped(random: &mut Random) -> (Setup, f64) {
+pub(super) fn capped(random: &mut Random) -> (Setup, f64) {
     let rate = random.log_between(60.0, 6000.0);
     let station = device_for(random, rate);
     (capture(random, station, rate * 1.2), rate)
 }
 
 /// More clients than a cap lets work, so that most wait.
-fn enough_clients(random: &mut Random, setup: &Setup, rate: f64) -> u32 {
+pub(super) fn enough_clients(random: &mut Random, setup: &Setup, rate: f64) -> u32 {
     let working = (rate * setup.station.service_s[0]).ceil() as u32;
     (working + 1) * random.count(4, 12)
 }

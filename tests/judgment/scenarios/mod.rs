@@ -2,7 +2,13 @@
 
 mod building;
 mod caps;
+mod disks;
+mod flushes;
+mod layers;
 mod servers;
+mod ssds;
+mod troubles;
+mod varied_caps;
 
 use crate::random::Random;
 use crate::simulator::Setup;
@@ -25,5 +31,15 @@ impl Scenario {
 
 /// Returns all kinds.
 pub(crate) fn all() -> Vec<Scenario> {
-    [servers::SCENARIOS, caps::SCENARIOS].concat()
+    [
+        servers::SCENARIOS,
+        ssds::SCENARIOS,
+        disks::SCENARIOS,
+        caps::SCENARIOS,
+        varied_caps::SCENARIOS,
+        flushes::SCENARIOS,
+        troubles::SCENARIOS,
+        layers::SCENARIOS,
+    ]
+    .concat()
 }

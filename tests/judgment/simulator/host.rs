@@ -357,6 +357,12 @@ impl Host {
         (self.blocked, self.some_ns + open)
     }
 
+    /// Returns the requests of an operation that a device completed, and the seconds that they took.
+    pub(crate) fn totals(&self, device: usize, operation: Operation) -> (f64, f64) {
+        let (ios, nanos) = self.accounts[device].totals(operation);
+        (ios as f64, nanos as f64 / 1e9)
+    }
+
     /// Returns the columns of each device, the uppermost first.
     pub(crate) fn columns(&mut self) -> Vec<String> {
         let now = self.now;

@@ -2,7 +2,7 @@
 
 use super::account::IoTicks;
 use super::gate::{Gate, Unit};
-use super::load::{Arrivals, Load};
+use super::load::Load;
 use super::request::Operation;
 use super::station::{Spread, Station};
 
@@ -150,21 +150,12 @@ impl Setup {
         shares.all(|share| share == first).then_some(first)
     }
 
-    /// Returns the largest rate of a gate in requests per second.
+    /// Returns a rate in requests per second, for loads of one size.
     pub(crate) fn requests_per_s(&self, unit: Unit, rate: f64) -> f64 {
         let size = self.loads.first().map_or(8, |load| load.mix.sectors[0]);
         match unit {
             Unit::Requests => rate,
             Unit::Sectors => rate / f64::from(size),
         }
-    }
-
-    /// Returns the clients that wait for each request before they issue the next, over all loads.
-    pub(crate) fn closed_clients(&self) -> u32 {
-        let clients = |load: &Load| match load.arrivals {
-            Arrivals::Closed { clients, .. } => clients,
-            _ => 0,
-        };
-        self.loads.iter().map(clients).sum()
     }
 }

@@ -1,0 +1,76 @@
+//! The scores to reach, and those that a change must not worsen.
+
+use std::fmt::Write;
+
+use crate::tally::Score;
+
+/// A score with its bounds.
+struct Goal {
+    name: &'static str,
+    /// The number in a score.
+    value: fn(&Score) -> f64,
+    /// The bound to reach.
+    goal: f64,
+    /// The bound that holds now. It may only move towards the goal.
+    accepted: f64,
+    /// The number must be at least the bound, rather than at most.
+    is_minimum: bool,
+}
+
+const fn at_most(name: &'static str, value: fn(&Score) -> f64, goal: f64, accepted: f64) -> Goal {
+    Goal { name, value, goal, accepted, is_minimum: false }
+}
+
+const GOALS: [Goal; 7] = [
+    at_most("analyze: wrong, %", |score| score.analyze.percent(score.analyze.wrong), 1.0, 12.0),
+    at_most("analyze: silent, %", |score| score.analyze.percent(score.analyze.silent), 15.0, 35.0),
+    at_most("live: wrong, % of intervals", |score| score.live.percent(score.live.wrong), 1.0, 7.0),
+    at_most("live: silent, % of intervals", |score| score.live.percent(score.live.silent), 35.0, 45.0),
+    at_most(
+        "live: silent where the capture begins loaded, % of intervals",
+        |score| score.live_loaded.percent(score.live_loaded.silent),
+        50.0,
+        92.0,
+    ),
+    at_most(
+        "live: changes of the verdict, as a multiple of the truth's",
+        |score| score.changes.0 as f64 / score.changes.1.max(1) as f64,
+        1.2,
+        2.0,
+    ),
+    Goal {
+        name: "live: steady caps named within 15 intervals, %",
+        value: |score| 100.0 * score.caps.0 as f64 / score.caps.1.max(1) as f64,
+        goal: 80.0,
+        accepted: 3.0,
+        is_minimum: true,
+    },
+];
+
+impl Goal {
+    fn is_met(&self, score: &Score, bound: f64) -> bool {
+        let value = (self.value)(score);
+        if self.is_minimum { value >= bound } else { value <= bound }
+    }
+}
+
+/// Returns each score with its goal, and whether it is reached.
+pub(crate) fn report(score: &Score) -> String {
+    let mut out = String::new();
+    for goal in &GOALS {
+        let value = (goal.value)(score);
+        let sign = if goal.is_minimum { ">=" } else { "<=" };
+        let result = if goal.is_met(score, goal.goal) { "reached" } else { "missed" };
+        let _ = writeln!(out, "{:62} {value:6.2}  goal {sign} {:5.1}  {result}", goal.name, goal.goal);
+    }
+    out
+}
+
+/// Returns a sentence for each score that became worse than is accepted.
+pub(crate) fn failures(score: &Score) -> Vec<String> {
+    let failure = |goal: &Goal| {
+        let value = (goal.value)(score);
+        format!("{}: {value:.2} is beyond the accepted {:.2}", goal.name, goal.accepted)
+    };
+    GOALS.iter().filter(|goal| !goal.is_met(score, goal.accepted)).map(failure).collect()
+}
