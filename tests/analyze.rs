@@ -87,7 +87,7 @@ fn a_sweep_that_ends_before_the_knee_has_no_maximum() {
     assert_eq!(report["capacity"]["knee_reached"], false);
     assert_eq!(report["capacity"]["max_iops"].as_f64().unwrap().round(), 80_000.0);
     let (text, _, _) = output("analyze -", &capture(&intervals));
-    assert!(text.contains("maximum not reached; highest rate seen 80,000 reads/s"), "{text}");
+    assert!(text.contains("maximum not reached; highest rate seen 80000 reads/s"), "{text}");
 }
 
 #[test]

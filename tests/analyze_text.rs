@@ -101,11 +101,11 @@ fn json_has_the_documented_fields() {
                 assert!(device[direction][quantity].get(field).is_some(), "{direction} {quantity} {field}");
             }
         }
-        for field in ["baseline_await_ms", "baseline_queue", "baseline_is_upper_bound", "busy"] {
+        for field in ["baseline_await_ms", "baseline_queue", "baseline_upper_bound", "busy"] {
             assert!(device[direction].get(field).is_some(), "{direction} {field}");
         }
     }
-    for field in ["concurrency", "intervals", "iops", "mib_per_s", "await_ms", "saturation"] {
+    for field in ["queue", "intervals", "iops", "mib_per_s", "await_ms", "saturation"] {
         assert!(device["levels"][0].get(field).is_some(), "{field}");
     }
     for field in ["resets", "gaps", "absent", "untimed", "transitions"] {
@@ -113,18 +113,20 @@ fn json_has_the_documented_fields() {
     }
     let capacity = &device["capacity"];
     assert_eq!((&capacity["model"], &capacity["knee_reached"]), (&"cap".into(), &true.into()));
-    assert_eq!(capacity["capped"], "reads");
+    assert_eq!(capacity["capped"], "read");
     for field in ["max_iops", "max_mib_per_s", "knee_concurrency", "r_squared", "usl", "cap"] {
         assert!(capacity.get(field).is_some(), "{field}");
     }
     let plateau = &device["plateaus"][0];
-    assert_eq!((&plateau["direction"], &plateau["unit"]), (&"reads".into(), &"requests".into()));
+    assert_eq!((&plateau["direction"], &plateau["unit"]), (&"read".into(), &"requests".into()));
     assert_eq!(plateau["matches_limit"], "AWS gp3 (base)");
+    assert_eq!((&plateau["first_interval"], &plateau["certain"]), (&2.into(), &true.into()));
+    assert!(device["other_causes"].is_array());
     assert!(plateau["queue_from"].is_f64() && plateau["queue_to"].is_f64());
     let queues = &value["queue_by_layer"];
     assert_eq!((&queues["inferred"], &queues["layers"][0]["device"]), (&true.into(), &"loop0".into()));
     let link = &queues["links"][0];
-    assert_eq!((&link["above"], &link["is_bottleneck"]), (&"loop0".into(), &true.into()));
+    assert_eq!((&link["above"], &link["bottleneck"]), (&"loop0".into(), &true.into()));
     assert!(link["queued_between"].is_f64() && link["explanation"].is_string());
     assert!(value["host"].get("cpu_available_pct").is_some());
 }

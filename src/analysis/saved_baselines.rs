@@ -14,7 +14,9 @@ pub struct UnloadedLatency {
     /// The mean queue at which it was seen; `None` when it was stated by hand. 0.1.0 saved it as `concurrency`.
     #[serde(alias = "concurrency")]
     pub queue: Option<f64>,
-    /// That queue is so long (above 1.5) that the unloaded device may answer faster.
+    /// That queue is so long (above 1.5) that the unloaded device may answer faster. 0.1.0 saved it as
+    /// `is_upper_bound`.
+    #[serde(rename = "upper_bound", alias = "is_upper_bound")]
     pub is_upper_bound: bool,
 }
 
@@ -64,14 +66,16 @@ mod tests {
     #[test]
     fn a_baseline_saved_by_0_1_0_loads() {
         let text = include_str!("../../fixtures/recordings-0.1.0/baseline.json");
-        assert!(text.contains("\"concurrency\""), "the file is of 0.1.0");
+        let old_names = ["\"concurrency\"", "\"is_upper_bound\""];
+        assert!(old_names.iter().all(|name| text.contains(name)), "the file is of 0.1.0");
         let saved: SavedBaselines = serde_json::from_str(text).unwrap();
         let read = saved.devices["vda"].read.iter().find(|one| one.size_kib == Some(4.0)).unwrap();
         assert!((read.await_ms - 0.034).abs() < 0.001 && !read.is_upper_bound, "{read:?}");
         assert!(read.queue.is_some_and(|queue| (queue - 0.77).abs() < 0.01), "{read:?}");
         // Saved again, it has the present names.
         let again = serde_json::to_string(&saved).unwrap();
-        assert!(again.contains("\"queue\"") && !again.contains("concurrency"), "{again}");
+        assert!(again.contains("\"queue\"") && again.contains("\"upper_bound\""), "{again}");
+        assert!(!old_names.iter().any(|name| again.contains(name)), "{again}");
         assert_eq!(serde_json::from_str::<SavedBaselines>(&again).unwrap(), saved);
     }
 

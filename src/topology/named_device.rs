@@ -4,11 +4,11 @@ use crate::counters::Device;
 
 /// A device that was asked for by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedDevice {
     /// The name that reports show.
     pub shown: String,
     /// Identifies the device among those of a sample.
-    pub key: Key,
+    pub key: DeviceKey,
     /// The name that determines its position among others, where it is not the one shown.
     pub sorts_as: Option<String>,
     /// Its partitions were asked for as well.
@@ -17,29 +17,34 @@ pub struct Named {
 
 /// Identifies a device among those of a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum DeviceKey {
     /// The name in /proc/diskstats.
     Name(String),
     /// The major and minor number, for a device that was given as another node in /dev.
     Number(u32, u32),
 }
 
-impl Named {
+impl NamedDevice {
     /// Creates the device of this name in /proc/diskstats.
     pub fn plain(name: &str) -> Self {
-        Self { shown: name.to_owned(), key: Key::Name(name.to_owned()), sorts_as: None, partitions: false }
+        Self {
+            shown: name.to_owned(),
+            key: DeviceKey::Name(name.to_owned()),
+            sorts_as: None,
+            partitions: false,
+        }
     }
 
     /// Returns the name to show where it may differ from the kernel's; `None` where it cannot.
     pub fn alias(&self) -> Option<String> {
-        matches!(self.key, Key::Number(..)).then(|| self.shown.clone())
+        matches!(self.key, DeviceKey::Number(..)).then(|| self.shown.clone())
     }
 
     /// Returns whether `device` is the one that was asked for.
     pub fn is(&self, device: &Device) -> bool {
         match &self.key {
-            Key::Name(name) => *name == device.name,
-            Key::Number(major, minor) => (*major, *minor) == (device.major, device.minor),
+            DeviceKey::Name(name) => *name == device.name,
+            DeviceKey::Number(major, minor) => (*major, *minor) == (device.major, device.minor),
         }
     }
 }
