@@ -1,0 +1,7 @@
+//! Recordings: writing, reading back, and what remains after a kill or on a full disk.
+
+mod format;
+mod killed;
+mod lab;
+mod old_recordings;
+mod recordings;
