@@ -1,4 +1,4 @@
-//! An invented host to record, and functions that read its recordings.
+//! A synthetic host to record, and functions that read its recordings.
 
 use std::fs;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Recordings of version 0.1.0. `fixtures/recordings-0.1.0` holds one of an invented host, plain and compressed, and
+//! Recordings of version 0.1.0. `fixtures/recordings-0.1.0` holds one of a synthetic host, plain and compressed, and
 //! the JSON that 0.1.0 printed for it: `blkstat --json --all --from recording.txt`.
 
 use std::path::Path;
