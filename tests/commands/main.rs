@@ -7,11 +7,11 @@ mod devices;
 mod faults;
 mod live;
 mod native;
-mod record;
 mod soak;
 
 #[path = "../support"]
 mod support {
+    #[allow(dead_code)] // Recordings and replicas use the rest.
     pub(crate) mod fake_root;
     pub(crate) mod in_process;
     pub(crate) mod program;

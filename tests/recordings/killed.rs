@@ -39,7 +39,7 @@ fn the_recorder() {
 
 fn recorder(lab: &Lab, file: &Path, rotate: Option<u64>) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["record::killed::the_recorder", "--exact", "--nocapture"]);
+    command.args(["killed::the_recorder", "--exact", "--nocapture"]);
     command.env(INTO, file).env(ROOT, lab.root()).stdout(Stdio::null());
     if let Some(size) = rotate {
         command.env(ROTATE, size.to_string());
