@@ -1,11 +1,23 @@
 //! Numbers within sentences: the digits and units of table cells, so that a number can be found in a table. Units other
-//! than `%` and `x` follow a blank.
+//! than `%` and `x` follow a blank, and thousands are separated by commas.
 
 use super::number_format;
 
-pub(crate) use super::number_format::{duration, multiple, number, percent, queue};
+pub(crate) use super::number_format::{duration, multiple, percent, queue};
 
-/// A rate and what it counts: `3000 reads/s`.
+/// A number: `3.07`, `3,072`, `152k`.
+pub(crate) fn number(value: f64) -> String {
+    let mut text = number_format::number(value);
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let mut at = digits;
+    while at > 3 {
+        at -= 3;
+        text.insert(at, ',');
+    }
+    text
+}
+
+/// A rate and what it counts: `3,000 reads/s`.
 pub(crate) fn per_second(rate: f64, plural: &str) -> String {
     format!("{} {plural}/s", number(rate))
 }
@@ -51,7 +63,7 @@ mod tests {
     fn units_follow_their_numbers() {
         assert_eq!(
             [per_second(3000.4, "reads"), per_second(1.0, "writes")],
-            ["3000 reads/s", "1.00 writes/s"]
+            ["3,000 reads/s", "1.00 writes/s"]
         );
         assert_eq!([counted(1, "gap"), counted(2, "gap")], ["1 gap", "2 gaps"]);
         assert_eq!([percent_of(0.456), percent_of(0.04), mib(12_288.0)], ["46%", "4.0%", "12.0 MiB"]);
