@@ -81,7 +81,7 @@ fn a_limit_between_devices_shows_at_the_upper_one() {
     host.run_until(nanos(20.0));
     let (upper, lower) = (host.totals(0, Operation::Read), host.totals(1, Operation::Read));
     assert_eq!(upper.0, lower.0);
-    // Sixteen clients at 200 per second: 80 ms, of which the disk needs 2.
+    // Sixteen clients at 200 per second: 80 ms; the disk needs 2 of them.
     assert!((upper.1 / upper.0 / 0.08 - 1.0).abs() < 0.02, "{upper:?}");
     assert!((lower.1 / lower.0 / 0.002 - 1.0).abs() < 0.05, "{lower:?}");
 }

@@ -123,7 +123,7 @@ pub(crate) fn analyze_outcome(setup: &Setup, truths: &[Truth], judgment: &Judgme
     if is_true { Outcome::Right } else { Outcome::Near }
 }
 
-/// Returns how often the verdict changed; silence in between is no change.
+/// Returns the number of changes of the verdict; silence in between does not count as one.
 pub(crate) fn verdict_changes(judgments: &[Judgment]) -> u64 {
     let words: Vec<Word> = judgments.iter().filter_map(|judgment| judgment.word).collect();
     words.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64

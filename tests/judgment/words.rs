@@ -25,7 +25,7 @@ impl Word {
         (Self::Stalled, "stalled"),
     ];
 
-    /// The verdict of a name; `None` for a name that is no verdict on a load.
+    /// The verdict of a name; `None` for any other name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, its_name)| *its_name == name).map(|(word, _)| *word)
     }

@@ -1,4 +1,4 @@
-//! What solid-state disks do beside serving requests, and loads in bursts.
+//! Solid-state disks with caches, garbage collection and power saving, and loads in bursts.
 
 use super::Scenario;
 use super::building::{any_mix, any_servers, any_spread, busy_capture, clients, light, servers};

@@ -75,7 +75,7 @@ impl Gate {
     }
 }
 
-/// What passed a gate in an interval.
+/// Units that passed a gate in an interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GateTotals {
     /// Units that passed.

@@ -8,7 +8,7 @@ use crate::random::Random;
 pub(crate) enum Arrivals {
     /// Clients that issue a request, wait until it is done, and think for an exponential time.
     Closed { clients: u32, think_s: f64 },
-    /// At random, on average so many per second.
+    /// At random, with a mean rate per second (Poisson).
     Poisson { rate: f64 },
     /// At even distances with a relative jitter, as with `fio --rate_iops`; no more than `depth` at once.
     Paced { rate: f64, jitter: f64, depth: u32 },

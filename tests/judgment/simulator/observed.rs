@@ -1,4 +1,4 @@
-//! What happened inside a simulated device in an interval, of which its counters show only a part.
+//! The true course of an interval inside a simulated device; its counters show only a part.
 
 use super::host::Host;
 use super::request::{Nanos, OPERATIONS, Request};
@@ -30,7 +30,7 @@ impl OperationTotals {
 /// A gate in an interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GateObserved {
-    /// What passed, as a share of the limit.
+    /// The units that passed, as a share of the limit.
     pub(crate) use_of_limit: f64,
     /// The share of the time in which requests were held.
     pub(crate) held_share: f64,
