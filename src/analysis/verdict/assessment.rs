@@ -31,8 +31,8 @@ impl Verdict {
     /// All verdicts, the most severe first.
     pub const ALL: [Self; 7] = [
         Self::Stalled,
-        Self::Saturated,
         Self::Capped,
+        Self::Saturated,
         Self::Queueing,
         Self::AccountingOff,
         Self::Ok,
@@ -80,8 +80,8 @@ impl Verdict {
             Self::Ok => 1,
             Self::AccountingOff => 2,
             Self::Queueing => 3,
-            Self::Capped => 4,
-            Self::Saturated => 5,
+            Self::Saturated => 4,
+            Self::Capped => 5,
             Self::Stalled => 6,
         }
     }
