@@ -77,8 +77,13 @@ pub struct DeviceActivity {
     pub flag: Option<DataFlag>,
     /// Seconds for which requests have been in flight without any completing; 0 unless stalled.
     pub stalled_s: f64,
-    /// The live verdict and its evidence; empty for a total and in an analysis.
+    /// The live verdict and its evidence; empty for a total and in an analysis. Of several samples within the interval, the
+    /// worst verdict with its latest evidence. Saturation is that of the whole interval.
     pub assessment: Assessment,
+    /// Seconds of the interval with that verdict; `None` without one.
+    pub verdict_s: Option<f64>,
+    /// The end of the sample that the evidence is about, where there are several; `None` without a wall clock too.
+    pub evidence_at: Option<Timestamp>,
 }
 
 /// A device that appeared or disappeared. It has no other line in the interval.

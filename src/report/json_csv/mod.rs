@@ -44,6 +44,16 @@ fn flags(header: &IntervalHeader, device: &DeviceInterval<'_>) -> Vec<&'static s
     flag.into_iter().chain(header.is_since_boot.then_some("since_boot")).collect()
 }
 
+/// The seconds of the interval with the verdict. Averages since boot do not say how long anything lasted.
+fn verdict_s(header: &IntervalHeader, device: &DeviceInterval<'_>) -> Field<'static> {
+    let seconds = match &device.state {
+        DeviceState::Active(activity) => activity.verdict_s,
+        DeviceState::AccountingOff(_) => Some(header.elapsed_s),
+        DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => None,
+    };
+    Number(seconds.filter(|_| !header.is_since_boot))
+}
+
 /// Calls `push` for each line of an interval: devices that appeared or disappeared, other devices, the total.
 fn each_line(rows: &IntervalRows<'_>, mut push: impl FnMut(&DeviceInterval<'_>)) {
     rows.events.iter().for_each(|event| push(&event.to_interval()));
@@ -99,6 +109,7 @@ const COLUMNS: &[Column] = &[
         let evidence = device.activity().map_or(&[][..], |activity| &activity.assessment.evidence);
         Sentences(evidence.iter().map(evidence_text).collect())
     }),
+    column("verdict_s", verdict_s),
 ];
 
 /// JSON Lines: each device of an interval is an object on a line of its own.

@@ -1,6 +1,7 @@
 //! The columns of the table, as data.
 
 use super::style::Emphasis;
+use super::verdict_cell::{VerdictLength, verdict_cell};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
 use crate::metrics::{DirectionStats, IntervalStats};
@@ -40,15 +41,23 @@ enum CellText {
     Value(fn(f64) -> String),
     /// A text that needs more than the value.
     Custom(fn(&DeviceActivity) -> Option<String>),
+    /// The verdict.
+    Verdict,
 }
 
 impl Column {
-    /// Returns the cell of a device; `None` where it has no value.
-    pub(super) fn cell(&self, activity: &DeviceActivity) -> Option<String> {
+    /// Returns the cell of a device, with a verdict of this length; `None` where it has no value.
+    pub(super) fn cell(&self, activity: &DeviceActivity, verdict_length: VerdictLength) -> Option<String> {
         match self.text {
             CellText::Value(text) => (self.value)(activity).map(text),
             CellText::Custom(text) => text(activity),
+            CellText::Verdict => verdict_cell(activity, verdict_length),
         }
+    }
+
+    /// Returns whether this is the column of the verdict, which widens for longer cells.
+    pub(super) fn is_verdict(&self) -> bool {
+        matches!(self.text, CellText::Verdict)
     }
 }
 
@@ -175,12 +184,9 @@ fn util(activity: &DeviceActivity) -> Option<String> {
     activity.stats.util_pct.map(|util| percent(util) + mark)
 }
 
-fn verdict(activity: &DeviceActivity) -> Option<String> {
-    activity.assessment.verdict.map(|verdict| verdict.name().to_owned())
-}
-
+/// An unknown verdict ranks like accounting that is off: below every known problem, above ok.
 fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
-    activity.assessment.verdict.map(|verdict| f64::from(verdict.severity()))
+    Some(f64::from(activity.assessment.verdict.unwrap_or(Verdict::AccountingOff).severity()))
 }
 
 fn read_emphasis(activity: &DeviceActivity, threshold: f64) -> Emphasis {
@@ -198,6 +204,9 @@ fn verdict_emphasis(activity: &DeviceActivity, _: f64) -> Emphasis {
         _ => Emphasis::Plain,
     }
 }
+
+/// The width of verdicts that held for the whole interval.
+pub(super) const VERDICT_WIDTH: usize = 10;
 
 /// All columns, in the order in which they are shown.
 pub(super) const COLUMNS: &[Column] = &[
@@ -382,7 +391,7 @@ pub(super) const COLUMNS: &[Column] = &[
             column(
                 (
                     "r_sat",
-                    "read saturation: latency as a multiple of the latency of the unloaded device for requests of that size",
+                    "read saturation: latency as a multiple of the latency of the unloaded device for requests of that size; in an interval of several samples, only if that is known for 90% of the reads",
                 ),
                 6,
                 85,
@@ -405,16 +414,17 @@ pub(super) const COLUMNS: &[Column] = &[
             write_emphasis,
         ),
     ),
-    emphasized(
-        custom(
-            ("verdict", "the state of the device; see 'blkstat help verdicts'"),
-            10,
-            100,
-            verdict_severity,
-            verdict,
-        ),
-        verdict_emphasis,
-    ),
+    Column {
+        title: "verdict",
+        meaning: "the state of the device, with its seconds if it held for a part of the interval only; see 'blkstat help verdicts'",
+        width: VERDICT_WIDTH,
+        rank: 100,
+        has_content: always,
+        is_hidden_empty: false,
+        emphasis: verdict_emphasis,
+        value: verdict_severity,
+        text: CellText::Verdict,
+    },
 ];
 
 #[cfg(test)]
