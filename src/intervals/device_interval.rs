@@ -34,7 +34,7 @@ pub struct IntervalHeader {
     pub elapsed_s: f64,
     /// These are the averages since boot.
     pub is_since_boot: bool,
-    /// Sampling deadlines that were skipped before the end of the interval.
+    /// Intervals that were skipped before this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
     /// The host over the interval.
     pub host: HostStats,

@@ -71,7 +71,7 @@ pub(super) struct IntervalSource<'a> {
     previous_time: SampleTime,
     /// The beginning of the aggregated intervals, and the multiple of the interval that comes next.
     aggregation_start: (SampleTime, f64),
-    /// The samples within the interval, where there are more than two.
+    /// The steps of an interval of several samples; `None` if the first ends it.
     aggregate: Option<Aggregate>,
     /// `incoming` begins a new segment; the interval that ended before it comes first.
     has_pending_break: bool,
