@@ -129,6 +129,13 @@ fn the_table_says_for_how_long_a_verdict_held() {
     assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
     let whole = json.iter().find(|line| line["verdict_s"] == line["elapsed_s"]).unwrap();
     assert!(cell(&wide, &format!(" {}", whole["verdict"].as_str().unwrap())), "{wide}");
+    // The blanks after short names make way for the seconds.
+    let narrowest = blkstat("--width 40 --from fixtures/captures/capped-3000.txt 20");
+    assert!(cell(&narrowest, " capped 18s"), "{narrowest}");
+    assert!(narrowest.lines().all(|line| line.chars().count() <= 40), "{narrowest}");
+    let last_titles = narrowest.lines().rfind(|line| line.starts_with("device")).unwrap();
+    let titles: Vec<&str> = last_titles.split_whitespace().collect();
+    assert_eq!(titles, ["device", "r_await", "queue", "util", "verdict"]);
     // The evidence names the time of its sample.
     let explained = blkstat(&format!("--explain {options}"));
     assert!(
