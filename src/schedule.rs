@@ -42,6 +42,58 @@ impl Deadlines {
     }
 }
 
+/// The deadlines of intervals, and of samples that divide each interval evenly. The end of an interval that has begun is
+/// never skipped; a deadline within it is.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleDeadlines {
+    start: Duration,
+    interval: Duration,
+    samples_per_interval: u128,
+    ends: Deadlines,
+    /// The end of the interval that has begun; `None` between intervals.
+    end: Option<Duration>,
+    /// The last deadline returned.
+    due: Duration,
+}
+
+impl SampleDeadlines {
+    /// Creates the deadlines of intervals after `start`, a monotonic time, with samples no more than `max_step` apart.
+    pub fn new(start: Duration, interval: Duration, max_step: Duration) -> Self {
+        let interval = interval.max(Duration::from_nanos(1));
+        let samples_per_interval = interval.as_nanos().div_ceil(max_step.as_nanos().max(1));
+        let ends = Deadlines::new(start, interval);
+        Self { start, interval, samples_per_interval, ends, end: None, due: start }
+    }
+
+    /// Returns the next deadline after `now`, or the end of the interval if that has passed, and the number of
+    /// intervals missed before it.
+    pub fn next(&mut self, now: Duration) -> (Duration, u64) {
+        let (end, missed) = self.end.map_or_else(|| self.ends.next(now), |end| (end, 0));
+        self.end = Some(end);
+        self.due = self.next_sample(now.max(self.due)).min(end);
+        (self.due, missed)
+    }
+
+    /// Returns whether a sample taken `at` this time ends its interval.
+    pub fn ends_interval(&mut self, at: Duration) -> bool {
+        let is_end = self.end.is_some_and(|end| at.max(self.due) >= end);
+        if is_end {
+            self.end = None;
+        }
+        is_end
+    }
+
+    /// The first deadline of a sample after `now`.
+    fn next_sample(&self, now: Duration) -> Duration {
+        let interval = self.interval.as_nanos();
+        let passed = now.saturating_sub(self.start).as_nanos().saturating_mul(self.samples_per_interval);
+        let next = (passed / interval + 1).saturating_mul(interval);
+        // Rounded up, so that at a deadline its number has passed.
+        let offset = u64::try_from(next.div_ceil(self.samples_per_interval)).unwrap_or(u64::MAX);
+        self.start.saturating_add(Duration::from_nanos(offset))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +113,51 @@ mod tests {
     fn an_interval_of_zero_has_deadlines_too() {
         let mut deadlines = Deadlines::new(Duration::ZERO, Duration::ZERO);
         assert_eq!(deadlines.next(Duration::ZERO), (Duration::from_nanos(1), 0));
+    }
+
+    #[test]
+    fn samples_divide_an_interval_evenly_and_their_deadlines_do_not_drift() {
+        let (start, interval) = (Duration::from_millis(300), Duration::from_millis(2500));
+        let mut deadlines = SampleDeadlines::new(start, interval, Duration::from_secs(1));
+        let mut now = start;
+        for intervals in 1..=1000 {
+            for sample in 1..=3 {
+                let (due, missed) = deadlines.next(now);
+                assert!(due > now && missed == 0);
+                now = due;
+                assert_eq!(deadlines.ends_interval(now), sample == 3, "{now:?}");
+            }
+            assert_eq!(now, start + intervals * interval);
+        }
+    }
+
+    #[test]
+    fn a_short_interval_has_one_sample() {
+        for ms in [10, 500, 1000] {
+            let interval = Duration::from_millis(ms);
+            let mut deadlines = SampleDeadlines::new(Duration::ZERO, interval, Duration::from_secs(1));
+            assert_eq!(deadlines.next(Duration::ZERO), (interval, 0));
+            assert!(deadlines.ends_interval(interval));
+        }
+    }
+
+    #[test]
+    fn late_samples_skip_deadlines_within_an_interval_but_not_its_end() {
+        let at = Duration::from_secs_f64;
+        let mut deadlines = SampleDeadlines::new(Duration::ZERO, at(10.0), at(1.0));
+        assert_eq!(deadlines.next(at(0.1)), (at(1.0), 0));
+        assert!(!deadlines.ends_interval(at(1.0)));
+        assert_eq!(deadlines.next(at(8.4)), (at(9.0), 0));
+        assert!(!deadlines.ends_interval(at(9.0)));
+        // The end has passed: a sample is due at once.
+        assert_eq!(deadlines.next(at(10.4)), (at(10.0), 0));
+        assert!(deadlines.ends_interval(at(10.4)));
+        assert_eq!(deadlines.next(at(10.5)), (at(11.0), 0));
+        // The wait lasted beyond the end, and beyond that of the next interval.
+        assert!(deadlines.ends_interval(at(35.0)));
+        assert_eq!(deadlines.next(at(35.1)), (at(36.0), 1));
+        // A wait that ended a little early.
+        assert!(!deadlines.ends_interval(at(35.999)));
+        assert_eq!(deadlines.next(at(35.999)), (at(37.0), 0));
     }
 }

@@ -1,11 +1,11 @@
-//! The samples of a capture within a longer interval: accumulated counter differences, and devices that appear or
+//! The samples within a longer interval: accumulated counter differences, and devices that appear or
 //! disappear.
 
 use std::collections::BTreeSet;
 
+use super::sample_pair::SamplePair;
 use crate::counters::{Counters, Sample};
 use crate::metrics::{CounterDelta, DeviceMatch, in_flight};
-use crate::units::{Elapsed, Interval};
 
 /// The number of transient devices that are named; bounds the memory for a stream of ever new names.
 const MAX_TRANSIENT_DEVICES: usize = 100;
@@ -31,14 +31,13 @@ struct DeviceSpan {
 
 impl Aggregate {
     /// Starts with two consecutive samples.
-    pub(super) fn between(older: &Sample, newer: &Sample) -> Self {
-        let matches = DeviceMatch::between(&older.devices, &newer.devices);
-        let interval = elapsed(older, newer);
+    pub(super) fn between(step: &SamplePair<'_>) -> Self {
+        let SamplePair { older, newer, device_match, .. } = step;
         let span = |index: usize| {
-            let first_index = matches.previous_index(index);
+            let first_index = device_match.previous_index(index);
             let delta = |first: usize| {
                 let (older, newer) = (&older.devices[first].counters, &newer.devices[index].counters);
-                CounterDelta::between(older, newer, interval?)
+                CounterDelta::between(older, newer, step.interval)
             };
             let max_in_flight = in_flight_or_zero(&newer.devices[index].counters);
             DeviceSpan { first_index, delta: first_index.and_then(delta), max_in_flight }
@@ -47,13 +46,14 @@ impl Aggregate {
         Self { devices, transient_devices: BTreeSet::new() }
     }
 
-    /// Extends the span by the sample after `last`, which was the end so far.
-    pub(super) fn extend(&mut self, last: &Sample, next: &Sample) {
-        if DeviceMatch::between(&last.devices, &next.devices) == DeviceMatch::Identical {
-            self.extend_in_place(last, next);
+    /// Extends the span by the sample after the last.
+    pub(super) fn extend(&mut self, step: &SamplePair<'_>) {
+        if *step.device_match == DeviceMatch::Identical {
+            self.extend_in_place(step);
             return;
         }
-        let step = Self::between(last, next);
+        let last = step.older;
+        let step = Self::between(step);
         self.note_transient_devices(last, &step);
         let combined = |step: &DeviceSpan| {
             let before = step.first_index.and_then(|index| self.devices.get(index));
@@ -68,12 +68,12 @@ impl Aggregate {
     }
 
     /// The usual case: the same devices in the same order, most of them idle.
-    fn extend_in_place(&mut self, last: &Sample, next: &Sample) {
-        let interval = elapsed(last, next);
-        let pairs = last.devices.iter().zip(&next.devices);
+    fn extend_in_place(&mut self, step: &SamplePair<'_>) {
+        let interval = step.interval;
+        let pairs = step.older.devices.iter().zip(&step.newer.devices);
         let changed = self.devices.iter_mut().zip(pairs).filter(|(_, (a, b))| a.counters != b.counters);
         for (span, (older, newer)) in changed {
-            let step = interval.and_then(|it| CounterDelta::between(&older.counters, &newer.counters, it));
+            let step = CounterDelta::between(&older.counters, &newer.counters, interval);
             span.delta = span.delta.zip(step).map(|(before, step)| before.accumulate(&step));
             span.max_in_flight = span.max_in_flight.max(in_flight_or_zero(&newer.counters));
         }
@@ -120,11 +120,4 @@ impl Aggregate {
 
 fn in_flight_or_zero(counters: &Counters) -> u64 {
     in_flight(counters).unwrap_or(0)
-}
-
-fn elapsed(older: &Sample, newer: &Sample) -> Option<Interval> {
-    match newer.at.since(&older.at) {
-        Elapsed::Forward(interval) => Some(interval),
-        Elapsed::Unknown => None,
-    }
 }

@@ -34,7 +34,7 @@ pub struct IntervalHeader {
     pub elapsed_s: f64,
     /// These are the averages since boot.
     pub is_since_boot: bool,
-    /// Sampling deadlines that were skipped before the end of the interval.
+    /// Intervals that were skipped before this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
     /// The host over the interval.
     pub host: HostStats,
@@ -77,8 +77,13 @@ pub struct DeviceActivity {
     pub flag: Option<DataFlag>,
     /// Seconds for which requests have been in flight without any completing; 0 unless stalled.
     pub stalled_s: f64,
-    /// The live verdict and its evidence; empty for a total and in an analysis.
+    /// The live verdict and its evidence; empty for a total and in an analysis. Of several samples within the interval, the
+    /// worst verdict with its latest evidence. Saturation is that of the whole interval.
     pub assessment: Assessment,
+    /// Seconds of the interval with that verdict; `None` without one.
+    pub verdict_s: Option<f64>,
+    /// The end of the sample that the evidence is about, where there are several; `None` without a wall clock too.
+    pub evidence_at: Option<Timestamp>,
 }
 
 /// A device that appeared or disappeared. It has no other line in the interval.

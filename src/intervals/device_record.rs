@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::device_interval::DeviceActivity;
+use super::device_judge::{DeviceJudge, IntervalVerdict};
 use super::summary::DeviceSummary;
-use crate::analysis::{Assessment, LiveVerdict, Verdict};
+use crate::analysis::LiveVerdict;
 use crate::metrics::{HostStats, IntervalStats, StallTimer, UtilCheck};
 
 /// The number of departed devices that are remembered; bounds the memory for a stream of ever new names.
@@ -19,7 +20,7 @@ pub(super) struct DeviceRecord {
     stall_timer: StallTimer,
     pub(super) summary: DeviceSummary,
     /// `None` until the device is first active: most devices of a large host never are.
-    live_verdict: Option<Box<LiveVerdict>>,
+    judge: Option<Box<DeviceJudge>>,
 }
 
 impl DeviceRecord {
@@ -30,46 +31,95 @@ impl DeviceRecord {
 
     /// Notes a break in time or a reset: the next interval does not follow the latest.
     pub(super) fn interrupt(&mut self) {
+        self.interrupt_statistics();
+        self.interrupt_judge();
+    }
+
+    /// Notes a reset within an interval of several samples, at its end.
+    pub(super) fn interrupt_statistics(&mut self) {
         self.util_check = UtilCheck::default();
         self.stall_timer = StallTimer::default();
-        if let Some(live_verdict) = &mut self.live_verdict {
-            live_verdict.interrupt();
+    }
+
+    /// Notes a reset within an interval of several samples, at the sample after it.
+    pub(super) fn interrupt_judge(&mut self) {
+        if let Some(judge) = &mut self.judge {
+            judge.interrupt();
         }
     }
 
-    /// Takes an idle interval, at less cost than with statistics.
-    pub(super) fn observe_idle(&mut self, seconds: f64) {
+    /// Judges a sample within an interval, which ended `at`, with the host in it. `new_live_verdict` makes the live verdict of a device that
+    /// becomes active.
+    pub(super) fn judge_sample(
+        &mut self,
+        stats: &IntervalStats,
+        host: &HostStats,
+        at: Option<Timestamp>,
+        new_live_verdict: impl FnOnce() -> LiveVerdict,
+    ) {
+        if self.judge.is_some() || !stats.is_idle() {
+            let judge = self.judge.get_or_insert_with(|| Box::new(DeviceJudge::new(new_live_verdict())));
+            judge.judge_sample(stats, host, at);
+        }
+    }
+
+    /// Judges an idle sample within an interval, at less cost than with statistics.
+    pub(super) fn judge_idle_sample(&mut self, seconds: f64, at: Option<Timestamp>) {
+        if let Some(judge) = &mut self.judge {
+            judge.judge_sample(&idle(seconds), &HostStats::default(), at);
+        }
+    }
+
+    /// Takes the verdict on an interval of several samples, each of which was judged; `None` if the device was idle
+    /// until now.
+    pub(super) fn take_verdict(&mut self, seconds: f64) -> Option<IntervalVerdict> {
+        self.judge.as_mut().map(|judge| judge.take_worst(seconds))
+    }
+
+    /// Judges an interval of a single sample, with the host in it. `new_live_verdict` makes the live verdict of a device that becomes
+    /// active; `None` if no verdict is wanted.
+    pub(super) fn judge(
+        &mut self,
+        stats: &IntervalStats,
+        host: &HostStats,
+        new_live_verdict: Option<impl FnOnce() -> LiveVerdict>,
+    ) -> IntervalVerdict {
+        match (&mut self.judge, new_live_verdict) {
+            (_, None) => IntervalVerdict::default(),
+            (None, Some(_)) if stats.is_idle() => IntervalVerdict::idle(stats.seconds),
+            (judge, Some(new)) => {
+                judge.get_or_insert_with(|| Box::new(DeviceJudge::new(new()))).judge(stats, host)
+            }
+        }
+    }
+
+    /// Takes an idle interval, at less cost than with statistics. It is judged if it has a single sample.
+    pub(super) fn observe_idle(&mut self, seconds: f64, is_single_sample: bool) {
         self.summary.observe_idle(seconds);
-        if let Some(live_verdict) = &mut self.live_verdict {
-            let idle = IntervalStats { seconds, in_flight: Some(0), ..IntervalStats::default() };
-            live_verdict.observe(&idle, 0.0, &HostStats::default());
+        if let Some(judge) = self.judge.as_mut().filter(|_| is_single_sample) {
+            judge.judge(&idle(seconds), &HostStats::default());
         }
     }
 
-    /// Takes the statistics of an interval that ended `at`, and the host in it. `new_live_verdict` makes the live verdict of a device that
-    /// becomes active; `None` if no verdict is wanted.
+    /// Takes the statistics of an interval that ended `at`.
     pub(super) fn observe(
         &mut self,
         stats: IntervalStats,
         max_in_flight: u64,
         at: Option<Timestamp>,
-        host: &HostStats,
-        new_live_verdict: Option<impl FnOnce() -> LiveVerdict>,
+        verdict: IntervalVerdict,
     ) -> DeviceActivity {
         let flag = self.util_check.observe(&stats, max_in_flight);
         let stalled_s = self.stall_timer.observe(&stats);
         self.summary.observe(&stats, stalled_s, at);
-        let assessment = match (&mut self.live_verdict, new_live_verdict) {
-            (_, None) => Assessment::default(),
-            (None, Some(_)) if stats.is_idle() => {
-                Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() }
-            }
-            (live_verdict, Some(new)) => {
-                live_verdict.get_or_insert_with(|| Box::new(new())).observe(&stats, stalled_s, host)
-            }
-        };
-        DeviceActivity { stats, flag, stalled_s, assessment }
+        let IntervalVerdict { assessment, verdict_s, evidence_at } = verdict;
+        DeviceActivity { stats, flag, stalled_s, assessment, verdict_s, evidence_at }
     }
+}
+
+/// The statistics of an idle device.
+fn idle(seconds: f64) -> IntervalStats {
+    IntervalStats { seconds, in_flight: Some(0), ..IntervalStats::default() }
 }
 
 /// Labels and summaries of devices that disappeared, by the kernel's names.

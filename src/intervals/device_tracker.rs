@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind};
+use super::device_judge::IntervalVerdict;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::options::Detail;
 use super::sample_pair::{DevicePair, SamplePair};
@@ -139,7 +140,36 @@ impl<'b> DeviceTracker<'b> {
         events
     }
 
-    /// Returns the devices of an interval and, if wanted, their total.
+    /// Judges the devices in a sample within an interval, or at the end of one of several samples.
+    pub(super) fn judge_samples(&mut self, step: &SamplePair<'_>) {
+        if self.detail == Detail::Analysis {
+            return;
+        }
+        let (seconds, end) = (step.interval.seconds(), step.newer.at.wall);
+        let host = HostStats::between(step.older, step.newer, step.interval);
+        let options = RowOptions { without_util: false, with_total: false, host };
+        for (index, record) in self.records.iter_mut().enumerate() {
+            let Some(device) = step.device(index) else { continue };
+            let is_accounting_off = self.attributes[index].is_accounting_off;
+            if step.is_unchanged(&device) && device.newer.counters.in_flight == 0 {
+                if !is_accounting_off {
+                    record.judge_idle_sample(seconds, end);
+                }
+                continue;
+            }
+            let Some(delta) = step.delta(&device) else {
+                record.interrupt_judge();
+                continue;
+            };
+            let stats = interval_stats(&delta, &device, step.interval, options);
+            if !is_accounting_off || stats.completed > 0 {
+                record.judge_sample(&stats, &host, end, || new_live_verdict(self.baselines, device.older));
+            }
+        }
+    }
+
+    /// Returns the devices of an interval and, if wanted, their total. If the interval has several samples, each was
+    /// judged.
     pub(super) fn rows<'a>(
         &'a mut self,
         pair: &SamplePair<'a>,
@@ -148,12 +178,16 @@ impl<'b> DeviceTracker<'b> {
     ) -> (Vec<DeviceInterval<'a>>, Option<DeviceInterval<'a>>) {
         let mut rows = Vec::new();
         let mut total = Total::EMPTY;
+        let seconds = pair.interval.seconds();
+        let has_judged_samples = pair.aggregate.is_some();
         for index in self.order.iter().copied() {
             let attributes = &self.attributes[index];
             let is_selected = filter.is_selected(attributes);
             if self.detail == Detail::Analysis && !is_selected {
                 continue;
             }
+            let record = &mut self.records[index];
+            let verdict = if has_judged_samples { record.take_verdict(seconds) } else { None };
             let Some(device) = pair.device(index) else {
                 if self.detail == Detail::Analysis {
                     rows.push(row(
@@ -164,7 +198,6 @@ impl<'b> DeviceTracker<'b> {
                 }
                 continue;
             };
-            let record = &mut self.records[index];
             let counters = &device.newer.counters;
             let is_in_total = options.with_total && counts_in_total(attributes.total_role, pair.newer);
             // The quick way for devices that are not listed: most devices of a large host are idle.
@@ -174,7 +207,7 @@ impl<'b> DeviceTracker<'b> {
                 && !filter.is_listed(attributes, counters, None)
             {
                 if !attributes.is_accounting_off {
-                    record.observe_idle(pair.interval.seconds());
+                    record.observe_idle(seconds, !has_judged_samples);
                 }
                 if is_in_total && let Some(delta) = pair.delta(&device) {
                     total.add(&delta, &device);
@@ -185,26 +218,27 @@ impl<'b> DeviceTracker<'b> {
             let stats = delta.map(|delta| interval_stats(&delta, &device, pair.interval, options));
             let state = match stats {
                 None => {
-                    record.interrupt();
+                    record.interrupt_statistics();
+                    if !has_judged_samples {
+                        record.interrupt_judge();
+                    }
                     DeviceState::Reset
                 }
                 Some(stats) if attributes.is_accounting_off && stats.completed == 0 => {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
-                    let new_live_verdict = (self.detail == Detail::Report).then_some(|| {
-                        let settings = self.baselines.settings(&device.newer.name);
-                        LiveVerdict::new(&settings, SinceBoot::from_counters(&device.older.counters))
-                    });
+                    let new_live_verdict = (self.detail == Detail::Report)
+                        .then_some(|| new_live_verdict(self.baselines, device.older));
+                    let verdict = match verdict {
+                        _ if !has_judged_samples => record.judge(&stats, &options.host, new_live_verdict),
+                        Some(verdict) => verdict,
+                        None if self.detail == Detail::Report => IntervalVerdict::idle(seconds),
+                        None => IntervalVerdict::default(),
+                    };
                     let max_in_flight = pair.max_in_flight(&device);
                     let end = pair.newer.at.wall;
-                    DeviceState::Active(Box::new(record.observe(
-                        stats,
-                        max_in_flight,
-                        end,
-                        &options.host,
-                        new_live_verdict,
-                    )))
+                    DeviceState::Active(Box::new(record.observe(stats, max_in_flight, end, verdict)))
                 }
             };
             match (&delta, &state) {
@@ -246,6 +280,11 @@ fn event(name: &str, attributes: &DeviceAttributes, kind: EventKind) -> DeviceEv
 fn row<'a>(device: &'a Device, attributes: &'a DeviceAttributes, state: DeviceState) -> DeviceInterval<'a> {
     let DeviceAttributes { label, mountpoints, .. } = attributes;
     DeviceInterval { device: &device.name, label, mountpoints, state }
+}
+
+/// Returns the live verdict of a device that becomes active after this sample of it.
+fn new_live_verdict(baselines: &BaselineStore, device: &Device) -> LiveVerdict {
+    LiveVerdict::new(&baselines.settings(&device.name), SinceBoot::from_counters(&device.counters))
 }
 
 /// Returns the statistics of a device; without util where the options say so.

@@ -17,7 +17,9 @@ use crate::units::{Elapsed, Interval, SampleTime};
 /// The next step of the source.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NextPair {
-    /// Two samples with the time between them, and the sampling deadlines missed on the way.
+    /// A sample within an interval of several samples, or at its end, with the time since the sample before it.
+    Step(Interval),
+    /// The two samples at the ends of an interval with the time between them, and the samples missed on the way.
     Pair { interval: Interval, missed_samples: u64 },
     /// A new segment began: no interval spans this point.
     Break,
@@ -27,20 +29,38 @@ pub(super) enum NextPair {
     Signal(u8),
 }
 
-/// Takes samples and pairs each with the one before, or, where a capture is aggregated, with the first of the
-/// interval.
+/// The part of an interval that has passed.
+#[derive(Clone, Copy, Debug)]
+enum Progress {
+    /// The next sample begins a new interval.
+    Ended,
+    /// Samples of the interval have been read, and its end has not.
+    Within,
+    /// Its last sample has been read.
+    AtEnd(Interval),
+}
+
+/// Takes samples and pairs each with the one before, and the last of an interval with the first.
 pub(super) struct IntervalSource<'a> {
     input: &'a Input,
     clock: &'a dyn Clock,
     pub(super) samples: SampleSource<'a>,
+    /// Samples of the running system are also taken within long intervals.
+    subdivides: bool,
+    progress: Progress,
+    missed_samples: u64,
     /// The sample at the beginning of the interval.
     older: Sample,
     /// The sample at its end.
     newer: Sample,
-    /// The buffer for the next sample.
+    /// The buffer for the next sample. After a step within an interval, the sample before `newer`.
     incoming: Sample,
     /// The devices of `newer` in `older`.
     device_match: DeviceMatch,
+    /// The devices of `newer` in the sample before it.
+    step_match: DeviceMatch,
+    /// The sample before `newer` is `older`.
+    is_first_step: bool,
     /// The number of samples read so far.
     pub(super) sample_count: u64,
     /// The beginning of the segment, on the clock and in the samples; paces a replay.
@@ -51,26 +71,32 @@ pub(super) struct IntervalSource<'a> {
     previous_time: SampleTime,
     /// The beginning of the aggregated intervals, and the multiple of the interval that comes next.
     aggregation_start: (SampleTime, f64),
-    /// The samples within the interval, where there are more than two.
+    /// The steps of an interval of several samples; `None` if the first ends it.
     aggregate: Option<Aggregate>,
     /// `incoming` begins a new segment; the interval that ended before it comes first.
     has_pending_break: bool,
 }
 
 impl<'a> IntervalSource<'a> {
-    /// Opens the source.
+    /// Opens the source. If it `subdivides`, samples of the running system are at most a second apart, however long the
+    /// interval.
     ///
     /// # Errors
     /// When a capture cannot be opened.
-    pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
+    pub(super) fn open(input: &'a Input, clock: &'a dyn Clock, subdivides: bool) -> Result<Self> {
         Ok(Self {
             input,
             clock,
             samples: SampleSource::open(input, clock)?,
+            subdivides,
+            progress: Progress::Ended,
+            missed_samples: 0,
             older: Sample::default(),
             newer: Sample::default(),
             incoming: Sample::default(),
             device_match: DeviceMatch::Identical,
+            step_match: DeviceMatch::Identical,
+            is_first_step: true,
             sample_count: 0,
             segment_start: None,
             needs_read: false,
@@ -86,6 +112,11 @@ impl<'a> IntervalSource<'a> {
         &self.newer
     }
 
+    /// The sample before the last.
+    fn previous(&self) -> &Sample {
+        if self.is_first_step { &self.older } else { &self.incoming }
+    }
+
     /// The current pair.
     pub(super) fn pair(&self, interval: Interval) -> SamplePair<'_> {
         SamplePair {
@@ -97,6 +128,12 @@ impl<'a> IntervalSource<'a> {
         }
     }
 
+    /// The last sample and the one before it.
+    pub(super) fn step(&self, interval: Interval) -> SamplePair<'_> {
+        let older = self.previous();
+        SamplePair { older, newer: &self.newer, interval, device_match: &self.step_match, aggregate: None }
+    }
+
     /// Takes the first sample. `false` if there is none.
     ///
     /// # Errors
@@ -106,76 +143,93 @@ impl<'a> IntervalSource<'a> {
         if found {
             self.segment_start = Some((self.clock.monotonic(), self.newer.at));
             self.aggregation_start = (self.newer.at, 1.0);
-            self.samples.start_deadlines(&self.newer);
+            self.samples.start_deadlines(&self.newer, self.subdivides);
         }
         Ok(found)
     }
 
-    /// Waits for the next sample and pairs it.
+    /// Waits for the next sample and pairs it. The steps of an interval of several samples come before its pair.
     ///
     /// # Errors
     /// When the source cannot be read; with `strict` also on a warning about a capture.
     pub(super) fn next(&mut self, on_warning: OnWarning<'_>) -> Result<NextPair> {
         let next = self.advance(on_warning)?;
-        self.device_match = match &self.aggregate {
-            Some(aggregate) => aggregate.device_match(self.older.devices.len()),
-            None => DeviceMatch::between(&self.older.devices, &self.newer.devices),
-        };
+        if matches!(next, NextPair::Pair { .. } | NextPair::Break) {
+            self.progress = Progress::Ended;
+            self.device_match = match &self.aggregate {
+                Some(aggregate) => aggregate.device_match(self.older.devices.len()),
+                None => DeviceMatch::between(&self.older.devices, &self.newer.devices),
+            };
+        }
         Ok(next)
     }
 
     fn advance(&mut self, on_warning: OnWarning<'_>) -> Result<NextPair> {
-        let mut missed_samples = 0;
-        if let Some((due, missed)) = self.samples.next_deadline(self.clock.monotonic()) {
-            missed_samples = missed;
-            if let WaitOutcome::Signal(signal) = self.clock.wait_until(due) {
-                return Ok(NextPair::Signal(signal));
-            }
+        if let Progress::AtEnd(interval) = self.progress {
+            return Ok(NextPair::Pair { interval, missed_samples: self.missed_samples });
         }
-        std::mem::swap(&mut self.older, &mut self.newer);
-        self.needs_read = true;
-        self.aggregate = None;
-        if std::mem::take(&mut self.has_pending_break) {
-            std::mem::swap(&mut self.newer, &mut self.incoming);
-            return Ok(self.begin_segment());
+        let deadline = self.samples.next_deadline(self.clock.monotonic());
+        if let Some((due, _)) = deadline
+            && let WaitOutcome::Signal(signal) = self.clock.wait_until(due)
+        {
+            return Ok(NextPair::Signal(signal));
         }
-        loop {
-            let is_first = self.needs_read;
-            match self.read(on_warning) {
-                Ok(true) => {}
-                // A shorter interval may be left at the end of an aggregated capture.
-                Ok(false) => {
-                    let rest = if self.needs_read { None } else { self.elapsed() };
-                    return Ok(
-                        rest.map_or(NextPair::End, |interval| NextPair::Pair { interval, missed_samples })
-                    );
-                }
-                // A signal interrupts a read; that is not the capture's fault.
-                Err(error) => return self.clock.signal().map(NextPair::Signal).ok_or(error),
-            }
-            let Some(interval) = self.elapsed() else {
-                if is_first {
-                    return Ok(self.begin_segment());
-                }
+        if matches!(self.progress, Progress::Ended) {
+            std::mem::swap(&mut self.older, &mut self.newer);
+            self.needs_read = true;
+            self.aggregate = None;
+            self.missed_samples = 0;
+            if std::mem::take(&mut self.has_pending_break) {
                 std::mem::swap(&mut self.newer, &mut self.incoming);
-                self.has_pending_break = true;
-                let pair = |interval| NextPair::Pair { interval, missed_samples };
-                return Ok(self.elapsed().map_or(NextPair::Break, pair));
-            };
-            missed_samples = missed_samples.saturating_add(self.newer.missed_samples);
-            if let Some(signal) = self.wait_for_recorded_time() {
-                return Ok(NextPair::Signal(signal));
-            }
-            if !is_first {
-                // `incoming` holds the sample that was read before this one.
-                let last = &self.incoming;
-                let aggregate = self.aggregate.get_or_insert_with(|| Aggregate::between(&self.older, last));
-                aggregate.extend(last, &self.newer);
-            }
-            if self.is_due() {
-                return Ok(NextPair::Pair { interval, missed_samples });
+                return Ok(self.begin_segment());
             }
         }
+        let missed = deadline.map_or(0, |(_, missed)| missed);
+        self.missed_samples = self.missed_samples.saturating_add(missed);
+        self.read_step(on_warning)
+    }
+
+    /// Reads the next sample of an interval.
+    fn read_step(&mut self, on_warning: OnWarning<'_>) -> Result<NextPair> {
+        self.is_first_step = self.needs_read;
+        let pair = |interval, missed_samples| NextPair::Pair { interval, missed_samples };
+        match self.read(on_warning) {
+            Ok(true) => {}
+            // A shorter interval may be left at the end of an aggregated capture.
+            Ok(false) => {
+                let rest = if self.needs_read { None } else { self.elapsed() };
+                return Ok(rest.map_or(NextPair::End, |interval| pair(interval, self.missed_samples)));
+            }
+            // A signal interrupts a read; that is not the capture's fault.
+            Err(error) => return self.clock.signal().map(NextPair::Signal).ok_or(error),
+        }
+        let Some((interval, step)) = self.elapsed().zip(elapsed(self.previous(), &self.newer)) else {
+            if self.is_first_step {
+                return Ok(self.begin_segment());
+            }
+            std::mem::swap(&mut self.newer, &mut self.incoming);
+            self.has_pending_break = true;
+            return Ok(self
+                .elapsed()
+                .map_or(NextPair::Break, |interval| pair(interval, self.missed_samples)));
+        };
+        self.missed_samples = self.missed_samples.saturating_add(self.newer.missed_samples);
+        if let Some(signal) = self.wait_for_recorded_time() {
+            return Ok(NextPair::Signal(signal));
+        }
+        let is_due = self.is_due();
+        if is_due && self.is_first_step {
+            return Ok(pair(interval, self.missed_samples));
+        }
+        self.progress = if is_due { Progress::AtEnd(interval) } else { Progress::Within };
+        self.step_match = DeviceMatch::between(&self.previous().devices, &self.newer.devices);
+        let mut aggregate = self.aggregate.take();
+        match &mut aggregate {
+            Some(aggregate) => aggregate.extend(&self.step(step)),
+            None => aggregate = Some(Aggregate::between(&self.step(step))),
+        }
+        self.aggregate = aggregate;
+        Ok(NextPair::Step(step))
     }
 
     /// The last sample begins a new segment.
@@ -185,18 +239,18 @@ impl<'a> IntervalSource<'a> {
         self.wait_for_recorded_time().map_or(NextPair::Break, NextPair::Signal)
     }
 
-    /// The time between the two samples; `None` across a break.
+    /// The time from the first sample of the interval to the last; `None` across a break.
     fn elapsed(&self) -> Option<Interval> {
-        match self.newer.at.since(&self.older.at) {
-            Elapsed::Forward(interval) if self.newer.segment == self.older.segment => Some(interval),
-            Elapsed::Forward(_) | Elapsed::Unknown => None,
-        }
+        elapsed(&self.older, &self.newer)
     }
 
-    /// Returns whether the last sample ends an interval. Every sample does, except where a capture is aggregated: there
-    /// it is the one nearest to the next multiple of the interval, since samples are never exactly on time.
+    /// Returns whether the last sample ends an interval. Where a capture is aggregated, it is the one nearest to the next
+    /// multiple of the interval, since samples are never exactly on time; otherwise every sample of a capture does.
     fn is_due(&mut self) -> bool {
-        let Some(interval) = self.input.interval.filter(|_| !self.samples.is_live()) else { return true };
+        if let Some(is_end) = self.samples.ends_interval(&self.newer) {
+            return is_end;
+        }
+        let Some(interval) = self.input.interval else { return true };
         let (start, next) = self.aggregation_start;
         let seconds_since = |from: &SampleTime| match self.newer.at.since(from) {
             Elapsed::Forward(elapsed) => elapsed.seconds(),
@@ -248,5 +302,13 @@ impl<'a> IntervalSource<'a> {
     /// Returns whether the topology should be read again.
     pub(super) fn is_topology_stale(&self) -> bool {
         self.samples.is_topology_stale(&self.newer)
+    }
+}
+
+/// The time between two samples; `None` across a break.
+fn elapsed(older: &Sample, newer: &Sample) -> Option<Interval> {
+    match newer.at.since(&older.at) {
+        Elapsed::Forward(interval) if newer.segment == older.segment => Some(interval),
+        Elapsed::Forward(_) | Elapsed::Unknown => None,
     }
 }

@@ -7,7 +7,8 @@
 //!
 //! [`Intervals`] is the entry: it takes samples at their deadlines or from a capture, skips over breaks in time,
 //! aggregates the samples of a longer interval, follows devices that come and go, applies the selection, adds up a
-//! total, flags numbers not to be trusted, and joins the live verdict. [`collect`] feeds an analysis with all
+//! total, flags numbers not to be trusted, and joins the live verdict. The numbers of an interval come from its first and
+//! last sample; the verdict is the worst of those on each sample. [`collect`] feeds an analysis with all
 //! intervals. Nothing is printed here: warnings go to a callback, and every output takes the same [`IntervalRows`].
 
 mod aggregate;
@@ -15,6 +16,7 @@ mod baseline_store;
 mod collect;
 mod device_filter;
 mod device_interval;
+mod device_judge;
 mod device_lookup;
 mod device_record;
 mod device_tracker;

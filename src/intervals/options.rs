@@ -13,7 +13,8 @@ pub struct Input {
     /// The directory that holds `proc`, `sys` and `dev`.
     pub root: PathBuf,
     /// The time between reports. `None`: 1 s for the running system, every sample of a capture. A longer interval
-    /// aggregates the samples of a capture.
+    /// aggregates samples, each of which is judged: those of a capture, and of the running system one per second or a
+    /// little more often.
     pub interval: Option<Duration>,
     /// The number of intervals after which the stream ends; `None` runs until interrupted or to the end of the capture.
     pub count: Option<u64>,

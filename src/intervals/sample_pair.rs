@@ -12,7 +12,7 @@ pub(super) struct SamplePair<'a> {
     pub(super) interval: Interval,
     /// The devices of `newer` in `older`.
     pub(super) device_match: &'a DeviceMatch,
-    /// The samples in between; `None` where there are none.
+    /// The steps from one to the other, each of which was judged; `None` for a single step.
     pub(super) aggregate: Option<&'a Aggregate>,
 }
 

@@ -9,12 +9,15 @@ use crate::capture::{CaptureWarning, CaptureWarningKind};
 use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
-use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
+use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
 use crate::source::{DeviceResolver, Live, Replay, read_topology};
 use crate::topology::Topology;
 
 /// The age at which the topology of the running system is read again although no device name changed.
 const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(30);
+
+/// The longest time between samples of the running system that are judged one by one.
+const MAX_SAMPLE_STEP: Duration = Duration::from_secs(1);
 
 /// Called for each warning about the input.
 pub type OnWarning<'w> = &'w mut dyn FnMut(&CaptureWarning);
@@ -29,7 +32,7 @@ enum SourceKind<'a> {
     Live {
         live: Box<Live<'a>>,
         /// `None` before the first sample.
-        deadlines: Option<Deadlines>,
+        deadlines: Option<SampleDeadlines>,
         topology_read_at: Duration,
     },
     Replay(Box<Replay<'a>>),
@@ -83,18 +86,31 @@ impl<'a> SampleSource<'a> {
         }
     }
 
-    /// Starts the deadlines of the running system after its first sample.
-    pub(super) fn start_deadlines(&mut self, first: &Sample) {
+    /// Starts the deadlines of the running system after its first sample: if `subdivides`, also within a long interval.
+    pub(super) fn start_deadlines(&mut self, first: &Sample, subdivides: bool) {
         if let SourceKind::Live { deadlines, .. } = &mut self.kind {
             let start = first.at.monotonic.unwrap_or_default();
-            *deadlines = Some(Deadlines::new(start, self.input.interval.unwrap_or(DEFAULT_INTERVAL)));
+            let interval = self.input.interval.unwrap_or(DEFAULT_INTERVAL);
+            let max_step = if subdivides { MAX_SAMPLE_STEP } else { interval };
+            *deadlines = Some(SampleDeadlines::new(start, interval, max_step));
         }
     }
 
-    /// Returns the next deadline after `now` and the number of deadlines missed before it; `None` for a capture.
+    /// Returns the next deadline after `now` and the number of intervals missed before it; `None` for a capture.
     pub(super) fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
         match &mut self.kind {
             SourceKind::Live { deadlines, .. } => deadlines.as_mut().map(|deadlines| deadlines.next(now)),
+            SourceKind::Replay(_) => None,
+        }
+    }
+
+    /// Returns whether a sample of the running system ends an interval; `None` for a capture.
+    pub(super) fn ends_interval(&mut self, sample: &Sample) -> Option<bool> {
+        match &mut self.kind {
+            SourceKind::Live { deadlines, .. } => {
+                let at = sample.at.monotonic.unwrap_or_default();
+                Some(deadlines.as_mut().is_none_or(|deadlines| deadlines.ends_interval(at)))
+            }
             SourceKind::Replay(_) => None,
         }
     }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use super::baseline_store::BaselineStore;
-use super::device_filter::DeviceFilter;
+use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
 use super::device_tracker::{DeviceTracker, RowOptions};
@@ -32,6 +32,8 @@ pub struct Intervals<'a> {
     source: IntervalSource<'a>,
     filter: DeviceFilter<'a>,
     tracker: DeviceTracker<'a>,
+    /// The attributes of the devices at the beginning of the interval, if devices changed since.
+    old_attributes: Option<Vec<DeviceAttributes>>,
     topology: Topology,
     span: RunSpan,
 }
@@ -67,8 +69,10 @@ impl<'a> Intervals<'a> {
             selection,
             baselines,
             filter: DeviceFilter::new(selection)?,
-            source: IntervalSource::open(input, clock)?,
+            // An analysis has no live verdicts: its intervals are as coarse as requested.
+            source: IntervalSource::open(input, clock, detail == Detail::Report)?,
             tracker: DeviceTracker::new(detail, baselines),
+            old_attributes: None,
             topology: Topology::default(),
             span: RunSpan::default(),
         })
@@ -96,26 +100,45 @@ impl<'a> Intervals<'a> {
         if self.has_reached_count() {
             return Ok(NextInterval::End);
         }
-        match self.source.next(on_warning)? {
-            NextPair::Pair { interval, missed_samples } => {
-                Ok(NextInterval::Rows(self.rows(interval, missed_samples)))
+        loop {
+            match self.source.next(on_warning)? {
+                NextPair::Step(interval) => self.judge_samples(interval),
+                NextPair::Pair { interval, missed_samples } => {
+                    return Ok(NextInterval::Rows(self.rows(interval, missed_samples)));
+                }
+                NextPair::Break => {
+                    let pair = self.source.pair(Interval::HUNDREDTH);
+                    self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
+                    self.learn_topology();
+                    self.tracker.interrupt();
+                    return Ok(NextInterval::Break);
+                }
+                NextPair::End => return Ok(NextInterval::End),
+                NextPair::Signal(signal) => return Ok(NextInterval::Signal(signal)),
             }
-            NextPair::Break => {
-                let pair = self.source.pair(Interval::HUNDREDTH);
-                self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
-                self.learn_topology();
-                self.tracker.interrupt();
-                Ok(NextInterval::Break)
-            }
-            NextPair::End => Ok(NextInterval::End),
-            NextPair::Signal(signal) => Ok(NextInterval::Signal(signal)),
         }
+    }
+
+    /// Follows the devices to a sample within an interval, or at the end of one of several samples, and judges them.
+    fn judge_samples(&mut self, interval: Interval) {
+        let step = self.source.step(interval);
+        let old_attributes = self.tracker.follow(&step.older.devices, &step.newer.devices, step.device_match);
+        if let Some(old_attributes) = old_attributes {
+            self.old_attributes.get_or_insert(old_attributes);
+            self.learn_topology();
+        }
+        self.tracker.judge_samples(&self.source.step(interval));
     }
 
     fn rows(&mut self, interval: Interval, missed_samples: u64) -> IntervalRows<'_> {
         let pair = self.source.pair(interval);
-        let old_attributes = self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
-        if old_attributes.is_some() || self.source.is_topology_stale() {
+        let is_followed = pair.aggregate.is_some();
+        if !is_followed {
+            self.old_attributes =
+                self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
+        }
+        let old_attributes = self.old_attributes.take();
+        if old_attributes.is_some() && !is_followed || self.source.is_topology_stale() {
             self.learn_topology();
         }
         let pair = self.source.pair(interval);

@@ -3,7 +3,7 @@
 mod value;
 
 use self::value::{Field, push_csv, push_json};
-use crate::analysis::Verdict;
+use crate::analysis::{BaselineSource, Verdict};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::metrics::{CpuPercentages, DataFlag, IntervalStats};
 use crate::report::IntervalWriter;
@@ -42,6 +42,16 @@ fn flags(header: &IntervalHeader, device: &DeviceInterval<'_>) -> Vec<&'static s
         DeviceState::Event(kind) => Some(kind.name()),
     };
     flag.into_iter().chain(header.is_since_boot.then_some("since_boot")).collect()
+}
+
+/// The seconds of the interval with the verdict. Averages since boot do not say how long anything lasted.
+fn verdict_s(header: &IntervalHeader, device: &DeviceInterval<'_>) -> Field<'static> {
+    let seconds = match &device.state {
+        DeviceState::Active(activity) => activity.verdict_s,
+        DeviceState::AccountingOff(_) => Some(header.elapsed_s),
+        DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => None,
+    };
+    Number(seconds.filter(|_| !header.is_since_boot))
 }
 
 /// Calls `push` for each line of an interval: devices that appeared or disappeared, other devices, the total.
@@ -99,6 +109,12 @@ const COLUMNS: &[Column] = &[
         let evidence = device.activity().map_or(&[][..], |activity| &activity.assessment.evidence);
         Sentences(evidence.iter().map(evidence_text).collect())
     }),
+    column("baseline_source", |_, device| {
+        let source = device.activity().and_then(|activity| activity.assessment.baseline_source);
+        Text(source.map(BaselineSource::name))
+    }),
+    column("flush_saturation", |_, device| activity(device, |a| a.assessment.flush_saturation)),
+    column("verdict_s", verdict_s),
 ];
 
 /// JSON Lines: each device of an interval is an object on a line of its own.

@@ -1,5 +1,6 @@
 //! The line above the devices of an interval: the time, and the host.
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::style::Emphasis;
@@ -18,6 +19,11 @@ pub(super) fn date(header: &IntervalHeader, time_zone: &TimeZone) -> String {
     zoned.map(|time| time.strftime("%Y-%m-%d %Z").to_string()).unwrap_or_default()
 }
 
+/// Returns the time of day.
+pub(super) fn time_of_day(time: Timestamp, time_zone: &TimeZone) -> String {
+    time.to_zoned(time_zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
 /// A segment of the line with its emphasis.
 pub(super) type Segment = (String, Emphasis);
 
@@ -27,8 +33,7 @@ pub(super) const GAP: &str = "  ";
 /// Returns the segments of the line: the time of day with the length of the interval, and as much of the host as fits
 /// into `width`.
 pub(super) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: usize) -> Vec<Segment> {
-    let zoned = header.end.map(|time| time.to_zoned(time_zone.clone()));
-    let time = zoned.map(|time| time.strftime("%H:%M:%S").to_string());
+    let time = header.end.map(|end| time_of_day(end, time_zone));
     let decimals = if header.elapsed_s < COARSE_S { 3 } else { 1 };
     let time = time.unwrap_or_else(|| "--:--:--".to_owned());
     let start = format!("{time}  {:.decimals$}s", header.elapsed_s);

@@ -64,6 +64,10 @@ pub fn verdicts() -> Topic {
             "Unloaded latency is learned from intervals in which requests did not wait for each other. For a device \
              that has been loaded from the start, state it with --baseline-ms or take it from a capture with \
              --baseline. The options --explain and 'blkstat analyze' show the evidence for a verdict.",
+            "Every sample is judged. In a longer interval, that is every sample of a capture, and on the running system \
+             one per second or a little more often. The interval shows the worst verdict with its seconds ('capped 24 s \
+             of 50') and the latest evidence for it. Samples without a verdict count less than any but idle ones. \
+             Averages since boot are judged as a whole.",
         ],
     }
 }

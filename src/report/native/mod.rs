@@ -10,6 +10,7 @@ mod style;
 mod summary;
 mod table;
 mod table_writer;
+mod verdict_cell;
 mod visible_columns;
 
 pub use sort_key::{SortKey, sort_keys};

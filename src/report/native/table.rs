@@ -4,12 +4,15 @@ use std::io::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::columns::{COLUMNS, has_discards, has_flushes};
-use super::header_line::{GAP, date, header_line};
+use super::columns::{COLUMNS, VERDICT_WIDTH, has_discards, has_flushes};
+use super::header_line::{GAP, date, header_line, time_of_day};
 use super::layout::{Layout, MIN_NAME_WIDTH, max_name_width};
 use super::messages::{Message, event_text};
 use super::style::{Emphasis, paint};
-use super::visible_columns::{ColumnFlags, VisibleColumns, visible_columns, width_above_mounts};
+use super::verdict_cell::{VerdictLength, verdict_cell};
+use super::visible_columns::{
+    ColumnFlags, ExtraVerdictWidth, VisibleColumns, visible_columns, width_above_mounts,
+};
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::{DirectionStats, IntervalStats};
@@ -17,6 +20,8 @@ use crate::report::evidence::evidence_text;
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
 
+/// The title of the names.
+const NAME_TITLE: &str = "device";
 /// The title of the mount points.
 const MOUNTS_TITLE: &str = "mountpoints";
 /// The blanks before the mount points.
@@ -28,12 +33,17 @@ const MIN_SCREEN_ROWS: usize = 5;
 pub(super) struct Table {
     layout: Layout,
     name_width: usize,
+    longest_name: usize,
     /// The width of the mount points.
     mounts_width: usize,
     /// For each column, whether there was activity that gives it content.
     has_content: ColumnFlags,
     /// The columns shown.
     shown: Vec<usize>,
+    /// The additional width of the verdicts so far.
+    extra_verdict_width: ExtraVerdictWidth,
+    verdict_length: VerdictLength,
+    verdict_width: usize,
     /// Lines since the column titles; `None` before the first.
     lines_since_titles: Option<usize>,
     /// The date of the last interval.
@@ -51,7 +61,11 @@ impl Table {
             has_content: [layout.all_columns; COLUMNS.len()],
             layout,
             name_width: MIN_NAME_WIDTH,
+            longest_name: 0,
             shown: Vec::new(),
+            extra_verdict_width: ExtraVerdictWidth::default(),
+            verdict_length: VerdictLength::default(),
+            verdict_width: VERDICT_WIDTH,
             lines_since_titles: None,
             date: String::new(),
             named_hidden: Vec::new(),
@@ -115,14 +129,42 @@ impl Table {
 
     /// The width of all cells.
     fn cells_width(&self) -> usize {
-        self.shown.iter().map(|index| COLUMNS[*index].width).sum()
+        self.shown.iter().map(|index| self.column_width(*index)).sum()
     }
 
-    /// Finds the columns that fit. They change only for a longer name or mount point, or a new kind of activity.
+    fn column_width(&self, index: usize) -> usize {
+        if COLUMNS[index].is_verdict() { self.verdict_width } else { COLUMNS[index].width }
+    }
+
+    /// Returns the width of the device column. The blanks after short names make way for verdicts with their seconds, where
+    /// these would hide a column with content.
+    fn name_width(&self, longest_name: usize, line_width: usize, has_content: &ColumnFlags) -> usize {
+        let widest = longest_name.max(MIN_NAME_WIDTH);
+        let narrowest = longest_name.max(NAME_TITLE.len());
+        let extra = self.extra_verdict_width.short;
+        let available = line_width.saturating_sub(widest);
+        let hidden = |extra: usize| visible_columns(available.saturating_sub(extra), has_content).hidden;
+        if extra == 0 || hidden(extra) == hidden(0) { widest } else { widest - extra.min(widest - narrowest) }
+    }
+
+    /// Notes the width of the verdicts.
+    fn measure_verdicts(&mut self, lines: &[&DeviceInterval<'_>]) {
+        let cells = lines.iter().filter_map(|line| line.activity());
+        let extra = |activity: &DeviceActivity, length: VerdictLength| {
+            verdict_cell(activity, length).map_or(0, |cell| (cell.len() + 1).saturating_sub(VERDICT_WIDTH))
+        };
+        for activity in cells {
+            let widest = &mut self.extra_verdict_width;
+            widest.long = widest.long.max(extra(activity, VerdictLength::Long));
+            widest.short = widest.short.max(extra(activity, VerdictLength::Short));
+        }
+    }
+
+    /// Finds the columns that fit. They change only for a longer name, mount point or verdict, or a new kind of activity.
     fn choose_columns(&mut self, lines: &[&DeviceInterval<'_>], out: &mut Vec<u8>) {
         let line_width = self.layout.line_width();
         let longest = lines.iter().map(|line| sanitize(line.label).width()).max().unwrap_or(0);
-        let name_width = self.name_width.max(longest.min(max_name_width(line_width)));
+        let longest_name = self.longest_name.max(longest.min(max_name_width(line_width)));
         let mut has_content = self.has_content;
         for stats in lines.iter().filter_map(|line| line.stats()) {
             for (has_content, column) in has_content.iter_mut().zip(COLUMNS) {
@@ -133,18 +175,25 @@ impl Table {
             let longest = lines.iter().map(|line| sanitize(line.mountpoints).width()).max().unwrap_or(0);
             self.mounts_width = self.mounts_width.max(longest.min(self.layout.max_mounts_width()));
         }
-        let available = line_width.saturating_sub(name_width);
+        self.measure_verdicts(lines);
+        let name_width = self.name_width(longest_name, line_width, &has_content);
+        let available = line_width.saturating_sub(name_width + self.extra_verdict_width.short);
         let reserved = if self.layout.mounts {
             let free = available.saturating_sub(width_above_mounts(available, &has_content));
             free.min(self.mounts_width + MOUNTS_GAP)
         } else {
             0
         };
-        let VisibleColumns { shown, hidden } = visible_columns(available - reserved, &has_content);
-        if shown != self.shown || name_width != self.name_width {
+        let available = line_width.saturating_sub(name_width + reserved);
+        let (verdict_length, extra) = self.extra_verdict_width.fit(available, &has_content);
+        let VisibleColumns { shown, hidden } = visible_columns(available.saturating_sub(extra), &has_content);
+        let verdict_width = VERDICT_WIDTH + extra;
+        if shown != self.shown || name_width != self.name_width || verdict_width != self.verdict_width {
             self.lines_since_titles = self.lines_since_titles.map(|_| usize::MAX / 2);
         }
+        (self.verdict_length, self.verdict_width) = (verdict_length, verdict_width);
         (self.shown, self.name_width, self.has_content) = (shown, name_width, has_content);
+        self.longest_name = longest_name;
         self.name_hidden(hidden, out);
     }
 
@@ -176,9 +225,9 @@ impl Table {
     }
 
     fn push_titles(&mut self, out: &mut Vec<u8>) {
-        let mut text = format!("{:<width$}", "device", width = self.name_width);
-        for column in self.shown.iter().map(|index| &COLUMNS[*index]) {
-            text += &format!("{:>width$}", column.title, width = column.width);
+        let mut text = format!("{NAME_TITLE:<width$}", width = self.name_width);
+        for index in &self.shown {
+            text += &format!("{:>width$}", COLUMNS[*index].title, width = self.column_width(*index));
         }
         if self.layout.mounts {
             text += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
@@ -216,20 +265,22 @@ impl Table {
         if matches!(line.verdict(), Some(Verdict::Idle | Verdict::Ok)) {
             return;
         }
-        let evidence = line.activity().map_or(&[][..], |activity| &activity.assessment.evidence);
-        for sentence in evidence.iter().map(evidence_text) {
+        let Some(activity) = line.activity() else { return };
+        let at = activity.evidence_at.map(|at| time_of_day(at, &self.layout.time_zone) + ": ");
+        for sentence in activity.assessment.evidence.iter().map(evidence_text) {
+            let sentence = at.clone().unwrap_or_default() + &sentence;
             self.push_wrapped(&sanitize(&sentence), "  ", out);
         }
     }
 
     fn push_cells(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
-        for column in self.shown.iter().map(|index| &COLUMNS[*index]) {
-            let (text, emphasis) = match column.cell(activity) {
+        for (column, width) in self.shown.iter().map(|index| (&COLUMNS[*index], self.column_width(*index))) {
+            let (text, emphasis) = match column.cell(activity, self.verdict_length) {
                 None => ("-".to_owned(), Emphasis::Dim),
                 Some(zero) if zero == "0" || zero == "0%" => (zero, Emphasis::Dim),
                 Some(text) => (text, (column.emphasis)(activity, self.layout.saturation_threshold)),
             };
-            out.resize(out.len() + column.width.saturating_sub(text.chars().count()), b' ');
+            out.resize(out.len() + width.saturating_sub(text.chars().count()), b' ');
             paint(&text, emphasis, self.layout.colors, out);
         }
     }

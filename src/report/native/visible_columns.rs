@@ -1,6 +1,7 @@
 //! The columns that are shown: those that fit, the empty ones being the first to go.
 
 use super::columns::COLUMNS;
+use super::verdict_cell::VerdictLength;
 use crate::report::layout::{FittedColumns, fit_columns};
 
 /// A flag for each column.
@@ -13,6 +14,27 @@ const CONTENT_RANK: u8 = 128;
 /// The columns that `queue` replaces where they do not fit.
 const QUEUES: [&str; 3] = ["r_qu", "w_qu", "d_qu"];
 const QUEUE: &str = "queue";
+
+/// The additional width of the verdicts so far, where some held for a part of the interval only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ExtraVerdictWidth {
+    /// Of long verdicts.
+    pub(super) long: usize,
+    /// Of short verdicts.
+    pub(super) short: usize,
+}
+
+impl ExtraVerdictWidth {
+    /// Returns the longest verdicts that hide no column with content, and their additional width.
+    pub(super) fn fit(self, width: usize, has_content: &ColumnFlags) -> (VerdictLength, usize) {
+        let hidden = |extra: usize| visible_columns(width.saturating_sub(extra), has_content).hidden;
+        if self.long == self.short || hidden(self.long) == hidden(self.short) {
+            (VerdictLength::Long, self.long)
+        } else {
+            (VerdictLength::Short, self.short)
+        }
+    }
+}
 
 /// The columns of a table.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -91,6 +113,19 @@ mod tests {
             assert!(reads_only.contains(&title), "{title}: {reads_only:?}");
         }
         assert_eq!(hidden, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn verdicts_are_long_where_that_hides_no_column_with_content() {
+        let has_content = std::array::from_fn(|index| !COLUMNS[index].title.starts_with(['w', 'd', 'f']));
+        let extra = ExtraVerdictWidth { long: 11, short: 4 };
+        assert_eq!(extra.fit(usize::MAX, &has_content), (VerdictLength::Long, 11));
+        let all = visible_columns(usize::MAX, &has_content).shown;
+        let with_content = all.into_iter().filter(|index| has_content[*index]);
+        let width: usize = with_content.map(|index| COLUMNS[index].width).sum();
+        assert_eq!(extra.fit(width + 11, &has_content), (VerdictLength::Long, 11));
+        assert_eq!(extra.fit(width + 10, &has_content), (VerdictLength::Short, 4));
+        assert_eq!(ExtraVerdictWidth::default().fit(width, &has_content), (VerdictLength::Long, 0));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod captures;
 mod help;
 mod hot_plug;
 mod input;
+mod interval_verdicts;
 mod layout;
 mod machine_formats;
 mod pipes;

@@ -7,8 +7,10 @@ mod state;
 
 pub(super) use activity::{has_discards, has_flushes};
 pub(super) use requests::latency;
+pub(super) use state::VERDICT_WIDTH;
 
 use super::style::Emphasis;
+use super::verdict_cell::{VerdictLength, verdict_cell};
 use crate::intervals::DeviceActivity;
 use crate::metrics::IntervalStats;
 
@@ -46,6 +48,8 @@ enum CellText {
     Value(fn(f64) -> String),
     /// A text that needs more than the value.
     Custom(fn(&DeviceActivity) -> Option<String>),
+    /// The verdict.
+    Verdict,
 }
 
 impl Column {
@@ -62,12 +66,18 @@ impl Column {
         text: CellText::Custom(|_| None),
     };
 
-    /// Returns the cell of a device; `None` where it has no value.
-    pub(super) fn cell(&self, activity: &DeviceActivity) -> Option<String> {
+    /// Returns the cell of a device, with a verdict of this length; `None` where it has no value.
+    pub(super) fn cell(&self, activity: &DeviceActivity, verdict_length: VerdictLength) -> Option<String> {
         match self.text {
             CellText::Value(text) => (self.value)(activity).map(text),
             CellText::Custom(text) => text(activity),
+            CellText::Verdict => verdict_cell(activity, verdict_length),
         }
+    }
+
+    /// Returns whether this is the column of the verdict, which widens for longer cells.
+    pub(super) fn is_verdict(&self) -> bool {
+        matches!(self.text, CellText::Verdict)
     }
 }
 

@@ -1,12 +1,15 @@
 //! The columns of the state of a device: util, saturation and the verdict.
 
 use super::CellText::{Custom, Value};
-use super::Column;
 use super::activity::{has_reads, has_writes};
+use super::{CellText, Column};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
 use crate::report::layout::number_format::{multiple, percent};
 use crate::report::native::style::Emphasis;
+
+/// The width of verdicts that held for the whole interval.
+pub(in crate::report::native) const VERDICT_WIDTH: usize = 10;
 
 pub(super) const COLUMNS: [Column; 5] = [
     Column {
@@ -30,7 +33,8 @@ pub(super) const COLUMNS: [Column; 5] = [
     Column {
         title: "r_sat",
         meaning: "read saturation: latency as a multiple of the latency of the unloaded device for \
-                  requests of that size",
+                  requests of that size; in an interval of several samples, only if that is known for 90% of \
+                  the reads",
         rank: 85,
         has_content: has_reads,
         emphasis: read_emphasis,
@@ -50,12 +54,13 @@ pub(super) const COLUMNS: [Column; 5] = [
     },
     Column {
         title: "verdict",
-        meaning: "the state of the device; see 'blkstat help verdicts'",
-        width: 10,
+        meaning: "the state of the device, with its seconds if it held for a part of the interval only; see \
+                  'blkstat help verdicts'",
+        width: VERDICT_WIDTH,
         rank: 100,
         emphasis: verdict_emphasis,
         value: verdict_severity,
-        text: Custom(verdict),
+        text: CellText::Verdict,
         ..Column::DEFAULT
     },
 ];
@@ -66,12 +71,9 @@ fn util(activity: &DeviceActivity) -> Option<String> {
     activity.stats.util_pct.map(|util| percent(util) + mark)
 }
 
-fn verdict(activity: &DeviceActivity) -> Option<String> {
-    activity.assessment.verdict.map(|verdict| verdict.name().to_owned())
-}
-
+/// An unknown verdict ranks like accounting that is off: below every known problem, above ok.
 fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
-    activity.assessment.verdict.map(|verdict| f64::from(verdict.severity()))
+    Some(f64::from(activity.assessment.verdict.unwrap_or(Verdict::AccountingOff).severity()))
 }
 
 /// Returns the emphasis of read latency and saturation.

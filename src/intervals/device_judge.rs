@@ -1,0 +1,218 @@
+//! The verdict on each sample of a device, and the worst of an interval.
+
+use jiff::Timestamp;
+
+use crate::analysis::{Assessment, LiveVerdict, Verdict};
+use crate::metrics::{DirectionStats, HostStats, IntervalStats, StallTimer};
+
+/// The share of the requests of an interval whose saturation must be known for that of the interval.
+const MIN_KNOWN_FRACTION: f64 = 0.9;
+
+/// Judges a device after every sample.
+#[derive(Clone, Debug)]
+pub(super) struct DeviceJudge {
+    live_verdict: LiveVerdict,
+    stall_timer: StallTimer,
+    worst: WorstVerdict,
+}
+
+/// The verdict on a device in an interval.
+#[derive(Clone, Debug, Default)]
+pub(super) struct IntervalVerdict {
+    /// The worst assessment of a sample.
+    pub(super) assessment: Assessment,
+    /// Seconds with that verdict; `None` without one.
+    pub(super) verdict_s: Option<f64>,
+    /// The end of the sample that the evidence is about; `None` where that is the end of the interval.
+    pub(super) evidence_at: Option<Timestamp>,
+}
+
+impl IntervalVerdict {
+    /// The verdict on a device that was idle for all these seconds, and has been before.
+    pub(super) fn idle(seconds: f64) -> Self {
+        let assessment = Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() };
+        Self { assessment, verdict_s: Some(seconds), evidence_at: None }
+    }
+}
+
+impl DeviceJudge {
+    /// Creates the judge of a device that becomes active.
+    pub(super) fn new(live_verdict: LiveVerdict) -> Self {
+        Self { live_verdict, stall_timer: StallTimer::default(), worst: WorstVerdict::default() }
+    }
+
+    /// Notes a break in time or a reset: the next sample does not follow the latest. The samples of the interval so far
+    /// still count.
+    pub(super) fn interrupt(&mut self) {
+        self.live_verdict.interrupt();
+        self.stall_timer = StallTimer::default();
+    }
+
+    /// Judges an interval of a single sample, with the host in it.
+    pub(super) fn judge(&mut self, stats: &IntervalStats, host: &HostStats) -> IntervalVerdict {
+        let assessment = self.live_verdict.observe(stats, self.stall_timer.observe(stats), host);
+        let verdict_s = assessment.verdict.map(|_| stats.seconds);
+        IntervalVerdict { assessment, verdict_s, evidence_at: None }
+    }
+
+    /// Judges a sample within an interval, which ended `at`, with the host in it.
+    pub(super) fn judge_sample(&mut self, stats: &IntervalStats, host: &HostStats, at: Option<Timestamp>) {
+        let assessment = self.live_verdict.observe(stats, self.stall_timer.observe(stats), host);
+        self.worst.observe(assessment, stats, at);
+    }
+
+    /// Takes the verdict on the samples of an interval of this length in seconds.
+    pub(super) fn take_worst(&mut self, seconds: f64) -> IntervalVerdict {
+        std::mem::take(&mut self.worst).finish(seconds)
+    }
+}
+
+/// The worst verdict so far on the samples of an interval.
+#[derive(Clone, Debug, Default)]
+struct WorstVerdict {
+    /// The latest of the worst assessments, with the end of its sample.
+    worst: Option<(Assessment, Option<Timestamp>)>,
+    verdict_s: f64,
+    reads: MeanSaturation,
+    writes: MeanSaturation,
+    flushes: MeanSaturation,
+}
+
+impl WorstVerdict {
+    fn observe(&mut self, assessment: Assessment, stats: &IntervalStats, at: Option<Timestamp>) {
+        let ios = |direction: &DirectionStats| direction.ios.unwrap_or(0) as f64;
+        self.reads.observe(assessment.read_saturation, ios(&stats.reads));
+        self.writes.observe(assessment.write_saturation, ios(&stats.writes));
+        self.flushes.observe(assessment.flush_saturation, stats.flushes_per_s.unwrap_or(0.0) * stats.seconds);
+        let worst = self.worst.as_ref().map(|(worst, _)| rank(worst.verdict));
+        let own = rank(assessment.verdict);
+        if worst.is_none_or(|worst| own > worst) {
+            self.verdict_s = 0.0;
+        }
+        if worst.is_none_or(|worst| own >= worst) {
+            self.verdict_s += stats.seconds;
+            self.worst = Some((assessment, at));
+        }
+    }
+
+    fn finish(self, seconds: f64) -> IntervalVerdict {
+        /// More than the rounding error of a sum, and less than any sample.
+        const TOLERANCE_S: f64 = 1e-6;
+        let (worst, evidence_at) = self.worst.unwrap_or_default();
+        let is_whole = (seconds - self.verdict_s).abs() < TOLERANCE_S;
+        let verdict_s = if is_whole { seconds } else { self.verdict_s };
+        let verdict_s = worst.verdict.map(|_| verdict_s);
+        let assessment = Assessment {
+            read_saturation: self.reads.mean(),
+            write_saturation: self.writes.mean(),
+            flush_saturation: self.flushes.mean(),
+            ..worst
+        };
+        IntervalVerdict { assessment, verdict_s, evidence_at }
+    }
+}
+
+/// The rank of the verdict on a sample: the worst is shown. Samples without a verdict do not hide the others, whose
+/// seconds are shown with them. But an interval with I/O that no verdict covers is not idle.
+fn rank(verdict: Option<Verdict>) -> u8 {
+    match verdict {
+        Some(Verdict::Idle) => 0,
+        None => 1,
+        Some(verdict) => 2 + verdict.severity(),
+    }
+}
+
+/// The saturation of reads, writes or flushes over several samples: the mean over the requests, which is the latency of all as a
+/// multiple of unloaded latency.
+#[derive(Clone, Copy, Debug, Default)]
+struct MeanSaturation {
+    ios: f64,
+    known_ios: f64,
+    sum: f64,
+}
+
+impl MeanSaturation {
+    fn observe(&mut self, saturation: Option<f64>, ios: f64) {
+        self.ios += ios;
+        if let Some(saturation) = saturation {
+            self.known_ios += ios;
+            self.sum += saturation * ios;
+        }
+    }
+
+    /// `None` where it is not known for nearly all requests.
+    fn mean(&self) -> Option<f64> {
+        let is_known = self.known_ios > 0.0 && self.known_ios >= MIN_KNOWN_FRACTION * self.ios;
+        is_known.then(|| self.sum / self.known_ios)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Evidence;
+
+    /// The verdict on samples of a second each: verdict, saturation of reads and flushes, and their number.
+    fn worst(samples: &[(Option<Verdict>, Option<f64>, u64)]) -> IntervalVerdict {
+        let mut worst = WorstVerdict::default();
+        for (second, (verdict, saturation, ios)) in (1..).zip(samples) {
+            let evidence =
+                vec![Evidence::NothingCompleted { in_flight: second, for_s: 0.0, may_be_leaked: false }];
+            let assessment = Assessment {
+                verdict: *verdict,
+                read_saturation: *saturation,
+                flush_saturation: *saturation,
+                evidence,
+                ..Assessment::default()
+            };
+            let reads = DirectionStats { ios: Some(*ios), ..DirectionStats::default() };
+            let flushes_per_s = Some(*ios as f64);
+            let stats = IntervalStats { seconds: 1.0, reads, flushes_per_s, ..IntervalStats::default() };
+            worst.observe(assessment, &stats, Timestamp::from_second(second as i64).ok());
+        }
+        worst.finish(samples.len() as f64)
+    }
+
+    fn verdict(verdicts: &[Option<Verdict>]) -> (Option<Verdict>, Option<f64>, Option<i64>) {
+        let samples: Vec<_> = verdicts.iter().map(|verdict| (*verdict, None, 0)).collect();
+        let IntervalVerdict { assessment, verdict_s, evidence_at } = worst(&samples);
+        (assessment.verdict, verdict_s, evidence_at.map(Timestamp::as_second))
+    }
+
+    #[test]
+    fn the_worst_verdict_is_shown_with_its_seconds_and_its_latest_evidence() {
+        use Verdict::{Capped, Idle, Ok, Queueing, Saturated, Stalled};
+        let some = |verdicts: &[Verdict]| verdict(&verdicts.iter().copied().map(Some).collect::<Vec<_>>());
+        assert_eq!(some(&[Idle, Ok, Saturated, Ok, Saturated, Idle]), (Some(Saturated), Some(2.0), Some(5)));
+        assert_eq!(some(&[Saturated, Saturated, Capped]), (Some(Capped), Some(1.0), Some(3)));
+        assert_eq!(some(&[Capped, Stalled, Queueing]), (Some(Stalled), Some(1.0), Some(2)));
+        assert_eq!(some(&[Idle, Idle]), (Some(Idle), Some(2.0), Some(2)));
+        assert_eq!(verdict(&[None, Some(Ok), None]), (Some(Ok), Some(1.0), Some(2)));
+        assert_eq!(verdict(&[Some(Idle), None, Some(Idle)]), (None, None, Some(2)));
+        assert_eq!(verdict(&[]), (None, None, None));
+    }
+
+    #[test]
+    fn seconds_without_rounding_errors_are_those_of_the_interval() {
+        let mut worst = WorstVerdict::default();
+        let stats = IntervalStats { seconds: 0.1, ..IntervalStats::default() };
+        let ok = Assessment { verdict: Some(Verdict::Ok), ..Assessment::default() };
+        (0..10).for_each(|_| worst.observe(ok.clone(), &stats, None));
+        assert_ne!(worst.verdict_s, 1.0);
+        assert_eq!(worst.finish(1.0).verdict_s, Some(1.0));
+    }
+
+    #[test]
+    fn saturation_is_that_of_all_requests_or_unknown() {
+        let saturation = |samples: &[(Option<f64>, u64)]| {
+            let samples: Vec<_> = samples.iter().map(|(times, ios)| (None, *times, *ios)).collect();
+            let Assessment { read_saturation, flush_saturation, .. } = worst(&samples).assessment;
+            assert_eq!(flush_saturation, read_saturation);
+            read_saturation
+        };
+        assert_eq!(saturation(&[(Some(1.0), 300), (Some(5.0), 100)]), Some(2.0));
+        assert_eq!(saturation(&[(Some(3.0), 90), (None, 10), (None, 0)]), Some(3.0));
+        assert_eq!(saturation(&[(Some(3.0), 90), (None, 11)]), None);
+        assert_eq!(saturation(&[(None, 0)]), None);
+    }
+}
