@@ -240,9 +240,9 @@ impl<'a> IntervalSource<'a> {
         }
     }
 
-    /// Returns the topology of the devices of the last sample.
-    pub(super) fn topology(&mut self) -> Topology {
-        self.samples.topology(&self.newer)
+    /// Returns the topology of the devices of the last sample. `previous` is the one returned before, or empty.
+    pub(super) fn topology(&mut self, previous: &Topology) -> Topology {
+        self.samples.topology(&self.newer, previous)
     }
 
     /// Returns whether the topology should be read again.

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
-use crate::source::{DeviceResolver, Live, Replay, read_topology};
+use crate::source::{DeviceResolver, Live, Replay, reread_topology};
 use crate::topology::Topology;
 
 /// The age at which the topology of the running system is read again although no device name changed.
@@ -130,11 +130,11 @@ impl<'a> SampleSource<'a> {
 
     /// Returns the topology of the devices of the newest sample. That of a capture without one is inferred from their
     /// names.
-    pub(super) fn topology(&mut self, newest: &Sample) -> Topology {
+    pub(super) fn topology(&mut self, newest: &Sample, previous: &Topology) -> Topology {
         match &mut self.kind {
             SourceKind::Live { topology_read_at, .. } => {
                 *topology_read_at = newest.at.monotonic.unwrap_or_default();
-                read_topology(&self.input.root)
+                reread_topology(&self.input.root, previous)
             }
             SourceKind::Replay(replay) => {
                 let recorded = recorded_topology(replay).cloned();

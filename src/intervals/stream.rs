@@ -160,7 +160,7 @@ impl<'a> Intervals<'a> {
 
     /// Reads the topology and learns the attributes of the devices of the last sample.
     fn learn_topology(&mut self) {
-        self.topology = self.source.topology();
+        self.topology = self.source.topology(&self.topology);
         let resolver = self.source.samples.resolver();
         let devices = &self.source.newest().devices;
         self.tracker.learn(devices, &self.topology, resolver.as_ref(), &mut self.filter);

@@ -9,6 +9,7 @@ mod link;
 mod live;
 mod replay;
 mod small_file;
+mod timed_read;
 mod timezone;
 mod topology;
 
@@ -19,4 +20,4 @@ pub use live::{Live, NoBlockDevices, Precedence};
 pub use replay::Replay;
 pub use small_file::read_text_file;
 pub use timezone::{find_time_zone, local_time_zone};
-pub use topology::{check_block_dir, read_partitions, read_topology};
+pub use topology::{check_block_dir, read_partitions, read_topology, reread_topology};
