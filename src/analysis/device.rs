@@ -148,6 +148,14 @@ impl DeviceAnalysis {
     /// Notes an interval without statistics: the counters were reset, as by a replug.
     pub fn note_reset(&mut self) {
         self.excluded.resets += 1;
+        self.note_replacement();
+    }
+
+    /// Notes that another device took the name of this one, or may have: what was learned of the first is dropped.
+    pub fn note_replacement(&mut self) {
+        for direction in [&mut self.reads, &mut self.writes] {
+            direction.baseline = Baseline::new(BaselinePolicy::WholeCapture, &[]);
+        }
         self.loads.interrupt();
     }
 

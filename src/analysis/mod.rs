@@ -45,7 +45,7 @@ pub use device::{DeviceAnalysis, Observation};
 pub use host::{HostAnalysis, HostReport, Range};
 pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit, concurrency_levels};
 pub use report::{DeviceReport, Excluded};
-pub use saved_baselines::{DeviceBaseline, SavedBaselines, UnloadedLatency};
+pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
 pub use settings::{BaselineSource, Settings, StatedCap};
 pub use stack::{Layer, LayerLink, QueueByLayer, WaitLocation, infer_stack, queue_by_layer};
 pub use stats::{ActivityTimeline, BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};

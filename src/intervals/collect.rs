@@ -14,6 +14,8 @@ use crate::metrics::IntervalStats;
 pub struct Collected {
     /// The selected devices in the order in which they appeared.
     pub devices: Vec<DeviceAnalysis>,
+    /// The identity of each device that has one, by the kernel's name.
+    pub identities: HashMap<String, String>,
     /// The host over all intervals.
     pub host: HostReport,
     /// The signal that ended the collection; `None` if the source ended.
@@ -24,6 +26,7 @@ pub struct Collected {
 struct DeviceEntry {
     analysis: DeviceAnalysis,
     intervals_before: u64,
+    identity: Option<String>,
 }
 
 #[derive(Default)]
@@ -32,6 +35,8 @@ struct Collector {
     by_name: HashMap<String, usize>,
     /// Intervals seen so far.
     intervals: u64,
+    /// The revision of the topology that identities are from.
+    topology_revision: u64,
 }
 
 /// Reads all intervals. `on_start` is called after the first sample, `on_interval` with the header of each interval. If
@@ -53,6 +58,7 @@ pub fn collect(
         collector.add_devices(intervals);
         on_start();
         loop {
+            collector.identify_devices(intervals);
             match intervals.next(on_warning)? {
                 NextInterval::Rows(rows) => {
                     rows.devices.iter().for_each(|row| collector.observe(row, rows.header.clock_s));
@@ -72,7 +78,9 @@ pub fn collect(
             }
         }
     }
-    Ok(Collected { devices: collector.finish(), host: host.finish(), signal })
+    collector.identify_devices(intervals);
+    let identities = collector.identities();
+    Ok(Collected { devices: collector.finish(), identities, host: host.finish(), signal })
 }
 
 impl Collector {
@@ -86,11 +94,34 @@ impl Collector {
     fn entry(&mut self, name: &str) -> &mut DeviceEntry {
         let index = self.by_name.get(name).copied().unwrap_or_else(|| {
             let analysis = DeviceAnalysis::new(name);
-            self.entries.push(DeviceEntry { analysis, intervals_before: self.intervals });
+            self.entries.push(DeviceEntry { analysis, intervals_before: self.intervals, identity: None });
             self.by_name.insert(name.to_owned(), self.entries.len() - 1);
             self.entries.len() - 1
         });
         &mut self.entries[index]
+    }
+
+    /// Learns the identities of the devices if the topology was read since the last call. What was learned of a device is
+    /// dropped where another one took its name.
+    fn identify_devices(&mut self, intervals: &Intervals<'_>) {
+        if self.topology_revision == intervals.topology_revision() {
+            return;
+        }
+        self.topology_revision = intervals.topology_revision();
+        for entry in &mut self.entries {
+            let Some(identity) = intervals.identity(entry.analysis.name()) else { continue };
+            if entry.identity.as_ref().is_some_and(|before| before != identity) {
+                entry.analysis.note_replacement();
+            }
+            entry.identity = Some(identity.to_owned());
+        }
+    }
+
+    /// Returns the identity of each device that has one.
+    fn identities(&self) -> HashMap<String, String> {
+        let identity =
+            |entry: &DeviceEntry| Some((entry.analysis.name().to_owned(), entry.identity.clone()?));
+        self.entries.iter().filter_map(identity).collect()
     }
 
     fn observe(&mut self, row: &DeviceInterval<'_>, at_s: Option<f64>) {

@@ -20,6 +20,8 @@ pub(super) struct DeviceRecord {
     pub(super) summary: DeviceSummary,
     /// `None` until the device is first active: most devices of a large host never are.
     live_verdict: Option<Box<LiveVerdict>>,
+    /// The identity of the device as it was last known; `None` if it never was.
+    identity: Option<String>,
 }
 
 impl DeviceRecord {
@@ -28,12 +30,28 @@ impl DeviceRecord {
         Self { summary, ..Self::default() }
     }
 
-    /// Notes a break in time or a reset: the next interval does not follow the latest.
+    /// Notes a break in time: the next interval does not follow the latest.
     pub(super) fn interrupt(&mut self) {
         self.util_check = UtilCheck::default();
         self.stall_timer = StallTimer::default();
         if let Some(live_verdict) = &mut self.live_verdict {
             live_verdict.interrupt();
+        }
+    }
+
+    /// Notes that the counters were reset or another device took the name: what was learned of the first is dropped.
+    pub(super) fn reset(&mut self) {
+        self.interrupt();
+        self.live_verdict = None;
+    }
+
+    /// Notes the identity of the device, if it is known now.
+    pub(super) fn identify(&mut self, identity: Option<&str>) {
+        let Some(identity) = identity.filter(|identity| self.identity.as_deref() != Some(identity)) else {
+            return;
+        };
+        if self.identity.replace(identity.to_owned()).is_some() {
+            self.reset();
         }
     }
 

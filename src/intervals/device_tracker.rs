@@ -11,6 +11,7 @@ use super::sample_pair::{DevicePair, SamplePair};
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
 use crate::analysis::LiveVerdict;
+use crate::baselines::RecordedBaselines;
 use crate::counters::Device;
 use crate::metrics::{CounterDelta, DeviceMatch, IntervalStats};
 use crate::source::DeviceResolver;
@@ -27,6 +28,10 @@ pub(super) struct DeviceTracker<'b> {
     /// By index of the last sample.
     records: Vec<DeviceRecord>,
     departed: DepartedDevices,
+    /// The baselines of the recording that is replayed.
+    recorded: RecordedBaselines,
+    /// The counters of a device were reset since the attributes were learned.
+    had_reset: bool,
 }
 
 /// Settings of one interval that affect every device.
@@ -47,6 +52,8 @@ impl<'b> DeviceTracker<'b> {
             order: Vec::new(),
             records: Vec::new(),
             departed: DepartedDevices::default(),
+            recorded: RecordedBaselines::default(),
+            had_reset: false,
         }
     }
 
@@ -60,6 +67,7 @@ impl<'b> DeviceTracker<'b> {
         &mut self,
         devices: &[Device],
         topology: &Topology,
+        recorded: Option<&RecordedBaselines>,
         resolver: Option<&DeviceResolver>,
         filter: &mut DeviceFilter<'_>,
     ) {
@@ -68,6 +76,21 @@ impl<'b> DeviceTracker<'b> {
             // The order of the capture, which is the order of the report.
             self.order = (0..devices.len()).collect();
         }
+        self.had_reset = false;
+        let none = RecordedBaselines::default();
+        let recorded = recorded.unwrap_or(&none);
+        for ((record, attributes), device) in self.records.iter_mut().zip(&self.attributes).zip(devices) {
+            record.identify(attributes.identity.as_deref());
+            if self.recorded.get(&device.name) != recorded.get(&device.name) {
+                record.reset();
+            }
+        }
+        self.recorded.clone_from(recorded);
+    }
+
+    /// Returns whether counters of a device were reset since the attributes were learned: it may be another one.
+    pub(super) fn had_reset(&self) -> bool {
+        self.had_reset
     }
 
     /// Notes the beginning of a segment: the next interval does not follow the latest.
@@ -183,15 +206,19 @@ impl<'b> DeviceTracker<'b> {
             let stats = delta.map(|delta| interval_stats(&delta, &device, pair.interval, options));
             let state = match stats {
                 None => {
-                    record.interrupt();
+                    record.reset();
+                    self.had_reset = true;
                     DeviceState::Reset
                 }
                 Some(stats) if attributes.is_accounting_off && stats.completed == 0 => {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
-                    let new_live_verdict = (self.detail == Detail::Report)
-                        .then_some(|| LiveVerdict::new(&self.baselines.settings(&device.newer.name)));
+                    let identity = attributes.identity.as_deref();
+                    let new_live_verdict = (self.detail == Detail::Report).then_some(|| {
+                        let name = &device.newer.name;
+                        LiveVerdict::new(&self.baselines.settings(name, identity, &self.recorded))
+                    });
                     let max_in_flight = pair.max_in_flight(&device);
                     let end = pair.newer.at.wall;
                     DeviceState::Active(Box::new(record.observe(stats, max_in_flight, end, new_live_verdict)))

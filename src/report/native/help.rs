@@ -64,6 +64,10 @@ pub fn verdicts() -> Topic {
             "Unloaded latency is learned from intervals in which requests did not wait for each other. For a device \
              that has been loaded from the start, state it with --baseline-ms or take it from a capture with \
              --baseline. The options --explain and 'blkstat analyze' show the evidence for a verdict.",
+            "Better, save it in advance: what 'blkstat analyze --save-baseline /var/lib/blkstat/baseline.json' saves \
+             is used by every later live view of the host, as is $XDG_STATE_HOME/blkstat/baseline.json (default \
+             ~/.local/state) where the first does not exist. Devices are found by WWID, serial number or UUID, not \
+             by name. --no-baseline ignores these files.",
         ],
     }
 }
