@@ -347,7 +347,7 @@ fn a_recording_holds_the_baseline_that_was_used() {
         ("", vec![file.clone()], Some("saved"), Some(8.0)),
         (given.as_str(), vec![], Some("given"), Some(8.0)),
         ("--baseline-ms 0.4", vec![file.clone()], Some("given"), Some(2.0)),
-        ("--no-baseline", vec![file.clone()], None, None),
+        ("--no-baseline", vec![file], None, None),
     ] {
         let words = format!("record {} 1 3 --force {options}", recording.display());
         let (_, err, exit) = host.run_under(&[HEAVY; 3], &words, &saved);

@@ -6,6 +6,9 @@ use crate::counters::Device;
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
 
+/// The most characters of a text from a file in a message.
+const MAX_EXCERPT_CHARS: usize = 120;
+
 /// The settings of the verdict on each device.
 #[derive(Clone, Debug, Default)]
 pub struct BaselineStore {
@@ -61,7 +64,7 @@ impl BaselineStore {
         if let Some(saved) = self.file.baselines.find(device, identity, self.file.matching) {
             return Settings { baseline: Some(saved.clone()), baseline_source: self.file.source, ..common };
         }
-        match recorded.get(device).filter(|_| self.uses_recorded && common.baseline.is_none()) {
+        match recorded.get(device).filter(|_| self.uses_recorded) {
             Some(recorded) => {
                 let is_saved = recorded.source == BaselineSource::Saved.name();
                 let source = if is_saved { BaselineSource::Saved } else { BaselineSource::Given };
@@ -107,9 +110,31 @@ impl BaselineStore {
             0 => String::new(),
             n => format!(", and so are those of {n} more"),
         };
-        Some(sanitize(&format!(
-            "{}: the baseline of {name} is of another device ({saved}; this one is {identity}){more}; not used",
-            self.file.name
-        )).into_owned())
+        let [name, saved, identity] = [name, saved, identity].map(excerpt);
+        let file = sanitize(&self.file.name);
+        Some(format!(
+            "{file}: the baseline of {name} is of another device ({saved}; this one is {identity}){more}; not used"
+        ))
+    }
+}
+
+/// Returns the beginning of a text from a file, for a message.
+pub(super) fn excerpt(text: &str) -> String {
+    let end = text.char_indices().nth(MAX_EXCERPT_CHARS).map(|(end, _)| end);
+    match end {
+        Some(end) => format!("{}...", sanitize(&text[..end])),
+        None => sanitize(text).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_short_and_safe() {
+        assert_eq!(excerpt("wwid:\u{1b}1"), "wwid:\\u{1b}1");
+        assert_eq!(excerpt(&"ä".repeat(MAX_EXCERPT_CHARS)).chars().count(), MAX_EXCERPT_CHARS);
+        assert_eq!(excerpt(&"ä".repeat(10_000)).chars().count(), MAX_EXCERPT_CHARS + 3);
     }
 }

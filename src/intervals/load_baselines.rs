@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::baseline_store::{BaselineStore, SavedFile};
+use super::baseline_store::{BaselineStore, SavedFile, excerpt};
 use super::collect::collect;
 use super::options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
 use super::sample_source::OnWarning;
 use super::stream::Intervals;
 use crate::analysis::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
 use crate::clock::Clock;
+use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::source::{FirstFile, read_first_file, read_json_object};
 
@@ -73,8 +74,8 @@ fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
         }
         FirstFile::Found(path, text) => {
             let ignored =
-                |reason: String| format!("{}: {}; saved baselines ignored", name(&path), sanitize(&reason));
-            let text = text.map_err(|error| ignored(crate::os_error::os_error_text(&error)))?;
+                |reason: String| format!("{}: {}; saved baselines ignored", name(&path), excerpt(&reason));
+            let text = text.map_err(|error| ignored(os_error_text(&error)))?;
             let baselines =
                 parse(&text).map_err(|error| ignored(format!("not a saved baseline: {error}")))?;
             let (matching, source) = (DeviceMatching::Identity, BaselineSource::Saved);
