@@ -382,6 +382,28 @@ fn a_recording_holds_the_baseline_that_was_used() {
 }
 
 #[test]
+fn each_part_of_joined_recordings_has_its_own_baseline() {
+    let parts = [("naa.1", "0.1"), ("naa.2", "0.4")].map(|(wwid, ms)| {
+        let host = Host::new("sda", wwid);
+        let recording = host.path("r.txt");
+        let words = format!("record {} 1 3 --baseline-ms {ms}", recording.display());
+        host.run_under(&[HEAVY; 3], &words, &[]);
+        fs::read_to_string(recording).unwrap()
+    });
+    let joined = Host::new("sda", "naa.3");
+    let recording = joined.path("joined.txt");
+    fs::write(&recording, parts.concat()).unwrap();
+    let replay = |interval: &str| {
+        let words = format!("--json --from {} {interval}", recording.display());
+        saturations(&joined.run(&words, &[], |_| {}).0)
+    };
+    let [first, second] = [Some(8.0), Some(2.0)];
+    assert_eq!(replay(""), [first, first, first, second, second, second]);
+    // The header of the second part has been read when the interval at the end of the first one is shown.
+    assert_eq!(replay("2"), [first, first, second, second]);
+}
+
+#[test]
 fn hostile_baselines_in_a_recording_are_left_out() {
     let host = Host::new("sda", "naa.1");
     let recording = host.path("r.txt");

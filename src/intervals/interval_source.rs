@@ -245,8 +245,8 @@ impl<'a> IntervalSource<'a> {
         self.samples.topology(&self.newer, previous)
     }
 
-    /// Returns whether the topology should be read again.
+    /// Returns whether the topology should be read again. Before a pending break, it is that of the next segment.
     pub(super) fn is_topology_stale(&self) -> bool {
-        self.samples.is_topology_stale(&self.newer)
+        !self.has_pending_break && self.samples.is_topology_stale(&self.newer)
     }
 }
