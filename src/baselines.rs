@@ -18,7 +18,9 @@ pub struct UnloadedLatency {
     /// The mean queue at which it was seen; `None` when it was stated by hand. 0.1.0 saved it as `concurrency`.
     #[serde(alias = "concurrency")]
     pub queue: Option<f64>,
-    /// That queue is so long (above 1.5) that the unloaded device may answer faster.
+    /// That queue is so long (above 1.5) that the unloaded device may answer faster. 0.1.0 saved it as
+    /// `is_upper_bound`.
+    #[serde(rename = "upper_bound", alias = "is_upper_bound")]
     pub is_upper_bound: bool,
 }
 

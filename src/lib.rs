@@ -24,7 +24,7 @@
 //!
 //! # Module order
 //!
-//! A module imports only modules to its left, and of those only the ones that `tests/layering.rs` lists for it:
+//! A module imports only modules to its left, and of those only the ones that `tests/repository/layering.rs` lists for it:
 //! [`exit`], [`os_error`], [`sanitize`], [`units`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
 //! [`topology`], [`baselines`], [`capture`], [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], [`iostat`],
 //! [`pt_diskstats`], [`plan`], [`cli`], [`run`].

@@ -206,7 +206,7 @@ fn save(path: &Path, entries: &[(&str, Option<&str>, f64)]) {
     for (index, (key, name, ms)) in entries.iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
         let name = name.map(|name| format!("\"name\":\"{name}\",")).unwrap_or_default();
-        let latency = format!(r#"{{"size_kib":4.0,"await_ms":{ms},"queue":0.1,"is_upper_bound":false}}"#);
+        let latency = format!(r#"{{"size_kib":4.0,"await_ms":{ms},"queue":0.1,"upper_bound":false}}"#);
         write!(text, r#"{comma}"{key}":{{{name}"read":[{latency}],"write":[]}}"#).unwrap();
     }
     fs::write(path, text + "}}").unwrap();
@@ -411,7 +411,7 @@ fn hostile_baselines_in_a_recording_are_left_out() {
     let text = fs::read_to_string(&recording).unwrap();
     let (header, rest) = text.split_once('\n').unwrap();
     let latency =
-        |ms: &str| format!(r#"{{"size_kib":null,"await_ms":{ms},"queue":null,"is_upper_bound":false}}"#);
+        |ms: &str| format!(r#"{{"size_kib":null,"await_ms":{ms},"queue":null,"upper_bound":false}}"#);
     for (baseline, expected) in [
         (format!(r#"{{"device":"sda","read":[{}]}}"#, latency("0.1")), Some(8.0)),
         (format!(r#"{{"device":"sda","source":"x","read":[{}]}}"#, latency("-1.0")), None),

@@ -88,7 +88,8 @@ mod tests {
     #[test]
     fn a_baseline_saved_by_0_1_0_loads() {
         let text = include_str!("../../fixtures/recordings-0.1.0/baseline.json");
-        assert!(text.contains("\"concurrency\""), "the file is of 0.1.0");
+        let old_names = ["\"concurrency\"", "\"is_upper_bound\""];
+        assert!(old_names.iter().all(|name| text.contains(name)), "the file is of 0.1.0");
         let saved: SavedBaselines = serde_json::from_str(text).unwrap();
         let baseline = saved.find("vda", Some("serial:1"), IdentityOrName).unwrap();
         let read = baseline.read.iter().find(|one| one.size_kib == Some(4.0)).unwrap();
@@ -97,7 +98,8 @@ mod tests {
         assert_eq!(saved.find("vda", Some("serial:1"), Identity), None);
         // Saved again, it has the present names.
         let again = serde_json::to_string(&saved).unwrap();
-        assert!(again.contains("\"queue\"") && !again.contains("concurrency"), "{again}");
+        assert!(again.contains("\"queue\"") && again.contains("\"upper_bound\""), "{again}");
+        assert!(!old_names.iter().any(|name| again.contains(name)), "{again}");
         assert_eq!(serde_json::from_str::<SavedBaselines>(&again).unwrap(), saved);
     }
 

@@ -72,6 +72,7 @@ mod tests {
             let capture: Vec<u8> =
                 (1..).zip(&texts).flat_map(|(at, text)| [format!("TS {at}\n").as_bytes(), text].concat()).collect();
             let mut reader = Reader::new(capture.as_slice());
+            reader.keep_truncated_sample();
             let (mut previous, mut sample, mut expected) = Default::default();
             for text in &texts {
                 prop_assert!(reader.next(&previous, &mut sample).unwrap());

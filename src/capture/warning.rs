@@ -49,7 +49,14 @@ pub enum CaptureWarningKind {
     HostChanged,
     /// The file ends within its last sample.
     LastSampleTruncated,
-    /// A sample within a recording is incomplete: the recorder was killed, and the recording continued later.
+    /// The last sample lacks the devices that the sample before it lists last, as if the file were truncated.
+    LastSampleLacksDevices {
+        /// The number of devices that are missing.
+        missing: usize,
+        /// The number of devices in the sample before it.
+        expected: usize,
+    },
+    /// A sample before a recording that was appended is incomplete: the recorder of the sample was killed.
     SampleTruncated,
 }
 
@@ -92,6 +99,15 @@ impl std::fmt::Display for CaptureWarningKind {
                 write!(f, "recording continues on another host; no interval spans this point")
             }
             Self::LastSampleTruncated => write!(f, "last sample is truncated; skipped"),
+            Self::LastSampleLacksDevices { missing, expected } if missing == expected => {
+                write!(f, "last sample has no devices, as if truncated; skipped")
+            }
+            Self::LastSampleLacksDevices { missing, expected } => {
+                write!(
+                    f,
+                    "last sample lacks {missing} of {expected} devices at its end, as if truncated; skipped"
+                )
+            }
             Self::SampleTruncated => write!(f, "sample is truncated; skipped"),
         }
     }

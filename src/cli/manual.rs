@@ -153,7 +153,7 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
             ("blkstat analyze sda 1 60", "Analyze a device of the running system for a minute."),
             (
                 "blkstat analyze --cap 3000,125 vol.txt",
-                "Take into account a limit of 3,000 IOPS and 125 MiB/s.",
+                "Take into account a limit of 3000 IOPS and 125 MiB/s.",
             ),
         ],
         "record" => &[

@@ -77,6 +77,11 @@ impl<'a> SampleSource<'a> {
         matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.is_not_text())
     }
 
+    /// Returns whether a capture turned out to be truncated.
+    pub(super) fn is_truncated(&self) -> bool {
+        matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.is_truncated())
+    }
+
     /// The requested time between the samples of a report; `None` for a capture that does not record it.
     pub(super) fn requested_interval(&self) -> Option<Duration> {
         match &self.kind {

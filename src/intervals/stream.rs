@@ -253,6 +253,9 @@ impl<'a> Intervals<'a> {
             );
         }
         Ok(match self.source.sample_count {
+            0 if self.source.samples.is_truncated() => {
+                "the capture is truncated before the end of its first sample; two samples are needed"
+            }
             0 => {
                 "no samples found; a capture holds copies of /proc/diskstats, each after a line 'TS <seconds>'"
             }

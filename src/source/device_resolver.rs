@@ -12,7 +12,7 @@ use super::link::{file_name, link_target_name};
 use super::small_file::read_text;
 use super::topology::{device_dir, device_name, list_devices};
 use crate::counters::Device;
-use crate::topology::{Key, Named};
+use crate::topology::{DeviceKey, NamedDevice};
 
 /// Resolves device names of the system below a root.
 pub struct DeviceResolver {
@@ -39,13 +39,13 @@ impl DeviceResolver {
         persistent: Option<&str>,
         mapper: bool,
         devices: &[Device],
-    ) -> Option<Named> {
+    ) -> Option<NamedDevice> {
         let dev = self.root.join("dev");
         if mapper && !word.starts_with('/') && dev.join("mapper").join(word).exists() {
             let kernel_name = link_target_name(&dev.join("mapper").join(word))?;
             // iostat sorts this device by the word, but compares later words with the kernel's name.
             let named = self.by_node(&kernel_name, devices)?;
-            return Some(Named { sorts_as: Some(word.to_owned()), ..named });
+            return Some(NamedDevice { sorts_as: Some(word.to_owned()), ..named });
         }
         let translated =
             persistent.and_then(|kind| link_target_name(&dev.join(format!("disk/by-{kind}")).join(word)));
@@ -66,20 +66,23 @@ impl DeviceResolver {
             word.to_owned()
         };
         if is_listed(&name) {
-            return Some(Named::plain(&device_name(&name)));
+            return Some(NamedDevice::plain(&device_name(&name)));
         }
         self.by_node(&name, devices)
     }
 
     /// Returns the device of the node `name` in /dev, which a report shows by that name.
-    fn by_node(&self, name: &str, devices: &[Device]) -> Option<Named> {
+    fn by_node(&self, name: &str, devices: &[Device]) -> Option<NamedDevice> {
         let devno = node_devno(&self.root.join("dev").join(name)).or_else(|| {
             // A copied tree has no device nodes, only names.
             let device = devices.iter().find(|device| self.is_copy() && device.name == name)?;
             // A device of `iostat -f` may have no number.
             Some((device.major, device.minor)).filter(|devno| *devno != (0, 0))
         });
-        devno.map(|(major, minor)| Named { key: Key::Number(major, minor), ..Named::plain(name) })
+        devno.map(|(major, minor)| NamedDevice {
+            key: DeviceKey::Number(major, minor),
+            ..NamedDevice::plain(name)
+        })
     }
 
     fn is_copy(&self) -> bool {

@@ -90,6 +90,11 @@ impl<'a> Replay<'a> {
         self.reader.is_not_text()
     }
 
+    /// Returns whether the file turned out to end within a sample or within its compressed data.
+    pub fn is_truncated(&self) -> bool {
+        self.reader.is_truncated()
+    }
+
     /// Returns the header of the recording that contains the last sample; `None` for any other capture.
     pub fn header(&self) -> Option<&RecordingHeader> {
         self.reader.header()

@@ -3,7 +3,7 @@
 
 mod infer;
 mod kind;
-mod named;
+mod named_device;
 mod natural_sort;
 mod node;
 mod partitions;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use infer::link_nvme_paths;
 pub use kind::Kind;
-pub use named::{Key, Named};
+pub use named_device::{DeviceKey, NamedDevice};
 pub use natural_sort::natural_key;
 pub use node::Node;
 pub use partitions::{partition_parents, possible_disks};

@@ -1,11 +1,21 @@
-//! The analysis as a library: of real captures, of a published table, and of simulated loads of known truth.
+//! blkstat as a library: the parser, the numbers of an interval for arbitrary counters, and the analysis of real captures,
+//! of a published table, and of simulated loads of known truth.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 mod accounting;
 mod captures;
 mod closed_loops;
-mod layering;
+mod counter_width;
+mod invariants;
 mod open_loops;
+mod parser_vs_procfs;
+mod properties;
 mod reports;
 mod simulator;
+
+#[allow(dead_code)] // The tests of the commands use the rest.
+#[path = "../support"]
+mod support {
+    pub(crate) mod in_process;
+}

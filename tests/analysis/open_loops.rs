@@ -145,7 +145,7 @@ fn a_device_is_not_called_ok_for_loads_without_a_baseline() {
     let load = [vec![reads(250.0, 1.0); 40], vec![writes(32.0); 30]].concat();
     let report = analyze(load);
     assert_eq!(report.verdict, None, "{:?}", report.explanation);
-    assert!(explanation(&report).contains("latency 32 ms, queue 64"), "{}", explanation(&report));
+    assert!(explanation(&report).contains("latency 32.0 ms, queue 64.0"), "{}", explanation(&report));
     // With the unloaded latency of such writes, there is a verdict.
     let light = Second { writes: (200.0, 4.0, 64.0), ..Second::default() };
     let load = [vec![reads(250.0, 1.0); 40], vec![light; 5], vec![writes(32.0); 30]].concat();

@@ -1,6 +1,6 @@
 //! The cost of each step: parsing, the statistics of an interval, every report, the analysis.
 //!
-//! `cargo bench` runs all of them, `cargo bench -- parse` some. All inputs are generated and the same in every run.
+//! `cargo bench --manifest-path tests/benches/Cargo.toml` runs all of them; with `-- parse`, some. All inputs are generated and the same in every run.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

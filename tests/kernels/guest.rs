@@ -26,7 +26,7 @@ pub(crate) const PROGRAMS: [&str; 13] = [
 ];
 
 /// The disks of a guest, as `boot` names them.
-const DISKS: [&str; 4] = ["nvme", "nvme-multipath", "scsi", "scsi"];
+const DISKS: [&str; 5] = ["nvme", "nvme-multipath", "scsi", "scsi", "scsi-multipath"];
 
 /// The exit status of `boot` if no package of the kernel is to be had.
 const NO_KERNEL: i32 = 2;
@@ -148,16 +148,23 @@ impl Guest {
         names
     }
 
-    /// Returns the names of the NVMe disk below device-mapper and of the one with two paths.
-    pub(crate) fn disk_and_head(&self) -> (String, String) {
+    /// Returns the names of the disks or paths that the guest keeps in its file `disks` under a key such as `scsi_paths`.
+    pub(crate) fn disks(&self, key: &str) -> Vec<String> {
         let text = self.read("disks");
-        let (disk, head) = text.trim().split_once(' ').unwrap();
-        (disk.to_owned(), head.to_owned())
+        let mut lines = text.lines().map(|line| line.split(' '));
+        let names = lines.find_map(|mut words| (words.next() == Some(key)).then_some(words));
+        let names = names.unwrap_or_else(|| panic!("{}: no {key} in {text}", self.version));
+        names.map(str::to_owned).collect()
     }
 
     /// Returns the objects of `blkstat devices`.
     pub(crate) fn devices(&self) -> Vec<Value> {
-        let text: Value = serde_json::from_str(&self.read("devices.json")).unwrap();
+        self.devices_in("devices.json")
+    }
+
+    /// Returns the objects of `blkstat devices` in a file.
+    pub(crate) fn devices_in(&self, name: &str) -> Vec<Value> {
+        let text: Value = serde_json::from_str(&self.read(name)).unwrap();
         text["devices"].as_array().unwrap().clone()
     }
 

@@ -1,5 +1,6 @@
 //! Runs blkstat on Debian's Linux 6.1 and 6.12, on an emulated computer with devices that few test machines have:
-//! device-mapper on NVMe, md RAID 1 on partitions of SCSI disks, NVMe with two paths, and zram.
+//! device-mapper on NVMe, device-mapper multipath on two paths of a SCSI disk, md RAID 1 on partitions of SCSI disks, NVMe
+//! with two paths, and zram.
 //!
 //! `boot` starts a kernel; `guest` runs in it, once, and keeps what iostat and blkstat print. The tests check that.
 //!
@@ -15,6 +16,7 @@ mod guest;
 mod tests {
     use std::fs;
     use std::process::Command;
+    use std::slice::from_ref;
 
     use serde_json::Value;
 
@@ -36,7 +38,7 @@ mod tests {
     fn blkstat_prints_what_iostat_prints() {
         on_each_kernel(|guest| {
             let cases = guest.names_ending_in(".options");
-            assert!(cases.len() >= 7, "{}: only {} cases were run", guest.version, cases.len());
+            assert!(cases.len() >= 8, "{}: only {} cases were run", guest.version, cases.len());
             let same = |case: &&String| {
                 let theirs = guest.read(&format!("{case}.iostat"));
                 let reports = theirs.matches("Device").count() + theirs.matches("\"disk\"").count();
@@ -62,14 +64,9 @@ mod tests {
     #[test]
     fn the_total_is_the_sum_of_the_disks_and_paths_that_lie_on_no_other_device() {
         on_each_kernel(|guest| {
-            let devices = guest.devices();
-            let is_leaf = |name: &Value| {
-                let device = devices.iter().find(|device| device["name"] == *name);
-                device.is_some_and(|device| {
-                    device["backing_devices"] == serde_json::json!([])
-                        && (device["kind"] == "disk" || device["kind"] == "nvme_path")
-                })
-            };
+            let leaves = ["nvme", "nvme_paths", "scsi", "scsi_paths"].map(|key| guest.disks(key)).concat();
+            assert_eq!(leaves.len(), 7, "{}: {leaves:?}", guest.version);
+            let is_leaf = |name: &Value| leaves.iter().any(|leaf| name == leaf);
             let records = guest.live();
             for column in ["reads_per_s", "writes_per_s", "read_kib_per_s", "write_kib_per_s"] {
                 let sum_if = |is_counted: &dyn Fn(&Value) -> bool| -> f64 {
@@ -91,23 +88,32 @@ mod tests {
     fn devices_shows_which_device_lies_on_which() {
         on_each_kernel(|guest| {
             let devices = guest.devices();
-            let (disk, head) = guest.disk_and_head();
-            let check = |name: &str, kind: &str, backing: &[&str]| {
+            let [disk, head] = ["nvme", "nvme_head"].map(|key| guest.disks(key).remove(0));
+            let (nvme_paths, scsi_paths) = (guest.disks("nvme_paths"), guest.disks("scsi_paths"));
+            let [sda, sdb]: [String; 2] = guest.disks("scsi").try_into().unwrap();
+            let check = |name: &str, kind: &str, backing: &[String]| {
                 let device = devices.iter().find(|device| device["name"] == name);
                 let device = device.unwrap_or_else(|| panic!("{}: no {name}", guest.version));
                 let found = (&device["kind"], &device["backing_devices"]);
                 assert_eq!(found, (&kind.into(), &backing.into()), "{}: {name}", guest.version);
             };
-            check("sda", "disk", &[]);
-            check("sda1", "partition", &["sda"]);
-            check("md0", "md", &["sda1", "sdb1"]);
+            check(&sda, "disk", &[]);
+            check(&format!("{sda}1"), "partition", from_ref(&sda));
+            check("md0", "md", &[format!("{sda}1"), format!("{sdb}1")]);
             check(&disk, "disk", &[]);
-            check("dm-0", "dm", &[&disk]);
-            let paths = devices.iter().filter(|device| device["kind"] == "nvme_path");
-            let paths: Vec<&str> = paths.filter_map(|device| device["name"].as_str()).collect();
-            assert_eq!(paths.len(), 2, "{}: {paths:?}", guest.version);
-            check(&head, "disk", &paths);
-            check(&format!("{head}p1"), "partition", &[&head]);
+            check("dm-0", "dm", from_ref(&disk));
+            check("dm-1", "multipath", &scsi_paths);
+            let alias =
+                |name: &str| devices.iter().find(|device| device["name"] == name).unwrap()["alias"].clone();
+            assert_eq!([alias("dm-0"), alias("dm-1")], ["data", "mpatha"], "{}", guest.version);
+            check(&head, "disk", &nvme_paths);
+            check(&format!("{head}p1"), "partition", from_ref(&head));
+            for path in &nvme_paths {
+                check(path, "nvme_path", &[]);
+            }
+            for path in &scsi_paths {
+                check(path, "disk", &[]);
+            }
             check("zram0", "zram", &[]);
         });
     }
@@ -124,11 +130,37 @@ mod tests {
             assert!(output.status.success(), "{}: {output:?}", guest.version);
             let replay = String::from_utf8(output.stdout).unwrap();
             assert_eq!(replay, guest.read("replay.json"), "{}", guest.version);
-            for name in ["dm-0", "md0", "sda2", "zram0"] {
+            let stacked = ["dm-0", "dm-1", "md0", "zram0"].map(str::to_owned).to_vec();
+            for name in [stacked, guest.disks("scsi_paths")].concat() {
                 let is_active =
                     |record: &Value| record["device"] == name && record["writes_per_s"].as_f64() > Some(0.0);
                 assert!(guest.replay().iter().any(is_active), "{}: {name} is never active", guest.version);
             }
+        });
+    }
+
+    #[test]
+    fn each_request_of_a_multipath_disk_is_counted_by_one_of_its_paths() {
+        on_each_kernel(|guest| {
+            let cases = guest.names_ending_in(".options");
+            let has_all = |case: &&String| guest.read(&format!("{case}.options")).trim_end() == "-d -p ALL";
+            let text = guest.read(&format!("{}.blkstat", cases.iter().find(has_all).unwrap()));
+            // The devices were idle when both samples were taken, so that the amounts are exact.
+            let last_report = text.rsplit_once("Device").unwrap().1;
+            let read_and_written = |name: &str| -> [u64; 2] {
+                let mut rows = last_report.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+                let row = rows.find(|row| row.first() == Some(&name)).unwrap();
+                [row[5], row[6]].map(|kib| kib.parse().unwrap())
+            };
+            let paths = guest.disks("scsi_paths");
+            let [first, second] = [0, 1].map(|number| read_and_written(&paths[number]));
+            assert!(
+                [first, second].concat().iter().all(|kib| *kib > 0),
+                "{}: an idle path: {text}",
+                guest.version
+            );
+            let sum = [first[0] + second[0], first[1] + second[1]];
+            assert_eq!(sum, read_and_written("dm-1"), "{}: {text}", guest.version);
         });
     }
 
@@ -149,10 +181,32 @@ mod tests {
     fn a_disk_with_several_paths_has_no_accounting_on_6_1_and_is_counted_on_6_12() {
         for (kernel, expected) in [(&V6_1, false), (&V6_12, true)] {
             let Some(guest) = kernel.guest() else { continue };
-            let (_, head) = guest.disk_and_head();
+            let head = guest.disks("nvme_head").remove(0);
             assert_eq!(is_counted(guest, &head), expected, "{}", guest.version);
             let device = guest.devices().into_iter().find(|device| device["name"] == head.as_str()).unwrap();
             assert_eq!(device["iostats_enabled"], expected, "{}", guest.version);
+        }
+    }
+
+    #[test]
+    fn device_mapper_counts_with_accounting_off_on_6_1_unless_it_is_request_based() {
+        for (kernel, [bio_based, request_based]) in [(&V6_1, [true, false]), (&V6_12, [false, false])] {
+            let Some(guest) = kernel.guest() else { continue };
+            let devices = guest.devices_in("devices-off.json");
+            for (name, expected) in [("dm-0", bio_based), ("dm-1", request_based)] {
+                let counters = ["counters-before", "counters-after"].map(|file| {
+                    let text = guest.read(file);
+                    let mut lines = text.lines().map(|line| line.split_whitespace().map(str::to_owned));
+                    lines
+                        .find_map(|mut words| (words.nth(2)? == name).then(|| words.collect::<Vec<_>>()))
+                        .unwrap()
+                });
+                let is_counted = counters[0] != counters[1];
+                assert_eq!(is_counted, expected, "{}: {name}: {counters:?}", guest.version);
+                let device = devices.iter().find(|device| device["name"] == name).unwrap();
+                assert_eq!(device["iostats_enabled"], false, "{}: {name}", guest.version);
+                assert_eq!(device["ignores_iostats"], expected, "{}: {name}", guest.version);
+            }
         }
     }
 

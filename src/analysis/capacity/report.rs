@@ -42,6 +42,7 @@ pub struct CapacityReport {
     /// The lowest concurrency within 10% of the maximum; `None` where it is not reached.
     pub knee_concurrency: Option<f64>,
     /// Every level lies beyond the knee, which is at `knee_concurrency` or below.
+    #[serde(rename = "knee_upper_bound")]
     pub knee_is_upper_bound: bool,
     /// The fraction of the rates' variance that the model explains.
     pub r_squared: Option<f64>,
@@ -52,6 +53,7 @@ pub struct CapacityReport {
     /// The parameters of the cap.
     pub cap: Option<CapParameters>,
     /// The rate stayed constant on a plateau, so that the cap is more than a fit.
+    #[serde(rename = "proven")]
     pub is_proven: bool,
     /// The direction whose rate stayed constant; `None` without a plateau.
     pub capped: Option<IoDirection>,
@@ -144,6 +146,7 @@ pub struct CapacityByDirection {
     /// Of writes; `None` without intervals of writes alone.
     pub write: Option<CapacityReport>,
     /// Of both together.
+    #[serde(rename = "all")]
     pub both: Option<CapacityReport>,
 }
 

@@ -15,11 +15,11 @@ use crate::analysis::thresholds::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ConcurrencyLevel {
     /// Mean number of requests in the queue or being served, weighted by time.
-    pub concurrency: f64,
+    pub queue: f64,
     /// Number of intervals, including those in which the load changed; where most are steady, the means leave these
     /// out.
     pub intervals: u64,
-    /// Requests per second, the mean: times `await_ms` it is the concurrency (Little's law).
+    /// Requests per second, the mean: times `await_ms` it is the queue (Little's law).
     pub iops: f64,
     /// MiB per second, the mean.
     pub mib_per_s: f64,
@@ -43,7 +43,7 @@ pub fn concurrency_levels(
             (sum(|load| load.totals(IoDirection::Both).ms), sum(|load| load.totals(IoDirection::Both).ios));
         let (kib, seconds) = (sum(|load| load.totals(IoDirection::Both).kib), sum(|load| load.seconds));
         ConcurrencyLevel {
-            concurrency: ms / 1000.0 / seconds,
+            queue: ms / 1000.0 / seconds,
             intervals: group.iter().map(|load| load.intervals).sum::<f64>() as u64,
             iops: ios / seconds,
             mib_per_s: kib / seconds / 1024.0,
@@ -195,8 +195,8 @@ mod tests {
     fn a_level_obeys_littles_law() {
         let levels = concurrency_levels(&loads(&[0.9, 1.0, 1.1, 4.0]), |_| Some(1.0));
         assert_eq!(levels.len(), 2);
-        assert_eq!((levels[0].concurrency, levels[0].intervals, levels[0].iops), (1.0, 3, 100.0));
-        assert!((levels[0].iops * levels[0].await_ms / 1000.0 - levels[0].concurrency).abs() < 1e-9);
+        assert_eq!((levels[0].queue, levels[0].intervals, levels[0].iops), (1.0, 3, 100.0));
+        assert!((levels[0].iops * levels[0].await_ms / 1000.0 - levels[0].queue).abs() < 1e-9);
         assert!((levels[0].await_ms - 10.0).abs() < 1e-9 && levels[0].saturation == Some(1.0));
     }
 }

@@ -20,7 +20,16 @@ pub enum IoDirection {
 }
 
 impl IoDirection {
-    /// The plural noun for such requests, which is also the name in JSON: `reads`, `writes`, `requests`.
+    /// Its name in JSON: `read`, `write`, `all`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reads => "read",
+            Self::Writes => "write",
+            Self::Both => "all",
+        }
+    }
+
+    /// The plural noun for such requests: `reads`, `writes`, `requests`.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Reads => "reads",
@@ -32,7 +41,7 @@ impl IoDirection {
 
 impl Serialize for IoDirection {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.noun())
+        serializer.serialize_str(self.name())
     }
 }
 

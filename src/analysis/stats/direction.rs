@@ -140,6 +140,7 @@ pub struct DirectionReport {
     /// The mean queue at which that was seen; `None` where it is not known or was stated by hand.
     pub baseline_queue: Option<f64>,
     /// The unloaded device may answer faster than that, so that `saturation` is a lower bound.
+    #[serde(rename = "baseline_upper_bound")]
     pub baseline_is_upper_bound: bool,
     /// Latency as a multiple of the unloaded latency for like sizes.
     pub saturation: Distribution,

@@ -141,5 +141,5 @@ fn latency_of_worst_level(facts: &DeviceFacts<'_>) -> Option<Latency> {
 }
 
 fn latency_of_level(level: &ConcurrencyLevel) -> Latency {
-    Latency { await_ms: level.await_ms, queue: level.concurrency, saturation: level.saturation }
+    Latency { await_ms: level.await_ms, queue: level.queue, saturation: level.saturation }
 }

@@ -1,9 +1,12 @@
 //! Reads the device lines of a sample.
 
+use std::collections::HashSet;
+
 use crate::capture::diskstats_line::{LineError, parse_line};
 use crate::capture::limits::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 use crate::capture::line_cache::LineCache;
 use crate::capture::slot;
+use crate::capture::warning::CaptureWarningKind;
 use crate::counters::{Columns, Counters, Device, Sample};
 
 /// The outcome of reading a device line.
@@ -36,6 +39,31 @@ impl SampleDevices {
     /// Returns the number of devices that were added, and starts counting from zero.
     pub(super) fn take_count(&mut self) -> usize {
         std::mem::take(&mut self.count)
+    }
+
+    /// Returns a warning if the sample lacks the devices that the `previous` one lists last, as it does where a capture
+    /// is cut off between two lines; `devices` are those of the sample. Removed devices look the same where no other
+    /// line follows them.
+    pub(super) fn find_missing_end(
+        &self,
+        previous: &Sample,
+        devices: &[Device],
+    ) -> Option<CaptureWarningKind> {
+        let devices = &devices[..self.count];
+        let present: HashSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+        let expected = previous.devices.len();
+        let missing = match devices.last() {
+            None => expected,
+            Some(last) => {
+                let position = previous.devices.iter().position(|device| device.name == last.name)?;
+                let following = &previous.devices[position + 1..];
+                if following.iter().any(|device| present.contains(device.name.as_str())) {
+                    return None;
+                }
+                following.len()
+            }
+        };
+        (missing > 0).then_some(CaptureWarningKind::LastSampleLacksDevices { missing, expected })
     }
 
     /// Adds the device of a line to `devices`. Unless `is_complete`, the line may have lost its end and is compared

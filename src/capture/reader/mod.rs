@@ -35,6 +35,8 @@ pub struct Reader<R> {
     segments: SegmentTracker,
     recording: RecordingState,
     keeps_truncated_sample: bool,
+    /// The last sample was skipped, or compressed data ended early.
+    is_truncated: bool,
     /// The number of the first line without a timestamp. A warning follows only if the file has a `TS` line.
     first_line_before_timestamp: Option<u64>,
     /// The lines before the first `TS` line are not text.
@@ -52,6 +54,7 @@ impl<R: Read> Reader<R> {
             segments: SegmentTracker::default(),
             recording: RecordingState::default(),
             keeps_truncated_sample: false,
+            is_truncated: false,
             first_line_before_timestamp: None,
             has_binary_data: false,
             warnings: Vec::new(),
@@ -83,8 +86,13 @@ impl<R: Read> Reader<R> {
         self.has_binary_data && self.first_line_before_timestamp.is_some()
     }
 
+    /// Returns whether the capture turned out to end within a sample or within its compressed data.
+    pub fn is_truncated(&self) -> bool {
+        self.is_truncated
+    }
+
     /// Reads the next sample into `sample`, reusing its memory. `previous` is the sample read before it; comparing with
-    /// it shows whether the last line of the file is complete. Returns `false` at the end of the capture.
+    /// it shows whether the last sample of the file is complete. Returns `false` at the end of the capture.
     ///
     /// # Errors
     /// If the stream cannot be read. Compressed data that ends early is not an error but a truncated capture.
@@ -98,9 +106,9 @@ impl<R: Read> Reader<R> {
                     self.warn(CaptureWarningKind::LineTooLong);
                     continue;
                 }
-                Ok(NextLine::End) => return Ok(self.finish_last(false, sample)),
+                Ok(NextLine::End) => return Ok(self.finish_last(false, previous, sample)),
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                    return Ok(self.finish_last(true, sample));
+                    return Ok(self.finish_last(true, previous, sample));
                 }
                 Err(error) => return Err(error),
             };
@@ -131,14 +139,20 @@ impl<R: Read> Reader<R> {
                 }
             } else if let Some(at) = kind.embedded_annotation(line) {
                 self.lines.split_line(at);
-            } else if self.read_other_line(kind, ended, sample) {
+            } else if self.read_other_line(kind, ended, previous, sample) {
                 return Ok(true);
             }
         }
     }
 
     /// Processes a line that is not a device line. Returns whether a sample is handed out.
-    fn read_other_line(&mut self, kind: LineKind, ended: bool, sample: &mut Sample) -> bool {
+    fn read_other_line(
+        &mut self,
+        kind: LineKind,
+        ended: bool,
+        previous: &Sample,
+        sample: &mut Sample,
+    ) -> bool {
         match kind {
             LineKind::Device | LineKind::Comment => false,
             LineKind::Timestamp(line) => self.begin_sample(line, sample),
@@ -146,7 +160,7 @@ impl<R: Read> Reader<R> {
                 sample.cpu = cpu.or(sample.cpu);
                 false
             }
-            LineKind::Annotation(annotation) => self.read_annotation(*annotation, sample),
+            LineKind::Annotation(annotation) => self.read_annotation(*annotation, previous, sample),
             LineKind::InvalidAnnotation(error) => {
                 self.reject_annotation(error, ended);
                 false
@@ -179,11 +193,12 @@ impl<R: Read> Reader<R> {
         let is_handed_out = self.end_sample(Position::Untimed, false, sample);
         let Some(time) = line.time else {
             // At the end of the file the time of a `TS` line may be incomplete.
-            self.warn(if line.ended {
-                CaptureWarningKind::InvalidTimestamp(line.found)
+            if line.ended {
+                self.warn(CaptureWarningKind::InvalidTimestamp(line.found));
             } else {
-                CaptureWarningKind::LastSampleTruncated
-            });
+                self.is_truncated = true;
+                self.warn(CaptureWarningKind::LastSampleTruncated);
+            }
             return is_handed_out;
         };
         let mut open = OpenSample::new(time, line.written_time, self.lines.number);
@@ -196,8 +211,17 @@ impl<R: Read> Reader<R> {
 
     /// Processes an annotation, which begins a recording, lists devices or ends a sample. Returns whether a sample is
     /// handed out.
-    fn read_annotation(&mut self, mut annotation: Annotation, sample: &mut Sample) -> bool {
+    fn read_annotation(
+        &mut self,
+        mut annotation: Annotation,
+        previous: &Sample,
+        sample: &mut Sample,
+    ) -> bool {
         if let Some(header) = annotation.take_header() {
+            let lacks_devices = self.devices.find_missing_end(previous, &sample.devices).is_some();
+            if let Position::InSample(open) = &mut self.position {
+                open.is_truncated |= lacks_devices;
+            }
             let is_first_line = matches!(self.position, Position::BeforeFirstTimestamp);
             let next = if is_first_line { Position::BeforeFirstTimestamp } else { Position::BetweenSamples };
             let is_handed_out = self.end_sample(next, false, sample);
@@ -235,15 +259,24 @@ impl<R: Read> Reader<R> {
     }
 
     /// Processes the end of the stream. Returns whether its last sample is handed out.
-    fn finish_last(&mut self, is_stream_truncated: bool, sample: &mut Sample) -> bool {
+    fn finish_last(&mut self, is_stream_truncated: bool, previous: &Sample, sample: &mut Sample) -> bool {
+        self.is_truncated |= is_stream_truncated;
         let Position::InSample(open) = &self.position else { return false };
         let lacks_end_mark = self.is_blkstat_recording() && !open.has_invalid_annotation;
-        if (is_stream_truncated || open.is_truncated || lacks_end_mark) && !self.keeps_truncated_sample {
-            self.position = Position::Untimed;
-            self.warn(CaptureWarningKind::LastSampleTruncated);
-            return false;
+        let truncation = if is_stream_truncated || open.is_truncated || lacks_end_mark {
+            Some(CaptureWarningKind::LastSampleTruncated)
+        } else {
+            self.devices.find_missing_end(previous, &sample.devices)
+        };
+        match truncation.filter(|_| !self.keeps_truncated_sample) {
+            Some(kind) => {
+                self.is_truncated = true;
+                self.position = Position::Untimed;
+                self.warn(kind);
+                false
+            }
+            None => self.end_sample(Position::Untimed, true, sample),
         }
-        self.end_sample(Position::Untimed, true, sample)
     }
 
     /// Ends the open sample, if there is one, and returns whether it is handed out. It is not if it is truncated, or if

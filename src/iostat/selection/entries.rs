@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::counters::{Counters, Device};
-use crate::topology::Named;
+use crate::topology::NamedDevice;
 
 /// An entry of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl<'a> EntryList<'a> {
     /// Inserts a device by name, if the sample has it.
     pub(super) fn insert_named(
         &mut self,
-        named: &Named,
+        named: &NamedDevice,
         group: Option<usize>,
         sorts_as: Option<&str>,
         is_sorted: bool,

@@ -8,13 +8,13 @@ use self::entries::EntryList;
 pub(super) use self::entries::{DeviceEntry, ReportEntry};
 use super::options::{DefaultDevices, Options, RequestedItem};
 use crate::counters::Device;
-use crate::topology::{Key, Named, Topology};
+use crate::topology::{DeviceKey, NamedDevice, Topology};
 
 /// A device or a group that was selected by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectedItem {
     /// A device, used or not.
-    Device(Named),
+    Device(NamedDevice),
     /// The start of a group with this name. Its devices are those up to the next group.
     Group(String),
 }
@@ -29,19 +29,22 @@ pub struct Selection {
     /// The index of the first item that is not sorted by name; `None` if everything is sorted.
     pub unsorted_from: Option<usize>,
     /// Partitions that do not change during the run; see [`Selection::fix_partitions`].
-    pub partitions: Vec<Named>,
+    pub partitions: Vec<NamedDevice>,
 }
 
 impl Selection {
     /// Returns the selection of a command line. `resolve` finds the device of a name, given the type of persistent
     /// names that it may be one of.
-    pub fn from_options(options: &Options, resolve: impl Fn(&str, Option<&str>) -> Option<Named>) -> Self {
+    pub fn from_options(
+        options: &Options,
+        resolve: impl Fn(&str, Option<&str>) -> Option<NamedDevice>,
+    ) -> Self {
         let select = |item: &RequestedItem| match item {
             RequestedItem::Group(name) => SelectedItem::Group(name.clone()),
             RequestedItem::Device { name, partitions, persistent } => {
                 // An unknown device remains as a placeholder, because `unsorted_from` counts the items.
-                let device = resolve(name, persistent.as_deref()).unwrap_or_else(|| Named::plain(""));
-                SelectedItem::Device(Named { partitions: *partitions, ..device })
+                let device = resolve(name, persistent.as_deref()).unwrap_or_else(|| NamedDevice::plain(""));
+                SelectedItem::Device(NamedDevice { partitions: *partitions, ..device })
             }
         };
         Self {
@@ -102,17 +105,21 @@ impl Selection {
     }
 
     /// Returns the partitions of the disks that were selected with theirs.
-    fn partitions_of_items(&self, devices: &[Device], topology: &Topology) -> Vec<Named> {
+    fn partitions_of_items(&self, devices: &[Device], topology: &Topology) -> Vec<NamedDevice> {
         let disks = self.items.iter().filter_map(|item| match item {
-            SelectedItem::Device(Named { partitions: true, key: Key::Name(disk), .. }) => Some(disk.as_str()),
+            SelectedItem::Device(NamedDevice { partitions: true, key: DeviceKey::Name(disk), .. }) => {
+                Some(disk.as_str())
+            }
             _ => None,
         });
         let partitions =
             |disk| devices.iter().filter(move |device| topology.disk_of(&device.name) == Some(disk));
         let named = |partition: &Device| match (partition.major, partition.minor) {
             // A device of `-f` may have no number.
-            (0, 0) => Named::plain(&partition.name),
-            (major, minor) => Named { key: Key::Number(major, minor), ..Named::plain(&partition.name) },
+            (0, 0) => NamedDevice::plain(&partition.name),
+            (major, minor) => {
+                NamedDevice { key: DeviceKey::Number(major, minor), ..NamedDevice::plain(&partition.name) }
+            }
         };
         disks.flat_map(|disk| partitions(disk).map(named)).collect()
     }

@@ -39,7 +39,7 @@ fn shown(selection: &Selection) -> Vec<String> {
 }
 
 fn device(name: &str) -> SelectedItem {
-    SelectedItem::Device(Named::plain(name))
+    SelectedItem::Device(NamedDevice::plain(name))
 }
 
 fn group(name: &str) -> SelectedItem {
@@ -87,7 +87,7 @@ fn named_devices_appear_once_sorted_by_name() {
 
 #[test]
 fn a_disk_is_followed_by_its_partitions() {
-    let sda = Named { partitions: true, ..Named::plain("sda") };
+    let sda = NamedDevice { partitions: true, ..NamedDevice::plain("sda") };
     assert_eq!(
         shown(&Selection {
             items: vec![SelectedItem::Device(sda)],
@@ -103,7 +103,12 @@ fn a_disk_is_followed_by_its_partitions() {
 fn a_device_named_by_another_node_keeps_that_name() {
     let (mut devices, topology) = host();
     devices[1].minor = 7;
-    let link = Named { shown: "mylink".into(), key: Key::Number(0, 7), sorts_as: None, partitions: false };
+    let link = NamedDevice {
+        shown: "mylink".into(),
+        key: DeviceKey::Number(0, 7),
+        sorts_as: None,
+        partitions: false,
+    };
     let selection = Selection {
         items: vec![SelectedItem::Device(link)],
         default_devices: DefaultDevices::None,

@@ -6,7 +6,7 @@ use crate::analysis::{
     MIN_LOADED_QUEUE, Model, Plateau, Verdict,
 };
 use crate::report::evidence::{limit_name, plateau_evidence, plateau_rate};
-use crate::report::layout::sentence_numbers::{number, per_second, percent_of};
+use crate::report::layout::sentence_numbers::{duration, number, per_second, percent_of, queue};
 
 /// Relative difference within which two maximum rates count as the same.
 const SAME_MAX_TOLERANCE: f64 = 0.01;
@@ -98,7 +98,7 @@ fn sentence(
     let range = range.map(|(low, high)| format!(" ({} to {})", number(low), number(high)));
     let knee = capacity.knee_concurrency.map(|knee| {
         let or_less = if capacity.knee_is_upper_bound { " or less (lowest fitted)" } else { "" };
-        format!(" Knee ({} of maximum) at concurrency {}{or_less}.", percent_of(KNEE_FRACTION), number(knee))
+        format!(" Knee ({} of maximum) at concurrency {}{or_less}.", percent_of(KNEE_FRACTION), queue(knee))
     });
     Some(format!(
         "{title}: maximum {max}{}{mib}, by {}.{}",
@@ -110,8 +110,9 @@ fn sentence(
 
 fn no_fit_reason(levels: usize) -> String {
     if levels < MIN_FIT_LEVELS {
-        let min_queue = number(MIN_LOADED_QUEUE);
-        format!("A fit needs {MIN_FIT_LEVELS} levels of concurrency {min_queue} or more; seen: {levels}.")
+        format!(
+            "A fit needs {MIN_FIT_LEVELS} levels of concurrency {MIN_LOADED_QUEUE} or more; seen: {levels}."
+        )
     } else {
         "The data end before the knee, or follow no model.".to_owned()
     }
@@ -123,8 +124,8 @@ fn model_text(capacity: &CapacityReport) -> String {
         (Model::Usl, Some(law)) => format!(
             "the Universal Scalability Law (λ {}, σ {}, κ {})",
             number(law.lambda),
-            number(law.sigma),
-            small_number(law.kappa)
+            coefficient(law.sigma),
+            coefficient(law.kappa)
         ),
         (Model::Usl, None) => "the Universal Scalability Law".to_owned(),
         (Model::Cap, _) if capacity.relative_error.is_none() => "a constant rate".to_owned(),
@@ -140,8 +141,9 @@ fn model_text(capacity: &CapacityReport) -> String {
     if quality.is_empty() { name } else { format!("{name} ({})", quality.join(", ")) }
 }
 
-fn small_number(value: f64) -> String {
-    if value > 0.0 && value < 1e-3 { format!("{value:.1e}") } else { number(value) }
+/// A coefficient of the Universal Scalability Law, which has no unit: `0.050`, `1.2e-4`.
+fn coefficient(value: f64) -> String {
+    if value > 0.0 && value < 1e-3 { format!("{value:.1e}") } else { format!("{value:.3}") }
 }
 
 fn plateau_sentence(plateau: &Plateau) -> String {
@@ -150,10 +152,10 @@ fn plateau_sentence(plateau: &Plateau) -> String {
         LimitMatch::Cloud(_) => format!(" Matches a known limit: {}.", limit_name(limit)),
     });
     format!(
-        "{}, from interval {} on, {} s in total: {}.{}",
+        "{}, from interval {} on, {} in total: {}.{}",
         plateau_rate(plateau),
         plateau.first_interval + 1,
-        number(plateau.seconds),
+        duration(plateau.seconds),
         plateau_evidence(plateau),
         limit.unwrap_or_default()
     )
@@ -174,7 +176,7 @@ mod tests {
             CapacityReport { max_iops: Some(21_000.4), fitted_levels: 2, ..CapacityReport::default() };
         assert_eq!(
             reads(&capacity).unwrap(),
-            "Reads: maximum not reached; highest rate seen 21,000 reads/s. A fit needs 4 levels of concurrency 0.5 or \
+            "Reads: maximum not reached; highest rate seen 21000 reads/s. A fit needs 4 levels of concurrency 0.5 or \
              more; seen: 2."
         );
         assert_eq!(reads(&CapacityReport::default()), None);
@@ -186,7 +188,7 @@ mod tests {
         report.read.iops.max = Some(1.0);
         let sentences = sentences(&report);
         assert!(
-            sentences[0].starts_with("Reads: maximum unknown; highest rate seen 1 read/s."),
+            sentences[0].starts_with("Reads: maximum unknown; highest rate seen 1.00 reads/s."),
             "{sentences:?}"
         );
     }
@@ -224,7 +226,7 @@ mod tests {
         };
         assert_eq!(
             reads(&capacity).unwrap(),
-            "Reads: maximum 150,000 reads/s (145,000 to 156,000), by the Universal Scalability Law (λ 21,000, σ 0.05, \
+            "Reads: maximum 150k reads/s (145k to 156k), by the Universal Scalability Law (λ 21000, σ 0.050, \
              κ 1.2e-4) (error 3.1%, R² 0.999, only 5 levels of concurrency). Knee (90% of maximum) at concurrency 33.3."
         );
     }

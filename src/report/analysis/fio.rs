@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::analysis::{BusyMean, DeviceReport, DirectionReport, Pattern};
-use crate::report::layout::sentence_numbers::number;
+use crate::report::layout::sentence_numbers::{duration, number, queue};
 use crate::sanitize::sanitize;
 
 /// Default run time of the job in seconds.
@@ -65,10 +65,10 @@ fn job(of: &DirectionReport, [sequential, random]: [&str; 2]) -> Option<String> 
         Pattern::Unknown => (random, "; access pattern unknown"),
     };
     let bytes = block_bytes(busy.size_kib);
-    let queue = busy.queue.map_or(String::new(), |queue| format!(", mean queue {}", number(queue)));
+    let queue = busy.queue.map_or(String::new(), |mean| format!(", mean queue {}", queue(mean)));
     let mut text = format!(
-        "\n# seen for {} s: {}/s of {} KiB{queue}{note}\n[{sequential}s]\nrw={pattern}\nbs={bytes}\niodepth={}\n",
-        number(busy.seconds),
+        "\n# seen for {}: {}/s of {} KiB{queue}{note}\n[{sequential}s]\nrw={pattern}\nbs={bytes}\niodepth={}\n",
+        duration(busy.seconds),
         number(busy.iops),
         number(busy.size_kib),
         iodepth(&busy),

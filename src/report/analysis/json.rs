@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use super::AnalysisReport;
 use super::queue_by_layer::link_text;
+use super::{AnalysisReport, other_causes};
 use crate::analysis::{
     CapacityByDirection, CapacityReport, ConcurrencyLevel, DeviceBaseline, DeviceReport, DirectionReport,
     Distribution, Excluded, IoDirection, Layer, LayerLink, Plateau, QueueByLayer, RateUnit, Verdict,
@@ -53,6 +53,7 @@ struct JsonDevice<'a> {
     capacity_by_direction: &'a CapacityByDirection,
     plateaus: Vec<JsonPlateau>,
     baseline: &'a DeviceBaseline,
+    other_causes: Vec<String>,
 }
 
 impl<'a> JsonDevice<'a> {
@@ -75,6 +76,7 @@ impl<'a> JsonDevice<'a> {
             capacity_by_direction: &report.capacity_by_direction,
             plateaus: report.plateaus.iter().map(JsonPlateau::new).collect(),
             baseline: &report.baseline,
+            other_causes: other_causes::sentences(report),
         }
     }
 }
@@ -88,13 +90,14 @@ struct JsonPlateau {
     variation: f64,
     intervals: u64,
     seconds: f64,
+    /// From 1, as in the text.
     first_interval: u64,
     queue_from: f64,
     queue_to: f64,
     await_from_ms: f64,
     await_to_ms: f64,
     matches_limit: Option<String>,
-    is_certain: bool,
+    certain: bool,
 }
 
 impl JsonPlateau {
@@ -107,13 +110,13 @@ impl JsonPlateau {
             variation: plateau.variation,
             intervals: plateau.intervals,
             seconds: plateau.seconds,
-            first_interval: plateau.first_interval,
+            first_interval: plateau.first_interval + 1,
             queue_from: plateau.queue_from,
             queue_to: plateau.queue_to,
             await_from_ms: plateau.await_from_ms,
             await_to_ms: plateau.await_to_ms,
             matches_limit: plateau.matches_limit.as_ref().map(limit_name),
-            is_certain: plateau.is_certain,
+            certain: plateau.is_certain,
         }
     }
 }
@@ -156,7 +159,7 @@ struct JsonLink<'a> {
     above: &'a str,
     below: &'a [String],
     queued_between: f64,
-    is_bottleneck: bool,
+    bottleneck: bool,
     explanation: String,
 }
 
@@ -166,7 +169,7 @@ impl<'a> JsonLink<'a> {
             above: &link.above,
             below: &link.below,
             queued_between: link.queued_between(),
-            is_bottleneck: link.waiting == WaitLocation::Between,
+            bottleneck: link.waiting == WaitLocation::Between,
             explanation: link_text(link),
         }
     }

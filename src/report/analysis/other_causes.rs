@@ -1,23 +1,28 @@
 //! Hints at other causes than the disk, in sentences.
 
-use crate::analysis::OtherCause;
-use crate::report::layout::sentence_numbers::{mib, number, percent, percent_of, ratio};
+use crate::analysis::{DeviceReport, OtherCause};
+use crate::report::layout::sentence_numbers::{mib, multiple, percent, queue};
 
-/// The hint as a sentence.
-pub(super) fn sentence(device: &str, cause: &OtherCause) -> String {
+/// The hints of a device, each as a sentence.
+pub(super) fn sentences(report: &DeviceReport) -> Vec<String> {
+    report.other_causes.iter().map(|cause| sentence(&report.device, cause)).collect()
+}
+
+/// A hint as a sentence.
+fn sentence(device: &str, cause: &OtherCause) -> String {
     match *cause {
         OtherCause::FarFromSaturated { p95_saturation } => format!(
             "{device} is far from saturated: latency {} unloaded or less 95% of the time.",
-            ratio(p95_saturation)
+            multiple(p95_saturation)
         ),
         OtherCause::ShortQueue { p99_queue } => {
-            format!("{device} is not saturated: queue {} or less 99% of the time.", number(p99_queue))
+            format!("{device} is not saturated: queue {} or less 99% of the time.", queue(p99_queue))
         }
-        OtherCause::OneAtATime { util_pct, queue } => format!(
+        OtherCause::OneAtATime { util_pct, queue: mean_queue } => format!(
             "Requests were issued one at a time ({} util, queue {}); high util is not a limit: most devices do more \
              in parallel.",
-            percent_of(util_pct / 100.0),
-            number(queue)
+            percent(util_pct),
+            queue(mean_queue)
         ),
         OtherCause::Cpu { available_pct, user_pct, system_pct, steal_pct, is_short } => {
             let steal = steal_pct.map(|steal| format!(", steal {}", percent(steal))).unwrap_or_default();
@@ -48,7 +53,7 @@ pub(super) fn sentence(device: &str, cause: &OtherCause) -> String {
         OtherCause::BackgroundWrites { p95_saturation, some_pct, max_writeback_kib } => format!(
             "Write latency was up to {} unloaded, but hardly any task waited for I/O ({} of the time): memory is \
              written back in the background, up to {} at once.",
-            ratio(p95_saturation),
+            multiple(p95_saturation),
             percent(some_pct),
             mib(max_writeback_kib)
         ),
@@ -82,7 +87,7 @@ mod tests {
                 "Requests were issued one at a time (96% util, queue 0.96); high util is not a limit: most devices do \
                  more in parallel.",
             ),
-            (cpu, "Only 4% CPU available (user 80%, system 10%, steal 6%): CPU may be the bottleneck."),
+            (cpu, "Only 4.0% CPU available (user 80%, system 10%, steal 6.0%): CPU may be the bottleneck."),
             (
                 OtherCause::IoPressure { some_pct: 0.31, full_pct: None, is_low: true },
                 "Tasks hardly waited for I/O: at least one waited 0.3% of the time.",
@@ -96,7 +101,8 @@ mod tests {
                     dirty_kib: (12288.0, 14336.0),
                     writeback_kib: Some((1024.0, 2048.0)),
                 },
-                "Dirty memory: 12 MiB on average, 14 MiB at most; under writeback: 1 MiB on average, 2 MiB at most.",
+                "Dirty memory: 12.0 MiB on average, 14.0 MiB at most; under writeback: 1.00 MiB on average, \
+                 2.00 MiB at most.",
             ),
             (
                 OtherCause::BackgroundWrites {
@@ -105,7 +111,7 @@ mod tests {
                     max_writeback_kib: 2048.0,
                 },
                 "Write latency was up to 8.0x unloaded, but hardly any task waited for I/O (0.5% of the time): memory \
-                 is written back in the background, up to 2 MiB at once.",
+                 is written back in the background, up to 2.00 MiB at once.",
             ),
         ];
         for (cause, expected) in causes {

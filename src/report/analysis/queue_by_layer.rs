@@ -1,7 +1,7 @@
 //! Links between layers, in sentences.
 
 use crate::analysis::{LayerLink, WaitLocation};
-use crate::report::layout::sentence_numbers::number;
+use crate::report::layout::sentence_numbers::queue;
 
 /// The queues of a link and where the requests wait, as a sentence without a period.
 pub(super) fn link_text(link: &LayerLink) -> String {
@@ -11,7 +11,7 @@ pub(super) fn link_text(link: &LayerLink) -> String {
         WaitLocation::Between => format!("requests are held between {} and {below}", link.above),
         WaitLocation::Below => format!("requests wait at {below} or below"),
     };
-    let (above_queue, below_queue) = (number(link.queue_above), number(link.queue_below));
+    let (above_queue, below_queue) = (queue(link.queue_above), queue(link.queue_below));
     format!("mean queue {above_queue} at {}, {below_queue} at {below}: {location}", link.above)
 }
 
@@ -31,7 +31,7 @@ mod tests {
         );
         assert!(
             text(WaitLocation::Below, 16.8, 16.0)
-                .ends_with("16 at sda, sdb: requests wait at sda, sdb or below")
+                .ends_with("16.0 at sda, sdb: requests wait at sda, sdb or below")
         );
         assert!(text(WaitLocation::Nowhere, 0.2, 0.1).ends_with(": hardly any request waits"));
     }

@@ -2,7 +2,6 @@
 
 use crate::analysis::{ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Layer};
 use crate::report::layout::number_format as cells;
-use crate::report::layout::sentence_numbers::ratio;
 use crate::report::layout::{Align, Spacing, plain_table};
 use crate::sanitize::sanitize;
 
@@ -20,9 +19,9 @@ type Quantity = (&'static str, fn(&DirectionReport) -> &Distribution, fn(f64) ->
 static QUANTITIES: [Quantity; 5] = [
     ("/s", |of| &of.iops, cells::number),
     ("MB/s", |of| &of.mib_per_s, cells::number),
-    ("_size", |of| &of.size_kib, cells::size),
+    ("_sz", |of| &of.size_kib, cells::size),
     ("_await", |of| &of.await_ms, cells::time),
-    ("_queue", |of| &of.queue, cells::queue),
+    ("_qu", |of| &of.queue, cells::queue),
 ];
 
 /// Appends the distributions of each direction, without rows that have no values and directions that have no requests.
@@ -45,29 +44,29 @@ pub(super) fn has_requests(of: &DirectionReport) -> bool {
     of.iops.max.is_some_and(|rate| rate > 0.0)
 }
 
-/// Appends the levels of concurrency.
+/// Appends the levels of concurrency by their mean queue.
 pub(super) fn levels(levels: &[ConcurrencyLevel], out: &mut Vec<u8>) {
     let row = |level: &ConcurrencyLevel| {
         vec![
-            cells::queue(level.concurrency),
+            cells::queue(level.queue),
             level.intervals.to_string(),
             cells::number(level.iops),
             cells::number(level.mib_per_s),
             cells::time(level.await_ms),
-            level.saturation.map(ratio).unwrap_or_default(),
+            level.saturation.map(cells::multiple).unwrap_or_default(),
         ]
     };
-    let header = ["concurrency", "intervals", "io/s", "MB/s", "await", "saturation"];
+    let header = ["queue", "intervals", "io/s", "MB/s", "await", "saturation"];
     push_table(&header, levels.iter().map(row), out);
 }
 
 /// Appends the queue at each layer.
-pub(super) fn layers<'a>(layers: impl Iterator<Item = &'a Layer>, out: &mut Vec<u8>) {
+pub(super) fn layers(layers: &[Layer], out: &mut Vec<u8>) {
     let row = |layer: &Layer| {
         let name = sanitize(&layer.device).into_owned();
         let numbers =
             [layer.iops.map(cells::number), layer.await_ms.map(cells::time), layer.queue.map(cells::queue)];
         [name].into_iter().chain(numbers.map(Option::unwrap_or_default)).collect()
     };
-    push_table(&["layer", "io/s", "await", "queue"], layers.map(row), out);
+    push_table(&["layer", "io/s", "await", "queue"], layers.iter().map(row), out);
 }

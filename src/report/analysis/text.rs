@@ -8,7 +8,7 @@ use crate::analysis::{
 };
 use crate::report::evidence::explanation_text;
 use crate::report::layout::number_format as cells;
-use crate::report::layout::sentence_numbers::{counted, ms, number};
+use crate::report::layout::sentence_numbers::{counted, queue, time};
 
 /// Blanks before sentences.
 const INDENT: usize = 4;
@@ -22,7 +22,10 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
         if index > 0 {
             out.push(b'\n');
         }
-        push_device(device, report.queue_by_layer, width, out);
+        push_device(device, width, out);
+    }
+    if let Some(queues) = report.queue_by_layer {
+        push_queue_by_layer(queues, width, out);
     }
     let (idle, unseen): (Vec<_>, Vec<_>) = inactive.into_iter().partition(|device| device.intervals > 0);
     for (title, devices) in [("Idle", idle), ("No interval to analyze", unseen)] {
@@ -37,23 +40,18 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends one device, in the order of the questions that a person has.
-fn push_device(report: &DeviceReport, layers: Option<&QueueByLayer>, width: usize, out: &mut Vec<u8>) {
+fn push_device(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
     let verdict = report.verdict.map_or("no verdict", Verdict::name);
     push_paragraph(&format!("{}: {verdict}", report.device), 0, width, out);
     let explanation = explanation_text(&report.device, &report.explanation);
     push_paragraph(&format!("{explanation}."), 2, width, out);
     push_workload(report, width, out);
     if !report.levels.is_empty() {
-        push_heading("By concurrency", width, out);
+        push_heading("By queue", width, out);
         tables::levels(&report.levels, out);
     }
     push_section("Capacity", &capacity::sentences(report), width, out);
-    if let Some(layers) = layers {
-        push_queue_by_layer(&report.device, layers, width, out);
-    }
-    let causes: Vec<String> =
-        report.other_causes.iter().map(|cause| other_causes::sentence(&report.device, cause)).collect();
-    push_section("Not the disk", &causes, width, out);
+    push_section("Not the disk", &other_causes::sentences(report), width, out);
     push_section("Excluded", &excluded(report), width, out);
 }
 
@@ -100,35 +98,25 @@ fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
 
 /// The caveat that unloaded latency is only an upper bound; `None` where it is not.
 fn baseline_caveat(name: &str, of: &DirectionReport) -> Option<String> {
-    let (await_ms, queue) = of.baseline_await_ms.zip(of.baseline_queue)?;
+    let (await_ms, baseline_queue) = of.baseline_await_ms.zip(of.baseline_queue)?;
     of.baseline_is_upper_bound.then(|| {
         format!(
-            "Unloaded {name} latency is {} or less (shortest queue seen: {}). Saturation values are lower bounds.",
-            ms(await_ms),
-            number(queue)
+            "Unloaded {name} latency is at most {}, as measured at the shortest queue, {}. Saturation values are lower \
+             bounds.",
+            time(await_ms),
+            queue(baseline_queue)
         )
     })
 }
 
-/// Appends the layers that are linked with a device, and what its links show.
-fn push_queue_by_layer(device: &str, queues: &QueueByLayer, width: usize, out: &mut Vec<u8>) {
-    let links = || {
-        let is_of_device = |name: &str| name == device;
-        queues
-            .links
-            .iter()
-            .filter(move |link| is_of_device(&link.above) || link.below.iter().any(|name| is_of_device(name)))
-    };
-    if links().next().is_none() {
-        return;
+/// Appends the layers of all stacks, and what their links show.
+fn push_queue_by_layer(queues: &QueueByLayer, width: usize, out: &mut Vec<u8>) {
+    if !out.is_empty() {
+        out.push(b'\n');
     }
-    push_heading("Queueing by layer", width, out);
-    let is_linked = |name: &str| {
-        name == device
-            || links().any(|link| link.above == name || link.below.iter().any(|below| below == name))
-    };
-    tables::layers(queues.layers.iter().filter(|layer| is_linked(&layer.device)), out);
-    for link in links() {
+    push_paragraph("Queueing by layer", 0, width, out);
+    tables::layers(&queues.layers, out);
+    for link in &queues.links {
         push_paragraph(&format!("{}.", capitalize(&link_text(link))), INDENT, width, out);
     }
     if queues.is_inferred {
@@ -200,7 +188,7 @@ mod tests {
         let stalled = DeviceReport { explanation, ..report("sda", Some(Verdict::Stalled), 3) };
         assert_eq!(
             drawn(&[stalled]),
-            "sda: stalled\n  sda stalled: requests hung for 3 s, none completed.\n"
+            "sda: stalled\n  sda stalled: requests hung for 3.0 s, none completed.\n"
         );
     }
 

@@ -29,11 +29,17 @@ pub(super) static COLUMNS: [Column; 6] = [
     column("iostats", Align::Left, 3, iostats),
 ];
 
-/// Returns `on` where requests are counted, and `OFF` in capitals where they are not, so that counters that do not
-/// change are explained.
+/// Returns the setting `queue/iostats` with its effect: `OFF` in capitals where requests are not counted, so that
+/// counters that do not change are explained; `ignored` where they are counted although it is off; `off?` where that is
+/// not known.
 fn iostats(node: &Node) -> Option<String> {
-    node.iostats_enabled?;
-    Some(if node.is_accounting_off() { "OFF" } else { "on" }.to_owned())
+    let text = match (node.iostats_enabled?, node.ignores_iostats) {
+        (true, _) => "on",
+        (false, _) if node.is_accounting_off() => "OFF",
+        (false, Some(true)) => "ignored",
+        (false, _) => "off?",
+    };
+    Some(text.to_owned())
 }
 
 /// Returns the tree lines, the kernel's name and the alias of a device.
@@ -48,4 +54,22 @@ pub(super) fn mountpoints(node: &Node) -> Vec<String> {
     let mountpoints = node.mountpoints.iter().map(|mountpoint| sanitize(mountpoint).into_owned());
     let file = node.backing_file.iter().map(|file| format!("file {}", sanitize(file)));
     mountpoints.chain(file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Kind;
+
+    #[test]
+    fn a_setting_that_is_off_is_shown_with_its_effect() {
+        let text = |kind, iostats_enabled, ignores_iostats| {
+            iostats(&Node { kind, iostats_enabled, ignores_iostats, ..Node::default() })
+        };
+        assert_eq!(text(Kind::Disk, Some(true), Some(false)).as_deref(), Some("on"));
+        assert_eq!(text(Kind::Disk, Some(false), Some(false)).as_deref(), Some("OFF"));
+        assert_eq!(text(Kind::Zram, Some(false), Some(true)).as_deref(), Some("ignored"));
+        assert_eq!(text(Kind::Lvm, Some(false), None).as_deref(), Some("off?"));
+        assert_eq!(text(Kind::Disk, None, None), None);
+    }
 }

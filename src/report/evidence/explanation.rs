@@ -5,7 +5,9 @@ use super::{latency_name, latency_text};
 use crate::analysis::{
     DirectionLatency, ExceededCap, Explanation, KNEE_FRACTION, MaxRate, OkMargin, Plateau, Reason,
 };
-use crate::report::layout::sentence_numbers::{counted, ms, number, percent_of, ratio, whole};
+use crate::report::layout::sentence_numbers::{
+    counted, duration, multiple, number, per_second, percent_of, queue, time,
+};
 
 /// The explanation of the verdict on `device` as a sentence without a period.
 pub(crate) fn explanation_text(device: &str, explanation: &Explanation) -> String {
@@ -14,7 +16,7 @@ pub(crate) fn explanation_text(device: &str, explanation: &Explanation) -> Strin
         text += &unclear_text(plateau);
     }
     if let Some(seconds) = explanation.stall_s {
-        text += &format!("; at one time requests hung for {} s, none completed", number(seconds));
+        text += &format!("; at one time requests hung for {}, none completed", duration(seconds));
     }
     let exceeded = |cap: Option<ExceededCap>, unit: &str| {
         cap.map(|ExceededCap { cap, seen }| format!("{} {unit} ({} seen)", number(cap), number(seen)))
@@ -46,17 +48,17 @@ fn reason_text(reason: &Reason) -> String {
         Reason::PartlyUnknown { ok_fraction, unknown_fraction, latency } => {
             let latency = latency.map(|latency| format!(" (latency {})", latency_text(&latency)));
             format!(
-                "has no verdict: far from saturated {} of busy time, but unloaded latency unknown for {} of it{}",
+                "has no verdict: far from saturated {} of busy time, but unloaded latency not measured for {} of it{}",
                 percent_of(*ok_fraction),
                 percent_of(*unknown_fraction),
                 latency.unwrap_or_default()
             )
         }
         Reason::NoBaseline { latency: Some(latency) } => {
-            format!("has no verdict: unloaded latency unknown; latency {}", latency_text(latency))
+            format!("has no verdict: unloaded latency not measured; latency {}", latency_text(latency))
         }
         Reason::NoBaseline { latency: None } => {
-            "has no verdict: unloaded latency unknown, because the kernel counted hardly any request time"
+            "has no verdict: unloaded latency not measured, because the kernel counted hardly any request time"
                 .to_owned()
         }
         Reason::AccountingOff => {
@@ -64,7 +66,7 @@ fn reason_text(reason: &Reason) -> String {
         }
         Reason::Idle => "was idle: nothing completed, nothing in flight".to_owned(),
         Reason::Stalled { longest_s } => {
-            format!("stalled: requests hung for {} s, none completed", number(*longest_s))
+            format!("stalled: requests hung for {}, none completed", duration(*longest_s))
         }
         Reason::Capped { plateaus } => capped_text(plateaus),
         Reason::Saturated { fraction, latency, max_rate } => {
@@ -111,8 +113,9 @@ fn capped_text(plateaus: &[Plateau]) -> String {
 
 fn max_rate_text(max: &MaxRate) -> String {
     let or_less = if max.knee_is_upper_bound { " or less" } else { "" };
-    let (iops, knee, distance) = (number(max.iops), whole(max.knee), percent_of(1.0 - KNEE_FRACTION));
-    format!("; maximum {iops} requests/s, within {distance} of it from concurrency {knee}{or_less}")
+    let (rate, knee) = (per_second(max.iops, "requests"), queue(max.knee));
+    let distance = percent_of(1.0 - KNEE_FRACTION);
+    format!("; maximum {rate}, within {distance} of it from concurrency {knee}{or_less}")
 }
 
 fn ok_text(margin: OkMargin, latencies: &[DirectionLatency], short_queue: Option<f64>) -> String {
@@ -123,9 +126,8 @@ fn ok_text(margin: OkMargin, latencies: &[DirectionLatency], short_queue: Option
     };
     let mut facts: Vec<String> = latencies.iter().map(direction_latency_text).collect();
     facts.extend(
-        short_queue.map(|queue| {
-            format!("queue {} or less 95% of the time, too short for saturation", number(queue))
-        }),
+        short_queue
+            .map(|p95| format!("queue {} or less 95% of the time, too short for saturation", queue(p95))),
     );
     if facts.is_empty() { verdict.to_owned() } else { format!("{verdict}: {}", facts.join("; ")) }
 }
@@ -133,20 +135,20 @@ fn ok_text(margin: OkMargin, latencies: &[DirectionLatency], short_queue: Option
 fn direction_latency_text(latency: &DirectionLatency) -> String {
     let DirectionLatency { direction, p95_ms, max_ms, p95_saturation, max_saturation } = latency;
     let times = |saturation: &Option<f64>| {
-        saturation.map(|times| format!(" ({} unloaded)", ratio(times))).unwrap_or_default()
+        saturation.map(|times| format!(" ({} unloaded)", multiple(times))).unwrap_or_default()
     };
     format!(
         "{} {}{} or less 95% of the time, worst {}{}",
         latency_name(*direction),
-        ms(*p95_ms),
+        time(*p95_ms),
         times(p95_saturation),
-        ms(*max_ms),
+        time(*max_ms),
         times(max_saturation)
     )
 }
 
 fn unclear_text(plateau: &Plateau) -> String {
-    let (from, to) = (whole(plateau.queue_from), whole(plateau.queue_to));
+    let (from, to) = (queue(plateau.queue_from), queue(plateau.queue_to));
     format!(
         "; from queue {from} to {to} the rate stayed at {} ({}): a cap or fully busy servers, it varied too much to \
          tell",
@@ -195,7 +197,7 @@ mod tests {
             ),
             (
                 Reason::NoReadsOrWrites { discards_per_s: 5.0, flushes_per_s: 2.5 },
-                "sda has no verdict: only discards (5/s) and flushes (2.5/s) completed",
+                "sda has no verdict: only discards (5.00/s) and flushes (2.50/s) completed",
             ),
             (
                 Reason::TooFewIntervals { busy_intervals: 2 },
@@ -203,12 +205,12 @@ mod tests {
             ),
             (
                 Reason::NoBaseline { latency },
-                "sda has no verdict: unloaded latency unknown; latency 4.44 ms, queue 16",
+                "sda has no verdict: unloaded latency not measured; latency 4.44 ms, queue 16.0",
             ),
             (
                 Reason::PartlyUnknown { ok_fraction: 0.65, unknown_fraction: 0.3, latency },
-                "sda has no verdict: far from saturated 65% of busy time, but unloaded latency unknown for 30% of it \
-                 (latency 4.44 ms, queue 16)",
+                "sda has no verdict: far from saturated 65% of busy time, but unloaded latency not measured for 30% of \
+                 it (latency 4.44 ms, queue 16.0)",
             ),
         ];
         for (reason, expected) in sentences {
@@ -221,9 +223,9 @@ mod tests {
         let stated = Plateau { iops: 300.0, matches_limit: Some(LimitMatch::Stated), ..plateau() };
         assert_eq!(
             text(Reason::Capped { plateaus: vec![plateau(), stated] }),
-            "sda is capped at 3,000 reads/s (matches AWS gp3 (base)), then 300 reads/s (the stated cap): rate stayed \
-             constant (±0.3%) while the queue grew from 0.9 to 64; latency rose from 0.32 ms to 21.2 ms; then rate \
-             stayed constant (±0.3%) while the queue grew from 0.9 to 64; latency rose from 0.32 ms to 21.2 ms"
+            "sda is capped at 3000 reads/s (matches AWS gp3 (base)), then 300 reads/s (the stated cap): rate stayed \
+             constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms; then rate \
+             stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms"
         );
         let uncertain = Plateau { is_certain: false, ..plateau() };
         let sentence = text(Reason::Capped { plateaus: vec![uncertain.clone()] });
@@ -246,10 +248,10 @@ mod tests {
         };
         assert_eq!(
             explanation_text("vda", &explanation),
-            "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152,498 \
-             requests/s, within 10% of it from concurrency 23 or less; from queue 0.9 to 64 the rate stayed at 3,000 \
-             reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; at one time requests hung for \
-             3 s, none completed; for a time load exceeded the stated cap of 3,000 requests/s (131,000 seen) and \
+            "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
+             requests/s, within 10% of it from concurrency 23.1 or less; from queue 0.90 to 63.6 the rate stayed at \
+             3000 reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; at one time requests hung for \
+             3.0 s, none completed; for a time load exceeded the stated cap of 3000 requests/s (131k seen) and \
              125 MiB/s (512 seen)"
         );
     }

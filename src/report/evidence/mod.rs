@@ -9,14 +9,14 @@ pub(crate) use plateau::{limit_name, plateau_evidence, plateau_rate};
 use plateau::{limit_suffix, plateau_caveat};
 
 use crate::analysis::{Evidence, IoDirection, Latency};
-use crate::report::layout::sentence_numbers::{ms, number, ratio};
+use crate::report::layout::sentence_numbers::{duration, multiple, queue, time};
 
 /// A fact about one interval as a sentence without a period.
 pub(crate) fn evidence_text(evidence: &Evidence) -> String {
     match evidence {
         Evidence::Idle => "nothing completed, nothing in flight".to_owned(),
         Evidence::NothingCompleted { in_flight, for_s } => {
-            format!("{in_flight} in flight, none completed for {} s", number(*for_s))
+            format!("{in_flight} in flight, none completed for {}", duration(*for_s))
         }
         Evidence::NoLatency => "no read or write latency to judge by".to_owned(),
         Evidence::Latency { direction, latency } => {
@@ -40,6 +40,6 @@ fn latency_name(direction: IoDirection) -> &'static str {
 
 /// `1.31 ms, 4.2x unloaded, queue 3.93`.
 fn latency_text(latency: &Latency) -> String {
-    let times = latency.saturation.map(|times| format!(" {} unloaded,", ratio(times))).unwrap_or_default();
-    format!("{},{times} queue {}", ms(latency.await_ms), number(latency.queue))
+    let times = latency.saturation.map(|times| format!(" {} unloaded,", multiple(times))).unwrap_or_default();
+    format!("{},{times} queue {}", time(latency.await_ms), queue(latency.queue))
 }

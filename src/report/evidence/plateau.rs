@@ -1,12 +1,12 @@
 //! Plateaus in words.
 
 use crate::analysis::{IoDirection, LimitMatch, Plateau, RateUnit};
-use crate::report::layout::sentence_numbers::{ms, number, per_second, whole};
+use crate::report::layout::sentence_numbers::{number, per_second, queue, time};
 
 /// A growth of queue or latency on a plateau by less than this factor is not mentioned.
 const MIN_MENTIONED_GROWTH_RATIO: f64 = 1.5;
 
-/// The rate of a plateau: `3,000 reads/s`; with the bytes where these may be what is limited.
+/// The rate of a plateau: `3000 reads/s`; with the bytes where these may be what is limited.
 pub(crate) fn plateau_rate(plateau: &Plateau) -> String {
     let requests = || per_second(plateau.iops, plateau.direction.noun());
     let bytes = || format!("{} MiB/s", number(plateau.mib_per_s));
@@ -20,18 +20,18 @@ pub(crate) fn plateau_rate(plateau: &Plateau) -> String {
 
 /// The evidence of a plateau: its variation, queues and latencies.
 pub(crate) fn plateau_evidence(plateau: &Plateau) -> String {
-    let (from, to) = (whole(plateau.queue_from), whole(plateau.queue_to));
-    let queue = if plateau.queue_to >= MIN_MENTIONED_GROWTH_RATIO * plateau.queue_from {
+    let (from, to) = (queue(plateau.queue_from), queue(plateau.queue_to));
+    let queues = if plateau.queue_to >= MIN_MENTIONED_GROWTH_RATIO * plateau.queue_from {
         format!("while the queue grew from {from} to {to}")
     } else {
         format!("at a queue of {to}")
     };
     let latency = if plateau.await_to_ms >= MIN_MENTIONED_GROWTH_RATIO * plateau.await_from_ms {
-        format!("rose from {} to {}", ms(plateau.await_from_ms), ms(plateau.await_to_ms))
+        format!("rose from {} to {}", time(plateau.await_from_ms), time(plateau.await_to_ms))
     } else {
-        ms(plateau.await_to_ms)
+        time(plateau.await_to_ms)
     };
-    format!("rate stayed constant ({}) {queue}; latency {latency}", variation_text(plateau))
+    format!("rate stayed constant ({}) {queues}; latency {latency}", variation_text(plateau))
 }
 
 /// The variation of the rate: `±0.3%`, at least 0.1%.

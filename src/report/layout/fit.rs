@@ -5,7 +5,7 @@
 pub(crate) struct FittedColumns {
     /// The columns that fit, from left to right.
     pub(crate) kept: Vec<usize>,
-    /// The others, in the order in which they were dropped.
+    /// The others, from left to right too.
     pub(crate) dropped: Vec<usize>,
 }
 
@@ -26,6 +26,7 @@ pub(crate) fn fit_columns(widths: &[usize], ranks: &[u8], width: usize) -> Fitte
             dropped.extend(go);
         }
     }
+    dropped.sort_unstable();
     FittedColumns { kept, dropped }
 }
 
@@ -43,12 +44,12 @@ mod tests {
         assert_eq!(fit(&[4, 1, 2, 3], 14), (vec![0, 1, 2, 3], vec![]));
         assert_eq!(fit(&[4, 1, 2, 3], 13), (vec![0, 2, 3], vec![1]));
         assert_eq!(fit(&[4, 1, 2, 3], 7), (vec![0, 3], vec![1, 2]));
-        assert_eq!(fit(&[4, 1, 2, 3], 4), (vec![], vec![1, 2, 3, 0]));
+        assert_eq!(fit(&[4, 1, 2, 3], 4), (vec![], vec![0, 1, 2, 3]));
     }
 
     #[test]
     fn columns_of_one_rank_go_together_except_the_last() {
         assert_eq!(fit(&[2, 1, 2, 1], 13), (vec![0, 2], vec![1, 3]));
-        assert_eq!(fit(&[2, 1, 2, 1], 6), (vec![0], vec![1, 3, 2]));
+        assert_eq!(fit(&[2, 1, 2, 1], 6), (vec![0], vec![1, 2, 3]));
     }
 }

@@ -9,15 +9,14 @@ use crate::report::layout::number_format::{duration, number, percent, time};
 
 /// A text in the place of the cells.
 pub(super) struct Message {
-    pub(super) long: String,
-    /// Shown where the long text does not fit.
-    pub(super) short: String,
+    /// From the longest to the shortest; the first that fits is shown.
+    pub(super) texts: Vec<String>,
     pub(super) emphasis: Emphasis,
 }
 
 impl Message {
-    fn new(long: &str, short: &str, emphasis: Emphasis) -> Self {
-        Self { long: long.to_owned(), short: short.to_owned(), emphasis }
+    fn new<const N: usize>(texts: [&str; N], emphasis: Emphasis) -> Self {
+        Self { texts: texts.map(str::to_owned).to_vec(), emphasis }
     }
 
     /// Returns the message of a device that shows no cells; `None` for one that shows them.
@@ -26,17 +25,17 @@ impl Message {
             DeviceState::Active(activity) => (activity.stalled_s > 0.0).then(|| Self::stall(activity)),
             DeviceState::Reset => {
                 let long = "counters reset: no data for this interval";
-                Some(Self::new(long, "counters reset", Emphasis::Warning))
+                Some(Self::new([long, "counters reset"], Emphasis::Warning))
             }
             DeviceState::MemberReset => {
                 let long = "counters of a device in the total reset: no data for this interval";
-                Some(Self::new(long, "counters reset", Emphasis::Warning))
+                Some(Self::new([long, "counters reset"], Emphasis::Warning))
             }
             DeviceState::AccountingOff(_) => {
                 let long = "I/O accounting disabled (queue/iostats=0)";
-                Some(Self::new(long, "accounting disabled", Emphasis::Warning))
+                Some(Self::new([long, "accounting disabled"], Emphasis::Warning))
             }
-            DeviceState::Event(kind) => Some(Self::new(kind_text(*kind), kind_text(*kind), Emphasis::Plain)),
+            DeviceState::Event(kind) => Some(Self::new([kind_text(*kind)], Emphasis::Plain)),
         }
     }
 
@@ -46,17 +45,20 @@ impl Message {
             if is_stall { ("STALLED", Emphasis::Alert) } else { ("waiting", Emphasis::Plain) };
         let in_flight = activity.stats.in_flight.unwrap_or(0);
         let length = duration(activity.stalled_s);
-        Self {
-            long: format!("{word} for {length}: {in_flight} in flight, nothing completed"),
-            short: format!("{word} {length}, {in_flight} in flight"),
-            emphasis,
-        }
+        let texts = vec![
+            format!("{word} for {length}: {in_flight} in flight, nothing completed"),
+            format!("{word} {length}, {in_flight} in flight"),
+            format!("{word} {length}"),
+            format!("{word} {}", time(activity.stalled_s * 1e3)),
+            word.to_owned(),
+        ];
+        Self { texts, emphasis }
     }
 
     /// Returns the message of a device that had only discards or flushes, where their columns are hidden.
     pub(super) fn for_hidden_activity(stats: &IntervalStats) -> Self {
         let text = discards_and_flushes(stats);
-        Self::new(&format!("no reads or writes; {text}"), &text, Emphasis::Plain)
+        Self::new([&format!("no reads or writes; {text}"), &text, "no reads or writes"], Emphasis::Plain)
     }
 }
 
@@ -92,5 +94,25 @@ fn kind_text(kind: EventKind) -> &'static str {
         EventKind::Disappeared => "disappeared",
         EventKind::Reappeared => "disappeared and reappeared",
         EventKind::AppearedBriefly => "appeared briefly",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_has_a_text_for_every_width() {
+        let stats = IntervalStats { in_flight: Some(12), ..IntervalStats::default() };
+        let stalled = DeviceActivity { stats, stalled_s: 200.0, ..DeviceActivity::default() };
+        let message = Message::for_state(&DeviceState::Active(Box::new(stalled))).unwrap();
+        let expected = [
+            "STALLED for 3 min 20 s: 12 in flight, nothing completed",
+            "STALLED 3 min 20 s, 12 in flight",
+            "STALLED 3 min 20 s",
+            "STALLED 200s",
+            "STALLED",
+        ];
+        assert_eq!(message.texts, expected);
     }
 }

@@ -244,7 +244,7 @@ mod tests {
         }
         let (wide, narrow) = (printed(80), printed(37));
         assert!(wide.contains("1970-01-01 23:59:50") && !wide.contains("hidden"), "{wide}");
-        assert!(narrow.contains("\nhidden at width 37: at mean (--width\n"), "{narrow}");
+        assert!(narrow.contains("\nhidden at width 37: mean at (--width\n"), "{narrow}");
         assert!(narrow.contains("\n a-vol…long  r/s             500\n"), "{narrow}");
         assert!(narrow.contains("stalled  3 min 20 s\n"), "{narrow}");
         let narrowest = printed(20);

@@ -38,7 +38,7 @@ pub(super) struct Table {
     lines_since_titles: Option<usize>,
     /// The date of the last interval.
     date: String,
-    /// The hidden columns that a line has named.
+    /// The hidden columns that a note has named.
     named_hidden: Vec<&'static str>,
     has_explained_mark: bool,
 }
@@ -145,12 +145,23 @@ impl Table {
             self.lines_since_titles = self.lines_since_titles.map(|_| usize::MAX / 2);
         }
         (self.shown, self.name_width, self.has_content) = (shown, name_width, has_content);
-        if hidden.iter().any(|title| !self.named_hidden.contains(title)) {
-            let titles = hidden.join(" ");
-            let note = format!("hidden at width {line_width}: {titles} (--width N, --all-columns)");
-            self.push_wrapped(&note, "", out);
-            self.named_hidden.extend(hidden);
+        self.name_hidden(hidden, out);
+    }
+
+    /// Names the columns that are hidden, each only once.
+    fn name_hidden(&mut self, mut hidden: Vec<&'static str>, out: &mut Vec<u8>) {
+        hidden.retain(|title| !self.named_hidden.contains(title));
+        if hidden.is_empty() {
+            return;
         }
+        let (width, titles) = (self.layout.line_width(), hidden.join(" "));
+        let note = if self.named_hidden.is_empty() {
+            format!("hidden at width {width}: {titles} (--width N, --all-columns)")
+        } else {
+            format!("also hidden at width {width}: {titles}")
+        };
+        self.push_wrapped(&note, "", out);
+        self.named_hidden.extend(hidden);
     }
 
     /// Returns whether the column titles must be repeated to stay in sight for a block of this number of lines.
@@ -236,8 +247,8 @@ impl Table {
         let cells = self.cells_width();
         let width = self.layout.line_width().saturating_sub(self.name_width + 1);
         let width = if is_followed { width.min(cells.saturating_sub(1)) } else { width };
-        let fits = message.long.width() <= width;
-        let text = ellipsize(if fits { &message.long } else { &message.short }, width);
+        let fitting = message.texts.iter().find(|text| text.width() <= width).or(message.texts.last());
+        let text = fitting.map(|text| ellipsize(text, width)).unwrap_or_default();
         out.push(b' ');
         paint(&text, message.emphasis, self.layout.colors, out);
         if is_followed {
@@ -278,10 +289,9 @@ mod tests {
     use crate::intervals::{DeviceState, IntervalHeader};
     use crate::metrics::HostStats;
 
-    /// Prints two intervals of this number of devices, on a screen of ten lines or none.
-    fn printed(devices: usize, is_screen: bool) -> Vec<String> {
-        let mut table = Table::new(Layout {
-            width: Some(100),
+    fn table(width: usize, is_screen: bool) -> Table {
+        Table::new(Layout {
+            width: Some(width),
             explain: false,
             rows: 10,
             is_screen,
@@ -290,7 +300,14 @@ mod tests {
             colors: false,
             saturation_threshold: 3.0,
             time_zone: TimeZone::UTC,
-        });
+        })
+    }
+
+    fn device(state: DeviceState) -> DeviceInterval<'static> {
+        DeviceInterval { device: "sda", label: "sda", mountpoints: "", state }
+    }
+
+    fn interval(devices: Vec<DeviceInterval<'_>>) -> IntervalRows<'_> {
         let header = IntervalHeader {
             start: None,
             end: None,
@@ -300,14 +317,13 @@ mod tests {
             missed_samples: 0,
             host: HostStats::default(),
         };
-        let device = |_| DeviceInterval {
-            device: "sda",
-            label: "sda",
-            mountpoints: "",
-            state: DeviceState::Active(Box::default()),
-        };
-        let devices = (0..devices).map(device).collect();
-        let rows = IntervalRows { header, devices, total: None, events: Vec::new(), has_found_any: true };
+        IntervalRows { header, devices, total: None, events: Vec::new(), has_found_any: true }
+    }
+
+    /// Prints two intervals of this number of devices, on a screen of ten lines or none.
+    fn printed(devices: usize, is_screen: bool) -> Vec<String> {
+        let mut table = table(100, is_screen);
+        let rows = interval((0..devices).map(|_| device(DeviceState::Active(Box::default()))).collect());
         let mut out = Vec::new();
         table.push_interval(&rows, &mut out);
         table.push_interval(&rows, &mut out);
@@ -328,5 +344,27 @@ mod tests {
         assert_eq!(lines.iter().filter(is_header).count(), 2 * 100usize.div_ceil(8));
         assert_eq!(printed(100, false).iter().filter(is_header).count(), 2);
         assert_eq!(printed(2, true).iter().filter(is_header).count(), 1);
+    }
+
+    #[test]
+    fn hidden_columns_are_named_once() {
+        let with_ios = |reads, writes| {
+            let of = |ios| DirectionStats { ios: Some(ios), ..DirectionStats::default() };
+            let stats = IntervalStats { reads: of(reads), writes: of(writes), ..IntervalStats::default() };
+            DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }))
+        };
+        let states = [with_ios(5, 0), with_ios(5, 5), with_ios(0, 0), with_ios(5, 5)];
+        let mut table = table(60, false);
+        let mut out = Vec::new();
+        for state in states {
+            table.push_interval(&interval(vec![device(state)]), &mut out);
+        }
+        let text = String::from_utf8(out).unwrap();
+        let notes: Vec<&str> = text.lines().filter(|line| line.contains("hidden")).collect();
+        let expected = [
+            "hidden at width 60: r_sz ≤util (--width N, --all-columns)",
+            "also hidden at width 60: rMB/s wMB/s w_sz r_sat w_sat",
+        ];
+        assert_eq!(notes, expected, "{text}");
     }
 }

@@ -19,7 +19,7 @@ const QUEUE: &str = "queue";
 pub(super) struct VisibleColumns {
     /// The indices of those that are shown, from left to right.
     pub(super) shown: Vec<usize>,
-    /// The titles of those with content that do not fit.
+    /// The titles of those with content that do not fit, from left to right.
     pub(super) hidden: Vec<&'static str>,
 }
 
@@ -101,7 +101,8 @@ mod tests {
         assert_eq!(at_80, expected);
         let (at_60, hidden) = titles(50, &['d', 'f']);
         assert_eq!(at_60, ["r/s", "r_await", "w/s", "w_await", "queue", "util", "verdict"]);
-        assert_eq!(hidden[..2], ["rmrg", "wmrg"]);
+        let expected = ["rMB/s", "r_sz", "wMB/s", "w_sz", "rmrg", "wmrg", "inflt", "≤util", "r_sat", "w_sat"];
+        assert_eq!(hidden, expected, "in their order in the table");
         let (at_40, _) = titles(30, &['d', 'f']);
         assert_eq!(at_40, ["r_await", "queue", "util", "verdict"]);
         assert_eq!(titles(30, &['r', 'd', 'f']).0, ["w_await", "queue", "util", "verdict"]);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::counters::{Device, Sample};
 use crate::iostat::{DeviceFiles, DeviceRows, DisplayNames, Options, RequestedItem, Selection};
 use crate::source::{DeviceResolver, read_partitions};
-use crate::topology::{Named, Topology};
+use crate::topology::{NamedDevice, Topology};
 
 /// The names and the partitions of the live system's devices.
 pub(super) struct LiveHost<'a> {
@@ -33,7 +33,7 @@ impl<'a> LiveHost<'a> {
         let mut selection = Selection::from_options(self.options, |name, persistent| {
             let named = self.resolver.resolve(name, persistent, self.options.mapper_names, devices);
             // If all devices are listed, one that appears later has its position reserved.
-            named.or_else(|| lists_all.then(|| Named::plain(name)))
+            named.or_else(|| lists_all.then(|| NamedDevice::plain(name)))
         });
         let has_partitions =
             |item: &RequestedItem| matches!(item, RequestedItem::Device { partitions: true, .. });

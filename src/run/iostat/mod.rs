@@ -17,7 +17,7 @@ use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::schedule::Deadlines;
 use crate::source::{Host, Live, Precedence, Replay, local_time_zone};
-use crate::topology::{Named, Topology};
+use crate::topology::{NamedDevice, Topology};
 use crate::units::Elapsed;
 
 pub(super) fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
@@ -100,7 +100,7 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     let mut warnings = Warnings::about(source.name());
     let (mut older, mut newer) = (Sample::default(), Sample::default());
     let selection = Selection::from_options(options, |name, _| {
-        Some(Named::plain(name.strip_prefix("/dev/").unwrap_or(name)))
+        Some(NamedDevice::plain(name.strip_prefix("/dev/").unwrap_or(name)))
     });
     let devices = DeviceRows::new(options, selection, NewDevice::Excluded);
     let zone = local_time_zone(options.time_zone.as_deref());
@@ -147,6 +147,7 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     }
     require_text(&source)?;
     let why = match samples {
+        0 if source.is_truncated() => "truncated before the end of its first sample",
         0 | 1 => "fewer than two complete samples",
         _ if options.style.disk => "no two samples in chronological order",
         _ => "no CPU times",

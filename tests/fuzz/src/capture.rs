@@ -1,7 +1,7 @@
 //! Arbitrary bytes as a capture: the reader does not panic or invent samples, and no interval has an absurd number.
 #![no_main]
 
-#[path = "../../invariants/mod.rs"]
+#[path = "../../analysis/invariants.rs"]
 mod invariants;
 
 use std::io::Read;

@@ -1,0 +1,113 @@
+//! The columns of the table, as data.
+
+mod activity;
+mod queue;
+mod requests;
+mod state;
+
+pub(super) use activity::{has_discards, has_flushes};
+pub(super) use requests::latency;
+
+use super::style::Emphasis;
+use crate::intervals::DeviceActivity;
+use crate::metrics::IntervalStats;
+
+/// A column of the table.
+#[derive(Clone, Copy)]
+pub(super) struct Column {
+    pub(super) title: &'static str,
+    /// The explanation in the help.
+    pub(super) meaning: &'static str,
+    /// The width, with the blank before it.
+    pub(super) width: usize,
+    /// Columns of the lowest rank are dropped first from lines that are too wide.
+    pub(super) rank: u8,
+    /// The activity without which the column is empty: all its cells are `-` or zero.
+    pub(super) has_content: fn(&IntervalStats) -> bool,
+    /// Not shown while it is empty. Other empty columns are shown where they fit.
+    pub(super) is_hidden_empty: bool,
+    /// The emphasis of a cell that is neither empty nor zero.
+    pub(super) emphasis: EmphasisRule,
+    /// The value shown, by which devices can be sorted.
+    pub(super) value: Quantity,
+    text: CellText,
+}
+
+/// The emphasis of a cell, given the multiple of unloaded latency from which a device counts as saturated.
+type EmphasisRule = fn(&DeviceActivity, f64) -> Emphasis;
+
+/// A quantity of a device; `None` where it has no value.
+pub(super) type Quantity = fn(&DeviceActivity) -> Option<f64>;
+
+/// The text of a cell.
+#[derive(Clone, Copy)]
+enum CellText {
+    /// The formatted value.
+    Value(fn(f64) -> String),
+    /// A text that needs more than the value.
+    Custom(fn(&DeviceActivity) -> Option<String>),
+}
+
+impl Column {
+    /// The fields that most columns leave as they are.
+    const DEFAULT: Self = Self {
+        title: "",
+        meaning: "",
+        width: 6,
+        rank: 0,
+        has_content: activity::always,
+        is_hidden_empty: false,
+        emphasis: |_, _| Emphasis::Plain,
+        value: |_| None,
+        text: CellText::Custom(|_| None),
+    };
+
+    /// Returns the cell of a device; `None` where it has no value.
+    pub(super) fn cell(&self, activity: &DeviceActivity) -> Option<String> {
+        match self.text {
+            CellText::Value(text) => (self.value)(activity).map(text),
+            CellText::Custom(text) => text(activity),
+        }
+    }
+}
+
+/// The columns in groups, in the order in which they are shown.
+const GROUPS: [&[Column]; 3] = [&requests::COLUMNS, &queue::COLUMNS, &state::COLUMNS];
+
+/// All columns, in the order in which they are shown.
+pub(super) const COLUMNS: &[Column] = &concat();
+
+const COUNT: usize = requests::COLUMNS.len() + queue::COLUMNS.len() + state::COLUMNS.len();
+
+const fn concat() -> [Column; COUNT] {
+    let mut all = [Column::DEFAULT; COUNT];
+    let (mut group, mut next) = (0, 0);
+    while group < GROUPS.len() {
+        let mut index = 0;
+        while index < GROUPS[group].len() {
+            all[next] = GROUPS[group][index];
+            index += 1;
+            next += 1;
+        }
+        group += 1;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_narrower_than_their_columns() {
+        assert!(COLUMNS.iter().all(|column| column.title.chars().count() < column.width));
+    }
+
+    #[test]
+    fn every_column_has_its_own_title_and_a_meaning() {
+        for (index, column) in COLUMNS.iter().enumerate() {
+            assert!(!column.title.is_empty() && !column.meaning.is_empty() && column.rank > 0, "{index}");
+            assert!(COLUMNS[..index].iter().all(|other| other.title != column.title), "{}", column.title);
+        }
+    }
+}

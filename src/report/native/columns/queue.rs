@@ -1,0 +1,95 @@
+//! The columns of queues: merges, and requests in the queue, being served or in flight.
+
+use super::CellText::Value;
+use super::Column;
+use super::activity::{
+    has_discard_merges, has_discards, has_in_flight, has_read_merges, has_reads, has_write_merges,
+    has_writes, never,
+};
+use crate::report::layout::number_format::{count, percent, queue};
+
+pub(super) const COLUMNS: [Column; 8] = [
+    Column {
+        title: "rmrg",
+        meaning: "share of the reads that were merged into others before they were issued",
+        width: 5,
+        rank: 40,
+        has_content: has_read_merges,
+        value: |a| a.stats.reads.merge_pct,
+        text: Value(percent),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "wmrg",
+        meaning: "share of the writes that were merged into others",
+        width: 5,
+        rank: 40,
+        has_content: has_write_merges,
+        value: |a| a.stats.writes.merge_pct,
+        text: Value(percent),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "dmrg",
+        meaning: "share of the discards that were merged into others",
+        width: 5,
+        rank: 5,
+        has_content: has_discard_merges,
+        is_hidden_empty: true,
+        value: |a| a.stats.discards.merge_pct,
+        text: Value(percent),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "r_qu",
+        meaning: "mean number of reads in the queue or being served",
+        width: 5,
+        rank: 90,
+        has_content: has_reads,
+        value: |a| a.stats.reads.queue,
+        text: Value(queue),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "w_qu",
+        meaning: "mean number of writes in the queue or being served",
+        width: 5,
+        rank: 90,
+        has_content: has_writes,
+        value: |a| a.stats.writes.queue,
+        text: Value(queue),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "d_qu",
+        meaning: "mean number of discards in the queue or being served",
+        width: 5,
+        rank: 5,
+        has_content: has_discards,
+        is_hidden_empty: true,
+        value: |a| a.stats.discards.queue,
+        text: Value(queue),
+        ..Column::DEFAULT
+    },
+    // Shown only where the columns above do not fit; a sort key for users of iostat's aqu-sz.
+    Column {
+        title: "queue",
+        meaning: "mean number of requests of all kinds in the queue or being served; shown where r_qu \
+                  and w_qu do not fit",
+        rank: 98,
+        has_content: never,
+        is_hidden_empty: true,
+        value: |a| a.stats.queue,
+        text: Value(queue),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "inflt",
+        meaning: "requests in flight at the end of the interval",
+        rank: 75,
+        has_content: has_in_flight,
+        value: |a| a.stats.in_flight.map(|in_flight| in_flight as f64),
+        text: Value(|in_flight| count(in_flight as u64)),
+        ..Column::DEFAULT
+    },
+];

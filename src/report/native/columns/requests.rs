@@ -1,0 +1,169 @@
+//! The columns of requests: rate, throughput, latency and size, by kind.
+
+use super::CellText::{Custom, Value};
+use super::Column;
+use super::activity::{has_discards, has_flushes, has_reads, has_writes};
+use super::state::{read_emphasis, write_emphasis};
+use crate::metrics::DirectionStats;
+use crate::report::layout::number_format::{number, size, time};
+
+pub(super) const COLUMNS: [Column; 14] = [
+    Column {
+        title: "r/s",
+        meaning: "reads completed per second",
+        rank: 92,
+        has_content: has_reads,
+        value: |a| a.stats.reads.per_s,
+        text: Value(number),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "rMB/s",
+        meaning: "MiB read per second (1024 * 1024 bytes, as in iostat)",
+        rank: 80,
+        has_content: has_reads,
+        value: |a| a.stats.reads.kib_per_s,
+        text: Value(mib),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "r_await",
+        meaning: "mean latency of the reads completed",
+        width: 8,
+        rank: 99,
+        has_content: has_reads,
+        emphasis: read_emphasis,
+        value: |a| a.stats.reads.await_ms,
+        text: Custom(|a| latency(&a.stats.reads)),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "r_sz",
+        meaning: "mean size of a read",
+        width: 5,
+        rank: 50,
+        has_content: has_reads,
+        value: |a| a.stats.reads.size_kib,
+        text: Value(size),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "w/s",
+        meaning: "writes completed per second",
+        rank: 92,
+        has_content: has_writes,
+        value: |a| a.stats.writes.per_s,
+        text: Value(number),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "wMB/s",
+        meaning: "MiB written per second",
+        rank: 80,
+        has_content: has_writes,
+        value: |a| a.stats.writes.kib_per_s,
+        text: Value(mib),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "w_await",
+        meaning: "mean latency of the writes completed",
+        width: 8,
+        rank: 96,
+        has_content: has_writes,
+        emphasis: write_emphasis,
+        value: |a| a.stats.writes.await_ms,
+        text: Custom(|a| latency(&a.stats.writes)),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "w_sz",
+        meaning: "mean size of a write",
+        width: 5,
+        rank: 50,
+        has_content: has_writes,
+        value: |a| a.stats.writes.size_kib,
+        text: Value(size),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "d/s",
+        meaning: "discards completed per second",
+        rank: 30,
+        has_content: has_discards,
+        is_hidden_empty: true,
+        value: |a| a.stats.discards.per_s,
+        text: Value(number),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "dMB/s",
+        meaning: "MiB discarded per second",
+        rank: 20,
+        has_content: has_discards,
+        is_hidden_empty: true,
+        value: |a| a.stats.discards.kib_per_s,
+        text: Value(mib),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "d_await",
+        meaning: "mean latency of the discards completed",
+        width: 8,
+        rank: 28,
+        has_content: has_discards,
+        is_hidden_empty: true,
+        value: |a| a.stats.discards.await_ms,
+        text: Custom(|a| latency(&a.stats.discards)),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "d_sz",
+        meaning: "mean size of a discard",
+        width: 5,
+        rank: 10,
+        has_content: has_discards,
+        is_hidden_empty: true,
+        value: |a| a.stats.discards.size_kib,
+        text: Value(size),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "f/s",
+        meaning: "flushes completed per second",
+        rank: 35,
+        has_content: has_flushes,
+        is_hidden_empty: true,
+        value: |a| a.stats.flushes_per_s,
+        text: Value(number),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "f_await",
+        meaning: "mean latency of the flushes completed",
+        width: 8,
+        rank: 33,
+        has_content: has_flushes,
+        is_hidden_empty: true,
+        value: |a| a.stats.flush_await_ms,
+        text: Value(time),
+        ..Column::DEFAULT
+    },
+];
+
+fn mib(kib: f64) -> String {
+    number(kib / 1024.0)
+}
+
+/// Returns the mean latency of a direction. The kernel sums request times in whole milliseconds, so that of a few
+/// requests is only approximate (`~`) or a bound (`<`).
+pub(in crate::report::native) fn latency(stats: &DirectionStats) -> Option<String> {
+    const APPROXIMATE_FRACTION: f64 = 0.1;
+    let (await_ms, ios) = stats.await_ms.zip(stats.ios)?;
+    let resolution_ms = 1.0 / ios as f64;
+    Some(match await_ms {
+        0.0 => format!("<{}", time(resolution_ms)),
+        _ if resolution_ms > APPROXIMATE_FRACTION * await_ms => format!("~{}", time(await_ms)),
+        _ => time(await_ms),
+    })
+}

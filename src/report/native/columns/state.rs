@@ -1,0 +1,93 @@
+//! The columns of the state of a device: util, saturation and the verdict.
+
+use super::CellText::{Custom, Value};
+use super::Column;
+use super::activity::{has_reads, has_writes};
+use crate::analysis::Verdict;
+use crate::intervals::DeviceActivity;
+use crate::report::layout::number_format::{multiple, percent};
+use crate::report::native::style::Emphasis;
+
+pub(super) const COLUMNS: [Column; 5] = [
+    Column {
+        title: "util",
+        meaning: "share of the time with a request in flight, as the kernel counts it; no limit by itself, as \
+                  most devices serve several requests at once",
+        rank: 97,
+        value: |a| a.stats.util_pct,
+        text: Custom(util),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "≤util",
+        meaning: "upper bound of the true util: request times in the interval plus requests still in flight, at \
+                  most 100%; its sort key is util_ub",
+        rank: 70,
+        value: |a| a.stats.util_upper_bound_pct,
+        text: Value(percent),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "r_sat",
+        meaning: "read saturation: latency as a multiple of the latency of the unloaded device for \
+                  requests of that size",
+        rank: 85,
+        has_content: has_reads,
+        emphasis: read_emphasis,
+        value: |a| a.assessment.read_saturation,
+        text: Value(multiple),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "w_sat",
+        meaning: "write saturation, likewise",
+        rank: 85,
+        has_content: has_writes,
+        emphasis: write_emphasis,
+        value: |a| a.assessment.write_saturation,
+        text: Value(multiple),
+        ..Column::DEFAULT
+    },
+    Column {
+        title: "verdict",
+        meaning: "the state of the device; see 'blkstat help verdicts'",
+        width: 10,
+        rank: 100,
+        emphasis: verdict_emphasis,
+        value: verdict_severity,
+        text: Custom(verdict),
+        ..Column::DEFAULT
+    },
+];
+
+/// Returns the util, marked with `?` where it is implausible.
+fn util(activity: &DeviceActivity) -> Option<String> {
+    let mark = if activity.flag.is_some() { "?" } else { "" };
+    activity.stats.util_pct.map(|util| percent(util) + mark)
+}
+
+fn verdict(activity: &DeviceActivity) -> Option<String> {
+    activity.assessment.verdict.map(|verdict| verdict.name().to_owned())
+}
+
+fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
+    activity.assessment.verdict.map(|verdict| f64::from(verdict.severity()))
+}
+
+/// Returns the emphasis of read latency and saturation.
+pub(super) fn read_emphasis(activity: &DeviceActivity, threshold: f64) -> Emphasis {
+    Emphasis::of_saturation(activity.assessment.read_saturation, threshold)
+}
+
+/// Returns the emphasis of write latency and saturation.
+pub(super) fn write_emphasis(activity: &DeviceActivity, threshold: f64) -> Emphasis {
+    Emphasis::of_saturation(activity.assessment.write_saturation, threshold)
+}
+
+fn verdict_emphasis(activity: &DeviceActivity, _: f64) -> Emphasis {
+    match activity.assessment.verdict.map(Verdict::severity) {
+        Some(severity) if severity > Verdict::Queueing.severity() => Emphasis::Alert,
+        Some(severity) if severity == Verdict::Queueing.severity() => Emphasis::Warning,
+        _ => Emphasis::Plain,
+    }
+}

@@ -1,0 +1,174 @@
+//! `blkstat analyze` on the command line.
+
+mod text;
+
+use std::fmt::Write;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::program::output;
+
+fn report(arguments: &str, input: &str, device: &str) -> Value {
+    let (out, err, code) = output(&format!("analyze --json {arguments}"), input);
+    assert_eq!(code, 0, "{err}");
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let devices = document["devices"].as_array().unwrap();
+    devices.iter().find(|report| report["device"] == device).unwrap_or_else(|| panic!("{out}")).clone()
+}
+
+/// A capture of one device whose intervals have these rates of 4 KiB reads and latencies in milliseconds.
+fn capture(intervals: &[(f64, f64)]) -> String {
+    let mut text = String::new();
+    let (mut ios, mut ms) = (0.0, 0.0);
+    for (second, (rate, await_ms)) in [(0.0, 0.0)].iter().chain(intervals).enumerate() {
+        ios += rate;
+        ms += rate * await_ms;
+        let (reads, sectors, time) = (ios as u64, 8 * ios as u64, ms as u64);
+        let in_flight = (rate * await_ms / 1000.0).round();
+        let busy = second * 1000;
+        writeln!(text, "TS {}.000000000 2026-11-20 18:00:00", 1_795_197_600 + second).unwrap();
+        writeln!(
+            text,
+            " 259 0 nvme0n1 {reads} 0 {sectors} {time} 0 0 0 0 {in_flight} {busy} {time} 0 0 0 0 0 0"
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn the_table_of_zaitsev_and_trudeau_has_the_expected_saturations() {
+    let table = [(7113.0, 0.14), (26248.0, 0.15), (76846.0, 0.21), (127_841.0, 0.50), (131_559.0, 1.95)];
+    let intervals: Vec<(f64, f64)> = table.iter().flat_map(|row| [*row; 10]).collect();
+    let report = report("-", &capture(&intervals), "nvme0n1");
+    let levels = report["levels"].as_array().unwrap();
+    let saturation: Vec<f64> = levels.iter().map(|level| level["saturation"].as_f64().unwrap()).collect();
+    for (found, expected) in saturation.iter().zip([1.0, 1.07, 1.5, 3.6, 13.9]) {
+        assert!((found - expected).abs() <= 0.05, "{saturation:?}");
+    }
+    let knee = report["capacity"]["knee_concurrency"].as_f64().unwrap();
+    assert!((16.0..64.0).contains(&knee), "{knee}");
+}
+
+#[test]
+fn a_volume_is_capped_and_the_disk_below_is_not() {
+    let file = "fixtures/captures/capped-3000.txt";
+    let loop0 = report(file, "", "loop0");
+    assert_eq!(loop0["verdict"], "capped");
+    let cap = loop0["capacity"]["cap"]["iops"].as_f64().unwrap();
+    assert!((cap / 3000.0 - 1.0).abs() <= 0.01, "{cap}");
+    assert_eq!(report(file, "", "vda")["verdict"], "ok");
+    let (text, _, _) = output(&format!("analyze {file}"), "");
+    assert!(text.contains("requests are held between loop0 and vda"), "{text}");
+}
+
+#[test]
+fn one_interval_or_an_idle_device_has_no_verdict_on_load() {
+    let one = report("-", &capture(&[(3000.0, 0.3)]), "nvme0n1");
+    assert!(one["verdict"].is_null() || one["verdict"] == "ok", "{one}");
+    assert_eq!(one["capacity"]["knee_reached"], false);
+    let idle = report("-", &capture(&[(0.0, 0.0); 5]), "nvme0n1");
+    assert_eq!(idle["verdict"], "idle");
+}
+
+#[test]
+fn a_sweep_that_ends_before_the_knee_has_no_maximum() {
+    let intervals: Vec<(f64, f64)> =
+        [1.0, 2.0, 3.0, 4.0, 6.0, 8.0].iter().flat_map(|n| [(10_000.0 * n, 0.1); 8]).collect();
+    let report = report("-", &capture(&intervals), "nvme0n1");
+    assert_eq!(report["capacity"]["knee_reached"], false);
+    assert_eq!(report["capacity"]["max_iops"].as_f64().unwrap().round(), 80_000.0);
+    let (text, _, _) = output("analyze -", capture(&intervals));
+    assert!(text.contains("maximum not reached; highest rate seen 80,000 reads/s"), "{text}");
+}
+
+#[test]
+fn a_reset_is_counted_and_excluded() {
+    let mut text = capture(&[(3000.0, 0.3); 10]);
+    let again = capture(&[(3000.0, 0.3); 10]).replace("TS 17951976", "TS 17951977");
+    text += &again;
+    let report = report("-", &text, "nvme0n1");
+    assert_eq!(report["excluded"]["resets"], 1);
+    let max = report["read"]["iops"]["max"].as_f64().unwrap();
+    assert!((max - 3000.0).abs() < 1.0, "{max}");
+}
+
+#[test]
+fn baselines_are_learned_saved_and_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("baseline.json");
+    let calm = folder.path().join("calm.txt");
+    fs::write(&calm, capture(&[(5000.0, 0.1); 10])).unwrap();
+    let busy = folder.path().join("busy.txt");
+    fs::write(&busy, capture(&[(8000.0, 0.8); 10])).unwrap();
+    let (calm, busy, saved) = (calm.display(), busy.display(), saved.display());
+    let (_, err, code) = output(&format!("analyze {calm} --save-baseline {saved}"), "");
+    assert_eq!((err.as_str(), code), ("", 0));
+    let saturation = |options: &str| -> Option<f64> {
+        let (out, err, _) = output(&format!("--json --from {busy} {options}"), "");
+        assert_eq!(err, "");
+        serde_json::from_str::<Value>(out.lines().last().unwrap()).unwrap()["read_saturation"].as_f64()
+    };
+    assert_eq!(saturation(""), None, "unloaded latency is unknown");
+    for given in [format!("--baseline {saved}"), format!("--baseline {calm}"), "--baseline-ms 0.1".to_owned()]
+    {
+        let found = saturation(&given).unwrap();
+        assert!((found - 8.0).abs() < 0.05, "{given}: {found}");
+    }
+    // A saved baseline may be overwritten, a recording may not.
+    assert_eq!(output(&format!("analyze {calm} --save-baseline {saved}"), "").2, 0);
+    let (_, err, code) = output(&format!("analyze {calm} --save-baseline {busy}"), "");
+    assert!(code == 2 && err.contains("exists and is not a saved baseline"), "{err}");
+    let (_, err, code) = output(&format!("--from {busy} --baseline Cargo.lock"), "");
+    assert!(code == 2 && err.contains("a baseline is a capture"), "{err}");
+}
+
+#[test]
+fn the_saturation_threshold_moves_the_verdict() {
+    let intervals: Vec<(f64, f64)> = [[(5000.0, 0.1); 10], [(8000.0, 0.25); 10]].concat();
+    let verdict = |options: &str| {
+        let (out, _, _) = output(&format!("--json {options} --from -"), capture(&intervals));
+        serde_json::from_str::<Value>(out.lines().last().unwrap()).unwrap()["verdict"].clone()
+    };
+    assert_eq!((verdict(""), verdict("--saturation-threshold 2")), ("queueing".into(), "saturated".into()));
+}
+
+#[test]
+fn a_job_for_fio_names_no_device() {
+    let (job, err, code) = output("analyze --fio fixtures/captures/capped-3000.txt loop0", "");
+    assert_eq!((err.as_str(), code), ("", 0));
+    assert!(job.contains("rate_iops=") && job.contains("iodepth=") && !job.contains("/dev/"), "{job}");
+    let (_, err, code) = output("analyze --fio fixtures/captures/capped-3000.txt", "");
+    assert!(code == 2 && err.contains("loop0, vda"), "{err}");
+}
+
+#[test]
+fn input_that_cannot_be_analyzed_is_one_line_of_error() {
+    for (arguments, expected) in [
+        ("analyze no/such/file", 2),
+        ("analyze fixtures/captures", 2),
+        ("analyze fixtures/captures/mixed.txt nosuch", 1),
+        ("analyze fixtures/captures/mixed.txt --cap x", 2),
+        ("analyze fixtures/captures/mixed.txt --saturation-threshold 1", 2),
+        ("analyze fixtures/captures/mixed.txt README.md", 2),
+        ("analyze -", 1),
+    ] {
+        let (out, err, code) = output(arguments, "");
+        assert_eq!((out.as_str(), code, err.lines().count()), ("", expected, 1), "{arguments}: {err}");
+    }
+}
+
+#[test]
+fn a_baseline_saved_by_0_1_0_still_loads() {
+    let saved = "--baseline fixtures/recordings-0.1.0/baseline.json";
+    // 0.34 ms at a queue of 8, against the 0.034 ms of the file.
+    let busy = capture(&[(24_000.0, 0.34); 10]).replace("nvme0n1", "vda");
+    let (out, err, code) = output(&format!("--json --from - {saved}"), &busy);
+    assert_eq!((err.as_str(), code), ("", 0));
+    let line: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert!((line["read_saturation"].as_f64().unwrap() - 10.0).abs() < 0.1, "{line}");
+    let with = report(&format!("- {saved}"), &busy, "vda");
+    assert_eq!((&with["verdict"], &with["read"]["baseline_queue"].is_f64()), (&"saturated".into(), &true));
+    assert!(report("-", &busy, "vda")["verdict"].is_null());
+}

@@ -1,0 +1,141 @@
+//! Analyses of captures as text, JSON and fio jobs.
+
+use std::path::PathBuf;
+
+use blkstat::analysis::{DeviceAnalysis, DeviceReport, HostReport, QueueByLayer, Settings, queue_by_layer};
+use blkstat::clock::RealClock;
+use blkstat::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, collect};
+use blkstat::report::analysis::{AnalysisReport, fio_job, json, text};
+use blkstat::topology::Topology;
+use unicode_width::UnicodeWidthStr;
+
+use crate::support::snapshot::assert_snapshot;
+
+struct Analysis {
+    devices: Vec<DeviceReport>,
+    queue_by_layer: Option<QueueByLayer>,
+    host: HostReport,
+}
+
+impl Analysis {
+    fn report(&self) -> AnalysisReport<'_> {
+        let queue_by_layer = self.queue_by_layer.as_ref();
+        AnalysisReport { devices: &self.devices, queue_by_layer, host: &self.host }
+    }
+
+    fn text(&self, width: usize) -> String {
+        let mut out = Vec::new();
+        text(&self.report(), width, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let mut out = Vec::new();
+        json(&self.report(), &mut out);
+        serde_json::from_slice(&out).unwrap()
+    }
+}
+
+/// The analysis of a capture, whose stacking is inferred.
+fn analyze(capture: &str) -> Analysis {
+    let clock = RealClock::new(None);
+    let path = PathBuf::from(format!("fixtures/captures/{capture}.txt"));
+    let input = Input { from: Some(path), ..Input::default() };
+    let (selection, baselines) = (DeviceSelection::default(), BaselineStore::default());
+    let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &baselines, &clock).unwrap();
+    let collected = collect(&mut intervals, &mut |_| {}, &mut || {}, &mut |_| {}).unwrap();
+    let host = collected.host;
+    let finish = |device: DeviceAnalysis| device.finish(&Settings::default(), &host);
+    let mut devices: Vec<DeviceReport> = collected.devices.into_iter().map(finish).collect();
+    devices.sort_by(|a, b| a.device.cmp(&b.device));
+    let queue_by_layer = queue_by_layer(&Topology::default(), &devices);
+    Analysis { devices, queue_by_layer, host }
+}
+
+/// Captures whose layout and JSON are checked.
+const CAPTURES: [&str; 7] =
+    ["comings-and-goings", "faults", "hostile", "names", "old-kernel", "stalls", "mixed"];
+
+#[test]
+fn texts_match_their_snapshots() {
+    for name in ["capped-3000", "sweep-randread", "mixed"] {
+        for width in [80, 100] {
+            let text = analyze(name).text(width);
+            assert!(text.lines().all(|line| line.width() <= width && !line.ends_with(' ')), "{text}");
+            assert_snapshot(&format!("analyze/{name}.{width}.txt"), &text);
+        }
+    }
+}
+
+#[test]
+fn every_capture_fits_a_narrow_terminal() {
+    for name in CAPTURES {
+        for width in [60, 72] {
+            let text = analyze(name).text(width);
+            assert!(!text.is_empty() && text.lines().all(|line| line.width() <= width), "{name}: {text}");
+            assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{name}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn json_has_the_documented_fields() {
+    let value = analyze("capped-3000").json();
+    let device = value["devices"].as_array().unwrap().iter().find(|one| one["device"] == "loop0").unwrap();
+    assert_eq!(device["verdict"], "capped");
+    assert!(device["explanation"].is_string() && device["intervals"].is_u64());
+    assert!(device["busy_intervals"].is_u64());
+    for direction in ["read", "write"] {
+        for quantity in ["iops", "await_ms", "queue", "size_kib", "mib_per_s", "saturation"] {
+            for field in ["mean", "p50", "p95", "p99", "max"] {
+                assert!(device[direction][quantity].get(field).is_some(), "{direction} {quantity} {field}");
+            }
+        }
+        for field in ["baseline_await_ms", "baseline_queue", "baseline_upper_bound", "busy"] {
+            assert!(device[direction].get(field).is_some(), "{direction} {field}");
+        }
+    }
+    for field in ["queue", "intervals", "iops", "mib_per_s", "await_ms", "saturation"] {
+        assert!(device["levels"][0].get(field).is_some(), "{field}");
+    }
+    for field in ["resets", "gaps", "absent", "untimed", "transitions"] {
+        assert!(device["excluded"][field].is_u64(), "{field}");
+    }
+    let capacity = &device["capacity"];
+    assert_eq!((&capacity["model"], &capacity["knee_reached"]), (&"cap".into(), &true.into()));
+    assert_eq!(capacity["capped"], "read");
+    for field in ["max_iops", "max_mib_per_s", "knee_concurrency", "r_squared", "usl", "cap"] {
+        assert!(capacity.get(field).is_some(), "{field}");
+    }
+    let plateau = &device["plateaus"][0];
+    assert_eq!((&plateau["direction"], &plateau["unit"]), (&"read".into(), &"requests".into()));
+    assert_eq!(plateau["matches_limit"], "AWS gp3 (base)");
+    assert_eq!((&plateau["first_interval"], &plateau["certain"]), (&2.into(), &true.into()));
+    assert!(device["other_causes"].is_array());
+    assert!(plateau["queue_from"].is_f64() && plateau["queue_to"].is_f64());
+    let queues = &value["queue_by_layer"];
+    assert_eq!((&queues["inferred"], &queues["layers"][0]["device"]), (&true.into(), &"loop0".into()));
+    let link = &queues["links"][0];
+    assert_eq!((&link["above"], &link["bottleneck"]), (&"loop0".into(), &true.into()));
+    assert!(link["queued_between"].is_f64() && link["explanation"].is_string());
+    assert!(value["host"].get("cpu_available_pct").is_some());
+}
+
+#[test]
+fn every_capture_is_valid_json() {
+    for name in CAPTURES {
+        assert!(analyze(name).json()["devices"].is_array(), "{name}");
+    }
+}
+
+#[test]
+fn a_fio_job_repeats_the_load_of_each_direction() {
+    let analysis = analyze("capped-3000");
+    let job = |name: &str| {
+        let mut out = Vec::new();
+        fio_job(analysis.devices.iter().find(|one| one.device == name).unwrap(), &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    assert_snapshot("analyze/capped-3000.loop0.fio", &job("loop0"));
+    assert!(job("zram0").contains("no load"), "{}", job("zram0"));
+}

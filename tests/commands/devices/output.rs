@@ -1,0 +1,137 @@
+//! The tree as text and JSON, and the command.
+
+use std::path::Path;
+use std::time::Instant;
+
+use blkstat::clock::{ManualClock, RealClock, WaitOutcome};
+use blkstat::exit::Exit;
+use blkstat::plan::{Devices, Plan};
+use blkstat::report::devices::json;
+use blkstat::source::read_topology;
+use blkstat::topology::{Node, Topology};
+use jiff::Timestamp;
+
+use super::draw;
+use super::hosts::{empty, laptop, malformed, server};
+use crate::support::in_process::{in_process, run_plan};
+use crate::support::snapshot::assert_snapshot;
+
+/// Runs `blkstat devices`. Returns standard output, standard error and the exit code.
+fn run_devices(plan: Devices) -> (String, String, Exit) {
+    run_plan(&Plan::Devices(plan), &RealClock::new(None))
+}
+
+fn plan(root: &Path) -> Devices {
+    Devices { json: false, all: false, root: root.to_owned(), from: None }
+}
+
+#[test]
+fn trees_match_the_expected_output() {
+    for (name, host) in [("laptop", laptop()), ("server", server()), ("malformed", malformed())] {
+        let topology = read_topology(host.path());
+        for width in [80, 100, 200] {
+            let got = draw(&topology, false, width);
+            assert_snapshot(&format!("devices/{name}.{width}.txt"), &got);
+            assert!(got.lines().all(|line| line.chars().count() <= width), "wider than {width}:\n{got}");
+        }
+    }
+}
+
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let host = malformed();
+    for as_json in [false, true] {
+        let (out, _, exit) = run_devices(Devices { json: as_json, all: true, ..plan(host.path()) });
+        let is_unsafe = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(exit == Exit::Success && !out.contains(is_unsafe), "{out:?}");
+    }
+}
+
+#[test]
+fn unused_devices_are_shown_with_all() {
+    let host = laptop();
+    let topology = read_topology(host.path());
+    let has =
+        |text: &str, name: &str| text.split_whitespace().any(|word| word.trim_start_matches("└─") == name);
+    let (few, all) = (draw(&topology, false, 100), draw(&topology, true, 100));
+    for name in ["loop2", "ram0"] {
+        assert!(!has(&few, name) && has(&all, name), "{name}:\n{all}");
+    }
+    assert!(has(&few, "zram0") && has(&few, "loop1"));
+}
+
+#[test]
+fn a_host_without_devices_gives_a_message() {
+    let host = empty();
+    let root = host.path();
+    let block = root.join("sys/block");
+    let hint = "use --root DIR to read DIR/proc and DIR/sys instead";
+    let none = format!("blkstat: no block devices in {}; {hint}\n", block.display());
+    assert_eq!(run_devices(plan(root)), (String::new(), none.clone(), Exit::NoData));
+    assert_eq!(run_devices(Devices { json: true, ..plan(root) }), (String::new(), none, Exit::NoData));
+
+    host.virtual_device("loop0", "7:0", 0);
+    let (out, err, exit) = run_devices(plan(root));
+    assert!(out.is_empty() && err.ends_with("is in use; --all lists unused ones\n"), "{err}");
+    assert_eq!(exit, Exit::NoData);
+
+    std::fs::remove_dir_all(root.join("sys")).unwrap();
+    let missing = format!("blkstat: cannot read {}: No such file or directory; {hint}\n", block.display());
+    assert_eq!(run_devices(plan(root)), (String::new(), missing, Exit::NoData));
+}
+
+#[test]
+fn json_has_every_device_in_full() {
+    let host = server();
+    let mut out = Vec::new();
+    json(&read_topology(host.path()), &mut out);
+    let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let devices = value["devices"].as_array().unwrap();
+    let of = |name: &str| devices.iter().find(|device| device["name"] == name).unwrap();
+    assert_eq!(of("dm-0")["kind"], "multipath");
+    assert_eq!(of("sdc")["holders"], serde_json::json!(["dm-0"]));
+    assert_eq!(of("dm-1")["depth"], 2);
+    assert_eq!(of("nvme0c0n1")["scheduler"], serde_json::Value::Null);
+    assert_eq!(of("nbd0")["size_bytes"], 0);
+}
+
+#[test]
+fn every_width_shows_every_device() {
+    for host in [laptop(), server(), malformed()] {
+        let topology = read_topology(host.path());
+        for width in (0..60).chain([1_000, 100_000]) {
+            assert!(draw(&topology, true, width).lines().count() >= topology.nodes().len());
+        }
+    }
+}
+
+#[test]
+fn drawing_time_is_not_quadratic() {
+    let node = |name: String, on: Vec<String>| Node {
+        name,
+        backing_devices: on,
+        size_bytes: Some(1 << 30),
+        ..Node::default()
+    };
+    let mut nodes: Vec<Node> = (0..2500).map(|i| node(format!("disk-{i}"), Vec::new())).collect();
+    nodes.extend((0..2500).map(|i| node(format!("dm-{i}"), vec![format!("disk-{i}"), "disk-0".into()])));
+    #[allow(clippy::disallowed_methods)]
+    let start = Instant::now();
+    let text = draw(&Topology::new(nodes), false, 100);
+    assert!(text.lines().count() > 7000);
+    // A debug build on a busy host; quadratic time would be minutes.
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_recording_holds_the_devices_of_its_host() {
+    let host = laptop();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("laptop.txt");
+    host.diskstats("8 0 sda 1 2 3 4 5 6 7 8 9 10 11");
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+    let recorder = in_process(&format!("record {} 1 1", file.display())).root(host.path());
+    assert_eq!(recorder.run(&clock), (String::new(), String::new(), Exit::Success));
+    let here = run_devices(plan(host.path()));
+    assert_eq!(run_devices(Devices { from: Some(file), ..plan(Path::new("/nowhere")) }), here);
+}

@@ -1,0 +1,74 @@
+//! Standard output, or a file, that cannot be written.
+
+use std::io;
+use std::process::Stdio;
+
+use super::support::{capture, host};
+use crate::support::program::{Outcome, blkstat};
+
+/// Every command, and its exit code when standard output is full.
+const COMMANDS: [(&str, i32); 22] = [
+    ("iostat --root ROOT -d", 6),
+    ("iostat --root ROOT -x -o JSON 1 1", 6),
+    ("iostat -dx --from FILE", 6),
+    ("iostat -o JSON --from FILE", 6),
+    ("iostat -V", 2),
+    ("pt-diskstats FILE", 1),
+    ("pt-diskstats --group-by sample FILE", 1),
+    ("pt-diskstats --group-by disk FILE", 1),
+    ("pt-diskstats --help", 2),
+    ("--from FILE", 2),
+    ("--json --from FILE", 2),
+    ("--csv --from FILE", 2),
+    ("--summary --from FILE", 2),
+    ("--json --root ROOT 10ms 2", 2),
+    ("--root ROOT --all --since-boot 10ms 2", 2),
+    ("--help", 2),
+    ("devices --root ROOT", 2),
+    ("devices --json --root ROOT", 2),
+    ("completions bash", 2),
+    ("man", 2),
+    ("record --root ROOT - 10ms 2", 2),
+    ("--version", 2),
+];
+
+fn run_to(words: &str, stdout: impl Into<Stdio>) -> Outcome {
+    let root = host();
+    let file = root.path().join("capture");
+    std::fs::write(&file, capture(20)).unwrap();
+    let words = words.replace("ROOT", root.path().to_str().unwrap()).replace("FILE", file.to_str().unwrap());
+    blkstat(&words).run_to(stdout)
+}
+
+#[test]
+fn a_closed_pipe_is_a_normal_end_of_every_command() {
+    for (words, _) in COMMANDS {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let outcome = run_to(words, writer);
+        assert_eq!((outcome.err.as_str(), outcome.code), ("", 0), "{words}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_one_line_and_the_exit_code_of_the_command() {
+    for (words, code) in COMMANDS {
+        let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+        let outcome = run_to(words, full);
+        assert_eq!((outcome.err.lines().count(), outcome.code), (1, code), "{words}: {}", outcome.err);
+        assert!(outcome.err.contains("No space left on device"), "{words}: {}", outcome.err);
+    }
+}
+
+#[test]
+fn a_full_file_is_one_line_that_names_it() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    let outcome = run_to("record --root ROOT --force /dev/full 10ms 2", Stdio::null());
+    assert_eq!((outcome.err.lines().count(), outcome.code), (1, 2), "{}", outcome.err);
+    assert!(outcome.err.starts_with("blkstat: cannot write /dev/full: No space left"), "{}", outcome.err);
+    let outcome = run_to("pt-diskstats --root ROOT --iterations 1 --save-samples /dev/full", Stdio::null());
+    assert_eq!((outcome.err.lines().count(), outcome.code), (1, 2), "{}", outcome.err);
+    assert!(outcome.err.starts_with("blkstat: cannot write /dev/full: No space left"), "{}", outcome.err);
+}

@@ -1,0 +1,109 @@
+//! Recordings replay as the live view was, with its missed samples and its pace.
+
+use std::cell::Cell;
+use std::fs;
+use std::time::Duration;
+
+use blkstat::clock::{Clock, ManualClock, WaitOutcome};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::host::{json, output, write_host};
+use crate::support::fake_root::FakeRoot;
+use crate::support::in_process::in_process;
+
+#[test]
+fn a_replayed_recording_prints_the_live_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["plain.txt", "packed.txt.gz"] {
+        let file = folder.path().join(name);
+        let (_, err, _) = output(&format!("record {} 1 6", file.display()), 6);
+        assert_eq!(err, "");
+        for options in
+            ["--json", "--csv", "--mounts --total --width 120", "--json vg0-root sdb", "--since-boot --all"]
+        {
+            let (live, _, _) = output(&format!("{options} 1 6"), 6);
+            let (replayed, err, _) = output(&format!("{options} --from {}", file.display()), 0);
+            assert_eq!((replayed, err.as_str()), (live, ""), "{options}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_knows_if_its_interval_is_too_short_for_util() {
+    let folder = tempfile::tempdir().unwrap();
+    for every in ["50ms", "95ms", "99ms", "100ms"] {
+        let file = folder.path().join(every);
+        output(&format!("record {} {every} 3", file.display()), 3);
+        let live = json(&format!("sda {every} 3"), 3);
+        assert_eq!(live[0]["util_pct"].is_null(), every != "100ms");
+        assert_eq!(json(&format!("sda --from {}", file.display()), 0), live, "{every}");
+        // Aggregated intervals are long enough.
+        assert!(json(&format!("sda --from {} 200ms", file.display()), 0)[0]["util_pct"].is_number());
+    }
+}
+
+/// Runs blkstat with waits that last 2.5 s too long, except the first. Returns its standard output.
+fn output_late(words: &str, host: &FakeRoot) -> String {
+    struct Late<'a>(Cell<Duration>, Cell<u64>, &'a FakeRoot);
+    impl Clock for Late<'_> {
+        fn monotonic(&self) -> Duration {
+            self.0.get()
+        }
+        fn wall(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn wait_until(&self, deadline: Duration) -> WaitOutcome {
+            self.1.set(self.1.get() + 1);
+            let late = if self.1.get() == 1 { Duration::ZERO } else { Duration::from_millis(2500) };
+            self.0.set(deadline + late);
+            write_host(self.2, self.1.get());
+            WaitOutcome::Due
+        }
+    }
+    write_host(host, 0);
+    let clock = Late(Cell::default(), Cell::default(), host);
+    in_process(words).root(host.path()).run(&clock).0
+}
+
+#[test]
+fn missed_samples_are_counted_on_the_next_line_and_in_a_recording() {
+    let host = FakeRoot::new();
+    let numbers = |out: &str, name: &str| -> Vec<f64> {
+        let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| line[name].as_f64().unwrap()).collect()
+    };
+    let live = output_late("--json sda 1 4", &host);
+    assert_eq!(numbers(&live, "missed_samples"), [0.0, 0.0, 2.0, 2.0]);
+    assert_eq!(numbers(&live, "elapsed_s"), [1.0, 3.5, 3.0, 3.0]);
+    let file = host.path().join("late.txt");
+    output_late(&format!("record {} 1 4", file.display()), &host);
+    let replayed = |more: &str| output(&format!("--json --from {} sda {more}", file.display()), 0).0;
+    assert_eq!(replayed(""), live);
+    // An aggregated interval has the sum.
+    assert_eq!(numbers(&replayed("60"), "missed_samples"), [4.0]);
+}
+
+#[test]
+fn a_realtime_replay_waits_only_within_segments() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("segments.txt");
+    // After two seconds the clock goes back; the recording continues after a reboot, at a much later time of the clock.
+    let foreign = |times: &[u64]| -> String {
+        times.iter().map(|second| format!("TS {second}\n8 0 sda {second} 0 0 0 0 0 0 0 0 0 0\n")).collect()
+    };
+    let own = |boot: &str, times: &[u64]| {
+        let header = format!("#blkstat {{\"version\":\"0.1.0\",\"boot\":\"{boot}\"}}\n");
+        let end = |second| format!("#blkstat {{\"monotonic_ns\":{second}000000000,\"complete\":true}}\n");
+        header + &times.iter().map(|second| foreign(&[*second]) + &end(*second)).collect::<String>()
+    };
+    for text in
+        [foreign(&[90_000, 90_002, 10, 11, 14]), own("a", &[7, 9]) + &own("b", &[90_000, 90_001, 90_004])]
+    {
+        fs::write(&path, text).unwrap();
+        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+        let (out, _, _) = in_process(&format!("--json --realtime --from {}", path.display())).run(&clock);
+        assert_eq!(out.lines().count(), 3);
+        assert_eq!(clock.monotonic(), Duration::from_secs(2 + 4));
+    }
+}

@@ -1,0 +1,100 @@
+//! Tables and JSON.
+
+use blkstat::exit::Exit;
+
+use super::host::{json, output};
+
+#[test]
+fn a_report_shows_the_host_and_every_device() {
+    let expected = "\
+hidden at width 100: r_sz w_sz (--width N, --all-columns)
+1970-01-01 UTC
+00:00:01  1.000s  cpu: 10% user 5% system 85% available  blocked: 3  pressure: 25% some 5.0% full
+device       r/s rMB/s r_await   w/s wMB/s w_await r_qu w_qu inflt  util ≤util r_sat w_sat   verdict
+sda          100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
+sdb        I/O accounting disabled (queue/iostats=0)
+sdc         1.00  0.00 ~2.00ms  1.00  0.00 ~2.00ms 0.00 0.00     4  0.2%  100%     -     -         -
+sda2         100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
+vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
+";
+    assert_eq!(output("--width 100 1 1", 1), (expected.to_owned(), String::new(), Exit::Success));
+}
+
+#[test]
+fn mount_points_push_out_no_rate_and_a_loop_device_shows_its_file() {
+    let expected = "\
+device       r/s r_await   w/s w_await r_qu w_qu  util   verdict  mountpoints
+loop0          0       -     0       -    0    0    0%      idle  /images/a.img
+";
+    let (out, _, _) = output("--width 80 --mounts --all loop0 vg0-root 1 1", 1);
+    for line in expected.lines() {
+        assert!(out.lines().any(|printed| printed == line), "{out}");
+    }
+    assert!(out.contains(" 100  2.00ms   100  2.00ms 0.20 0.20   20%         -  /\n"), "{out}");
+}
+
+#[test]
+fn a_stall_grows_and_hot_plugged_devices_are_named_once() {
+    let (out, _, exit) = output("1 --no-summary", 6);
+    let sdc: Vec<&str> = out.lines().filter(|line| line.starts_with("sdc ")).collect();
+    assert!(sdc[2].ends_with("STALLED for 1.0 s: 4 in flight, nothing completed"), "{out}");
+    assert!(sdc[5].ends_with("STALLED for 4.0 s: 4 in flight, nothing completed"), "{out}");
+    assert_eq!(out.matches("+ sdd appeared").count(), 1);
+    assert_eq!(out.matches("- sdd disappeared").count(), 1);
+    assert_eq!(exit, Exit::Signal(2));
+}
+
+#[test]
+fn json_has_the_same_numbers() {
+    let lines = json("sdb sdc vg0-root 1 4", 4);
+    let names: Vec<&str> = lines.iter().map(|line| line["device"].as_str().unwrap()).take(3).collect();
+    assert_eq!(names, ["sdb", "sdc", "dm-0"]);
+    assert_eq!(lines[0]["flags"], serde_json::json!(["accounting_off"]));
+    assert!(lines[0]["reads_per_s"].is_null());
+    let stalled: Vec<f64> = lines.iter().filter_map(|line| line["stalled_s"].as_f64()).step_by(2).collect();
+    assert_eq!(stalled, [0.0, 0.0, 1.0, 2.0]);
+    let last = lines.last().unwrap();
+    assert_eq!((last["reads_per_s"].as_f64(), last["read_await_ms"].as_f64()), (Some(100.0), Some(2.0)));
+    assert_eq!((last["util_pct"].as_f64(), last["util_upper_bound_pct"].as_f64()), (Some(20.0), Some(40.0)));
+    assert_eq!(last["cpu_available_pct"].as_f64(), Some(85.0));
+    assert_eq!(last["io_pressure_some_pct"].as_f64(), Some(25.0));
+}
+
+#[test]
+fn util_is_not_shown_below_a_tenth_of_a_second() {
+    assert!(json("sda 50ms 1", 1)[0]["util_pct"].is_null());
+    assert!(json("sda 99ms 1", 1)[0]["util_pct"].is_null());
+    assert!(json("sda 100ms 1", 1)[0]["util_pct"].is_number());
+}
+
+#[test]
+fn averages_since_boot_come_first_on_request() {
+    let lines = json("sda --since-boot 1 1", 1);
+    assert_eq!((lines[0]["elapsed_s"].as_f64(), lines[0]["reads_per_s"].as_f64()), (Some(100.0), Some(10.0)));
+    assert_eq!((lines.len(), lines[1]["reads_per_s"].as_f64()), (2, Some(100.0)));
+    assert_eq!(
+        (&lines[0]["flags"], &lines[1]["flags"]),
+        (&serde_json::json!(["since_boot"]), &serde_json::json!([]))
+    );
+}
+
+#[test]
+fn mount_points_and_a_total_over_physical_disks() {
+    let (out, _, _) = output("--mounts --total --width 130 1 1", 1);
+    let line = |name: &str| out.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+    assert!(line("vg0-root").ends_with("  /"), "{out}");
+    // sda and sdc, but neither the partition nor the volume.
+    assert!(line("total").starts_with("total        101"), "{out}");
+}
+
+#[test]
+fn the_summary_has_the_maximum_and_its_time() {
+    let (out, _, _) = output("sda --summary 1 3", 3);
+    let summary = out.split("summary of ").nth(1).unwrap();
+    assert!(summary.starts_with("3.0 s, 3 intervals\n"), "{summary}");
+    assert!(
+        summary
+            .lines()
+            .any(|line| line.split_whitespace().eq(["w_await", "2.00ms", "worst", "2.00ms", "00:00:01"]))
+    );
+}

@@ -1,0 +1,20 @@
+//! The commands of blkstat itself, as users run them: on captures, on synthetic hosts, and with faulty input and output.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
+
+mod analyze;
+mod devices;
+mod faults;
+mod live;
+mod native;
+mod soak;
+
+#[path = "../support"]
+mod support {
+    #[allow(dead_code)] // Recordings and replicas use the rest.
+    pub(crate) mod fake_root;
+    pub(crate) mod in_process;
+    pub(crate) mod program;
+    pub(crate) mod snapshot;
+    pub(crate) mod terminal;
+}

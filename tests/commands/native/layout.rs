@@ -1,0 +1,111 @@
+//! The width of a table, its columns and its colors.
+
+use std::collections::BTreeSet;
+
+use blkstat::clock::{ManualClock, WaitOutcome};
+use jiff::Timestamp;
+
+use super::captures::{capture_of, lines_of};
+use crate::support::in_process::in_process;
+use crate::support::program::output;
+
+#[test]
+fn no_line_is_wider_than_requested_and_no_number_is_cut() {
+    for capture in
+        ["mixed", "capped-3000", "sweep-randread", "names", "stalls", "hostile", "comings-and-goings"]
+    {
+        for width in [20, 30, 47, 60, 80, 100, 132, 200] {
+            for more in ["", " --mounts", " --all --total", " --all --summary"] {
+                let options = format!("--width {width}{more} --from fixtures/captures/{capture}.txt");
+                let (out, _, code) = output(&options, "");
+                assert!(code == 0 && !out.is_empty(), "{options}: exit {code}, {} bytes", out.len());
+                let lines = out.lines().filter(|line| line.chars().count() > width);
+                let wide: Vec<&str> = lines.collect();
+                assert!(wide.is_empty(), "{options}: {wide:#?}");
+                let whole = numbers(&whole_output(capture, more));
+                let cut: Vec<String> = numbers(&out).difference(&whole).cloned().collect();
+                assert!(cut.is_empty(), "{options}: {cut:?}");
+            }
+        }
+    }
+}
+
+/// Returns the output with all columns, at a width that cuts nothing.
+fn whole_output(capture: &str, more: &str) -> String {
+    output(&format!("--width 1000 --all-columns{more} --from fixtures/captures/{capture}.txt"), "").0
+}
+
+/// Returns the numbers after the first word of each line, with their units, but no time of day.
+fn numbers(text: &str) -> BTreeSet<String> {
+    // Stalls are worded differently where there is less space.
+    let lines = text.lines().filter(|line| !line.to_lowercase().contains("stalled"));
+    let words = lines.flat_map(|line| line.split_whitespace().skip(1));
+    let is_number =
+        |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && !word.contains([':', '…']);
+    words.filter(is_number).map(str::to_owned).collect()
+}
+
+#[test]
+fn without_a_terminal_nothing_is_cut_and_no_note_names_hidden_columns() {
+    let name = "a-device-with-a-name-that-is-longer-than-a-fifth-of-any-line-of-a-terminal";
+    let text = capture_of(&[lines_of(name, &[0, 100, 200].map(Some))]);
+    let (out, _, _) = output("--from -", &text);
+    let titles = out.lines().find(|line| line.starts_with("device")).unwrap();
+    for title in ["r/s", "rMB/s", "r_sz", "w/s", "rmrg", "inflt", "≤util", "verdict"] {
+        assert!(titles.split_whitespace().any(|word| word == title), "{title}: {out}");
+    }
+    assert!(!titles.contains(" d/s") && out.contains(name) && !out.contains("hidden"), "{out}");
+    assert!(output("--from - --width 40", &text).0.starts_with("hidden at width 40: "));
+}
+
+#[test]
+fn narrow_tables_keep_what_matters_and_their_columns() {
+    for (width, titles) in [
+        (80, "device       r/s r_await   w/s w_await r_qu w_qu  util r_sat w_sat   verdict"),
+        (60, "device       r/s r_await   w/s w_await queue  util   verdict"),
+        (40, "device     r_await queue  util   verdict"),
+    ] {
+        let (out, _, _) = output(&format!("--width {width} --from fixtures/captures/capped-3000.txt"), "");
+        let mut headers: Vec<&str> = out.lines().filter(|line| line.starts_with("device")).collect();
+        headers.dedup();
+        // The first second has no writes.
+        assert!(headers.len() <= 2 && headers.last() == Some(&titles), "{width}: {headers:#?}");
+    }
+}
+
+#[test]
+fn latency_pressure_and_verdicts_have_colors_and_util_has_none() {
+    let screen = |more: &str| {
+        let words = format!("--from fixtures/captures/capped-3000.txt --width 100 {more}");
+        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+        in_process(&words).env("TERM", "xterm").on_terminal().run(&clock).0
+    };
+    let text = screen("8");
+    for colored in [
+        "\u{1b}[33m646µs\u{1b}[0m",
+        "\u{1b}[1;31m18.2ms\u{1b}[0m",
+        "\u{1b}[1;31m57.8x\u{1b}[0m",
+        "\u{1b}[1;31msaturated\u{1b}[0m",
+        "  96%  100%",
+        " 0.2%? ",
+    ] {
+        assert!(text.contains(colored), "{colored:?}: {text}");
+    }
+    // The threshold is the user's.
+    assert!(screen("--saturation-threshold 100 8").contains("\u{1b}[33m18.2ms\u{1b}[0m"));
+}
+
+#[test]
+fn columns_end_below_their_titles() {
+    let (out, _, _) = output("--from fixtures/captures/sweep-randread.txt", "");
+    let header = &out.lines().find(|line| line.starts_with("device")).unwrap().replace('≤', "<");
+    for line in out.lines().filter(|line| line.starts_with("vda")) {
+        let line = &line.replace('µ', "u");
+        assert_eq!(line.len(), header.len(), "{line}");
+        let ends = |text: &str| {
+            let after = |at: &usize| text[*at..].starts_with(' ') && !text[..*at].ends_with(' ');
+            (1..text.len()).filter(after).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(line)[1..], ends(header)[1..], "{line}");
+    }
+}

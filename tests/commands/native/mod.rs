@@ -1,0 +1,15 @@
+//! blkstat's own view of captures.
+
+mod aggregation;
+mod captures;
+mod help;
+mod hot_plug;
+mod input;
+mod layout;
+mod machine_formats;
+mod pipes;
+mod selection;
+mod snapshots;
+mod summary;
+mod totals;
+mod usage;

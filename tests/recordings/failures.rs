@@ -1,0 +1,143 @@
+//! Recordings that end because of a signal, a read error or a full disk, or cannot begin.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use blkstat::clock::WaitOutcome;
+use blkstat::exit::Exit;
+use blkstat::plan::{Plan, Record};
+use blkstat::run::{RunContext, run};
+
+use super::lab::{Lab, read, replay};
+
+#[test]
+fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("folder")).unwrap();
+    for (name, why) in [("folder", "is a directory, not a file"), ("no/such", "No such file")] {
+        for plan in [lab.plan(name, 1), Record { append: true, ..lab.plan(name, 1) }] {
+            let (_, err, exit) = lab.record(plan, 0);
+            assert!(err.contains(why) && err.lines().count() == 1 && exit == Exit::Error, "{err}");
+        }
+    }
+    let (_, err, exit) = lab.record(Record { devices: vec!["sdz".into()], ..lab.plan("b.txt", 1) }, 0);
+    assert!(err.ends_with("no such device 'sdz'; did you mean 'sda'?\n") && exit == Exit::NoData, "{err}");
+    assert!(!lab.path("b.txt").exists());
+    let (_, err, exit) = lab.record(Record { rotate: Some(1000), ..lab.plan("-", 1) }, 0);
+    assert!(err.contains("cannot rotate standard output") && exit == Exit::Error, "{err}");
+}
+
+#[test]
+fn a_signal_ends_a_recording_with_its_exit_code_and_a_complete_file() {
+    let lab = Lab::new();
+    for (signal, name) in [(2, "a.txt.gz"), (15, "b.txt")] {
+        let clock = lab.clock(0, |n| if n < 3 { WaitOutcome::Due } else { WaitOutcome::Signal(signal) });
+        let (_, err, exit) = lab.record_with(lab.plan(name, 50), &clock);
+        assert_eq!((err.as_str(), exit), ("", Exit::Signal(signal)));
+        assert_eq!(replay(&lab.path(name)).0.len(), 3);
+    }
+    let mut text = String::new();
+    let file = fs::File::open(lab.path("a.txt.gz")).unwrap();
+    io::Read::read_to_string(&mut flate2::read::MultiGzDecoder::new(file), &mut text).unwrap();
+    assert!(text.ends_with("\"complete\":true}\n"));
+}
+
+#[test]
+fn a_read_error_ends_a_recording_and_reports_what_was_saved() {
+    let lab = Lab::new();
+    let clock = lab.clock(0, |n| {
+        if n == 3 {
+            fs::remove_file(lab.root().join("proc/diskstats")).unwrap();
+        }
+        WaitOutcome::Due
+    });
+    let (_, err, exit) = lab.record_with(lab.plan("a.txt.gz", 50), &clock);
+    assert!(err.starts_with("blkstat: cannot read ") && err.lines().count() == 1, "{err}");
+    assert!(err.ends_with("; 3 complete samples saved, up to 18:22:11\n"), "{err}");
+    assert_eq!((exit, replay(&lab.path("a.txt.gz")).0.len()), (Exit::Error, 3));
+}
+
+/// A writer that fails after this number of writes.
+struct FailingWriter(usize, io::ErrorKind, Vec<u8>);
+
+impl Write for FailingWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(1).ok_or(self.1)?;
+        self.2.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_write_error_on_standard_output_is_an_error_but_a_closed_pipe_is_not() {
+    let lab = Lab::new();
+    for (kind, expected) in
+        [(io::ErrorKind::BrokenPipe, Exit::Success), (io::ErrorKind::StorageFull, Exit::Error)]
+    {
+        let clock = lab.clock(0, |_| WaitOutcome::Due);
+        let (mut out, mut err) = (FailingWriter(3, kind, Vec::new()), Vec::new());
+        let mut context = RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
+        let exit = run(&Plan::Record(Box::new(lab.plan("-", 50))), &mut context);
+        assert_eq!(exit, expected);
+        // Each sample is one write.
+        assert_eq!(read(out.2.as_slice()).0.len(), 3);
+        let err = String::from_utf8(err).unwrap();
+        assert_eq!(
+            err.ends_with("; 3 complete samples saved, up to 18:22:11\n"),
+            exit == Exit::Error,
+            "{err}"
+        );
+    }
+}
+
+#[test]
+fn a_full_device_is_an_error_that_names_it() {
+    let lab = Lab::new();
+    let (_, err, exit) = lab.record(Record { file: "/dev/full".into(), ..lab.plan("", 3) }, 0);
+    assert!(err.starts_with("blkstat: cannot write /dev/full: No space left on device"), "{err}");
+    assert!(err.ends_with("; no samples saved\n") && exit == Exit::Error, "{err}");
+}
+
+/// Mounts a file system of 16 KiB; `None` without the permission to do so.
+fn small_file_system(lab: &Lab, name: &str) -> Option<Mounted> {
+    let folder = lab.path(name);
+    fs::create_dir(&folder).unwrap();
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"]).arg(&folder);
+    mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success()).then_some(Mounted(folder))
+}
+
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // A program that another test just started may still have one of its files open.
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_ends_a_recording_after_its_last_complete_sample() {
+    let lab = Lab::new();
+    for name in ["plain/a.txt", "packed/a.txt.gz"] {
+        let Some(_mounted) = small_file_system(&lab, name.split('/').next().unwrap()) else {
+            eprintln!("skipped: only root may mount");
+            return;
+        };
+        let (_, err, exit) = lab.record(lab.plan(name, 5000), 0);
+        assert!(err.contains(&format!("{name}: No space left on device")) && exit == Exit::Error, "{err}");
+        let (samples, warnings) = replay(&lab.path(name));
+        assert!(err.contains(&format!("; {} complete samples saved, up to ", samples.len())), "{err}");
+        assert_eq!(warnings, Vec::<String>::new());
+    }
+    let _mounted = small_file_system(&lab, "full").unwrap();
+    fs::write(lab.path("full/fill"), vec![0; 16 * 1024]).unwrap();
+    let (_, err, _) = lab.record(lab.plan("full/new.txt", 5), 0);
+    assert!(err.ends_with("; no samples saved\n"), "{err}");
+    assert!(!lab.path("full/new.txt").exists());
+}

@@ -1,0 +1,230 @@
+//! The text of a recording: samples are read as they were written, and truncation never changes a number.
+
+use std::time::Duration;
+
+use blkstat::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_sample};
+use blkstat::counters::{Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample};
+use blkstat::topology::{Node, Topology};
+use blkstat::units::SampleTime;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+
+use super::lab::read;
+
+fn requests() -> impl Strategy<Value = Requests> {
+    any::<[u64; 4]>().prop_map(|[ios, merges, sectors, ms]| Requests { ios, merges, sectors, ms })
+}
+
+fn counters() -> impl Strategy<Value = Counters> {
+    let columns = prop_oneof![
+        Just(Columns::Partition),
+        Just(Columns::Basic),
+        Just(Columns::Discards),
+        Just(Columns::Flushes)
+    ];
+    (columns, requests(), requests(), requests(), any::<[u64; 5]>()).prop_map(
+        |(columns, reads, writes, discards, [flushes, flush_ms, in_flight, busy_ms, weighted_ms])| {
+            let issued = |r: Requests| Requests { ios: r.ios, sectors: r.sectors, ..Requests::default() };
+            if columns == Columns::Partition {
+                return Counters {
+                    columns,
+                    reads: issued(reads),
+                    writes: issued(writes),
+                    ..Counters::default()
+                };
+            }
+            let has = |required: Columns| columns >= required;
+            Counters {
+                columns,
+                reads,
+                writes,
+                discards: if has(Columns::Discards) { discards } else { Requests::default() },
+                flushes: if has(Columns::Flushes) { flushes } else { 0 },
+                flush_ms: if has(Columns::Flushes) { flush_ms } else { 0 },
+                in_flight,
+                busy_ms,
+                weighted_ms,
+            }
+        },
+    )
+}
+
+fn device() -> impl Strategy<Value = Device> {
+    (any::<u32>(), any::<u32>(), "[a-zа-я!/#.-][a-z0-9!/#\u{1b}]{0,9}", counters())
+        .prop_map(|(major, minor, name, counters)| Device { major, minor, name, counters })
+}
+
+fn cpu() -> impl Strategy<Value = CpuTimes> {
+    any::<[u64; 10]>().prop_map(
+        |[user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice]| CpuTimes {
+            user,
+            nice,
+            system,
+            idle,
+            iowait,
+            irq,
+            softirq,
+            steal,
+            guest,
+            guest_nice,
+        },
+    )
+}
+
+fn host_state() -> impl Strategy<Value = HostState> {
+    let some = || proptest::option::of(any::<u64>());
+    (some(), proptest::option::of(any::<(u64, u64)>()), some(), some()).prop_map(
+        |(blocked, pressure, dirty_kib, writeback_kib)| HostState {
+            blocked,
+            pressure: pressure.map(|(some_us, full_us)| Pressure { some_us, full_us }),
+            dirty_kib,
+            writeback_kib,
+        },
+    )
+}
+
+/// Samples in order of time, fewer than `limit`.
+fn samples(limit: usize) -> impl Strategy<Value = Vec<Sample>> {
+    let devices = proptest::collection::vec(device(), 0..4);
+    let sample = (
+        devices,
+        proptest::option::of(cpu()),
+        host_state(),
+        proptest::option::of(any::<u64>()),
+        1..1u64 << 40,
+    );
+    proptest::collection::vec(sample, 1..limit).prop_map(|samples| {
+        let mut nanos = 0;
+        let mut next_time = |uptime, step| {
+            nanos += step;
+            let wall = Timestamp::from_nanosecond(i128::from(nanos) + 1_795_198_931_000_000_000).ok();
+            SampleTime { monotonic: Some(Duration::from_nanos(nanos)), wall, uptime }
+        };
+        samples
+            .into_iter()
+            .map(|(devices, cpu, host, uptime, step)| {
+                let at = next_time(uptime, step);
+                let time = at.wall.unwrap().to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
+                Sample {
+                    at,
+                    segment: 0,
+                    devices,
+                    written_time: Some(time),
+                    cpu,
+                    host,
+                    missed_samples: step % 3,
+                }
+            })
+            .collect()
+    })
+}
+
+fn diskstats(devices: &[Device]) -> String {
+    let four = |r: &Requests| format!("{} {} {} {}", r.ios, r.merges, r.sectors, r.ms);
+    let line = |device: &Device| {
+        let c = &device.counters;
+        let mut line = format!("{:4} {:7} {} ", device.major, device.minor, device.name);
+        if c.columns == Columns::Partition {
+            let (r, w) = (&c.reads, &c.writes);
+            return line + &format!("{} {} {} {}\n", r.ios, r.sectors, w.ios, w.sectors);
+        }
+        line += &format!(
+            "{} {} {} {} {}",
+            four(&c.reads),
+            four(&c.writes),
+            c.in_flight,
+            c.busy_ms,
+            c.weighted_ms
+        );
+        if c.columns >= Columns::Discards {
+            line += &format!(" {}", four(&c.discards));
+        }
+        if c.columns >= Columns::Flushes {
+            line += &format!(" {} {}", c.flushes, c.flush_ms);
+        }
+        line + "\n"
+    };
+    devices.iter().map(line).collect()
+}
+
+fn cpu_line(cpu: &CpuTimes) -> String {
+    let c = cpu;
+    let numbers =
+        [c.user, c.nice, c.system, c.idle, c.iowait, c.irq, c.softirq, c.steal, c.guest, c.guest_nice];
+    format!("cpu  {}", numbers.map(|n| n.to_string()).join(" "))
+}
+
+pub(crate) fn header(boot: &str, host: &str) -> RecordingHeader {
+    let node = Node { name: "sda".into(), mountpoints: vec!["/ \n\u{1b}".into()], ..Node::default() };
+    RecordingHeader {
+        version: "1".into(),
+        host: Some(host.into()),
+        boot_id: Some(boot.into()),
+        interval: Some(Duration::from_millis(95)),
+        topology: Topology::new(vec![node]),
+        ..RecordingHeader::default()
+    }
+}
+
+pub(crate) fn write(header: &RecordingHeader, samples: &[Sample]) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_header(header, &mut text);
+    for sample in samples {
+        let cpu = sample.cpu.as_ref().map(cpu_line).unwrap_or_default();
+        let diskstats = diskstats(&sample.devices);
+        let sample = SampleText {
+            at: sample.at,
+            diskstats: diskstats.as_bytes(),
+            cpu: cpu.as_bytes(),
+            host: sample.host,
+            missed_samples: sample.missed_samples,
+        };
+        write_sample(&sample, &RecordFilter::default(), &TimeZone::UTC, &mut text);
+    }
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn samples_are_read_as_they_were_written(samples in samples(5)) {
+        prop_assert_eq!(read(write(&header("b", "h"), &samples).as_slice()), (samples, vec![]));
+    }
+
+    #[test]
+    fn a_recording_truncated_anywhere_gives_its_complete_samples_and_nothing_else(
+        samples in samples(4),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let text = write(&header("b", "h"), &samples);
+        let ends: Vec<usize> =
+            (1..=samples.len()).map(|n| write(&header("b", "h"), &samples[..n]).len()).collect();
+        let cut = cut.index(text.len() + 1);
+        // A last line without its newline is complete too.
+        let complete = ends.iter().filter(|end| **end <= cut + 1).count();
+        prop_assert_eq!(&read(&text[..cut]).0, &samples[..complete]);
+    }
+
+    #[test]
+    fn appending_to_a_truncated_recording_loses_only_the_truncated_sample(
+        samples in samples(6),
+        cut in any::<prop::sample::Index>(),
+        split in any::<prop::sample::Index>(),
+        newline in any::<bool>(),
+    ) {
+        let (first, second) = samples.split_at(split.index(samples.len()));
+        let header = header("b", "h");
+        let mut text = write(&header, first);
+        let ends: Vec<usize> = (1..=first.len()).map(|n| write(&header, &first[..n]).len()).collect();
+        text.truncate(cut.index(text.len() + 1));
+        let complete = ends.iter().filter(|end| **end <= text.len() + 1).count();
+        if newline && text.last().is_some_and(|byte| *byte != b'\n') {
+            text.push(b'\n');
+        }
+        text.extend(write(&header, second));
+        let expected = [&first[..complete], second].concat();
+        prop_assert_eq!(read(text.as_slice()).0, expected);
+    }
+}

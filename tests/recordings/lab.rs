@@ -1,0 +1,132 @@
+//! A synthetic host to record, and functions that read its recordings.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use blkstat::capture::Reader;
+use blkstat::clock::RealClock;
+use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::counters::Sample;
+use blkstat::exit::Exit;
+use blkstat::plan::{Plan, Record};
+use blkstat::schedule::Schedule;
+use blkstat::source::Replay;
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use crate::support::fake_root::FakeRoot;
+use crate::support::in_process::run_plan;
+
+/// The start time of the clock.
+const START: i64 = 1_795_198_931;
+
+/// Writes the host at step `n`: a disk, a partition of an old kernel, and from step 5 on a second disk.
+pub(crate) fn write_host(host: &FakeRoot, n: u64) {
+    let sda = format!("   8       0 sda {n} 1 {} 3 4 5 6 7 0 9 {} 12 13 14 15 16 17\n", n * 8, n * 11);
+    let sda1 = format!("   8       1 sda1 {n} 2 3 4\n");
+    let sdb = format!("   8      16 sdb {n} 1 2 3 4 5 6 7 8 9 10\n");
+    host.folder("sys/block/sda")
+        .diskstats(&if n < 5 { sda + &sda1 } else { sda + &sda1 + &sdb })
+        .cpu(&format!("{n} 2 3 4 5 6 7 8 9 10"), n)
+        .uptime(format!("{}.25", 100 + n))
+        .file("proc/meminfo", format!("MemTotal: 5 kB\nDirty:   {n} kB\nWriteback:  7 kB"))
+        .pressure(n * 2, n)
+        .file("proc/sys/kernel/hostname", "box")
+        .file("proc/sys/kernel/osrelease", "6.1.0")
+        .file("proc/sys/kernel/random/boot_id", "boot-1");
+}
+
+/// A temporary directory with the host and its recordings.
+pub(crate) struct Lab {
+    folder: TempDir,
+    host: FakeRoot,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let host = FakeRoot::at(&folder.path().join("root"));
+        write_host(&host, 0);
+        Self { folder, host }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.host.path().to_owned()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A plan of `count` intervals of 250 ms.
+    pub(crate) fn plan(&self, name: &str, count: u64) -> Record {
+        Record {
+            file: if name == "-" { "-".into() } else { self.path(name) },
+            schedule: Schedule { interval: Some(Duration::from_millis(250)), count: Some(count) },
+            root: self.root(),
+            time_zone: Some("UTC".into()),
+            ..Record::default()
+        }
+    }
+
+    /// Records the host, which starts at step `from` and advances by one step at each wait.
+    pub(crate) fn record(&self, plan: Record, from: u64) -> (String, String, Exit) {
+        let clock = self.clock(from, |_| WaitOutcome::Due);
+        self.record_with(plan, &clock)
+    }
+
+    /// A clock that starts `from` intervals late and whose waits have the outcome of `on_wait`.
+    pub(crate) fn clock<'a>(
+        &'a self,
+        from: u64,
+        on_wait: impl Fn(u64) -> WaitOutcome + 'a,
+    ) -> ManualClock<'a> {
+        write_host(&self.host, from);
+        let delay = Duration::from_millis(250 * from);
+        let start = Timestamp::new(START, 7).unwrap().checked_add(delay).unwrap();
+        ManualClock::new(start, move |n| {
+            write_host(&self.host, from + n);
+            on_wait(n)
+        })
+    }
+
+    pub(crate) fn record_with(&self, plan: Record, clock: &ManualClock<'_>) -> (String, String, Exit) {
+        run_plan(&Plan::Record(Box::new(plan)), clock)
+    }
+
+    /// Records, without any output or error.
+    pub(crate) fn record_quietly(&self, plan: Record, from: u64) {
+        assert_eq!(self.record(plan, from), (String::new(), String::new(), Exit::Success));
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+}
+
+/// The samples of a text, and its warnings.
+pub(crate) fn read(text: impl Read) -> (Vec<Sample>, Vec<(u64, String)>) {
+    let mut reader = Reader::new(text);
+    let (mut previous, mut sample) = (Sample::default(), Sample::default());
+    let mut samples = Vec::new();
+    while reader.next(&previous, &mut sample).unwrap() {
+        samples.push(sample.clone());
+        std::mem::swap(&mut previous, &mut sample);
+    }
+    (samples, reader.take_warnings().into_iter().map(|w| (w.line, w.kind.to_string())).collect())
+}
+
+/// The samples of a file, compressed or not, and its warnings.
+pub(crate) fn replay(path: &Path) -> (Vec<Sample>, Vec<String>) {
+    let clock = RealClock::new(None);
+    let mut source = Replay::open(path, &clock).unwrap();
+    let (mut previous, mut sample) = (Sample::default(), Sample::default());
+    let mut samples = Vec::new();
+    while source.next(&previous, &mut sample).unwrap() {
+        samples.push(sample.clone());
+        std::mem::swap(&mut previous, &mut sample);
+    }
+    (samples, source.take_warnings().into_iter().map(|warning| warning.kind.to_string()).collect())
+}

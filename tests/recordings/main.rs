@@ -1,0 +1,24 @@
+//! Recordings: writing, reading back, and what remains after a kill or on a full disk.
+//!
+//! In a binary of their own, because most record in its process: a program that another test starts inherits the open
+//! files of the process for a moment, and with them the lock of a recording and the space of a removed one.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
+
+mod annotations;
+mod failures;
+mod format;
+mod killed;
+mod lab;
+mod old_recordings;
+mod recordings;
+mod rotation;
+mod truncation;
+
+#[allow(dead_code)] // The tests of the commands use the rest.
+#[path = "../support"]
+mod support {
+    pub(crate) mod fake_root;
+    pub(crate) mod in_process;
+    pub(crate) mod program;
+}

@@ -1,0 +1,74 @@
+//! Recordings in several files.
+
+use std::fs;
+
+use blkstat::counters::Sample;
+use blkstat::exit::Exit;
+use blkstat::plan::Record;
+use blkstat::sink::rotated_name;
+
+use super::lab::{Lab, replay};
+
+/// A rotated recording, the oldest file first.
+fn files(lab: &Lab, name: &str) -> Vec<std::path::PathBuf> {
+    let path = lab.path(name);
+    let older = (1..99).map(|n| rotated_name(&path, n)).take_while(|path| path.exists());
+    let mut files: Vec<_> = std::iter::once(path.clone()).chain(older).collect();
+    files.reverse();
+    files
+}
+
+#[test]
+fn rotated_files_replay_separately_and_concatenated() {
+    let lab = Lab::new();
+    lab.record_quietly(lab.plan("one.txt", 40), 0);
+    let expected = replay(&lab.path("one.txt")).0;
+    for (name, size) in [("r.txt", 3000), ("r.txt.gz", 1500)] {
+        lab.record_quietly(Record { rotate: Some(size), ..lab.plan(name, 40) }, 0);
+        let files = files(&lab, name);
+        assert!(files.len() > 3, "{name}: {files:?}");
+        let (mut concatenated, mut separate) = (Vec::new(), Vec::new());
+        for file in &files {
+            let bytes = fs::read(file).unwrap();
+            assert!(bytes.len() as u64 <= size, "{file:?}: {}", bytes.len());
+            concatenated.extend(bytes);
+            let (samples, warnings) = replay(file);
+            assert_eq!(warnings, Vec::<String>::new());
+            separate.extend(samples);
+        }
+        assert_eq!(separate, expected, "{name}");
+        fs::write(lab.path("concatenated"), concatenated).unwrap();
+        assert_eq!(replay(&lab.path("concatenated")), (expected.clone(), vec![]), "{name}");
+    }
+}
+
+#[test]
+fn only_the_requested_number_of_files_is_kept() {
+    let lab = Lab::new();
+    lab.record_quietly(Record { rotate: Some(3000), keep: Some(2), ..lab.plan("r.txt", 40) }, 0);
+    let files = files(&lab, "r.txt");
+    assert_eq!(files.len(), 3);
+    let samples: Vec<Sample> = files.iter().flat_map(|file| replay(file).0).collect();
+    let reads: Vec<u64> = samples.iter().map(|sample| sample.devices[0].counters.reads.ios).collect();
+    assert!(reads.windows(2).all(|pair| pair[1] == pair[0] + 1) && reads.last() == Some(&40), "{reads:?}");
+}
+
+#[test]
+fn a_rotation_does_not_touch_existing_files_unless_requested() {
+    let lab = Lab::new();
+    let plan = |keep| Record { rotate: Some(3000), keep, ..lab.plan("r.txt", 40) };
+    let precious = rotated_name(&lab.path("r.txt"), 1);
+    fs::write(&precious, "precious").unwrap();
+    for keep in [None, Some(1), Some(5)] {
+        let (_, err, exit) = lab.record(plan(keep), 0);
+        assert!(err.contains("r.txt.1 already exists") && err.contains("--force"), "{err}");
+        assert_eq!((err.lines().count(), exit), (1, Exit::Error));
+        assert_eq!(fs::read(&precious).unwrap(), b"precious");
+        assert!(!lab.path("r.txt").exists() && !rotated_name(&lab.path("r.txt"), 2).exists());
+    }
+    lab.record_quietly(Record { append: true, ..plan(None) }, 0);
+    let last = files(&lab, "r.txt").remove(0);
+    assert_eq!(fs::read(last).unwrap(), b"precious");
+    lab.record_quietly(Record { force: true, ..plan(Some(1)) }, 0);
+    assert_ne!(fs::read(&precious).unwrap(), b"precious");
+}

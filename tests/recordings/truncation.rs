@@ -1,0 +1,52 @@
+//! Recordings that end in the middle of a sample.
+
+use std::fs;
+
+use blkstat::counters::Sample;
+use blkstat::plan::Record;
+
+use super::lab::{Lab, replay};
+
+#[test]
+fn a_compressed_recording_truncated_at_any_byte_has_all_flushed_samples() {
+    let lab = Lab::new();
+    lab.record_quietly(lab.plan("a.txt.gz", 6), 0);
+    let complete = fs::read(lab.path("a.txt.gz")).unwrap();
+    let expected = replay(&lab.path("a.txt.gz")).0;
+    let mut counts = Vec::new();
+    for cut in 2..=complete.len() {
+        fs::write(lab.path("cut.gz"), &complete[..cut]).unwrap();
+        let (samples, _) = replay(&lab.path("cut.gz"));
+        assert_eq!(samples, expected[..samples.len()], "cut at {cut}");
+        counts.push(samples.len());
+    }
+    assert!(counts.is_sorted() && counts.last() == Some(&7));
+    // No sample needs the last ten bytes: an empty block and the trailer.
+    assert_eq!(counts[counts.len() - 11], 7);
+}
+
+#[test]
+fn appending_to_a_truncated_file_loses_only_the_truncated_sample() {
+    let lab = Lab::new();
+    for name in ["a.txt", "a.txt.gz"] {
+        lab.record_quietly(lab.plan(name, 3), 0);
+        let complete = fs::read(lab.path(name)).unwrap();
+        let first = replay(&lab.path(name)).0;
+        let reads = |samples: &[Sample]| -> Vec<u64> {
+            samples.iter().map(|sample| sample.devices[0].counters.reads.ios).collect()
+        };
+        // The last sample byte by byte, and the others here and there.
+        for cut in (0..complete.len()).filter(|cut| cut % 23 == 0 || complete.len() - cut < 60) {
+            fs::write(lab.path(name), &complete[..cut]).unwrap();
+            let kept = if cut < 2 { 0 } else { replay(&lab.path(name)).0.len() };
+            lab.record_quietly(Record { append: true, ..lab.plan(name, 1) }, 9);
+            let (samples, warnings) = replay(&lab.path(name));
+            let all = reads(&samples);
+            let (before, after) = all.split_at(all.len() - 2);
+            assert_eq!(after, [9, 10], "{name} cut at {cut}: {warnings:?}");
+            assert_eq!(before, &reads(&first)[..before.len()], "{name} cut at {cut}: {warnings:?}");
+            // A compressed sample may lack only its newline, which is then added.
+            assert!(before.len() == kept || before.len() == kept + 1, "{name} cut at {cut}: {warnings:?}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A command line of iostat on a synthetic machine.
+
+use std::path::Path;
+
+/// One command line on one machine.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) machine: String,
+    /// The file of its recorded output, among the references: that of the machine, or of a group of its cases.
+    pub(crate) file: String,
+    /// The line of the table, `VAR=value ... OPTIONS`, which identifies the case.
+    pub(crate) line: String,
+    /// Environment variables, in addition to a locale and a time zone.
+    pub(crate) environment: Vec<(String, String)>,
+    /// The arguments after `iostat`, in which `@CURRENT@` is replaced by the root of the current step.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) end: End,
+}
+
+/// The way in which a run ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By itself.
+    Itself,
+    /// By a signal of this name, some time after the last step.
+    Signal(&'static str),
+}
+
+impl Case {
+    /// Parses a line of the table: variables, then arguments. `@` means an interval of one second and as many reports
+    /// as the machine has steps, `''` an empty argument, and a final `&INT` or `&TERM` the signal that ends the run.
+    pub(crate) fn parse(machine: &str, group: &str, steps: usize, line: &str) -> Self {
+        let mut environment = Vec::new();
+        let mut arguments = Vec::new();
+        let mut end = End::Itself;
+        for word in line.split_whitespace() {
+            match word {
+                "@" => arguments.extend(["1".to_owned(), steps.to_string()]),
+                "''" => arguments.push(String::new()),
+                "&INT" => end = End::Signal("INT"),
+                "&TERM" => end = End::Signal("TERM"),
+                _ => match word.split_once('=').filter(|_| arguments.is_empty()) {
+                    Some((name, value)) if is_variable(name) => {
+                        environment.push((name.to_owned(), value.to_owned()));
+                    }
+                    _ => arguments.push(word.to_owned()),
+                },
+            }
+        }
+        let file = if group.is_empty() { machine.to_owned() } else { format!("{machine}/{group}") };
+        Self { machine: machine.to_owned(), file, line: line.to_owned(), environment, arguments, end }
+    }
+
+    /// Returns the arguments for a machine below `top`.
+    pub(crate) fn arguments_at(&self, top: &Path) -> Vec<String> {
+        let current = top.join("current").display().to_string();
+        self.arguments.iter().map(|word| word.replace("@CURRENT@", &current)).collect()
+    }
+
+    /// Returns whether a one-letter option is given, alone or in a cluster.
+    pub(crate) fn has(&self, letter: char) -> bool {
+        self.options().any(|word| !word.starts_with("--") && word[1..].contains(letter))
+    }
+
+    /// Returns whether an option is given.
+    pub(crate) fn has_word(&self, option: &str) -> bool {
+        self.options().any(|word| word == option)
+    }
+
+    /// Returns the arguments that begin with a dash and are not the value of another option.
+    fn options(&self) -> impl Iterator<Item = &str> {
+        let takes_value = |word: &str| ["-g", "-f", "+f", "-j", "-o"].contains(&word);
+        let mut is_value = false;
+        self.arguments.iter().map(String::as_str).filter(move |word| {
+            let is_option = !is_value && word.starts_with('-');
+            is_value = !is_value && takes_value(word);
+            is_option
+        })
+    }
+
+    /// Returns the seconds between two reports; `None` for a single report.
+    pub(crate) fn interval(&self) -> Option<usize> {
+        self.arguments.iter().find_map(|word| word.parse().ok())
+    }
+
+    /// Returns the index of the sample that the first report ends with.
+    pub(crate) fn first_sample(&self) -> usize {
+        usize::from(self.has('y') && self.interval().is_some_and(|every| every > 0))
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+}

@@ -1,0 +1,123 @@
+//! Compares blkstat with the recorded output of the real iostat on synthetic machines. `peers` records the output.
+
+use tempfile::TempDir;
+
+use super::runner::{run_ours, with_links};
+use crate::iostat::case::Case;
+use crate::iostat::machine::Machine;
+use crate::iostat::{differences, layout, mask, recorded, table};
+use crate::support::references::Outcome;
+use crate::wait_for_turn;
+
+/// Returns whether a device of the case is found only by its node, which a copy of a root does not have.
+fn needs_nodes(case: &Case) -> bool {
+    let by_node = [
+        "./sda",
+        "dev/sda",
+        "fastdisk",
+        "disk/by-label/data",
+        "mapper/vg-root",
+        "mapper/vg-home",
+        "vg-home",
+        "a-one",
+        "/dev/mapper/vg-home",
+        "/dev/mapper/thirteen--chr",
+    ];
+    let renamed = case.machine == "renamed" && case.arguments.contains(&"sda1".to_owned());
+    renamed || case.arguments.iter().any(|word| by_node.contains(&word.as_str()))
+}
+
+/// Masks the zone of a time with `+NNNN`, since a test cannot set the zone of its own process.
+fn without_zones(text: &str) -> String {
+    let mut masked = text.to_owned();
+    for (at, _) in text.match_indices("TNN:NN:NN") {
+        let zone = at + "TNN:NN:NN".len();
+        masked.replace_range(zone..zone + 5, "+NNNN");
+    }
+    masked
+}
+
+/// Returns whether the devices are in directory order, which depends on the file system.
+fn is_in_directory_order(case: &Case) -> bool {
+    let operand = |word: &String| !word.starts_with('-') && word.parse::<u64>().is_err();
+    // One operand is the name of the group.
+    let named = case.arguments.iter().filter(|word| operand(word)).count() > 1;
+    case.has_word("-g") && (!named || case.has('p') || case.arguments.contains(&"ALL".to_owned()))
+}
+
+/// Sorts the rows of each table by their text.
+fn with_sorted_rows(text: &str) -> String {
+    let mut sorted: Vec<String> = Vec::new();
+    let (mut in_table, mut table) = (false, 0);
+    for line in text.lines() {
+        let is_row = line.contains("\"disk_device\"") || (in_table && !line.is_empty());
+        in_table = !line.is_empty() && (in_table || line.split_whitespace().any(|word| word == "Device"));
+        sorted.push(line.trim_end_matches(',').to_owned() + "\n");
+        if is_row {
+            sorted[table..].sort_unstable();
+        } else {
+            table = sorted.len();
+        }
+    }
+    sorted.concat()
+}
+
+/// Returns the cases of a machine that differ.
+fn find_mismatches(machine: &Machine) -> Vec<String> {
+    let top = TempDir::new().unwrap();
+    let machine = &with_links(machine);
+    layout::write_steps(machine, top.path(), &|path, _| std::fs::write(path, ""));
+    let only = std::env::var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
+    let mut mismatches = Vec::new();
+    for (line, theirs) in recorded::read_machine(&machine.name) {
+        let case = Case::parse(&machine.name, "", machine.steps.len(), &line);
+        if needs_nodes(&case) || !format!("{} {line}", machine.name).contains(&only) {
+            continue;
+        }
+        let mut ours = run_ours(&case, machine, top.path());
+        ours.stdout = without_zones(&mask::machine(&mask::times(&ours.stdout)));
+        let mut theirs = Outcome { stdout: without_zones(&theirs.stdout), ..theirs };
+        if is_in_directory_order(&case) {
+            (theirs.stdout, ours.stdout) = (with_sorted_rows(&theirs.stdout), with_sorted_rows(&ours.stdout));
+        }
+        mismatches.extend(differences::mismatch(&case, machine, &theirs, &ours));
+    }
+    mismatches
+}
+
+#[test]
+fn blkstat_prints_what_the_real_iostat_printed() {
+    let _turn = wait_for_turn();
+    let (machines, _) = table::all();
+    let found: Vec<String> = std::thread::scope(|scope| {
+        let checks: Vec<_> =
+            machines.values().map(|machine| scope.spawn(|| find_mismatches(machine))).collect();
+        checks.into_iter().flat_map(|check| check.join().unwrap()).collect()
+    });
+    assert!(found.is_empty(), "{} cases differ (- iostat, + blkstat):\n{}", found.len(), found.concat());
+}
+
+#[test]
+fn every_allowed_difference_applies_to_a_case() {
+    let (machines, cases) = table::all();
+    for difference in differences::DIFFERENCES {
+        let applies = |case: &Case| (difference.applies)(case, &machines[&case.machine]);
+        assert!(cases.iter().any(applies), "no case for: {}", difference.reason);
+    }
+}
+
+#[test]
+fn every_case_of_the_table_is_recorded() {
+    let (_, cases) = table::all();
+    let mut files: Vec<String> = cases.iter().map(|case| case.file.clone()).collect();
+    files.sort_unstable();
+    files.dedup();
+    let again = "record it with BLKSTAT_RECORD=1 cargo test --test replicas recorded_on_request";
+    assert_eq!(recorded::files(), files, "{again}");
+    for file in &files {
+        let recorded: Vec<String> = recorded::read(file).into_iter().map(|(line, _)| line).collect();
+        let of_file = cases.iter().filter(|case| case.file == *file);
+        let table: Vec<&str> = of_file.map(|case| case.line.as_str()).collect();
+        assert_eq!(recorded, table, "{file}: {again}");
+    }
+}

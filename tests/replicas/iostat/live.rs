@@ -1,0 +1,148 @@
+//! Live reports of iostat on roots of temporary files, with a clock that does not wait.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::time::Duration;
+
+use blkstat::clock::{Clock, ManualClock, WaitOutcome};
+use blkstat::exit::Exit;
+use jiff::Timestamp;
+
+use crate::support::fake_root::FakeRoot;
+use crate::support::in_process::in_process;
+
+/// Writes a host with a disk, its partition and an idle loop device.
+fn write_host(host: &FakeRoot, uptime: &str, cpu: &str, sda: &str) {
+    let zeros = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+    let lines = format!("   7 0 loop0 {zeros}\n   8 0 sda {sda}\n   8 1 sda1 5 0 40 1 {}\n", &zeros[8..]);
+    host.folder("sys/block/sda/sda1").folder("sys/block/loop0");
+    host.uptime(uptime).cpu(cpu, 0).diskstats(&lines);
+}
+
+const BOOT: (&str, &str, &str) =
+    ("100.00", "100 0 100 800 0 0 0 0", "1000 0 8000 500 0 0 0 0 0 5000 500 0 0 0 0 0 0");
+const LATER: (&str, &str, &str) =
+    ("102.00", "150 0 110 940 0 0 0 0", "1300 100 12000 1100 0 0 0 0 4 6000 1100 0 0 0 0 10 25");
+
+/// Runs iostat. Returns its standard output, its standard error and how it ended.
+fn run_iostat(arguments: &str, root: &Path, clock: &dyn Clock) -> (String, String, Exit) {
+    in_process(&format!("iostat {arguments}")).root(root).env("S_TIME_FORMAT", "ISO").run(clock)
+}
+
+fn two_readings(arguments: &str) -> String {
+    let host = FakeRoot::new();
+    write_host(&host, BOOT.0, BOOT.1, BOOT.2);
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| {
+        write_host(&host, LATER.0, LATER.1, LATER.2);
+        WaitOutcome::Due
+    });
+    let (out, err, exit) = run_iostat(arguments, host.path(), &clock);
+    assert_eq!((err.as_str(), exit), ("", Exit::Success));
+    // The heading describes the machine that the test runs on.
+    out.split_once("\n\n").unwrap().1.to_owned()
+}
+
+#[test]
+fn the_first_report_covers_the_time_since_boot_and_the_next_the_interval() {
+    // 1000 reads in 100 s; then 300 in 2 s, 600 ms of them, 4000 sectors, 1000 ms busy.
+    let expected = "\
+Device             tps      kB/s    rqm/s   await  areq-sz  aqu-sz  %util
+sda              10.00     40.00     0.00    0.50     4.00    0.01   5.00
+
+
+Device             tps      kB/s    rqm/s   await  areq-sz  aqu-sz  %util
+sda             150.00   1000.00    50.00    2.00     6.67    0.30  50.00
+
+
+";
+    assert_eq!(two_readings("-dxs 1 2"), expected);
+    assert_eq!(two_readings("-dxs -y 1 1"), expected.split_inclusive("\n\n\n").nth(1).unwrap());
+}
+
+#[test]
+fn cpu_shares_of_the_interval() {
+    // 200 ticks: 50 user, 10 system, 140 idle.
+    let text = two_readings("-c 1 2");
+    assert!(text.ends_with("          25.00    0.00    5.00    0.00    0.00   70.00\n\n\n\n"), "{text}");
+}
+
+#[test]
+fn a_fraction_of_a_second_is_measured_by_the_monotonic_clock() {
+    // The uptime says 2 s, the clock that a wait ends 0.5 s after the start.
+    let text = two_readings("-dxs 0.5 2");
+    assert!(
+        text.contains("sda             600.00   4000.00   200.00    2.00     6.67    1.20 200.00\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn times_are_in_iso_8601_on_request() {
+    let text = two_readings("-dt 1 1");
+    assert!(text.starts_with("1970-01-01T00:00:00+0000\n"), "{text}");
+}
+
+#[test]
+fn all_partitions_are_listed_in_the_order_of_diskstats() {
+    let text = two_readings("-d -p ALL 1 1");
+    let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["Device", "loop0", "sda", "sda1"]);
+}
+
+#[test]
+fn deadlines_are_multiples_of_the_interval_and_missed_ones_are_skipped() {
+    let host = FakeRoot::new();
+    write_host(&host, BOOT.0, BOOT.1, BOOT.2);
+    /// The clock of a machine on which every report takes 1.3 s.
+    struct Slow(RefCell<(Duration, Vec<Duration>)>);
+    impl Clock for Slow {
+        fn monotonic(&self) -> Duration {
+            self.0.borrow().0
+        }
+        fn wall(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn wait_until(&self, deadline: Duration) -> WaitOutcome {
+            let mut state = self.0.borrow_mut();
+            state.1.push(deadline);
+            state.0 = deadline + Duration::from_millis(1300);
+            WaitOutcome::Due
+        }
+    }
+    let clock = Slow(RefCell::new((Duration::from_secs(7), Vec::new())));
+    run_iostat("-d 1 4", host.path(), &clock);
+    let waits: Vec<f64> = clock.0.borrow().1.iter().map(Duration::as_secs_f64).collect();
+    assert_eq!(waits, [8.0, 10.0, 12.0]);
+}
+
+#[test]
+fn a_signal_ends_the_run_and_closes_the_document() {
+    let host = FakeRoot::new();
+    write_host(&host, BOOT.0, BOOT.1, BOOT.2);
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |n| {
+        if n < 2 { WaitOutcome::Due } else { WaitOutcome::Signal(2) }
+    });
+    let (out, _, exit) = run_iostat("-o JSON 1", host.path(), &clock);
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len(), 2);
+    assert_eq!(exit, Exit::Success);
+}
+
+#[test]
+fn a_missing_diskstats_is_one_line_and_exit_status_2() {
+    let host = FakeRoot::new();
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+    let (out, err, exit) = run_iostat("-d", host.path(), &clock);
+    assert_eq!((out.as_str(), exit), ("", Exit::Error));
+    assert!(err.starts_with("blkstat: cannot read ") && err.lines().count() == 1, "{err}");
+}
+
+#[test]
+fn wrong_usage_prints_the_usage_and_exits_with_1_as_in_iostat() {
+    for words in ["iostat -Q", "iostat 0 1", "iostat 1 0", "iostat 1 2 3", "iostat --from"] {
+        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+        let (out, err, exit) = in_process(words).run(&clock);
+        assert_eq!((out.as_str(), exit), ("", Exit::IostatUsage), "{words}");
+        assert!(err.starts_with("Usage: "), "{words}: {err}");
+    }
+}

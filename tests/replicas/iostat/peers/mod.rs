@@ -1,0 +1,125 @@
+//! Compares blkstat with the real iostat on the same synthetic machines: bytes and exit status must be equal.
+//!
+//! The machines are mounted over /proc, /sys and /dev in mount namespaces, which needs root, `iostat`, `unshare`,
+//! `nsenter` and `mount`. Without one of them the tests are skipped; with BLKSTAT_PEERS=required they fail.
+//!
+//! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose machine and line contain the text.
+//! - BLKSTAT_PEERS_RANDOM=N: N random machines, too; BLKSTAT_PEERS_SEED=S: with this seed.
+//! - BLKSTAT_RECORD=1: records the output of the real iostat in `fixtures/reference`; with BLKSTAT_PEERS_ONLY, only that
+//!   of the selected cases.
+
+mod compare;
+mod random;
+mod sandbox;
+
+use std::collections::BTreeMap;
+use std::env::var;
+use std::process::Command;
+
+use crate::iostat::case::Case;
+use crate::iostat::machine::Machine;
+use crate::iostat::{mask, recorded, table};
+use crate::support::references::Outcome;
+use crate::wait_for_turn;
+use compare::{mismatch, run};
+use sandbox::Sandbox;
+
+/// Returns the version of the real iostat as text; `None` if it or the sandbox is missing.
+fn real_iostat() -> Option<String> {
+    let version = Command::new("iostat").arg("-V").output().ok().map(|out| out.stdout);
+    let version = version.and_then(|text| Some(String::from_utf8(text).ok()?.lines().next()?.to_owned()));
+    let works = || Sandbox::new(&Machine::parse("smallest", "step 1.00\ncpu 1\n")).is_some();
+    let ready = version.filter(|_| works());
+    if ready.is_none() {
+        println!("skipped: needs iostat, root, unshare, nsenter and mount");
+        assert_ne!(var("BLKSTAT_PEERS").as_deref(), Ok("required"), "the peers cannot be run");
+    }
+    ready
+}
+
+fn selected() -> (BTreeMap<String, Machine>, Vec<Case>) {
+    let only = var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
+    let (machines, mut cases) = table::all();
+    cases.retain(|case| format!("{} {}", case.machine, case.line).contains(&only));
+    (machines, cases)
+}
+
+fn fail_if_any(found: &[String], of: usize) {
+    assert!(
+        found.is_empty(),
+        "{} of {of} cases differ (- iostat, + blkstat):\n{}",
+        found.len(),
+        found.concat()
+    );
+}
+
+#[test]
+fn blkstat_prints_what_iostat_prints() {
+    let _turn = wait_for_turn();
+    if var("BLKSTAT_RECORD").is_ok() || real_iostat().is_none() {
+        return;
+    }
+    let (machines, cases) = selected();
+    let of = |machine: &str| &machines[machine];
+    let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), pair).is_none());
+    let found: Vec<String> = pairs.iter().filter_map(|pair| mismatch(of(&pair.case.machine), pair)).collect();
+    fail_if_any(&found, pairs.len());
+}
+
+#[test]
+fn blkstat_prints_what_iostat_prints_on_random_machines() {
+    let _turn = wait_for_turn();
+    let Some(count) = var("BLKSTAT_PEERS_RANDOM").ok().and_then(|n| n.parse().ok()) else { return };
+    if real_iostat().is_none() {
+        return;
+    }
+    let seed = var("BLKSTAT_PEERS_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or_else(random::any_seed);
+    println!("BLKSTAT_PEERS_SEED={seed}");
+    let (machines, cases, texts) = random::machines(seed, count);
+    let of = |machine: &str| &machines[machine];
+    let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), pair).is_none());
+    let mut found: BTreeMap<&str, String> = BTreeMap::new();
+    for pair in &pairs {
+        if let Some(difference) = mismatch(of(&pair.case.machine), pair) {
+            found.entry(&pair.case.machine).or_default().push_str(&difference);
+        }
+    }
+    let found: Vec<String> =
+        found.iter().map(|(name, text)| format!("{name}:\n{}{text}", texts[*name])).collect();
+    fail_if_any(&found, pairs.len());
+}
+
+/// Adds the recorded outcomes of the cases that did not run, in the order of the table.
+fn with_recorded(file: &str, mut outcomes: Vec<(Case, Outcome)>) -> Vec<(Case, Outcome)> {
+    let (_, cases) = table::all();
+    let recorded = recorded::read(file);
+    let of_file = cases.into_iter().filter(|case| case.file == file);
+    let outcome = |case: Case| match outcomes.iter().position(|(ran, _)| *ran == case) {
+        Some(index) => Some(outcomes.swap_remove(index)),
+        None => {
+            let (_, outcome) = recorded.iter().find(|(line, _)| *line == case.line)?;
+            Some((case, outcome.clone()))
+        }
+    };
+    of_file.filter_map(outcome).collect()
+}
+
+#[test]
+fn the_output_of_iostat_is_recorded_on_request() {
+    let _turn = wait_for_turn();
+    let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real_iostat()) else { return };
+    let (machines, cases) = selected();
+    // Repeated until two runs are equal, so that no sample on the wrong side of a step is recorded.
+    let masked = |outcome: &Outcome| (mask::times(&outcome.stdout), outcome.status);
+    let pairs = run(&machines, &cases, &|pair, before| {
+        before.is_some_and(|before| masked(&before.theirs) == masked(&pair.theirs))
+    });
+    let mut by_file: BTreeMap<&str, Vec<(Case, Outcome)>> = BTreeMap::new();
+    for pair in &pairs {
+        let outcome = (pair.case.clone(), pair.theirs.clone());
+        by_file.entry(&pair.case.file).or_default().push(outcome);
+    }
+    for (file, outcomes) in by_file {
+        recorded::write(file, &version, &with_recorded(file, outcomes));
+    }
+}

@@ -1,0 +1,209 @@
+//! Random machines and command lines; the same for the same seed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::iostat::case::Case;
+use crate::iostat::machine::Machine;
+
+/// Command lines per machine.
+const LINES: usize = 8;
+const STEPS: u64 = 4;
+
+const ENVIRONMENTS: [&str; 6] = ["", "", "", "POSIXLY_CORRECT=1 ", "S_TIME_FORMAT=ISO ", "S_COLORS=always "];
+const PARTS: [&str; 8] = ["", "-d", "-d", "-dx", "-x", "-xs", "-ds", "-c"];
+const OPTIONS: [&str; 14] = [
+    "-m",
+    "-z",
+    "-y",
+    "-t",
+    "-N",
+    "-h",
+    "-k",
+    "--human",
+    "--pretty",
+    "--compact",
+    "--dec=0",
+    "--dec=1",
+    "-o JSON",
+    "-s",
+];
+
+/// A random number generator with a seed: SplitMix64.
+struct Rng(u64);
+
+impl Rng {
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.roll() % limit
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[usize::try_from(self.below(from.len() as u64)).unwrap()]
+    }
+
+    /// Returns a number of any size; small ones are as frequent as large ones.
+    fn number(&mut self, bits: u64) -> u64 {
+        let width = self.below(bits + 1);
+        if width == 0 { 0 } else { self.roll() >> (64 - width) }
+    }
+}
+
+/// Returns an arbitrary seed.
+pub(crate) fn any_seed() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
+}
+
+/// Returns random machines by name, their cases, and the texts of the machines.
+pub(crate) fn machines(
+    seed: u64,
+    count: u64,
+) -> (BTreeMap<String, Machine>, Vec<Case>, BTreeMap<String, String>) {
+    let mut machines = BTreeMap::new();
+    let mut texts = BTreeMap::new();
+    let mut cases = Vec::new();
+    for number in 0..count {
+        let mut rng = Rng(seed.wrapping_add(number));
+        let name = format!("seed-{}", seed.wrapping_add(number));
+        let disks = disks(&mut rng);
+        let machine = Machine::parse(&name, texts.entry(name.clone()).or_insert(text(&mut rng, &disks)));
+        for _ in 0..LINES {
+            let line = line(&mut rng, &disks);
+            // Contradictory options are an error, which the table of cases covers.
+            if !(line.contains("-k") && line.contains("-m")) {
+                cases.push(Case::parse(&name, "", machine.steps.len(), &line));
+            }
+        }
+        machines.insert(name, machine);
+    }
+    (machines, cases, texts)
+}
+
+struct Disk {
+    name: String,
+    number: String,
+    partitions: Vec<(String, String)>,
+    columns: usize,
+}
+
+fn disks(rng: &mut Rng) -> Vec<Disk> {
+    let columns = [11, 15, 17, 17][usize::try_from(rng.below(4)).unwrap()];
+    let mut disks = Vec::new();
+    for index in 0..1 + rng.below(6) {
+        let (name, between, major) = match rng.below(6) {
+            0 => (format!("nvme{index}n1"), "p", 259),
+            1 => (format!("dm-{}", index * 7), "-none", 253),
+            2 => (format!("mmcblk{index}"), "p", 179),
+            3 => (format!("cciss/c0d{index}"), "p", 104),
+            _ => (format!("sd{}", char::from(b'a' + u8::try_from(index).unwrap())), "", 8),
+        };
+        let partitions = if name.starts_with("dm-") { 0 } else { rng.below(4) };
+        let partitions = (1..=partitions)
+            .map(|part| (format!("{name}{between}{part}"), format!("{major}:{}", index * 16 + part)))
+            .collect();
+        disks.push(Disk { name, number: format!("{major}:{}", index * 16), partitions, columns });
+    }
+    disks
+}
+
+/// Returns the text of a machine. Sometimes a disk is removed, added or replugged, or a counter is reset.
+fn text(rng: &mut Rng, disks: &[Disk]) -> String {
+    let mut text = format!("step {}.{:02}\ncpu {}\n", rng.number(24), rng.below(100), numbers(rng, 10, 30));
+    let mut there: Vec<bool> = disks.iter().map(|_| !rng.one_in(6)).collect();
+    for (disk, _) in disks.iter().zip(&there).filter(|(_, there)| **there) {
+        plug(rng, disk, 40, &mut text);
+    }
+    for disk in disks.iter().filter(|disk| disk.name.starts_with("dm-") && is_present(disks, &there, disk)) {
+        writeln!(text, "dm {} vg-{} link", disk.name, disk.number.replace(':', "_")).unwrap();
+    }
+    for _ in 1..STEPS {
+        let uptime = if rng.one_in(3) { rng.below(2000) } else { 100 };
+        writeln!(text, "step +{}.{:02}\ncpu + {}", uptime / 100, uptime % 100, numbers(rng, 10, 8)).unwrap();
+        for (disk, there) in disks.iter().zip(&mut there) {
+            match (*there, rng.below(16)) {
+                (true, 0) => {
+                    writeln!(text, "gone {}", disk.name).unwrap();
+                    *there = false;
+                }
+                (true, 1) => replug(rng, disk, &mut text),
+                (true, 2..5) => {}
+                (true, _) => add_activity(rng, disk, &mut text),
+                (false, 0..5) => {
+                    plug(rng, disk, 12, &mut text);
+                    *there = true;
+                }
+                (false, _) => {}
+            }
+        }
+    }
+    text
+}
+
+fn is_present(disks: &[Disk], there: &[bool], disk: &Disk) -> bool {
+    disks.iter().zip(there).any(|(other, there)| *there && other.name == disk.name)
+}
+
+fn plug(rng: &mut Rng, disk: &Disk, bits: u64, text: &mut String) {
+    let bits = if rng.one_in(4) { 0 } else { bits };
+    writeln!(text, "disk {} {} {}", disk.number, disk.name, numbers(rng, disk.columns, bits)).unwrap();
+    for (name, number) in &disk.partitions {
+        writeln!(text, "part {number} {name} {}", numbers(rng, disk.columns, bits)).unwrap();
+    }
+}
+
+/// Resets the counters of a disk and its partitions with `add`: a `disk` statement for an existing disk would keep its
+/// position, and the `part` statements after it would add partitions to the last disk.
+fn replug(rng: &mut Rng, disk: &Disk, text: &mut String) {
+    let bits = if rng.one_in(4) { 0 } else { 6 };
+    for name in disk.partitions.iter().map(|(name, _)| name).chain([&disk.name]) {
+        let counters = numbers(rng, disk.columns, bits).replace(' ', " =");
+        writeln!(text, "add {name} ={counters}").unwrap();
+    }
+}
+
+fn add_activity(rng: &mut Rng, disk: &Disk, text: &mut String) {
+    for name in disk.partitions.iter().map(|(name, _)| name).chain([&disk.name]) {
+        let bits = if rng.one_in(8) { 24 } else { 14 };
+        writeln!(text, "add {name} {}", numbers(rng, disk.columns, bits)).unwrap();
+    }
+}
+
+fn numbers(rng: &mut Rng, count: usize, bits: u64) -> String {
+    // Few requests are in flight, and the kernel counts milliseconds in 32 bits.
+    let max_bits = |column: usize| match column {
+        8 => 10,
+        3 | 7 | 9 | 10 | 14 | 16 => 31,
+        _ => 64,
+    };
+    (0..count).map(|column| rng.number(bits.min(max_bits(column))).to_string()).collect::<Vec<_>>().join(" ")
+}
+
+fn line(rng: &mut Rng, disks: &[Disk]) -> String {
+    let mut line = format!("{}{}", rng.pick(&ENVIRONMENTS), rng.pick(&PARTS));
+    for _ in 0..rng.below(4) {
+        write!(line, " {}", rng.pick(&OPTIONS)).unwrap();
+    }
+    let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
+    match rng.below(10) {
+        0 => line.push_str(" ALL"),
+        1 => line.push_str(" -p"),
+        2 => line.push_str(" -p ALL"),
+        3 => write!(line, " -p {}", rng.pick(&names)).unwrap(),
+        4 => write!(line, " {} {}", rng.pick(&names), rng.pick(&names)).unwrap(),
+        5 => write!(line, " -g one {} {}", rng.pick(&names), rng.pick(&names)).unwrap(),
+        6 => write!(line, " -H -g one {} -g two {}", rng.pick(&names), rng.pick(&names)).unwrap(),
+        _ => {}
+    }
+    line + " @"
+}

@@ -1,0 +1,185 @@
+//! Compares blkstat with the real pt-diskstats on the same captures: bytes and exit status must be equal.
+//!
+//! Needs `pt-diskstats`, and `setsid` and `timeout`, which every Linux has. Without it the tests are skipped; with
+//! BLKSTAT_PEERS=required they fail.
+//!
+//! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line contain the text.
+//! - BLKSTAT_RECORD=1: records the output of the real pt-diskstats in `fixtures/reference`.
+
+use std::collections::BTreeMap;
+use std::env::var;
+
+use crate::pt_diskstats::captures::{COLUMNS, Captures};
+use crate::pt_diskstats::case::{Case, Session};
+use crate::pt_diskstats::differences::mismatch;
+use crate::pt_diskstats::fail_if_any;
+use crate::pt_diskstats::programs::{OURS, map, run};
+use crate::pt_diskstats::{recorded, table, terminal};
+use crate::support::program::Program;
+use crate::support::references::Outcome;
+use crate::wait_for_turn;
+
+const REAL: &[&str] = &["pt-diskstats"];
+/// Parallel runs without a terminal.
+const MAX_RUNS: usize = 4;
+/// Parallel runs on a terminal, which mostly wait.
+const MAX_SESSIONS: usize = 8;
+/// On a busy machine a key may come too early; a real difference is the same each time.
+const MAX_ATTEMPTS: usize = 3;
+/// The columns of the newest kernel, which the real one does not support.
+const UNSUPPORTED_COLUMNS: usize = 20;
+
+/// Returns the version of the real pt-diskstats; `None` if it is missing.
+fn real() -> Option<String> {
+    let is_installed = Program::new(&["sh", "-c", "command -v pt-diskstats"]).run().code == 0;
+    let version = is_installed.then(|| Program::new(REAL).args(["--version"]).run().out.trim().to_owned());
+    if version.is_none() {
+        println!("skipped: needs pt-diskstats");
+        assert_ne!(var("BLKSTAT_PEERS").as_deref(), Ok("required"), "pt-diskstats is missing");
+    }
+    version
+}
+
+fn is_selected(capture: &str, line: &str) -> bool {
+    format!("{capture}: {line}").contains(&var("BLKSTAT_PEERS_ONLY").unwrap_or_default())
+}
+
+fn selected(mut cases: Vec<Case>) -> Vec<Case> {
+    cases.retain(|case| is_selected(&case.capture, &case.line));
+    cases
+}
+
+#[test]
+fn blkstat_prints_what_pt_diskstats_prints_at_every_width() {
+    let _turn = wait_for_turn();
+    if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
+        return;
+    }
+    let captures = Captures::write();
+    let found = map(&selected(table::cases()), MAX_RUNS, |case| {
+        let theirs = run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
+        let differ = COLUMNS.iter().filter_map(|columns| {
+            let ours = run(OURS, &case.arguments(&captures.path(&case.capture, *columns)));
+            mismatch(&case.capture, &format!("{} ({columns} columns)", case.line), &theirs, &ours)
+        });
+        differ.reduce(|all, more| all + &more)
+    });
+    fail_if_any(found);
+}
+
+#[test]
+fn pt_diskstats_reads_18_columns_like_14_and_ignores_lines_of_20() {
+    let _turn = wait_for_turn();
+    if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
+        return;
+    }
+    let captures = Captures::write();
+    let mut cases = table::cases();
+    cases.retain(|case| case.line == "--group-by all @");
+    let found = map(&cases, MAX_RUNS, |case| {
+        let [at_14, at_18, at_20] =
+            COLUMNS.map(|columns| run(REAL, &case.arguments(&captures.path(&case.capture, columns))));
+        // The capture of 18 columns exists only with these.
+        if case.capture == "eighteen" {
+            return None;
+        }
+        let nothing = Outcome { stdout: String::new(), status: 0 };
+        let at_20 = mismatch(&case.capture, &format!("{UNSUPPORTED_COLUMNS} columns"), &nothing, &at_20);
+        mismatch(&case.capture, "18 columns", &at_14, &at_18).or(at_20)
+    });
+    fail_if_any(found);
+}
+
+#[test]
+fn blkstat_exits_as_pt_diskstats_does() {
+    let _turn = wait_for_turn();
+    if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
+        return;
+    }
+    let captures = Captures::write();
+    let found = map(&selected(table::status_only()), MAX_RUNS, |case| {
+        let arguments = case.arguments(&captures.path(&case.capture, COLUMNS[0]));
+        let [theirs, ours] = [REAL, OURS].map(|program| status(&run(program, &arguments)));
+        mismatch(&case.capture, &case.line, &theirs, &ours)
+    });
+    fail_if_any(found);
+}
+
+fn status(outcome: &Outcome) -> Outcome {
+    Outcome { stdout: String::new(), status: outcome.status }
+}
+
+#[test]
+fn blkstat_obeys_keys_as_pt_diskstats_does() {
+    let _turn = wait_for_turn();
+    if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
+        return;
+    }
+    let captures = Captures::write();
+    let mut sessions = table::sessions();
+    sessions.retain(|session| is_selected(&session.capture, &session.name()));
+    let compare = |session: &Session| {
+        let mut differs = None;
+        for _ in 0..MAX_ATTEMPTS {
+            let [theirs, ours] = [REAL, OURS].map(|program| press(program, &captures, session));
+            differs = mismatch(&session.capture, &session.name(), &theirs, &ours);
+            if differs.is_none() || is_as_recorded(session, &ours) {
+                return None;
+            }
+        }
+        differs
+    };
+    let found = map(&sessions, MAX_SESSIONS, compare);
+    // Once more, one at a time: on a busy machine a key may come too early.
+    let again = sessions.iter().zip(found).map(|(session, differs)| differs.and_then(|_| compare(session)));
+    fail_if_any(again.collect());
+}
+
+/// Returns whether the output of blkstat is equal to the recorded one, which was printed twice. The real one loses
+/// output if the terminal is slow.
+fn is_as_recorded(session: &Session, ours: &Outcome) -> bool {
+    let recorded = recorded::read(&recorded::keys_file(&session.capture));
+    recorded.iter().any(|(name, theirs)| *name == session.name() && theirs == ours)
+}
+
+fn press(program: &[&str], captures: &Captures, session: &Session) -> Outcome {
+    let path = captures.path(&session.capture, COLUMNS[0]);
+    let arguments = Case::new(&session.capture, &session.line).arguments(&path);
+    terminal::run(program, &arguments, session)
+}
+
+#[test]
+fn the_output_of_pt_diskstats_is_recorded_on_request() {
+    let _turn = wait_for_turn();
+    let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real()) else { return };
+    let captures = Captures::write();
+    let mut files: BTreeMap<String, Vec<(String, Outcome)>> = BTreeMap::new();
+    let run = |case: &Case| run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
+    let (cases, statuses, sessions) = (table::cases(), table::status_only(), table::sessions());
+    for (case, outcome) in cases.iter().zip(map(&cases, MAX_RUNS, run)) {
+        files.entry(case.capture.clone()).or_default().push((case.line.clone(), outcome));
+    }
+    for (case, outcome) in statuses.iter().zip(map(&statuses, MAX_RUNS, run)) {
+        let file = files.entry(recorded::STATUSES.to_owned()).or_default();
+        file.push((case.line.clone(), status(&outcome)));
+    }
+    // Repeated until two runs are equal, so that no run in which a key came too early is recorded.
+    let outcomes = map(&sessions, MAX_SESSIONS, |session| {
+        let mut before = press(REAL, &captures, session);
+        for _ in 0..MAX_ATTEMPTS {
+            let again = press(REAL, &captures, session);
+            if again == before {
+                return again;
+            }
+            before = again;
+        }
+        panic!("{}: {} never prints the same twice", session.capture, session.name());
+    });
+    for (session, outcome) in sessions.iter().zip(outcomes) {
+        let file = files.entry(recorded::keys_file(&session.capture)).or_default();
+        file.push((session.name(), outcome));
+    }
+    for (name, outcomes) in files {
+        recorded::write(&name, &version, &outcomes);
+    }
+}

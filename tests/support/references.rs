@@ -1,0 +1,74 @@
+//! Recorded runs of a real program, in a text file with one section per case.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// The standard output and exit status of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) stdout: String,
+    pub(crate) status: i32,
+}
+
+/// The prefix of the line that begins a section; the name of the case follows it.
+const SECTION: &str = "=== ";
+/// The prefix of the next line; the exit status follows it.
+const STATUS: &str = "--- exit ";
+/// The prefix used instead if the outcome is equal to that of an earlier section, whose name follows it.
+const SAME: &str = "--- as ";
+/// The line after a text whose last line has no newline.
+const CUT_OFF: &str = "--- cut off\n";
+
+/// Returns the cases of a file with their names; empty if there is no such file.
+pub(crate) fn read(path: &Path) -> Vec<(String, Outcome)> {
+    let Ok(text) = fs::read_to_string(path) else { return Vec::new() };
+    let mut cases: Vec<(String, Outcome)> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        if let Some(case) = line.strip_prefix(SECTION) {
+            cases.push((case.trim_end().to_owned(), Outcome { stdout: String::new(), status: -1 }));
+        } else if let Some(same) = line.strip_prefix(SAME) {
+            let (_, outcome) = cases.iter().find(|(case, _)| case == same.trim_end()).unwrap();
+            let outcome = outcome.clone();
+            cases.last_mut().unwrap().1 = outcome;
+        } else if let Some((_, outcome)) = cases.last_mut() {
+            match line.strip_prefix(STATUS) {
+                Some(status) => outcome.status = status.trim_end().parse().unwrap(),
+                None if line == CUT_OFF => outcome.stdout.truncate(outcome.stdout.len() - 1),
+                None => outcome.stdout.push_str(line),
+            }
+        }
+    }
+    cases
+}
+
+/// The text of an outcome that is equal to an earlier one in the file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    /// Written again.
+    InFull,
+    /// The name of the earlier case.
+    AsName,
+}
+
+/// Writes a file and reads it back.
+pub(crate) fn write(path: &Path, heading: &str, cases: &[(String, Outcome)], repeats: Repeats) {
+    let mut text = heading.to_owned();
+    for (index, (case, outcome)) in cases.iter().enumerate() {
+        writeln!(text, "{SECTION}{case}").unwrap();
+        let is_same = |(_, earlier): &&(String, Outcome)| earlier == outcome && !earlier.stdout.is_empty();
+        let earlier = cases[..index].iter().find(is_same).filter(|_| repeats == Repeats::AsName);
+        if let Some((earlier, _)) = earlier {
+            writeln!(text, "{SAME}{earlier}").unwrap();
+            continue;
+        }
+        let stdout = &outcome.stdout;
+        write!(text, "{STATUS}{}\n{stdout}", outcome.status).unwrap();
+        if !stdout.is_empty() && !stdout.ends_with('\n') {
+            write!(text, "\n{CUT_OFF}").unwrap();
+        }
+    }
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    assert!(read(path) == cases, "{} cannot be read back", path.display());
+}
