@@ -176,7 +176,7 @@ mod tests {
             CapacityReport { max_iops: Some(21_000.4), fitted_levels: 2, ..CapacityReport::default() };
         assert_eq!(
             reads(&capacity).unwrap(),
-            "Reads: maximum not reached; highest rate seen 21000 reads/s. A fit needs 4 levels of concurrency 0.5 or \
+            "Reads: maximum not reached; highest rate seen 21,000 reads/s. A fit needs 4 levels of concurrency 0.5 or \
              more; seen: 2."
         );
         assert_eq!(reads(&CapacityReport::default()), None);
@@ -226,7 +226,7 @@ mod tests {
         };
         assert_eq!(
             reads(&capacity).unwrap(),
-            "Reads: maximum 150k reads/s (145k to 156k), by the Universal Scalability Law (λ 21000, σ 0.050, \
+            "Reads: maximum 150k reads/s (145k to 156k), by the Universal Scalability Law (λ 21,000, σ 0.050, \
              κ 1.2e-4) (error 3.1%, R² 0.999, only 5 levels of concurrency). Knee (90% of maximum) at concurrency 33.3."
         );
     }

@@ -223,7 +223,7 @@ mod tests {
         let stated = Plateau { iops: 300.0, matches_limit: Some(LimitMatch::Stated), ..plateau() };
         assert_eq!(
             text(Reason::Capped { plateaus: vec![plateau(), stated] }),
-            "sda is capped at 3000 reads/s (matches AWS gp3 (base)), then 300 reads/s (the stated cap): rate stayed \
+            "sda is capped at 3,000 reads/s (matches AWS gp3 (base)), then 300 reads/s (the stated cap): rate stayed \
              constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms; then rate \
              stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms"
         );
@@ -250,8 +250,8 @@ mod tests {
             explanation_text("vda", &explanation),
             "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
              requests/s, within 10% of it from concurrency 23.1 or less; from queue 0.90 to 63.6 the rate stayed at \
-             3000 reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; at one time requests hung for \
-             3.0 s, none completed; for a time load exceeded the stated cap of 3000 requests/s (131k seen) and \
+             3,000 reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; at one time requests hung for \
+             3.0 s, none completed; for a time load exceeded the stated cap of 3,000 requests/s (131k seen) and \
              125 MiB/s (512 seen)"
         );
     }

@@ -6,7 +6,7 @@ use crate::report::layout::sentence_numbers::{number, per_second, queue, time};
 /// A growth of queue or latency on a plateau by less than this factor is not mentioned.
 const MIN_MENTIONED_GROWTH_RATIO: f64 = 1.5;
 
-/// The rate of a plateau: `3000 reads/s`; with the bytes where these may be what is limited.
+/// The rate of a plateau: `3,000 reads/s`; with the bytes where these may be what is limited.
 pub(crate) fn plateau_rate(plateau: &Plateau) -> String {
     let requests = || per_second(plateau.iops, plateau.direction.noun());
     let bytes = || format!("{} MiB/s", number(plateau.mib_per_s));
