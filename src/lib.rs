@@ -26,7 +26,7 @@
 //!
 //! A module imports only modules to its left, and of those only the ones that `tests/repository/layering.rs` lists for it:
 //! [`exit`], [`os_error`], [`sanitize`], [`units`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
-//! [`topology`], [`capture`], [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], [`iostat`],
+//! [`topology`], [`baselines`], [`capture`], [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], [`iostat`],
 //! [`pt_diskstats`], [`plan`], [`cli`], [`run`].
 //!
 //! # Rules that hold everywhere
@@ -38,6 +38,7 @@
 //! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].
 
 pub mod analysis;
+pub mod baselines;
 pub mod capture;
 pub mod cli;
 pub mod clock;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::intervals::{DeviceSelection, Input, VerdictOptions};
+use crate::intervals::{BaselineOption, DeviceSelection, Input, VerdictOptions};
 use crate::iostat;
 use crate::pt_diskstats;
 use crate::report::Format;
@@ -30,7 +30,7 @@ pub enum Plan {
 }
 
 /// The options of `blkstat record`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// The file to write; `-` is standard output.
     pub file: PathBuf,
@@ -38,6 +38,8 @@ pub struct Record {
     pub schedule: Schedule,
     /// Only these devices, by any of their names; all if empty.
     pub devices: Vec<String>,
+    /// The baselines to store in the recording.
+    pub baseline: BaselineOption,
     /// Write only 14 columns per device, for old versions of pt-diskstats.
     pub legacy_14_columns: bool,
     /// Append to an existing file.

@@ -1,12 +1,11 @@
 //! The analysis of one device: intervals in, a report out.
 
 use super::baseline::{Baseline, Baselines, SinceBoot};
-use super::capacity::{CapacityReport, capacity_by_direction};
-use super::caps::{Plateau, find_steady_rates};
+use super::capacity::CapacityReport;
+use super::caps::{Plateau, SteadyRates};
 use super::host::HostReport;
-use super::load::{
-    IoDirection, LoadHistory, LoadSample, VonNeumannRatio, concurrency_levels, count_transitions,
-};
+use super::lifetimes::Lifetimes;
+use super::load::{IoDirection, LoadSample, concurrency_levels, count_transitions};
 use super::report::{DeviceReport, Excluded};
 use super::saved_baselines::DeviceBaseline;
 use super::settings::Settings;
@@ -53,30 +52,17 @@ pub struct DeviceAnalysis {
     flushes: f64,
     util_pct: Histogram,
     timeline: ActivityTimeline,
-    loads: LoadHistory,
-    baselines: Baselines,
-    since_boot: Option<SinceBoot>,
+    lifetimes: Lifetimes,
     reads: DirectionAnalysis,
     writes: DirectionAnalysis,
     both: DirectionAnalysis,
 }
 
 /// The data collected for each direction; the sizes of both together stay empty.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct DirectionAnalysis {
     summary: DirectionSummary,
     sizes_kib: Histogram,
-    sweep: VonNeumannRatio,
-}
-
-impl DirectionAnalysis {
-    fn new(direction: IoDirection) -> Self {
-        Self {
-            summary: DirectionSummary::default(),
-            sizes_kib: Histogram::default(),
-            sweep: VonNeumannRatio::new(direction),
-        }
-    }
 }
 
 impl DeviceAnalysis {
@@ -98,12 +84,10 @@ impl DeviceAnalysis {
             flushes: 0.0,
             util_pct: Histogram::default(),
             timeline: ActivityTimeline::default(),
-            loads: LoadHistory::default(),
-            baselines: Baselines::default(),
-            since_boot: None,
-            reads: DirectionAnalysis::new(IoDirection::Reads),
-            writes: DirectionAnalysis::new(IoDirection::Writes),
-            both: DirectionAnalysis::new(IoDirection::Both),
+            lifetimes: Lifetimes::default(),
+            reads: DirectionAnalysis::default(),
+            writes: DirectionAnalysis::default(),
+            both: DirectionAnalysis::default(),
         }
     }
 
@@ -145,40 +129,45 @@ impl DeviceAnalysis {
     fn observe_load(&mut self, stats: &IntervalStats) {
         let Some(load) = LoadSample::from_stats(stats, self.intervals as f64 - 1.0) else {
             self.excluded.untimed += u64::from(stats.completed > 0 && stats.reads.queue.is_none());
-            self.loads.interrupt();
+            self.lifetimes.interrupt();
             return;
         };
         self.busy_intervals += 1;
-        self.baselines.learn(&load);
         for (direction, totals) in [(&mut self.reads, load.reads), (&mut self.writes, load.writes)] {
             totals.size_kib().into_iter().for_each(|size| direction.sizes_kib.add(size, totals.ios));
         }
-        for direction in [&mut self.reads, &mut self.writes, &mut self.both] {
-            direction.sweep.observe(&load);
-        }
-        self.loads.push(load);
+        self.lifetimes.push(load);
     }
 
-    /// Takes the counters of the device at the first sample. Later calls change nothing.
+    /// Takes the counters of the device at the first sample, or the first after a reset. Later calls change nothing until
+    /// the next reset.
     pub fn set_history(&mut self, since_boot: SinceBoot) {
-        self.since_boot.get_or_insert(since_boot);
+        self.lifetimes.set_history(since_boot);
     }
 
-    /// Notes an interval without statistics: the counters were reset, as by a replug.
+    /// Notes an interval without statistics: the counters were reset, as by a replug. The device may be another one since:
+    /// loads before and after it are not compared with each other.
     pub fn note_reset(&mut self) {
         self.excluded.resets += 1;
-        self.loads.interrupt();
+        self.note_return();
+    }
+
+    /// Notes that another device took the name. The settings were those of the device so far.
+    pub fn note_replacement(&mut self, settings: &Settings) {
+        self.hung = HungRequests::default();
+        self.lifetimes.end_device(settings);
     }
 
     /// Notes a break in time, which no interval spans.
     pub fn note_gap(&mut self) {
         self.excluded.gaps += 1;
-        self.loads.interrupt();
+        self.lifetimes.interrupt();
     }
 
-    /// Notes that the device reappeared: its next interval does not follow its latest.
+    /// Notes that the device reappeared. It may be another one since, as after a reset.
     pub fn note_return(&mut self) {
-        self.loads.interrupt();
+        self.hung = HungRequests::default();
+        self.lifetimes.end();
     }
 
     /// Sets the number of intervals since the device first appeared; it was absent in those that were not observed.
@@ -193,36 +182,31 @@ impl DeviceAnalysis {
 
     /// The report, with the host as the source of other causes.
     pub fn finish(self, settings: &Settings, host: &HostReport) -> DeviceReport {
-        let given = settings.baseline.clone().unwrap_or_default();
-        let (source, since_boot) = (settings.baseline_source, self.since_boot.unwrap_or_default());
-        let complete =
-            |baseline: Baseline, given| baseline.with_given(given, source).with_history(since_boot);
-        let baselines = Baselines {
-            reads: complete(self.baselines.reads, &given.read),
-            writes: complete(self.baselines.writes, &given.write),
-            flushes: complete(self.baselines.flushes, &given.flush),
+        let lifetimes = self.lifetimes.finish(settings);
+        let loads = lifetimes.loads();
+        let steady_rates = lifetimes.steady_rates();
+        let Baselines { reads, writes, flushes } = lifetimes.present_baselines();
+        let saturation = |load: &LoadSample| lifetimes.baselines(load).saturation(load);
+        let saturation_of = |direction| {
+            distribution_over(&loads, |load| {
+                let baseline = lifetimes.baselines(load).of(direction);
+                baseline.saturation(&load.totals(direction), load.queue(IoDirection::Both))
+            })
         };
-        let Baselines { reads, writes, flushes } = &baselines;
-        let loads = self.loads.finish();
-        let steady_rates = find_steady_rates(&loads, settings.cap);
-        let levels = concurrency_levels(&loads, |load| baselines.saturation(load));
+        let levels = concurrency_levels(&loads, saturation);
         let read = DirectionReport {
-            saturation: distribution_over(&loads, |load| {
-                reads.saturation(&load.reads, load.queue(IoDirection::Both))
-            }),
+            saturation: saturation_of(IoDirection::Reads),
             ..with_baseline(self.reads.summary.report(), reads, &self.reads.sizes_kib)
         };
         let write = DirectionReport {
-            saturation: distribution_over(&loads, |load| {
-                writes.saturation(&load.writes, load.queue(IoDirection::Both))
-            }),
+            saturation: saturation_of(IoDirection::Writes),
             ..with_baseline(self.writes.summary.report(), writes, &self.writes.sizes_kib)
         };
         let all = DirectionReport {
-            saturation: distribution_over(&loads, |load| baselines.saturation(load)),
+            saturation: distribution_over(&loads, saturation),
             ..self.both.summary.report()
         };
-        let fits = capacity_by_direction(&loads, &self.reads.sweep, &self.writes.sweep, &self.both.sweep);
+        let (fits, SteadyRates { caps, .. }) = lifetimes.capacity();
         // A cap on a direction that does only part of the requests is not one of the device.
         let total_ios = self.both.summary.total_ios();
         let is_dominant = |plateau: &&Plateau| {
@@ -235,14 +219,13 @@ impl DeviceAnalysis {
         };
         let with_highest =
             |capacity: CapacityReport, of: &DirectionReport| capacity.with_highest(of.iops, of.mib_per_s);
-        let dominant_plateaus = steady_rates.caps.iter().filter(is_dominant);
+        let dominant_plateaus = caps.iter().filter(is_dominant);
         let capacity = with_highest(fits.both.unwrap_or_default().with_plateaus(dominant_plateaus), &all);
-        let by_direction =
-            fits.with_plateaus(&steady_rates.caps).map(|direction, capacity| match direction {
-                IoDirection::Reads => with_highest(capacity, &read),
-                IoDirection::Writes => with_highest(capacity, &write),
-                IoDirection::Both | IoDirection::Flushes => with_highest(capacity, &all),
-            });
+        let by_direction = fits.with_plateaus(caps).map(|direction, capacity| match direction {
+            IoDirection::Reads => with_highest(capacity, &read),
+            IoDirection::Writes => with_highest(capacity, &write),
+            IoDirection::Both | IoDirection::Flushes => with_highest(capacity, &all),
+        });
         let facts = DeviceFacts {
             intervals: self.intervals,
             seconds: self.seconds,
@@ -264,7 +247,8 @@ impl DeviceAnalysis {
             plateaus: &steady_rates.caps,
             unclear: steady_rates.unclear.as_ref(),
         };
-        let shares = VerdictShares::of_loads(&loads, &baselines, settings.saturation_threshold);
+        let compared = loads.iter().map(|load| (load, lifetimes.baselines(load)));
+        let shares = VerdictShares::of_loads(compared, settings.saturation_threshold);
         let (verdict, explanation) = overall_verdict(&facts, &shares, settings);
         DeviceReport {
             device: self.device,

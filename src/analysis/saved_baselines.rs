@@ -1,70 +1,89 @@
-//! Baselines as they are saved, given and reported.
+//! Baselines as they are saved: for devices of a host, by their identities.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The unloaded latency of requests of similar size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct UnloadedLatency {
-    /// The size, a power of two in KiB; `None` for any size.
-    pub size_kib: Option<f64>,
-    /// Latency in milliseconds.
-    pub await_ms: f64,
-    /// The mean queue at which it was seen; `None` when it was stated by hand. 0.1.0 saved it as `concurrency`.
-    #[serde(alias = "concurrency")]
-    pub queue: Option<f64>,
-    /// That queue is so long (above 1.5) that the unloaded device may answer faster. 0.1.0 saved it as
-    /// `is_upper_bound`.
-    #[serde(rename = "upper_bound", alias = "is_upper_bound")]
-    pub is_upper_bound: bool,
-}
+pub use crate::baselines::{DeviceBaseline, UnloadedLatency};
 
-/// The baselines of both directions of a device.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct DeviceBaseline {
-    /// Of reads, by size.
-    pub read: Vec<UnloadedLatency>,
-    /// Of writes, by size.
-    pub write: Vec<UnloadedLatency>,
-    /// Of flushes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub flush: Vec<UnloadedLatency>,
-}
-
-impl DeviceBaseline {
-    /// Fixed values in milliseconds for every size (`--baseline-ms R[,W]`).
-    pub fn stated(read_ms: Option<f64>, write_ms: Option<f64>) -> Self {
-        let any_size = |ms: Option<f64>| {
-            ms.map(|await_ms| UnloadedLatency {
-                size_kib: None,
-                await_ms,
-                queue: None,
-                is_upper_bound: false,
-            })
-            .into_iter()
-            .collect()
-        };
-        Self { read: any_size(read_ms), write: any_size(write_ms), flush: Vec::new() }
-    }
-
-    /// Returns whether it has no values.
-    pub fn is_empty(&self) -> bool {
-        self.read.is_empty() && self.write.is_empty() && self.flush.is_empty()
-    }
-}
-
-/// The baselines of a host by device: the content of a `--save-baseline` file.
+/// The baselines of a host: the content of a `--save-baseline` file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SavedBaselines {
-    /// By the kernel's name of the device.
-    pub devices: BTreeMap<String, DeviceBaseline>,
+    /// By identity, or by the kernel's name for a device that has none. 0.1.0 saved names only.
+    devices: BTreeMap<String, SavedBaseline>,
+}
+
+/// The baseline of one device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct SavedBaseline {
+    /// The kernel's name of a device that is saved by its identity; `None` where the key is the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(flatten)]
+    baseline: DeviceBaseline,
+}
+
+/// The devices that a saved baseline is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceMatching {
+    /// Only those of the same identity.
+    #[default]
+    Identity,
+    /// Those of the same identity. Where the saved baseline or the device has none, those of the same name.
+    IdentityOrName,
+}
+
+impl SavedBaselines {
+    /// Adds the baseline of a device.
+    pub fn insert(&mut self, name: &str, identity: Option<&str>, baseline: DeviceBaseline) {
+        let saved = SavedBaseline { name: identity.map(|_| name.to_owned()), baseline };
+        self.devices.insert(identity.unwrap_or(name).to_owned(), saved);
+    }
+
+    /// Returns the baseline of a device; `None` if there is none for it.
+    pub fn find(
+        &self,
+        name: &str,
+        identity: Option<&str>,
+        matching: DeviceMatching,
+    ) -> Option<&DeviceBaseline> {
+        let by_identity = || self.devices.get(identity?).filter(|saved| saved.name.is_some());
+        let by_name = || self.devices.get(name).filter(|saved| saved.name.is_none());
+        let without_identity = || match identity {
+            None => self.named(name).map(|(_, saved)| saved),
+            Some(_) => None,
+        };
+        let found = match matching {
+            DeviceMatching::Identity => by_identity(),
+            DeviceMatching::IdentityOrName => by_identity().or_else(by_name).or_else(without_identity),
+        };
+        found.map(|saved| &saved.baseline)
+    }
+
+    /// Returns the identity of another device that was saved under the name of this one; `None` if there is none, or if
+    /// there is a baseline for this one.
+    pub fn mismatch(&self, name: &str, identity: Option<&str>) -> Option<&str> {
+        let is_found = self.find(name, identity, DeviceMatching::IdentityOrName).is_some();
+        self.named(name).map(|(identity, _)| identity).filter(|_| !is_found)
+    }
+
+    /// Returns the only baseline that was saved by identity for a device of this name, with the identity.
+    fn named(&self, name: &str) -> Option<(&str, &SavedBaseline)> {
+        let mut named = self.devices.iter().filter(|(_, saved)| saved.name.as_deref() == Some(name));
+        let (identity, saved) = named.next().filter(|_| named.next().is_none())?;
+        Some((identity, saved))
+    }
+
+    /// Removes values that no device can have.
+    pub fn retain_possible(&mut self) {
+        self.devices.values_mut().for_each(|saved| saved.baseline.retain_possible());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use DeviceMatching::{Identity, IdentityOrName};
 
     #[test]
     fn a_baseline_saved_by_0_1_0_loads() {
@@ -72,9 +91,11 @@ mod tests {
         let old_names = ["\"concurrency\"", "\"is_upper_bound\""];
         assert!(old_names.iter().all(|name| text.contains(name)), "the file is of 0.1.0");
         let saved: SavedBaselines = serde_json::from_str(text).unwrap();
-        let read = saved.devices["vda"].read.iter().find(|one| one.size_kib == Some(4.0)).unwrap();
+        let baseline = saved.find("vda", Some("serial:1"), IdentityOrName).unwrap();
+        let read = baseline.read.iter().find(|one| one.size_kib == Some(4.0)).unwrap();
         assert!((read.await_ms - 0.034).abs() < 0.001 && !read.is_upper_bound, "{read:?}");
         assert!(read.queue.is_some_and(|queue| (queue - 0.77).abs() < 0.01), "{read:?}");
+        assert_eq!(saved.find("vda", Some("serial:1"), Identity), None);
         // Saved again, it has the present names.
         let again = serde_json::to_string(&saved).unwrap();
         assert!(again.contains("\"queue\"") && again.contains("\"upper_bound\""), "{again}");
@@ -83,9 +104,31 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_baseline_is_of_every_size_and_may_be_of_one_direction() {
-        let stated = DeviceBaseline::stated(Some(0.5), None);
-        assert_eq!((stated.read[0].size_kib, stated.read[0].await_ms), (None, 0.5));
-        assert!(stated.write.is_empty() && !stated.is_empty() && DeviceBaseline::default().is_empty());
+    fn a_device_is_found_by_its_identity_under_any_name() {
+        let mut saved = SavedBaselines::default();
+        let baseline = |ms| DeviceBaseline::stated(Some(ms), None);
+        saved.insert("sda", Some("wwid:1"), baseline(1.0));
+        saved.insert("sdb", None, baseline(2.0));
+        let text = serde_json::to_string(&saved).unwrap();
+        assert!(text.contains(r#""wwid:1":{"name":"sda","read":[{"#), "{text}");
+        let saved: SavedBaselines = serde_json::from_str(&text).unwrap();
+        let ms = |name, identity, matching| {
+            saved.find(name, identity, matching).map(|found| found.read[0].await_ms)
+        };
+        for (name, identity, by_identity, by_name) in [
+            ("sdz", Some("wwid:1"), Some(1.0), Some(1.0)),
+            ("sda", Some("wwid:2"), None, None),
+            ("sda", None, None, Some(1.0)),
+            ("sdb", Some("wwid:3"), None, Some(2.0)),
+            ("sdb", None, None, Some(2.0)),
+            ("wwid:1", None, None, None),
+            ("x", Some("sdb"), None, None),
+        ] {
+            assert_eq!(ms(name, identity, Identity), by_identity, "{name} {identity:?}");
+            assert_eq!(ms(name, identity, IdentityOrName), by_name, "{name} {identity:?}");
+        }
+        assert_eq!(saved.mismatch("sda", Some("wwid:2")), Some("wwid:1"));
+        assert_eq!(saved.mismatch("sda", None).or(saved.mismatch("sdb", Some("wwid:2"))), None);
+        assert_eq!(saved.mismatch("sdz", Some("wwid:1")), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Annotations: the lines that blkstat adds to a recording, `#blkstat ` and a JSON object. Other readers treat them as
-//! comments. One at the start describes the recording, and one ends each sample.
+//! comments. One at the start describes the recording, others after it continue its lists of devices and baselines, and one
+//! ends each sample.
 
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::diskstats_line::excerpt;
 use super::recording_header::RecordingHeader;
+use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::{HostState, Pressure};
 use crate::topology::{Node, Topology};
 
@@ -32,6 +34,8 @@ pub(super) struct Annotation {
     interval_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     devices: Option<Vec<Node>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baselines: Option<Vec<RecordedBaseline>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     monotonic_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +91,21 @@ impl Annotation {
     /// Creates a line that continues the list of devices, still empty.
     pub(super) fn more_devices() -> Self {
         Self { devices: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// Creates a line with a list of baselines, still empty.
+    pub(super) fn more_baselines() -> Self {
+        Self { baselines: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// Adds a baseline to the list.
+    pub(super) fn push_baseline(&mut self, baseline: RecordedBaseline) {
+        self.baselines.get_or_insert_default().push(baseline);
+    }
+
+    /// Extracts the baselines, which belong to the header before; empty if there are none.
+    pub(super) fn take_baselines(&mut self) -> Vec<RecordedBaseline> {
+        self.baselines.take().unwrap_or_default()
     }
 
     /// Adds a device to the list.
@@ -154,6 +173,7 @@ impl Annotation {
             cpus: self.cpus,
             interval: self.interval_ns.map(Duration::from_nanos),
             topology: Topology::new(self.take_devices()),
+            baselines: RecordedBaselines::default(),
         })
     }
 

@@ -7,5 +7,11 @@ pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 /// memory.
 pub(super) const MAX_DEVICES_PER_SAMPLE: usize = 100_000;
 
+/// The longest name of a device with a baseline of its own; the kernel's are at most 32 bytes.
+pub(super) const MAX_BASELINE_NAME_BYTES: usize = 256;
+
+/// The maximum number of baselines of a recording.
+pub(super) const MAX_BASELINES: usize = 10_000;
+
 /// The maximum number of bytes in the device lines of a sample, because names may be as long as a line.
 pub(super) const MAX_SAMPLE_BYTES: usize = 32 * 1024 * 1024;

@@ -1,11 +1,12 @@
-//! The header of a recording: the host that was recorded, and its devices.
+//! The header of a recording: the host that was recorded, its devices, and the baselines for them.
 
 use std::time::Duration;
 
+use crate::baselines::RecordedBaselines;
 use crate::topology::Topology;
 
 /// The header of a recording. Values that are not known are `None`, or an empty topology.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordingHeader {
     /// The version of blkstat that made the recording.
     pub version: String,
@@ -21,6 +22,8 @@ pub struct RecordingHeader {
     pub interval: Option<Duration>,
     /// The block devices and how they are stacked.
     pub topology: Topology,
+    /// The baselines that were given or saved for them.
+    pub baselines: RecordedBaselines,
 }
 
 impl RecordingHeader {

@@ -1,15 +1,15 @@
 //! The arguments of `blkstat analyze`.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::command::Operand;
-use super::native::{VerdictArguments, two_numbers};
+use super::native::VerdictArguments;
 use super::operands::devices_and_schedule;
-use crate::analysis::StatedCap;
-use crate::intervals::{DeviceSelection, Input};
+use crate::intervals::{BaselineOption, DeviceSelection, Input};
 use crate::plan::{Analyze, AnalyzeFormat};
 
 /// The operands of `analyze`, for the help.
@@ -43,10 +43,7 @@ pub(super) struct AnalyzeArguments {
     /// Analyze only devices whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
-    /// Known cap on reads and writes combined, such as that of a cloud volume
-    #[arg(long, value_name = "IOPS[,MiB/s]", value_parser = cap)]
-    cap: Option<StatedCap>,
-    /// Save the learned unloaded latencies for use with --baseline
+    /// Save the learned unloaded latencies, for --baseline or as /var/lib/blkstat/baseline.json for every live view
     #[arg(long, value_name = "FILE")]
     save_baseline: Option<PathBuf>,
     /// Treat warnings about a capture as errors
@@ -56,18 +53,16 @@ pub(super) struct AnalyzeArguments {
     verdicts: VerdictArguments,
 }
 
-/// Parses a cap in IOPS, MiB/s or both.
-fn cap(word: &str) -> Result<StatedCap, String> {
-    let (iops, mib_per_s) = two_numbers(word).ok_or("expected IOPS[,MiB/s], such as 3000 or 3000,125")?;
-    Ok(StatedCap { iops, mib_per_s })
-}
-
 impl AnalyzeArguments {
     /// Returns the analysis that the arguments request.
     ///
     /// # Errors
     /// A message about an invalid operand.
-    pub(super) fn plan(self, root: PathBuf) -> Result<Analyze, String> {
+    pub(super) fn plan(
+        self,
+        root: PathBuf,
+        environment: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Analyze, String> {
         let (from, operands) = match (&self.from, self.operands.first()) {
             (Some(file), _) => (Some(file.clone()), &self.operands[..]),
             (None, Some(word)) if is_file(word) => (Some(PathBuf::from(word)), &self.operands[1..]),
@@ -85,10 +80,15 @@ impl AnalyzeArguments {
             strict: self.strict,
             ..Input::default()
         };
+        let mut verdicts = self.verdicts.options(&input, environment);
+        if self.save_baseline.is_some() && matches!(verdicts.baseline, BaselineOption::Saved(_)) {
+            // A baseline must not be learned from the one that it replaces.
+            verdicts.baseline = BaselineOption::Learned;
+        }
         Ok(Analyze {
+            verdicts,
             input,
             selection: DeviceSelection { devices, regex: self.devices_regex, ..DeviceSelection::default() },
-            verdicts: self.verdicts.options(self.cap),
             format: match (self.json, self.fio) {
                 (true, _) => AnalyzeFormat::Json,
                 (_, true) => AnalyzeFormat::Fio,

@@ -16,6 +16,14 @@ const EXIT_STATUS: [(&str, &str); 5] = [
     ("143", "Terminated by SIGTERM."),
 ];
 
+const FILES: [(&str, &str); 2] = [
+    ("/var/lib/blkstat/baseline.json", "Saved baselines that live views read, if it exists."),
+    (
+        "$XDG_STATE_HOME/blkstat/baseline.json",
+        "The same for one user, if the first does not exist; ~/.local/state if the variable is not set.",
+    ),
+];
+
 const REPLICA_EXIT_STATUS: &str = "The exit statuses of the tool that is replicated.";
 
 /// Returns the names of the commands that have a page of their own.
@@ -74,6 +82,9 @@ fn write_page(page: clap::Command, version: &str, text: &mut Vec<u8>) -> Result<
         roff.to_writer(text)?;
     } else {
         write_section("EXIT STATUS", &EXIT_STATUS, text)?;
+    }
+    if matches!(name.as_str(), "blkstat" | "analyze" | "record") {
+        write_section("FILES", &FILES, text)?;
     }
     write_section("EXAMPLES", examples(&name), text)?;
     if is_program { man.render_version_section(text) } else { write_see_also(text) }
@@ -135,6 +146,10 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
         ],
         "analyze" => &[
             ("blkstat analyze incident.txt.gz", "Analyze all devices of a recording."),
+            (
+                "blkstat analyze --save-baseline /var/lib/blkstat/baseline.json 1 600",
+                "Save unloaded latencies, while all is well, for later live views.",
+            ),
             ("blkstat analyze sda 1 60", "Analyze a device of the running system for a minute."),
             (
                 "blkstat analyze --cap 3000,125 vol.txt",

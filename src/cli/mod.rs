@@ -1,6 +1,7 @@
 //! Turns arguments and environment variables into a [`Plan`], with a file for each command. Only this module uses clap.
 
 mod analyze;
+mod baselines;
 mod command;
 mod iostat;
 mod manual;
@@ -143,7 +144,7 @@ pub fn plan(
     let (name, arguments) = match command {
         None => return Ok(Plan::View(Box::new(view.plan(root, environment).map_err(usage_error)?))),
         Some(Command::Analyze(analyze)) => {
-            return Ok(Plan::Analyze(Box::new(analyze.plan(root).map_err(usage_error)?)));
+            return Ok(Plan::Analyze(Box::new(analyze.plan(root, environment).map_err(usage_error)?)));
         }
         Some(Command::Record(record)) => {
             return Ok(Plan::Record(Box::new(record.plan(root, environment).map_err(usage_error)?)));

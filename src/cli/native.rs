@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::baselines::{BaselineArguments, saved_files};
 use super::command::Operand;
-use super::operands::devices_and_schedule;
+use super::operands::{devices_and_schedule, two_numbers};
 use super::suggest::similar_command;
-use crate::analysis::{DeviceBaseline, StatedCap};
-use crate::intervals::{BaselineOption, DeviceSelection, Input, VerdictOptions};
+use crate::analysis::StatedCap;
+use crate::intervals::{DeviceSelection, Input, VerdictOptions};
 use crate::plan::{SummaryMode, View};
 use crate::report::Format;
 use crate::report::native::{SortKey, TableOptions, sort_keys};
@@ -92,23 +93,26 @@ pub(super) struct VerdictArguments {
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated
     #[arg(long, value_name = "MULTIPLE", default_value_t = 3.0, value_parser = multiple)]
     saturation_threshold: f64,
-    /// Take unloaded latencies from a capture, or from a file saved with analyze --save-baseline
-    #[arg(long, value_name = "FILE", conflicts_with = "baseline_ms")]
-    baseline: Option<PathBuf>,
-    /// Unloaded latency of reads and of writes, in milliseconds
-    #[arg(long, value_name = "R[,W]", value_parser = baseline_ms)]
-    baseline_ms: Option<DeviceBaseline>,
+    /// Known cap on reads and writes combined, such as that of a cloud volume
+    #[arg(long, value_name = "IOPS[,MiB/s]", value_parser = cap)]
+    cap: Option<StatedCap>,
+    #[command(flatten)]
+    baseline: BaselineArguments,
 }
 
 impl VerdictArguments {
-    /// Returns the options that the arguments request, with a `cap` that `analyze` takes.
-    pub(super) fn options(self, cap: Option<StatedCap>) -> VerdictOptions {
-        let baseline = match (self.baseline, self.baseline_ms) {
-            (Some(file), _) => BaselineOption::File(file),
-            (None, Some(stated)) => BaselineOption::Stated(stated),
-            (None, None) => BaselineOption::Learned,
-        };
-        VerdictOptions { saturation_threshold: self.saturation_threshold, baseline, cap }
+    /// Returns the options that the arguments request for this input.
+    pub(super) fn options(
+        self,
+        input: &Input,
+        environment: &dyn Fn(&str) -> Option<OsString>,
+    ) -> VerdictOptions {
+        let files = if input.from.is_some() { Vec::new() } else { saved_files(&input.root, environment) };
+        VerdictOptions {
+            saturation_threshold: self.saturation_threshold,
+            baseline: self.baseline.option(files),
+            cap: self.cap,
+        }
     }
 }
 
@@ -120,21 +124,10 @@ fn multiple(word: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number above 1".to_owned())
 }
 
-/// Parses the unloaded latencies of reads and writes in milliseconds.
-fn baseline_ms(word: &str) -> Result<DeviceBaseline, String> {
-    let (read, write) = two_numbers(word).ok_or("expected milliseconds, such as 0.1 or 0.1,0.5")?;
-    Ok(DeviceBaseline::stated(read, write))
-}
-
-/// Parses `A`, `A,B` or `,B`, where both are numbers above zero; `None` for any other text.
-pub(super) fn two_numbers(word: &str) -> Option<(Option<f64>, Option<f64>)> {
-    let number = |word: &str| match word {
-        "" => Some(None),
-        _ => word.parse().ok().filter(|n: &f64| *n > 0.0 && n.is_finite()).map(Some),
-    };
-    let (first, second) = word.split_once(',').unwrap_or((word, ""));
-    let both = (number(first)?, number(second)?);
-    (both != (None, None)).then_some(both)
+/// Parses a cap in IOPS, MiB/s or both.
+fn cap(word: &str) -> Result<StatedCap, String> {
+    let (iops, mib_per_s) = two_numbers(word).ok_or("expected IOPS[,MiB/s], such as 3000 or 3000,125")?;
+    Ok(StatedCap { iops, mib_per_s })
 }
 
 fn sort_key(word: &str) -> Result<SortKey, String> {
@@ -162,15 +155,17 @@ impl ViewArguments {
             colors: permits_colors(environment),
             saturation_threshold: self.verdicts.saturation_threshold,
         };
+        let input = Input {
+            from: self.from,
+            root,
+            interval: schedule.interval,
+            count: schedule.count,
+            realtime: self.realtime,
+            strict: self.strict,
+        };
         Ok(View {
-            input: Input {
-                from: self.from,
-                root,
-                interval: schedule.interval,
-                count: schedule.count,
-                realtime: self.realtime,
-                strict: self.strict,
-            },
+            verdicts: self.verdicts.options(&input, environment),
+            input,
             since_boot: self.since_boot,
             selection: DeviceSelection {
                 devices,
@@ -179,7 +174,6 @@ impl ViewArguments {
                 all: self.all,
                 total: self.total,
             },
-            verdicts: self.verdicts.options(None),
             sort: self.sort,
             top: self.top.map(|top| top as usize),
             format: match (self.json, self.csv) {

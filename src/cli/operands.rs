@@ -66,6 +66,17 @@ fn parse_interval(word: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("invalid INTERVAL '{word}'; {EXPECTED}"))
 }
 
+/// Parses `A`, `A,B` or `,B`, where both are numbers above zero; `None` for any other text.
+pub(super) fn two_numbers(word: &str) -> Option<(Option<f64>, Option<f64>)> {
+    let number = |word: &str| match word {
+        "" => Some(None),
+        _ => word.parse().ok().filter(|n: &f64| *n > 0.0 && n.is_finite()).map(Some),
+    };
+    let (first, second) = word.split_once(',').unwrap_or((word, ""));
+    let both = (number(first)?, number(second)?);
+    (both != (None, None)).then_some(both)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

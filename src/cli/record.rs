@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::baselines::{BaselineArguments, saved_files};
 use super::command::Operand;
 use super::operands::{is_number_or_interval, parse_schedule};
 use crate::plan::Record;
@@ -49,6 +50,8 @@ pub(super) struct RecordArguments {
     /// Keep at most N older files (with --rotate; default all)
     #[arg(long, value_name = "N", requires = "rotate")]
     keep: Option<u32>,
+    #[command(flatten)]
+    baseline: BaselineArguments,
 }
 
 /// The values of `--columns`.
@@ -78,6 +81,7 @@ impl RecordArguments {
         Ok(Record {
             schedule: parse_schedule(self.interval.as_ref(), self.count.as_ref())?,
             devices: self.device,
+            baseline: self.baseline.option(saved_files(&root, environment)),
             file: self.file,
             legacy_14_columns: self.columns == ColumnCount::Fourteen,
             append: self.append,

@@ -1,23 +1,140 @@
-//! The settings of each device's verdict, with the unloaded latencies that the user gave.
+//! The settings of each device's verdict, with the unloaded latencies that were given, saved or recorded for it.
 
-use crate::analysis::{SavedBaselines, Settings};
+use crate::analysis::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
+use crate::baselines::{RecordedBaseline, RecordedBaselines};
+use crate::counters::Device;
+use crate::sanitize::sanitize;
+use crate::topology::Topology;
+
+/// The most characters of a text from a file in a message.
+const MAX_EXCERPT_CHARS: usize = 120;
 
 /// The settings of the verdict on each device.
 #[derive(Clone, Debug, Default)]
 pub struct BaselineStore {
     common: Settings,
-    saved: SavedBaselines,
+    file: SavedFile,
+    uses_recorded: bool,
+    problem: Option<String>,
+}
+
+/// The baselines of a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SavedFile {
+    /// Its name in messages; empty without a file.
+    pub(super) name: String,
+    /// The baselines.
+    pub(super) baselines: SavedBaselines,
+    /// The devices that they are for.
+    pub(super) matching: DeviceMatching,
+    /// Their origin.
+    pub(super) source: BaselineSource,
 }
 
 impl BaselineStore {
-    /// Settings for all devices, and baselines of single ones, which take precedence.
-    pub(super) fn new(common: Settings, saved: SavedBaselines) -> Self {
-        Self { common, saved }
+    /// Settings for all devices.
+    pub(super) fn new(common: Settings) -> Self {
+        Self { common, ..Self::default() }
     }
 
-    /// Returns the settings for the device of this kernel name.
-    pub fn settings(&self, device: &str) -> Settings {
-        let saved = self.saved.devices.get(device).cloned();
-        Settings { baseline: saved.or_else(|| self.common.baseline.clone()), ..self.common.clone() }
+    /// Adds the baselines of a file, which take precedence.
+    pub(super) fn with_file(self, file: SavedFile) -> Self {
+        Self { file, ..self }
+    }
+
+    /// Uses the baselines that a recording holds, for devices without any other.
+    pub(super) fn with_recorded(self) -> Self {
+        Self { uses_recorded: true, ..self }
+    }
+
+    /// Adds the reason for which a saved baseline of the host is ignored.
+    pub(super) fn with_problem(self, problem: String) -> Self {
+        Self { problem: Some(problem), ..self }
+    }
+
+    /// The reason for which a saved baseline of the host is ignored; `None` if there is none.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// Returns the settings for a device by its kernel name and identity, if any. `recorded` are the baselines of the
+    /// recording that is replayed.
+    pub fn settings(&self, device: &str, identity: Option<&str>, recorded: &RecordedBaselines) -> Settings {
+        let common = self.common.clone();
+        if let Some(saved) = self.file.baselines.find(device, identity, self.file.matching) {
+            return Settings { baseline: Some(saved.clone()), baseline_source: self.file.source, ..common };
+        }
+        match recorded.get(device).filter(|_| self.uses_recorded) {
+            Some(recorded) => {
+                let is_saved = recorded.source == BaselineSource::Saved.name();
+                let source = if is_saved { BaselineSource::Saved } else { BaselineSource::Given };
+                Settings { baseline: Some(recorded.baseline.clone()), baseline_source: source, ..common }
+            }
+            None => common,
+        }
+    }
+
+    /// Returns the baselines to store in a recording of these devices.
+    pub fn to_record(&self, devices: &[Device], topology: &Topology) -> RecordedBaselines {
+        let mut recorded = RecordedBaselines::default();
+        let common = self.common.baseline.clone().map(|baseline| (None, BaselineSource::Given, baseline));
+        let saved = devices.iter().filter_map(|device| {
+            let file = &self.file;
+            let saved = file.baselines.find(&device.name, topology.identity(&device.name), file.matching)?;
+            Some((Some(device.name.clone()), file.source, saved.clone()))
+        });
+        for (device, source, baseline) in common.into_iter().chain(saved) {
+            if !baseline.is_empty() {
+                recorded.insert(RecordedBaseline { device, source: source.name().to_owned(), baseline });
+            }
+        }
+        recorded
+    }
+
+    /// Returns a message about the devices whose name the given file has for another device; `None` if there are none.
+    pub fn mismatches<'a>(
+        &self,
+        devices: impl Iterator<Item = &'a str>,
+        topology: &Topology,
+    ) -> Option<String> {
+        if self.file.matching == DeviceMatching::Identity {
+            return None;
+        }
+        let mismatch = |name: &'a str| {
+            let identity = topology.identity(name)?;
+            Some((name, self.file.baselines.mismatch(name, Some(identity))?, identity))
+        };
+        let mut found = devices.filter_map(mismatch);
+        let (name, saved, identity) = found.next()?;
+        let more = match found.count() {
+            0 => String::new(),
+            n => format!(", and so are those of {n} more"),
+        };
+        let [name, saved, identity] = [name, saved, identity].map(excerpt);
+        let file = sanitize(&self.file.name);
+        Some(format!(
+            "{file}: the baseline of {name} is of another device ({saved}; this one is {identity}){more}; not used"
+        ))
+    }
+}
+
+/// Returns the beginning of a text from a file, for a message.
+pub(super) fn excerpt(text: &str) -> String {
+    let end = text.char_indices().nth(MAX_EXCERPT_CHARS).map(|(end, _)| end);
+    match end {
+        Some(end) => format!("{}...", sanitize(&text[..end])),
+        None => sanitize(text).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_short_and_safe() {
+        assert_eq!(excerpt("wwid:\u{1b}1"), "wwid:\\u{1b}1");
+        assert_eq!(excerpt(&"ä".repeat(MAX_EXCERPT_CHARS)).chars().count(), MAX_EXCERPT_CHARS);
+        assert_eq!(excerpt(&"ä".repeat(10_000)).chars().count(), MAX_EXCERPT_CHARS + 3);
     }
 }

@@ -7,13 +7,15 @@ use anyhow::Result;
 use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader};
 use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
-use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation, SinceBoot};
+use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation, Settings, SinceBoot};
 use crate::metrics::IntervalStats;
 
 /// The collected intervals.
 pub struct Collected {
     /// The selected devices in the order in which they appeared.
     pub devices: Vec<DeviceAnalysis>,
+    /// The identity of each device that has one, by the kernel's name.
+    pub identities: HashMap<String, String>,
     /// The host over all intervals.
     pub host: HostReport,
     /// The signal that ended the collection; `None` if the source ended.
@@ -24,6 +26,9 @@ pub struct Collected {
 struct DeviceEntry {
     analysis: DeviceAnalysis,
     intervals_before: u64,
+    identity: Option<String>,
+    /// The settings for that device; `None` until its identity was looked for.
+    settings: Option<Settings>,
 }
 
 #[derive(Default)]
@@ -32,6 +37,10 @@ struct Collector {
     by_name: HashMap<String, usize>,
     /// Intervals seen so far.
     intervals: u64,
+    /// The revision of the topology that identities are from.
+    topology_revision: u64,
+    /// The counters of a device at its first sample, or the first after a reset, were not taken yet.
+    lacks_history: bool,
 }
 
 /// Reads all intervals. `on_start` is called after the first sample, `on_interval` with the header of each interval. If
@@ -53,6 +62,8 @@ pub fn collect(
         collector.add_devices(intervals);
         on_start();
         loop {
+            collector.identify_devices(intervals);
+            collector.take_histories(intervals);
             match intervals.next(on_warning)? {
                 NextInterval::Rows(rows) => {
                     rows.devices.iter().for_each(|row| collector.observe(row, &rows.header));
@@ -72,7 +83,9 @@ pub fn collect(
             }
         }
     }
-    Ok(Collected { devices: collector.finish(), host: host.finish(), signal })
+    collector.identify_devices(intervals);
+    let identities = collector.identities();
+    Ok(Collected { devices: collector.finish(), identities, host: host.finish(), signal })
 }
 
 impl Collector {
@@ -83,14 +96,57 @@ impl Collector {
         }
     }
 
+    /// Takes the counters of devices that appeared or were reset in the last interval.
+    fn take_histories(&mut self, intervals: &Intervals<'_>) {
+        if std::mem::take(&mut self.lacks_history) {
+            self.add_devices(intervals);
+        }
+    }
+
     fn entry(&mut self, name: &str) -> &mut DeviceEntry {
         let index = self.by_name.get(name).copied().unwrap_or_else(|| {
             let analysis = DeviceAnalysis::new(name);
-            self.entries.push(DeviceEntry { analysis, intervals_before: self.intervals });
+            self.entries.push(DeviceEntry {
+                analysis,
+                intervals_before: self.intervals,
+                identity: None,
+                settings: None,
+            });
             self.by_name.insert(name.to_owned(), self.entries.len() - 1);
             self.entries.len() - 1
         });
         &mut self.entries[index]
+    }
+
+    /// Learns the identities of the devices if the topology was read since the last call. A device whose identity
+    /// changed is another one from now on.
+    fn identify_devices(&mut self, intervals: &Intervals<'_>) {
+        if self.topology_revision == intervals.topology_revision() {
+            return;
+        }
+        self.topology_revision = intervals.topology_revision();
+        for entry in &mut self.entries {
+            let name = entry.analysis.name();
+            let (before, identity) = (entry.identity.as_deref(), intervals.identity(name));
+            let is_other = before.is_some() && identity.is_some_and(|identity| before != Some(identity));
+            // A recording that follows may hold another baseline of the same device.
+            let is_changed = |settings: &Settings| is_other || *settings != intervals.settings(name, before);
+            let settings = intervals.settings(name, identity.or(before));
+            if let Some(settings) = entry.settings.replace(settings).filter(is_changed) {
+                entry.analysis.note_replacement(&settings);
+                self.lacks_history = true;
+            }
+            if let Some(identity) = identity {
+                entry.identity = Some(identity.to_owned());
+            }
+        }
+    }
+
+    /// Returns the identity of each device that has one.
+    fn identities(&self) -> HashMap<String, String> {
+        let identity =
+            |entry: &DeviceEntry| Some((entry.analysis.name().to_owned(), entry.identity.clone()?));
+        self.entries.iter().filter_map(identity).collect()
     }
 
     fn observe(&mut self, row: &DeviceInterval<'_>, header: &IntervalHeader) {
@@ -109,6 +165,8 @@ impl Collector {
             DeviceState::Event(_) if entry.analysis.has_intervals() => entry.analysis.note_return(),
             DeviceState::Event(_) => entry.intervals_before = intervals + 1,
         }
+        let is_continued = matches!(row.state, DeviceState::Active(_) | DeviceState::AccountingOff(_));
+        self.lacks_history |= !is_continued;
     }
 
     fn finish(self) -> Vec<DeviceAnalysis> {

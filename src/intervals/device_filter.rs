@@ -22,6 +22,8 @@ pub(super) struct DeviceAttributes {
     pub(super) label: String,
     /// The mount points and the file behind a loop device, separated by commas.
     pub(super) mountpoints: String,
+    /// See [`Topology::identity`].
+    pub(super) identity: Option<String>,
     /// The kernel does not count its requests.
     pub(super) is_accounting_off: bool,
     /// Its part in a total.
@@ -83,7 +85,8 @@ impl<'a> DeviceFilter<'a> {
             .zip(requested.into_iter().zip(roles))
             .map(|(device, (is_requested, total_role))| {
                 let node = nodes.get(device.name.as_str()).copied();
-                DeviceAttributes { is_requested, total_role, ..self.attributes_of(device, node) }
+                let identity = topology.identity(&device.name).map(str::to_owned);
+                DeviceAttributes { is_requested, total_role, identity, ..self.attributes_of(device, node) }
             })
             .collect();
         let mut order: Vec<usize> = (0..devices.len()).collect();

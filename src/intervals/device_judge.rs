@@ -9,9 +9,10 @@ use crate::metrics::{DirectionStats, HostStats, IntervalStats, StallTimer};
 const MIN_KNOWN_FRACTION: f64 = 0.9;
 
 /// Judges a device after every sample.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct DeviceJudge {
-    live_verdict: LiveVerdict,
+    /// `None` until the device is active, and after a reset until it is active again.
+    live_verdict: Option<LiveVerdict>,
     stall_timer: StallTimer,
     worst: WorstVerdict,
 }
@@ -36,35 +37,88 @@ impl IntervalVerdict {
 }
 
 impl DeviceJudge {
-    /// Creates the judge of a device that becomes active.
-    pub(super) fn new(live_verdict: LiveVerdict) -> Self {
-        Self { live_verdict, stall_timer: StallTimer::default(), worst: WorstVerdict::default() }
+    /// Notes a break in time: the next sample does not follow the latest. The samples of the interval so far still
+    /// count.
+    pub(super) fn interrupt(&mut self) {
+        if let Some(live_verdict) = &mut self.live_verdict {
+            live_verdict.interrupt();
+        }
+        self.stall_timer = StallTimer::default();
     }
 
-    /// Notes a break in time or a reset: the next sample does not follow the latest. The samples of the interval so far
-    /// still count.
-    pub(super) fn interrupt(&mut self) {
-        self.live_verdict.interrupt();
+    /// Notes a reset: what was learned of the device is dropped, as it may be another one. The samples of the interval
+    /// so far still count.
+    pub(super) fn reset(&mut self) {
+        self.live_verdict = None;
         self.stall_timer = StallTimer::default();
     }
 
     /// Judges an interval of a single sample, with the host in it.
-    pub(super) fn judge(&mut self, stats: &IntervalStats, host: &HostStats) -> IntervalVerdict {
-        let assessment = self.live_verdict.observe(stats, self.stall_timer.observe(stats), host);
+    pub(super) fn judge(
+        &mut self,
+        stats: &IntervalStats,
+        host: &HostStats,
+        new_live_verdict: impl FnOnce() -> LiveVerdict,
+    ) -> IntervalVerdict {
+        let assessment = self.assess(stats, host, new_live_verdict);
         let verdict_s = assessment.verdict.map(|_| stats.seconds);
         IntervalVerdict { assessment, verdict_s, evidence_at: None }
     }
 
+    /// Judges an idle interval of a single sample.
+    pub(super) fn judge_idle(&mut self, seconds: f64) {
+        self.assess_idle(&idle_stats(seconds), &HostStats::default());
+    }
+
     /// Judges a sample within an interval, which ended `at`, with the host in it.
-    pub(super) fn judge_sample(&mut self, stats: &IntervalStats, host: &HostStats, at: Option<Timestamp>) {
-        let assessment = self.live_verdict.observe(stats, self.stall_timer.observe(stats), host);
+    pub(super) fn judge_sample(
+        &mut self,
+        stats: &IntervalStats,
+        host: &HostStats,
+        at: Option<Timestamp>,
+        new_live_verdict: impl FnOnce() -> LiveVerdict,
+    ) {
+        let assessment = self.assess(stats, host, new_live_verdict);
         self.worst.observe(assessment, stats, at);
+    }
+
+    /// Judges an idle sample within an interval, which ended `at`.
+    pub(super) fn judge_idle_sample(&mut self, seconds: f64, at: Option<Timestamp>) {
+        let stats = idle_stats(seconds);
+        let assessment = self.assess_idle(&stats, &HostStats::default());
+        self.worst.observe(assessment, &stats, at);
+    }
+
+    fn assess(
+        &mut self,
+        stats: &IntervalStats,
+        host: &HostStats,
+        new_live_verdict: impl FnOnce() -> LiveVerdict,
+    ) -> Assessment {
+        if stats.is_idle() {
+            return self.assess_idle(stats, host);
+        }
+        let stalled_s = self.stall_timer.observe(stats);
+        self.live_verdict.get_or_insert_with(new_live_verdict).observe(stats, stalled_s, host)
+    }
+
+    fn assess_idle(&mut self, stats: &IntervalStats, host: &HostStats) -> Assessment {
+        let stalled_s = self.stall_timer.observe(stats);
+        match &mut self.live_verdict {
+            Some(live_verdict) => live_verdict.observe(stats, stalled_s, host),
+            None => Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() },
+        }
     }
 
     /// Takes the verdict on the samples of an interval of this length in seconds.
     pub(super) fn take_worst(&mut self, seconds: f64) -> IntervalVerdict {
         std::mem::take(&mut self.worst).finish(seconds)
     }
+}
+
+/// The statistics of an idle device.
+fn idle_stats(seconds: f64) -> IntervalStats {
+    IntervalStats { seconds, in_flight: Some(0), ..IntervalStats::default() }
 }
 
 /// The worst verdict so far on the samples of an interval.

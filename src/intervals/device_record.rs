@@ -21,6 +21,8 @@ pub(super) struct DeviceRecord {
     pub(super) summary: DeviceSummary,
     /// `None` until the device is first active: most devices of a large host never are.
     judge: Option<Box<DeviceJudge>>,
+    /// The identity of the device as it was last known; `None` if it never was.
+    identity: Option<String>,
 }
 
 impl DeviceRecord {
@@ -29,10 +31,18 @@ impl DeviceRecord {
         Self { summary, ..Self::default() }
     }
 
-    /// Notes a break in time or a reset: the next interval does not follow the latest.
+    /// Notes a break in time: the next interval does not follow the latest.
     pub(super) fn interrupt(&mut self) {
         self.interrupt_statistics();
-        self.interrupt_judge();
+        if let Some(judge) = &mut self.judge {
+            judge.interrupt();
+        }
+    }
+
+    /// Notes that the counters were reset or another device took the name: what was learned of the first is dropped.
+    pub(super) fn reset(&mut self) {
+        self.interrupt_statistics();
+        self.reset_judge();
     }
 
     /// Notes a reset within an interval of several samples, at its end.
@@ -42,14 +52,24 @@ impl DeviceRecord {
     }
 
     /// Notes a reset within an interval of several samples, at the sample after it.
-    pub(super) fn interrupt_judge(&mut self) {
+    pub(super) fn reset_judge(&mut self) {
         if let Some(judge) = &mut self.judge {
-            judge.interrupt();
+            judge.reset();
         }
     }
 
-    /// Judges a sample within an interval, which ended `at`, with the host in it. `new_live_verdict` makes the live verdict of a device that
-    /// becomes active.
+    /// Notes the identity of the device, if it is known now.
+    pub(super) fn identify(&mut self, identity: Option<&str>) {
+        let Some(identity) = identity.filter(|identity| self.identity.as_deref() != Some(identity)) else {
+            return;
+        };
+        if self.identity.replace(identity.to_owned()).is_some() {
+            self.reset();
+        }
+    }
+
+    /// Judges a sample within an interval, which ended `at`, with the host in it. `new_live_verdict` makes the live
+    /// verdict of a device that becomes active.
     pub(super) fn judge_sample(
         &mut self,
         stats: &IntervalStats,
@@ -58,15 +78,14 @@ impl DeviceRecord {
         new_live_verdict: impl FnOnce() -> LiveVerdict,
     ) {
         if self.judge.is_some() || !stats.is_idle() {
-            let judge = self.judge.get_or_insert_with(|| Box::new(DeviceJudge::new(new_live_verdict())));
-            judge.judge_sample(stats, host, at);
+            self.judge.get_or_insert_default().judge_sample(stats, host, at, new_live_verdict);
         }
     }
 
     /// Judges an idle sample within an interval, at less cost than with statistics.
     pub(super) fn judge_idle_sample(&mut self, seconds: f64, at: Option<Timestamp>) {
         if let Some(judge) = &mut self.judge {
-            judge.judge_sample(&idle(seconds), &HostStats::default(), at);
+            judge.judge_idle_sample(seconds, at);
         }
     }
 
@@ -76,8 +95,8 @@ impl DeviceRecord {
         self.judge.as_mut().map(|judge| judge.take_worst(seconds))
     }
 
-    /// Judges an interval of a single sample, with the host in it. `new_live_verdict` makes the live verdict of a device that becomes
-    /// active; `None` if no verdict is wanted.
+    /// Judges an interval of a single sample, with the host in it. `new_live_verdict` makes the live verdict of a device
+    /// that becomes active; `None` if no verdict is wanted.
     pub(super) fn judge(
         &mut self,
         stats: &IntervalStats,
@@ -87,9 +106,7 @@ impl DeviceRecord {
         match (&mut self.judge, new_live_verdict) {
             (_, None) => IntervalVerdict::default(),
             (None, Some(_)) if stats.is_idle() => IntervalVerdict::idle(stats.seconds),
-            (judge, Some(new)) => {
-                judge.get_or_insert_with(|| Box::new(DeviceJudge::new(new()))).judge(stats, host)
-            }
+            (judge, Some(new)) => judge.get_or_insert_default().judge(stats, host, new),
         }
     }
 
@@ -97,7 +114,7 @@ impl DeviceRecord {
     pub(super) fn observe_idle(&mut self, seconds: f64, is_single_sample: bool) {
         self.summary.observe_idle(seconds);
         if let Some(judge) = self.judge.as_mut().filter(|_| is_single_sample) {
-            judge.judge(&idle(seconds), &HostStats::default());
+            judge.judge_idle(seconds);
         }
     }
 
@@ -115,11 +132,6 @@ impl DeviceRecord {
         let IntervalVerdict { assessment, verdict_s, evidence_at } = verdict;
         DeviceActivity { stats, flag, stalled_s, assessment, verdict_s, evidence_at }
     }
-}
-
-/// The statistics of an idle device.
-fn idle(seconds: f64) -> IntervalStats {
-    IntervalStats { seconds, in_flight: Some(0), ..IntervalStats::default() }
 }
 
 /// Labels and summaries of devices that disappeared, by the kernel's names.

@@ -12,6 +12,7 @@ use super::sample_pair::{DevicePair, SamplePair};
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
 use crate::analysis::{LiveVerdict, SinceBoot};
+use crate::baselines::RecordedBaselines;
 use crate::counters::Device;
 use crate::metrics::{CounterDelta, DeviceMatch, HostStats, IntervalStats};
 use crate::source::DeviceResolver;
@@ -28,6 +29,10 @@ pub(super) struct DeviceTracker<'b> {
     /// By index of the last sample.
     records: Vec<DeviceRecord>,
     departed: DepartedDevices,
+    /// The baselines of the recording that is replayed.
+    recorded: RecordedBaselines,
+    /// The counters of a device were reset since the attributes were learned.
+    had_reset: bool,
 }
 
 /// Settings of one interval that affect every device.
@@ -50,6 +55,8 @@ impl<'b> DeviceTracker<'b> {
             order: Vec::new(),
             records: Vec::new(),
             departed: DepartedDevices::default(),
+            recorded: RecordedBaselines::default(),
+            had_reset: false,
         }
     }
 
@@ -63,6 +70,7 @@ impl<'b> DeviceTracker<'b> {
         &mut self,
         devices: &[Device],
         topology: &Topology,
+        recorded: Option<&RecordedBaselines>,
         resolver: Option<&DeviceResolver>,
         filter: &mut DeviceFilter<'_>,
     ) {
@@ -71,6 +79,21 @@ impl<'b> DeviceTracker<'b> {
             // The order of the capture, which is the order of the report.
             self.order = (0..devices.len()).collect();
         }
+        self.had_reset = false;
+        let none = RecordedBaselines::default();
+        let recorded = recorded.unwrap_or(&none);
+        for ((record, attributes), device) in self.records.iter_mut().zip(&self.attributes).zip(devices) {
+            record.identify(attributes.identity.as_deref());
+            if self.recorded.get(&device.name) != recorded.get(&device.name) {
+                record.reset();
+            }
+        }
+        self.recorded.clone_from(recorded);
+    }
+
+    /// Returns whether counters of a device were reset since the attributes were learned: it may be another one.
+    pub(super) fn had_reset(&self) -> bool {
+        self.had_reset
     }
 
     /// Notes the beginning of a segment: the next interval does not follow the latest.
@@ -150,7 +173,8 @@ impl<'b> DeviceTracker<'b> {
         let options = RowOptions { without_util: false, with_total: false, host };
         for (index, record) in self.records.iter_mut().enumerate() {
             let Some(device) = step.device(index) else { continue };
-            let is_accounting_off = self.attributes[index].is_accounting_off;
+            let attributes = &self.attributes[index];
+            let is_accounting_off = attributes.is_accounting_off;
             if step.is_unchanged(&device) && device.newer.counters.in_flight == 0 {
                 if !is_accounting_off {
                     record.judge_idle_sample(seconds, end);
@@ -158,12 +182,15 @@ impl<'b> DeviceTracker<'b> {
                 continue;
             }
             let Some(delta) = step.delta(&device) else {
-                record.interrupt_judge();
+                record.reset_judge();
+                self.had_reset = true;
                 continue;
             };
             let stats = interval_stats(&delta, &device, step.interval, options);
             if !is_accounting_off || stats.completed > 0 {
-                record.judge_sample(&stats, &host, end, || new_live_verdict(self.baselines, device.older));
+                record.judge_sample(&stats, &host, end, || {
+                    new_live_verdict(self.baselines, attributes, &self.recorded, device.older)
+                });
             }
         }
     }
@@ -218,9 +245,11 @@ impl<'b> DeviceTracker<'b> {
             let stats = delta.map(|delta| interval_stats(&delta, &device, pair.interval, options));
             let state = match stats {
                 None => {
-                    record.interrupt_statistics();
-                    if !has_judged_samples {
-                        record.interrupt_judge();
+                    if has_judged_samples {
+                        record.interrupt_statistics();
+                    } else {
+                        record.reset();
+                        self.had_reset = true;
                     }
                     DeviceState::Reset
                 }
@@ -228,8 +257,9 @@ impl<'b> DeviceTracker<'b> {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
-                    let new_live_verdict = (self.detail == Detail::Report)
-                        .then_some(|| new_live_verdict(self.baselines, device.older));
+                    let new_live_verdict = (self.detail == Detail::Report).then_some(|| {
+                        new_live_verdict(self.baselines, attributes, &self.recorded, device.older)
+                    });
                     let verdict = match verdict {
                         _ if !has_judged_samples => record.judge(&stats, &options.host, new_live_verdict),
                         Some(verdict) => verdict,
@@ -283,8 +313,14 @@ fn row<'a>(device: &'a Device, attributes: &'a DeviceAttributes, state: DeviceSt
 }
 
 /// Returns the live verdict of a device that becomes active after this sample of it.
-fn new_live_verdict(baselines: &BaselineStore, device: &Device) -> LiveVerdict {
-    LiveVerdict::new(&baselines.settings(&device.name), SinceBoot::from_counters(&device.counters))
+fn new_live_verdict(
+    baselines: &BaselineStore,
+    attributes: &DeviceAttributes,
+    recorded: &RecordedBaselines,
+    device: &Device,
+) -> LiveVerdict {
+    let settings = baselines.settings(&device.name, attributes.identity.as_deref(), recorded);
+    LiveVerdict::new(&settings, SinceBoot::from_counters(&device.counters))
 }
 
 /// Returns the statistics of a device; without util where the options say so.

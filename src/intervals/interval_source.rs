@@ -294,14 +294,14 @@ impl<'a> IntervalSource<'a> {
         }
     }
 
-    /// Returns the topology of the devices of the last sample.
-    pub(super) fn topology(&mut self) -> Topology {
-        self.samples.topology(&self.newer)
+    /// Returns the topology of the devices of the last sample. `previous` is the one returned before, or empty.
+    pub(super) fn topology(&mut self, previous: &Topology) -> Topology {
+        self.samples.topology(&self.newer, previous)
     }
 
-    /// Returns whether the topology should be read again.
+    /// Returns whether the topology should be read again. Before a pending break, it is that of the next segment.
     pub(super) fn is_topology_stale(&self) -> bool {
-        self.samples.is_topology_stale(&self.newer)
+        !self.has_pending_break && self.samples.is_topology_stale(&self.newer)
     }
 }
 

@@ -1,44 +1,93 @@
-//! Reads or learns the unloaded latencies that the user named.
+//! Reads or learns the unloaded latencies that the user named, or that are saved for the host.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::baseline_store::BaselineStore;
+use super::baseline_store::{BaselineStore, SavedFile, excerpt};
 use super::collect::collect;
 use super::options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
 use super::sample_source::OnWarning;
 use super::stream::Intervals;
-use crate::analysis::{SavedBaselines, Settings};
+use crate::analysis::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
 use crate::clock::Clock;
+use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
-use crate::source::read_json_object;
+use crate::source::{FirstFile, read_first_file, read_json_object};
 
-/// Reads the baseline that the options name, if they do: a saved one, or a capture from which it is learned.
+/// Longest wait for a saved baseline of the host: the disk that it is on may be the one that hangs.
+const MAX_WAIT: Duration = Duration::from_millis(200);
+
+/// Reads the baselines that the options name: a file that was saved, a capture from which they are learned, or those
+/// that are saved for the host. Whatever is wrong with the latter is no error but [`BaselineStore::problem`].
 ///
 /// # Errors
-/// When the file cannot be read, or is neither a saved baseline nor a capture.
+/// When a file that the user named cannot be read, or is neither a saved baseline nor a capture.
 pub fn load_baselines(
     options: &VerdictOptions,
     clock: &dyn Clock,
     on_warning: OnWarning<'_>,
 ) -> Result<BaselineStore> {
     let VerdictOptions { saturation_threshold, cap, .. } = *options;
-    let mut common = Settings { saturation_threshold, cap, ..Settings::default() };
-    let mut saved = SavedBaselines::default();
+    let common = Settings { saturation_threshold, cap, ..Settings::default() };
     match &options.baseline {
-        BaselineOption::Learned => {}
-        BaselineOption::Stated(baseline) => common.baseline = Some(baseline.clone()),
+        BaselineOption::Learned => Ok(BaselineStore::new(common)),
+        BaselineOption::Stated(baseline) => {
+            Ok(BaselineStore::new(Settings { baseline: Some(baseline.clone()), ..common }))
+        }
         BaselineOption::File(path) => {
-            saved = match read_json_object(path)? {
-                Some(text) => serde_json::from_str(&text).with_context(|| {
-                    format!("{} is not a saved baseline", sanitize(&path.display().to_string()))
-                })?,
+            let name = path.display().to_string();
+            let baselines = match read_json_object(path)? {
+                Some(text) => {
+                    parse(&text).with_context(|| format!("{} is not a saved baseline", sanitize(&name)))?
+                }
                 None => learn(path, clock, on_warning)?,
             };
+            let matching = DeviceMatching::IdentityOrName;
+            let file = SavedFile { name, baselines, matching, source: BaselineSource::Given };
+            Ok(BaselineStore::new(common).with_file(file))
+        }
+        BaselineOption::Saved(paths) => {
+            let store = BaselineStore::new(common).with_recorded();
+            Ok(match read_saved(paths) {
+                Ok(Some(file)) => store.with_file(file),
+                Ok(None) => store,
+                Err(problem) => store.with_problem(problem),
+            })
         }
     }
-    Ok(BaselineStore::new(common, saved))
+}
+
+/// Reads the first of the files in which baselines of the host are saved; `None` if there is none.
+///
+/// # Errors
+/// The reason for which it is ignored.
+fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
+    let name = |path: &Path| sanitize(&path.display().to_string()).into_owned();
+    match read_first_file(paths, MAX_WAIT) {
+        FirstFile::Missing => Ok(None),
+        FirstFile::TimedOut => {
+            let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
+            let wait = MAX_WAIT.as_millis();
+            Err(format!("saved baselines ignored: {} not read within {wait} ms", names.join(" or ")))
+        }
+        FirstFile::Found(path, text) => {
+            let ignored =
+                |reason: String| format!("{}: {}; saved baselines ignored", name(&path), excerpt(&reason));
+            let text = text.map_err(|error| ignored(os_error_text(&error)))?;
+            let baselines =
+                parse(&text).map_err(|error| ignored(format!("not a saved baseline: {error}")))?;
+            let (matching, source) = (DeviceMatching::Identity, BaselineSource::Saved);
+            Ok(Some(SavedFile { name: name(&path), baselines, matching, source }))
+        }
+    }
+}
+
+fn parse(text: &str) -> serde_json::Result<SavedBaselines> {
+    let mut baselines: SavedBaselines = serde_json::from_str(text)?;
+    baselines.retain_possible();
+    Ok(baselines)
 }
 
 /// Learns the baselines of a capture.
@@ -56,7 +105,11 @@ fn learn(path: &Path, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<Sa
         );
     }
     let settings = Settings::default();
-    let reports = collected.devices.into_iter().map(|device| device.finish(&settings, &collected.host));
-    let devices = reports.map(|report| (report.device, report.baseline));
-    Ok(SavedBaselines { devices: devices.collect() })
+    let mut baselines = SavedBaselines::default();
+    for device in collected.devices {
+        let identity = collected.identities.get(device.name()).map(String::as_str);
+        let report = device.finish(&settings, &collected.host);
+        baselines.insert(&report.device, identity, report.baseline);
+    }
+    Ok(baselines)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::analysis::{DeviceBaseline, StatedCap};
+use crate::analysis::{DEFAULT_SATURATION_THRESHOLD, DeviceBaseline, StatedCap};
 
 /// The source of the samples and how often to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,14 +60,32 @@ pub struct VerdictOptions {
     pub cap: Option<StatedCap>,
 }
 
-/// The source of unloaded latencies.
-#[derive(Clone, Debug, Default, PartialEq)]
+impl Default for VerdictOptions {
+    fn default() -> Self {
+        Self {
+            saturation_threshold: DEFAULT_SATURATION_THRESHOLD,
+            baseline: BaselineOption::default(),
+            cap: None,
+        }
+    }
+}
+
+/// The source of unloaded latencies. Where it has none for a device, they are learned from the intervals.
+#[derive(Clone, Debug, PartialEq)]
 pub enum BaselineOption {
-    /// Learned from the intervals themselves.
-    #[default]
+    /// Those that a recording holds; for the running system, the first of these files that exists and may be read. It
+    /// is matched by identity alone.
+    Saved(Vec<PathBuf>),
+    /// Only those that are learned from the intervals themselves.
     Learned,
     /// A capture, or a saved baseline.
     File(PathBuf),
     /// Stated by the user, in milliseconds.
     Stated(DeviceBaseline),
+}
+
+impl Default for BaselineOption {
+    fn default() -> Self {
+        Self::Saved(Vec::new())
+    }
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::options::Input;
+use crate::baselines::RecordedBaselines;
 use crate::capture::{CaptureWarning, CaptureWarningKind};
 use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
-use crate::source::{DeviceResolver, Live, Replay, read_topology};
+use crate::source::{DeviceResolver, Live, Replay, reread_topology};
 use crate::topology::Topology;
 
 /// The age at which the topology of the running system is read again although no device name changed.
@@ -35,7 +36,11 @@ enum SourceKind<'a> {
         deadlines: Option<SampleDeadlines>,
         topology_read_at: Duration,
     },
-    Replay(Box<Replay<'a>>),
+    Replay {
+        replay: Box<Replay<'a>>,
+        /// The number of headers before the topology was last taken.
+        header_count: u64,
+    },
 }
 
 impl<'a> SampleSource<'a> {
@@ -45,7 +50,10 @@ impl<'a> SampleSource<'a> {
     /// When a capture cannot be opened.
     pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         let kind = match &input.from {
-            Some(path) => SourceKind::Replay(Box::new(Replay::open(path, clock)?)),
+            Some(path) => {
+                let replay = Box::new(Replay::open(path, clock)?);
+                SourceKind::Replay { replay, header_count: 0 }
+            }
             None => {
                 let live = Box::new(Live::new(&input.root, clock).with_host_state());
                 SourceKind::Live { live, deadlines: None, topology_read_at: Duration::ZERO }
@@ -58,7 +66,7 @@ impl<'a> SampleSource<'a> {
     pub(super) fn name(&self) -> String {
         match &self.kind {
             SourceKind::Live { live, .. } => live.name(),
-            SourceKind::Replay(replay) => replay.name().to_owned(),
+            SourceKind::Replay { replay, .. } => replay.name().to_owned(),
         }
     }
 
@@ -69,12 +77,12 @@ impl<'a> SampleSource<'a> {
 
     /// Returns whether a capture turned out not to be text.
     pub(super) fn is_not_text(&self) -> bool {
-        matches!(&self.kind, SourceKind::Replay(replay) if replay.is_not_text())
+        matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.is_not_text())
     }
 
     /// Returns whether a capture turned out to be truncated.
     pub(super) fn is_truncated(&self) -> bool {
-        matches!(&self.kind, SourceKind::Replay(replay) if replay.is_truncated())
+        matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.is_truncated())
     }
 
     /// The requested time between the samples of a report; `None` for a capture that does not record it.
@@ -82,7 +90,7 @@ impl<'a> SampleSource<'a> {
         match &self.kind {
             SourceKind::Live { .. } => Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL)),
             // Aggregated samples are farther apart, never closer.
-            SourceKind::Replay(replay) => Some(replay.header()?.interval?).max(self.input.interval),
+            SourceKind::Replay { replay, .. } => Some(replay.header()?.interval?).max(self.input.interval),
         }
     }
 
@@ -100,7 +108,7 @@ impl<'a> SampleSource<'a> {
     pub(super) fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
         match &mut self.kind {
             SourceKind::Live { deadlines, .. } => deadlines.as_mut().map(|deadlines| deadlines.next(now)),
-            SourceKind::Replay(_) => None,
+            SourceKind::Replay { .. } => None,
         }
     }
 
@@ -111,7 +119,7 @@ impl<'a> SampleSource<'a> {
                 let at = sample.at.monotonic.unwrap_or_default();
                 Some(deadlines.as_mut().is_none_or(|deadlines| deadlines.ends_interval(at)))
             }
-            SourceKind::Replay(_) => None,
+            SourceKind::Replay { .. } => None,
         }
     }
 
@@ -137,7 +145,7 @@ impl<'a> SampleSource<'a> {
                 }
                 Ok(true)
             }
-            SourceKind::Replay(replay) => {
+            SourceKind::Replay { replay, .. } => {
                 let found = replay.next(previous, sample);
                 let warnings = replay.take_warnings();
                 if let Some(warning) = warnings.first().filter(|_| self.input.strict) {
@@ -151,13 +159,14 @@ impl<'a> SampleSource<'a> {
 
     /// Returns the topology of the devices of the newest sample. That of a capture without one is inferred from their
     /// names.
-    pub(super) fn topology(&mut self, newest: &Sample) -> Topology {
+    pub(super) fn topology(&mut self, newest: &Sample, previous: &Topology) -> Topology {
         match &mut self.kind {
             SourceKind::Live { topology_read_at, .. } => {
                 *topology_read_at = newest.at.monotonic.unwrap_or_default();
-                read_topology(&self.input.root)
+                reread_topology(&self.input.root, previous)
             }
-            SourceKind::Replay(replay) => {
+            SourceKind::Replay { replay, header_count } => {
+                *header_count = replay.header_count();
                 let recorded = recorded_topology(replay).cloned();
                 recorded.unwrap_or_else(|| Topology::from_names(&newest.devices))
             }
@@ -170,7 +179,7 @@ impl<'a> SampleSource<'a> {
             SourceKind::Live { topology_read_at, .. } => {
                 newest.at.monotonic.is_some_and(|now| now > *topology_read_at + MAX_TOPOLOGY_AGE)
             }
-            SourceKind::Replay(_) => false,
+            SourceKind::Replay { replay, header_count } => replay.header_count() != *header_count,
         }
     }
 
@@ -178,7 +187,15 @@ impl<'a> SampleSource<'a> {
     pub(super) fn has_known_topology(&self) -> bool {
         match &self.kind {
             SourceKind::Live { .. } => true,
-            SourceKind::Replay(replay) => recorded_topology(replay).is_some(),
+            SourceKind::Replay { replay, .. } => recorded_topology(replay).is_some(),
+        }
+    }
+
+    /// Returns the baselines of the recording that is replayed; `None` without a recording.
+    pub(super) fn recorded_baselines(&self) -> Option<&RecordedBaselines> {
+        match &self.kind {
+            SourceKind::Live { .. } => None,
+            SourceKind::Replay { replay, .. } => replay.header().map(|header| &header.baselines),
         }
     }
 

@@ -12,7 +12,8 @@ use super::options::{Detail, DeviceSelection, Input};
 use super::sample_pair::SamplePair;
 use super::sample_source::OnWarning;
 use super::summary::{DeviceSummary, RunSpan};
-use crate::analysis::MIN_UTIL_INTERVAL_S;
+use crate::analysis::{MIN_UTIL_INTERVAL_S, Settings};
+use crate::baselines::RecordedBaselines;
 use crate::clock::Clock;
 use crate::counters::{Counters, CpuTimes, Device, Sample};
 use crate::metrics::{DeviceMatch, HostStats};
@@ -35,6 +36,8 @@ pub struct Intervals<'a> {
     /// The attributes of the devices at the beginning of the interval, if devices changed since.
     old_attributes: Option<Vec<DeviceAttributes>>,
     topology: Topology,
+    /// The number of times that the topology was read.
+    topology_revision: u64,
     span: RunSpan,
 }
 
@@ -74,6 +77,7 @@ impl<'a> Intervals<'a> {
             tracker: DeviceTracker::new(detail, baselines),
             old_attributes: None,
             topology: Topology::default(),
+            topology_revision: 0,
             span: RunSpan::default(),
         })
     }
@@ -123,8 +127,11 @@ impl<'a> Intervals<'a> {
     fn judge_samples(&mut self, interval: Interval) {
         let step = self.source.step(interval);
         let old_attributes = self.tracker.follow(&step.older.devices, &step.newer.devices, step.device_match);
+        let have_changed = old_attributes.is_some();
         if let Some(old_attributes) = old_attributes {
             self.old_attributes.get_or_insert(old_attributes);
+        }
+        if have_changed || self.is_topology_stale() {
             self.learn_topology();
         }
         self.tracker.judge_samples(&self.source.step(interval));
@@ -138,7 +145,7 @@ impl<'a> Intervals<'a> {
                 self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
         }
         let old_attributes = self.old_attributes.take();
-        if old_attributes.is_some() && !is_followed || self.source.is_topology_stale() {
+        if old_attributes.is_some() && !is_followed || self.is_topology_stale() {
             self.learn_topology();
         }
         let pair = self.source.pair(interval);
@@ -174,7 +181,8 @@ impl<'a> Intervals<'a> {
         let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
         let resolver = self.source.samples.resolver();
         tracker.follow(&boot.devices, &newer.devices, &device_match);
-        tracker.learn(&newer.devices, &self.topology, resolver.as_ref(), &mut self.filter);
+        let recorded = self.source.samples.recorded_baselines();
+        tracker.learn(&newer.devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
         let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0) };
         let options = RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
         let (devices, total) = tracker.rows(&pair, &self.filter, options);
@@ -184,10 +192,18 @@ impl<'a> Intervals<'a> {
 
     /// Reads the topology and learns the attributes of the devices of the last sample.
     fn learn_topology(&mut self) {
-        self.topology = self.source.topology();
+        self.topology = self.source.topology(&self.topology);
         let resolver = self.source.samples.resolver();
         let devices = &self.source.newest().devices;
-        self.tracker.learn(devices, &self.topology, resolver.as_ref(), &mut self.filter);
+        let recorded = self.source.samples.recorded_baselines();
+        self.tracker.learn(devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
+        self.topology_revision += 1;
+    }
+
+    /// Returns whether the topology should be read again. A device whose counters started at zero may be another one
+    /// under its name.
+    fn is_topology_stale(&self) -> bool {
+        self.is_live() && self.tracker.had_reset() || self.source.is_topology_stale()
     }
 
     fn has_reached_count(&self) -> bool {
@@ -224,6 +240,29 @@ impl<'a> Intervals<'a> {
     /// The topology; `None` where it could only be inferred from device names.
     pub fn known_topology(&self) -> Option<&Topology> {
         self.source.samples.has_known_topology().then_some(&self.topology)
+    }
+
+    /// The number of times that the topology was read or found in a recording.
+    pub fn topology_revision(&self) -> u64 {
+        self.topology_revision
+    }
+
+    /// The identity of the device of this kernel name; `None` where it is not known. See [`Topology::identity`].
+    pub fn identity(&self, device: &str) -> Option<&str> {
+        self.topology.identity(device)
+    }
+
+    /// Returns the settings of the verdict on a device, by its kernel name and its identity, if any.
+    pub fn settings(&self, device: &str, identity: Option<&str>) -> Settings {
+        let none = RecordedBaselines::default();
+        let recorded = self.source.samples.recorded_baselines().unwrap_or(&none);
+        self.baselines.settings(device, identity, recorded)
+    }
+
+    /// Returns a message about the selected devices whose name a given baseline has for another device; `None` if there
+    /// are none.
+    pub fn mismatched_baselines(&self) -> Option<String> {
+        self.baselines.mismatches(self.selected_devices().map(|(name, _)| name), &self.topology)
     }
 
     /// Returns the requested devices that were not found so far; `None` if all were.

@@ -1,6 +1,7 @@
 //! `blkstat analyze`: analyzes a capture, or the running system for a time.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -47,6 +48,9 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     progress.clear(context);
     warnings.finish(context.err);
     let collected = collected?;
+    if let Some(message) = intervals.mismatched_baselines() {
+        context.print_error(message);
+    }
     let mut exit = collected.signal.map_or(Exit::Success, Exit::Signal);
     let has_data = intervals.span().intervals > 0 && !collected.devices.is_empty();
     if let Some(reason) = incomplete_reason(&intervals, has_data)? {
@@ -57,7 +61,8 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
         return Ok(exit);
     }
     let finished = collected.devices.into_iter().map(|device| {
-        let settings = baselines.settings(device.name());
+        let identity = collected.identities.get(device.name()).map(String::as_str);
+        let settings = intervals.settings(device.name(), identity);
         device.finish(&settings, &collected.host)
     });
     let reports: Vec<DeviceReport> = finished.collect();
@@ -71,7 +76,7 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
         AnalyzeFormat::Text => text(&report, context.width(), &mut out),
     }
     if let Some(path) = &plan.save_baseline {
-        save_baseline(path, &reports)?;
+        save_baseline(path, &reports, &collected.identities)?;
     }
     emit(context.out, &mut out)?;
     Ok(exit)
@@ -118,10 +123,13 @@ fn refuse_to_overwrite(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn save_baseline(path: &Path, reports: &[DeviceReport]) -> Result<()> {
-    let known = reports.iter().filter(|report| !report.baseline.is_empty());
-    let devices = known.map(|report| (report.device.clone(), report.baseline.clone())).collect();
-    let mut text = serde_json::to_vec_pretty(&SavedBaselines { devices })?;
+fn save_baseline(path: &Path, reports: &[DeviceReport], identities: &HashMap<String, String>) -> Result<()> {
+    let mut baselines = SavedBaselines::default();
+    for report in reports.iter().filter(|report| !report.baseline.is_empty()) {
+        let identity = identities.get(&report.device).map(String::as_str);
+        baselines.insert(&report.device, identity, report.baseline.clone());
+    }
+    let mut text = serde_json::to_vec_pretty(&baselines)?;
     text.push(b'\n');
     write_atomically(path, &text)
         .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))

@@ -147,21 +147,25 @@ fn read_live(
     source.read(sample, |line, error| warnings.warn_line(line as u64, &error, context.err))
 }
 
-/// Loads the baselines that the options specify.
+/// Loads the baselines that the options specify, with a warning about those of the host if they cannot be used.
 ///
 /// # Errors
 /// If their file cannot be read or contains no baselines.
 fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Result<BaselineStore> {
     let name = match &options.baseline {
         BaselineOption::File(path) => path.display().to_string(),
-        BaselineOption::Learned | BaselineOption::Stated(_) => String::new(),
+        BaselineOption::Saved(_) | BaselineOption::Learned | BaselineOption::Stated(_) => String::new(),
     };
     let mut warnings = Warnings::about(&name);
     let baselines = intervals::load_baselines(options, context.clock, &mut |warning| {
         warnings.warn_capture(warning, context.err);
     });
     warnings.finish(context.err);
-    baselines
+    let baselines = baselines?;
+    if let Some(problem) = baselines.problem() {
+        context.print_error(problem);
+    }
+    Ok(baselines)
 }
 
 /// Writes a report with a single write and empties the buffer.

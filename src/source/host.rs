@@ -5,9 +5,10 @@ use std::path::Path;
 
 use rustix::system::uname;
 
-use super::read_topology;
+use super::reread_topology;
 use super::small_file::read_line;
 use crate::capture::RecordingHeader;
+use crate::topology::Topology;
 
 /// The host as uname(2) describes it. Values that are not known are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,8 +38,8 @@ impl Host {
 }
 
 /// Describes the host below `root` for the header of a recording. All values come from files there, because a
-/// copied tree belongs to another host than the running one.
-pub fn read_recording_header(root: &Path) -> RecordingHeader {
+/// copied tree belongs to another host than the running one. `previous` are the devices of an earlier header.
+pub fn read_recording_header(root: &Path, previous: &Topology) -> RecordingHeader {
     let kernel = root.join("proc/sys/kernel");
     RecordingHeader {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -46,8 +47,8 @@ pub fn read_recording_header(root: &Path) -> RecordingHeader {
         kernel: read_line(&kernel.join("osrelease")),
         boot_id: read_line(&kernel.join("random/boot_id")),
         cpus: count_cpus(root),
-        interval: None,
-        topology: read_topology(root),
+        topology: reread_topology(root, previous),
+        ..RecordingHeader::default()
     }
 }
 

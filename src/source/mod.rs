@@ -8,7 +8,9 @@ mod json_file;
 mod link;
 mod live;
 mod replay;
+mod saved_file;
 mod small_file;
+mod timed_read;
 mod timezone;
 mod topology;
 
@@ -17,6 +19,7 @@ pub use host::{Host, read_recording_header};
 pub use json_file::read_json_object;
 pub use live::{Live, NoBlockDevices, Precedence};
 pub use replay::Replay;
+pub use saved_file::{FirstFile, read_first_file};
 pub use small_file::read_text_file;
 pub use timezone::{find_time_zone, local_time_zone};
-pub use topology::{check_block_dir, read_partitions, read_topology};
+pub use topology::{check_block_dir, read_partitions, read_topology, reread_topology};

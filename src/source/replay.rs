@@ -99,6 +99,11 @@ impl<'a> Replay<'a> {
     pub fn header(&self) -> Option<&RecordingHeader> {
         self.reader.header()
     }
+
+    /// Returns the number of headers so far: a recording repeats its header when its devices change.
+    pub fn header_count(&self) -> u64 {
+        self.reader.header_count()
+    }
 }
 
 fn decompress<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {

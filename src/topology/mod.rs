@@ -8,7 +8,7 @@ mod natural_sort;
 mod node;
 mod partitions;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,8 @@ pub struct Topology {
     holders: HashMap<String, Vec<usize>>,
     /// Number of layers below each device, by index.
     depths: Vec<usize>,
+    /// Identities that more than one device has.
+    shared_identities: HashSet<String>,
 }
 
 impl From<Vec<Node>> for Topology {
@@ -62,7 +64,8 @@ impl Topology {
             }
         }
         let depths = depths(&nodes, &index_by_name);
-        Self { nodes, index_by_name, holders, depths }
+        let shared_identities = shared_identities(&nodes);
+        Self { nodes, index_by_name, holders, depths, shared_identities }
     }
 
     /// Returns all devices, in the order in which the source lists them.
@@ -73,6 +76,13 @@ impl Topology {
     /// Returns the device of this kernel name; `None` where it is not known.
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.index_of(name).map(|index| &self.nodes[index])
+    }
+
+    /// Returns the identity of a device; `None` where it is not known, or where other devices have the same: the paths of
+    /// a multipath disk, or disks whose serial number is a dummy.
+    pub fn identity(&self, name: &str) -> Option<&str> {
+        let identity = self.node(name)?.identity.as_deref()?;
+        (!self.shared_identities.contains(identity)).then_some(identity)
     }
 
     /// Returns the position of a device among [`Self::nodes`]; `None` where it is not known.
@@ -117,6 +127,13 @@ impl Topology {
         });
         Self::new(merged.collect())
     }
+}
+
+/// Returns the identities that more than one device has.
+fn shared_identities(nodes: &[Node]) -> HashSet<String> {
+    let mut seen = HashSet::new();
+    let identities = nodes.iter().filter_map(|node| node.identity.as_deref());
+    identities.filter(|identity| !seen.insert(*identity)).map(str::to_owned).collect()
 }
 
 /// Returns the number of layers below each device; a backing device that is not listed is a layer too.
@@ -240,6 +257,17 @@ mod tests {
         assert_eq!(
             ["sda", "sdb", "sdx", "sda1", "sdx1", "y"].map(|name| merged.disk_of(name)),
             [None, None, None, Some("sda"), Some("sdx"), Some("")]
+        );
+    }
+
+    #[test]
+    fn an_identity_that_several_devices_have_identifies_none_of_them() {
+        let with = |name: &str, identity: &str| Node { identity: Some(identity.into()), ..node(name, &[]) };
+        let topology =
+            Topology::new(vec![with("sda", "a"), with("sdb", "b"), with("sdc", "b"), node("sdd", &[])]);
+        assert_eq!(
+            ["sda", "sdb", "sdc", "sdd", "sde"].map(|name| topology.identity(name)),
+            [Some("a"), None, None, None, None]
         );
     }
 

@@ -43,6 +43,13 @@ pub struct Node {
     /// The mount points, in the order in which they were mounted.
     #[serde(alias = "mounts")]
     pub mountpoints: Vec<String>,
+    /// A text that stays the same when the device gets another name or the host is booted: `wwid:eui.0025...`,
+    /// `serial:...`, `dm:LVM-...`, `md:...`, with `-part1` for a partition. Devices that the kernel cannot tell apart
+    /// may share one: see [`super::Topology::identity`].
+    pub identity: Option<String>,
+    /// The kernel's sequence number of the disk, which no other disk has until the next boot, nor the same loop device
+    /// with another file; since Linux 5.15.
+    pub diskseq: Option<u64>,
 }
 
 impl Node {
@@ -66,6 +73,13 @@ impl Node {
         use Kind::{Crypt, Dm, Lvm, Md, Virtual, Zram};
         let may_ignore = || matches!(self.kind, Dm | Lvm | Crypt | Md | Zram | Virtual);
         self.iostats_enabled == Some(false) && !self.ignores_iostats.unwrap_or_else(may_ignore)
+    }
+
+    /// Returns whether both describe one device, rather than another one that took its name, as far as the kernel
+    /// numbers disks.
+    pub fn is_same_instance(&self, other: &Self) -> bool {
+        (&self.name, self.major, self.minor, self.diskseq)
+            == (&other.name, other.major, other.minor, other.diskseq)
     }
 
     /// Returns whether the device is a partition whose disk is not known.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
 mod analyze;
+mod baselines;
 mod devices;
 mod faults;
 mod live;

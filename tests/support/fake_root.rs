@@ -5,6 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -58,6 +59,15 @@ impl FakeRoot {
 
     pub(crate) fn folder(&self, path: &str) -> &Self {
         fs::create_dir_all(self.path.join(path)).unwrap();
+        self
+    }
+
+    /// Replaces a file by a pipe that nothing is ever written to: reading it hangs.
+    pub(crate) fn pipe(&self, path: &str) -> &Self {
+        let path = self.path.join(path);
+        let _ = fs::remove_file(&path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
         self
     }
 

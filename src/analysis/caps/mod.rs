@@ -12,5 +12,5 @@ mod steady_rate;
 pub use find_plateaus::find_plateaus;
 pub use plateau::{LimitMatch, Plateau};
 
-pub(super) use find_plateaus::find_steady_rates;
+pub(super) use find_plateaus::{SteadyRates, find_steady_rates};
 pub(super) use latest_plateau::{may_be_plateau, plateau_of_latest};

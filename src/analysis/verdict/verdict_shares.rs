@@ -26,14 +26,13 @@ pub(in crate::analysis) struct VerdictShares {
 }
 
 impl VerdictShares {
-    /// The shares of loads against the baselines of their device.
-    pub(in crate::analysis) fn of_loads(
-        loads: &[LoadSample],
-        baselines: &Baselines,
+    /// The shares of loads, each against the baselines of its device.
+    pub(in crate::analysis) fn of_loads<'a>(
+        loads: impl Iterator<Item = (&'a LoadSample, &'a Baselines)>,
         saturation_threshold: f64,
     ) -> Self {
         let mut shares = Self::default();
-        for load in loads {
+        for (load, baselines) in loads {
             shares.seconds += load.seconds;
             match LoadAssessment::of(load, baselines, saturation_threshold).verdict {
                 Some(Verdict::Slow) => {

@@ -76,6 +76,11 @@ impl<R: Read> Reader<R> {
         self.recording.header()
     }
 
+    /// Returns the number of headers so far: a recording repeats its header when its devices change.
+    pub fn header_count(&self) -> u64 {
+        self.recording.header_count()
+    }
+
     /// Returns whether the stream so far is not text and has no `TS` line.
     pub fn is_not_text(&self) -> bool {
         self.has_binary_data && self.first_line_before_timestamp.is_some()
@@ -227,6 +232,7 @@ impl<R: Read> Reader<R> {
             return is_handed_out;
         }
         self.recording.append_devices(annotation.take_devices());
+        self.recording.append_baselines(annotation.take_baselines());
         let Position::InSample(open) = &mut self.position else { return false };
         open.monotonic = annotation.monotonic().or(open.monotonic);
         open.uptime = annotation.uptime().or(open.uptime);

@@ -1,6 +1,7 @@
 //! The header of the recording that is being read.
 
-use crate::capture::limits::MAX_DEVICES_PER_SAMPLE;
+use crate::baselines::RecordedBaseline;
+use crate::capture::limits::{MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE};
 use crate::capture::recording_header::RecordingHeader;
 use crate::capture::warning::CaptureWarningKind;
 use crate::topology::{Node, Topology};
@@ -11,6 +12,8 @@ pub(super) struct RecordingState {
     header: Option<RecordingHeader>,
     /// Devices from further lines, not yet part of the topology.
     pending: Vec<Node>,
+    /// The number of headers so far.
+    header_count: u64,
 }
 
 impl RecordingState {
@@ -18,10 +21,15 @@ impl RecordingState {
         self.header.as_ref()
     }
 
+    pub(super) fn header_count(&self) -> u64 {
+        self.header_count
+    }
+
     /// Begins or continues a recording. Returns the reason if no interval may span this point: the recording is from
     /// another host or another boot.
     pub(super) fn begin(&mut self, header: RecordingHeader) -> Option<CaptureWarningKind> {
         self.pending.clear();
+        self.header_count += 1;
         let previous = self.header.replace(header)?;
         let header = self.header.as_ref()?;
         if previous.is_other_host(header) {
@@ -36,6 +44,17 @@ impl RecordingState {
         let Some(header) = &self.header else { return };
         let count = header.topology.nodes().len() + self.pending.len();
         self.pending.extend(nodes.into_iter().take(MAX_DEVICES_PER_SAMPLE.saturating_sub(count)));
+    }
+
+    /// Adds baselines to the current recording.
+    pub(super) fn append_baselines(&mut self, baselines: Vec<RecordedBaseline>) {
+        let Some(header) = &mut self.header else { return };
+        for baseline in baselines {
+            let is_named = baseline.device.as_ref().is_none_or(|name| name.len() <= MAX_BASELINE_NAME_BYTES);
+            if is_named && header.baselines.len() < MAX_BASELINES {
+                header.baselines.insert(baseline);
+            }
+        }
     }
 
     /// Builds the topology from all devices. Called once per sample, because this is slow.

@@ -68,6 +68,10 @@ pub fn verdicts() -> Topic {
              one per second or a little more often. The interval shows the worst verdict with its seconds ('capped 24 s \
              of 50') and the latest evidence for it. Samples without a verdict count less than any but idle ones. \
              Averages since boot are judged as a whole.",
+            "Better, save it in advance: what 'blkstat analyze --save-baseline /var/lib/blkstat/baseline.json' saves \
+             is used by every later live view of the host, as is $XDG_STATE_HOME/blkstat/baseline.json (default \
+             ~/.local/state) where the first does not exist. Devices are found by WWID, serial number or UUID, not \
+             by name. --no-baseline ignores these files.",
         ],
     }
 }

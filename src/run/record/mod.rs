@@ -11,11 +11,11 @@ use self::progress::{print_summary, shows_progress, status};
 use self::recorder::Recorder;
 use super::progress::Progress;
 use super::warnings::Warnings;
-use super::{RunContext, is_closed_pipe, read_live};
+use super::{RunContext, is_closed_pipe, load_baselines, read_live};
 use crate::clock::WaitOutcome;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
-use crate::intervals::{NotFound, find_device, similar_name};
+use crate::intervals::{NotFound, VerdictOptions, find_device, similar_name};
 use crate::plan::Record;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
@@ -27,6 +27,8 @@ use crate::source::{DeviceResolver, Live, read_topology};
 /// # Errors
 /// If a sample cannot be read or written; the message includes the number of samples that were saved.
 pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
+    let options = VerdictOptions { baseline: plan.baseline.clone(), ..VerdictOptions::default() };
+    let baselines = load_baselines(&options, context)?;
     let mut source = Live::new(&plan.root, context.clock).with_host_state();
     let mut warnings = Warnings::about(&source.name());
     let mut sample = Sample::default();
@@ -39,7 +41,8 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
         }
     };
     let interval = plan.schedule.interval.unwrap_or(DEFAULT_INTERVAL);
-    let mut recorder = Recorder::open(plan, devices, interval, context.time_zone(plan.time_zone.as_deref()))?;
+    let zone = context.time_zone(plan.time_zone.as_deref());
+    let mut recorder = Recorder::open(plan, devices, &baselines, interval, zone)?;
     let start = sample.at.monotonic.unwrap_or_default();
     let mut deadlines = Deadlines::new(start, interval);
     let mut progress = Progress::new(shows_progress(plan, interval, &recorder, context), start);

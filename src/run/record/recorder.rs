@@ -8,11 +8,13 @@ use jiff::tz::TimeZone;
 
 use crate::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_sample};
 use crate::counters::Sample;
+use crate::intervals::BaselineStore;
 use crate::plan::Record;
 use crate::run::{RunContext, emit};
 use crate::sanitize::sanitize;
 use crate::sink::{IfExists, RecordingFile, Rotation};
 use crate::source::{Live, read_recording_header};
+use crate::topology::Topology;
 
 /// The destination of a recording.
 enum Target {
@@ -27,8 +29,12 @@ pub(super) struct Recorder<'a> {
     target: Target,
     filter: RecordFilter,
     zone: TimeZone,
+    baselines: &'a BaselineStore,
     /// The names of the devices in the last sample.
     devices: Vec<String>,
+    /// The requests that each of them had completed.
+    completed: Vec<[u64; 4]>,
+    topology: Topology,
     block: Vec<u8>,
     /// The name of the recording in messages, without control characters.
     pub(super) name: String,
@@ -49,6 +55,7 @@ impl<'a> Recorder<'a> {
     pub(super) fn open(
         plan: &'a Record,
         devices: Vec<String>,
+        baselines: &'a BaselineStore,
         interval: Duration,
         zone: TimeZone,
     ) -> Result<Self> {
@@ -72,7 +79,10 @@ impl<'a> Recorder<'a> {
             target,
             filter: RecordFilter { devices, columns: plan.legacy_14_columns.then_some(14) },
             zone,
+            baselines,
             devices: Vec::new(),
+            completed: Vec::new(),
+            topology: Topology::default(),
             block: Vec::new(),
             name,
             samples: 0,
@@ -82,7 +92,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Adds the sample that `source` read last. A header precedes the first sample and each sample whose devices differ
-    /// from those of the sample before it.
+    /// from those of the sample before it, or whose counters were reset: they may be other devices of the same names.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -94,13 +104,20 @@ impl<'a> Recorder<'a> {
     ) -> Result<()> {
         self.filter.apply(sample);
         let names = || sample.devices.iter().map(|device| device.name.as_str());
-        let needs_header = self.samples == 0 || !names().eq(self.devices.iter().map(String::as_str));
+        let completed = || sample.devices.iter().map(|device| device.counters.completed());
+        let is_less =
+            |(now, before): ([u64; 4], &[u64; 4])| now.iter().zip(before).any(|(now, before)| now < before);
+        let needs_header = self.samples == 0
+            || !names().eq(self.devices.iter().map(String::as_str))
+            || completed().zip(&self.completed).any(is_less);
         if needs_header {
             self.devices = names().map(str::to_owned).collect();
         }
+        self.completed.clear();
+        self.completed.extend(completed());
         self.block.clear();
         if needs_header {
-            self.write_header();
+            self.write_header(sample, context);
         }
         let text = SampleText {
             at: sample.at,
@@ -115,7 +132,7 @@ impl<'a> Recorder<'a> {
         {
             file.rotate()?;
             self.block.clear();
-            self.write_header();
+            self.write_header(sample, context);
             write_sample(&text, &self.filter, &self.zone, &mut self.block);
         }
         self.bytes += match &mut self.target {
@@ -131,10 +148,20 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    fn write_header(&mut self) {
-        let header =
-            RecordingHeader { interval: Some(self.interval), ..read_recording_header(&self.plan.root) };
+    /// Writes the header of a file or before a sample. The first one is followed by a message if a given baseline is for
+    /// other devices.
+    fn write_header(&mut self, sample: &Sample, context: &mut RunContext<'_>) {
+        let header = read_recording_header(&self.plan.root, &self.topology);
+        if self.samples == 0 {
+            let names = sample.devices.iter().map(|device| device.name.as_str());
+            if let Some(message) = self.baselines.mismatches(names, &header.topology) {
+                context.print_error(message);
+            }
+        }
+        let baselines = self.baselines.to_record(&sample.devices, &header.topology);
+        let header = RecordingHeader { interval: Some(self.interval), baselines, ..header };
         write_header(&header, &mut self.block);
+        self.topology = header.topology;
     }
 
     /// Returns whether the recording itself goes to a terminal.

@@ -30,6 +30,9 @@ pub(super) fn run(plan: &View, context: &mut RunContext<'_>) -> Result<Exit> {
             context.print_error(not_found_message(&not_found, plan));
             return Ok(Exit::NoData);
         }
+        if let Some(message) = intervals.mismatched_baselines() {
+            context.print_error(message);
+        }
         if plan.since_boot && !intervals.since_boot(&mut |rows| output.push_since_boot(rows)) {
             let name = intervals.source_name();
             context.print_error(format_args!("{}: uptime unknown; no averages since boot", sanitize(&name)));

@@ -1,12 +1,13 @@
 //! The block-device tree of a live system or a copied `/sys` and `/proc`: the one walk of `/sys/block`.
 //!
 //! [`read_partitions`] takes the first level only, names and partitions. [`read_topology`] adds the details of each
-//! device, then values that several sources determine together: mount points, backing devices of loop devices, NVMe
-//! paths.
+//! device, then values that several sources determine together: identities, mount points, backing devices of loop
+//! devices, NVMe paths.
 
 mod aliases;
 mod block_dir;
 mod device_index;
+mod identity;
 mod mounts;
 mod sysfs_device;
 
@@ -18,6 +19,7 @@ pub(super) use block_dir::{device_dir, device_name, list_devices, parse_devno, r
 
 use self::aliases::add_aliases;
 use self::device_index::DeviceIndex;
+use self::identity::{add_partition_identities, add_virtio_serials, identity};
 use self::mounts::Mounts;
 use self::sysfs_device::SysfsDevice;
 use super::small_file::read_line;
@@ -28,7 +30,13 @@ use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possib
 /// Reads `ROOT/sys/block`, mounts, swap areas and the kernel version in `ROOT/proc`, and links in `ROOT/dev`. A value
 /// that is missing, unreadable or malformed is `None` or empty; without `ROOT/sys/block` there are no devices.
 pub fn read_topology(root: &Path) -> Topology {
-    let mut nodes = read_nodes(root);
+    reread_topology(root, &Topology::default())
+}
+
+/// Like [`read_topology`]. `previous` is the result of an earlier call: devices that it knows are not asked for their
+/// serial number again.
+pub fn reread_topology(root: &Path, previous: &Topology) -> Topology {
+    let mut nodes = read_nodes(root, previous);
     add_aliases(root, &mut nodes);
     let mounts = Mounts::read(root);
     let index = DeviceIndex::new(root, &nodes);
@@ -49,13 +57,14 @@ pub fn read_topology(root: &Path) -> Topology {
 }
 
 /// Reads the properties of each device in sysfs.
-fn read_nodes(root: &Path) -> Vec<Node> {
+fn read_nodes(root: &Path, previous: &Topology) -> Vec<Node> {
     let block = resolve_in_root(root, root.join("sys/block"));
     let kernel = kernel_version(root);
     let mut names = list_devices(&block).unwrap_or_default();
     names.sort_by_cached_key(|name| natural_key(name));
     let listed: HashSet<&str> = names.iter().map(String::as_str).collect();
     let mut nodes = Vec::with_capacity(names.len());
+    let mut serial_files = Vec::new();
     for name in &names {
         let device = SysfsDevice::open(root, &block, name);
         let mut disk = device.node(kernel);
@@ -65,11 +74,17 @@ fn read_nodes(root: &Path) -> Vec<Node> {
             disk.backing_devices
                 .extend(disks.into_iter().find(|disk| listed.contains(disk)).map(str::to_owned));
         }
+        disk.identity = identity(root, &device, disk.kind);
+        if disk.identity.is_none() && device.has("serial") {
+            serial_files.push((nodes.len(), device.file("serial")));
+        }
         let mut partitions = device.partitions(&disk);
         partitions.retain(|part| !listed.contains(part.name.as_str()));
         nodes.push(disk);
         nodes.extend(partitions);
     }
+    add_virtio_serials(root, &mut nodes, &serial_files, previous);
+    add_partition_identities(&mut nodes);
     nodes
 }
 

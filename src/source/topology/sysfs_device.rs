@@ -29,8 +29,14 @@ impl SysfsDevice {
         Self { path, name: name.to_owned(), entries, is_virtual }
     }
 
-    fn has(&self, entry: &str) -> bool {
+    /// Returns whether the directory has an entry of this name.
+    pub(super) fn has(&self, entry: &str) -> bool {
         self.entries.contains(entry)
+    }
+
+    /// Returns the path of a file in the directory.
+    pub(super) fn file(&self, entry: &str) -> PathBuf {
+        self.path.join(entry)
     }
 
     /// Reads the first line of a file; `None` if it cannot be read or is empty.
@@ -59,6 +65,11 @@ impl SysfsDevice {
             alias: if self.has("dm") { self.line("dm/name") } else { None },
             backing_devices: slaves(&self.path),
             size_bytes: size_bytes(&self.path),
+            diskseq: if self.has("diskseq") {
+                self.line("diskseq").and_then(|text| text.parse().ok())
+            } else {
+                None
+            },
             ..Node::default()
         };
         if self.has("queue") {
@@ -122,6 +133,7 @@ impl SysfsDevice {
             nr_requests: disk.nr_requests,
             iostats_enabled: disk.iostats_enabled,
             ignores_iostats: disk.ignores_iostats,
+            diskseq: disk.diskseq,
             ..Node::default()
         }
     }

@@ -1,6 +1,7 @@
 //! The block-device trees of synthetic hosts.
 
 mod hosts;
+mod identities;
 mod output;
 mod stacking;
 

@@ -1,0 +1,236 @@
+//! The loads of a device between resets of its counters, after which the name may be that of another device. Loads are
+//! compared with each other only within such a lifetime.
+
+use std::collections::VecDeque;
+
+use super::baseline::{Baseline, Baselines, SinceBoot};
+use super::capacity::{CapacityByDirection, capacity_by_direction};
+use super::caps::{SteadyRates, find_steady_rates};
+use super::load::{IoDirection, LoadHistory, LoadSample, VonNeumannRatio};
+use super::saved_baselines::DeviceBaseline;
+use super::settings::{BaselineSource, Settings};
+
+/// Lifetimes kept at most; bounds the memory for a device that is reset again and again.
+const MAX_LIFETIMES: usize = 8;
+
+/// The latest lifetimes of a device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lifetimes {
+    ended: VecDeque<Lifetime>,
+    present: Lifetime,
+}
+
+/// One lifetime.
+#[derive(Clone, Debug)]
+struct Lifetime {
+    /// `None` without a load.
+    first_interval: Option<f64>,
+    loads: LoadHistory,
+    learned: Baselines,
+    since_boot: Option<SinceBoot>,
+    /// The baselines given for the device; `None` where those of the present device hold.
+    given: Option<(DeviceBaseline, BaselineSource)>,
+    sweeps: [VonNeumannRatio; 3],
+}
+
+impl Default for Lifetime {
+    fn default() -> Self {
+        Self {
+            first_interval: None,
+            loads: LoadHistory::default(),
+            learned: Baselines::default(),
+            since_boot: None,
+            given: None,
+            sweeps: [IoDirection::Reads, IoDirection::Writes, IoDirection::Both].map(VonNeumannRatio::new),
+        }
+    }
+}
+
+impl Lifetimes {
+    /// Adds the load of the next interval.
+    pub(super) fn push(&mut self, load: LoadSample) {
+        let present = &mut self.present;
+        present.first_interval.get_or_insert(load.interval_index);
+        present.learned.learn(&load);
+        present.sweeps.iter_mut().for_each(|sweep| sweep.observe(&load));
+        present.loads.push(load);
+    }
+
+    /// Marks that the next load does not follow the latest.
+    pub(super) fn interrupt(&mut self) {
+        self.present.loads.interrupt();
+    }
+
+    /// Takes the counters of the device at the beginning of the lifetime. Later calls change nothing until it ends.
+    pub(super) fn set_history(&mut self, since_boot: SinceBoot) {
+        self.present.since_boot.get_or_insert(since_boot);
+    }
+
+    /// Ends the lifetime: the next load may be of another device.
+    pub(super) fn end(&mut self) {
+        let ended = std::mem::take(&mut self.present);
+        if ended.first_interval.is_some() {
+            self.ended.push_back(ended);
+        }
+        if self.ended.len() == MAX_LIFETIMES {
+            self.ended.pop_front();
+        }
+    }
+
+    /// Ends the lifetime: the next load is of another device. The settings were those of the device so far.
+    pub(super) fn end_device(&mut self, settings: &Settings) {
+        self.end();
+        for ended in &mut self.ended {
+            ended.given.get_or_insert_with(|| given(settings));
+        }
+    }
+
+    /// The lifetimes, with the settings of the present device.
+    pub(super) fn finish(self, settings: &Settings) -> FinishedLifetimes {
+        let finish = |lifetime: Lifetime| {
+            let (given, source) = lifetime.given.unwrap_or_else(|| given(settings));
+            let since_boot = lifetime.since_boot.unwrap_or_default();
+            let complete =
+                |learned: Baseline, given| learned.with_given(given, source).with_history(since_boot);
+            let Baselines { reads, writes, flushes } = lifetime.learned;
+            let loads = lifetime.loads.finish();
+            FinishedLifetime {
+                first_interval: lifetime.first_interval.unwrap_or(f64::INFINITY),
+                steady_rates: find_steady_rates(&loads, settings.cap),
+                loads,
+                baselines: Baselines {
+                    reads: complete(reads, &given.read),
+                    writes: complete(writes, &given.write),
+                    flushes: complete(flushes, &given.flush),
+                },
+                sweeps: lifetime.sweeps,
+            }
+        };
+        FinishedLifetimes {
+            ended: self.ended.into_iter().map(finish).collect(),
+            present: finish(self.present),
+        }
+    }
+}
+
+fn given(settings: &Settings) -> (DeviceBaseline, BaselineSource) {
+    (settings.baseline.clone().unwrap_or_default(), settings.baseline_source)
+}
+
+/// The lifetimes of a device after its last interval, in the order of time.
+pub(super) struct FinishedLifetimes {
+    ended: Vec<FinishedLifetime>,
+    present: FinishedLifetime,
+}
+
+struct FinishedLifetime {
+    /// Infinite without a load.
+    first_interval: f64,
+    loads: Vec<LoadSample>,
+    baselines: Baselines,
+    steady_rates: SteadyRates,
+    sweeps: [VonNeumannRatio; 3],
+}
+
+impl FinishedLifetime {
+    fn seconds(&self) -> f64 {
+        self.loads.iter().map(|load| load.seconds).sum()
+    }
+}
+
+impl FinishedLifetimes {
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &FinishedLifetime> {
+        self.ended.iter().chain([&self.present])
+    }
+
+    /// All loads, in the order of time.
+    pub(super) fn loads(&self) -> Vec<LoadSample> {
+        self.iter().flat_map(|lifetime| &lifetime.loads).copied().collect()
+    }
+
+    /// The baselines to compare a load with.
+    pub(super) fn baselines(&self, load: &LoadSample) -> &Baselines {
+        let had_begun = |lifetime: &&FinishedLifetime| lifetime.first_interval <= load.interval_index;
+        &self.iter().rfind(had_begun).unwrap_or(&self.present).baselines
+    }
+
+    /// The baselines of the present device.
+    pub(super) fn present_baselines(&self) -> &Baselines {
+        &self.present.baselines
+    }
+
+    /// The steady rates of all lifetimes.
+    pub(super) fn steady_rates(&self) -> SteadyRates {
+        let caps: Vec<_> = self.iter().flat_map(|lifetime| lifetime.steady_rates.caps.clone()).collect();
+        let unclear = self.iter().find_map(|lifetime| lifetime.steady_rates.unclear.clone());
+        SteadyRates { unclear: unclear.filter(|_| caps.is_empty()), caps }
+    }
+
+    /// The capacity of the device in the lifetime with most of the busy time, with the steady rates of that lifetime.
+    pub(super) fn capacity(&self) -> (CapacityByDirection, &SteadyRates) {
+        let longest = self.iter().max_by(|a, b| a.seconds().total_cmp(&b.seconds())).unwrap_or(&self.present);
+        let [reads, writes, both] = &longest.sweeps;
+        (capacity_by_direction(&longest.loads, reads, writes, both), &longest.steady_rates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::stats::IoTotals;
+
+    /// A load of one second at a light queue.
+    fn load(index: usize, await_ms: f64) -> LoadSample {
+        let ios = 100.0;
+        let reads = IoTotals { ios, kib: ios * 4.0, ms: ios * await_ms };
+        LoadSample {
+            interval_index: index as f64,
+            seconds: 1.0,
+            intervals: 1.0,
+            reads,
+            ..LoadSample::default()
+        }
+    }
+
+    fn read_baselines(lifetimes: Lifetimes, settings: &Settings) -> Vec<Option<f64>> {
+        let finished = lifetimes.finish(settings);
+        let of = |load: &LoadSample| finished.baselines(load).reads.unloaded_latency(4.0);
+        let mut found: Vec<_> =
+            finished.loads().iter().map(|load| of(load).map(|one| one.await_ms.round())).collect();
+        found.dedup();
+        found
+    }
+
+    #[test]
+    fn a_load_is_compared_with_the_baseline_of_its_own_lifetime() {
+        let mut lifetimes = Lifetimes::default();
+        (0..20).for_each(|index| lifetimes.push(load(index, 1.0)));
+        lifetimes.end();
+        lifetimes.end();
+        (20..40).for_each(|index| lifetimes.push(load(index, 5.0)));
+        assert_eq!(read_baselines(lifetimes, &Settings::default()), [Some(1.0), Some(5.0)]);
+    }
+
+    #[test]
+    fn a_given_baseline_is_that_of_its_device() {
+        let settings =
+            |ms| Settings { baseline: Some(DeviceBaseline::stated(Some(ms), None)), ..Settings::default() };
+        let mut lifetimes = Lifetimes::default();
+        lifetimes.push(load(0, 1.0));
+        lifetimes.end();
+        lifetimes.push(load(1, 1.0));
+        lifetimes.end_device(&settings(2.0));
+        lifetimes.push(load(2, 1.0));
+        assert_eq!(read_baselines(lifetimes, &settings(3.0)), [Some(2.0), Some(3.0)]);
+    }
+
+    #[test]
+    fn a_device_that_is_reset_for_ever_takes_no_more_memory() {
+        let mut lifetimes = Lifetimes::default();
+        for index in 0..1000 {
+            lifetimes.push(load(index, 1.0));
+            lifetimes.end();
+        }
+        assert!(lifetimes.finish(&Settings::default()).loads().len() < MAX_LIFETIMES);
+    }
+}

@@ -1,0 +1,170 @@
+//! Baselines of devices as data: how long requests take while the device is not loaded. They are learned by `analysis`,
+//! kept in files, and stored in recordings.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The most values of a direction that are kept: more than there are sizes of requests.
+const MAX_SIZES: usize = 64;
+
+/// The unloaded latency of requests of similar size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnloadedLatency {
+    /// The size, a power of two in KiB; `None` for any size.
+    pub size_kib: Option<f64>,
+    /// Latency in milliseconds.
+    pub await_ms: f64,
+    /// The mean queue at which it was seen; `None` when it was stated by hand. 0.1.0 saved it as `concurrency`.
+    #[serde(alias = "concurrency")]
+    pub queue: Option<f64>,
+    /// That queue is so long (above 1.5) that the unloaded device may answer faster. 0.1.0 saved it as
+    /// `is_upper_bound`.
+    #[serde(rename = "upper_bound", alias = "is_upper_bound")]
+    pub is_upper_bound: bool,
+}
+
+impl UnloadedLatency {
+    /// Returns whether a device can have it.
+    fn is_possible(&self) -> bool {
+        let is_positive = |value: f64| value > 0.0 && value.is_finite();
+        is_positive(self.await_ms)
+            && self.size_kib.is_none_or(is_positive)
+            && self.queue.is_none_or(|queue| queue >= 0.0 && queue.is_finite())
+    }
+}
+
+/// The baselines of a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeviceBaseline {
+    /// Of reads, by size.
+    pub read: Vec<UnloadedLatency>,
+    /// Of writes, by size.
+    pub write: Vec<UnloadedLatency>,
+    /// Of flushes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flush: Vec<UnloadedLatency>,
+}
+
+impl DeviceBaseline {
+    /// Fixed values in milliseconds for every size (`--baseline-ms R[,W]`).
+    pub fn stated(read_ms: Option<f64>, write_ms: Option<f64>) -> Self {
+        let any_size = |ms: Option<f64>| {
+            ms.map(|await_ms| UnloadedLatency {
+                size_kib: None,
+                await_ms,
+                queue: None,
+                is_upper_bound: false,
+            })
+            .into_iter()
+            .collect()
+        };
+        Self { read: any_size(read_ms), write: any_size(write_ms), flush: Vec::new() }
+    }
+
+    /// Returns whether it has no values.
+    pub fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.write.is_empty() && self.flush.is_empty()
+    }
+
+    /// Removes values that no device can have, as a file from elsewhere may hold.
+    pub fn retain_possible(&mut self) {
+        for direction in [&mut self.read, &mut self.write, &mut self.flush] {
+            direction.retain(UnloadedLatency::is_possible);
+            direction.truncate(MAX_SIZES);
+        }
+    }
+}
+
+/// A baseline that was used when a recording was made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecordedBaseline {
+    /// The kernel's name of the device; `None` for every device without one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Its origin: `given` or `saved`.
+    #[serde(default)]
+    pub source: String,
+    /// The values.
+    #[serde(flatten)]
+    pub baseline: DeviceBaseline,
+}
+
+/// The baselines that were used when a recording was made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedBaselines {
+    common: Option<RecordedBaseline>,
+    by_device: BTreeMap<String, RecordedBaseline>,
+}
+
+impl RecordedBaselines {
+    /// Adds a baseline; it replaces one for the same device.
+    pub fn insert(&mut self, mut recorded: RecordedBaseline) {
+        recorded.baseline.retain_possible();
+        match recorded.device.clone() {
+            None => self.common = Some(recorded),
+            Some(device) => {
+                self.by_device.insert(device, recorded);
+            }
+        }
+    }
+
+    /// Returns the baseline of the device of this kernel name; `None` if none was used.
+    pub fn get(&self, device: &str) -> Option<&RecordedBaseline> {
+        self.by_device.get(device).or(self.common.as_ref())
+    }
+
+    /// Returns all baselines.
+    pub fn iter(&self) -> impl Iterator<Item = &RecordedBaseline> {
+        self.common.iter().chain(self.by_device.values())
+    }
+
+    /// Returns the number of baselines.
+    pub fn len(&self) -> usize {
+        self.by_device.len() + usize::from(self.common.is_some())
+    }
+
+    /// Returns whether no baseline was used.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stated_baseline_is_of_every_size_and_may_be_of_one_direction() {
+        let stated = DeviceBaseline::stated(Some(0.5), None);
+        assert_eq!((stated.read[0].size_kib, stated.read[0].await_ms), (None, 0.5));
+        assert!(stated.write.is_empty() && !stated.is_empty() && DeviceBaseline::default().is_empty());
+    }
+
+    #[test]
+    fn impossible_values_are_removed() {
+        let mut baseline = DeviceBaseline::stated(Some(0.5), Some(-1.0));
+        baseline.read.push(UnloadedLatency { size_kib: Some(0.0), ..baseline.read[0] });
+        baseline.read.push(UnloadedLatency { queue: Some(-1.0), ..baseline.read[0] });
+        baseline.read.extend(vec![baseline.read[0]; 1000]);
+        baseline.retain_possible();
+        assert_eq!((baseline.read.len(), baseline.write.len()), (MAX_SIZES, 0));
+        assert!(baseline.read.iter().all(|value| value.size_kib.is_none() && value.queue.is_none()));
+    }
+
+    #[test]
+    fn a_recorded_baseline_of_a_device_precedes_that_of_all() {
+        let recorded = |device: Option<&str>, ms| RecordedBaseline {
+            device: device.map(str::to_owned),
+            source: "given".into(),
+            baseline: DeviceBaseline::stated(Some(ms), None),
+        };
+        let mut all = RecordedBaselines::default();
+        all.insert(recorded(Some("sda"), 1.0));
+        assert_eq!((all.get("sdb"), all.len()), (None, 1));
+        all.insert(recorded(None, 2.0));
+        let ms = |device| all.get(device).map(|found| found.baseline.read[0].await_ms);
+        assert_eq!((ms("sda"), ms("sdb"), all.len()), (Some(1.0), Some(2.0), 2));
+    }
+}

@@ -1,0 +1,107 @@
+//! A host with one disk, whose load and identity the test sets.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::exit::Exit;
+use blkstat::intervals::BaselineOption;
+use blkstat::plan::Plan;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::support::fake_root::FakeRoot;
+use crate::support::in_process::run_plan;
+
+/// The load of a device in an interval of one second: 4 KiB reads per second, and their latency in milliseconds.
+pub(crate) type Load = (f64, f64);
+
+/// Loads on an unloaded and on a busy device.
+pub(crate) const LIGHT: Load = (1000.0, 0.1);
+pub(crate) const HEAVY: Load = (8000.0, 0.8);
+
+/// An invented host with one disk at a time.
+pub(crate) struct Host {
+    pub(crate) root: FakeRoot,
+}
+
+impl Host {
+    /// Creates a host whose disk has a name and a WWID.
+    pub(crate) fn new(name: &str, wwid: &str) -> Self {
+        let host = Self { root: FakeRoot::new() };
+        host.set_wwid(name, wwid);
+        host
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub(crate) fn set_wwid(&self, name: &str, wwid: &str) {
+        self.root.file(&format!("sys/block/{name}/device/wwid"), wwid);
+    }
+
+    /// Writes the counters of the disk after these intervals.
+    pub(crate) fn load(&self, name: &str, loads: &[Load]) {
+        let ios = loads.iter().map(|(rate, _)| rate).sum::<f64>() as u64;
+        let ms = loads.iter().map(|(rate, await_ms)| rate * await_ms).sum::<f64>().round() as u64;
+        let in_flight = loads.last().map_or(0.0, |(rate, await_ms)| (rate * await_ms / 1000.0).round());
+        let (sectors, busy) = (8 * ios, 1000 * loads.len());
+        let line = format!("8 0 {name} {ios} 0 {sectors} {ms} 0 0 0 0 {in_flight} {busy} {ms} 0 0 0 0 0 0\n");
+        self.root.diskstats(&line);
+    }
+
+    /// Runs blkstat on the host; `on_wait` changes it before each sample after the first. `saved` are the files that
+    /// are read by default.
+    pub(crate) fn run(
+        &self,
+        words: &str,
+        saved: &[PathBuf],
+        on_wait: impl Fn(usize),
+    ) -> (String, String, Exit) {
+        let words = format!("blkstat {words} --root {}", self.root.path().display());
+        let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None);
+        let mut plan = plan.unwrap_or_else(|error| panic!("{}", error.message));
+        let baseline = match &mut plan {
+            Plan::View(view) => &mut view.verdicts.baseline,
+            Plan::Analyze(analyze) => &mut analyze.verdicts.baseline,
+            Plan::Record(record) => &mut record.baseline,
+            other => panic!("{other:?}"),
+        };
+        if let BaselineOption::Saved(files) = baseline {
+            assert!(files.is_empty(), "another root has no files that are read by default");
+            *files = saved.to_vec();
+        }
+        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
+            on_wait(wait as usize);
+            WaitOutcome::Due
+        });
+        run_plan(&plan, &clock)
+    }
+
+    /// Runs blkstat while the disk has a load in each interval.
+    pub(crate) fn run_under(&self, loads: &[Load], words: &str, saved: &[PathBuf]) -> (String, String, Exit) {
+        self.load("sda", &[]);
+        self.run(words, saved, |wait| self.load("sda", &loads[..wait.min(loads.len())]))
+    }
+}
+
+/// Returns the read saturation in each line of JSON, to one decimal.
+pub(crate) fn saturations(out: &str) -> Vec<Option<f64>> {
+    let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.map(|line| line["read_saturation"].as_f64().map(|x| (x * 10.0).round() / 10.0)).collect()
+}
+
+/// Writes a file of baselines: entries of key, name beside it, and milliseconds.
+pub(crate) fn save(path: &Path, entries: &[(&str, Option<&str>, f64)]) {
+    let mut text = String::from("{\"devices\":{");
+    for (index, (key, name, ms)) in entries.iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        let name = name.map(|name| format!("\"name\":\"{name}\",")).unwrap_or_default();
+        let latency = format!(r#"{{"size_kib":4.0,"await_ms":{ms},"queue":0.1,"upper_bound":false}}"#);
+        write!(text, r#"{comma}"{key}":{{{name}"read":[{latency}],"write":[]}}"#).unwrap();
+    }
+    fs::write(path, text + "}}").unwrap();
+}
