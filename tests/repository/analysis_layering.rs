@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The modules, lowest first: each may import those before it.
-const MODULES: [&str; 13] = [
+const MODULES: [&str; 14] = [
     "thresholds",
     "stats",
     "host",
@@ -13,6 +13,7 @@ const MODULES: [&str; 13] = [
     "settings",
     "caps",
     "capacity",
+    "lifetimes",
     "verdict",
     "report",
     "stack",

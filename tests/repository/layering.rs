@@ -19,7 +19,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("baselines", &[]),
     ("capture", &["baselines", "counters", "topology", "units", "sanitize"]),
     ("metrics", &["counters", "units"]),
-    ("analysis", &["baselines", "metrics", "topology"]),
+    ("analysis", &["baselines", "counters", "metrics", "topology", "units"]),
     ("source", &["capture", "clock", "compression", "counters", "sanitize", "topology", "units"]),
     (
         "intervals",

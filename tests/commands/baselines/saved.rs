@@ -134,8 +134,9 @@ fn the_program_reads_the_file_of_the_user_and_ends_although_it_hangs() {
 
 #[test]
 fn a_stated_cap_works_in_the_live_view() {
-    // A constant rate that is no known limit: it takes the user to say that it is one.
-    let loads: Vec<Load> = (0..30).map(|n| (3217.0, if n < 15 { 4.0 } else { 5.0 })).collect();
+    // A rate that varies as that of busy servers does: it takes the user to say that it is a limit.
+    let loads: Vec<Load> =
+        (0..30).map(|n| (3217.0 + f64::from(n % 3 - 1) * 32.0, if n < 15 { 4.0 } else { 5.0 })).collect();
     let host = Host::new("sda", "naa.1");
     let verdicts = |options: &str| {
         let (out, _, _) = host.run_under(&loads, &format!("--json 1 30 {options}"), &[]);
