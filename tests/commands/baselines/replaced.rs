@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::host::{HEAVY, Host, LIGHT, saturations, save};
+use super::host::{HEAVY, Host, LIGHT, Load, saturations, save};
 
 #[test]
 fn a_reset_drops_what_was_learned_but_a_saved_baseline_stays() {
@@ -94,4 +94,35 @@ fn analyze_learns_again_after_a_reset_or_with_another_device() {
         host.load("sda", &[vec![LIGHT; 25], vec![slower; 15]].concat()[..wait.min(40)]);
     });
     assert_eq!((with_reset, with_swap), (0.4, 0.4));
+}
+
+#[test]
+fn a_slower_device_is_not_judged_by_the_latency_of_the_one_before() {
+    let host = Host::new("sda", "naa.1");
+    // The other one takes forty times as long for the same load; its counters start at zero after 25 intervals.
+    let loads = |await_ms: f64, count: usize| -> Vec<Load> {
+        (0..count).map(|n| (1130.0 + 40.0 * (n % 3) as f64, await_ms)).collect()
+    };
+    let run = |words: &str, resets: bool| {
+        host.load("sda", &[]);
+        let (out, _, _) = host.run(words, &[], |wait| match wait {
+            0..=25 => host.load("sda", &loads(0.1, wait)),
+            _ if resets => host.load("sda", &loads(4.0, wait - 25)),
+            _ => host.load("sda", &[loads(0.1, 25), loads(4.0, wait - 25)].concat()),
+        });
+        out
+    };
+    let overall = |resets| {
+        let report: Value = serde_json::from_str(&run("analyze --json sda 1 50", resets)).unwrap();
+        report["devices"][0]["verdict"].clone()
+    };
+    assert_eq!((overall(true), overall(false)), (Value::Null, "saturated".into()));
+    // The reset is within the third interval, which has no numbers.
+    let verdicts = |resets| {
+        let out = run("--json sda 10 5", resets);
+        let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| line["verdict"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(true)[2..], [Value::Null, Value::Null, Value::Null]);
+    assert_eq!(verdicts(false)[2..], ["saturated"; 3]);
 }
