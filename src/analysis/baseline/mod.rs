@@ -216,6 +216,12 @@ impl Baselines {
         }
     }
 
+    /// The same without what was learned.
+    pub(super) fn without_learned(&self) -> Self {
+        let without = |baseline: &Baseline| Baseline { observed: BTreeMap::new(), ..baseline.clone() };
+        Self { reads: without(&self.reads), writes: without(&self.writes), flushes: without(&self.flushes) }
+    }
+
     /// Learns a load, unless it may be the edge of a burst, whose mean queue is not what its requests met.
     pub(super) fn learn(&mut self, load: &LoadSample) {
         if !load.is_edge_of_burst() {

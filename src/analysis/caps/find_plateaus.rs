@@ -35,6 +35,7 @@ pub(in crate::analysis) fn find_steady_rates(loads: &[LoadSample], stated: Optio
     let loads = steady_or_all(&loads.iter().collect::<Vec<_>>());
     let stated = stated.unwrap_or_default();
     let mut unclear = None;
+    let (mut joint, mut separate) = (Vec::new(), Vec::new());
     for direction in directions(&loads) {
         let requests = RateKind { direction, unit: RateUnit::Requests };
         let by_requests = find_caps(&loads, requests, stated.iops);
@@ -46,9 +47,17 @@ pub(in crate::analysis) fn find_steady_rates(loads: &[LoadSample], stated: Optio
             || (has_match(&by_bytes.caps) && (are_large || !has_match(&by_requests.caps)));
         unclear = unclear.or(by_requests.unclear).or(by_bytes.unclear);
         let caps = if prefer_bytes { by_bytes.caps } else { by_requests.caps };
-        if !caps.is_empty() {
-            return SteadyRates { caps, unclear: None };
+        if direction == IoDirection::Both {
+            joint = caps;
+        } else {
+            separate.push(caps);
         }
+    }
+    // Each direction as constant by itself, which it is not where both share a cap: then their mix varies.
+    let are_separate = separate.len() > 1 && separate.iter().all(|caps| !caps.is_empty());
+    let caps = if are_separate || joint.is_empty() { separate.concat() } else { joint };
+    if !caps.is_empty() {
+        return SteadyRates { caps, unclear: None };
     }
     SteadyRates { caps: Vec::new(), unclear }
 }

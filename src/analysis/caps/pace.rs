@@ -4,7 +4,7 @@ use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_o
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
     CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, CONSTANT_QUEUE_TOLERANCE, MAX_REGULAR_RATIO,
-    MIN_CONSTANT_QUEUE,
+    MIN_CONSTANT_QUEUE, MIN_CONSTANT_QUEUE_RATIO,
 };
 
 /// The more regular of arrivals and completions.
@@ -62,10 +62,14 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
         return false;
     };
     let is_same = |load: &&&LoadSample| {
-        in_flight(load).is_some_and(|one| (one - usual).abs() <= CONSTANT_QUEUE_TOLERANCE * usual)
+        // Requests of the other direction come and go: up to three of theirs where one is in flight on average.
+        let others = load.queue(IoDirection::Both) - load.queue(direction);
+        let tolerance = (CONSTANT_QUEUE_TOLERANCE * usual).max(3.0 * others);
+        in_flight(load).is_some_and(|one| (one - usual).abs() <= tolerance)
     };
     let count = loads.iter().filter(is_same).count() as f64;
-    queue >= MIN_CONSTANT_QUEUE && count >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
+    queue >= MIN_CONSTANT_QUEUE.max(MIN_CONSTANT_QUEUE_RATIO * usual)
+        && count >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
 }
 
 #[cfg(test)]

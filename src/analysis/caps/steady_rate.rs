@@ -7,12 +7,12 @@ use super::dispersion::sqrt_index_of_dispersion;
 use super::pace::{Pace, has_constant_queue, has_same_in_flight, pace};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::thresholds::{
-    ABOVE_RATE_TOLERANCE, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION,
+    ABOVE_RATE_TOLERANCE_RATIO, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION,
     MAX_ABOVE_RATE_INTERVALS, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION,
     MAX_POSSIBLE_CAP_DISPERSION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE,
     MIN_INTERVAL_REQUESTS, MIN_LIGHT_INTERVALS, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS,
-    MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS, MIN_RATE_CHANGE_RATIO, ON_RATE_TOLERANCE,
-    PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE, STEADY_TOLERANCE, STEADY_WINDOW,
+    MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS, MIN_RATE_CHANGE_RATIO, ON_RATE_TOLERANCE_RATIO,
+    PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE, STEADY_TOLERANCE, 
 };
 
 /// A direction and the unit in which its rate is looked at.
@@ -29,6 +29,12 @@ impl RateKind {
 
     pub(super) fn queue(self, load: &LoadSample) -> f64 {
         load.queue(self.direction)
+    }
+
+    /// The relative difference within which a rate is that of a load: the tolerance, or one request.
+    fn tolerance(self, load: &LoadSample) -> f64 {
+        let requests = load.totals(self.direction).ios / load.intervals;
+        STEADY_TOLERANCE.max(1.0 / requests)
     }
 
     /// The median rate of loads; `None` without loads.
@@ -130,10 +136,11 @@ impl SteadyRate<'_> {
             within_span().filter(|load| kind.queue(load) >= loaded_ratio * min_queue).collect();
         let relative_rate = |load: &LoadSample| kind.rate(load) / rate;
         let is_on_rate = |load: &&LoadSample| {
-            (relative_rate(load) - 1.0).abs() <= ON_RATE_TOLERANCE && load.variation <= STEADY_TOLERANCE
+            let tolerance = kind.tolerance(load);
+            (relative_rate(load) - 1.0).abs() <= ON_RATE_TOLERANCE_RATIO * tolerance && load.variation <= tolerance
         };
         let above =
-            count_intervals(within_span().filter(|load| relative_rate(load) > 1.0 + ABOVE_RATE_TOLERANCE));
+            count_intervals(within_span().filter(|load| relative_rate(load) > 1.0 + ABOVE_RATE_TOLERANCE_RATIO * kind.tolerance(load)));
         let (time, on_rate) = (
             count_intervals(loaded.iter().copied()),
             count_intervals(loaded.iter().copied().filter(is_on_rate)),
@@ -198,7 +205,7 @@ pub(super) fn densest_rate_window(sorted: &[&LoadSample], kind: RateKind) -> Opt
     let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
     for end in 0..sorted.len() {
         weight += sorted[end].intervals;
-        while kind.rate(sorted[end]) > kind.rate(sorted[first]) * (1.0 + STEADY_WINDOW) {
+        while kind.rate(sorted[end]) > kind.rate(sorted[first]) * (1.0 + 2.0 * kind.tolerance(sorted[first])) {
             weight -= sorted[first].intervals;
             first += 1;
         }

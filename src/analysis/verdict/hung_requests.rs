@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::analysis::thresholds::{
-    HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_LEAKED_S,
+    HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS, MIN_LEAKED_S, THROTTLE_SLICE_S,
 };
 use crate::metrics::{HostStats, IntervalStats};
 
@@ -45,6 +45,7 @@ impl HungRequests {
         if self.latest.len() == HUNG_WINDOW_INTERVALS {
             self.latest.pop_front();
         }
+        let in_flight = if may_be_in_step(stats, in_flight) { 0 } else { in_flight };
         self.latest.push_back((in_flight as f64, queue, stats.seconds));
         let seconds: f64 = self.latest.iter().map(|(_, _, seconds)| seconds).sum();
         let least = self.latest.iter().map(|(in_flight, ..)| *in_flight).fold(f64::INFINITY, f64::min);
@@ -77,9 +78,19 @@ impl HungRequests {
     }
 }
 
+/// Returns whether the requests in flight at the end of the interval may be a burst that a limit above released just
+/// before, and not those that were in flight at the end of the interval before.
+fn may_be_in_step(stats: &IntervalStats, in_flight: u64) -> bool {
+    let directions = [stats.reads, stats.writes];
+    let per_s: f64 = directions.iter().filter_map(|direction| direction.per_s).sum();
+    let longest_ms = directions.iter().filter_map(|direction| direction.await_ms).fold(0.0, f64::max);
+    in_flight as f64 <= THROTTLE_SLICE_S * per_s && longest_ms >= MIN_IN_STEP_MS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::DirectionStats;
 
     fn interval(in_flight: u64, queue: f64) -> IntervalStats {
         IntervalStats {
@@ -104,6 +115,10 @@ mod tests {
         // A full queue is not a hang.
         let mut busy = HungRequests::default();
         assert!((0..40).all(|_| busy.observe(&interval(32, 31.0), &unknown).is_none()));
+        // Nor are bursts that a limit releases just before each sample.
+        let reads = DirectionStats { per_s: Some(800.0), await_ms: Some(10.0), ..DirectionStats::default() };
+        let bursts = IntervalStats { reads, ..interval(32, 8.0) };
+        assert!((0..40).all(|_| busy.observe(&bursts, &unknown).is_none()));
     }
 
     #[test]

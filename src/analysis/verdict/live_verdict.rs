@@ -77,7 +77,7 @@ impl LiveVerdict {
         self.forget_changed_requests(&load, &assessed);
         self.remember(load);
         let mut assessment = self.from_load(&assessed);
-        let mut verdict = self.still_saturated(&assessed);
+        let mut verdict = self.still_in_trouble(&assessed);
         if let Some(plateau) = self.current_plateau(&load) {
             verdict = Some(Verdict::Capped);
             assessment.evidence.insert(0, Evidence::ConstantRate(plateau));
@@ -148,17 +148,20 @@ impl LiveVerdict {
         }
     }
 
-    /// The verdict on the interval alone; saturated also where a saturated device has become a little faster.
-    fn still_saturated(&self, assessed: &LoadAssessment) -> Option<Verdict> {
-        let is_still = assessed.verdict == Some(Verdict::Queueing)
-            && self.debounce.present() == Some(Verdict::Saturated)
+    /// The verdict on the interval alone; the present one also where a device in trouble has become a little faster.
+    fn still_in_trouble(&self, assessed: &LoadAssessment) -> Option<Verdict> {
+        let (present, milder) = match self.debounce.present() {
+            Some(Verdict::Saturated) => (Verdict::Saturated, Verdict::Queueing),
+            Some(Verdict::Slow) => (Verdict::Slow, Verdict::Ok),
+            _ => return assessed.verdict,
+        };
+        let min_saturation = STILL_SATURATED_FRACTION * self.saturation_threshold;
+        let is_still = assessed.verdict == Some(milder)
             && assessed.directions.iter().any(|one| {
-                one.verdict == Ok(Verdict::Queueing)
-                    && one.saturation.is_some_and(|(saturation, _)| {
-                        saturation >= STILL_SATURATED_FRACTION * self.saturation_threshold
-                    })
+                one.verdict == Ok(milder)
+                    && one.saturation.is_some_and(|(saturation, _)| saturation >= min_saturation)
             });
-        if is_still { Some(Verdict::Saturated) } else { assessed.verdict }
+        if is_still { Some(present) } else { assessed.verdict }
     }
 
     /// Where requests have been of another kind for a while, they are compared with their own kind from now on.

@@ -1,10 +1,11 @@
 //! The fractions of the busy time by the verdict on each load.
 
 use super::load_verdict::LoadAssessment;
-use super::{Latency, Verdict};
+use super::{Latency, Verdict, more_severe};
 use crate::analysis::baseline::Baselines;
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::stats::IoTotals;
+use crate::analysis::thresholds::{MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS};
 
 /// Fractions of the busy time by the verdict on each load alone.
 #[derive(Debug, Default)]
@@ -33,9 +34,10 @@ impl VerdictShares {
         saturation_threshold: f64,
     ) -> Self {
         let mut shares = Self::default();
-        for load in loads {
+        let verdicts = load_verdicts(loads, baselines, saturation_threshold);
+        for (index, load) in loads.iter().enumerate() {
             shares.seconds += load.seconds;
-            match LoadAssessment::of(load, baselines, saturation_threshold).verdict {
+            match verdicts[index].filter(|_| is_confirmed(loads, &verdicts, index)) {
                 Some(Verdict::Slow) => {
                     shares.slow += load.seconds;
                     shares.slow_intervals += load.intervals;
@@ -63,6 +65,34 @@ impl VerdictShares {
         }
         shares
     }
+}
+
+/// The verdict on each load alone: against the baselines of all the time, or, where these are worse, against those that
+/// had been learned before. What lasts for most of the time is no trouble against the former.
+fn load_verdicts(
+    loads: &[LoadSample],
+    baselines: &Baselines,
+    saturation_threshold: f64,
+) -> Vec<Option<Verdict>> {
+    let mut before = baselines.without_learned();
+    let verdict = |load: &LoadSample| {
+        let verdict = |baselines: &Baselines| LoadAssessment::of(load, baselines, saturation_threshold).verdict;
+        let earlier = verdict(&before).filter(|verdict| verdict.severity() > Verdict::Ok.severity());
+        before.learn(load);
+        more_severe(verdict(baselines), earlier)
+    };
+    loads.iter().map(verdict).collect()
+}
+
+/// Returns whether trouble in a load is confirmed by its neighbors, as a live verdict is by the intervals before: a
+/// single interval may be slow by chance.
+fn is_confirmed(loads: &[LoadSample], verdicts: &[Option<Verdict>], index: usize) -> bool {
+    let Some(verdict @ (Verdict::Slow | Verdict::Saturated)) = verdicts[index] else { return true };
+    let count = |window: &[Option<Verdict>]| window.iter().filter(|other| **other == Some(verdict)).count();
+    let first = index.saturating_sub(SATURATION_WINDOW_INTERVALS - 1);
+    let end = (index + SATURATION_WINDOW_INTERVALS).min(verdicts.len());
+    let windows = verdicts[first..end].windows(SATURATION_WINDOW_INTERVALS.min(end - first));
+    loads[index].intervals > 1.0 || windows.map(count).max().unwrap_or(0) >= MIN_SATURATED_INTERVALS
 }
 
 /// Several loads as one.
