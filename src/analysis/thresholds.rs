@@ -293,9 +293,14 @@ pub(super) const CONSTANT_QUEUE_INTERVALS: usize = 10;
 pub(super) const CONSTANT_QUEUE_FRACTION: f64 = 0.8;
 /// Relative difference of the two up to which they are the same.
 pub(super) const CONSTANT_QUEUE_TOLERANCE: f64 = 0.05;
+/// Relative difference of the requests in flight when sampled and the mean queue up to which a load is a closed loop: a
+/// client needs a little time between two requests.
+pub(super) const CLOSED_LOOP_TOLERANCE: f64 = 0.1;
 /// Fraction of the requests in flight when sampled that the mean queue has where these are in flight all the time, rather
 /// than in bursts that a limit releases just before each sample.
 pub(super) const MIN_CONSTANT_QUEUE_RATIO: f64 = 0.5;
+/// Multiple of the usual number of requests in flight that the queue of a closed loop does not exceed.
+pub(super) const MAX_CONSTANT_QUEUE_RATIO: f64 = 1.25;
 /// Queue from which it can be constant: a client that waits for each request has one in flight nearly all the time.
 pub(super) const MIN_CONSTANT_QUEUE: f64 = 0.9;
 
@@ -311,6 +316,8 @@ pub(super) const MAX_CONSTANT_QUEUE_DISPERSION: f64 = 0.08;
 /// Fraction of the dispersion that the device has at its lighter loads, below which it is not the device that is so
 /// even. Simulation: no device passes at its own limit.
 pub(super) const MAX_CALIBRATED_FRACTION: f64 = 0.25;
+/// Ratio of the queue on a plateau to that of a lighter load.
+pub(super) const MAX_LIGHTER_QUEUE_RATIO: f64 = 2.0;
 /// Intervals of a lighter load that show its dispersion.
 pub(super) const MIN_LIGHT_INTERVALS: usize = 5;
 /// Standard deviations beyond which an interval is an outlier: one in which the load changed or that was sampled late.

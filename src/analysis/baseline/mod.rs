@@ -272,11 +272,11 @@ mod tests {
     }
 
     #[test]
-    fn a_streaming_baseline_is_learned_from_an_unloaded_device_only() {
+    fn a_baseline_is_learned_from_the_shortest_queue() {
         let mut baseline = Baseline::default();
-        baseline.observe(&totals(10_000.0, 4.0, 1.6), 16.0);
-        assert_eq!(baseline.unloaded_latency(4.0), None);
-        baseline.observe(&totals(1000.0, 4.0, 0.2), 0.2);
+        baseline.observe(&totals(10_000.0, 4.0, 1.6), 1.0, 16.0);
+        assert!(baseline.unloaded_latency(4.0).is_some_and(|found| found.is_upper_bound));
+        baseline.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
         let unloaded = baseline.unloaded_latency(4.1).unwrap();
         assert!((unloaded.await_ms - 0.2).abs() < 1e-9 && !unloaded.is_upper_bound);
         // It does not hold for other sizes.
@@ -288,9 +288,9 @@ mod tests {
 
     #[test]
     fn the_baseline_of_a_capture_is_an_upper_bound_where_the_shortest_queue_is_long() {
-        let mut baseline = Baseline::new(BaselinePolicy::WholeCapture, &[]);
+        let mut baseline = Baseline::default();
         for queue in [64.0, 32.0, 16.0, 8.0] {
-            baseline.observe(&totals(1000.0, 4.0, queue / 10.0), queue);
+            baseline.observe(&totals(1000.0, 4.0, queue / 10.0), 1.0, queue);
         }
         let unloaded = baseline.unloaded_latency(4.0).unwrap();
         assert!(unloaded.is_upper_bound && unloaded.queue.is_some_and(|queue| (queue - 8.0).abs() < 1e-9));
@@ -306,7 +306,7 @@ mod tests {
         // 0.7 ms each, counted as 1, 1, 0 ms and so on.
         for n in 0..40 {
             let ms = if n % 10 < 7 { 1.0 } else { 0.0 };
-            baseline.observe(&IoTotals { ios: 1.0, kib: 4.0, ms }, 0.01);
+            baseline.observe(&IoTotals { ios: 1.0, kib: 4.0, ms }, 1.0, 0.01);
         }
         assert!(baseline.unloaded_latency(4.0).is_some_and(|found| (found.await_ms - 0.7).abs() < 0.05));
     }
@@ -314,14 +314,14 @@ mod tests {
     #[test]
     fn given_values_win_and_learned_ones_can_be_given() {
         let mut learned = Baseline::default();
-        learned.observe(&totals(1000.0, 4.0, 0.2), 0.2);
+        learned.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
         let saved = serde_json::to_string(&learned.export()).unwrap();
         let given: Vec<UnloadedLatency> = serde_json::from_str(&saved).unwrap();
-        let again = Baseline::new(BaselinePolicy::Streaming, &given);
+        let again = Baseline::new(&given, BaselineSource::Given);
         assert_eq!(again.unloaded_latency(4.0), learned.unloaded_latency(4.0));
         let stated = DeviceBaseline::stated(Some(0.5), None);
-        let mut stated = Baseline::new(BaselinePolicy::Streaming, &stated.read);
-        stated.observe(&totals(1000.0, 4.0, 0.2), 0.2);
+        let mut stated = Baseline::new(&stated.read, BaselineSource::Given);
+        stated.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
         assert_eq!(stated.unloaded_latency(4.0).map(|found| found.await_ms), Some(0.5));
     }
 }

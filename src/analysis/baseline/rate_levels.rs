@@ -6,8 +6,8 @@ use libm::log2;
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_BASELINE_INTERVALS, MIN_INTERVAL_REQUESTS,
-     MIN_IRREGULAR_DISPERSION, MIN_IRREGULAR_INTERVALS, MIN_LATENCY_REQUESTS,
+    MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_BASELINE_INTERVALS,
+    MIN_INTERVAL_REQUESTS, MIN_IRREGULAR_DISPERSION, MIN_IRREGULAR_INTERVALS, MIN_LATENCY_REQUESTS,
     MIN_LATENCY_SUM_MS, MIN_PROVEN_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
     SAME_LATENCY_TOLERANCE,
 };
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn the_highest_rate_at_low_latency_is_found() {
-        let levels = levels(&[(1000.0, 0.5, 0.5), (3000.0, 0.6, 1.8), (4000.0, 4.0, 16.0)]);
-        assert_eq!(levels.max_unloaded_rate(0.5), Some(3000.0));
+        let levels = levels(&[(1000.0, 0.5, 0.5), (2500.0, 0.6, 1.5), (4000.0, 4.0, 16.0)]);
+        assert_eq!(levels.max_unloaded_rate(0.5), Some(2500.0));
         assert_eq!(levels.max_unloaded_rate(0.1), None);
     }
 }

@@ -152,6 +152,7 @@ mod tests {
                 intervals: 1.0,
                 reads,
                 is_steady: true,
+                in_flight_at_end: Some(queue.round() as u64),
                 ..LoadSample::default()
             }
         };
@@ -178,9 +179,15 @@ mod tests {
             find_plateaus(&loads((0..50).map(|k| (3000.0, 0.1 + f64::from(k) / 40.0, 4.0))), None),
             []
         );
-        // One level alone shows nothing, nor do two levels in proportion.
-        assert_eq!(find_plateaus(&loads((0..50).map(|_| (3000.0, 32.0, 4.0))), None), []);
-        let growing = |k: i32| if k < 25 { (3000.0, 8.0, 4.0) } else { (4000.0, 10.0, 4.0) };
+        // One level alone shows nothing where the rate varies as much as by chance, nor do two levels in proportion.
+        assert_eq!(
+            find_plateaus(&loads((0..50).map(|k| (3000.0 + f64::from(k % 5) * 12.0, 32.0, 4.0))), None),
+            []
+        );
+        let growing = |k: i32| {
+            let varied = f64::from(k % 5) * 12.0;
+            if k < 25 { (3000.0 + varied, 8.0, 4.0) } else { (4000.0 + varied, 10.0, 4.0) }
+        };
         assert_eq!(find_plateaus(&loads((0..50).map(growing)), None), []);
     }
 
@@ -188,7 +195,11 @@ mod tests {
     fn spent_burst_credits_make_two_plateaus() {
         let spent = loads((0..40).map(|k| (if k < 20 { 3000.0 } else { 300.0 }, 32.0, 4.0)));
         assert_eq!(rates(&find_plateaus(&spent, None)), [3000.0, 300.0]);
-        let larger = loads((0..40).map(|k| if k < 20 { (3000.0, 32.0, 4.0) } else { (300.0, 32.0, 64.0) }));
+        let varied = |rate: f64, k: i32| rate + f64::from(k % 5) * rate / 250.0;
+        let larger =
+            loads((0..40).map(|k| {
+                if k < 20 { (varied(3000.0, k), 32.0, 4.0) } else { (varied(300.0, k), 32.0, 64.0) }
+            }));
         assert_eq!(find_plateaus(&larger, None), []);
     }
 

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::analysis::thresholds::{
-    HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS, MIN_LEAKED_S, THROTTLE_SLICE_S,
+    HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS, MIN_LEAKED_S,
+    THROTTLE_SLICE_S,
 };
 use crate::metrics::{HostStats, IntervalStats};
 

@@ -76,7 +76,8 @@ fn load_verdicts(
 ) -> Vec<Option<Verdict>> {
     let mut before = baselines.without_learned();
     let verdict = |load: &LoadSample| {
-        let verdict = |baselines: &Baselines| LoadAssessment::of(load, baselines, saturation_threshold).verdict;
+        let verdict =
+            |baselines: &Baselines| LoadAssessment::of(load, baselines, saturation_threshold).verdict;
         let earlier = verdict(&before).filter(|verdict| verdict.severity() > Verdict::Ok.severity());
         before.learn(load);
         more_severe(verdict(baselines), earlier)

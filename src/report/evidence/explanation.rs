@@ -191,6 +191,7 @@ mod tests {
             await_from_ms: 0.32,
             await_to_ms: 21.2,
             matches_limit: Some(LimitMatch::Cloud(vec!["AWS gp3 (base)"])),
+            is_at_constant_queue: false,
             is_certain: true,
         }
     }
