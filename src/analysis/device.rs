@@ -105,8 +105,9 @@ impl DeviceAnalysis {
         self.was_busy |= !stats.is_idle();
         self.stalled_s += if observation.stalled_s > 0.0 { stats.seconds } else { 0.0 };
         self.longest_stall_s = self.longest_stall_s.max(observation.stalled_s);
-        let hung = self.hung.observe(stats, observation.host).filter(|hung| !hung.may_be_leaked);
-        let is_longer = |hung: &Hung| self.longest_hung.is_none_or(|longest| hung.for_s >= longest.for_s);
+        let hung = self.hung.observe(stats, observation.host);
+        let rank = |hung: &Hung| (hung.is_certain(), hung.for_s);
+        let is_longer = |hung: &Hung| self.longest_hung.is_none_or(|longest| rank(hung) >= rank(&longest));
         if let Some(hung) = hung.filter(is_longer) {
             self.longest_hung = Some(hung);
         }
@@ -154,19 +155,20 @@ impl DeviceAnalysis {
 
     /// Notes that another device took the name. The settings were those of the device so far.
     pub fn note_replacement(&mut self, settings: &Settings) {
-        self.hung = HungRequests::default();
+        self.hung.clear();
         self.lifetimes.end_device(settings);
     }
 
     /// Notes a break in time, which no interval spans.
     pub fn note_gap(&mut self) {
+        self.hung.clear();
         self.excluded.gaps += 1;
         self.lifetimes.interrupt();
     }
 
     /// Notes that the device reappeared. It may be another one since, as after a reset.
     pub fn note_return(&mut self) {
-        self.hung = HungRequests::default();
+        self.hung.clear();
         self.lifetimes.end();
     }
 
@@ -185,7 +187,7 @@ impl DeviceAnalysis {
         let lifetimes = self.lifetimes.finish(settings);
         let loads = lifetimes.loads();
         let steady_rates = lifetimes.steady_rates();
-        let Baselines { reads, writes, flushes } = lifetimes.present_baselines();
+        let Baselines { reads, writes, flushes, .. } = lifetimes.present_baselines();
         let saturation = |load: &LoadSample| lifetimes.baselines(load).saturation(load);
         let saturation_of = |direction| {
             distribution_over(&loads, |load| {
@@ -247,8 +249,7 @@ impl DeviceAnalysis {
             plateaus: &steady_rates.caps,
             unclear: steady_rates.unclear.as_ref(),
         };
-        let compared = loads.iter().map(|load| (load, lifetimes.baselines(load)));
-        let shares = VerdictShares::of_loads(compared, settings.saturation_threshold);
+        let shares = VerdictShares::of_lifetimes(lifetimes.parts(), settings.saturation_threshold);
         let (verdict, explanation) = overall_verdict(&facts, &shares, settings);
         DeviceReport {
             device: self.device,

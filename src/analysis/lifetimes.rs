@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::baseline::{Baseline, Baselines, SinceBoot};
+use super::baseline::{Baselines, SinceBoot};
 use super::capacity::{CapacityByDirection, capacity_by_direction};
 use super::caps::{SteadyRates, find_steady_rates};
 use super::load::{IoDirection, LoadHistory, LoadSample, VonNeumannRatio};
@@ -51,7 +51,7 @@ impl Lifetimes {
     pub(super) fn push(&mut self, load: LoadSample) {
         let present = &mut self.present;
         present.first_interval.get_or_insert(load.interval_index);
-        present.learned.learn(&load);
+        present.learned.learn(&load, |_| false);
         present.sweeps.iter_mut().for_each(|sweep| sweep.observe(&load));
         present.loads.push(load);
     }
@@ -90,19 +90,12 @@ impl Lifetimes {
         let finish = |lifetime: Lifetime| {
             let (given, source) = lifetime.given.unwrap_or_else(|| given(settings));
             let since_boot = lifetime.since_boot.unwrap_or_default();
-            let complete =
-                |learned: Baseline, given| learned.with_given(given, source).with_history(since_boot);
-            let Baselines { reads, writes, flushes } = lifetime.learned;
             let loads = lifetime.loads.finish();
             FinishedLifetime {
                 first_interval: lifetime.first_interval.unwrap_or(f64::INFINITY),
                 steady_rates: find_steady_rates(&loads, settings.cap),
                 loads,
-                baselines: Baselines {
-                    reads: complete(reads, &given.read),
-                    writes: complete(writes, &given.write),
-                    flushes: complete(flushes, &given.flush),
-                },
+                baselines: lifetime.learned.with_given(&given, source, since_boot),
                 sweeps: lifetime.sweeps,
             }
         };
@@ -152,6 +145,11 @@ impl FinishedLifetimes {
     pub(super) fn baselines(&self, load: &LoadSample) -> &Baselines {
         let had_begun = |lifetime: &&FinishedLifetime| lifetime.first_interval <= load.interval_index;
         &self.iter().rfind(had_begun).unwrap_or(&self.present).baselines
+    }
+
+    /// The loads and baselines of each lifetime.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&[LoadSample], &Baselines)> {
+        self.iter().map(|lifetime| (lifetime.loads.as_slice(), &lifetime.baselines))
     }
 
     /// The baselines of the present device.

@@ -30,6 +30,9 @@ pub(super) const MIN_SATURATED_QUEUE: f64 = 2.0;
 /// Multiple of unloaded latency from which a device is slow although no request waits for another: the same as for
 /// overload.
 pub(super) const MIN_SLOW_SATURATION: f64 = 3.0;
+/// Multiple of unloaded latency from which a few requests show that a device is slow: with a heavy tail, single ones take
+/// three times the mean now and then.
+pub(super) const MIN_SINGLE_REQUEST_SATURATION: f64 = 6.0;
 /// Mean number of requests in flight while there are any, up to which they came one at a time: one, and as much again
 /// for two that overlap.
 pub(super) const MAX_SERIAL_BUSY_QUEUE: f64 = 2.0;
@@ -45,6 +48,11 @@ pub(super) const HUNG_WINDOW_INTERVALS: usize = 10;
 pub(super) const MIN_HUNG_QUEUE_RATIO: f64 = 2.0;
 /// ...and requests more than that. Simulation: 11 findings in 3,040 runs, all of hung requests.
 pub(super) const MIN_HUNG_REQUESTS: f64 = 2.0;
+/// Length in seconds of the slices in which the kernel's throttle releases requests: what it releases at once can be in
+/// flight at the end of every interval, if the sampler is in step with it...
+pub(super) const THROTTLE_SLICE_S: f64 = 0.1;
+/// ...and if the requests take this many milliseconds or more; samples are not taken more regularly.
+pub(super) const MIN_IN_STEP_MS: f64 = 1.0;
 /// Seconds from which a count of requests in flight that never changes, while no task waits for I/O, may be an error of
 /// the kernel's: no driver lets a request take that long without a word to a task.
 pub(super) const MIN_LEAKED_S: f64 = 120.0;
@@ -113,8 +121,10 @@ pub(super) const MAX_PROVEN_RATE_RATIO: f64 = 16.0;
 /// Dispersion from which completions are irregular: well above that of a cap, a token bucket having about 0.01 and a
 /// jittering one 0.1 or more.
 pub(super) const MIN_IRREGULAR_DISPERSION: f64 = 0.3;
-/// Intervals that show whether completions are irregular.
+/// Times that show whether completions are irregular...
 pub(super) const MIN_IRREGULAR_INTERVALS: usize = 8;
+/// ...of this many seconds at least: sample times are uncertain by a millisecond or so.
+pub(super) const MIN_IRREGULAR_S: f64 = 0.9;
 /// Multiple of an unloaded latency below which a latency beside other requests disproves it.
 pub(super) const MAX_UNBEATEN_RATIO: f64 = 0.8;
 /// Requests since boot behind a mean latency that is compared with.
@@ -233,11 +243,10 @@ pub(super) const FIT_PLATEAU_TOLERANCE: f64 = 0.03;
 pub(super) const STEADY_TOLERANCE: f64 = 0.01;
 /// Width of the window of rates that one constant rate fills: the tolerance on each side.
 pub(super) const STEADY_WINDOW: f64 = 2.0 * STEADY_TOLERANCE;
-/// Relative distance from a constant rate within which a load lies on it: its tolerance and half as much for the
-/// median's own error.
-pub(super) const ON_RATE_TOLERANCE: f64 = 1.5 * STEADY_TOLERANCE;
-/// Relative distance above a constant rate from which a load exceeds it.
-pub(super) const ABOVE_RATE_TOLERANCE: f64 = 3.0 * STEADY_TOLERANCE;
+/// Multiple of the tolerance within which a load lies on a constant rate: half as much again for the median's own error.
+pub(super) const ON_RATE_TOLERANCE_RATIO: f64 = 1.5;
+/// Multiple of the tolerance above a constant rate from which a load exceeds it.
+pub(super) const ABOVE_RATE_TOLERANCE_RATIO: f64 = 3.0;
 /// Relative distance within which two rates, or a rate and a stated cap, are the same limit.
 pub(super) const SAME_LIMIT_TOLERANCE: f64 = 2.0 * STEADY_TOLERANCE;
 /// Intervals of a plateau: in noise, fewer are soon alike by chance. Simulation: 60 noisy loads, none called capped.
@@ -286,6 +295,14 @@ pub(super) const CONSTANT_QUEUE_INTERVALS: usize = 10;
 pub(super) const CONSTANT_QUEUE_FRACTION: f64 = 0.8;
 /// Relative difference of the two up to which they are the same.
 pub(super) const CONSTANT_QUEUE_TOLERANCE: f64 = 0.05;
+/// Relative difference of the requests in flight when sampled and the mean queue up to which a load is a closed loop: a
+/// client needs a little time between two requests.
+pub(super) const CLOSED_LOOP_TOLERANCE: f64 = 0.1;
+/// Fraction of the requests in flight when sampled that the mean queue has where these are in flight all the time, rather
+/// than in bursts that a limit releases just before each sample.
+pub(super) const MIN_CONSTANT_QUEUE_RATIO: f64 = 0.5;
+/// Multiple of the usual number of requests in flight that the queue of a closed loop does not exceed.
+pub(super) const MAX_CONSTANT_QUEUE_RATIO: f64 = 1.25;
 /// Queue from which it can be constant: a client that waits for each request has one in flight nearly all the time.
 pub(super) const MIN_CONSTANT_QUEUE: f64 = 0.9;
 
@@ -297,10 +314,12 @@ pub(super) const MAX_CAP_DISPERSION: f64 = 0.1;
 pub(super) const MAX_POSSIBLE_CAP_DISPERSION: f64 = 0.5;
 /// Dispersion below which a rate at a constant queue is held by a cap, without other evidence. Simulation: only servers
 /// whose times hardly vary are as even.
-pub(super) const MAX_CONSTANT_QUEUE_DISPERSION: f64 = 0.05;
+pub(super) const MAX_CONSTANT_QUEUE_DISPERSION: f64 = 0.06;
 /// Fraction of the dispersion that the device has at its lighter loads, below which it is not the device that is so
 /// even. Simulation: no device passes at its own limit.
 pub(super) const MAX_CALIBRATED_FRACTION: f64 = 0.25;
+/// Ratio of the queue on a plateau to that of a lighter load.
+pub(super) const MAX_LIGHTER_QUEUE_RATIO: f64 = 2.0;
 /// Intervals of a lighter load that show its dispersion.
 pub(super) const MIN_LIGHT_INTERVALS: usize = 5;
 /// Standard deviations beyond which an interval is an outlier: one in which the load changed or that was sampled late.

@@ -1,7 +1,7 @@
 //! Devices whose requests the kernel does not count.
 
 use blkstat::analysis::{DeviceAnalysis, DeviceReport, HostReport, Observation, Settings, Verdict};
-use blkstat::metrics::{DirectionStats, IntervalStats};
+use blkstat::metrics::{DirectionStats, HostStats, IntervalStats};
 
 fn idle() -> IntervalStats {
     IntervalStats { seconds: 1.0, ..IntervalStats::default() }
@@ -24,7 +24,14 @@ fn analyze(intervals: &[(IntervalStats, bool)]) -> DeviceReport {
     let mut analysis = DeviceAnalysis::new("dm-0");
     for (stats, is_accounting_off) in intervals {
         let is_accounting_off = *is_accounting_off;
-        analysis.observe(&Observation { stats, flag: None, at_s: None, stalled_s: 0.0, is_accounting_off });
+        analysis.observe(&Observation {
+            stats,
+            flag: None,
+            at_s: None,
+            stalled_s: 0.0,
+            is_accounting_off,
+            host: &HostStats::default(),
+        });
     }
     analysis.finish(&Settings::default(), &HostReport::default())
 }

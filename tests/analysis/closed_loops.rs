@@ -2,7 +2,7 @@
 
 use blkstat::analysis::{DeviceReport, LimitMatch, Model, Verdict};
 
-use super::simulator::{Random, Second, analyze, assess, caps, reads};
+use super::simulator::{Random, Second, analyze, assess, caps, reads, varied};
 
 /// Simulates a closed loop of `clients` on `servers` with exponential service times of mean `service_s` for one second;
 /// returns requests per second. Each client issues its next request at once.
@@ -101,7 +101,7 @@ fn bucket(
     const LATE_S: f64 = 0.0002;
     let (mut credits, mut late) = (burst, 0.0);
     sweep(levels, each, |n| {
-        let wanted = n / service_s;
+        let wanted = varied(random, n / service_s, 0.5);
         let served = wanted.min(cap + credits.max(0.0));
         credits = (credits + cap - served).min(burst);
         let before = std::mem::replace(&mut late, LATE_S * random.unit());
@@ -205,7 +205,14 @@ fn a_short_burst_and_then_a_cap_are_two_plateaus() {
         let load: Vec<Second> = phases
             .iter()
             .flat_map(|(seconds, rate, queue)| (0..*seconds).map(move |_| (*rate, *queue)))
-            .map(|(rate, queue): (f64, f64)| reads(rate * (1.0 + 0.0004 * random.normal()), queue))
+            .map(|(rate, queue): (f64, f64)| {
+                let rate = if queue < 8.0 {
+                    varied(&mut random, rate, 0.5)
+                } else {
+                    rate * (1.0 + 0.0004 * random.normal())
+                };
+                reads(rate, queue)
+            })
             .collect();
         let report = analyze(load.clone());
         let found: Vec<f64> = report.plateaus.iter().map(|one| (one.iops / 100.0).round() * 100.0).collect();
@@ -233,7 +240,8 @@ fn a_cap_that_comes_back_is_one_plateau_with_another_in_it() {
 fn large_requests_at_a_known_limit_on_bytes_are_capped_in_bytes() {
     let load = (0..60).map(|second| {
         let queue = f64::from(1 << (second / 10));
-        Second { reads: (500.0, queue / 500.0 * 1000.0, 256.0), in_flight: 3, ..Second::default() }
+        let in_flight = queue as u64;
+        Second { reads: (500.0, queue / 500.0 * 1000.0, 256.0), in_flight, ..Second::default() }
     });
     let report = analyze(load);
     assert_eq!(report.plateaus[0].unit, blkstat::analysis::RateUnit::Kib, "{:?}", report.explanation);
@@ -298,7 +306,8 @@ fn a_mixed_cap_counts_reads_and_writes_together() {
     let load = (0..60).map(|second| {
         let (share, queue) = (0.3 + 0.4 * random.unit(), f64::from(1 << (second / 12)));
         let ms = queue / 5000.0 * 1000.0;
-        Second { reads: (5000.0 * share, ms, 4.0), writes: (5000.0 * (1.0 - share), ms, 4.0), in_flight: 4 }
+        let in_flight = queue as u64;
+        Second { reads: (5000.0 * share, ms, 4.0), writes: (5000.0 * (1.0 - share), ms, 4.0), in_flight }
     });
     let report = analyze(load.collect::<Vec<_>>());
     assert_eq!(report.verdict, Some(Verdict::Capped), "{:?}", report.explanation);
@@ -317,17 +326,27 @@ fn too_little_data_gives_no_verdict() {
     assert_eq!(verdict_and_knee(&analyze([reads(3000.0, 0.9)])), (None, false));
     assert_eq!(verdict_and_knee(&analyze([Second::default(); 20])), (Some(Verdict::Idle), false));
     // One level of concurrency shows neither unloaded latency nor capacity.
-    assert_eq!(verdict_and_knee(&analyze(vec![reads(3000.0, 32.0); 50])), (None, false));
-    assert_eq!(verdict_and_knee(&analyze(vec![reads(3000.0, 0.5); 50])), (Some(Verdict::Ok), false));
+    let mut random = Random(9);
+    let mut level =
+        |queue| (0..50).map(|_| reads(varied(&mut random, 3000.0, 1.0), queue)).collect::<Vec<_>>();
+    assert_eq!(verdict_and_knee(&analyze(level(32.0))), (None, false));
+    // Where hardly any request waits and nothing paces them, the device is not at a limit...
+    assert_eq!(verdict_and_knee(&analyze(level(0.5))), (Some(Verdict::Ok), false));
+    // ...but at an even pace it may be.
+    assert_eq!(verdict_and_knee(&analyze(vec![reads(3000.0, 0.5); 50])), (None, false));
 }
 
 #[test]
 fn requests_that_hang_are_a_stall() {
     let hanging = Second { in_flight: 3, ..Second::default() };
-    let load = || (0..40).map(|second| if (20..25).contains(&second) { hanging } else { reads(200.0, 0.5) });
-    let report = analyze(load());
+    let mut random = Random(10);
+    let second = |second| {
+        if (20..25).contains(&second) { hanging } else { reads(varied(&mut random, 200.0, 1.0), 0.5) }
+    };
+    let load: Vec<Second> = (0..40).map(second).collect();
+    let report = analyze(load.clone());
     assert_eq!(report.verdict, Some(Verdict::Stalled), "{:?}", report.explanation);
-    let live = assess(load());
+    let live = assess(load);
     assert_eq!((live[23].verdict, live[30].verdict), (Some(Verdict::Stalled), Some(Verdict::Ok)));
 }
 

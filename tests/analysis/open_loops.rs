@@ -3,7 +3,7 @@
 
 use blkstat::analysis::Verdict;
 
-use super::simulator::{Random, Second, analyze, assess, caps, explanation, reads};
+use super::simulator::{Random, Second, analyze, assess, caps, explanation, reads, varied};
 
 /// Simulates requests that arrive at random, `rate(second)` per second, at `servers` with exponential service times of
 /// mean `service_s`, behind a gate that opens `cap` times per second.
@@ -88,7 +88,12 @@ fn a_queue_that_only_grows_at_a_cap_is_capped() {
 
 fn steady(random: &mut Random, phases: &[(usize, f64, f64)]) -> Vec<Second> {
     let seconds = phases.iter().flat_map(|(seconds, rate, queue)| vec![(*rate, *queue); *seconds]);
-    seconds.map(|(rate, queue)| reads(rate * (1.0 + 0.0004 * random.normal()), queue)).collect()
+    let second = |(rate, queue): (f64, f64)| {
+        let rate =
+            if queue == 1.0 { varied(random, rate, 0.5) } else { rate * (1.0 + 0.0004 * random.normal()) };
+        reads(rate, queue)
+    };
+    seconds.map(second).collect()
 }
 
 #[test]
@@ -141,14 +146,20 @@ fn the_rate_at_which_requests_are_issued_is_not_a_cap() {
 
 #[test]
 fn a_device_is_not_called_ok_for_loads_without_a_baseline() {
-    let writes = |ms| Second { writes: (2000.0, ms, 64.0), in_flight: 64, ..Second::default() };
-    let load = [vec![reads(250.0, 1.0); 40], vec![writes(32.0); 30]].concat();
+    let mut random = Random(9650);
+    let mut writes: Vec<Second> = Vec::new();
+    for _ in 0..30 {
+        let rate = varied(&mut random, 2000.0, 1.0);
+        writes.push(Second { writes: (rate, 64_000.0 / rate, 64.0), in_flight: 64, ..Second::default() });
+    }
+    let reading: Vec<Second> = (0..40).map(|_| reads(varied(&mut random, 250.0, 1.0), 1.0)).collect();
+    let load = [reading.clone(), writes.clone()].concat();
     let report = analyze(load);
     assert_eq!(report.verdict, None, "{:?}", report.explanation);
-    assert!(explanation(&report).contains("latency 32.0 ms, queue 64.0"), "{}", explanation(&report));
+    assert!(explanation(&report).contains("latency 32.1 ms, queue 64.0"), "{}", explanation(&report));
     // With the unloaded latency of such writes, there is a verdict.
     let light = Second { writes: (200.0, 4.0, 64.0), ..Second::default() };
-    let load = [vec![reads(250.0, 1.0); 40], vec![light; 5], vec![writes(32.0); 30]].concat();
+    let load = [reading, vec![light; 5], writes].concat();
     assert_eq!(analyze(load).verdict, Some(Verdict::Saturated));
 }
 

@@ -2,7 +2,7 @@
 
 use blkstat::analysis::{IoDirection, Settings, StatedCap, Verdict};
 
-use super::simulator::{Random, Second, analyze, analyze_with, explanation, reads};
+use super::simulator::{Random, Second, analyze, analyze_with, explanation, reads, varied};
 
 #[test]
 fn a_cap_on_reads_alone_is_the_capacity() {
@@ -34,17 +34,21 @@ fn a_load_above_the_stated_cap_is_reported() {
         ..Settings::default()
     };
     let above = explanation(&analyze_with(vec![reads(131_000.0, 9.0); 20], &settings));
-    assert!(above.contains("exceeded the stated cap of 3000 requests/s (131k seen)"), "{above}");
+    assert!(above.contains("exceeded the stated cap of 3,000 requests/s (131k seen)"), "{above}");
     let within = explanation(&analyze_with(vec![reads(2000.0, 0.5); 20], &settings));
     assert!(!within.contains("stated"), "{within}");
 }
 
 #[test]
 fn the_worst_interval_is_in_the_explanation() {
-    let load = (0..100).map(|second| reads(1000.0, if second == 50 { 6.5 } else { 0.1 }));
+    let mut random = Random(12);
+    let load = (0..100).map(|second| {
+        let (rate, ms) = (varied(&mut random, 1000.0, 1.0), if second == 50 { 6.5 } else { 0.1 });
+        reads(rate, ms * rate / 1000.0)
+    });
     let text = explanation(&analyze(load));
     let expected =
-        "read latency 100 µs (1.0x unloaded) or less 95% of the time, worst 6.50 ms (65.0x unloaded)";
+        "read latency 101 µs (1.0x unloaded) or less 95% of the time, worst 6.50 ms (65.1x unloaded)";
     assert!(text.contains(expected), "{text}");
 }
 

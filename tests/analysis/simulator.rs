@@ -1,10 +1,10 @@
 //! A simulated device of known truth, as counters that the analysis reads.
 
 use blkstat::analysis::{
-    Assessment, DeviceAnalysis, DeviceReport, HostReport, LiveVerdict, Observation, Settings,
+    Assessment, DeviceAnalysis, DeviceReport, HostReport, LiveVerdict, Observation, Settings, SinceBoot,
 };
 use blkstat::counters::{Columns, Counters};
-use blkstat::metrics::{IntervalStats, StallTimer};
+use blkstat::metrics::{HostStats, IntervalStats, StallTimer};
 use blkstat::report::analysis::{AnalysisReport, json};
 use blkstat::units::Interval;
 
@@ -49,6 +49,12 @@ pub(crate) struct Second {
 pub(crate) fn reads(rate: f64, queue: f64) -> Second {
     let in_flight = queue.round() as u64;
     Second { reads: (rate, queue / rate * 1000.0, 4.0), in_flight, ..Second::default() }
+}
+
+/// The rate of a device whose service times vary: requests complete with about `variation` of the irregularity of
+/// chance.
+pub(crate) fn varied(random: &mut Random, rate: f64, variation: f64) -> f64 {
+    rate + variation * rate.sqrt() * random.normal()
 }
 
 /// The counters of a device, advanced second by second.
@@ -99,6 +105,7 @@ pub(crate) fn analyze_with(seconds: impl IntoIterator<Item = Second>, settings: 
             at_s: Some(device.at_s),
             stalled_s,
             is_accounting_off: false,
+            host: &HostStats::default(),
         });
     }
     analysis.finish(settings, &HostReport::default())
@@ -110,10 +117,11 @@ pub(crate) fn analyze(seconds: impl IntoIterator<Item = Second>) -> DeviceReport
 
 /// The live assessment of every second.
 pub(crate) fn assess(seconds: impl IntoIterator<Item = Second>) -> Vec<Assessment> {
-    let (mut device, mut live) = (Device::new(), LiveVerdict::new(&Settings::default()));
+    let (mut device, mut live) =
+        (Device::new(), LiveVerdict::new(&Settings::default(), SinceBoot::default()));
     let mut observe = |second| {
         let (stats, stalled_s) = device.advance(second);
-        live.observe(&stats, stalled_s)
+        live.observe(&stats, stalled_s, &HostStats::default())
     };
     seconds.into_iter().map(&mut observe).collect()
 }

@@ -1,6 +1,7 @@
 //! Unloaded latency of a device: given, learned from its intervals, or inferred from its counters since boot; and
 //! saturation against it.
 
+mod irregularity;
 mod latency_class;
 mod rate_levels;
 mod since_boot;
@@ -11,12 +12,13 @@ use libm::{exp2, log2};
 
 pub use since_boot::SinceBoot;
 
+use irregularity::Irregularity;
 use latency_class::LatencyClass;
 use rate_levels::RateLevels;
 
 use super::load::{IoDirection, LoadSample};
-use super::saved_baselines::UnloadedLatency;
-use super::settings::BaselineSource;
+use super::saved_baselines::{DeviceBaseline, UnloadedLatency};
+use super::settings::{BaselineSource, Settings};
 use super::stats::IoTotals;
 use super::thresholds::{BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO};
 
@@ -191,9 +193,34 @@ pub struct Baselines {
     pub writes: Baseline,
     /// Of flushes.
     pub flushes: Baseline,
+    irregularity: Irregularity,
 }
 
 impl Baselines {
+    /// The baselines that `settings` give for a device, before its first interval, and its counters at the first sample.
+    pub(super) fn new(settings: &Settings, since_boot: SinceBoot) -> Self {
+        let given = settings.baseline.clone().unwrap_or_default();
+        Self::default().with_given(&given, settings.baseline_source, since_boot)
+    }
+
+    /// The same with given values and their origin, and with the counters at the first sample.
+    pub(super) fn with_given(
+        self,
+        given: &DeviceBaseline,
+        source: BaselineSource,
+        since_boot: SinceBoot,
+    ) -> Self {
+        let complete = |baseline: Baseline, given: &[UnloadedLatency]| {
+            baseline.with_given(given, source).with_history(since_boot)
+        };
+        Self {
+            reads: complete(self.reads, &given.read),
+            writes: complete(self.writes, &given.write),
+            flushes: complete(self.flushes, &given.flush),
+            irregularity: self.irregularity,
+        }
+    }
+
     /// The directions that have a baseline.
     pub(super) const DIRECTIONS: [IoDirection; 3] =
         [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
@@ -216,14 +243,32 @@ impl Baselines {
         }
     }
 
-    /// Learns a load, unless it may be the edge of a burst, whose mean queue is not what its requests met.
-    pub(super) fn learn(&mut self, load: &LoadSample) {
+    /// The same without what was learned.
+    pub(super) fn without_learned(&self) -> Self {
+        let without = |baseline: &Baseline| Baseline { observed: BTreeMap::new(), ..baseline.clone() };
+        Self {
+            reads: without(&self.reads),
+            writes: without(&self.writes),
+            flushes: without(&self.flushes),
+            irregularity: Irregularity::default(),
+        }
+    }
+
+    /// Learns a load, unless it may be the edge of a burst, whose mean queue is not what its requests met. What is
+    /// `slow` is not learned: however long it lasts, it is not the usual latency.
+    pub(super) fn learn(&mut self, load: &LoadSample, slow: impl Fn(IoDirection) -> bool) {
+        self.irregularity.observe(load);
         if !load.is_edge_of_burst() {
             let total_queue = load.queue(IoDirection::Both);
-            for direction in Self::DIRECTIONS {
+            for direction in Self::DIRECTIONS.into_iter().filter(|direction| !slow(*direction)) {
                 self.of_mut(direction).observe(&load.totals(direction), load.seconds, total_queue);
             }
         }
+    }
+
+    /// Returns whether the latency of reads and writes that come one at a time is proven not to be that of a limit.
+    pub(super) fn are_completions_irregular(&self) -> bool {
+        self.irregularity.is_proven()
     }
 
     /// The saturation of a load: the time of its requests over what they would have taken unloaded; `None` where that
@@ -266,11 +311,11 @@ mod tests {
     }
 
     #[test]
-    fn a_streaming_baseline_is_learned_from_an_unloaded_device_only() {
+    fn a_baseline_is_learned_from_the_shortest_queue() {
         let mut baseline = Baseline::default();
-        baseline.observe(&totals(10_000.0, 4.0, 1.6), 16.0);
-        assert_eq!(baseline.unloaded_latency(4.0), None);
-        baseline.observe(&totals(1000.0, 4.0, 0.2), 0.2);
+        baseline.observe(&totals(10_000.0, 4.0, 1.6), 1.0, 16.0);
+        assert!(baseline.unloaded_latency(4.0).is_some_and(|found| found.is_upper_bound));
+        baseline.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
         let unloaded = baseline.unloaded_latency(4.1).unwrap();
         assert!((unloaded.await_ms - 0.2).abs() < 1e-9 && !unloaded.is_upper_bound);
         // It does not hold for other sizes.
@@ -282,9 +327,9 @@ mod tests {
 
     #[test]
     fn the_baseline_of_a_capture_is_an_upper_bound_where_the_shortest_queue_is_long() {
-        let mut baseline = Baseline::new(BaselinePolicy::WholeCapture, &[]);
+        let mut baseline = Baseline::default();
         for queue in [64.0, 32.0, 16.0, 8.0] {
-            baseline.observe(&totals(1000.0, 4.0, queue / 10.0), queue);
+            baseline.observe(&totals(1000.0, 4.0, queue / 10.0), 1.0, queue);
         }
         let unloaded = baseline.unloaded_latency(4.0).unwrap();
         assert!(unloaded.is_upper_bound && unloaded.queue.is_some_and(|queue| (queue - 8.0).abs() < 1e-9));
@@ -300,7 +345,7 @@ mod tests {
         // 0.7 ms each, counted as 1, 1, 0 ms and so on.
         for n in 0..40 {
             let ms = if n % 10 < 7 { 1.0 } else { 0.0 };
-            baseline.observe(&IoTotals { ios: 1.0, kib: 4.0, ms }, 0.01);
+            baseline.observe(&IoTotals { ios: 1.0, kib: 4.0, ms }, 1.0, 0.01);
         }
         assert!(baseline.unloaded_latency(4.0).is_some_and(|found| (found.await_ms - 0.7).abs() < 0.05));
     }
@@ -308,14 +353,14 @@ mod tests {
     #[test]
     fn given_values_win_and_learned_ones_can_be_given() {
         let mut learned = Baseline::default();
-        learned.observe(&totals(1000.0, 4.0, 0.2), 0.2);
+        learned.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
         let saved = serde_json::to_string(&learned.export()).unwrap();
         let given: Vec<UnloadedLatency> = serde_json::from_str(&saved).unwrap();
-        let again = Baseline::new(BaselinePolicy::Streaming, &given);
+        let again = Baseline::new(&given, BaselineSource::Given);
         assert_eq!(again.unloaded_latency(4.0), learned.unloaded_latency(4.0));
         let stated = DeviceBaseline::stated(Some(0.5), None);
-        let mut stated = Baseline::new(BaselinePolicy::Streaming, &stated.read);
-        stated.observe(&totals(1000.0, 4.0, 0.2), 0.2);
+        let mut stated = Baseline::new(&stated.read, BaselineSource::Given);
+        stated.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
         assert_eq!(stated.unloaded_latency(4.0).map(|found| found.await_ms), Some(0.5));
     }
 }

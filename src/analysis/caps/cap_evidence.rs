@@ -87,5 +87,5 @@ pub(super) fn brief_cap_before<'a>(
         .max_by_key(|run| run.len())
         .filter(|run| (MIN_BRIEF_PLATEAU_INTERVALS..MIN_PLATEAU_INTERVALS as usize).contains(&run.len()))?;
     let found = SteadyRate::evaluate(longest.to_vec(), &before, kind, None)?;
-    (found.may_be_cap() && cap_changed(one, &found, kind)).then_some(found)
+    (found.may_be_brief_cap() && cap_changed(one, &found, kind)).then_some(found)
 }

@@ -3,11 +3,15 @@
 use super::cap_evidence::{
     brief_cap_before, cap_changed, exceeded_elsewhere, is_offered_load, without_others,
 };
+use super::dispersion::sqrt_index_of_dispersion;
 use super::plateau::Plateau;
 use super::steady_rate::{RateKind, SteadyRate, densest_rate_window};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all};
 use crate::analysis::settings::StatedCap;
-use crate::analysis::thresholds::{MAX_NEGLIGIBLE_FRACTION, MIN_LOADED_QUEUE, SAME_LIMIT_TOLERANCE};
+use crate::analysis::thresholds::{
+    MAX_NEGLIGIBLE_FRACTION, MIN_CAPPED_QUEUE, MIN_IRREGULAR_DISPERSION, MIN_LOADED_QUEUE,
+    SAME_LIMIT_TOLERANCE,
+};
 
 /// Steady rates that are looked for at most.
 const MAX_STEADY_RATES: usize = 6;
@@ -35,6 +39,7 @@ pub(in crate::analysis) fn find_steady_rates(loads: &[LoadSample], stated: Optio
     let loads = steady_or_all(&loads.iter().collect::<Vec<_>>());
     let stated = stated.unwrap_or_default();
     let mut unclear = None;
+    let (mut joint, mut separate) = (Vec::new(), Vec::new());
     for direction in directions(&loads) {
         let requests = RateKind { direction, unit: RateUnit::Requests };
         let by_requests = find_caps(&loads, requests, stated.iops);
@@ -46,11 +51,28 @@ pub(in crate::analysis) fn find_steady_rates(loads: &[LoadSample], stated: Optio
             || (has_match(&by_bytes.caps) && (are_large || !has_match(&by_requests.caps)));
         unclear = unclear.or(by_requests.unclear).or(by_bytes.unclear);
         let caps = if prefer_bytes { by_bytes.caps } else { by_requests.caps };
-        if !caps.is_empty() {
-            return SteadyRates { caps, unclear: None };
+        if direction == IoDirection::Both {
+            joint = caps;
+        } else {
+            separate.push(caps);
         }
     }
+    let caps = if joint.is_empty() || !has_random_mix(&loads) { separate.concat() } else { joint };
+    if !caps.is_empty() {
+        return SteadyRates { caps, unclear: None };
+    }
     SteadyRates { caps: Vec::new(), unclear }
+}
+
+/// Returns whether each direction varies nearly as much as by chance, as it does where both share a cap. Where each is
+/// constant by itself, it has a cap of its own.
+fn has_random_mix(loads: &[&LoadSample]) -> bool {
+    let is_busy = |load: &&LoadSample| load.queue(IoDirection::Both) >= MIN_CAPPED_QUEUE;
+    let busy: Vec<&LoadSample> = loads.iter().copied().filter(is_busy).collect();
+    let is_random = |direction| {
+        sqrt_index_of_dispersion(&busy, direction, RateUnit::Requests) >= MIN_IRREGULAR_DISPERSION
+    };
+    is_random(IoDirection::Reads) && is_random(IoDirection::Writes)
 }
 
 /// The directions to look at: one alone where the other hardly works.
@@ -143,6 +165,7 @@ mod tests {
                 intervals: 1.0,
                 reads,
                 is_steady: true,
+                in_flight_at_end: Some(queue.round() as u64),
                 ..LoadSample::default()
             }
         };
@@ -169,9 +192,15 @@ mod tests {
             find_plateaus(&loads((0..50).map(|k| (3000.0, 0.1 + f64::from(k) / 40.0, 4.0))), None),
             []
         );
-        // One level alone shows nothing, nor do two levels in proportion.
-        assert_eq!(find_plateaus(&loads((0..50).map(|_| (3000.0, 32.0, 4.0))), None), []);
-        let growing = |k: i32| if k < 25 { (3000.0, 8.0, 4.0) } else { (4000.0, 10.0, 4.0) };
+        // One level alone shows nothing where the rate varies as much as by chance, nor do two levels in proportion.
+        assert_eq!(
+            find_plateaus(&loads((0..50).map(|k| (3000.0 + f64::from(k % 5) * 12.0, 32.0, 4.0))), None),
+            []
+        );
+        let growing = |k: i32| {
+            let varied = f64::from(k % 5) * 12.0;
+            if k < 25 { (3000.0 + varied, 8.0, 4.0) } else { (4000.0 + varied, 10.0, 4.0) }
+        };
         assert_eq!(find_plateaus(&loads((0..50).map(growing)), None), []);
     }
 
@@ -179,7 +208,11 @@ mod tests {
     fn spent_burst_credits_make_two_plateaus() {
         let spent = loads((0..40).map(|k| (if k < 20 { 3000.0 } else { 300.0 }, 32.0, 4.0)));
         assert_eq!(rates(&find_plateaus(&spent, None)), [3000.0, 300.0]);
-        let larger = loads((0..40).map(|k| if k < 20 { (3000.0, 32.0, 4.0) } else { (300.0, 32.0, 64.0) }));
+        let varied = |rate: f64, k: i32| rate + f64::from(k % 5) * rate / 250.0;
+        let larger =
+            loads((0..40).map(|k| {
+                if k < 20 { (varied(3000.0, k), 32.0, 4.0) } else { (varied(300.0, k), 32.0, 64.0) }
+            }));
         assert_eq!(find_plateaus(&larger, None), []);
     }
 

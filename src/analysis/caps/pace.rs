@@ -3,8 +3,9 @@
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
-    CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, CONSTANT_QUEUE_TOLERANCE, MAX_REGULAR_RATIO,
-    MIN_CONSTANT_QUEUE,
+    CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, CONSTANT_QUEUE_TOLERANCE, MAX_CONSTANT_QUEUE_RATIO,
+    MAX_REGULAR_RATIO, MIN_CONSTANT_QUEUE, MIN_CONSTANT_QUEUE_RATIO, MIN_LIGHT_INTERVALS,
+    SAME_QUEUE_TOLERANCE,
 };
 
 /// The more regular of arrivals and completions.
@@ -25,9 +26,6 @@ pub(super) enum Pace {
 /// In a closed loop, in which a completion is what issues the next request, the number in flight is constant and e + D
 /// the same as e; then it is the completions that set the pace.
 pub(super) fn pace(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit, rate: f64) -> Pace {
-    if has_constant_queue(loads, direction) {
-        return Pace::Completions;
-    }
     let single =
         || loads.iter().copied().filter(|load| load.intervals == 1.0 && load.in_flight_at_end.is_some());
     let completions = |load: &LoadSample| (load.rate(direction, unit) - rate) * load.seconds;
@@ -36,6 +34,12 @@ pub(super) fn pace(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit
         let each = if unit == RateUnit::Requests { 1.0 } else { totals.size_kib().unwrap_or(0.0) };
         load.in_flight_change * each
     };
+    let (shortest, longest) = queue_range(loads, direction);
+    let waiting: Vec<&LoadSample> = loads
+        .iter()
+        .copied()
+        .filter(|load| load.queue(direction) >= (1.0 - SAME_QUEUE_TOLERANCE) * (shortest * longest).sqrt())
+        .collect();
     let median = |value: &dyn Fn(&LoadSample) -> f64| {
         weighted_median(&mut single().map(|load| (value(load).abs(), 1.0)).collect::<Vec<_>>())
     };
@@ -43,8 +47,22 @@ pub(super) fn pace(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit
     match deviations {
         Some((departures, arrivals)) if arrivals < MAX_REGULAR_RATIO * departures => Pace::Arrivals,
         Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals => Pace::Completions,
+        _ if is_closed_loop(&waiting) || has_constant_queue(loads, direction) => Pace::Completions,
         _ => Pace::Unclear,
     }
+}
+
+/// The shortest and the longest mean queue of loads.
+fn queue_range(loads: &[&LoadSample], direction: IoDirection) -> (f64, f64) {
+    let queues = loads.iter().map(|load| load.queue(direction));
+    queues.fold((f64::INFINITY, 0.0), |(min, max), queue| (min.min(queue), max.max(queue)))
+}
+
+/// Returns whether as many requests were in flight at the end of nearly every interval as on average within it. Their
+/// number may change from time to time.
+fn is_closed_loop(loads: &[&LoadSample]) -> bool {
+    let count = loads.iter().filter(|load| load.is_closed_loop()).count();
+    loads.len() >= MIN_LIGHT_INTERVALS && count as f64 >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
 }
 
 /// Returns whether the number of requests in flight was constant for long enough to show a closed loop.
@@ -62,10 +80,19 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
         return false;
     };
     let is_same = |load: &&&LoadSample| {
-        in_flight(load).is_some_and(|one| (one - usual).abs() <= CONSTANT_QUEUE_TOLERANCE * usual)
+        // Requests of the other direction come and go: up to three of theirs where one is in flight on average.
+        let others = load.queue(IoDirection::Both) - load.queue(direction);
+        let tolerance = (CONSTANT_QUEUE_TOLERANCE * usual).max(3.0 * others);
+        in_flight(load).is_some_and(|one| (one - usual).abs() <= tolerance)
     };
     let count = loads.iter().filter(is_same).count() as f64;
-    queue >= MIN_CONSTANT_QUEUE && count >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
+    // A constant number of clients has never more in flight.
+    let is_more = |load: &&&LoadSample| load.queue(direction) > MAX_CONSTANT_QUEUE_RATIO * (usual + 1.0);
+    let exceeds = loads.iter().filter(is_more).count() as f64
+        > (1.0 - CONSTANT_QUEUE_FRACTION) / 2.0 * loads.len() as f64;
+    !exceeds
+        && queue >= MIN_CONSTANT_QUEUE.max(MIN_CONSTANT_QUEUE_RATIO * usual)
+        && count >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use super::dispersion::sqrt_index_of_dispersion;
 use super::pace::{Pace, has_constant_queue, has_same_in_flight, pace};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::thresholds::{
-    ABOVE_RATE_TOLERANCE, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION,
+    ABOVE_RATE_TOLERANCE_RATIO, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION,
     MAX_ABOVE_RATE_INTERVALS, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION,
-    MAX_POSSIBLE_CAP_DISPERSION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE,
-    MIN_INTERVAL_REQUESTS, MIN_LIGHT_INTERVALS, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS,
-    MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS, MIN_RATE_CHANGE_RATIO, ON_RATE_TOLERANCE,
-    PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE, STEADY_TOLERANCE, STEADY_WINDOW,
+    MAX_LIGHTER_QUEUE_RATIO, MAX_POSSIBLE_CAP_DISPERSION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH,
+    MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LIGHT_INTERVALS, MIN_ON_RATE_FRACTION,
+    MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS, MIN_RATE_CHANGE_RATIO,
+    ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE,
+    STEADY_TOLERANCE,
 };
 
 /// A direction and the unit in which its rate is looked at.
@@ -29,6 +30,12 @@ impl RateKind {
 
     pub(super) fn queue(self, load: &LoadSample) -> f64 {
         load.queue(self.direction)
+    }
+
+    /// The relative difference within which a rate is that of a load: the tolerance, or one request.
+    fn tolerance(self, load: &LoadSample) -> f64 {
+        let requests = load.totals(self.direction).ios / load.intervals;
+        STEADY_TOLERANCE.max(1.0 / requests)
     }
 
     /// The median rate of loads; `None` without loads.
@@ -110,6 +117,11 @@ impl SteadyRate<'_> {
         self.proves_cap() || (self.can_be_cap() && self.dispersion < MAX_POSSIBLE_CAP_DISPERSION)
     }
 
+    /// Returns whether it can be a cap before another one, too short to show its pace.
+    pub(super) fn may_be_brief_cap(&self) -> bool {
+        self.pace != Pace::Arrivals && self.dispersion < MAX_POSSIBLE_CAP_DISPERSION
+    }
+
     /// Evaluates the loads of one rate against all loads of the device. They are steady if most of the time in which
     /// the device was as loaded was spent at the rate, and little above it. `None` without enough loads for a rate and
     /// a queue.
@@ -130,10 +142,14 @@ impl SteadyRate<'_> {
             within_span().filter(|load| kind.queue(load) >= loaded_ratio * min_queue).collect();
         let relative_rate = |load: &LoadSample| kind.rate(load) / rate;
         let is_on_rate = |load: &&LoadSample| {
-            (relative_rate(load) - 1.0).abs() <= ON_RATE_TOLERANCE && load.variation <= STEADY_TOLERANCE
+            let tolerance = kind.tolerance(load);
+            (relative_rate(load) - 1.0).abs() <= ON_RATE_TOLERANCE_RATIO * tolerance
+                && load.variation <= tolerance
         };
         let above =
-            count_intervals(within_span().filter(|load| relative_rate(load) > 1.0 + ABOVE_RATE_TOLERANCE));
+            count_intervals(within_span().filter(|load| {
+                relative_rate(load) > 1.0 + ABOVE_RATE_TOLERANCE_RATIO * kind.tolerance(load)
+            }));
         let (time, on_rate) = (
             count_intervals(loaded.iter().copied()),
             count_intervals(loaded.iter().copied().filter(is_on_rate)),
@@ -154,7 +170,7 @@ impl SteadyRate<'_> {
             is_stated: stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= SAME_LIMIT_TOLERANCE),
             is_exact_limit: matches_limit_exactly(kind.unit, iops, mib_per_s),
             dispersion: sqrt_index_of_dispersion(&loaded, kind.direction, kind.unit),
-            light_dispersion: light_dispersion(all, kind, rate),
+            light_dispersion: light_dispersion(all, kind, rate, min_queue, max_queue / rate),
             pace: pace(&loads, kind.direction, kind.unit, rate),
             is_at_constant_queue,
             loads,
@@ -165,11 +181,24 @@ impl SteadyRate<'_> {
     }
 }
 
-/// The dispersion at the rate with most intervals among the clearly slower closed loops of a device; `None` where there
-/// are too few. Requests that arrive at random disperse by themselves and show nothing.
-fn light_dispersion(all: &[&LoadSample], kind: RateKind, rate: f64) -> Option<f64> {
-    let mut slower: Vec<&LoadSample> =
-        all.iter().copied().filter(|load| MIN_RATE_CHANGE_RATIO * kind.rate(load) <= rate).collect();
+/// The dispersion at the queue with most intervals among the clearly slower closed loops of a device, whose queues are
+/// clearly shorter than `min_queue`; `None` where there are too few. Requests that arrive at random disperse by
+/// themselves and show nothing.
+///
+/// Where requests take longer than the `longest`, in units of queue over rate, it is another limit that the load met.
+fn light_dispersion(
+    all: &[&LoadSample],
+    kind: RateKind,
+    rate: f64,
+    min_queue: f64,
+    longest: f64,
+) -> Option<f64> {
+    let is_lighter = |load: &&LoadSample| {
+        MIN_RATE_CHANGE_RATIO * kind.rate(load) <= rate
+            && MAX_LIGHTER_QUEUE_RATIO * kind.queue(load) <= min_queue
+            && kind.queue(load) / kind.rate(load) <= longest
+    };
+    let mut slower: Vec<&LoadSample> = all.iter().copied().filter(is_lighter).collect();
     slower.sort_by(|a, b| kind.queue(a).total_cmp(&kind.queue(b)));
     let is_same = |a: &&LoadSample, b: &&LoadSample| {
         kind.queue(b) - kind.queue(a) <= SAME_QUEUE_TOLERANCE * kind.queue(b)
@@ -198,7 +227,8 @@ pub(super) fn densest_rate_window(sorted: &[&LoadSample], kind: RateKind) -> Opt
     let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
     for end in 0..sorted.len() {
         weight += sorted[end].intervals;
-        while kind.rate(sorted[end]) > kind.rate(sorted[first]) * (1.0 + STEADY_WINDOW) {
+        while kind.rate(sorted[end]) > kind.rate(sorted[first]) * (1.0 + 2.0 * kind.tolerance(sorted[first]))
+        {
             weight -= sorted[first].intervals;
             first += 1;
         }

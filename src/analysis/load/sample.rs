@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    CONSTANT_QUEUE_TOLERANCE, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO,
+    CLOSED_LOOP_TOLERANCE, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO,
     SAME_RATE_TOLERANCE,
 };
 use crate::metrics::IntervalStats;
@@ -85,7 +85,8 @@ pub struct LoadSample {
     pub busy_s: Option<f64>,
     /// Requests in flight at its end less those at its beginning; 0 where they are not known.
     pub in_flight_change: f64,
-    /// Requests in flight at its end; `None` where they are not known, or for several intervals.
+    /// Requests in flight at its end; `None` where they are not known, or differ between its
+    /// intervals.
     pub in_flight_at_end: Option<u64>,
     /// The highest number of requests in flight at an end of an interval.
     pub in_flight: u64,
@@ -149,7 +150,7 @@ impl LoadSample {
     pub fn is_closed_loop(&self) -> bool {
         self.in_flight_at_end.is_some_and(|in_flight| {
             let distance = (in_flight as f64 - self.queue(IoDirection::Both)).abs();
-            distance <= CONSTANT_QUEUE_TOLERANCE * in_flight as f64
+            distance <= CLOSED_LOOP_TOLERANCE * in_flight as f64
         })
     }
 
@@ -197,7 +198,9 @@ impl LoadSample {
             flushes: self.flushes.plus(&other.flushes),
             busy_s: self.busy_s.zip(other.busy_s).map(|(one, other)| one + other),
             in_flight_change: self.in_flight_change + other.in_flight_change,
-            in_flight_at_end: None,
+            in_flight_at_end: self
+                .in_flight_at_end
+                .filter(|in_flight| other.in_flight_at_end == Some(*in_flight)),
             in_flight: self.in_flight.max(other.in_flight),
             is_steady: self.is_steady && other.is_steady,
             variation: (a * square(self) + b * square(other)).sqrt() / mean.max(f64::MIN_POSITIVE),

@@ -86,6 +86,6 @@ mod tests {
     #[test]
     fn saturated_intervals_support_queueing() {
         let found = confirmed(&[Saturated, Queueing, Saturated, Queueing]);
-        assert_eq!(found, [None, None, Some(Saturated), Some(Queueing)]);
+        assert_eq!(found, [None, None, None, Some(Queueing)]);
     }
 }

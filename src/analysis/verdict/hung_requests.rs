@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::analysis::thresholds::{
-    HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_LEAKED_S,
+    HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS, MIN_LEAKED_S,
+    THROTTLE_SLICE_S,
 };
 use crate::metrics::{HostStats, IntervalStats};
 
@@ -19,14 +20,32 @@ pub(in crate::analysis) struct Hung {
     pub(in crate::analysis) for_s: f64,
     /// No task waits for them, so that the kernel may have forgotten to count their completion.
     pub(in crate::analysis) may_be_leaked: bool,
+    /// A limit above may release as many just before every sample.
+    pub(in crate::analysis) may_be_bursts: bool,
+}
+
+impl Hung {
+    /// Returns whether nothing but requests that hang explains it.
+    pub(in crate::analysis) fn is_certain(&self) -> bool {
+        !self.may_be_leaked && !self.may_be_bursts
+    }
+}
+
+/// What was in flight at the end of an interval.
+#[derive(Clone, Copy, Debug)]
+struct EndOfInterval {
+    in_flight: f64,
+    /// The mean queue in the interval.
+    queue: f64,
+    seconds: f64,
+    may_be_burst: bool,
 }
 
 /// Finds requests that hang: over several intervals, far more are in flight than the mean queue of those that complete,
 /// whose times the kernel adds when they complete.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct HungRequests {
-    /// Requests in flight at the end of the latest intervals, with their mean queue and seconds.
-    latest: VecDeque<(f64, f64, f64)>,
+    latest: VecDeque<EndOfInterval>,
     hung_s: f64,
     /// Seconds for which the least number in flight has been the same and no task waited for I/O.
     unmissed_s: f64,
@@ -45,10 +64,12 @@ impl HungRequests {
         if self.latest.len() == HUNG_WINDOW_INTERVALS {
             self.latest.pop_front();
         }
-        self.latest.push_back((in_flight as f64, queue, stats.seconds));
-        let seconds: f64 = self.latest.iter().map(|(_, _, seconds)| seconds).sum();
-        let least = self.latest.iter().map(|(in_flight, ..)| *in_flight).fold(f64::INFINITY, f64::min);
-        let mean_queue = self.latest.iter().map(|(_, queue, seconds)| queue * seconds).sum::<f64>() / seconds;
+        let may_be_burst = may_be_in_step(stats, in_flight);
+        let seconds = stats.seconds;
+        self.latest.push_back(EndOfInterval { in_flight: in_flight as f64, queue, seconds, may_be_burst });
+        let seconds: f64 = self.latest.iter().map(|one| one.seconds).sum();
+        let least = self.latest.iter().map(|one| one.in_flight).fold(f64::INFINITY, f64::min);
+        let mean_queue = self.latest.iter().map(|one| one.queue * one.seconds).sum::<f64>() / seconds;
         let no_task_waits =
             host.blocked == Some(0) && host.pressure_some_pct.is_some_and(|some| some <= NO_PRESSURE_PCT);
         let is_same = in_flight > 0 && least as u64 == self.least && no_task_waits;
@@ -63,7 +84,8 @@ impl HungRequests {
         };
         let may_be_leaked = self.may_be_leaked();
         let requests = (least - mean_queue).max(1.0) as u64;
-        is_hung.then_some(Hung { requests, for_s: self.hung_s, may_be_leaked })
+        let may_be_bursts = self.latest.iter().any(|one| one.may_be_burst);
+        is_hung.then_some(Hung { requests, for_s: self.hung_s, may_be_leaked, may_be_bursts })
     }
 
     /// Returns whether the least number in flight has not changed for minutes while no task waited for I/O.
@@ -77,9 +99,19 @@ impl HungRequests {
     }
 }
 
+/// Returns whether the requests in flight at the end of the interval may be a burst that a limit above released just
+/// before, and not those that were in flight at the end of the interval before.
+fn may_be_in_step(stats: &IntervalStats, in_flight: u64) -> bool {
+    let directions = [stats.reads, stats.writes];
+    let per_s: f64 = directions.iter().filter_map(|direction| direction.per_s).sum();
+    let longest_ms = directions.iter().filter_map(|direction| direction.await_ms).fold(0.0, f64::max);
+    in_flight as f64 <= THROTTLE_SLICE_S * per_s && longest_ms >= MIN_IN_STEP_MS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::DirectionStats;
 
     fn interval(in_flight: u64, queue: f64) -> IntervalStats {
         IntervalStats {
@@ -104,6 +136,10 @@ mod tests {
         // A full queue is not a hang.
         let mut busy = HungRequests::default();
         assert!((0..40).all(|_| busy.observe(&interval(32, 31.0), &unknown).is_none()));
+        // Nor are bursts that a limit releases just before each sample.
+        let reads = DirectionStats { per_s: Some(800.0), await_ms: Some(10.0), ..DirectionStats::default() };
+        let bursts = IntervalStats { reads, ..interval(32, 8.0) };
+        assert!((0..40).all(|_| busy.observe(&bursts, &unknown).is_none_or(|hung| !hung.is_certain())));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::analysis::settings::BaselineSource;
 use crate::analysis::thresholds::{
     MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS,
     MIN_LOADED_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_SINCE_BOOT_SATURATION,
-    MIN_SLOW_SATURATION,
+    MIN_SINGLE_REQUEST_SATURATION, MIN_SLOW_SATURATION,
 };
 
 /// The reason why a direction has no verdict.
@@ -73,6 +73,14 @@ impl LoadAssessment {
         Self { verdict: verdict.filter(|verdict| *verdict != Verdict::Ok || !is_unknown), directions }
     }
 
+    /// Returns whether a direction takes far longer than its baseline, without a queue that explains it.
+    pub(in crate::analysis) fn is_slow(&self, direction: IoDirection) -> bool {
+        self.direction(direction).is_some_and(|one| {
+            one.verdict == Ok(Verdict::Slow)
+                && one.saturation.is_some_and(|(_, source)| source != BaselineSource::SinceBoot)
+        })
+    }
+
     /// The assessment of a direction; `None` where it had no requests.
     pub(in crate::analysis) fn direction(&self, direction: IoDirection) -> Option<&DirectionAssessment> {
         self.directions.iter().find(|one| one.direction == direction)
@@ -99,7 +107,13 @@ fn assess_direction(
     let totals = load.totals(direction);
     let (await_ms, size_kib) = (totals.await_ms()?, totals.size_kib()?);
     let baseline = baselines.of(direction);
-    let reference = baseline.reference(size_kib);
+    let reference = baseline.reference(size_kib).map(|reference| Reference {
+        is_proven: reference.is_proven
+            || (direction != IoDirection::Flushes
+                && reference.bound_queue.is_none()
+                && baselines.are_completions_irregular()),
+        ..reference
+    });
     let direction_load = DirectionLoad {
         load,
         direction,
@@ -177,25 +191,22 @@ impl DirectionLoad<'_> {
     fn against(&self, saturation: f64, reference: &Reference) -> Result<Verdict, Doubt> {
         let is_bound = reference.bound_queue.is_some();
         let is_slower = saturation >= MIN_QUEUEING_SATURATION;
-        if is_slower && self.has_few_requests() {
+        if is_slower && self.has_few_requests() && saturation < MIN_SINGLE_REQUEST_SATURATION {
             return Err(Doubt::FewRequests);
         }
         if self.direction == IoDirection::Flushes {
             return self.flushes_against(saturation, reference);
         }
         if is_slower && self.queue >= MAX_UNLOADED_QUEUE {
-            // More load is why requests take longer only if the device does at least as much as before.
-            let unloaded =
-                reference.max_unloaded_rate.filter(|max| self.rate() < MIN_LOADED_RATE_RATIO * max);
-            if let Some(unloaded_per_s) = unloaded {
-                return Err(Doubt::RateFell { per_s: self.rate(), unloaded_per_s });
-            }
             let is_severe = saturation >= self.saturation_threshold && self.queue >= MIN_SATURATED_QUEUE;
-            // The same work in three times as long, and not because more of it is wanted at a time.
-            let is_same_work =
-                reference.max_unloaded_rate.is_some_and(|max| self.rate() * MIN_LOADED_RATE_RATIO <= max);
-            if is_severe && is_same_work && !is_bound && !self.load.is_closed_loop() {
+            // No more work than was done before in a fraction of the time...
+            let is_no_more = |ratio: f64| reference.max_unloaded_rate.filter(|max| self.rate() < ratio * max);
+            if is_severe && is_no_more(1.0 / MIN_LOADED_RATE_RATIO).is_some() && !self.load.is_closed_loop() {
                 return Ok(Verdict::Slow);
+            }
+            // ...by a constant number of clients, whose rate follows from the latency of other data.
+            if let Some(unloaded_per_s) = is_no_more(MIN_LOADED_RATE_RATIO) {
+                return Err(Doubt::RateFell { per_s: self.rate(), unloaded_per_s });
             }
             return Ok(if is_severe { Verdict::Saturated } else { Verdict::Queueing });
         }

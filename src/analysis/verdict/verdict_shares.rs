@@ -1,10 +1,11 @@
 //! The fractions of the busy time by the verdict on each load.
 
 use super::load_verdict::LoadAssessment;
-use super::{Latency, Verdict};
+use super::{Latency, Verdict, more_severe};
 use crate::analysis::baseline::Baselines;
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::stats::IoTotals;
+use crate::analysis::thresholds::{MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS};
 
 /// Fractions of the busy time by the verdict on each load alone.
 #[derive(Debug, Default)]
@@ -26,15 +27,32 @@ pub(in crate::analysis) struct VerdictShares {
 }
 
 impl VerdictShares {
-    /// The shares of loads, each against the baselines of its device.
-    pub(in crate::analysis) fn of_loads<'a>(
-        loads: impl Iterator<Item = (&'a LoadSample, &'a Baselines)>,
+    /// The shares of the loads of each lifetime of a device, against its baselines.
+    pub(in crate::analysis) fn of_lifetimes<'a>(
+        lifetimes: impl Iterator<Item = (&'a [LoadSample], &'a Baselines)>,
         saturation_threshold: f64,
     ) -> Self {
         let mut shares = Self::default();
-        for (load, baselines) in loads {
+        for (loads, baselines) in lifetimes {
+            shares.add_lifetime(loads, baselines, saturation_threshold);
+        }
+        if shares.seconds > 0.0 {
+            shares.ok /= shares.seconds;
+            shares.queueing /= shares.seconds;
+            shares.saturated /= shares.seconds;
+            shares.slow /= shares.seconds;
+            shares.unknown /= shares.seconds;
+        }
+        shares
+    }
+
+    /// Adds the seconds of a lifetime, which are not yet divided by all of them.
+    fn add_lifetime(&mut self, loads: &[LoadSample], baselines: &Baselines, saturation_threshold: f64) {
+        let shares = self;
+        let verdicts = load_verdicts(loads, baselines, saturation_threshold);
+        for (index, load) in loads.iter().enumerate() {
             shares.seconds += load.seconds;
-            match LoadAssessment::of(load, baselines, saturation_threshold).verdict {
+            match verdicts[index].filter(|_| is_confirmed(loads, &verdicts, index)) {
                 Some(Verdict::Slow) => {
                     shares.slow += load.seconds;
                     shares.slow_intervals += load.intervals;
@@ -53,15 +71,35 @@ impl VerdictShares {
                 }
             }
         }
-        if shares.seconds > 0.0 {
-            shares.ok /= shares.seconds;
-            shares.queueing /= shares.seconds;
-            shares.saturated /= shares.seconds;
-            shares.slow /= shares.seconds;
-            shares.unknown /= shares.seconds;
-        }
-        shares
     }
+}
+
+/// The verdict on each load alone: against the baselines of all the time, or, where these are worse, against those that
+/// had been learned before. What lasts for most of the time is no trouble against the former.
+fn load_verdicts(
+    loads: &[LoadSample],
+    baselines: &Baselines,
+    saturation_threshold: f64,
+) -> Vec<Option<Verdict>> {
+    let mut before = baselines.without_learned();
+    let verdict = |load: &LoadSample| {
+        let earlier = LoadAssessment::of(load, &before, saturation_threshold);
+        before.learn(load, |direction| earlier.is_slow(direction));
+        let trouble = earlier.verdict.filter(|verdict| verdict.severity() > Verdict::Ok.severity());
+        more_severe(LoadAssessment::of(load, baselines, saturation_threshold).verdict, trouble)
+    };
+    loads.iter().map(verdict).collect()
+}
+
+/// Returns whether trouble in a load is confirmed by its neighbors, as a live verdict is by the intervals before: a
+/// single interval may be slow by chance.
+fn is_confirmed(loads: &[LoadSample], verdicts: &[Option<Verdict>], index: usize) -> bool {
+    let Some(verdict @ (Verdict::Slow | Verdict::Saturated)) = verdicts[index] else { return true };
+    let count = |window: &[Option<Verdict>]| window.iter().filter(|other| **other == Some(verdict)).count();
+    let first = index.saturating_sub(SATURATION_WINDOW_INTERVALS - 1);
+    let end = (index + SATURATION_WINDOW_INTERVALS).min(verdicts.len());
+    let windows = verdicts[first..end].windows(SATURATION_WINDOW_INTERVALS.min(end - first));
+    loads[index].intervals > 1.0 || windows.map(count).max().unwrap_or(0) >= MIN_SATURATED_INTERVALS
 }
 
 /// Several loads as one.
