@@ -61,7 +61,8 @@ fn an_old_recording_gives_the_numbers_that_its_version_printed() {
             for (name, value) in numbers.filter(|(name, _)| *name != "util_bound_pct") {
                 assert_eq!(field(found, name), Some(value), "{file}: {name} of {found}");
             }
-            for name in ["time", "device", "verdict"] {
+            // Later versions judge more carefully.
+            for name in ["time", "device"] {
                 assert_eq!(found[name], expected[name], "{file}: {found}");
             }
         }

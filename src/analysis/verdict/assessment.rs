@@ -16,7 +16,8 @@ pub enum Verdict {
     Ok,
     /// Requests wait for each other, but not long enough for saturated.
     Queueing,
-    /// Requests take three times as long as before or longer, although none waits for another.
+    /// Requests take three times as long as before or longer, although none waits for another or the device does no more
+    /// than before.
     Slow,
     /// Latency is at or above the saturation threshold with a queue of two or more, over several intervals.
     Saturated,
@@ -46,13 +47,13 @@ impl Verdict {
         match self {
             Self::Idle => "nothing completed and nothing was in flight",
             Self::Ok => {
-                "latency is below 1.5 times unloaded latency, which is given, saved, or was seen at a rate that the \
-                 device doubled at another time"
+                "latency is below 1.5 times unloaded latency, which is given, saved, or was seen on a device that was \
+                 not at its limit"
             }
             Self::Queueing => "requests wait for each other, but not enough for 'saturated'",
             Self::Slow => {
-                "requests take at least 3 times as long as before although they come one at a time, in three of the \
-                 last four intervals; also flushes at any queue"
+                "requests take at least 3 times as long as before although they come one at a time, or although the \
+                 device does no more than before, in three of the last four intervals; also flushes at any queue"
             }
             Self::Saturated => {
                 "latency is at least 3 times unloaded latency (--saturation-threshold) with a queue of 2 or more and \

@@ -3,7 +3,7 @@
 use super::plateau::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
 use super::{latency_name, latency_text};
 use crate::analysis::{
-    DirectionLatency, ExceededCap, Explanation, KNEE_FRACTION, MaxRate, OkMargin, Plateau, Reason,
+    DirectionLatency, ExceededCap, Explanation, KNEE_FRACTION, Latency, MaxRate, OkMargin, Plateau, Reason,
 };
 use crate::report::layout::sentence_numbers::{
     counted, duration, multiple, number, per_second, percent_of, queue, time,
@@ -54,6 +54,11 @@ fn reason_text(reason: &Reason) -> String {
                 latency.unwrap_or_default()
             )
         }
+        Reason::NoBaseline { latency: Some(latency @ Latency { saturation: Some(_), .. }) } => format!(
+            "has no verdict: nothing shows that its lowest latency is that of the unloaded device (--baseline and \
+             --baseline-ms give that); latency {}",
+            latency_text(latency, None)
+        ),
         Reason::NoBaseline { latency: Some(latency) } => {
             format!("has no verdict: unloaded latency not measured; latency {}", latency_text(latency, None))
         }

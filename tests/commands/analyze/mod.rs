@@ -58,7 +58,8 @@ fn a_volume_is_capped_and_the_disk_below_is_not() {
     assert_eq!(loop0["verdict"], "capped");
     let cap = loop0["capacity"]["cap"]["iops"].as_f64().unwrap();
     assert!((cap / 3000.0 - 1.0).abs() <= 0.01, "{cap}");
-    assert_eq!(report(file, "", "vda")["verdict"], "ok");
+    // Its load is always that of the cap above, which proves nothing about the disk itself.
+    assert!(report(file, "", "vda")["verdict"].is_null());
     let (text, _, _) = output(&format!("analyze {file}"), "");
     assert!(text.contains("requests are held between loop0 and vda"), "{text}");
 }
@@ -126,7 +127,10 @@ fn baselines_are_learned_saved_and_given() {
 
 #[test]
 fn the_saturation_threshold_moves_the_verdict() {
-    let intervals: Vec<(f64, f64)> = [[(5000.0, 0.1); 10], [(8000.0, 0.25); 10]].concat();
+    // Rates that vary as those of servers do, and not as that of a cap.
+    let vary = |rate: f64| move |k: i32| rate * (1.0 + 0.01 * f64::from(k * 7 % 5 - 2));
+    let calm = (0..10).map(vary(5000.0)).map(|rate| (rate, 0.1));
+    let intervals: Vec<(f64, f64)> = calm.chain((0..10).map(vary(8000.0)).map(|rate| (rate, 0.25))).collect();
     let verdict = |options: &str| {
         let (out, _, _) = output(&format!("--json {options} --from -"), capture(&intervals));
         serde_json::from_str::<Value>(out.lines().last().unwrap()).unwrap()["verdict"].clone()
@@ -163,7 +167,8 @@ fn input_that_cannot_be_analyzed_is_one_line_of_error() {
 fn a_baseline_saved_by_0_1_0_still_loads() {
     let saved = "--baseline fixtures/recordings-0.1.0/baseline.json";
     // 0.34 ms at a queue of 8, against the 0.034 ms of the file.
-    let busy = capture(&[(24_000.0, 0.34); 10]).replace("nvme0n1", "vda");
+    let rates = (0..10).map(|k| 24_000.0 * (1.0 + 0.01 * f64::from(k * 7 % 5 - 2)));
+    let busy = capture(&rates.map(|rate| (rate, 0.34)).collect::<Vec<_>>()).replace("nvme0n1", "vda");
     let (out, err, code) = output(&format!("--json --from - {saved}"), &busy);
     assert_eq!((err.as_str(), code), ("", 0));
     let line: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();

@@ -11,11 +11,11 @@ hidden at width 100: r_sz w_sz (--width N, --all-columns)
 1970-01-01 UTC
 00:00:01  1.000s  cpu: 10% user 5% system 85% available  blocked: 3  pressure: 25% some 5.0% full
 device       r/s rMB/s r_await   w/s wMB/s w_await r_qu w_qu inflt  util ≤util r_sat w_sat   verdict
-sda          100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
+sda          100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%  1.0x  1.0x         -
 sdb        I/O accounting disabled (queue/iostats=0)
 sdc         1.00  0.00 ~2.00ms  1.00  0.00 ~2.00ms 0.00 0.00     4  0.2%  100%     -     -         -
-sda2         100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
-vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%     -     -         -
+sda2         100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%  1.0x  1.0x         -
+vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%  1.0x  1.0x         -
 ";
     assert_eq!(output("--width 100 1 1", 1), (expected.to_owned(), String::new(), Exit::Success));
 }
