@@ -77,7 +77,7 @@ enum Command {
     /// Analyze a capture or the running system: saturation, capacity, caps, with evidence
     Analyze(Box<analyze::AnalyzeArguments>),
     /// Record samples to a file for later replay
-    Record(record::RecordArguments),
+    Record(Box<record::RecordArguments>),
     /// Show the block-device tree and queue settings
     #[command(override_usage = "blkstat devices [OPTIONS]")]
     Devices {

@@ -70,7 +70,7 @@ impl LiveVerdict {
         self.baselines.learn(&load, |direction| assessed.is_slow(direction));
         self.forget_changed_requests(&load, &assessed);
         self.remember(load);
-        let mut assessment = self.from_load(&assessed);
+        let mut assessment = assess_directions(&assessed);
         let mut verdict = self.still_in_trouble(&assessed);
         if let Some(plateau) = self.current_plateau(&load) {
             verdict = Some(Verdict::Capped);
@@ -112,39 +112,6 @@ impl LiveVerdict {
             return None;
         };
         Some(Assessment { verdict, evidence: vec![evidence], ..Assessment::default() })
-    }
-
-    /// The assessment of a load, without its verdict.
-    fn from_load(&self, assessed: &LoadAssessment) -> Assessment {
-        let mut evidence = Vec::new();
-        for one in &assessed.directions {
-            if one.is_major || one.saturation.is_some() {
-                let saturation = one.saturation.map(|(saturation, _)| saturation);
-                let latency = Latency { await_ms: one.await_ms, queue: one.queue, saturation };
-                let source = one.saturation.map(|(_, source)| source);
-                evidence.push(Evidence::Latency {
-                    direction: one.direction,
-                    latency,
-                    source,
-                    doubt: one.verdict.err(),
-                });
-            }
-        }
-        // What decides comes first.
-        evidence.sort_by_key(|evidence| {
-            let Evidence::Latency { direction, .. } = evidence else { return 0 };
-            let one = assessed.direction(*direction);
-            -one.and_then(|one| one.verdict.ok()).map_or(0, |verdict| i32::from(verdict.severity()))
-        });
-        let saturation = |direction| Some(assessed.direction(direction)?.saturation?.0);
-        Assessment {
-            verdict: None,
-            read_saturation: saturation(IoDirection::Reads),
-            write_saturation: saturation(IoDirection::Writes),
-            flush_saturation: saturation(IoDirection::Flushes),
-            baseline_source: assessed.baseline_source(),
-            evidence,
-        }
     }
 
     /// The verdict on the interval alone; the present one also where a device in trouble has become a little faster.
@@ -197,5 +164,38 @@ impl LiveVerdict {
     fn current_plateau(&mut self, load: &LoadSample) -> Option<Plateau> {
         let recent = self.recent.make_contiguous();
         if may_be_plateau(recent, load) { plateau_of_latest(recent, self.cap) } else { None }
+    }
+}
+
+/// The assessment of a load, without its verdict.
+fn assess_directions(assessed: &LoadAssessment) -> Assessment {
+    let mut evidence = Vec::new();
+    for one in &assessed.directions {
+        if one.is_major || one.saturation.is_some() {
+            let saturation = one.saturation.map(|(saturation, _)| saturation);
+            let latency = Latency { await_ms: one.await_ms, queue: one.queue, saturation };
+            let source = one.saturation.map(|(_, source)| source);
+            evidence.push(Evidence::Latency {
+                direction: one.direction,
+                latency,
+                source,
+                doubt: one.verdict.err(),
+            });
+        }
+    }
+    // What decides comes first.
+    evidence.sort_by_key(|evidence| {
+        let Evidence::Latency { direction, .. } = evidence else { return 0 };
+        let one = assessed.direction(*direction);
+        -one.and_then(|one| one.verdict.ok()).map_or(0, |verdict| i32::from(verdict.severity()))
+    });
+    let saturation = |direction| Some(assessed.direction(direction)?.saturation?.0);
+    Assessment {
+        verdict: None,
+        read_saturation: saturation(IoDirection::Reads),
+        write_saturation: saturation(IoDirection::Writes),
+        flush_saturation: saturation(IoDirection::Flushes),
+        baseline_source: assessed.baseline_source(),
+        evidence,
     }
 }
