@@ -34,7 +34,7 @@ fn a_load_above_the_stated_cap_is_reported() {
         ..Settings::default()
     };
     let above = explanation(&analyze_with(vec![reads(131_000.0, 9.0); 20], &settings));
-    assert!(above.contains("exceeded the stated cap of 3000 requests/s (131k seen)"), "{above}");
+    assert!(above.contains("exceeded the stated cap of 3,000 requests/s (131k seen)"), "{above}");
     let within = explanation(&analyze_with(vec![reads(2000.0, 0.5); 20], &settings));
     assert!(!within.contains("stated"), "{within}");
 }
