@@ -9,10 +9,10 @@ use super::header_line::{GAP, date, header_line};
 use super::layout::{Layout, MIN_NAME_WIDTH, max_name_width};
 use super::messages::{Message, event_text};
 use super::style::{Emphasis, paint};
-use super::visible_columns::{ColumnFlags, VisibleColumns, visible_columns, width_above_mounts};
+use super::visible_columns::{ColumnContents, Content, VisibleColumns, visible_columns, width_above_mounts};
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
-use crate::metrics::{DirectionStats, IntervalStats};
+use crate::metrics::DirectionStats;
 use crate::report::evidence::evidence_text;
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
@@ -30,8 +30,8 @@ pub(super) struct Table {
     name_width: usize,
     /// The width of the mount points.
     mounts_width: usize,
-    /// For each column, whether there was activity that gives it content.
-    has_content: ColumnFlags,
+    /// The content of the columns so far.
+    contents: ColumnContents,
     /// The columns shown.
     shown: Vec<usize>,
     /// Lines since the column titles; `None` before the first.
@@ -48,7 +48,7 @@ impl Table {
     pub(super) fn new(layout: Layout) -> Self {
         Self {
             mounts_width: if layout.mounts { MOUNTS_TITLE.len() } else { 0 },
-            has_content: [layout.all_columns; COLUMNS.len()],
+            contents: [if layout.all_columns { Content::Filled } else { Content::Empty }; COLUMNS.len()],
             layout,
             name_width: MIN_NAME_WIDTH,
             shown: Vec::new(),
@@ -123,10 +123,10 @@ impl Table {
         let line_width = self.layout.line_width();
         let longest = lines.iter().map(|line| sanitize(line.label).width()).max().unwrap_or(0);
         let name_width = self.name_width.max(longest.min(max_name_width(line_width)));
-        let mut has_content = self.has_content;
-        for stats in lines.iter().filter_map(|line| line.stats()) {
-            for (has_content, column) in has_content.iter_mut().zip(COLUMNS) {
-                *has_content |= (column.has_content)(stats);
+        let mut contents = self.contents;
+        for activity in lines.iter().filter_map(|line| line.activity()) {
+            for (content, column) in contents.iter_mut().zip(COLUMNS) {
+                *content = column.content(activity).max(*content);
             }
         }
         if self.layout.mounts {
@@ -135,16 +135,17 @@ impl Table {
         }
         let available = line_width.saturating_sub(name_width);
         let reserved = if self.layout.mounts {
-            let free = available.saturating_sub(width_above_mounts(available, &has_content));
+            let free = available.saturating_sub(width_above_mounts(available, &contents));
             free.min(self.mounts_width + MOUNTS_GAP)
         } else {
             0
         };
-        let VisibleColumns { shown, hidden } = visible_columns(available - reserved, &has_content);
+        let width = available - reserved;
+        let VisibleColumns { shown, hidden } = visible_columns(width, &contents, self.layout.mounts);
         if shown != self.shown || name_width != self.name_width {
             self.lines_since_titles = self.lines_since_titles.map(|_| usize::MAX / 2);
         }
-        (self.shown, self.name_width, self.has_content) = (shown, name_width, has_content);
+        (self.shown, self.name_width, self.contents) = (shown, name_width, contents);
         self.name_hidden(hidden, out);
     }
 
@@ -192,7 +193,7 @@ impl Table {
         out.extend_from_slice(name.as_bytes());
         out.resize(out.len() + self.name_width.saturating_sub(name.width()), b' ');
         let has_mounts = self.layout.mounts && !line.mountpoints.is_empty();
-        let hidden_activity = || line.stats().filter(|stats| self.is_activity_hidden(stats));
+        let hidden_activity = || line.activity().filter(|activity| self.is_activity_hidden(activity));
         match Message::for_state(&line.state).or_else(|| hidden_activity().map(Message::for_hidden_activity))
         {
             Some(message) => self.push_message(&message, has_mounts, out),
@@ -235,11 +236,12 @@ impl Table {
     }
 
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
-    fn is_activity_hidden(&self, stats: &IntervalStats) -> bool {
+    fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
         let has_none = |of: &DirectionStats| of.ios == Some(0);
         let is_shown = |title: &str| self.shown.iter().any(|index| COLUMNS[*index].title == title);
-        let has_hidden = has_discards(stats) && !is_shown("d/s") || has_flushes(stats) && !is_shown("f/s");
-        has_none(&stats.reads) && has_none(&stats.writes) && has_hidden
+        let has_hidden =
+            has_discards(activity) && !is_shown("d/s") || has_flushes(activity) && !is_shown("f/s");
+        has_none(&activity.stats.reads) && has_none(&activity.stats.writes) && has_hidden
     }
 
     /// Appends a message in the place of the cells: padded to their width if something follows.
@@ -287,7 +289,7 @@ mod tests {
 
     use super::*;
     use crate::intervals::{DeviceState, IntervalHeader};
-    use crate::metrics::HostStats;
+    use crate::metrics::{HostStats, IntervalStats};
 
     fn table(width: usize, is_screen: bool) -> Table {
         Table::new(Layout {
@@ -362,8 +364,8 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let notes: Vec<&str> = text.lines().filter(|line| line.contains("hidden")).collect();
         let expected = [
-            "hidden at width 60: r_sz ≤util (--width N, --all-columns)",
-            "also hidden at width 60: rMB/s wMB/s w_sz r_sat w_sat",
+            "hidden at width 60: r_sz (--width N, --all-columns)",
+            "also hidden at width 60: rMB/s wMB/s w_sz ≤util",
         ];
         assert_eq!(notes, expected, "{text}");
     }

@@ -2,7 +2,7 @@
 
 use super::CellText::{Custom, Value};
 use super::Column;
-use super::activity::{has_reads, has_writes};
+use super::activity::{has_read_saturation, has_reads, has_write_saturation, has_writes};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
 use crate::report::layout::number_format::{multiple, percent};
@@ -32,7 +32,8 @@ pub(super) const COLUMNS: [Column; 5] = [
         meaning: "read saturation: latency as a multiple of the latency of the unloaded device for \
                   requests of that size",
         rank: 85,
-        has_content: has_reads,
+        has_content: has_read_saturation,
+        is_pending: has_reads,
         emphasis: read_emphasis,
         value: |a| a.assessment.read_saturation,
         text: Value(multiple),
@@ -42,7 +43,8 @@ pub(super) const COLUMNS: [Column; 5] = [
         title: "w_sat",
         meaning: "write saturation, likewise",
         rank: 85,
-        has_content: has_writes,
+        has_content: has_write_saturation,
+        is_pending: has_writes,
         emphasis: write_emphasis,
         value: |a| a.assessment.write_saturation,
         text: Value(multiple),
