@@ -38,7 +38,7 @@ pub(super) fn manual_page(name: Option<&str>) -> Option<Vec<u8>> {
     };
     let mut text = Vec::new();
     // Writing to a Vec cannot fail.
-    let _ = write_page(page, &version, &mut text);
+    let _ = write_page(&page, &version, &mut text);
     Some(escape_non_ascii(&String::from_utf8_lossy(&text)).into_bytes())
 }
 
@@ -71,7 +71,7 @@ fn write_operands(page: &clap::Command, text: &mut Vec<u8>) -> Result<()> {
     write_section("OPERANDS", &operands, text)
 }
 
-fn write_page(page: clap::Command, version: &str, text: &mut Vec<u8>) -> Result<()> {
+fn write_page(page: &clap::Command, version: &str, text: &mut Vec<u8>) -> Result<()> {
     let name = page.get_name().to_owned();
     let is_program = name == "blkstat";
     let has_commands = page.has_subcommands();
@@ -87,7 +87,7 @@ fn write_page(page: clap::Command, version: &str, text: &mut Vec<u8>) -> Result<
     man.render_name_section(text)?;
     man.render_synopsis_section(text)?;
     man.render_description_section(text)?;
-    write_operands(&page, text)?;
+    write_operands(page, text)?;
     if has_options {
         man.render_options_section(text)?;
     }
