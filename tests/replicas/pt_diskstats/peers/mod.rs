@@ -164,18 +164,23 @@ fn the_output_of_pt_diskstats_is_recorded_on_request() {
         file.push((case.line.clone(), status(&outcome)));
     }
     // Repeated until two runs are equal, so that no run in which a key came too early is recorded.
-    let outcomes = map(&sessions, MAX_SESSIONS, |session| {
+    let repeat = |session: &Session| {
         let mut before = press(REAL, &captures, session);
         for _ in 0..MAX_ATTEMPTS {
             let again = press(REAL, &captures, session);
             if again == before {
-                return again;
+                return Some(again);
             }
             before = again;
         }
-        panic!("{}: {} never prints the same twice", session.capture, session.name());
-    });
+        None
+    };
+    let outcomes = map(&sessions, MAX_SESSIONS, repeat);
     for (session, outcome) in sessions.iter().zip(outcomes) {
+        // Once more, one at a time: on a busy machine several sessions disturb each other.
+        let Some(outcome) = outcome.or_else(|| repeat(session)) else {
+            panic!("{}: {} never prints the same twice", session.capture, session.name());
+        };
         let file = files.entry(recorded::keys_file(&session.capture)).or_default();
         file.push((session.name(), outcome));
     }
