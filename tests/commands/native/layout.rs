@@ -11,9 +11,7 @@ use crate::support::program::output;
 
 #[test]
 fn no_line_is_wider_than_requested_and_no_number_is_cut() {
-    for capture in
-        ["mixed", "capped-3000", "sweep-randread", "names", "stalls", "hostile", "comings-and-goings"]
-    {
+    for capture in ["mixed", "capped-3000", "sweep-randread", "names", "stalls", "hostile", "hotplug"] {
         for width in [20, 30, 47, 60, 80, 100, 132, 200] {
             for more in ["", " --mounts", " --all --total", " --all --summary"] {
                 let options = format!("--width {width}{more} --from fixtures/captures/{capture}.txt");
