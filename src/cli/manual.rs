@@ -10,7 +10,10 @@ use crate::report::native::help::{self, Topic};
 
 const EXIT_STATUS: [(&str, &str); 5] = [
     ("0", "Success, also if the reader of the output closes it."),
-    ("1", "No data: no such device, or a capture without two complete samples."),
+    (
+        "1",
+        "No data: no such device, a host without block devices, or a capture without two complete samples.",
+    ),
     ("2", "A usage error, or a file that cannot be read or written."),
     ("130", "Interrupted by SIGINT (Ctrl-C)."),
     ("143", "Terminated by SIGTERM."),
@@ -43,7 +46,7 @@ pub(super) fn manual_page(name: Option<&str>) -> Option<Vec<u8>> {
     };
     let mut text = Vec::new();
     // Writing to a Vec cannot fail.
-    let _ = write_page(page, &version, &mut text);
+    let _ = write_page(&page, &version, &mut text);
     Some(escape_non_ascii(&String::from_utf8_lossy(&text)).into_bytes())
 }
 
@@ -53,19 +56,46 @@ fn escape_non_ascii(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-fn write_page(page: clap::Command, version: &str, text: &mut Vec<u8>) -> Result<()> {
+/// Appends the operands of a command.
+fn write_operands(page: &clap::Command, text: &mut Vec<u8>) -> Result<()> {
+    let shown = operands(page.get_name());
+    if !shown.is_empty() {
+        return write_section("OPERANDS", shown, text);
+    }
+    let term = |operand: &clap::Arg| {
+        let names = operand.get_value_names().unwrap_or_default().join(" ");
+        if operand.is_required_set() { names } else { format!("[{names}]") }
+    };
+    let meaning = |operand: &clap::Arg| {
+        let help = operand.get_help().map(ToString::to_string).unwrap_or_default();
+        let values: Vec<String> =
+            operand.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+        if values.is_empty() { help } else { format!("{help}: {}", values.join(", ")) }
+    };
+    let operands: Vec<(String, String)> =
+        page.get_positionals().map(|operand| (term(operand), meaning(operand))).collect();
+    let operands: Vec<(&str, &str)> =
+        operands.iter().map(|(term, meaning)| (term.as_str(), meaning.as_str())).collect();
+    write_section("OPERANDS", &operands, text)
+}
+
+fn write_page(page: &clap::Command, version: &str, text: &mut Vec<u8>) -> Result<()> {
     let name = page.get_name().to_owned();
     let is_program = name == "blkstat";
     let has_commands = page.has_subcommands();
     let title = if is_program { name.clone() } else { format!("blkstat-{name}") };
-    let has_options = page.get_opts().next().is_some() || page.get_arguments().any(|a| !a.is_hide_set());
-    let man = Man::new(page.bin_name(title.replacen('-', " ", 1)).display_name(&title));
+    let has_options = page.get_opts().next().is_some();
+    // Man lists operands among the options.
+    let hidden = page
+        .clone()
+        .mut_args(|argument| if argument.is_positional() { argument.hide(true) } else { argument });
+    let man = Man::new(hidden.bin_name(title.replacen('-', " ", 1)).display_name(&title));
     // Man does not quote an empty date.
     writeln!(text, ".TH \"{title}\" \"1\" \"\" \"blkstat {version}\" \"User Commands\"")?;
     man.render_name_section(text)?;
     man.render_synopsis_section(text)?;
     man.render_description_section(text)?;
-    write_section("OPERANDS", operands(&name), text)?;
+    write_operands(page, text)?;
     if has_options {
         man.render_options_section(text)?;
     }

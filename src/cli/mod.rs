@@ -130,8 +130,8 @@ pub fn plan(
         let message = concat!("blkstat ", env!("CARGO_PKG_VERSION"), "\n").to_owned();
         return Err(ArgError { message, exit: Exit::Success });
     }
-    if let Some(text) = help_topic(&arguments) {
-        return Err(ArgError { message: text, exit: Exit::Success });
+    if let Some(help) = help_topic(&arguments) {
+        return Err(help);
     }
     let matches = command().try_get_matches_from(&arguments);
     let Arguments { view, root, command } = matches
@@ -197,15 +197,24 @@ fn completions(shell: Shell) -> Vec<u8> {
     text
 }
 
-/// Returns the help on a topic; `None` if the arguments are not `help TOPIC`.
-fn help_topic(arguments: &[OsString]) -> Option<String> {
-    match arguments {
-        [_, help, topic] if help == "help" => match topic.to_str()? {
-            "columns" => Some(help::columns().text()),
-            "verdicts" => Some(help::verdicts().text()),
-            _ => None,
-        },
-        _ => None,
+/// Returns the help on a topic, or a usage error for a topic that does not exist; `None` if the arguments are not
+/// `help TOPIC`, or the topic is a command.
+fn help_topic(arguments: &[OsString]) -> Option<ArgError> {
+    let [_, help, topic] = arguments else { return None };
+    if help != "help" || suggest::COMMANDS.iter().any(|command| topic == command) {
+        return None;
+    }
+    match topic.to_str()? {
+        "columns" => Some(ArgError { message: help::columns().text(), exit: Exit::Success }),
+        "verdicts" => Some(ArgError { message: help::verdicts().text(), exit: Exit::Success }),
+        option if option.starts_with('-') => None,
+        topic => {
+            let topic = sanitize(topic);
+            let message = format!(
+                "blkstat: no help on '{topic}'; expected columns, verdicts or the name of a command\n"
+            );
+            Some(ArgError { message, exit: Exit::Error })
+        }
     }
 }
 

@@ -17,6 +17,9 @@ pub(super) fn devices_and_schedule(words: &[String]) -> Result<(Vec<String>, Sch
     let is_number =
         |word: &String| word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
     let devices = words.iter().position(is_number).unwrap_or(words.len());
+    if let Some(word) = words.get(devices + 1).filter(|word| !is_number(word)) {
+        return Err(format!("unexpected '{word}' after INTERVAL; name devices first"));
+    }
     let schedule = parse_schedule(words.get(devices), words.get(devices + 1))?;
     match words.get(devices + 2) {
         Some(word) => Err(format!("unexpected '{word}' after INTERVAL and COUNT; name devices first")),
@@ -128,7 +131,10 @@ mod tests {
             assert_eq!(parts(word), Err(message));
         }
         assert!(parts("8784h").is_ok());
-        assert!(parts("1 2 vda").unwrap_err().contains("unexpected 'vda'"));
+        assert!(parts("1 2 vda").unwrap_err().contains("unexpected 'vda' after INTERVAL and COUNT"));
+        assert!(
+            parts("1 vda 2").unwrap_err().contains("unexpected 'vda' after INTERVAL; name devices first")
+        );
         assert!(parts("1 0").unwrap_err().contains("invalid COUNT '0'"));
     }
 }

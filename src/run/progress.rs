@@ -7,6 +7,9 @@ use super::RunContext;
 /// The shortest time between updates.
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The characters that a terminal echoes for Ctrl-C: `^C`.
+const ECHO_WIDTH: usize = 2;
+
 /// A status line that is overwritten by each update.
 pub(super) struct Progress {
     is_enabled: bool,
@@ -40,10 +43,10 @@ impl Progress {
         self.width = line.len();
     }
 
-    /// Erases the line.
+    /// Erases the line, and the echo of the Ctrl-C that may have ended the run.
     pub(super) fn clear(&mut self, context: &mut RunContext<'_>) {
         if self.width > 0 {
-            let _ = write!(context.err, "\r{:width$}\r", "", width = self.width);
+            let _ = write!(context.err, "\r{:width$}\r", "", width = self.width + ECHO_WIDTH);
             self.width = 0;
         }
     }

@@ -4,7 +4,6 @@ use super::columns::{has_discards, has_flushes, latency};
 use super::style::Emphasis;
 use crate::analysis::MIN_STALL_S;
 use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind};
-use crate::metrics::IntervalStats;
 use crate::report::layout::number_format::{duration, number, percent, time};
 
 /// A text in the place of the cells.
@@ -56,22 +55,23 @@ impl Message {
     }
 
     /// Returns the message of a device that had only discards or flushes, where their columns are hidden.
-    pub(super) fn for_hidden_activity(stats: &IntervalStats) -> Self {
-        let text = discards_and_flushes(stats);
+    pub(super) fn for_hidden_activity(activity: &DeviceActivity) -> Self {
+        let text = discards_and_flushes(activity);
         Self::new([&format!("no reads or writes; {text}"), &text, "no reads or writes"], Emphasis::Plain)
     }
 }
 
 /// Returns discards, flushes and util as a text.
-fn discards_and_flushes(stats: &IntervalStats) -> String {
+fn discards_and_flushes(activity: &DeviceActivity) -> String {
+    let stats = &activity.stats;
     let mut parts = Vec::new();
     let discards = &stats.discards;
-    if has_discards(stats) {
+    if has_discards(activity) {
         let rate = discards.per_s.map(number).unwrap_or_default();
         let data = discards.kib_per_s.map(|kib| number(kib / 1024.0)).unwrap_or_default();
         parts.push(format!("discards {rate}/s {data}MB/s {}", latency(discards).unwrap_or_default()));
     }
-    if let Some(rate) = stats.flushes_per_s.filter(|_| has_flushes(stats)) {
+    if let Some(rate) = stats.flushes_per_s.filter(|_| has_flushes(activity)) {
         let latency = stats.flush_await_ms.map(time).unwrap_or_default();
         parts.push(format!("flushes {}/s {latency}", number(rate)));
     }
@@ -100,6 +100,7 @@ fn kind_text(kind: EventKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::IntervalStats;
 
     #[test]
     fn a_stall_has_a_text_for_every_width() {

@@ -11,11 +11,11 @@ use super::messages::{Message, event_text};
 use super::style::{Emphasis, paint};
 use super::verdict_cell::{VerdictLength, verdict_cell};
 use super::visible_columns::{
-    ColumnFlags, ExtraVerdictWidth, VisibleColumns, visible_columns, width_above_mounts,
+    ColumnContents, Content, ExtraVerdictWidth, VisibleColumns, visible_columns, width_above_mounts,
 };
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
-use crate::metrics::{DirectionStats, IntervalStats};
+use crate::metrics::DirectionStats;
 use crate::report::evidence::evidence_text;
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
@@ -36,8 +36,8 @@ pub(super) struct Table {
     longest_name: usize,
     /// The width of the mount points.
     mounts_width: usize,
-    /// For each column, whether there was activity that gives it content.
-    has_content: ColumnFlags,
+    /// The content of the columns so far.
+    contents: ColumnContents,
     /// The columns shown.
     shown: Vec<usize>,
     /// The additional width of the verdicts so far.
@@ -58,7 +58,7 @@ impl Table {
     pub(super) fn new(layout: Layout) -> Self {
         Self {
             mounts_width: if layout.mounts { MOUNTS_TITLE.len() } else { 0 },
-            has_content: [layout.all_columns; COLUMNS.len()],
+            contents: [if layout.all_columns { Content::Filled } else { Content::Empty }; COLUMNS.len()],
             layout,
             name_width: MIN_NAME_WIDTH,
             longest_name: 0,
@@ -138,12 +138,14 @@ impl Table {
 
     /// Returns the width of the device column. The blanks after short names make way for verdicts with their seconds, where
     /// these would hide a column with content.
-    fn name_width(&self, longest_name: usize, line_width: usize, has_content: &ColumnFlags) -> usize {
+    fn name_width(&self, longest_name: usize, line_width: usize, contents: &ColumnContents) -> usize {
         let widest = longest_name.max(MIN_NAME_WIDTH);
         let narrowest = longest_name.max(NAME_TITLE.len());
         let extra = self.extra_verdict_width.short;
         let available = line_width.saturating_sub(widest);
-        let hidden = |extra: usize| visible_columns(available.saturating_sub(extra), has_content).hidden;
+        let hidden = |extra: usize| {
+            visible_columns(available.saturating_sub(extra), contents, self.layout.mounts).hidden
+        };
         if extra == 0 || hidden(extra) == hidden(0) { widest } else { widest - extra.min(widest - narrowest) }
     }
 
@@ -165,10 +167,10 @@ impl Table {
         let line_width = self.layout.line_width();
         let longest = lines.iter().map(|line| sanitize(line.label).width()).max().unwrap_or(0);
         let longest_name = self.longest_name.max(longest.min(max_name_width(line_width)));
-        let mut has_content = self.has_content;
-        for stats in lines.iter().filter_map(|line| line.stats()) {
-            for (has_content, column) in has_content.iter_mut().zip(COLUMNS) {
-                *has_content |= (column.has_content)(stats);
+        let mut contents = self.contents;
+        for activity in lines.iter().filter_map(|line| line.activity()) {
+            for (content, column) in contents.iter_mut().zip(COLUMNS) {
+                *content = column.content(activity).max(*content);
             }
         }
         if self.layout.mounts {
@@ -176,23 +178,24 @@ impl Table {
             self.mounts_width = self.mounts_width.max(longest.min(self.layout.max_mounts_width()));
         }
         self.measure_verdicts(lines);
-        let name_width = self.name_width(longest_name, line_width, &has_content);
+        let name_width = self.name_width(longest_name, line_width, &contents);
         let available = line_width.saturating_sub(name_width + self.extra_verdict_width.short);
         let reserved = if self.layout.mounts {
-            let free = available.saturating_sub(width_above_mounts(available, &has_content));
+            let free = available.saturating_sub(width_above_mounts(available, &contents));
             free.min(self.mounts_width + MOUNTS_GAP)
         } else {
             0
         };
         let available = line_width.saturating_sub(name_width + reserved);
-        let (verdict_length, extra) = self.extra_verdict_width.fit(available, &has_content);
-        let VisibleColumns { shown, hidden } = visible_columns(available.saturating_sub(extra), &has_content);
+        let (verdict_length, extra) = self.extra_verdict_width.fit(available, &contents, self.layout.mounts);
+        let VisibleColumns { shown, hidden } =
+            visible_columns(available.saturating_sub(extra), &contents, self.layout.mounts);
         let verdict_width = VERDICT_WIDTH + extra;
         if shown != self.shown || name_width != self.name_width || verdict_width != self.verdict_width {
             self.lines_since_titles = self.lines_since_titles.map(|_| usize::MAX / 2);
         }
         (self.verdict_length, self.verdict_width) = (verdict_length, verdict_width);
-        (self.shown, self.name_width, self.has_content) = (shown, name_width, has_content);
+        (self.shown, self.name_width, self.contents) = (shown, name_width, contents);
         self.longest_name = longest_name;
         self.name_hidden(hidden, out);
     }
@@ -241,7 +244,7 @@ impl Table {
         out.extend_from_slice(name.as_bytes());
         out.resize(out.len() + self.name_width.saturating_sub(name.width()), b' ');
         let has_mounts = self.layout.mounts && !line.mountpoints.is_empty();
-        let hidden_activity = || line.stats().filter(|stats| self.is_activity_hidden(stats));
+        let hidden_activity = || line.activity().filter(|activity| self.is_activity_hidden(activity));
         match Message::for_state(&line.state).or_else(|| hidden_activity().map(Message::for_hidden_activity))
         {
             Some(message) => self.push_message(&message, has_mounts, out),
@@ -286,11 +289,12 @@ impl Table {
     }
 
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
-    fn is_activity_hidden(&self, stats: &IntervalStats) -> bool {
+    fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
         let has_none = |of: &DirectionStats| of.ios == Some(0);
         let is_shown = |title: &str| self.shown.iter().any(|index| COLUMNS[*index].title == title);
-        let has_hidden = has_discards(stats) && !is_shown("d/s") || has_flushes(stats) && !is_shown("f/s");
-        has_none(&stats.reads) && has_none(&stats.writes) && has_hidden
+        let has_hidden =
+            has_discards(activity) && !is_shown("d/s") || has_flushes(activity) && !is_shown("f/s");
+        has_none(&activity.stats.reads) && has_none(&activity.stats.writes) && has_hidden
     }
 
     /// Appends a message in the place of the cells: padded to their width if something follows.
@@ -338,7 +342,7 @@ mod tests {
 
     use super::*;
     use crate::intervals::{DeviceState, IntervalHeader};
-    use crate::metrics::HostStats;
+    use crate::metrics::{HostStats, IntervalStats};
 
     fn table(width: usize, is_screen: bool) -> Table {
         Table::new(Layout {
@@ -413,8 +417,8 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let notes: Vec<&str> = text.lines().filter(|line| line.contains("hidden")).collect();
         let expected = [
-            "hidden at width 60: r_sz ≤util (--width N, --all-columns)",
-            "also hidden at width 60: rMB/s wMB/s w_sz r_sat w_sat",
+            "hidden at width 60: r_sz (--width N, --all-columns)",
+            "also hidden at width 60: rMB/s wMB/s w_sz ≤util",
         ];
         assert_eq!(notes, expected, "{text}");
     }

@@ -4,12 +4,28 @@ use super::columns::COLUMNS;
 use super::verdict_cell::VerdictLength;
 use crate::report::layout::{FittedColumns, fit_columns};
 
-/// A flag for each column.
-pub(super) type ColumnFlags = [bool; COLUMNS.len()];
+/// The content of each column.
+pub(super) type ColumnContents = [Content; COLUMNS.len()];
+
+/// The content of a column so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Content {
+    /// Every cell is `-` or zero.
+    Empty,
+    /// Every cell is `-`, but values may follow without another kind of activity.
+    Pending,
+    /// There are values.
+    Filled,
+}
 
 /// The columns that stay before the mount points get space.
 const MIN_RANK_ABOVE_MOUNTS: u8 = 90;
-/// Added to the rank of a column with content, so that every empty one is dropped before it.
+/// The throughputs, and their rank beside mount points, which leave them their space if they can.
+const THROUGHPUTS: [&str; 2] = ["rMB/s", "wMB/s"];
+const THROUGHPUT_RANK_BESIDE_MOUNTS: u8 = MIN_RANK_ABOVE_MOUNTS - 1;
+/// The rank of a column with pending content: just above merges and request sizes.
+const PENDING_RANK: u8 = 60;
+/// Added to the rank of a column that is not empty, so that every empty one is dropped before it.
 const CONTENT_RANK: u8 = 128;
 /// The columns that `queue` replaces where they do not fit.
 const QUEUES: [&str; 3] = ["r_qu", "w_qu", "d_qu"];
@@ -26,8 +42,13 @@ pub(super) struct ExtraVerdictWidth {
 
 impl ExtraVerdictWidth {
     /// Returns the longest verdicts that hide no column with content, and their additional width.
-    pub(super) fn fit(self, width: usize, has_content: &ColumnFlags) -> (VerdictLength, usize) {
-        let hidden = |extra: usize| visible_columns(width.saturating_sub(extra), has_content).hidden;
+    pub(super) fn fit(
+        self,
+        width: usize,
+        contents: &ColumnContents,
+        has_mounts: bool,
+    ) -> (VerdictLength, usize) {
+        let hidden = |extra: usize| visible_columns(width.saturating_sub(extra), contents, has_mounts).hidden;
         if self.long == self.short || hidden(self.long) == hidden(self.short) {
             (VerdictLength::Long, self.long)
         } else {
@@ -45,32 +66,48 @@ pub(super) struct VisibleColumns {
     pub(super) hidden: Vec<&'static str>,
 }
 
-/// Returns the columns that fit into `width`. `has_content` has for each column whether a cell could have been other
-/// than `-` or zero so far.
-pub(super) fn visible_columns(width: usize, has_content: &ColumnFlags) -> VisibleColumns {
-    let has_all = has_content.iter().all(|has_content| *has_content);
-    let by_direction = fit(width, has_content, |title| title != QUEUE || has_all);
+/// Returns the columns that fit into `width`. `has_mounts` is whether mount points follow.
+pub(super) fn visible_columns(width: usize, contents: &ColumnContents, has_mounts: bool) -> VisibleColumns {
+    let has_all = contents.iter().all(|content| *content == Content::Filled);
+    let by_direction = fit(width, contents, has_mounts, |title| title != QUEUE || has_all);
     if by_direction.hidden.iter().any(|title| QUEUES[..2].contains(title)) {
-        fit(width, has_content, |title| !QUEUES.contains(&title))
+        fit(width, contents, has_mounts, |title| !QUEUES.contains(&title))
     } else {
         by_direction
     }
 }
 
 /// Returns the columns that fit, of those that `is_candidate` permits by their title.
-fn fit(width: usize, has_content: &ColumnFlags, is_candidate: impl Fn(&str) -> bool) -> VisibleColumns {
+fn fit(
+    width: usize,
+    contents: &ColumnContents,
+    has_mounts: bool,
+    is_candidate: impl Fn(&str) -> bool,
+) -> VisibleColumns {
     let is_possible = |index: &usize| {
         let column = &COLUMNS[*index];
         is_candidate(column.title)
-            && (has_content[*index] || !column.is_hidden_empty || column.title == QUEUE)
+            && (contents[*index] != Content::Empty || !column.is_hidden_empty || column.title == QUEUE)
     };
     let candidates: Vec<usize> = (0..COLUMNS.len()).filter(is_possible).collect();
     let widths: Vec<usize> = candidates.iter().map(|index| COLUMNS[*index].width).collect();
-    let is_empty = |index: usize| !has_content[index] && COLUMNS[index].title != QUEUE;
-    let rank = |index: &usize| COLUMNS[*index].rank + if is_empty(*index) { 0 } else { CONTENT_RANK };
+    // The sum of the queues has content by itself.
+    let content =
+        |index: usize| if COLUMNS[index].title == QUEUE { Content::Filled } else { contents[index] };
+    let rank = |index: &usize| {
+        let column = &COLUMNS[*index];
+        let is_raised = has_mounts && THROUGHPUTS.contains(&column.title);
+        let rank = if is_raised { THROUGHPUT_RANK_BESIDE_MOUNTS } else { column.rank };
+        match content(*index) {
+            Content::Empty => rank,
+            Content::Pending => PENDING_RANK + CONTENT_RANK,
+            Content::Filled => rank + CONTENT_RANK,
+        }
+    };
     let ranks: Vec<u8> = candidates.iter().map(rank).collect();
     let FittedColumns { kept, dropped } = fit_columns(&widths, &ranks, width);
-    let dropped = dropped.into_iter().map(|index| candidates[index]).filter(|index| !is_empty(*index));
+    let dropped =
+        dropped.into_iter().map(|index| candidates[index]).filter(|index| content(*index) == Content::Filled);
     VisibleColumns {
         shown: kept.into_iter().map(|index| candidates[index]).collect(),
         hidden: dropped.map(|index| COLUMNS[index].title).collect(),
@@ -78,9 +115,10 @@ fn fit(width: usize, has_content: &ColumnFlags, is_candidate: impl Fn(&str) -> b
 }
 
 /// Returns the width of the columns that the mount points must not push out.
-pub(super) fn width_above_mounts(width: usize, has_content: &ColumnFlags) -> usize {
-    let VisibleColumns { shown, .. } = visible_columns(width, has_content);
-    let is_above = |index: &usize| has_content[*index] && COLUMNS[*index].rank >= MIN_RANK_ABOVE_MOUNTS;
+pub(super) fn width_above_mounts(width: usize, contents: &ColumnContents) -> usize {
+    let VisibleColumns { shown, .. } = visible_columns(width, contents, true);
+    let is_above =
+        |index: &usize| contents[*index] == Content::Filled && COLUMNS[*index].rank >= MIN_RANK_ABOVE_MOUNTS;
     shown.into_iter().filter(is_above).map(|index| COLUMNS[index].width).sum()
 }
 
@@ -90,11 +128,23 @@ mod tests {
 
     /// The titles shown and hidden where the columns that start with one of `empty` have no content.
     fn titles(width: usize, empty: &[char]) -> (Vec<&'static str>, Vec<&'static str>) {
-        let has_content = std::array::from_fn(|index| {
-            let column = &COLUMNS[index];
-            column.title != QUEUE && !column.title.starts_with(empty)
+        titles_with(width, empty, Content::Filled, false)
+    }
+
+    /// The same, with this content of the saturations, and with mount points or without.
+    fn titles_with(
+        width: usize,
+        empty: &[char],
+        saturations: Content,
+        has_mounts: bool,
+    ) -> (Vec<&'static str>, Vec<&'static str>) {
+        let contents = std::array::from_fn(|index| match COLUMNS[index].title {
+            QUEUE => Content::Empty,
+            title if title.starts_with(empty) => Content::Empty,
+            title if title.ends_with("_sat") => saturations,
+            _ => Content::Filled,
         });
-        let VisibleColumns { shown, hidden } = visible_columns(width, &has_content);
+        let VisibleColumns { shown, hidden } = visible_columns(width, &contents, has_mounts);
         (shown.into_iter().map(|index| COLUMNS[index].title).collect(), hidden)
     }
 
@@ -142,5 +192,20 @@ mod tests {
         assert_eq!(at_40, ["r_await", "queue", "util", "verdict"]);
         assert_eq!(titles(30, &['r', 'd', 'f']).0, ["w_await", "queue", "util", "verdict"]);
         assert_eq!(titles(3, &[]).0, Vec::<&str>::new());
+    }
+    #[test]
+    fn saturations_give_way_while_unknown_and_are_not_named() {
+        let is_saturation = |title: &&str| title.ends_with("_sat");
+        let (at_100, _) = titles_with(90, &['d', 'f'], Content::Pending, false);
+        assert_eq!(at_100.into_iter().filter(is_saturation).count(), 2, "their place is kept");
+        let (at_80, hidden) = titles_with(70, &['d', 'f'], Content::Pending, false);
+        assert!(at_80.contains(&"inflt") && !at_80.iter().any(is_saturation), "{at_80:?}");
+        assert!(!hidden.iter().any(is_saturation), "{hidden:?}");
+    }
+
+    #[test]
+    fn throughputs_stay_beside_mount_points() {
+        let (beside, _) = titles_with(77, &['d', 'f'], Content::Filled, true);
+        assert!(beside.contains(&"rMB/s") && beside.contains(&"wMB/s"), "{beside:?}");
     }
 }

@@ -53,8 +53,7 @@ fn analyze(capture: &str) -> Analysis {
 }
 
 /// Captures whose layout and JSON are checked.
-const CAPTURES: [&str; 7] =
-    ["comings-and-goings", "faults", "hostile", "names", "old-kernel", "stalls", "mixed"];
+const CAPTURES: [&str; 7] = ["hotplug", "faults", "hostile", "names", "old-kernel", "stalls", "mixed"];
 
 #[test]
 fn texts_match_their_snapshots() {

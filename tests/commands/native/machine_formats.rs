@@ -4,7 +4,7 @@ use crate::support::program::output;
 
 #[test]
 fn every_json_line_has_the_fields_of_the_csv_header() {
-    for capture in ["mixed", "comings-and-goings", "names", "old-kernel", "stalls", "hostile"] {
+    for capture in ["mixed", "hotplug", "names", "old-kernel", "stalls", "hostile"] {
         let from = format!("--all --from fixtures/captures/{capture}.txt");
         let (json, _, _) = output(&format!("--json {from}"), "");
         let (csv, _, _) = output(&format!("--csv {from}"), "");
@@ -23,7 +23,7 @@ fn every_json_line_has_the_fields_of_the_csv_header() {
 
 #[test]
 fn table_json_and_csv_have_the_same_lines() {
-    for capture in ["mixed", "comings-and-goings", "old-kernel", "stalls"] {
+    for capture in ["mixed", "hotplug", "old-kernel", "stalls"] {
         let from = format!("--total --all --from fixtures/captures/{capture}.txt");
         let (table, _, _) = output(&format!("--width 300 {from}"), "");
         let mut names = Vec::new();

@@ -15,7 +15,7 @@ fn tables_match_their_snapshots() {
     for width in [80, 100, 200] {
         check_snapshot("mixed", &format!("--width {width}"));
         check_snapshot("capped-3000", &format!("--width {width} 4"));
-        check_snapshot("comings-and-goings", &format!("--width {width} --summary"));
+        check_snapshot("hotplug", &format!("--width {width} --summary"));
     }
     check_snapshot("names", "--all --all-columns");
     check_snapshot("names", "--total --sort r/s --top 3");
@@ -30,5 +30,5 @@ fn tables_match_their_snapshots() {
 #[test]
 fn json_and_csv_match_their_snapshots() {
     check_snapshot("mixed", "--json");
-    check_snapshot("comings-and-goings", "--csv");
+    check_snapshot("hotplug", "--csv");
 }

@@ -16,7 +16,7 @@ fn a_summary_lists_the_worst_device_first() {
         rows.into_iter().filter(|name| !name.contains('/')).collect::<Vec<_>>()
     };
     // By the longest queue.
-    assert_eq!(names("comings-and-goings.txt"), ["sda", "sdc", "sdb"]);
+    assert_eq!(names("hotplug.txt"), ["sda", "sdc", "sdb"]);
     // By the longest stall.
     assert_eq!(names("stalls.txt")[0], "sda");
 }

@@ -39,6 +39,8 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ("--pace --from x.txt", "option '--pace' is now '--realtime'"),
         ("--saturated-at 4", "option '--saturated-at' is now '--saturation-threshold'"),
         ("analyze --saturated-at=4 x.txt", "option '--saturated-at' is now '--saturation-threshold'"),
+        ("1 vda", "unexpected 'vda' after INTERVAL; name devices first"),
+        ("help column", "no help on 'column'; expected columns, verdicts or the name of a command"),
         (
             "record 1 5",
             "missing FILE before '1'; usage: blkstat record FILE [INTERVAL [COUNT]] (./1 for a file of that name)",

@@ -17,8 +17,8 @@ fn check_snapshot(capture: &str, options: &str) {
 
 #[test]
 fn devices_that_appear_and_disappear_never_give_an_absurd_number() {
-    check_snapshot("comings-and-goings", "-dxt");
-    check_snapshot("comings-and-goings", "-d");
+    check_snapshot("hotplug", "-dxt");
+    check_snapshot("hotplug", "-d");
 }
 
 #[test]

@@ -16,7 +16,9 @@ const MAX_RUN_S: &str = "8";
 /// Runs a program without a terminal.
 pub(crate) fn run(program: &[&str], arguments: &[String]) -> Outcome {
     let words: Vec<&str> = ["timeout", MAX_RUN_S, "setsid"].iter().chain(program).copied().collect();
-    let output = Program::new(&words).args(arguments).spawn(Stdio::piped(), Stdio::null());
+    // Without TERM, the real one ends with another status if its configuration is invalid.
+    let program = Program::new(&words).args(arguments).env("TERM", "xterm");
+    let output = program.spawn(Stdio::piped(), Stdio::null());
     let output = output.wait_with_output().unwrap();
     Outcome {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

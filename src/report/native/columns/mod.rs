@@ -11,8 +11,8 @@ pub(super) use state::VERDICT_WIDTH;
 
 use super::style::Emphasis;
 use super::verdict_cell::{VerdictLength, verdict_cell};
+use super::visible_columns::Content;
 use crate::intervals::DeviceActivity;
-use crate::metrics::IntervalStats;
 
 /// A column of the table.
 #[derive(Clone, Copy)]
@@ -24,8 +24,10 @@ pub(super) struct Column {
     pub(super) width: usize,
     /// Columns of the lowest rank are dropped first from lines that are too wide.
     pub(super) rank: u8,
-    /// The activity without which the column is empty: all its cells are `-` or zero.
-    pub(super) has_content: fn(&IntervalStats) -> bool,
+    /// Returns whether an activity gives the column content: a cell other than `-` or zero.
+    has_content: fn(&DeviceActivity) -> bool,
+    /// Returns whether values may follow an activity that gives the column no content.
+    is_pending: fn(&DeviceActivity) -> bool,
     /// Not shown while it is empty. Other empty columns are shown where they fit.
     pub(super) is_hidden_empty: bool,
     /// The emphasis of a cell that is neither empty nor zero.
@@ -60,11 +62,21 @@ impl Column {
         width: 6,
         rank: 0,
         has_content: activity::always,
+        is_pending: activity::never,
         is_hidden_empty: false,
         emphasis: |_, _| Emphasis::Plain,
         value: |_| None,
         text: CellText::Custom(|_| None),
     };
+
+    /// Returns the content that an activity gives the column.
+    pub(super) fn content(&self, activity: &DeviceActivity) -> Content {
+        match ((self.has_content)(activity), (self.is_pending)(activity)) {
+            (true, _) => Content::Filled,
+            (false, true) => Content::Pending,
+            (false, false) => Content::Empty,
+        }
+    }
 
     /// Returns the cell of a device, with a verdict of this length; `None` where it has no value.
     pub(super) fn cell(&self, activity: &DeviceActivity, verdict_length: VerdictLength) -> Option<String> {

@@ -86,7 +86,7 @@ pub(super) const COLUMNS: [Column; 8] = [
     Column {
         title: "inflt",
         meaning: "requests in flight at the end of the interval",
-        rank: 75,
+        rank: 82,
         has_content: has_in_flight,
         value: |a| a.stats.in_flight.map(|in_flight| in_flight as f64),
         text: Value(|in_flight| count(in_flight as u64)),

@@ -1,7 +1,7 @@
 //! The columns of the state of a device: util, saturation and the verdict.
 
 use super::CellText::{Custom, Value};
-use super::activity::{has_reads, has_writes};
+use super::activity::{has_read_saturation, has_reads, has_write_saturation, has_writes};
 use super::{CellText, Column};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
@@ -36,7 +36,8 @@ pub(super) const COLUMNS: [Column; 5] = [
                   requests of that size; in an interval of several samples, only if that is known for 90% of \
                   the reads",
         rank: 85,
-        has_content: has_reads,
+        has_content: has_read_saturation,
+        is_pending: has_reads,
         emphasis: read_emphasis,
         value: |a| a.assessment.read_saturation,
         text: Value(multiple),
@@ -46,7 +47,8 @@ pub(super) const COLUMNS: [Column; 5] = [
         title: "w_sat",
         meaning: "write saturation, likewise",
         rank: 85,
-        has_content: has_writes,
+        has_content: has_write_saturation,
+        is_pending: has_writes,
         emphasis: write_emphasis,
         value: |a| a.assessment.write_saturation,
         text: Value(multiple),
