@@ -46,6 +46,9 @@ pub struct Node {
 }
 
 impl Node {
+    /// The mount point given for a swap area, as in lsblk.
+    pub const SWAP: &'static str = "[SWAP]";
+
     /// Returns whether the device's counters do not change because `queue/iostats` is 0.
     ///
     /// Which devices obey that setting was measured with 120 direct requests to each kind of device, on Linux
@@ -66,6 +69,11 @@ impl Node {
         use Kind::{Crypt, Dm, Lvm, Md, Virtual, Zram};
         let may_ignore = || matches!(self.kind, Dm | Lvm | Crypt | Md | Zram | Virtual);
         self.iostats_enabled == Some(false) && !self.ignores_iostats.unwrap_or_else(may_ignore)
+    }
+
+    /// Returns whether the device is a swap area in use.
+    pub fn is_swap(&self) -> bool {
+        self.mountpoints.iter().any(|mountpoint| mountpoint == Self::SWAP)
     }
 
     /// Returns whether the device is a partition whose disk is not known.
