@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The modules, lowest first: each may import those before it.
-const MODULES: [&str; 13] = [
+const MODULES: [&str; 14] = [
     "thresholds",
     "stats",
     "host",
@@ -15,6 +15,7 @@ const MODULES: [&str; 13] = [
     "capacity",
     "verdict",
     "report",
+    "host_findings",
     "stack",
     "device",
 ];
