@@ -7,6 +7,7 @@ mod devices;
 mod faults;
 mod live;
 mod native;
+mod other_causes;
 mod soak;
 
 #[path = "../support"]

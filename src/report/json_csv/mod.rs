@@ -3,7 +3,7 @@
 mod value;
 
 use self::value::{Field, push_csv, push_json};
-use crate::analysis::Verdict;
+use crate::analysis::{Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::metrics::{CpuPercentages, DataFlag, IntervalStats};
 use crate::report::IntervalWriter;
@@ -99,6 +99,8 @@ const COLUMNS: &[Column] = &[
         let evidence = device.activity().map_or(&[][..], |activity| &activity.assessment.evidence);
         Sentences(evidence.iter().map(evidence_text).collect())
     }),
+    column("memory_pressure_some_pct", |header, _| Number(header.host.memory_pressure_some_pct)),
+    column("hidden_io_wait_pct", |header, _| Number(hidden_io_wait_pct(&header.host))),
 ];
 
 /// JSON Lines: each device of an interval is an object on a line of its own.

@@ -10,10 +10,10 @@ use super::layout::{Layout, MIN_NAME_WIDTH, max_name_width};
 use super::messages::{Message, event_text};
 use super::style::{Emphasis, paint};
 use super::visible_columns::{ColumnFlags, VisibleColumns, visible_columns, width_above_mounts};
-use crate::analysis::Verdict;
-use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
+use crate::analysis::{Verdict, hidden_io_wait_pct};
+use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalRows};
 use crate::metrics::{DirectionStats, IntervalStats};
-use crate::report::evidence::evidence_text;
+use crate::report::evidence::{evidence_text, hidden_io_wait_text};
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
 
@@ -87,6 +87,9 @@ impl Table {
             paint(text, *emphasis, self.layout.colors, out);
         }
         self.push_line("", Emphasis::Plain, out);
+        if self.layout.explain {
+            self.push_hidden_io_wait(rows, out);
+        }
         for event in &rows.events {
             let text = event_text(event);
             self.push_line(&ellipsize(&sanitize(&text), self.layout.line_width()), Emphasis::Warning, out);
@@ -219,6 +222,15 @@ impl Table {
         let evidence = line.activity().map_or(&[][..], |activity| &activity.assessment.evidence);
         for sentence in evidence.iter().map(evidence_text) {
             self.push_wrapped(&sanitize(&sentence), "  ", out);
+        }
+    }
+
+    /// Appends that tasks wait for I/O that no device shows, unless the requests of a device are not counted.
+    fn push_hidden_io_wait(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+        let is_uncounted = |line: &DeviceInterval<'_>| matches!(line.state, DeviceState::AccountingOff(_));
+        let hidden_pct = hidden_io_wait_pct(&rows.header.host).filter(|hidden| *hidden > 0.0);
+        if let Some(hidden_pct) = hidden_pct.filter(|_| !rows.devices.iter().any(is_uncounted)) {
+            self.push_wrapped(&hidden_io_wait_text(hidden_pct), "  ", out);
         }
     }
 
