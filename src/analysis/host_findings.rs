@@ -130,7 +130,7 @@ pub fn not_the_disk(devices: &[DeviceReport], host: &HostReport) -> Option<Vec<H
 pub fn host_findings(devices: &[DeviceReport], topology: &Topology, host: &HostReport) -> Vec<HostFinding> {
     let is_swap = |name: &str| topology.node(name).is_some_and(|node| node.is_swap());
     let swap_devices = devices.iter().filter(|report| is_swap(&report.device)).filter_map(swap_device);
-    let findings = [hidden_io_wait(topology, host), memory_pressure(host), swapping(topology, host)];
+    let findings = [hidden_io_wait(host), memory_pressure(host), swapping(topology, host)];
     findings.into_iter().flatten().chain(swap_devices).collect()
 }
 
@@ -159,12 +159,9 @@ fn dirty_memory(host: &HostReport) -> Option<HostFinding> {
     })
 }
 
-/// Waits that no device shows; none where the kernel does not count the requests of some device.
-fn hidden_io_wait(topology: &Topology, host: &HostReport) -> Option<HostFinding> {
+fn hidden_io_wait(host: &HostReport) -> Option<HostFinding> {
     let hidden_pct = host.hidden_io_wait_pct.mean.filter(|hidden| *hidden >= MIN_HIDDEN_IO_WAIT_PCT)?;
-    let is_accounting_off = topology.nodes().iter().any(|node| node.is_accounting_off());
-    let some_pct = host.io_pressure_some_pct.mean.filter(|_| !is_accounting_off)?;
-    Some(HostFinding::HiddenIoWait { some_pct, hidden_pct })
+    Some(HostFinding::HiddenIoWait { some_pct: host.io_pressure_some_pct.mean?, hidden_pct })
 }
 
 fn memory_pressure(host: &HostReport) -> Option<HostFinding> {
@@ -295,13 +292,5 @@ mod tests {
             ..host
         };
         assert_eq!(host_findings(&[], &topology, &below), []);
-        let is_off = |name: &str| Node {
-            name: name.into(),
-            iostats_enabled: Some(false),
-            ignores_iostats: Some(false),
-            ..Node::default()
-        };
-        let found = host_findings(&[], &Topology::new(vec![is_off("sdb")]), &host);
-        assert!(!found.contains(&expected[0]), "sdb may have the requests");
     }
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 
+use super::all_requests::are_all_requests_counted;
 use super::baseline_store::BaselineStore;
 use super::device_filter::DeviceFilter;
 use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows};
@@ -33,6 +34,8 @@ pub struct Intervals<'a> {
     filter: DeviceFilter<'a>,
     tracker: DeviceTracker<'a>,
     topology: Topology,
+    /// The samples have the requests of all devices.
+    has_all_requests: bool,
     span: RunSpan,
 }
 
@@ -70,6 +73,7 @@ impl<'a> Intervals<'a> {
             source: IntervalSource::open(input, clock)?,
             tracker: DeviceTracker::new(detail, baselines),
             topology: Topology::default(),
+            has_all_requests: false,
             span: RunSpan::default(),
         })
     }
@@ -131,7 +135,7 @@ impl<'a> Intervals<'a> {
         let requested = self.source.samples.requested_interval();
         let is_too_short = requested.is_some_and(|requested| requested.as_secs_f64() < MIN_UTIL_INTERVAL_S)
             || interval.seconds() < MIN_MEASURED_UTIL_INTERVAL_S;
-        let header = header(&pair, missed_samples);
+        let header = header(&pair, missed_samples, self.has_all_requests);
         let options =
             RowOptions { without_util: is_too_short, with_total: self.selection.total, host: header.host };
         self.span.observe(header.elapsed_s, header.start, header.end);
@@ -152,7 +156,7 @@ impl<'a> Intervals<'a> {
         let resolver = self.source.samples.resolver();
         tracker.follow(&boot.devices, &newer.devices, &device_match);
         tracker.learn(&newer.devices, &self.topology, resolver.as_ref(), &mut self.filter);
-        let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0) };
+        let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0, self.has_all_requests) };
         let options = RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
         let (devices, total) = tracker.rows(&pair, &self.filter, options);
         show(&IntervalRows { header, devices, total, events: Vec::new(), has_found_any: true });
@@ -164,6 +168,7 @@ impl<'a> Intervals<'a> {
         self.topology = self.source.topology();
         let resolver = self.source.samples.resolver();
         let devices = &self.source.newest().devices;
+        self.has_all_requests = are_all_requests_counted(&self.topology, devices);
         self.tracker.learn(devices, &self.topology, resolver.as_ref(), &mut self.filter);
     }
 
@@ -234,7 +239,10 @@ impl<'a> Intervals<'a> {
     }
 }
 
-fn header(pair: &SamplePair<'_>, missed_samples: u64) -> IntervalHeader {
+/// The header of an interval. The time with a request in flight is not known where a device's requests are not.
+fn header(pair: &SamplePair<'_>, missed_samples: u64, has_all_requests: bool) -> IntervalHeader {
+    let host = HostStats::between(pair.older, pair.newer, pair.interval);
+    let in_flight_upper_bound_pct = host.in_flight_upper_bound_pct.filter(|_| has_all_requests);
     let at = pair.newer.at;
     let wall_s = || at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9);
     IntervalHeader {
@@ -244,7 +252,7 @@ fn header(pair: &SamplePair<'_>, missed_samples: u64) -> IntervalHeader {
         elapsed_s: pair.interval.seconds(),
         is_since_boot: false,
         missed_samples,
-        host: HostStats::between(pair.older, pair.newer, pair.interval),
+        host: HostStats { in_flight_upper_bound_pct, ..host },
     }
 }
 

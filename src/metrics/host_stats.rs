@@ -31,7 +31,7 @@ pub struct HostStats {
     /// The upper bound of the share of the time with a request in flight at any device of the samples, in percent: 100
     /// times the sum of their queues and of their requests in flight at the end. It exceeds 100 where several requests
     /// were. `None` before Linux 5.5, which does not count the time of flushes, and where a device appeared or its
-    /// requests in flight were miscounted.
+    /// requests in flight were miscounted. Whether the samples have all devices is for the caller to check.
     pub in_flight_upper_bound_pct: Option<f64>,
     /// Memory waiting to be written to disk at the end of the interval, in KiB.
     pub dirty_kib: Option<u64>,

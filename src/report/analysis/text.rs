@@ -13,8 +13,8 @@ use crate::report::layout::sentence_numbers::{counted, queue, time};
 /// Blanks before sentences.
 const INDENT: usize = 4;
 
-/// Appends the reports of the devices that were busy, the names of the others, and findings about the host. Lines have at most `width` columns
-/// where that is 60 or more.
+/// Appends the reports of the devices that were busy, the names of the others, and findings about the host. Lines have
+/// at most `width` columns where that is 60 or more.
 pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     let is_inactive = |device: &&DeviceReport| device.intervals == 0 || device.verdict == Some(Verdict::Idle);
     let (inactive, active): (Vec<_>, Vec<_>) = report.devices.iter().partition(is_inactive);

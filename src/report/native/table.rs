@@ -11,7 +11,7 @@ use super::messages::{Message, event_text};
 use super::style::{Emphasis, paint};
 use super::visible_columns::{ColumnFlags, VisibleColumns, visible_columns, width_above_mounts};
 use crate::analysis::{Verdict, hidden_io_wait_pct};
-use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalRows};
+use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::{DirectionStats, IntervalStats};
 use crate::report::evidence::{evidence_text, hidden_io_wait_text};
 use crate::report::layout::{ellipsize, wrap};
@@ -225,11 +225,10 @@ impl Table {
         }
     }
 
-    /// Appends that tasks wait for I/O that no device shows, unless the requests of a device are not counted.
+    /// Appends that tasks wait for I/O that no device shows.
     fn push_hidden_io_wait(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        let is_uncounted = |line: &DeviceInterval<'_>| matches!(line.state, DeviceState::AccountingOff(_));
         let hidden_pct = hidden_io_wait_pct(&rows.header.host).filter(|hidden| *hidden > 0.0);
-        if let Some(hidden_pct) = hidden_pct.filter(|_| !rows.devices.iter().any(is_uncounted)) {
+        if let Some(hidden_pct) = hidden_pct {
             self.push_wrapped(&hidden_io_wait_text(hidden_pct), "  ", out);
         }
     }
