@@ -372,17 +372,17 @@ pub(super) const LOW_AVAILABLE_CPU_PCT: f64 = 10.0;
 pub(super) const MIN_REPORTED_STEAL_PCT: f64 = 5.0;
 /// Percentage of time with a task waiting for I/O below which tasks hardly waited.
 pub(super) const LOW_IO_PRESSURE_PCT: f64 = 2.0;
-/// Percentage of time with a task waiting for I/O from which it needs a device that shows it: a tenth of a task's time
-/// is felt, while locks of a file system, held by a task that waits for something else, reach a few percent.
+/// Percentage of time with a task waiting for I/O from which a device should show it: a tenth of a task's time is felt. Of
+/// less, much may be because pressure and requests are not read at the same instant.
 pub(super) const MIN_HIDDEN_IO_WAIT_PCT: f64 = 10.0;
-/// Fraction of that time that the requests in flight may account for at most, where the rest is no device's. A task waits
-/// for longer than its request is in flight: on the fastest devices, the way through the kernel and back takes up to
-/// three times as long.
+/// Fraction of that time that the requests in flight may account for at most, where no device has the rest. A task waits
+/// for longer than its request is in flight; this allows for a way through the kernel and back that takes three times as
+/// long, on the fastest devices.
 pub(super) const MAX_IN_FLIGHT_FRACTION: f64 = 0.25;
-/// Percentage of time with a task waiting for memory from which memory is short: cleaning up after large files takes 1
-/// or 2%.
+/// Percentage of time with a task waiting for memory from which memory is short: a twentieth of a task's time is felt,
+/// and a host with enough memory has none.
 pub(super) const MIN_MEMORY_PRESSURE_PCT: f64 = 5.0;
-/// Pages swapped per second from which they are reported: an idle host moves single pages that were never needed.
+/// Pages swapped per second from which they are reported: fewer are 40 KiB/s at most, of pages of 4 KiB.
 pub(super) const MIN_SWAPPED_PAGES_PER_S: f64 = 10.0;
 /// 99th percentile of the queue below which requests rarely meet.
 pub(super) const MAX_SHORT_QUEUE: f64 = 0.5;

@@ -108,17 +108,18 @@ fn the_live_view_names_waits_that_no_device_shows_with_explain() {
 }
 
 #[test]
-fn waits_are_not_hidden_by_a_device_whose_requests_are_not_counted() {
+fn a_device_whose_requests_are_not_counted_may_account_for_all_waits() {
     let host = FakeRoot::new();
     write_host(&host, NETWORK, 0);
     host.iostats("sda", false);
-    for options in ["--explain 1 3", "analyze 1 3"] {
+    for options in ["--explain 1 3", "analyze 1 3", "--json sda 1 3"] {
         let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
             write_host(&host, NETWORK, wait);
             WaitOutcome::Due
         });
         let (out, _, _) = in_process(options).root(host.path()).run(&clock);
         assert!(!out.contains("no device shows") && !out.contains("Not the disk"), "{out}");
+        assert!(!options.contains("json") || out.contains("\"hidden_io_wait_pct\":null"), "{out}");
     }
 }
 
