@@ -19,8 +19,8 @@ fn sentence(cause: &OtherCause) -> Option<String> {
             queue(mean_queue)
         ),
         OtherCause::BackgroundWrites { p95_saturation, some_pct, max_writeback_kib } => format!(
-            "Write latency was up to {} unloaded, but hardly any task waited for I/O ({} of the time, without asynchronous I/O): memory is \
-             written back in the background, up to {} at once.",
+            "Write latency was up to {} unloaded, but hardly any task waited for I/O ({} of the time, without \
+             asynchronous I/O): memory is written back in the background, up to {} at once.",
             multiple(p95_saturation),
             percent(some_pct),
             mib(max_writeback_kib)
@@ -46,8 +46,8 @@ mod tests {
                     some_pct: 0.5,
                     max_writeback_kib: 2048.0,
                 },
-                "Write latency was up to 8.0x unloaded, but hardly any task waited for I/O (0.5% of the time, without asynchronous I/O): memory \
-                 is written back in the background, up to 2.00 MiB at once.",
+                "Write latency was up to 8.0x unloaded, but hardly any task waited for I/O (0.5% of the time, without \
+                 asynchronous I/O): memory is written back in the background, up to 2.00 MiB at once.",
             ),
         ];
         for (cause, expected) in causes {
