@@ -158,13 +158,23 @@ pub struct CpuTimes {
     pub guest_nice: u64,
 }
 
-/// The time that tasks have waited for I/O since boot, in microseconds (/proc/pressure/io, since kernel 4.20).
+/// The time that tasks have waited for a resource since boot, in microseconds (/proc/pressure, since kernel 4.20). Tasks
+/// with asynchronous I/O under way (io_uring, libaio) do not count as waiting for I/O.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
     /// Time in which at least one task waited.
     pub some_us: u64,
     /// Time in which all non-idle tasks waited.
     pub full_us: u64,
+}
+
+/// Pages of memory moved to and from swap areas since boot (/proc/vmstat).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwappedPages {
+    /// Pages read from swap (pswpin).
+    pub pages_in: u64,
+    /// Pages written to swap (pswpout).
+    pub pages_out: u64,
 }
 
 /// The state of the whole host, except its CPUs. Values that are not known are `None`.
@@ -174,6 +184,10 @@ pub struct HostState {
     pub blocked: Option<u64>,
     /// The time that tasks have waited for I/O.
     pub pressure: Option<Pressure>,
+    /// The time that tasks have waited for memory: while it was reclaimed, or read back from files or swap.
+    pub memory_pressure: Option<Pressure>,
+    /// Pages moved to and from swap areas.
+    pub swapped: Option<SwappedPages>,
     /// Memory waiting to be written to disk, in KiB (Dirty of /proc/meminfo).
     pub dirty_kib: Option<u64>,
     /// Memory being written to disk, in KiB (Writeback of /proc/meminfo).
@@ -184,7 +198,12 @@ impl HostState {
     /// Returns the state from which averages since boot are computed: cumulative values are zero where they are known, and
     /// the others stay.
     pub fn at_boot(&self) -> Self {
-        Self { pressure: self.pressure.map(|_| Pressure::default()), ..*self }
+        Self {
+            pressure: self.pressure.map(|_| Pressure::default()),
+            memory_pressure: self.memory_pressure.map(|_| Pressure::default()),
+            swapped: self.swapped.map(|_| SwappedPages::default()),
+            ..*self
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::thresholds::{MAX_IN_FLIGHT_FRACTION, MIN_HIDDEN_IO_WAIT_PCT, MIN_MEMORY_PRESSURE_PCT};
 use crate::metrics::HostStats;
 
 /// Mean, minimum and maximum of a quantity; all `None` where it was never known.
@@ -32,12 +33,40 @@ pub struct HostReport {
     pub io_pressure_some_pct: Range,
     /// Percentage of the time in which all non-idle tasks waited for I/O.
     pub io_pressure_full_pct: Range,
+    /// Percentage of the time in which a task waited for I/O while no device had a request in flight, at least: see
+    /// [`hidden_io_wait_pct`].
+    pub hidden_io_wait_pct: Range,
+    /// Percentage of the time in which at least one task waited for memory.
+    pub memory_pressure_some_pct: Range,
+    /// Percentage of the time in which all non-idle tasks waited for memory.
+    pub memory_pressure_full_pct: Range,
+    /// Pages read from swap areas per second.
+    pub swap_in_pages_per_s: Range,
+    /// Pages written to swap areas per second.
+    pub swap_out_pages_per_s: Range,
     /// Tasks blocked on I/O at the ends of the intervals.
     pub blocked: Range,
     /// Memory that waits to be written to disk, in KiB, at the ends of the intervals.
     pub dirty_kib: Range,
     /// Memory that is being written to disk, in KiB, at the ends of the intervals.
     pub writeback_kib: Range,
+}
+
+/// Returns the percentage of the time in which a task waited for I/O while no device had a request in flight, at least;
+/// zero where the devices may account for the waits, or hardly any task waited. `None` where either is not known.
+///
+/// A task that waits for a request of a device waits while that request is in flight. The time with any request in
+/// flight is at most the sum of the devices' queues (Little's law), so that what I/O pressure exceeds it by was spent
+/// on other I/O.
+pub fn hidden_io_wait_pct(stats: &HostStats) -> Option<f64> {
+    let (some_pct, in_flight_pct) = stats.pressure_some_pct.zip(stats.in_flight_upper_bound_pct)?;
+    let is_hidden = some_pct >= MIN_HIDDEN_IO_WAIT_PCT && in_flight_pct <= MAX_IN_FLIGHT_FRACTION * some_pct;
+    Some(if is_hidden { some_pct - in_flight_pct } else { 0.0 })
+}
+
+/// Returns the percentage of the time in which a task waited for memory, where that is much; otherwise `None`.
+pub fn high_memory_pressure_pct(stats: &HostStats) -> Option<f64> {
+    stats.memory_pressure_some_pct.filter(|some_pct| *some_pct >= MIN_MEMORY_PRESSURE_PCT)
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,6 +102,11 @@ pub struct HostAnalysis {
     steal: RangeCollector,
     some: RangeCollector,
     full: RangeCollector,
+    hidden_wait: RangeCollector,
+    memory_some: RangeCollector,
+    memory_full: RangeCollector,
+    swap_in: RangeCollector,
+    swap_out: RangeCollector,
     blocked: RangeCollector,
     dirty: RangeCollector,
     writeback: RangeCollector,
@@ -93,6 +127,11 @@ impl HostAnalysis {
         self.steal.observe(cpu.map(|cpu| cpu.steal), seconds);
         self.some.observe(stats.pressure_some_pct, seconds);
         self.full.observe(stats.pressure_full_pct, seconds);
+        self.hidden_wait.observe(hidden_io_wait_pct(stats), seconds);
+        self.memory_some.observe(stats.memory_pressure_some_pct, seconds);
+        self.memory_full.observe(stats.memory_pressure_full_pct, seconds);
+        self.swap_in.observe(stats.swap_in_pages_per_s, seconds);
+        self.swap_out.observe(stats.swap_out_pages_per_s, seconds);
         self.blocked.observe(number(stats.blocked), seconds);
         self.dirty.observe(number(stats.dirty_kib), seconds);
         self.writeback.observe(number(stats.writeback_kib), seconds);
@@ -108,6 +147,11 @@ impl HostAnalysis {
             cpu_steal_pct: self.steal.range(),
             io_pressure_some_pct: self.some.range(),
             io_pressure_full_pct: self.full.range(),
+            hidden_io_wait_pct: self.hidden_wait.range(),
+            memory_pressure_some_pct: self.memory_some.range(),
+            memory_pressure_full_pct: self.memory_full.range(),
+            swap_in_pages_per_s: self.swap_in.range(),
+            swap_out_pages_per_s: self.swap_out.range(),
             blocked: self.blocked.range(),
             dirty_kib: self.dirty.range(),
             writeback_kib: self.writeback.range(),
@@ -140,5 +184,27 @@ mod tests {
     fn an_unknown_quantity_is_null_in_json() {
         let json = serde_json::to_value(HostAnalysis::default().finish()).unwrap();
         assert!(json["cpu_available_pct"]["mean"].is_null() && json["dirty_kib"]["max"].is_null());
+    }
+    #[test]
+    fn waits_are_hidden_only_where_the_requests_of_all_devices_cannot_account_for_them() {
+        let hidden = |pressure_some_pct, in_flight_upper_bound_pct| {
+            hidden_io_wait_pct(&HostStats {
+                pressure_some_pct,
+                in_flight_upper_bound_pct,
+                ..HostStats::default()
+            })
+        };
+        assert_eq!(hidden(Some(85.0), Some(5.0)), Some(80.0));
+        assert_eq!(hidden(Some(85.0), Some(30.0)), Some(0.0), "a fast device");
+        assert_eq!(hidden(Some(9.0), Some(0.0)), Some(0.0), "hardly any task waits");
+        assert_eq!((hidden(None, Some(0.0)), hidden(Some(85.0), None)), (None, None));
+    }
+
+    #[test]
+    fn memory_pressure_is_high_from_a_threshold() {
+        let high = |memory_pressure_some_pct| {
+            high_memory_pressure_pct(&HostStats { memory_pressure_some_pct, ..HostStats::default() })
+        };
+        assert_eq!([high(None), high(Some(4.9)), high(Some(5.0))], [None, None, Some(5.0)]);
     }
 }

@@ -3,7 +3,7 @@
 //! Pure: no files, no clock, no text. The live view asks a [`LiveVerdict`] after every interval; a whole capture goes
 //! through a [`DeviceAnalysis`] into a [`DeviceReport`]. Memory is bounded, however long either runs. A value that is
 //! not known is `None`, and a verdict that needs more than was seen is not given. Evidence is data ([`Evidence`],
-//! [`Explanation`], [`OtherCause`], [`Plateau`], [`LayerLink`]); `report` makes sentences of it.
+//! [`Explanation`], [`OtherCause`], [`HostFinding`], [`Plateau`], [`LayerLink`]); `report` makes sentences of it.
 //!
 //! A module here imports only modules listed above it:
 //!
@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | `thresholds` | every threshold, with its unit and reason |
 //! | `stats` | histograms, statistics of a direction, busy means, timelines |
-//! | `host` | CPU, I/O pressure and dirty memory over all intervals |
+//! | `host` | CPU, pressure and memory over all intervals |
 //! | `load` | loads of intervals, their history, levels of concurrency |
 //! | `saved_baselines`, `settings` | unloaded latency as it is saved; what the user can state |
 //! | `baseline` | unloaded latency as it is learned |
@@ -19,6 +19,7 @@
 //! | `capacity` | models of rate against concurrency and their fit |
 //! | `verdict` | live and overall verdict, evidence, other causes |
 //! | `report` | the report of a device |
+//! | `host_findings` | what the host shows about other causes than the disks |
 //! | `stack` | queue by layer of stacked devices |
 //! | `device` | from the intervals of a device to its report |
 
@@ -27,6 +28,7 @@ mod capacity;
 mod caps;
 mod device;
 mod host;
+mod host_findings;
 mod lifetimes;
 mod load;
 mod report;
@@ -43,7 +45,8 @@ pub use capacity::{
 };
 pub use caps::{LimitMatch, Plateau, find_plateaus};
 pub use device::{DeviceAnalysis, Observation};
-pub use host::{HostAnalysis, HostReport, Range};
+pub use host::{HostAnalysis, HostReport, Range, hidden_io_wait_pct, high_memory_pressure_pct};
+pub use host_findings::{HostFinding, host_findings, not_the_disk};
 pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit, concurrency_levels};
 pub use report::{DeviceReport, Excluded};
 pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};

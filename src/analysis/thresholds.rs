@@ -381,6 +381,18 @@ pub(super) const LOW_AVAILABLE_CPU_PCT: f64 = 10.0;
 pub(super) const MIN_REPORTED_STEAL_PCT: f64 = 5.0;
 /// Percentage of time with a task waiting for I/O below which tasks hardly waited.
 pub(super) const LOW_IO_PRESSURE_PCT: f64 = 2.0;
+/// Percentage of time with a task waiting for I/O from which a device should show it: a tenth of a task's time is felt. Of
+/// less, much may be because pressure and requests are not read at the same instant.
+pub(super) const MIN_HIDDEN_IO_WAIT_PCT: f64 = 10.0;
+/// Fraction of that time that the requests in flight may account for at most, where no device has the rest. A task waits
+/// for longer than its request is in flight; this allows for a way through the kernel and back that takes three times as
+/// long, on the fastest devices.
+pub(super) const MAX_IN_FLIGHT_FRACTION: f64 = 0.25;
+/// Percentage of time with a task waiting for memory from which memory is short: a twentieth of a task's time is felt,
+/// and a host with enough memory has none.
+pub(super) const MIN_MEMORY_PRESSURE_PCT: f64 = 5.0;
+/// Pages swapped per second from which they are reported: fewer are 40 KiB/s at most, of pages of 4 KiB.
+pub(super) const MIN_SWAPPED_PAGES_PER_S: f64 = 10.0;
 /// 99th percentile of the queue below which requests rarely meet.
 pub(super) const MAX_SHORT_QUEUE: f64 = 0.5;
 /// Queue up to which requests came one at a time.

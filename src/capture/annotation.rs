@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::diskstats_line::excerpt;
 use super::recording_header::RecordingHeader;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
-use crate::counters::{HostState, Pressure};
+use crate::counters::{HostState, Pressure, SwappedPages};
 use crate::topology::{Node, Topology};
 
 /// The text that an annotation begins with.
@@ -44,6 +44,10 @@ pub(super) struct Annotation {
     blocked: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pressure_us: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_pressure_us: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    swapped_pages: Option<[u64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dirty_kib: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,7 +128,9 @@ impl Annotation {
             monotonic_ns: monotonic.and_then(nanoseconds),
             uptime_cs: uptime,
             blocked: host.blocked,
-            pressure_us: host.pressure.map(|pressure| [pressure.some_us, pressure.full_us]),
+            pressure_us: host.pressure.map(totals),
+            memory_pressure_us: host.memory_pressure.map(totals),
+            swapped_pages: host.swapped.map(|swapped| [swapped.pages_in, swapped.pages_out]),
             dirty_kib: host.dirty_kib,
             writeback_kib: host.writeback_kib,
             missed_samples: Some(missed_samples).filter(|missed| *missed > 0),
@@ -152,7 +158,9 @@ impl Annotation {
     pub(super) fn host_state(&self) -> HostState {
         HostState {
             blocked: self.blocked,
-            pressure: self.pressure_us.map(|[some_us, full_us]| Pressure { some_us, full_us }),
+            pressure: self.pressure_us.map(pressure),
+            memory_pressure: self.memory_pressure_us.map(pressure),
+            swapped: self.swapped_pages.map(|[pages_in, pages_out]| SwappedPages { pages_in, pages_out }),
             dirty_kib: self.dirty_kib,
             writeback_kib: self.writeback_kib,
         }
@@ -189,6 +197,15 @@ impl Annotation {
         let _ = serde_json::to_writer(&mut *out, self);
         out.push(b'\n');
     }
+}
+
+/// The totals of a pressure as they are written.
+fn totals(pressure: Pressure) -> [u64; 2] {
+    [pressure.some_us, pressure.full_us]
+}
+
+fn pressure([some_us, full_us]: [u64; 2]) -> Pressure {
+    Pressure { some_us, full_us }
 }
 
 fn nanoseconds(time: Duration) -> Option<u64> {

@@ -1,9 +1,9 @@
-//! Host-wide numbers from files below /proc: CPU times, blocked tasks, I/O pressure and dirty memory.
+//! Host-wide numbers from files below /proc: CPU times, blocked tasks, pressure, dirty memory and swapped pages.
 
 use memchr::memmem;
 use procfs::{FromBufRead, FromBufReadSI, IoPressure, KernelStats, SystemInfoInterface};
 
-use crate::counters::{CpuTimes, Pressure};
+use crate::counters::{CpuTimes, Pressure, SwappedPages};
 
 /// The properties of the host that procfs requires to parse /proc/stat. They do not affect CPU ticks.
 struct AnyHost;
@@ -56,7 +56,8 @@ pub fn parse_blocked(stat: &[u8]) -> Option<u64> {
     number_prefix(&stat[at..])
 }
 
-/// Parses /proc/pressure/io: the time that tasks have waited for I/O. `None` for any other text.
+/// Parses /proc/pressure/io or /proc/pressure/memory, which have the same form: the time that tasks have waited. `None`
+/// for any other text.
 pub fn parse_pressure(text: &[u8]) -> Option<Pressure> {
     // procfs slices each line at its fifth byte, and panics where there is none.
     let is_sliceable = |line: &[u8]| line.is_ascii() && line.len() > "some ".len();
@@ -74,6 +75,15 @@ pub fn parse_meminfo(text: &[u8]) -> (Option<u64>, Option<u64>) {
         number_prefix(text[at..].trim_ascii_start())
     };
     (value(b"\nDirty:"), value(b"\nWriteback:"))
+}
+
+/// Finds `pswpin` and `pswpout` in the text of /proc/vmstat; `None` if one of them is missing.
+pub fn parse_vmstat(text: &[u8]) -> Option<SwappedPages> {
+    let value = |name: &[u8]| {
+        let at = memmem::find(text, name)? + name.len();
+        number_prefix(&text[at..])
+    };
+    Some(SwappedPages { pages_in: value(b"\npswpin ")?, pages_out: value(b"\npswpout ")? })
 }
 
 /// Returns the number that `text` begins with; `None` if it begins with no digit or the number does not fit.
@@ -134,5 +144,13 @@ mod tests {
             b"MemTotal: 5 kB\nDirty:            318040 kB\nWriteback:             7 kB\nWritebackTmp: 9 kB\n";
         assert_eq!(parse_meminfo(meminfo), (Some(318_040), Some(7)));
         assert_eq!(parse_meminfo(b"MemTotal: 5 kB\n"), (None, None));
+    }
+
+    #[test]
+    fn swapped_pages_are_known_only_in_both_directions() {
+        let vmstat = b"nr_free_pages 5\npgpgin 1\npswpin 12\npswpout 345\npgalloc_dma 0\n";
+        assert_eq!(parse_vmstat(vmstat), Some(SwappedPages { pages_in: 12, pages_out: 345 }));
+        assert_eq!(parse_vmstat(b"nr_free_pages 5\npswpin 12\n"), None);
+        assert_eq!(parse_vmstat(b"nr_free_pages 5\npswpin 12\npswpout x\n"), None);
     }
 }

@@ -12,6 +12,7 @@
 //! intervals. Nothing is printed here: warnings go to a callback, and every output takes the same [`IntervalRows`].
 
 mod aggregate;
+mod all_requests;
 mod baseline_store;
 mod collect;
 mod device_filter;

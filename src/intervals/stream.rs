@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 
+use super::all_requests::are_all_requests_counted;
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows};
@@ -38,6 +39,8 @@ pub struct Intervals<'a> {
     topology: Topology,
     /// The number of times that the topology was read.
     topology_revision: u64,
+    /// The samples have the requests of all devices.
+    has_all_requests: bool,
     span: RunSpan,
 }
 
@@ -78,6 +81,7 @@ impl<'a> Intervals<'a> {
             old_attributes: None,
             topology: Topology::default(),
             topology_revision: 0,
+            has_all_requests: false,
             span: RunSpan::default(),
         })
     }
@@ -161,7 +165,7 @@ impl<'a> Intervals<'a> {
         let requested = self.source.samples.requested_interval();
         let is_too_short = requested.is_some_and(|requested| requested.as_secs_f64() < MIN_UTIL_INTERVAL_S)
             || interval.seconds() < MIN_MEASURED_UTIL_INTERVAL_S;
-        let header = header(&pair, missed_samples);
+        let header = header(&pair, missed_samples, self.has_all_requests);
         let options =
             RowOptions { without_util: is_too_short, with_total: self.selection.total, host: header.host };
         self.span.observe(header.elapsed_s, header.start, header.end);
@@ -183,7 +187,7 @@ impl<'a> Intervals<'a> {
         tracker.follow(&boot.devices, &newer.devices, &device_match);
         let recorded = self.source.samples.recorded_baselines();
         tracker.learn(&newer.devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
-        let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0) };
+        let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0, self.has_all_requests) };
         let options = RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
         let (devices, total) = tracker.rows(&pair, &self.filter, options);
         show(&IntervalRows { header, devices, total, events: Vec::new(), has_found_any: true });
@@ -195,6 +199,7 @@ impl<'a> Intervals<'a> {
         self.topology = self.source.topology(&self.topology);
         let resolver = self.source.samples.resolver();
         let devices = &self.source.newest().devices;
+        self.has_all_requests = are_all_requests_counted(&self.topology, devices);
         let recorded = self.source.samples.recorded_baselines();
         self.tracker.learn(devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
         self.topology_revision += 1;
@@ -296,7 +301,10 @@ impl<'a> Intervals<'a> {
     }
 }
 
-fn header(pair: &SamplePair<'_>, missed_samples: u64) -> IntervalHeader {
+/// The header of an interval. The time with a request in flight is not known where a device's requests are not.
+fn header(pair: &SamplePair<'_>, missed_samples: u64, has_all_requests: bool) -> IntervalHeader {
+    let host = HostStats::between(pair.older, pair.newer, pair.interval);
+    let in_flight_upper_bound_pct = host.in_flight_upper_bound_pct.filter(|_| has_all_requests);
     let at = pair.newer.at;
     let wall_s = || at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9);
     IntervalHeader {
@@ -306,7 +314,7 @@ fn header(pair: &SamplePair<'_>, missed_samples: u64) -> IntervalHeader {
         elapsed_s: pair.interval.seconds(),
         is_since_boot: false,
         missed_samples,
-        host: HostStats::between(pair.older, pair.newer, pair.interval),
+        host: HostStats { in_flight_upper_bound_pct, ..host },
     }
 }
 

@@ -1,7 +1,10 @@
 //! The host over one interval.
 
 use super::CpuPercentages;
-use crate::counters::Sample;
+use super::device_match::DeviceMatch;
+use super::interval_stats::in_flight;
+use super::wraparound::wrapping_sub_u32;
+use crate::counters::{Columns, Sample};
 use crate::units::Interval;
 
 /// CPU, pressure and memory of the host. `None`: not known.
@@ -16,6 +19,20 @@ pub struct HostStats {
     pub pressure_some_pct: Option<f64>,
     /// The share of the time in which all tasks that had work waited for I/O, in percent.
     pub pressure_full_pct: Option<f64>,
+    /// The share of the time in which some task waited for memory, in percent: while it was reclaimed, or read back from
+    /// files or swap.
+    pub memory_pressure_some_pct: Option<f64>,
+    /// The share of the time in which all tasks that had work waited for memory, in percent.
+    pub memory_pressure_full_pct: Option<f64>,
+    /// Pages read from swap areas per second.
+    pub swap_in_pages_per_s: Option<f64>,
+    /// Pages written to swap areas per second.
+    pub swap_out_pages_per_s: Option<f64>,
+    /// The upper bound of the share of the time with a request in flight at any device of the samples, in percent: 100
+    /// times the sum of their queues and of their requests in flight at the end. It exceeds 100 where several requests
+    /// were. `None` before Linux 5.5, which does not count the time of flushes, and where a device appeared or its
+    /// requests in flight were miscounted. Whether the samples have all devices is for the caller to check.
+    pub in_flight_upper_bound_pct: Option<f64>,
     /// Memory waiting to be written to disk at the end of the interval, in KiB.
     pub dirty_kib: Option<u64>,
     /// Memory being written to disk at the end of the interval, in KiB.
@@ -27,6 +44,9 @@ impl HostStats {
     pub fn between(older: &Sample, newer: &Sample, interval: Interval) -> Self {
         let has_elapsed = |(older, newer): &(_, _)| CpuPercentages::elapsed_ticks(older, newer) > 0;
         let pressures = older.host.pressure.zip(newer.host.pressure);
+        let memory_pressures = older.host.memory_pressure.zip(newer.host.memory_pressure);
+        let swapped = older.host.swapped.zip(newer.host.swapped);
+        let rate = |older: u64, newer: u64| newer.checked_sub(older).map(|pages| interval.per_second(pages));
         // The kernel adds up pressure a little late, so a short interval can show more than all of its time.
         let share = |older: u64, newer: u64| {
             newer.checked_sub(older).map(|us| (us as f64 / 1e6 / interval.seconds() * 100.0).min(100.0))
@@ -40,21 +60,45 @@ impl HostStats {
             blocked: newer.host.blocked,
             pressure_some_pct: pressures.and_then(|(older, newer)| share(older.some_us, newer.some_us)),
             pressure_full_pct: pressures.and_then(|(older, newer)| share(older.full_us, newer.full_us)),
+            memory_pressure_some_pct: memory_pressures
+                .and_then(|(older, newer)| share(older.some_us, newer.some_us)),
+            memory_pressure_full_pct: memory_pressures
+                .and_then(|(older, newer)| share(older.full_us, newer.full_us)),
+            swap_in_pages_per_s: swapped.and_then(|(older, newer)| rate(older.pages_in, newer.pages_in)),
+            swap_out_pages_per_s: swapped.and_then(|(older, newer)| rate(older.pages_out, newer.pages_out)),
+            in_flight_upper_bound_pct: in_flight_upper_bound_pct(older, newer, interval),
             dirty_kib: newer.host.dirty_kib,
             writeback_kib: newer.host.writeback_kib,
         }
     }
 }
 
+/// See [`HostStats::in_flight_upper_bound_pct`]. Devices that lie on others count as well, so the bound may be too high,
+/// but not too low.
+fn in_flight_upper_bound_pct(older: &Sample, newer: &Sample, interval: Interval) -> Option<f64> {
+    let devices = DeviceMatch::between(&older.devices, &newer.devices);
+    let bounds = newer.devices.iter().enumerate().map(|(index, device)| {
+        let before = &older.devices[devices.previous_index(index)?].counters;
+        let after = &device.counters;
+        let has_flush_times = before.columns == Columns::Flushes && after.columns == Columns::Flushes;
+        // A counter that fell gives a very high bound, which claims nothing.
+        let queue = interval.per_second(wrapping_sub_u32(before.weighted_ms, after.weighted_ms)) / 1000.0;
+        Some(queue + in_flight(after)? as f64).filter(|_| has_flush_times)
+    });
+    Some(bounds.sum::<Option<f64>>()? * 100.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{CpuTimes, HostState, Pressure};
+    use crate::counters::{Counters, CpuTimes, Device, HostState, Pressure, SwappedPages};
 
     fn sample(idle: u64, some_us: u64) -> Sample {
         let machine = HostState {
             blocked: Some(3),
             pressure: Some(Pressure { some_us, full_us: some_us / 2 }),
+            memory_pressure: Some(Pressure { some_us: some_us / 5, full_us: some_us / 10 }),
+            swapped: Some(SwappedPages { pages_in: some_us / 1000, pages_out: some_us / 500 }),
             ..HostState::default()
         };
         Sample { cpu: Some(CpuTimes { idle, ..CpuTimes::default() }), host: machine, ..Sample::default() }
@@ -65,6 +109,10 @@ mod tests {
         let interval = Interval::from_nanos(2_000_000_000).unwrap();
         let stats = HostStats::between(&sample(100, 1_000_000), &sample(300, 1_500_000), interval);
         assert_eq!((stats.pressure_some_pct, stats.pressure_full_pct), (Some(25.0), Some(12.5)));
+        let memory = (stats.memory_pressure_some_pct, stats.memory_pressure_full_pct);
+        assert_eq!(memory, (Some(5.0), Some(2.5)));
+        let swapped = (stats.swap_in_pages_per_s, stats.swap_out_pages_per_s);
+        assert_eq!(swapped, (Some(250.0), Some(500.0)));
         assert_eq!((stats.blocked, stats.cpu.map(|cpu| cpu.available())), (Some(3), Some(100.0)));
     }
 
@@ -73,5 +121,27 @@ mod tests {
         let interval = Interval::from_nanos(5_000_000).unwrap();
         assert_eq!(HostStats::between(&sample(100, 9), &sample(100, 5), interval).cpu, None);
         assert_eq!(HostStats::between(&sample(100, 9), &sample(100, 5), interval).pressure_some_pct, None);
+    }
+    fn device(name: &str, columns: Columns, weighted_ms: u64, in_flight: u64) -> Device {
+        let counters = Counters { columns, weighted_ms, in_flight, ..Counters::ZERO };
+        Device { name: name.into(), counters, ..Device::default() }
+    }
+
+    #[test]
+    fn requests_in_flight_are_bounded_over_all_devices() {
+        let interval = Interval::from_nanos(2_000_000_000).unwrap();
+        let bound = |older: Vec<Device>, newer: Vec<Device>| {
+            let of = |devices| Sample { devices, ..Sample::default() };
+            HostStats::between(&of(older), &of(newer), interval).in_flight_upper_bound_pct
+        };
+        let flushes = |name, ms, in_flight| device(name, Columns::Flushes, ms, in_flight);
+        let older = || vec![flushes("sda", 1000, 5), flushes("sdb", u64::from(u32::MAX), 0)];
+        // 500 ms of requests at sda, as much at sdb, whose column wrapped; one request in flight at its end.
+        assert_eq!(bound(older(), vec![flushes("sda", 1500, 0), flushes("sdb", 499, 1)]), Some(150.0));
+        assert_eq!(bound(older(), vec![flushes("sdb", 499, 0), flushes("sda", 1000, 0)]), Some(25.0));
+        assert_eq!(bound(older(), vec![flushes("sda", 1000, 0), flushes("sdc", 0, 0)]), None);
+        assert_eq!(bound(older(), vec![flushes("sda", 1000, u64::MAX)]), None);
+        let old_kernel = |ms| vec![device("sda", Columns::Discards, ms, 0)];
+        assert_eq!(bound(old_kernel(0), old_kernel(9)), None);
     }
 }

@@ -67,8 +67,10 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     });
     let reports: Vec<DeviceReport> = finished.collect();
     let unknown = Topology::default();
-    let layers = queue_by_layer(intervals.known_topology().unwrap_or(&unknown), &reports);
-    let report = AnalysisReport { devices: &reports, queue_by_layer: layers.as_ref(), host: &collected.host };
+    let topology = intervals.known_topology().unwrap_or(&unknown);
+    let layers = queue_by_layer(topology, &reports);
+    let (queue_by_layer, host) = (layers.as_ref(), &collected.host);
+    let report = AnalysisReport { devices: &reports, queue_by_layer, topology, host };
     let mut out = Vec::new();
     match plan.format {
         AnalyzeFormat::Fio => write_fio_job(&reports, &mut out)?,

@@ -10,7 +10,9 @@ use anyhow::{Context, Result};
 use procfs::{FromRead, Uptime};
 
 use super::iostat_f_dir::IostatFDir;
-use crate::capture::proc_files::{parse_blocked, parse_cpu_line, parse_meminfo, parse_pressure};
+use crate::capture::proc_files::{
+    parse_blocked, parse_cpu_line, parse_meminfo, parse_pressure, parse_vmstat,
+};
 use crate::capture::{LineError, parse_diskstats};
 use crate::clock::Clock;
 use crate::counters::{CpuTimes, HostState, Sample};
@@ -91,7 +93,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Also reads [`Sample::host`], which takes two more files: `ROOT/proc/pressure/io` and `ROOT/proc/meminfo`.
+    /// Also reads [`Sample::host`], which takes four more files below `ROOT/proc`: `pressure/io`, `pressure/memory`,
+    /// `meminfo` and `vmstat`.
     pub fn with_host_state(self) -> Self {
         Self { reads_host_state: true, ..self }
     }
@@ -199,6 +202,12 @@ impl<'a> Live<'a> {
         }
         if read_into(&self.proc.join("pressure/io"), &mut self.text).is_ok() {
             host.pressure = parse_pressure(&self.text);
+        }
+        if read_into(&self.proc.join("pressure/memory"), &mut self.text).is_ok() {
+            host.memory_pressure = parse_pressure(&self.text);
+        }
+        if read_into(&self.proc.join("vmstat"), &mut self.text).is_ok() {
+            host.swapped = parse_vmstat(&self.text);
         }
         host
     }

@@ -53,6 +53,9 @@ pub struct Node {
 }
 
 impl Node {
+    /// The mount point given for a swap area, as in lsblk.
+    pub const SWAP: &'static str = "[SWAP]";
+
     /// Returns whether the device's counters do not change because `queue/iostats` is 0.
     ///
     /// Which devices obey that setting was measured with 120 direct requests to each kind of device, on Linux
@@ -80,6 +83,11 @@ impl Node {
     pub fn is_same_instance(&self, other: &Self) -> bool {
         (&self.name, self.major, self.minor, self.diskseq)
             == (&other.name, other.major, other.minor, other.diskseq)
+    }
+
+    /// Returns whether the device is a swap area in use.
+    pub fn is_swap(&self) -> bool {
+        self.mountpoints.iter().any(|mountpoint| mountpoint == Self::SWAP)
     }
 
     /// Returns whether the device is a partition whose disk is not known.

@@ -6,6 +6,7 @@ use blkstat::analysis::{
 use blkstat::counters::{Columns, Counters};
 use blkstat::metrics::{HostStats, IntervalStats, StallTimer};
 use blkstat::report::analysis::{AnalysisReport, json};
+use blkstat::topology::Topology;
 use blkstat::units::Interval;
 
 /// Pseudo-random numbers (splitmix64, Steele, Lea and Flood 2014).
@@ -135,7 +136,15 @@ pub(crate) fn caps(report: &DeviceReport) -> Vec<f64> {
 pub(crate) fn to_json(report: &DeviceReport) -> serde_json::Value {
     let mut out = Vec::new();
     let devices = std::slice::from_ref(report);
-    json(&AnalysisReport { devices, queue_by_layer: None, host: &HostReport::default() }, &mut out);
+    json(
+        &AnalysisReport {
+            devices,
+            queue_by_layer: None,
+            topology: &Topology::default(),
+            host: &HostReport::default(),
+        },
+        &mut out,
+    );
     serde_json::from_slice::<serde_json::Value>(&out).unwrap()["devices"][0].take()
 }
 

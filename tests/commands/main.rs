@@ -8,6 +8,7 @@ mod devices;
 mod faults;
 mod live;
 mod native;
+mod other_causes;
 mod soak;
 
 #[path = "../support"]

@@ -100,17 +100,9 @@ pub(crate) fn analyze(capture: &Path, devices: &[&str]) -> Vec<Judgment> {
             reports.find(|one| one["device"] == *device).map(overall).unwrap_or_default()
         })
         .collect();
-    // The other causes are only in the text.
-    let text = run(&["analyze"], capture);
-    let mut of = None;
-    for line in text.lines() {
-        let is_heading =
-            |device: &&str| line.strip_prefix(*device).is_some_and(|rest| rest.starts_with(": "));
-        of = devices.iter().position(is_heading).or(of);
-        if let Some(index) = of.filter(|_| line.trim_start().starts_with("Not the disk")) {
-            judgments[index].is_not_the_disk = true;
-        }
-    }
+    // The claim is one about all devices.
+    let is_not_the_disk = !document["not_the_disk"].is_null();
+    judgments.iter_mut().for_each(|judgment| judgment.is_not_the_disk = is_not_the_disk);
     judgments
 }
 

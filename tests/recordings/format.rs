@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use blkstat::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_sample};
-use blkstat::counters::{Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample};
+use blkstat::counters::{
+    Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample, SwappedPages,
+};
 use blkstat::topology::{Node, Topology};
 use blkstat::units::SampleTime;
 use jiff::Timestamp;
@@ -74,10 +76,14 @@ fn cpu() -> impl Strategy<Value = CpuTimes> {
 
 fn host_state() -> impl Strategy<Value = HostState> {
     let some = || proptest::option::of(any::<u64>());
-    (some(), proptest::option::of(any::<(u64, u64)>()), some(), some()).prop_map(
-        |(blocked, pressure, dirty_kib, writeback_kib)| HostState {
+    let two = || proptest::option::of(any::<(u64, u64)>());
+    let pressure = |(some_us, full_us)| Pressure { some_us, full_us };
+    (some(), two(), two(), two(), some(), some()).prop_map(
+        move |(blocked, io, memory, swapped, dirty_kib, writeback_kib)| HostState {
             blocked,
-            pressure: pressure.map(|(some_us, full_us)| Pressure { some_us, full_us }),
+            pressure: io.map(pressure),
+            memory_pressure: memory.map(pressure),
+            swapped: swapped.map(|(pages_in, pages_out)| SwappedPages { pages_in, pages_out }),
             dirty_kib,
             writeback_kib,
         },

@@ -33,6 +33,8 @@ pub(crate) fn write_host(host: &FakeRoot, n: u64) {
         .uptime(format!("{}.25", 100 + n))
         .file("proc/meminfo", format!("MemTotal: 5 kB\nDirty:   {n} kB\nWriteback:  7 kB"))
         .pressure(n * 2, n)
+        .memory_pressure(n * 6, n * 4)
+        .swapped(n * 5, n * 3)
         .file("proc/sys/kernel/hostname", "box")
         .file("proc/sys/kernel/osrelease", "6.1.0")
         .file("proc/sys/kernel/random/boot_id", "boot-1");

@@ -46,12 +46,12 @@ TS 1795198931.750000007 2026-11-20 18:22:11
    8       0 sda 3 1 24 3 4 5 6 7 0 9 33 12 13 14 15 16 17
    8       1 sda1 3 2 3 4
 cpu  3 2 3 4 5 6 7 8 9 10
-#blkstat {\"monotonic_ns\":0,\"uptime_cs\":10325,\"blocked\":3,\"pressure_us\":[6,3],\"dirty_kib\":3,\"writeback_kib\":7,\"complete\":true}
+#blkstat {\"monotonic_ns\":0,\"uptime_cs\":10325,\"blocked\":3,\"pressure_us\":[6,3],\"memory_pressure_us\":[18,12],\"swapped_pages\":[15,9],\"dirty_kib\":3,\"writeback_kib\":7,\"complete\":true}
 TS 1795198932.000000007 2026-11-20 18:22:12
    8       0 sda 4 1 32 3 4 5 6 7 0 9 44 12 13 14 15 16 17
    8       1 sda1 4 2 3 4
 cpu  4 2 3 4 5 6 7 8 9 10
-#blkstat {\"monotonic_ns\":250000000,\"uptime_cs\":10425,\"blocked\":4,\"pressure_us\":[8,4],\"dirty_kib\":4,\"writeback_kib\":7,\"complete\":true}
+#blkstat {\"monotonic_ns\":250000000,\"uptime_cs\":10425,\"blocked\":4,\"pressure_us\":[8,4],\"memory_pressure_us\":[24,16],\"swapped_pages\":[20,12],\"dirty_kib\":4,\"writeback_kib\":7,\"complete\":true}
 ";
     assert_eq!(samples, expected);
 }
@@ -60,7 +60,8 @@ cpu  4 2 3 4 5 6 7 8 9 10
 fn a_replayed_recording_equals_what_a_live_view_reads() {
     let lab = Lab::new();
     let expected = live(&lab, 8);
-    assert!(expected.iter().all(|sample| sample.host.pressure.is_some()) && expected[8].devices.len() == 3);
+    let has_host = |sample: &Sample| sample.host.pressure.is_some() && sample.host.swapped.is_some();
+    assert!(expected.iter().all(has_host) && expected[8].devices.len() == 3);
     for name in ["a.txt", "a.txt.gz"] {
         lab.record_quietly(lab.plan(name, 8), 0);
         assert_eq!(replay(&lab.path(name)), (expected.clone(), vec![]), "{name}");
@@ -75,9 +76,16 @@ fn a_replayed_recording_equals_what_a_live_view_reads() {
 fn values_that_the_host_does_not_provide_are_not_recorded() {
     let lab = Lab::new();
     let clock = lab.clock(0, |_| WaitOutcome::Due);
-    for name in
-        ["stat", "uptime", "meminfo", "pressure/io", "sys/kernel/hostname", "sys/kernel/random/boot_id"]
-    {
+    for name in [
+        "stat",
+        "uptime",
+        "meminfo",
+        "vmstat",
+        "pressure/io",
+        "pressure/memory",
+        "sys/kernel/hostname",
+        "sys/kernel/random/boot_id",
+    ] {
         fs::remove_file(lab.root().join("proc").join(name)).unwrap();
     }
     lab.record_with(

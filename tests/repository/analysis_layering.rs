@@ -16,6 +16,7 @@ const MODULES: [&str; 14] = [
     "lifetimes",
     "verdict",
     "report",
+    "host_findings",
     "stack",
     "device",
 ];

@@ -95,11 +95,17 @@ impl FakeRoot {
 
     /// Writes /proc/pressure/io: the microseconds in which some tasks, or all, waited for I/O.
     pub(crate) fn pressure(&self, some_us: u64, full_us: u64) -> &Self {
-        let averages = "avg10=1.14 avg60=0.79 avg300=0.39";
-        self.file(
-            "proc/pressure/io",
-            format!("some {averages} total={some_us}\nfull {averages} total={full_us}"),
-        )
+        self.file("proc/pressure/io", pressure_text(some_us, full_us))
+    }
+
+    /// Writes /proc/pressure/memory: the microseconds in which some tasks, or all, waited for memory.
+    pub(crate) fn memory_pressure(&self, some_us: u64, full_us: u64) -> &Self {
+        self.file("proc/pressure/memory", pressure_text(some_us, full_us))
+    }
+
+    /// Writes /proc/vmstat: the pages read from and written to swap areas.
+    pub(crate) fn swapped(&self, pages_in: u64, pages_out: u64) -> &Self {
+        self.file("proc/vmstat", format!("nr_free_pages 5\npswpin {pages_in}\npswpout {pages_out}\nhtlb 0"))
     }
 
     /// Writes the mounts of process 1: device number, mount point, source.
@@ -165,6 +171,11 @@ impl FakeRoot {
     pub(crate) fn backed(&self, name: &str, file: &str) -> &Self {
         self.file(&format!("sys/block/{name}/loop/backing_file"), file)
     }
+}
+
+fn pressure_text(some_us: u64, full_us: u64) -> String {
+    let averages = "avg10=1.14 avg60=0.79 avg300=0.39";
+    format!("some {averages} total={some_us}\nfull {averages} total={full_us}")
 }
 
 /// Returns a line of /proc/diskstats of a device after `ios` reads and as many writes of 4 KiB and 2 ms.

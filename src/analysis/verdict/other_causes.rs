@@ -1,10 +1,10 @@
-//! Hints at other causes than the disk. A hint that may be wrong is not given.
+//! Hints at other causes than the device. A hint that may be wrong is not given.
 
 use super::{DeviceFacts, OtherCause, Verdict};
-use crate::analysis::host::{HostReport, Range};
+use crate::analysis::host::HostReport;
 use crate::analysis::thresholds::{
-    LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MAX_PLAUSIBLE_UTIL_PCT, MAX_SERIAL_QUEUE, MAX_SHORT_QUEUE,
-    MAX_UNLOADED_QUEUE, MIN_HIGH_UTIL_PCT, MIN_QUEUEING_SATURATION, MIN_REPORTED_STEAL_PCT,
+    LOW_IO_PRESSURE_PCT, MAX_PLAUSIBLE_UTIL_PCT, MAX_SERIAL_QUEUE, MAX_SHORT_QUEUE, MAX_UNLOADED_QUEUE,
+    MIN_HIGH_UTIL_PCT, MIN_QUEUEING_SATURATION,
 };
 
 /// The evidence against the device as the cause: only where it is far from saturated, except for slow writes that no
@@ -16,16 +16,15 @@ pub(in crate::analysis) fn other_causes(
 ) -> Vec<OtherCause> {
     match not_saturated(facts, verdict) {
         None => background_writes(facts, verdict, host).into_iter().collect(),
-        Some(not_saturated) => {
-            let hints = [one_at_a_time(facts), cpu(host), io_pressure(host), dirty_memory(host)];
-            std::iter::once(not_saturated).chain(hints.into_iter().flatten()).collect()
-        }
+        Some(not_saturated) => [Some(not_saturated), one_at_a_time(facts)].into_iter().flatten().collect(),
     }
 }
 
-/// The evidence that hardly any request waits; `None` where more than a rare interval contradicts it.
+/// The evidence that hardly any request waits; `None` where more than a rare interval contradicts it, and where a
+/// constant rate may be a cap, which holds requests back where no counter shows them.
 fn not_saturated(facts: &DeviceFacts<'_>, verdict: Option<Verdict>) -> Option<OtherCause> {
-    let p95_saturation = facts.all.saturation.p95.filter(|_| verdict == Some(Verdict::Ok))?;
+    let is_ok = verdict == Some(Verdict::Ok) && facts.unclear.is_none();
+    let p95_saturation = facts.all.saturation.p95.filter(|_| is_ok)?;
     if p95_saturation < MIN_QUEUEING_SATURATION {
         return Some(OtherCause::FarFromSaturated { p95_saturation });
     }
@@ -41,31 +40,6 @@ fn one_at_a_time(facts: &DeviceFacts<'_>) -> Option<OtherCause> {
     let is_serial = queue <= MAX_SERIAL_QUEUE && facts.all.queue.p99? <= MAX_UNLOADED_QUEUE;
     (is_serial && !facts.capacity.knee_reached)
         .then_some(OtherCause::OneAtATime { util_pct: util.min(100.0), queue })
-}
-
-fn cpu(host: &HostReport) -> Option<OtherCause> {
-    let available_pct = host.cpu_available_pct.mean?;
-    Some(OtherCause::Cpu {
-        available_pct,
-        user_pct: host.cpu_user_pct.mean?,
-        system_pct: host.cpu_system_pct.mean?,
-        steal_pct: host.cpu_steal_pct.mean.filter(|steal| *steal >= MIN_REPORTED_STEAL_PCT),
-        is_short: available_pct < LOW_AVAILABLE_CPU_PCT,
-    })
-}
-
-fn io_pressure(host: &HostReport) -> Option<OtherCause> {
-    let some_pct = host.io_pressure_some_pct.mean?;
-    let is_low = some_pct < LOW_IO_PRESSURE_PCT;
-    Some(OtherCause::IoPressure { some_pct, full_pct: host.io_pressure_full_pct.mean, is_low })
-}
-
-fn dirty_memory(host: &HostReport) -> Option<OtherCause> {
-    let used = |range: &Range| range.mean.zip(range.max.filter(|max| *max > 0.0));
-    Some(OtherCause::DirtyMemory {
-        dirty_kib: used(&host.dirty_kib)?,
-        writeback_kib: used(&host.writeback_kib),
-    })
 }
 
 /// Writes that are slow because the kernel writes memory back in bulk, and that hardly any task waits for.
@@ -91,6 +65,9 @@ fn background_writes(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::caps::Plateau;
+    use crate::analysis::host::Range;
+    use crate::analysis::load::{IoDirection, RateUnit};
     use crate::analysis::stats::{BusyMean, Distribution};
 
     fn always(value: f64) -> Distribution {
@@ -138,29 +115,26 @@ mod tests {
     }
 
     #[test]
-    fn the_host_is_described_as_far_as_it_is_known() {
-        let host = HostReport {
-            cpu_available_pct: range(4.0),
-            cpu_user_pct: range(80.0),
-            cpu_system_pct: range(10.0),
-            cpu_steal_pct: range(6.0),
-            io_pressure_some_pct: range(0.31),
-            dirty_kib: range(12.0 * 1024.0),
-            writeback_kib: range(0.0),
-            ..HostReport::default()
+    fn a_rate_that_may_be_capped_proves_nothing() {
+        let plateau = Plateau {
+            direction: IoDirection::Reads,
+            unit: RateUnit::Requests,
+            iops: 500.0,
+            mib_per_s: 2.0,
+            variation: 0.002,
+            intervals: 20,
+            seconds: 20.0,
+            first_interval: 0,
+            queue_from: 1.0,
+            queue_to: 8.0,
+            await_from_ms: 2.0,
+            await_to_ms: 16.0,
+            matches_limit: None,
+            is_certain: false,
+            is_at_constant_queue: false,
         };
-        let expected = [
-            OtherCause::Cpu {
-                available_pct: 4.0,
-                user_pct: 80.0,
-                system_pct: 10.0,
-                steal_pct: Some(6.0),
-                is_short: true,
-            },
-            OtherCause::IoPressure { some_pct: 0.31, full_pct: None, is_low: true },
-            OtherCause::DirtyMemory { dirty_kib: (12288.0, 12288.0), writeback_kib: None },
-        ];
-        assert_eq!(causes_if_ok(&serial(), &host)[2..], expected);
+        let unclear = DeviceFacts { unclear: Some(&plateau), ..serial() };
+        assert_eq!(causes_if_ok(&unclear, &HostReport::default()), []);
     }
 
     #[test]
@@ -168,7 +142,6 @@ mod tests {
         let mut facts = serial();
         let saturated = Some(Verdict::Saturated);
         let host = HostReport {
-            cpu_available_pct: range(90.0),
             io_pressure_some_pct: range(0.5),
             writeback_kib: range(2048.0),
             ..HostReport::default()

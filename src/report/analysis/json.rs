@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::queue_by_layer::link_text;
-use super::{AnalysisReport, other_causes};
+use super::{AnalysisReport, host_findings, other_causes};
 use crate::analysis::{
     CapacityByDirection, CapacityReport, ConcurrencyLevel, DeviceBaseline, DeviceReport, DirectionReport,
     Distribution, Excluded, IoDirection, Layer, LayerLink, Plateau, QueueByLayer, RateUnit, Verdict,
@@ -13,7 +13,7 @@ use crate::analysis::{
 use crate::report::evidence::{explanation_text, limit_name};
 use crate::sanitize::json_text;
 
-/// Appends `{"devices":[…],"queue_by_layer":…,"host":…}`, with one device per line.
+/// Appends `{"devices":[…],"queue_by_layer":…,"host":…,"not_the_disk":…,"host_findings":[…]}`, with one device per line.
 pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"devices\":[");
     for (index, device) in report.devices.iter().enumerate() {
@@ -24,6 +24,10 @@ pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
     push_value(&report.queue_by_layer.map(JsonQueueByLayer::new), out);
     out.extend_from_slice(b",\n\"host\":");
     push_value(report.host, out);
+    out.extend_from_slice(b",\n\"not_the_disk\":");
+    push_value(&host_findings::not_the_disk_sentences(report), out);
+    out.extend_from_slice(b",\n\"host_findings\":");
+    push_value(&host_findings::host_sentences(report), out);
     out.extend_from_slice(b"\n}\n");
 }
 
@@ -179,13 +183,15 @@ impl<'a> JsonLink<'a> {
 mod tests {
     use super::*;
     use crate::analysis::HostReport;
+    use crate::topology::Topology;
 
     fn parsed(
         devices: &[DeviceReport],
         queue_by_layer: Option<&QueueByLayer>,
     ) -> (String, serde_json::Value) {
         let mut out = Vec::new();
-        json(&AnalysisReport { devices, queue_by_layer, host: &HostReport::default() }, &mut out);
+        let (topology, host) = (&Topology::default(), &HostReport::default());
+        json(&AnalysisReport { devices, queue_by_layer, topology, host }, &mut out);
         let text = String::from_utf8(out).unwrap();
         let value = serde_json::from_str(&text).unwrap();
         (text, value)

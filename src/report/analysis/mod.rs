@@ -2,6 +2,7 @@
 
 mod capacity;
 mod fio;
+mod host_findings;
 mod json;
 mod other_causes;
 mod paragraph;
@@ -14,6 +15,7 @@ pub use json::json;
 pub use text::text;
 
 use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
+use crate::topology::Topology;
 
 /// The result of an analysis.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,8 @@ pub struct AnalysisReport<'a> {
     pub devices: &'a [DeviceReport],
     /// The queue at each layer; `None` where no two devices are stacked.
     pub queue_by_layer: Option<&'a QueueByLayer>,
+    /// The devices of the host as far as they are known, which name its swap devices.
+    pub topology: &'a Topology,
     /// The host meanwhile.
     pub host: &'a HostReport,
 }

@@ -2,7 +2,7 @@
 
 use super::paragraph::{push_heading, push_paragraph};
 use super::queue_by_layer::link_text;
-use super::{AnalysisReport, capacity, other_causes, tables};
+use super::{AnalysisReport, capacity, host_findings, other_causes, tables};
 use crate::analysis::{
     DeviceReport, DirectionReport, Excluded, MIN_VERDICT_INTERVALS, Pattern, QueueByLayer, Verdict,
 };
@@ -13,8 +13,8 @@ use crate::report::layout::sentence_numbers::{counted, queue, time};
 /// Blanks before sentences.
 const INDENT: usize = 4;
 
-/// Appends the reports of the devices that were busy, then the names of the others. Lines have at most `width` columns
-/// where that is 60 or more.
+/// Appends the reports of the devices that were busy, the names of the others, and findings about the host. Lines have
+/// at most `width` columns where that is 60 or more.
 pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     let is_inactive = |device: &&DeviceReport| device.intervals == 0 || device.verdict == Some(Verdict::Idle);
     let (inactive, active): (Vec<_>, Vec<_>) = report.devices.iter().partition(is_inactive);
@@ -37,6 +37,20 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
             push_paragraph(&format!("{title}: {}.", names.join(", ")), 0, width, out);
         }
     }
+    push_host("Not the disk", &host_findings::not_the_disk_sentences(report).unwrap_or_default(), width, out);
+    push_host("Host", &host_findings::host_sentences(report), width, out);
+}
+
+/// Appends findings about the host, with an empty line before them.
+fn push_host(title: &str, sentences: &[String], width: usize, out: &mut Vec<u8>) {
+    if sentences.is_empty() {
+        return;
+    }
+    if !out.is_empty() {
+        out.push(b'\n');
+    }
+    push_paragraph(title, 0, width, out);
+    sentences.iter().for_each(|sentence| push_paragraph(sentence, INDENT, width, out));
 }
 
 /// Appends one device, in the order of the questions that a person has.
@@ -51,7 +65,7 @@ fn push_device(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
         tables::levels(&report.levels, out);
     }
     push_section("Capacity", &capacity::sentences(report), width, out);
-    push_section("Not the disk", &other_causes::sentences(report), width, out);
+    push_section("Other causes", &other_causes::sentences(report), width, out);
     push_section("Excluded", &excluded(report), width, out);
 }
 
@@ -156,10 +170,12 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::analysis::{Distribution, HostReport, OkMargin, Reason};
+    use crate::topology::Topology;
 
     fn drawn(devices: &[DeviceReport]) -> String {
         let mut out = Vec::new();
-        let report = AnalysisReport { devices, queue_by_layer: None, host: &HostReport::default() };
+        let (topology, host) = (&Topology::default(), &HostReport::default());
+        let report = AnalysisReport { devices, queue_by_layer: None, topology, host };
         text(&report, 80, &mut out);
         String::from_utf8(out).unwrap()
     }

@@ -1,9 +1,11 @@
 //! Sentences for the evidence of verdicts, shared by the table, JSON, CSV and the report of an analysis.
 
 mod explanation;
+mod hidden_io_wait;
 mod plateau;
 
 pub(crate) use explanation::explanation_text;
+pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};
 pub(crate) use plateau::{limit_name, plateau_evidence, plateau_rate};
 
 use plateau::{limit_suffix, plateau_caveat};

@@ -3,7 +3,7 @@
 mod value;
 
 use self::value::{Field, push_csv, push_json};
-use crate::analysis::{BaselineSource, Verdict};
+use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::metrics::{CpuPercentages, DataFlag, IntervalStats};
 use crate::report::IntervalWriter;
@@ -115,6 +115,8 @@ const COLUMNS: &[Column] = &[
     }),
     column("flush_saturation", |_, device| activity(device, |a| a.assessment.flush_saturation)),
     column("verdict_s", verdict_s),
+    column("memory_pressure_some_pct", |header, _| Number(header.host.memory_pressure_some_pct)),
+    column("hidden_io_wait_pct", |header, _| Number(hidden_io_wait_pct(&header.host))),
 ];
 
 /// JSON Lines: each device of an interval is an object on a line of its own.

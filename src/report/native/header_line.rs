@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::style::Emphasis;
+use crate::analysis::high_memory_pressure_pct;
 use crate::intervals::IntervalHeader;
 use crate::metrics::CpuPercentages;
 use crate::report::layout::number_format::percent;
@@ -61,21 +62,23 @@ struct Detail {
     has_blocked: bool,
     has_missed: bool,
     has_full_pressure: bool,
+    has_memory: bool,
 }
 
-const fn detail(cpu: Cpu, has_blocked: bool, has_missed: bool, has_full_pressure: bool) -> Detail {
-    Detail { cpu, has_blocked, has_missed, has_full_pressure }
+const fn detail(cpu: Cpu, has_blocked: bool, has_memory: bool) -> Detail {
+    Detail { cpu, has_blocked, has_memory, has_missed: true, has_full_pressure: true }
 }
 
 /// From most to least detail. I/O pressure stays longest.
-const DETAILS: [Detail; 7] = [
-    detail(Cpu::Long, true, true, true),
-    detail(Cpu::Short, true, true, true),
-    detail(Cpu::Available, true, true, true),
-    detail(Cpu::Available, false, true, true),
-    detail(Cpu::None, false, true, true),
-    detail(Cpu::None, false, false, true),
-    detail(Cpu::None, false, false, false),
+const DETAILS: [Detail; 8] = [
+    detail(Cpu::Long, true, true),
+    detail(Cpu::Short, true, true),
+    detail(Cpu::Available, true, true),
+    detail(Cpu::Available, false, true),
+    detail(Cpu::None, false, true),
+    detail(Cpu::None, false, false),
+    Detail { has_missed: false, ..detail(Cpu::None, false, false) },
+    Detail { has_missed: false, has_full_pressure: false, ..detail(Cpu::None, false, false) },
 ];
 
 impl Detail {
@@ -99,6 +102,10 @@ impl Detail {
                 (_, false) => format!("io {some} some"),
             };
             segments.push((text, emphasis));
+        }
+        if let Some(some) = high_memory_pressure_pct(host).filter(|_| self.has_memory) {
+            let name = if is_long { "memory:" } else { "mem" };
+            segments.push((format!("{name} {} some", percent(some)), Emphasis::Warning));
         }
         if header.missed_samples > 0 && self.has_missed {
             segments.push(plain(format!("missed: {}", header.missed_samples)));
@@ -155,6 +162,35 @@ mod tests {
             (39, "--:--:--  1.000s  io 26% some 7.0% full"),
             (38, "--:--:--  1.000s  io 26% some"),
             (20, "--:--:--  1.000s"),
+        ] {
+            let segments = header_line(&header, &TimeZone::UTC, width);
+            let texts: Vec<String> = segments.into_iter().map(|(text, _)| text).collect();
+            assert_eq!(texts.join(GAP), expected, "{width}");
+        }
+    }
+
+    #[test]
+    fn memory_pressure_gives_way_to_io_pressure() {
+        let host = HostStats {
+            cpu: Some(CpuPercentages { user: 72.0, ..CpuPercentages::default() }),
+            pressure_some_pct: Some(26.0),
+            pressure_full_pct: Some(7.0),
+            memory_pressure_some_pct: Some(12.0),
+            ..HostStats::default()
+        };
+        let header = IntervalHeader {
+            start: None,
+            end: None,
+            clock_s: None,
+            elapsed_s: 1.0,
+            missed_samples: 0,
+            host,
+            is_since_boot: false,
+        };
+        for (width, expected) in [
+            (60, "--:--:--  1.000s  io 26% some 7.0% full  mem 12% some"),
+            (52, "--:--:--  1.000s  io 26% some 7.0% full"),
+            (38, "--:--:--  1.000s  io 26% some"),
         ] {
             let segments = header_line(&header, &TimeZone::UTC, width);
             let texts: Vec<String> = segments.into_iter().map(|(text, _)| text).collect();

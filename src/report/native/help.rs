@@ -18,14 +18,16 @@ pub struct Topic {
 }
 
 /// The segments of the line above the devices.
-const HOST_LINE: [(&str, &str); 4] = [
+const HOST_LINE: [(&str, &str); 5] = [
     ("time, length", "the end of the interval, and its measured length"),
     ("cpu", "user, system, and available, which is idle time including iowait; also steal, from 1%"),
     ("blocked", "tasks blocked on I/O at the end of the interval"),
     (
         "pressure, io",
-        "share of the time in which some tasks, or all tasks with work to do, waited for I/O (PSI)",
+        "share of the time in which some tasks, or all tasks with work to do, waited for I/O (PSI), without \
+         asynchronous I/O (io_uring, libaio)",
     ),
+    ("memory, mem", "share of the time in which some tasks waited for memory (PSI), from 5%"),
 ];
 
 /// The marks in cells.

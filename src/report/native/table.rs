@@ -13,10 +13,10 @@ use super::verdict_cell::{VerdictLength, verdict_cell};
 use super::visible_columns::{
     ColumnContents, Content, ExtraVerdictWidth, VisibleColumns, visible_columns, width_above_mounts,
 };
-use crate::analysis::Verdict;
+use crate::analysis::{Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::DirectionStats;
-use crate::report::evidence::evidence_text;
+use crate::report::evidence::{evidence_text, hidden_io_wait_text};
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
 
@@ -101,6 +101,9 @@ impl Table {
             paint(text, *emphasis, self.layout.colors, out);
         }
         self.push_line("", Emphasis::Plain, out);
+        if self.layout.explain {
+            self.push_hidden_io_wait(rows, out);
+        }
         for event in &rows.events {
             let text = event_text(event);
             self.push_line(&ellipsize(&sanitize(&text), self.layout.line_width()), Emphasis::Warning, out);
@@ -273,6 +276,14 @@ impl Table {
         for sentence in activity.assessment.evidence.iter().map(evidence_text) {
             let sentence = at.clone().unwrap_or_default() + &sentence;
             self.push_wrapped(&sanitize(&sentence), "  ", out);
+        }
+    }
+
+    /// Appends that tasks wait for I/O that no device shows.
+    fn push_hidden_io_wait(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+        let hidden_pct = hidden_io_wait_pct(&rows.header.host).filter(|hidden| *hidden > 0.0);
+        if let Some(hidden_pct) = hidden_pct {
+            self.push_wrapped(&hidden_io_wait_text(hidden_pct), "  ", out);
         }
     }
 

@@ -167,15 +167,18 @@ mod tests {
 
     #[test]
     fn verdicts_are_long_where_that_hides_no_column_with_content() {
-        let has_content = std::array::from_fn(|index| !COLUMNS[index].title.starts_with(['w', 'd', 'f']));
+        let contents = std::array::from_fn(|index| match COLUMNS[index].title {
+            title if title.starts_with(['w', 'd', 'f']) => Content::Empty,
+            _ => Content::Filled,
+        });
         let extra = ExtraVerdictWidth { long: 11, short: 4 };
-        assert_eq!(extra.fit(usize::MAX, &has_content), (VerdictLength::Long, 11));
-        let all = visible_columns(usize::MAX, &has_content).shown;
-        let with_content = all.into_iter().filter(|index| has_content[*index]);
+        assert_eq!(extra.fit(usize::MAX, &contents, false), (VerdictLength::Long, 11));
+        let all = visible_columns(usize::MAX, &contents, false).shown;
+        let with_content = all.into_iter().filter(|index| contents[*index] == Content::Filled);
         let width: usize = with_content.map(|index| COLUMNS[index].width).sum();
-        assert_eq!(extra.fit(width + 11, &has_content), (VerdictLength::Long, 11));
-        assert_eq!(extra.fit(width + 10, &has_content), (VerdictLength::Short, 4));
-        assert_eq!(ExtraVerdictWidth::default().fit(width, &has_content), (VerdictLength::Long, 0));
+        assert_eq!(extra.fit(width + 11, &contents, false), (VerdictLength::Long, 11));
+        assert_eq!(extra.fit(width + 10, &contents, false), (VerdictLength::Short, 4));
+        assert_eq!(ExtraVerdictWidth::default().fit(width, &contents, false), (VerdictLength::Long, 0));
     }
 
     #[test]

@@ -9,9 +9,7 @@ use super::block_dir::parse_devno;
 use super::device_index::DeviceIndex;
 use super::resolve_in_root;
 use crate::source::small_file::read_lossy;
-
-/// The mount point given for a swap area, as in lsblk.
-const SWAP: &str = "[SWAP]";
+use crate::topology::Node;
 
 /// A mounted file system.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,7 +62,7 @@ impl Mounts {
             let device = devices.by_devno(mount.devno).or_else(|| devices.by_dev_path(&mount.source))?;
             Some((device, mount.mountpoint.as_str()))
         });
-        let swaps = self.swap_paths.iter().filter_map(|path| Some((devices.by_dev_path(path)?, SWAP)));
+        let swaps = self.swap_paths.iter().filter_map(|path| Some((devices.by_dev_path(path)?, Node::SWAP)));
         for (device, mountpoint) in mounts.chain(swaps) {
             if seen.insert((device, mountpoint)) {
                 mountpoints[device].push(mountpoint.to_owned());

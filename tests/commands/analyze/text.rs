@@ -14,13 +14,14 @@ use crate::support::snapshot::assert_snapshot;
 struct Analysis {
     devices: Vec<DeviceReport>,
     queue_by_layer: Option<QueueByLayer>,
+    topology: Topology,
     host: HostReport,
 }
 
 impl Analysis {
     fn report(&self) -> AnalysisReport<'_> {
         let queue_by_layer = self.queue_by_layer.as_ref();
-        AnalysisReport { devices: &self.devices, queue_by_layer, host: &self.host }
+        AnalysisReport { devices: &self.devices, queue_by_layer, topology: &self.topology, host: &self.host }
     }
 
     fn text(&self, width: usize) -> String {
@@ -48,8 +49,9 @@ fn analyze(capture: &str) -> Analysis {
     let finish = |device: DeviceAnalysis| device.finish(&Settings::default(), &host);
     let mut devices: Vec<DeviceReport> = collected.devices.into_iter().map(finish).collect();
     devices.sort_by(|a, b| a.device.cmp(&b.device));
-    let queue_by_layer = queue_by_layer(&Topology::default(), &devices);
-    Analysis { devices, queue_by_layer, host }
+    let topology = Topology::default();
+    let queue_by_layer = queue_by_layer(&topology, &devices);
+    Analysis { devices, queue_by_layer, topology, host }
 }
 
 /// Captures whose layout and JSON are checked.
@@ -118,6 +120,8 @@ fn json_has_the_documented_fields() {
     assert_eq!((&link["above"], &link["bottleneck"]), (&"loop0".into(), &true.into()));
     assert!(link["queued_between"].is_f64() && link["explanation"].is_string());
     assert!(value["host"].get("cpu_available_pct").is_some());
+    assert!(value["not_the_disk"].is_null(), "a device is capped");
+    assert_eq!(value["host_findings"], serde_json::json!([]));
 }
 
 #[test]

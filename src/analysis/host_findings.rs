@@ -1,0 +1,296 @@
+//! What the host shows about other causes than its disks, as data. `report` makes sentences of it.
+
+use super::host::{HostReport, Range};
+use super::report::DeviceReport;
+use super::thresholds::{
+    LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_HIDDEN_IO_WAIT_PCT, MIN_MEMORY_PRESSURE_PCT,
+    MIN_REPORTED_STEAL_PCT, MIN_SWAPPED_PAGES_PER_S,
+};
+use super::verdict::{OtherCause, Verdict};
+use crate::topology::Topology;
+
+/// A finding about the host.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HostFinding {
+    /// No device did any I/O.
+    NoDeviceBusy,
+    /// These devices are far from saturated.
+    FarFromSaturated {
+        /// Their kernel names.
+        devices: Vec<String>,
+        /// The highest 95th percentile of the multiple of unloaded latency.
+        p95_saturation: f64,
+    },
+    /// These devices are not saturated, because their queues are short.
+    ShortQueue {
+        /// Their kernel names.
+        devices: Vec<String>,
+        /// The highest 99th percentile of the queue.
+        p99_queue: f64,
+    },
+    /// CPU time, in percent of all CPUs.
+    Cpu {
+        /// Idle, including the time in which a task waited for I/O.
+        available_pct: f64,
+        /// User mode.
+        user_pct: f64,
+        /// Kernel mode.
+        system_pct: f64,
+        /// Time taken by the hypervisor, where it is substantial.
+        steal_pct: Option<f64>,
+        /// CPU may be the bottleneck, because so little is available.
+        is_short: bool,
+    },
+    /// Time in which tasks waited for I/O, in percent.
+    IoPressure {
+        /// At least one task waited.
+        some_pct: f64,
+        /// All non-idle tasks waited; `None` where it is unknown.
+        full_pct: Option<f64>,
+        /// Tasks hardly waited.
+        is_low: bool,
+    },
+    /// Memory that waits to be written.
+    DirtyMemory {
+        /// Dirty memory in KiB, mean and maximum.
+        dirty_kib: (f64, f64),
+        /// Memory under writeback in KiB, mean and maximum; `None` without any.
+        writeback_kib: Option<(f64, f64)>,
+    },
+    /// Tasks waited for I/O that no device shows.
+    HiddenIoWait {
+        /// Percentage of the time in which at least one task waited for I/O.
+        some_pct: f64,
+        /// Percentage of the time in which one did while no device had a request in flight, at least.
+        hidden_pct: f64,
+    },
+    /// Tasks waited for memory.
+    MemoryPressure {
+        /// Percentage of the time in which at least one task waited.
+        some_pct: f64,
+        /// Percentage of the time in which all non-idle tasks waited; `None` where it is unknown.
+        full_pct: Option<f64>,
+    },
+    /// A swap area that was read or written.
+    SwapDevice {
+        /// Its kernel name.
+        device: String,
+        /// Mean MiB read per second.
+        read_mib_per_s: f64,
+        /// Mean MiB written per second.
+        write_mib_per_s: f64,
+    },
+    /// Memory was moved to or from swap areas.
+    Swapping {
+        /// Mean pages read per second.
+        in_pages_per_s: f64,
+        /// Mean pages written per second.
+        out_pages_per_s: f64,
+        /// The swap devices; empty where only files are used, or where they are not known.
+        devices: Vec<String>,
+    },
+}
+
+/// The evidence that none of these devices is the bottleneck, and what the host shows instead. `None` unless each of them
+/// is idle, or provably ok with hardly any request waiting.
+pub fn not_the_disk(devices: &[DeviceReport], host: &HostReport) -> Option<Vec<HostFinding>> {
+    let (mut far_from_saturated, mut highest_saturation) = (Vec::new(), 0.0f64);
+    let (mut short_queues, mut longest_queue) = (Vec::new(), 0.0f64);
+    for report in devices.iter().filter(|report| report.verdict != Some(Verdict::Idle)) {
+        match report.other_causes.first().filter(|_| report.verdict == Some(Verdict::Ok))? {
+            OtherCause::FarFromSaturated { p95_saturation } => {
+                far_from_saturated.push(report.device.clone());
+                highest_saturation = highest_saturation.max(*p95_saturation);
+            }
+            OtherCause::ShortQueue { p99_queue } => {
+                short_queues.push(report.device.clone());
+                longest_queue = longest_queue.max(*p99_queue);
+            }
+            OtherCause::OneAtATime { .. } | OtherCause::BackgroundWrites { .. } => return None,
+        }
+    }
+    let is_any_busy = !far_from_saturated.is_empty() || !short_queues.is_empty();
+    let findings = [
+        (!devices.is_empty() && !is_any_busy).then_some(HostFinding::NoDeviceBusy),
+        (!far_from_saturated.is_empty()).then_some(HostFinding::FarFromSaturated {
+            devices: far_from_saturated,
+            p95_saturation: highest_saturation,
+        }),
+        (!short_queues.is_empty())
+            .then_some(HostFinding::ShortQueue { devices: short_queues, p99_queue: longest_queue }),
+        cpu(host),
+        io_pressure(host),
+        dirty_memory(host),
+    ];
+    Some(findings.into_iter().flatten().collect()).filter(|findings: &Vec<_>| !findings.is_empty())
+}
+
+/// What the host shows with any verdict on its devices: waits for I/O that no device shows, a shortage of memory, and
+/// swapping.
+pub fn host_findings(devices: &[DeviceReport], topology: &Topology, host: &HostReport) -> Vec<HostFinding> {
+    let is_swap = |name: &str| topology.node(name).is_some_and(|node| node.is_swap());
+    let swap_devices = devices.iter().filter(|report| is_swap(&report.device)).filter_map(swap_device);
+    let findings = [hidden_io_wait(host), memory_pressure(host), swapping(topology, host)];
+    findings.into_iter().flatten().chain(swap_devices).collect()
+}
+
+fn cpu(host: &HostReport) -> Option<HostFinding> {
+    let available_pct = host.cpu_available_pct.mean?;
+    Some(HostFinding::Cpu {
+        available_pct,
+        user_pct: host.cpu_user_pct.mean?,
+        system_pct: host.cpu_system_pct.mean?,
+        steal_pct: host.cpu_steal_pct.mean.filter(|steal| *steal >= MIN_REPORTED_STEAL_PCT),
+        is_short: available_pct < LOW_AVAILABLE_CPU_PCT,
+    })
+}
+
+fn io_pressure(host: &HostReport) -> Option<HostFinding> {
+    let some_pct = host.io_pressure_some_pct.mean?;
+    let is_low = some_pct < LOW_IO_PRESSURE_PCT;
+    Some(HostFinding::IoPressure { some_pct, full_pct: host.io_pressure_full_pct.mean, is_low })
+}
+
+fn dirty_memory(host: &HostReport) -> Option<HostFinding> {
+    let used = |range: &Range| range.mean.zip(range.max.filter(|max| *max > 0.0));
+    Some(HostFinding::DirtyMemory {
+        dirty_kib: used(&host.dirty_kib)?,
+        writeback_kib: used(&host.writeback_kib),
+    })
+}
+
+fn hidden_io_wait(host: &HostReport) -> Option<HostFinding> {
+    let hidden_pct = host.hidden_io_wait_pct.mean.filter(|hidden| *hidden >= MIN_HIDDEN_IO_WAIT_PCT)?;
+    Some(HostFinding::HiddenIoWait { some_pct: host.io_pressure_some_pct.mean?, hidden_pct })
+}
+
+fn memory_pressure(host: &HostReport) -> Option<HostFinding> {
+    let some_pct = host.memory_pressure_some_pct.mean.filter(|some| *some >= MIN_MEMORY_PRESSURE_PCT)?;
+    Some(HostFinding::MemoryPressure { some_pct, full_pct: host.memory_pressure_full_pct.mean })
+}
+
+fn swapping(topology: &Topology, host: &HostReport) -> Option<HostFinding> {
+    let (in_pages_per_s, out_pages_per_s) =
+        host.swap_in_pages_per_s.mean.zip(host.swap_out_pages_per_s.mean)?;
+    if in_pages_per_s + out_pages_per_s < MIN_SWAPPED_PAGES_PER_S {
+        return None;
+    }
+    let swaps = topology.nodes().iter().filter(|node| node.is_swap());
+    let devices = swaps.map(|node| node.name.clone()).collect();
+    Some(HostFinding::Swapping { in_pages_per_s, out_pages_per_s, devices })
+}
+
+/// The load of a swap device; `None` where it had none.
+fn swap_device(report: &DeviceReport) -> Option<HostFinding> {
+    let mean = |of: Option<f64>| of.unwrap_or(0.0);
+    let (read, write) = (mean(report.read.mib_per_s.mean), mean(report.write.mib_per_s.mean));
+    (read + write > 0.0).then(|| HostFinding::SwapDevice {
+        device: report.device.clone(),
+        read_mib_per_s: read,
+        write_mib_per_s: write,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Node;
+
+    fn range(value: f64) -> Range {
+        Range { mean: Some(value), min: Some(value), max: Some(value) }
+    }
+
+    fn report(device: &str, verdict: Option<Verdict>, other_causes: &[OtherCause]) -> DeviceReport {
+        DeviceReport {
+            device: device.into(),
+            verdict,
+            other_causes: other_causes.to_vec(),
+            ..DeviceReport::default()
+        }
+    }
+
+    fn ok(device: &str, p95_saturation: f64) -> DeviceReport {
+        let far = OtherCause::FarFromSaturated { p95_saturation };
+        report(device, Some(Verdict::Ok), &[far, OtherCause::OneAtATime { util_pct: 96.0, queue: 0.96 }])
+    }
+
+    #[test]
+    fn a_claim_needs_proof_for_every_busy_device() {
+        let idle = report("sdc", Some(Verdict::Idle), &[]);
+        let host = HostReport::default();
+        let far = |names: &[&str], p95_saturation| HostFinding::FarFromSaturated {
+            devices: names.iter().map(|name| (*name).to_owned()).collect(),
+            p95_saturation,
+        };
+        let two = [ok("sda", 1.2), idle.clone(), ok("sdb", 1.1)];
+        assert_eq!(not_the_disk(&two, &host), Some(vec![far(&["sda", "sdb"], 1.2)]));
+        let short = report("sdd", Some(Verdict::Ok), &[OtherCause::ShortQueue { p99_queue: 0.2 }]);
+        let short_queue = HostFinding::ShortQueue { devices: vec!["sdd".into()], p99_queue: 0.2 };
+        assert_eq!(
+            not_the_disk(&[ok("sda", 1.2), short], &host),
+            Some(vec![far(&["sda"], 1.2), short_queue])
+        );
+        assert_eq!(not_the_disk(std::slice::from_ref(&idle), &host), Some(vec![HostFinding::NoDeviceBusy]));
+        assert_eq!(not_the_disk(&[], &host), None);
+        for verdict in [None, Some(Verdict::Queueing), Some(Verdict::AccountingOff), Some(Verdict::Ok)] {
+            let other = report("sdb", verdict, &[]);
+            assert_eq!(not_the_disk(&[ok("sda", 1.0), other], &host), None, "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn the_host_is_described_as_far_as_it_is_known() {
+        let host = HostReport {
+            cpu_available_pct: range(4.0),
+            cpu_user_pct: range(80.0),
+            cpu_system_pct: range(10.0),
+            cpu_steal_pct: range(6.0),
+            io_pressure_some_pct: range(0.31),
+            dirty_kib: range(12.0 * 1024.0),
+            writeback_kib: range(0.0),
+            ..HostReport::default()
+        };
+        let expected = [
+            HostFinding::Cpu {
+                available_pct: 4.0,
+                user_pct: 80.0,
+                system_pct: 10.0,
+                steal_pct: Some(6.0),
+                is_short: true,
+            },
+            HostFinding::IoPressure { some_pct: 0.31, full_pct: None, is_low: true },
+            HostFinding::DirtyMemory { dirty_kib: (12288.0, 12288.0), writeback_kib: None },
+        ];
+        assert_eq!(not_the_disk(&[ok("sda", 1.0)], &host).unwrap()[1..], expected);
+    }
+
+    #[test]
+    fn hidden_waits_memory_and_swap_are_found_with_any_verdict() {
+        let swap = Node { name: "sda2".into(), mountpoints: vec![Node::SWAP.into()], ..Node::default() };
+        let topology = Topology::new(vec![swap]);
+        let mut sda2 = report("sda2", None, &[]);
+        sda2.read.mib_per_s.mean = Some(4.5);
+        let host = HostReport {
+            io_pressure_some_pct: range(85.0),
+            hidden_io_wait_pct: range(80.0),
+            memory_pressure_some_pct: range(5.0),
+            swap_in_pages_per_s: range(9.0),
+            swap_out_pages_per_s: range(1.0),
+            ..HostReport::default()
+        };
+        let expected = [
+            HostFinding::HiddenIoWait { some_pct: 85.0, hidden_pct: 80.0 },
+            HostFinding::MemoryPressure { some_pct: 5.0, full_pct: None },
+            HostFinding::Swapping { in_pages_per_s: 9.0, out_pages_per_s: 1.0, devices: vec!["sda2".into()] },
+            HostFinding::SwapDevice { device: "sda2".into(), read_mib_per_s: 4.5, write_mib_per_s: 0.0 },
+        ];
+        assert_eq!(host_findings(&[sda2], &topology, &host), expected);
+        let below = HostReport {
+            hidden_io_wait_pct: range(9.9),
+            memory_pressure_some_pct: range(4.9),
+            swap_in_pages_per_s: range(8.9),
+            ..host
+        };
+        assert_eq!(host_findings(&[], &topology, &below), []);
+    }
+}

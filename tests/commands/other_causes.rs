@@ -1,0 +1,243 @@
+//! Other causes than the disk: what the host shows where no device is the bottleneck, live, recorded and analyzed.
+
+use std::fs;
+use std::path::Path;
+
+use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::exit::Exit;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::support::fake_root::FakeRoot;
+use crate::support::in_process::in_process;
+use crate::support::program::output;
+
+/// The load of a host in each second: shares of the time that tasks waited, in percent, and reads of sda.
+#[derive(Clone, Copy, Default)]
+struct Load {
+    io_pressure_pct: u64,
+    memory_pressure_pct: u64,
+    swapped_in: u64,
+    reads: u64,
+    await_us: u64,
+    is_constant: bool,
+}
+
+/// Writes the state of a host after `second` seconds of this load. sda2, on sda, is swap.
+fn write_host(host: &FakeRoot, load: Load, second: u64) {
+    if second == 0 {
+        host.disk("sda", "8:0", 1000)
+            .part("sda", "sda2", "8:2", 100)
+            .file("dev/sda2", "")
+            .mounts(&[("8:1", "/", "/dev/sda1")])
+            .file("proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 102396 8 -2");
+    }
+    // A load that grows at the same latency is far from the limit of its device.
+    let growth = |second: u64| if load.is_constant { 0 } else { second % 3 + second / 10 * 5 };
+    let rate = |second: u64| load.reads * (10 + growth(second)) / 10;
+    let reads: u64 = (1..=second).map(rate).sum();
+    let (sectors, ms) = (8 * reads, reads * load.await_us / 1000);
+    let line = |number: &str, name: &str| {
+        format!("{number} {name} {reads} 0 {sectors} {ms} 0 0 0 0 0 {ms} {ms} 0 0 0 0 0 0\n")
+    };
+    host.diskstats(&(line("8 0", "sda") + &line("8 2", "sda2"))).uptime(format!("{}.00", 100 + second));
+    host.cpu(&format!("{} 0 {} {} 0 0 0 0", 20 * second, 10 * second, 170 * second), 0);
+    host.pressure(10_000 * load.io_pressure_pct * second, 0);
+    host.memory_pressure(10_000 * load.memory_pressure_pct * second, 0);
+    host.swapped(load.swapped_in * second, 0);
+}
+
+/// Runs blkstat on such a host for `seconds` intervals of one second.
+fn run(options: &str, load: Load, seconds: u64) -> String {
+    let host = FakeRoot::new();
+    write_host(&host, load, 0);
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
+        write_host(&host, load, wait);
+        if wait > seconds { WaitOutcome::Signal(2) } else { WaitOutcome::Due }
+    });
+    let (out, err, exit) = in_process(options).root(host.path()).run(&clock);
+    assert_eq!((err.as_str(), exit), ("", Exit::Success), "{out}");
+    out
+}
+
+fn analyze(load: Load) -> Value {
+    serde_json::from_str(&run("analyze --json 1 40", load, 40)).unwrap()
+}
+
+fn sentences(list: &Value) -> String {
+    list.as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+/// A network file system hangs; the disk is idle.
+const NETWORK: Load = Load {
+    io_pressure_pct: 85,
+    memory_pressure_pct: 0,
+    swapped_in: 0,
+    reads: 0,
+    await_us: 0,
+    is_constant: false,
+};
+
+#[test]
+fn waits_that_no_device_shows_are_named() {
+    let document = analyze(NETWORK);
+    assert!(sentences(&document["not_the_disk"]).starts_with("No device did any I/O."), "{document}");
+    let found = sentences(&document["host_findings"]);
+    assert!(
+        found.starts_with("Tasks waited for I/O that no device shows: at least one waited 85%"),
+        "{found}"
+    );
+    assert!(found.contains("network file system") && found.contains("cgroup io.max"), "{found}");
+    assert_eq!(document["host"]["hidden_io_wait_pct"]["mean"], 85.0);
+    let text = run("analyze 1 40", NETWORK, 40);
+    assert!(
+        text.contains("\nNot the disk\n    No device did") && text.contains("\nHost\n    Tasks"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_live_view_names_waits_that_no_device_shows_with_explain() {
+    let note = "\n  tasks wait for I/O that no device shows, 85% of the time or more: a network file system";
+    assert!(run("--explain 1 2", NETWORK, 2).contains(note));
+    assert!(!run("1 2", NETWORK, 2).contains("no device shows"));
+    // The reads of the disk take as long as tasks wait.
+    let disk = Load { reads: 100, await_us: 8000, ..NETWORK };
+    assert!(!run("--explain 1 2", disk, 2).contains("no device shows"));
+    assert!(!sentences(&analyze(disk)["host_findings"]).contains("no device shows"));
+}
+
+#[test]
+fn a_device_whose_requests_are_not_counted_may_account_for_all_waits() {
+    let host = FakeRoot::new();
+    write_host(&host, NETWORK, 0);
+    host.iostats("sda", false);
+    for options in ["--explain 1 3", "analyze 1 3", "--json sda 1 3"] {
+        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
+            write_host(&host, NETWORK, wait);
+            WaitOutcome::Due
+        });
+        let (out, _, _) = in_process(options).root(host.path()).run(&clock);
+        assert!(!out.contains("no device shows") && !out.contains("Not the disk"), "{out}");
+        assert!(!options.contains("json") || out.contains("\"hidden_io_wait_pct\":null"), "{out}");
+    }
+}
+
+#[test]
+fn low_pressure_is_not_called_a_proof() {
+    let idle = analyze(Load::default());
+    let found = sentences(&idle["not_the_disk"]);
+    assert!(found.contains("Tasks hardly waited for I/O: at least one waited 0% of the time."), "{found}");
+    assert!(found.contains("Asynchronous I/O (io_uring, libaio) does not count"), "{found}");
+}
+
+#[test]
+fn a_short_memory_and_swap_devices_are_named() {
+    let load = Load {
+        io_pressure_pct: 30,
+        memory_pressure_pct: 40,
+        swapped_in: 1200,
+        reads: 100,
+        await_us: 5000,
+        is_constant: false,
+    };
+    let document = analyze(load);
+    let found = sentences(&document["host_findings"]);
+    assert!(
+        found.contains("Memory is short: at least one task waited for memory 40% of the time"),
+        "{found}"
+    );
+    assert!(found.contains("swapped in 1,200 pages/s") && found.contains("(swap: sda2)"), "{found}");
+    let with_partition = run("analyze sda2 1 40", load, 40);
+    assert!(with_partition.contains("sda2 is swap: "), "{with_partition}");
+    let header = |options: &str| run(options, load, 2);
+    assert!(header("--width 130 1 2").contains("pressure: 30% some 0% full  memory: 40% some\n"));
+    assert!(header("--width 60 1 2").contains("io 30% some 0% full  mem 40% some\n"));
+    assert!(header("--width 45 1 2").contains("io 30% some 0% full\n"));
+    let calm = Load { memory_pressure_pct: 4, ..load };
+    assert!(!run("--width 130 1 2", calm, 2).contains("memory"));
+}
+
+#[test]
+fn json_and_csv_end_with_the_waits_of_the_host() {
+    let load = Load { memory_pressure_pct: 40, ..NETWORK };
+    let line: Value = serde_json::from_str(run("--json sda 1 2", load, 2).lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&line["memory_pressure_some_pct"], &line["hidden_io_wait_pct"]),
+        (&40.0.into(), &85.0.into())
+    );
+    let csv = run("--csv sda 1 2", load, 2);
+    let mut lines = csv.lines();
+    assert!(
+        lines.next().unwrap().ends_with(",evidence,memory_pressure_some_pct,hidden_io_wait_pct"),
+        "{csv}"
+    );
+    assert!(lines.next().unwrap().ends_with(",40.0,85.0"), "{csv}");
+}
+
+#[test]
+fn a_device_that_is_provably_ok_is_not_the_cause() {
+    let ok = analyze(Load { reads: 100, await_us: 1000, ..Load::default() });
+    let found = sentences(&ok["not_the_disk"]);
+    assert!(found.starts_with("sda and sda2 are far from saturated: latency 1.0x unloaded"), "{ok}");
+    assert!(found.contains("\n85% CPU available (user 10%, system 5.0%).\n"), "{found}");
+}
+
+#[test]
+fn nothing_is_claimed_while_a_device_has_no_verdict_or_trouble() {
+    // One constant load gives no baseline.
+    let constant = Load { reads: 100, await_us: 5000, is_constant: true, ..Load::default() };
+    let document = analyze(constant);
+    let verdict = document["devices"][0]["verdict"].clone();
+    assert!(!matches!(verdict.as_str(), Some("ok" | "idle")), "{verdict}");
+    assert!(document["not_the_disk"].is_null(), "{document}");
+    for capture in ["capped-3000", "sweep-randread", "stalls"] {
+        let (out, _, _) = output(&format!("analyze --json fixtures/captures/{capture}.txt"), "");
+        let document: Value = serde_json::from_str(&out).unwrap();
+        let devices = document["devices"].as_array().unwrap();
+        let is_fine = |device: &Value| matches!(device["verdict"].as_str(), Some("ok" | "idle"));
+        assert!(document["not_the_disk"].is_null() && !devices.iter().all(is_fine), "{capture}");
+    }
+}
+
+/// Records such a host for `seconds` into `file`.
+fn record(file: &Path, load: Load, seconds: u64) {
+    let host = FakeRoot::new();
+    write_host(&host, load, 0);
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
+        write_host(&host, load, wait);
+        WaitOutcome::Due
+    });
+    let options = format!("record {} 1 {seconds}", file.display());
+    let (_, _, exit) = in_process(&options).root(host.path()).run(&clock);
+    assert_eq!(exit, Exit::Success);
+}
+
+#[test]
+fn a_recording_replays_memory_pressure_swapping_and_swap_devices() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("host.txt");
+    let load = Load { memory_pressure_pct: 40, swapped_in: 1200, ..NETWORK };
+    record(&file, load, 10);
+    let document: Value =
+        serde_json::from_str(&output(&format!("analyze --json {}", file.display()), "").0).unwrap();
+    let found = sentences(&document["host_findings"]);
+    assert_eq!(found.lines().count(), 3, "{found}");
+    assert!(found.contains("waited 85% of the time") && found.contains("(swap: sda2)"), "{found}");
+    let (tree, _, _) = output(&format!("devices --from {}", file.display()), "");
+    assert!(tree.lines().any(|line| line.contains("sda2") && line.contains("[SWAP]")), "{tree}");
+    // Recordings of earlier versions lack the numbers.
+    let old = fs::read_to_string(&file).unwrap();
+    let fields = [",\"memory_pressure_us\":[", ",\"swapped_pages\":["];
+    let without = |line: &str| {
+        fields.iter().fold(line.to_owned(), |line, field| match line.split_once(field) {
+            Some((before, rest)) => before.to_owned() + rest.split_once(']').unwrap().1,
+            None => line,
+        })
+    };
+    let old: Vec<String> = old.lines().map(without).collect();
+    let (out, err, _) = output("--json --from - sda", old.join("\n") + "\n");
+    let line: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
+    assert_eq!(err, "");
+    assert!(line["memory_pressure_some_pct"].is_null() && line["io_pressure_some_pct"] == 85.0, "{line}");
+}
