@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The modules, lowest first: each may import those before it.
-const MODULES: [&str; 14] = [
+const MODULES: [&str; 15] = [
     "thresholds",
     "stats",
     "host",
