@@ -98,8 +98,13 @@ impl Baseline {
         }
         let class = self.observed.entry(size_class(size)).or_default();
         class.by_rate.observe(totals, seconds, total_queue);
-        class.by_queue.entry(queue_class(total_queue)).or_default().observe(totals, total_queue);
-        while class.by_queue.len() > MAX_QUEUE_CLASSES {
+        let queue = queue_class(total_queue);
+        let is_full = class.by_queue.len() == MAX_QUEUE_CLASSES;
+        let is_longer = class.by_queue.last_key_value().is_some_and(|(longest, _)| queue > *longest);
+        if !(is_full && is_longer) {
+            class.by_queue.entry(queue).or_default().observe(totals, total_queue);
+        }
+        if class.by_queue.len() > MAX_QUEUE_CLASSES {
             class.by_queue.pop_last();
         }
     }

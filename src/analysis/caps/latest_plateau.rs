@@ -5,8 +5,8 @@ use super::plateau::Plateau;
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::settings::StatedCap;
 use crate::analysis::thresholds::{
-    MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO, MIN_CONSTANT_QUEUE, MIN_PLATEAU_INTERVALS,
-    ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
+    CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO, MIN_CONSTANT_QUEUE,
+    MIN_PLATEAU_INTERVALS, ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
 };
 
 /// Returns whether a search for plateaus can find one that the latest load lies on: enough intervals had about its
@@ -21,7 +21,14 @@ pub(in crate::analysis) fn may_be_plateau(recent: &[LoadSample], latest: &LoadSa
         rate > 0.0 && recent.iter().filter(is_near).count() as f64 >= MIN_PLATEAU_INTERVALS
     };
     let units = |direction: IoDirection| RateUnit::ALL.into_iter().map(move |unit| (direction, unit));
-    latest.queue(IoDirection::Both) >= MIN_CONSTANT_QUEUE
+    let queue = latest.queue(IoDirection::Both);
+    // With fewer requests at a time, only a constant number of clients can be held back.
+    let has_constant_clients = || {
+        let in_flight = latest.in_flight_at_end;
+        let is_same = |load: &&LoadSample| load.in_flight_at_end == in_flight;
+        recent.iter().filter(is_same).count() >= CONSTANT_QUEUE_INTERVALS
+    };
+    (queue >= MIN_CAPPED_QUEUE || (queue >= MIN_CONSTANT_QUEUE && has_constant_clients()))
         && DIRECTIONS.into_iter().flat_map(units).any(|(direction, unit)| has_enough_near(direction, unit))
 }
 
