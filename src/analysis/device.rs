@@ -2,7 +2,7 @@
 
 use super::baseline::{Baseline, Baselines, SinceBoot};
 use super::capacity::{CapacityReport, capacity_by_direction};
-use super::caps::{Plateau, find_steady_rates};
+use super::caps::{Plateau, find_near_limit, find_steady_rates};
 use super::host::HostReport;
 use super::load::{
     IoDirection, LoadHistory, LoadSample, VonNeumannRatio, concurrency_levels, count_transitions,
@@ -204,7 +204,7 @@ impl DeviceAnalysis {
         };
         let Baselines { reads, writes, flushes } = &baselines;
         let loads = self.loads.finish();
-        let steady_rates = find_steady_rates(&loads, settings.cap);
+        let steady_rates = find_steady_rates(&loads, settings.cap, &settings.device);
         let levels = concurrency_levels(&loads, |load| baselines.saturation(load));
         let read = DirectionReport {
             saturation: distribution_over(&loads, |load| {
@@ -263,6 +263,7 @@ impl DeviceAnalysis {
             capacity,
             plateaus: &steady_rates.caps,
             unclear: steady_rates.unclear.as_ref(),
+            near_limit: find_near_limit(&loads, &settings.device),
         };
         let shares = VerdictShares::of_loads(&loads, &baselines, settings.saturation_threshold);
         let (verdict, explanation) = overall_verdict(&facts, &shares, settings);

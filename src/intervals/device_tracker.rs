@@ -10,7 +10,7 @@ use super::options::Detail;
 use super::sample_pair::{DevicePair, SamplePair};
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
-use crate::analysis::{LiveVerdict, SinceBoot};
+use crate::analysis::{KnownDevice, LiveVerdict, Settings, SinceBoot};
 use crate::counters::Device;
 use crate::metrics::{CounterDelta, DeviceMatch, HostStats, IntervalStats};
 use crate::source::DeviceResolver;
@@ -26,6 +26,8 @@ pub(super) struct DeviceTracker<'b> {
     order: Vec<usize>,
     /// By index of the last sample.
     records: Vec<DeviceRecord>,
+    /// The facts about the devices of the last sample.
+    known_devices: Vec<KnownDevice>,
     departed: DepartedDevices,
 }
 
@@ -48,6 +50,7 @@ impl<'b> DeviceTracker<'b> {
             attributes: Vec::new(),
             order: Vec::new(),
             records: Vec::new(),
+            known_devices: Vec::new(),
             departed: DepartedDevices::default(),
         }
     }
@@ -70,6 +73,11 @@ impl<'b> DeviceTracker<'b> {
             // The order of the capture, which is the order of the report.
             self.order = (0..devices.len()).collect();
         }
+    }
+
+    /// Sets the facts about the devices of the last sample, which decide the known limits that may be theirs.
+    pub(super) fn set_known_devices(&mut self, known_devices: Vec<KnownDevice>) {
+        self.known_devices = known_devices;
     }
 
     /// Notes the beginning of a segment: the next interval does not follow the latest.
@@ -193,7 +201,10 @@ impl<'b> DeviceTracker<'b> {
                 }
                 Some(stats) => {
                     let new_live_verdict = (self.detail == Detail::Report).then_some(|| {
-                        let settings = self.baselines.settings(&device.newer.name);
+                        let settings = Settings {
+                            device: self.known_devices.get(index).copied().unwrap_or_default(),
+                            ..self.baselines.settings(&device.newer.name)
+                        };
                         LiveVerdict::new(&settings, SinceBoot::from_counters(&device.older.counters))
                     });
                     let max_in_flight = pair.max_in_flight(&device);

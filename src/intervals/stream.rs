@@ -12,12 +12,12 @@ use super::options::{Detail, DeviceSelection, Input};
 use super::sample_pair::SamplePair;
 use super::sample_source::OnWarning;
 use super::summary::{DeviceSummary, RunSpan};
-use crate::analysis::MIN_UTIL_INTERVAL_S;
+use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S};
 use crate::clock::Clock;
 use crate::counters::{Counters, CpuTimes, Device, Sample};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
-use crate::topology::Topology;
+use crate::topology::{Machine, Topology};
 use crate::units::Interval;
 
 /// The shortest measured interval with a util, in seconds: a little less than [`MIN_UTIL_INTERVAL_S`], which is
@@ -33,6 +33,7 @@ pub struct Intervals<'a> {
     filter: DeviceFilter<'a>,
     tracker: DeviceTracker<'a>,
     topology: Topology,
+    machine: Machine,
     span: RunSpan,
 }
 
@@ -70,6 +71,7 @@ impl<'a> Intervals<'a> {
             source: IntervalSource::open(input, clock)?,
             tracker: DeviceTracker::new(detail, baselines),
             topology: Topology::default(),
+            machine: Machine::default(),
             span: RunSpan::default(),
         })
     }
@@ -162,9 +164,13 @@ impl<'a> Intervals<'a> {
     /// Reads the topology and learns the attributes of the devices of the last sample.
     fn learn_topology(&mut self) {
         self.topology = self.source.topology();
+        self.machine = self.source.samples.machine();
         let resolver = self.source.samples.resolver();
         let devices = &self.source.newest().devices;
         self.tracker.learn(devices, &self.topology, resolver.as_ref(), &mut self.filter);
+        let known_devices =
+            devices.iter().map(|device| known_device(&self.topology, &self.machine, &device.name));
+        self.tracker.set_known_devices(known_devices.collect());
     }
 
     fn has_reached_count(&self) -> bool {
@@ -196,6 +202,11 @@ impl<'a> Intervals<'a> {
     /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).
     pub fn summaries(&self) -> Vec<(String, DeviceSummary)> {
         self.tracker.summaries(&self.filter)
+    }
+
+    /// Returns the facts about the device of this kernel name that decide which known limits may be its own.
+    pub fn known_device(&self, name: &str) -> KnownDevice {
+        known_device(&self.topology, &self.machine, name)
     }
 
     /// The topology; `None` where it could only be inferred from device names.
@@ -232,6 +243,11 @@ impl<'a> Intervals<'a> {
             _ => "no two consecutive samples in order of time",
         })
     }
+}
+
+fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevice {
+    let (provider, size_bytes) = topology.volume(name, machine);
+    KnownDevice { size_bytes, provider }
 }
 
 fn header(pair: &SamplePair<'_>, missed_samples: u64) -> IntervalHeader {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::progress::Progress;
 use super::warnings::Warnings;
 use super::{RunContext, emit, load_baselines};
-use crate::analysis::{DeviceReport, SavedBaselines, queue_by_layer};
+use crate::analysis::{DeviceReport, SavedBaselines, Settings, queue_by_layer};
 use crate::exit::Exit;
 use crate::intervals::{Detail, Intervals, NotFound, collect};
 use crate::plan::{Analyze, AnalyzeFormat};
@@ -57,7 +57,8 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
         return Ok(exit);
     }
     let finished = collected.devices.into_iter().map(|device| {
-        let settings = baselines.settings(device.name());
+        let known = intervals.known_device(device.name());
+        let settings = Settings { device: known, ..baselines.settings(device.name()) };
         device.finish(&settings, &collected.host)
     });
     let reports: Vec<DeviceReport> = finished.collect();

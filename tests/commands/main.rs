@@ -5,6 +5,7 @@
 mod analyze;
 mod devices;
 mod faults;
+mod known_limits;
 mod live;
 mod native;
 mod soak;

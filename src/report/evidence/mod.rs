@@ -1,12 +1,15 @@
 //! Sentences for the evidence of verdicts, shared by the table, JSON, CSV and the report of an analysis.
 
 mod explanation;
+mod limits;
 mod plateau;
 
 pub(crate) use explanation::explanation_text;
-pub(crate) use plateau::{limit_name, plateau_evidence, plateau_rate};
+pub(crate) use limits::limit_name;
+pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};
 
-use plateau::{limit_suffix, plateau_caveat};
+use limits::near_limit_text;
+use plateau::plateau_caveat;
 
 use crate::analysis::{BaselineSource, Doubt, Evidence, IoDirection, Latency};
 use crate::report::layout::sentence_numbers::{counted, duration, multiple, number, per_second, queue, time};
@@ -38,6 +41,7 @@ pub(crate) fn evidence_text(evidence: &Evidence) -> String {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
             format!("{rate}{limit}: {}{}", plateau_evidence(plateau), plateau_caveat(plateau))
         }
+        Evidence::NearLimit(near) => near_limit_text(near),
     }
 }
 
