@@ -107,7 +107,7 @@ fn a_known_cloud_makes_it_a_fact_and_rules_out_the_others() {
     let azure = json!({"sys_vendor": "Microsoft Corporation", "chassis_asset_tag": AZURE_TAG});
     let p30 = "; 5,000 is the limit of an Azure Premium SSD P30";
     assert_says(&capture(azure.clone(), 1024, None, 5000.0), Some(p30));
-    assert_says(&capture(azure.clone(), 1024, None, 3000.0), None);
+    assert_says(&capture(azure, 1024, None, 3000.0), None);
     let hyper_v = json!({"sys_vendor": "Microsoft Corporation", "chassis_asset_tag": "None"});
     let google = json!({"sys_vendor": "Google"});
     for other in [hyper_v, google] {
