@@ -229,7 +229,7 @@ fn a_cap_that_comes_back_is_one_plateau_with_another_in_it() {
     let mut random = Random(4500);
     let load = (0..120).map(|second| {
         let cap = if (40..80).contains(&second) { 300.0 } else { 3000.0 };
-        reads(cap * (1.0 + 0.003 * random.normal()), f64::from(1 << (second % 40 / 8)))
+        reads(cap * (1.0 + 0.001 * random.normal()), f64::from(1 << (second % 40 / 8)))
     });
     let report = analyze(load.collect::<Vec<_>>());
     assert_eq!((report.verdict, caps(&report)), (Some(Verdict::Capped), vec![3000.0, 300.0]));
