@@ -121,8 +121,9 @@ impl DeviceAnalysis {
         self.was_busy |= !stats.is_idle();
         self.stalled_s += if observation.stalled_s > 0.0 { stats.seconds } else { 0.0 };
         self.longest_stall_s = self.longest_stall_s.max(observation.stalled_s);
-        let hung = self.hung.observe(stats, observation.host).filter(|hung| !hung.may_be_leaked);
-        let is_longer = |hung: &Hung| self.longest_hung.is_none_or(|longest| hung.for_s >= longest.for_s);
+        let hung = self.hung.observe(stats, observation.host);
+        let rank = |hung: &Hung| (hung.is_certain(), hung.for_s);
+        let is_longer = |hung: &Hung| self.longest_hung.is_none_or(|longest| rank(hung) >= rank(&longest));
         if let Some(hung) = hung.filter(is_longer) {
             self.longest_hung = Some(hung);
         }
@@ -149,7 +150,7 @@ impl DeviceAnalysis {
             return;
         };
         self.busy_intervals += 1;
-        self.baselines.learn(&load);
+        self.baselines.learn(&load, |_| false);
         for (direction, totals) in [(&mut self.reads, load.reads), (&mut self.writes, load.writes)] {
             totals.size_kib().into_iter().for_each(|size| direction.sizes_kib.add(size, totals.ios));
         }
@@ -193,16 +194,8 @@ impl DeviceAnalysis {
 
     /// The report, with the host as the source of other causes.
     pub fn finish(self, settings: &Settings, host: &HostReport) -> DeviceReport {
-        let given = settings.baseline.clone().unwrap_or_default();
-        let (source, since_boot) = (settings.baseline_source, self.since_boot.unwrap_or_default());
-        let complete =
-            |baseline: Baseline, given| baseline.with_given(given, source).with_history(since_boot);
-        let baselines = Baselines {
-            reads: complete(self.baselines.reads, &given.read),
-            writes: complete(self.baselines.writes, &given.write),
-            flushes: complete(self.baselines.flushes, &given.flush),
-        };
-        let Baselines { reads, writes, flushes } = &baselines;
+        let baselines = self.baselines.with_given(settings, self.since_boot.unwrap_or_default());
+        let Baselines { reads, writes, flushes, .. } = &baselines;
         let loads = self.loads.finish();
         let steady_rates = find_steady_rates(&loads, settings.cap, &settings.device);
         let levels = concurrency_levels(&loads, |load| baselines.saturation(load));

@@ -121,8 +121,10 @@ pub(super) const MAX_PROVEN_RATE_RATIO: f64 = 16.0;
 /// Dispersion from which completions are irregular: well above that of a cap, a token bucket having about 0.01 and a
 /// jittering one 0.1 or more.
 pub(super) const MIN_IRREGULAR_DISPERSION: f64 = 0.3;
-/// Intervals that show whether completions are irregular.
+/// Times that show whether completions are irregular...
 pub(super) const MIN_IRREGULAR_INTERVALS: usize = 8;
+/// ...of this many seconds at least: sample times are uncertain by a millisecond or so.
+pub(super) const MIN_IRREGULAR_S: f64 = 0.9;
 /// Multiple of an unloaded latency below which a latency beside other requests disproves it.
 pub(super) const MAX_UNBEATEN_RATIO: f64 = 0.8;
 /// Requests since boot behind a mean latency that is compared with.
@@ -312,7 +314,7 @@ pub(super) const MAX_CAP_DISPERSION: f64 = 0.1;
 pub(super) const MAX_POSSIBLE_CAP_DISPERSION: f64 = 0.5;
 /// Dispersion below which a rate at a constant queue is held by a cap, without other evidence. Simulation: only servers
 /// whose times hardly vary are as even.
-pub(super) const MAX_CONSTANT_QUEUE_DISPERSION: f64 = 0.08;
+pub(super) const MAX_CONSTANT_QUEUE_DISPERSION: f64 = 0.065;
 /// Fraction of the dispersion that the device has at its lighter loads, below which it is not the device that is so
 /// even. Simulation: no device passes at its own limit.
 pub(super) const MAX_CALIBRATED_FRACTION: f64 = 0.25;

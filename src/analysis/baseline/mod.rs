@@ -1,6 +1,7 @@
 //! Unloaded latency of a device: given, learned from its intervals, or inferred from its counters since boot; and
 //! saturation against it.
 
+mod irregularity;
 mod latency_class;
 mod rate_levels;
 mod since_boot;
@@ -11,12 +12,13 @@ use libm::{exp2, log2};
 
 pub use since_boot::SinceBoot;
 
+use irregularity::Irregularity;
 use latency_class::LatencyClass;
 use rate_levels::RateLevels;
 
 use super::load::{IoDirection, LoadSample};
 use super::saved_baselines::UnloadedLatency;
-use super::settings::BaselineSource;
+use super::settings::{BaselineSource, Settings};
 use super::stats::IoTotals;
 use super::thresholds::{BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO};
 
@@ -191,9 +193,29 @@ pub struct Baselines {
     pub writes: Baseline,
     /// Of flushes.
     pub flushes: Baseline,
+    irregularity: Irregularity,
 }
 
 impl Baselines {
+    /// The baselines that `settings` give for a device, before its first interval, and its counters at the first sample.
+    pub(super) fn new(settings: &Settings, since_boot: SinceBoot) -> Self {
+        Self::default().with_given(settings, since_boot)
+    }
+
+    /// The same with what `settings` give, and with the counters at the first sample.
+    pub(super) fn with_given(self, settings: &Settings, since_boot: SinceBoot) -> Self {
+        let given = settings.baseline.clone().unwrap_or_default();
+        let complete = |baseline: Baseline, given: &[UnloadedLatency]| {
+            baseline.with_given(given, settings.baseline_source).with_history(since_boot)
+        };
+        Self {
+            reads: complete(self.reads, &given.read),
+            writes: complete(self.writes, &given.write),
+            flushes: complete(self.flushes, &given.flush),
+            irregularity: self.irregularity,
+        }
+    }
+
     /// The directions that have a baseline.
     pub(super) const DIRECTIONS: [IoDirection; 3] =
         [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
@@ -219,17 +241,29 @@ impl Baselines {
     /// The same without what was learned.
     pub(super) fn without_learned(&self) -> Self {
         let without = |baseline: &Baseline| Baseline { observed: BTreeMap::new(), ..baseline.clone() };
-        Self { reads: without(&self.reads), writes: without(&self.writes), flushes: without(&self.flushes) }
+        Self {
+            reads: without(&self.reads),
+            writes: without(&self.writes),
+            flushes: without(&self.flushes),
+            irregularity: Irregularity::default(),
+        }
     }
 
-    /// Learns a load, unless it may be the edge of a burst, whose mean queue is not what its requests met.
-    pub(super) fn learn(&mut self, load: &LoadSample) {
+    /// Learns a load, unless it may be the edge of a burst, whose mean queue is not what its requests met. What is
+    /// `slow` is not learned: however long it lasts, it is not the usual latency.
+    pub(super) fn learn(&mut self, load: &LoadSample, slow: impl Fn(IoDirection) -> bool) {
+        self.irregularity.observe(load);
         if !load.is_edge_of_burst() {
             let total_queue = load.queue(IoDirection::Both);
-            for direction in Self::DIRECTIONS {
+            for direction in Self::DIRECTIONS.into_iter().filter(|direction| !slow(*direction)) {
                 self.of_mut(direction).observe(&load.totals(direction), load.seconds, total_queue);
             }
         }
+    }
+
+    /// Returns whether the latency of reads and writes that come one at a time is proven not to be that of a limit.
+    pub(super) fn are_completions_irregular(&self) -> bool {
+        self.irregularity.is_proven()
     }
 
     /// The saturation of a load: the time of its requests over what they would have taken unloaded; `None` where that

@@ -6,16 +6,13 @@ use libm::log2;
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_BASELINE_INTERVALS,
-    MIN_INTERVAL_REQUESTS, MIN_IRREGULAR_DISPERSION, MIN_IRREGULAR_INTERVALS, MIN_LATENCY_REQUESTS,
+    MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MIN_BASELINE_INTERVALS, MIN_LATENCY_REQUESTS,
     MIN_LATENCY_SUM_MS, MIN_PROVEN_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
     SAME_LATENCY_TOLERANCE,
 };
 
 /// Levels per doubling of the rate.
 const LEVELS_PER_DOUBLING: f64 = 2.0;
-/// The median absolute deviation of a normal distribution, in standard deviations.
-const NORMAL_MAD: f64 = 0.6745;
 
 /// Sums over the intervals of similar rate.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +22,6 @@ struct RateLevel {
     intervals: f64,
     /// The mean queue of the device times the seconds.
     queue_s: f64,
-    latest_rates: LatestRates,
 }
 
 impl RateLevel {
@@ -41,51 +37,11 @@ impl RateLevel {
         self.queue_s / self.seconds
     }
 
-    /// Returns whether the rate varied nearly as much as by chance, or more.
-    fn is_irregular(&self) -> bool {
-        let requests = self.totals.ios / self.intervals;
-        let deviation = self.latest_rates.relative_deviation();
-        requests >= MIN_INTERVAL_REQUESTS
-            && deviation.is_some_and(|deviation| deviation * requests.sqrt() >= MIN_IRREGULAR_DISPERSION)
-    }
-
     /// Returns whether its latency is known well enough.
     fn is_known(&self) -> bool {
         self.intervals >= MIN_BASELINE_INTERVALS
             && self.totals.ios >= MIN_LATENCY_REQUESTS
             && self.totals.ms >= MIN_LATENCY_SUM_MS
-    }
-}
-
-/// The rates of the latest intervals.
-#[derive(Clone, Debug, Default)]
-struct LatestRates {
-    rates: [f32; Self::MAX],
-    count: usize,
-}
-
-impl LatestRates {
-    const MAX: usize = 12;
-
-    fn push(&mut self, rate: f64) {
-        self.rates[self.count % Self::MAX] = rate as f32;
-        self.count += 1;
-    }
-
-    /// The relative standard deviation, from the median absolute deviation, which single odd intervals do not change.
-    /// `None` with too few rates.
-    fn relative_deviation(&self) -> Option<f64> {
-        if self.count < MIN_IRREGULAR_INTERVALS {
-            return None;
-        }
-        let mut values = self.rates;
-        let values = &mut values[..self.count.min(Self::MAX)];
-        values.sort_by(f32::total_cmp);
-        let middle = values[values.len() / 2];
-        values.iter_mut().for_each(|rate| *rate = (*rate - middle).abs());
-        values.sort_by(f32::total_cmp);
-        let deviation = values[values.len() / 2];
-        Some(f64::from(deviation) / NORMAL_MAD / f64::from(middle))
     }
 }
 
@@ -103,7 +59,6 @@ impl RateLevels {
             level.seconds += seconds;
             level.intervals += 1.0;
             level.queue_s += total_queue * seconds;
-            level.latest_rates.push(rate);
         }
     }
 
@@ -124,21 +79,16 @@ impl RateLevels {
     ///
     /// The doubled rate must not be far higher: a device that sleeps between rare requests is slow at those, and that
     /// it can do a thousand times as many says nothing about their latency.
-    ///
-    /// Or it was seen while hardly ever more than one request was in flight and completions were irregular: a limit
-    /// makes them regular, and makes requests wait.
     pub(super) fn is_proven(&self, unloaded_ms: f64) -> bool {
         let is_unloaded = |level: &&RateLevel| {
             let ratio = level.await_ms() / unloaded_ms;
             (1.0 - SAME_LATENCY_TOLERANCE..=1.0 + SAME_LATENCY_TOLERANCE).contains(&ratio)
         };
         self.known().filter(is_unloaded).any(|slow| {
-            let is_irregular = slow.queue() <= MAX_UNLOADED_QUEUE && slow.is_irregular();
-            is_irregular
-                || self.known().any(|fast| {
-                    (MIN_PROVEN_RATE_RATIO..=MAX_PROVEN_RATE_RATIO).contains(&(fast.rate() / slow.rate()))
-                        && fast.await_ms() > MAX_UNBEATEN_RATIO * slow.await_ms()
-                })
+            self.known().any(|fast| {
+                (MIN_PROVEN_RATE_RATIO..=MAX_PROVEN_RATE_RATIO).contains(&(fast.rate() / slow.rate()))
+                    && fast.await_ms() > MAX_UNBEATEN_RATIO * slow.await_ms()
+            })
         })
     }
 

@@ -7,6 +7,9 @@ use crate::analysis::thresholds::{DISPERSION_SIGMAS, MAX_DEVIATION_SIGMAS, MIN_O
 /// The median absolute deviation of a normal distribution, in standard deviations.
 const NORMAL_MAD: f64 = 0.6745;
 
+/// Standard deviation of a number that is rounded to a whole one.
+const COUNT_DEVIATION: f64 = 0.289;
+
 /// The square root of the index of dispersion of the rates: their relative deviation as a multiple of `1 / sqrt(n)` for
 /// n requests per interval, which is that of requests that complete independently of each other. Requests of busy
 /// servers have 1 or less, those that a token bucket lets through far less.
@@ -31,7 +34,9 @@ pub(super) fn sqrt_index_of_dispersion(loads: &[&LoadSample], direction: IoDirec
         intervals += load.intervals;
     }
     let uncertainty = 1.0 + DISPERSION_SIGMAS / intervals.sqrt();
-    let dispersion = uncertainty * (squares / intervals).sqrt() * requests.sqrt();
+    // A count is exact to one request.
+    let rounding = COUNT_DEVIATION * COUNT_DEVIATION / requests;
+    let dispersion = uncertainty * (squares / intervals * requests + rounding).sqrt();
     if dispersion.is_finite() { dispersion } else { f64::INFINITY }
 }
 

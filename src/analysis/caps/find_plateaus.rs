@@ -3,11 +3,15 @@
 use super::cap_evidence::{
     brief_cap_before, cap_changed, exceeded_elsewhere, is_offered_load, without_others,
 };
+use super::dispersion::sqrt_index_of_dispersion;
 use super::plateau::Plateau;
 use super::steady_rate::{RateKind, SteadyRate, densest_rate_window};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all};
 use crate::analysis::settings::{KnownDevice, StatedCap};
-use crate::analysis::thresholds::{MAX_NEGLIGIBLE_FRACTION, MIN_LOADED_QUEUE, SAME_LIMIT_TOLERANCE};
+use crate::analysis::thresholds::{
+    MAX_NEGLIGIBLE_FRACTION, MIN_CAPPED_QUEUE, MIN_IRREGULAR_DISPERSION, MIN_LOADED_QUEUE,
+    SAME_LIMIT_TOLERANCE,
+};
 
 /// Steady rates that are looked for at most.
 const MAX_STEADY_RATES: usize = 6;
@@ -57,13 +61,22 @@ pub(in crate::analysis) fn find_steady_rates(
             separate.push(caps);
         }
     }
-    // Each direction as constant by itself, which it is not where both share a cap: then their mix varies.
-    let are_separate = separate.len() > 1 && separate.iter().all(|caps| !caps.is_empty());
-    let caps = if are_separate || joint.is_empty() { separate.concat() } else { joint };
+    let caps = if joint.is_empty() || !has_random_mix(&loads) { separate.concat() } else { joint };
     if !caps.is_empty() {
         return SteadyRates { caps, unclear: None };
     }
     SteadyRates { caps: Vec::new(), unclear }
+}
+
+/// Returns whether each direction varies nearly as much as by chance, as it does where both share a cap. Where each is
+/// constant by itself, it has a cap of its own.
+fn has_random_mix(loads: &[&LoadSample]) -> bool {
+    let is_busy = |load: &&LoadSample| load.queue(IoDirection::Both) >= MIN_CAPPED_QUEUE;
+    let busy: Vec<&LoadSample> = loads.iter().copied().filter(is_busy).collect();
+    let is_random = |direction| {
+        sqrt_index_of_dispersion(&busy, direction, RateUnit::Requests) >= MIN_IRREGULAR_DISPERSION
+    };
+    is_random(IoDirection::Reads) && is_random(IoDirection::Writes)
 }
 
 /// The directions to look at: one alone where the other hardly works.

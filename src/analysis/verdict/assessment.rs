@@ -149,6 +149,8 @@ pub enum Evidence {
         for_s: f64,
         /// As for [`Evidence::NothingCompleted`].
         may_be_leaked: bool,
+        /// A limit above may release as many just before every sample.
+        may_be_bursts: bool,
     },
     /// The interval alone shows this verdict, which too few intervals have confirmed yet.
     Unconfirmed(Verdict),

@@ -77,6 +77,13 @@ pub enum Reason {
         /// Seconds for which they hung at least.
         for_s: f64,
     },
+    /// No verdict: requests may have hung while others completed.
+    MaybeHung {
+        /// At least this number of requests.
+        requests: u64,
+        /// Seconds for which they were in flight at the end of every interval.
+        for_s: f64,
+    },
     /// Rates stayed constant at a cap.
     Capped {
         /// The plateaus in the order of time; at least one.

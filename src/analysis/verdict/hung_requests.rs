@@ -20,14 +20,32 @@ pub(in crate::analysis) struct Hung {
     pub(in crate::analysis) for_s: f64,
     /// No task waits for them, so that the kernel may have forgotten to count their completion.
     pub(in crate::analysis) may_be_leaked: bool,
+    /// A limit above may release as many just before every sample.
+    pub(in crate::analysis) may_be_bursts: bool,
+}
+
+impl Hung {
+    /// Returns whether nothing but requests that hang explains it.
+    pub(in crate::analysis) fn is_certain(&self) -> bool {
+        !self.may_be_leaked && !self.may_be_bursts
+    }
+}
+
+/// What was in flight at the end of an interval.
+#[derive(Clone, Copy, Debug)]
+struct EndOfInterval {
+    in_flight: f64,
+    /// The mean queue in the interval.
+    queue: f64,
+    seconds: f64,
+    may_be_burst: bool,
 }
 
 /// Finds requests that hang: over several intervals, far more are in flight than the mean queue of those that complete,
 /// whose times the kernel adds when they complete.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct HungRequests {
-    /// Requests in flight at the end of the latest intervals, with their mean queue and seconds.
-    latest: VecDeque<(f64, f64, f64)>,
+    latest: VecDeque<EndOfInterval>,
     hung_s: f64,
     /// Seconds for which the least number in flight has been the same and no task waited for I/O.
     unmissed_s: f64,
@@ -46,11 +64,12 @@ impl HungRequests {
         if self.latest.len() == HUNG_WINDOW_INTERVALS {
             self.latest.pop_front();
         }
-        let in_flight = if may_be_in_step(stats, in_flight) { 0 } else { in_flight };
-        self.latest.push_back((in_flight as f64, queue, stats.seconds));
-        let seconds: f64 = self.latest.iter().map(|(_, _, seconds)| seconds).sum();
-        let least = self.latest.iter().map(|(in_flight, ..)| *in_flight).fold(f64::INFINITY, f64::min);
-        let mean_queue = self.latest.iter().map(|(_, queue, seconds)| queue * seconds).sum::<f64>() / seconds;
+        let may_be_burst = may_be_in_step(stats, in_flight);
+        let seconds = stats.seconds;
+        self.latest.push_back(EndOfInterval { in_flight: in_flight as f64, queue, seconds, may_be_burst });
+        let seconds: f64 = self.latest.iter().map(|one| one.seconds).sum();
+        let least = self.latest.iter().map(|one| one.in_flight).fold(f64::INFINITY, f64::min);
+        let mean_queue = self.latest.iter().map(|one| one.queue * one.seconds).sum::<f64>() / seconds;
         let no_task_waits =
             host.blocked == Some(0) && host.pressure_some_pct.is_some_and(|some| some <= NO_PRESSURE_PCT);
         let is_same = in_flight > 0 && least as u64 == self.least && no_task_waits;
@@ -65,7 +84,8 @@ impl HungRequests {
         };
         let may_be_leaked = self.may_be_leaked();
         let requests = (least - mean_queue).max(1.0) as u64;
-        is_hung.then_some(Hung { requests, for_s: self.hung_s, may_be_leaked })
+        let may_be_bursts = self.latest.iter().any(|one| one.may_be_burst);
+        is_hung.then_some(Hung { requests, for_s: self.hung_s, may_be_leaked, may_be_bursts })
     }
 
     /// Returns whether the least number in flight has not changed for minutes while no task waited for I/O.
@@ -119,7 +139,7 @@ mod tests {
         // Nor are bursts that a limit releases just before each sample.
         let reads = DirectionStats { per_s: Some(800.0), await_ms: Some(10.0), ..DirectionStats::default() };
         let bursts = IntervalStats { reads, ..interval(32, 8.0) };
-        assert!((0..40).all(|_| busy.observe(&bursts, &unknown).is_none()));
+        assert!((0..40).all(|_| busy.observe(&bursts, &unknown).is_none_or(|hung| !hung.is_certain())));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::debounce::Debounce;
 use super::hung_requests::{Hung, HungRequests};
 use super::load_verdict::{Doubt, LoadAssessment};
 use super::{Assessment, Evidence, Latency, Verdict};
-use crate::analysis::baseline::{Baseline, Baselines, SinceBoot};
+use crate::analysis::baseline::{Baselines, SinceBoot};
 use crate::analysis::caps::{Plateau, may_be_plateau, near_limit_of_latest, plateau_of_latest};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::{KnownDevice, Settings, StatedCap};
@@ -37,17 +37,11 @@ impl LiveVerdict {
     /// The verdict on a device before its first interval, with the baselines that `settings` give for it and its
     /// counters at the first sample.
     pub fn new(settings: &Settings, since_boot: SinceBoot) -> Self {
-        let given = settings.baseline.clone().unwrap_or_default();
-        let source = settings.baseline_source;
         Self {
             saturation_threshold: settings.saturation_threshold,
             cap: settings.cap,
             device: settings.device,
-            baselines: Baselines {
-                reads: Baseline::new(&given.read, source).with_history(since_boot),
-                writes: Baseline::new(&given.write, source).with_history(since_boot),
-                flushes: Baseline::new(&given.flush, source).with_history(since_boot),
-            },
+            baselines: Baselines::new(settings, since_boot),
             recent: VecDeque::with_capacity(MAX_RECENT_LOADS),
             debounce: Debounce::default(),
             hung: HungRequests::default(),
@@ -75,7 +69,7 @@ impl LiveVerdict {
         };
         let assessed = LoadAssessment::of(&load, &self.baselines, self.saturation_threshold);
         // The baselines learn after the assessment: an interval must not be compared with itself.
-        self.baselines.learn(&load);
+        self.baselines.learn(&load, |direction| assessed.is_slow(direction));
         self.forget_changed_requests(&load, &assessed);
         self.remember(load);
         let mut assessment = self.from_load(&assessed);
@@ -84,9 +78,14 @@ impl LiveVerdict {
             verdict = Some(Verdict::Capped);
             assessment.evidence.insert(0, Evidence::ConstantRate(plateau));
         }
-        if let Some(Hung { requests, for_s, may_be_leaked }) = hung {
-            assessment.evidence.insert(0, Evidence::Hung { requests, for_s, may_be_leaked });
-            verdict = if may_be_leaked { verdict } else { Some(Verdict::Stalled) };
+        if let Some(hung) = hung {
+            let Hung { requests, for_s, may_be_leaked, may_be_bursts } = hung;
+            assessment.evidence.insert(0, Evidence::Hung { requests, for_s, may_be_leaked, may_be_bursts });
+            verdict = match verdict {
+                _ if hung.is_certain() => Some(Verdict::Stalled),
+                Some(Verdict::Ok) => None,
+                other => other,
+            };
         }
         assessment.verdict = self.debounce.confirm(verdict);
         if let Some(unconfirmed) = verdict.filter(|_| assessment.verdict.is_none()) {

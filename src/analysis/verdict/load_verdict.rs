@@ -73,6 +73,14 @@ impl LoadAssessment {
         Self { verdict: verdict.filter(|verdict| *verdict != Verdict::Ok || !is_unknown), directions }
     }
 
+    /// Returns whether a direction takes far longer than its baseline, without a queue that explains it.
+    pub(in crate::analysis) fn is_slow(&self, direction: IoDirection) -> bool {
+        self.direction(direction).is_some_and(|one| {
+            one.verdict == Ok(Verdict::Slow)
+                && one.saturation.is_some_and(|(_, source)| source != BaselineSource::SinceBoot)
+        })
+    }
+
     /// The assessment of a direction; `None` where it had no requests.
     pub(in crate::analysis) fn direction(&self, direction: IoDirection) -> Option<&DirectionAssessment> {
         self.directions.iter().find(|one| one.direction == direction)
@@ -99,7 +107,13 @@ fn assess_direction(
     let totals = load.totals(direction);
     let (await_ms, size_kib) = (totals.await_ms()?, totals.size_kib()?);
     let baseline = baselines.of(direction);
-    let reference = baseline.reference(size_kib);
+    let reference = baseline.reference(size_kib).map(|reference| Reference {
+        is_proven: reference.is_proven
+            || (direction != IoDirection::Flushes
+                && reference.bound_queue.is_none()
+                && baselines.are_completions_irregular()),
+        ..reference
+    });
     let direction_load = DirectionLoad {
         load,
         direction,

@@ -35,7 +35,7 @@ pub(in crate::analysis) fn overall_verdict(
         (Some(Verdict::Idle), Reason::Idle.into())
     } else if is_stalled && !(is_brief_stall && (is_capped || is_saturated)) {
         (Some(Verdict::Stalled), Reason::Stalled { longest_s: facts.longest_stall_s }.into())
-    } else if let Some(Hung { requests, for_s, .. }) = facts.hung {
+    } else if let Some(Hung { requests, for_s, .. }) = facts.hung.filter(Hung::is_certain) {
         (Some(Verdict::Stalled), Reason::Hung { requests, for_s }.into())
     } else if is_capped {
         let reason = Reason::Capped { plateaus: facts.plateaus.to_vec() };
@@ -51,7 +51,12 @@ pub(in crate::analysis) fn overall_verdict(
         let reason = Reason::Slow { fraction: shares.slow, latency: shares.slow_loads.latency() };
         (Some(Verdict::Slow), Explanation { unclear: unclear(), stall_s, ..reason.into() })
     } else {
-        let (verdict, reason) = verdict_from_shares(facts, shares);
+        let (verdict, reason) = match (verdict_from_shares(facts, shares), facts.hung) {
+            ((Some(Verdict::Ok), _), Some(Hung { requests, for_s, .. })) => {
+                (None, Reason::MaybeHung { requests, for_s })
+            }
+            (found, _) => found,
+        };
         (verdict, Explanation { unclear: unclear(), ..reason.into() })
     };
     let cap = settings.cap.unwrap_or_default();

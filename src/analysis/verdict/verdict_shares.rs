@@ -76,11 +76,10 @@ fn load_verdicts(
 ) -> Vec<Option<Verdict>> {
     let mut before = baselines.without_learned();
     let verdict = |load: &LoadSample| {
-        let verdict =
-            |baselines: &Baselines| LoadAssessment::of(load, baselines, saturation_threshold).verdict;
-        let earlier = verdict(&before).filter(|verdict| verdict.severity() > Verdict::Ok.severity());
-        before.learn(load);
-        more_severe(verdict(baselines), earlier)
+        let earlier = LoadAssessment::of(load, &before, saturation_threshold);
+        before.learn(load, |direction| earlier.is_slow(direction));
+        let trouble = earlier.verdict.filter(|verdict| verdict.severity() > Verdict::Ok.severity());
+        more_severe(LoadAssessment::of(load, baselines, saturation_threshold).verdict, trouble)
     };
     loads.iter().map(verdict).collect()
 }

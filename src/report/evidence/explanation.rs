@@ -77,6 +77,12 @@ fn reason_text(reason: &Reason) -> String {
             counted(*requests, "request"),
             duration(*for_s)
         ),
+        Reason::MaybeHung { requests, for_s } => format!(
+            "has no verdict: {} in flight at the end of every interval for {}, while others completed: they hung, \
+             were lost count of, or were released just before each sample by a limit above the device",
+            counted(*requests, "request"),
+            duration(*for_s)
+        ),
         Reason::Capped { plateaus } => capped_text(plateaus),
         Reason::Saturated { fraction, latency, max_rate } => {
             let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));

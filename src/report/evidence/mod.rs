@@ -22,11 +22,12 @@ pub(crate) fn evidence_text(evidence: &Evidence) -> String {
             let text = format!("{in_flight} in flight, none completed for {}", duration(*for_s));
             text + leaked_text(*may_be_leaked)
         }
-        Evidence::Hung { requests, for_s, may_be_leaked } => {
+        Evidence::Hung { requests, for_s, may_be_leaked, may_be_bursts } => {
             let requests = counted(*requests, "request");
             let text =
                 format!("{requests} in flight for {} or longer while others complete", duration(*for_s));
-            text + leaked_text(*may_be_leaked)
+            let bursts = "; or a limit above the device releases as many just before every sample";
+            text + leaked_text(*may_be_leaked) + if *may_be_bursts { bursts } else { "" }
         }
         Evidence::NoLatency => "no read or write latency to judge by".to_owned(),
         Evidence::Unconfirmed(verdict) => {

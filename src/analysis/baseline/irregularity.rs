@@ -1,0 +1,90 @@
+//! Irregular completions: evidence that nothing limits a device that hardly ever has more than one request in flight.
+
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
+use crate::analysis::thresholds::{
+    MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS, MIN_IRREGULAR_DISPERSION, MIN_IRREGULAR_INTERVALS,
+    MIN_IRREGULAR_S,
+};
+
+/// The median absolute deviation of a normal distribution, in standard deviations.
+const NORMAL_MAD: f64 = 0.6745;
+/// Times that are kept.
+const MAX_RATES: usize = 16;
+
+/// The rates of reads and writes together at short queues. A limit makes them regular; requests that come, or are
+/// served, at random make them as irregular as chance. Of both directions together, because a limit on both leaves their
+/// mix to chance.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Irregularity {
+    rates: [f32; MAX_RATES],
+    count: usize,
+    /// Requests and seconds that are too short a time yet: sample times are uncertain by milliseconds.
+    pending: (f64, f64),
+    requests: f64,
+}
+
+impl Irregularity {
+    /// Takes a load.
+    pub(super) fn observe(&mut self, load: &LoadSample) {
+        if load.queue(IoDirection::Both) > MAX_UNLOADED_QUEUE || load.intervals > 1.0 {
+            return;
+        }
+        self.pending.0 += load.rate(IoDirection::Both, RateUnit::Requests) * load.seconds;
+        self.pending.1 += load.seconds;
+        if self.pending.1 >= MIN_IRREGULAR_S {
+            let (requests, seconds) = std::mem::take(&mut self.pending);
+            self.rates[self.count % MAX_RATES] = (requests / seconds) as f32;
+            self.count += 1;
+            self.requests += requests;
+        }
+    }
+
+    /// Returns whether the rates varied nearly as much as by chance, or more. The median absolute deviation leaves out
+    /// single odd times.
+    pub(super) fn is_proven(&self) -> bool {
+        let requests = self.requests / self.count.max(1) as f64;
+        if self.count < MIN_IRREGULAR_INTERVALS || requests < MIN_INTERVAL_REQUESTS {
+            return false;
+        }
+        let mut values = self.rates;
+        let values = &mut values[..self.count.min(MAX_RATES)];
+        let mut median = |shift: f32| {
+            values.iter_mut().for_each(|rate| *rate = (*rate - shift).abs());
+            values.sort_by(f32::total_cmp);
+            values[values.len() / 2]
+        };
+        let middle = median(0.0);
+        let deviation = f64::from(median(middle)) / NORMAL_MAD / f64::from(middle);
+        deviation * requests.sqrt() >= MIN_IRREGULAR_DISPERSION
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::stats::IoTotals;
+
+    fn is_proven(rates: impl IntoIterator<Item = f64>, queue: f64) -> bool {
+        let mut irregularity = Irregularity::default();
+        for ios in rates {
+            let reads = IoTotals { ios, kib: 4.0 * ios, ms: 1000.0 * queue };
+            irregularity.observe(&LoadSample {
+                seconds: 1.0,
+                intervals: 1.0,
+                reads,
+                ..LoadSample::default()
+            });
+        }
+        irregularity.is_proven()
+    }
+
+    #[test]
+    fn rates_that_vary_by_chance_are_irregular_and_those_of_a_limit_are_not() {
+        let random = |k: i32| 1000.0 + 30.0 * f64::from(k * 7 % 5 - 2);
+        assert!(is_proven((0..10).map(random), 0.9));
+        assert!(!is_proven((0..10).map(|k| 1000.0 + f64::from(k % 2)), 0.9));
+        // At a longer queue, requests may wait.
+        assert!(!is_proven((0..10).map(random), 4.0));
+        assert!(!is_proven((0..5).map(random), 0.9));
+    }
+}
