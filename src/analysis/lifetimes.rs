@@ -202,6 +202,7 @@ impl FinishedLifetimes {
 mod tests {
     use super::*;
     use crate::analysis::stats::IoTotals;
+    use crate::topology::Provider;
 
     /// A load of one second at a light queue.
     fn load(index: usize, await_ms: f64) -> LoadSample {
@@ -246,6 +247,28 @@ mod tests {
         lifetimes.end_device(&settings(2.0));
         lifetimes.push(load(2, 1.0));
         assert_eq!(read_baselines(lifetimes, &settings(3.0)), [Some(2.0), Some(3.0)]);
+    }
+
+    #[test]
+    fn known_limits_are_those_of_the_device_of_the_longest_lifetime() {
+        let device = |provider| Settings {
+            device: KnownDevice { size_bytes: None, provider: Some(provider) },
+            ..Settings::default()
+        };
+        let mut lifetimes = Lifetimes::default();
+        // 3,000 reads per second at a queue of 30.
+        let at_limit = |index| {
+            let load = load(index, 10.0);
+            let reads = IoTotals { ios: 3000.0, kib: 12_000.0, ms: 30_000.0 };
+            LoadSample { reads, in_flight_at_end: Some(30), ..load }
+        };
+        (0..20).for_each(|index| lifetimes.push(at_limit(index)));
+        let is_near =
+            |lifetimes: Lifetimes, provider| lifetimes.finish(&device(provider)).near_limit().is_some();
+        assert!(is_near(lifetimes.clone(), Provider::Aws) && !is_near(lifetimes.clone(), Provider::Google));
+        lifetimes.end_device(&device(Provider::Aws));
+        (20..25).for_each(|index| lifetimes.push(load(index, 1.0)));
+        assert!(is_near(lifetimes, Provider::Google));
     }
 
     #[test]
