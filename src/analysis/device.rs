@@ -248,6 +248,7 @@ impl DeviceAnalysis {
             capacity,
             plateaus: &steady_rates.caps,
             unclear: steady_rates.unclear.as_ref(),
+            near_limit: lifetimes.near_limit().cloned(),
         };
         let shares = VerdictShares::of_lifetimes(lifetimes.parts(), settings.saturation_threshold);
         let (verdict, explanation) = overall_verdict(&facts, &shares, settings);

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 
 use super::baseline::{Baselines, SinceBoot};
 use super::capacity::{CapacityByDirection, capacity_by_direction};
-use super::caps::{SteadyRates, find_steady_rates};
+use super::caps::{NearLimit, SteadyRates, find_near_limit, find_steady_rates};
 use super::load::{IoDirection, LoadHistory, LoadSample, VonNeumannRatio};
 use super::saved_baselines::DeviceBaseline;
-use super::settings::{BaselineSource, Settings};
+use super::settings::{BaselineSource, KnownDevice, Settings};
 
 /// Lifetimes kept at most; bounds the memory for a device that is reset again and again.
 const MAX_LIFETIMES: usize = 8;
@@ -28,9 +28,27 @@ struct Lifetime {
     loads: LoadHistory,
     learned: Baselines,
     since_boot: Option<SinceBoot>,
-    /// The baselines given for the device; `None` where those of the present device hold.
-    given: Option<(DeviceBaseline, BaselineSource)>,
+    /// The values given for the device; `None` where those of the present device hold.
+    given: Option<Given>,
     sweeps: [VonNeumannRatio; 3],
+}
+
+/// The baselines given for a device and the facts about it.
+#[derive(Clone, Debug)]
+struct Given {
+    baseline: DeviceBaseline,
+    source: BaselineSource,
+    device: KnownDevice,
+}
+
+impl Given {
+    fn from_settings(settings: &Settings) -> Self {
+        Self {
+            baseline: settings.baseline.clone().unwrap_or_default(),
+            source: settings.baseline_source,
+            device: settings.device,
+        }
+    }
 }
 
 impl Default for Lifetime {
@@ -81,21 +99,22 @@ impl Lifetimes {
     pub(super) fn end_device(&mut self, settings: &Settings) {
         self.end();
         for ended in &mut self.ended {
-            ended.given.get_or_insert_with(|| given(settings));
+            ended.given.get_or_insert_with(|| Given::from_settings(settings));
         }
     }
 
     /// The lifetimes, with the settings of the present device.
     pub(super) fn finish(self, settings: &Settings) -> FinishedLifetimes {
         let finish = |lifetime: Lifetime| {
-            let (given, source) = lifetime.given.unwrap_or_else(|| given(settings));
+            let given = lifetime.given.unwrap_or_else(|| Given::from_settings(settings));
             let since_boot = lifetime.since_boot.unwrap_or_default();
             let loads = lifetime.loads.finish();
             FinishedLifetime {
                 first_interval: lifetime.first_interval.unwrap_or(f64::INFINITY),
-                steady_rates: find_steady_rates(&loads, settings.cap),
+                steady_rates: find_steady_rates(&loads, settings.cap, &given.device),
+                near_limit: find_near_limit(&loads, &given.device),
                 loads,
-                baselines: lifetime.learned.with_given(&given, source, since_boot),
+                baselines: lifetime.learned.with_given(&given.baseline, given.source, since_boot),
                 sweeps: lifetime.sweeps,
             }
         };
@@ -104,10 +123,6 @@ impl Lifetimes {
             present: finish(self.present),
         }
     }
-}
-
-fn given(settings: &Settings) -> (DeviceBaseline, BaselineSource) {
-    (settings.baseline.clone().unwrap_or_default(), settings.baseline_source)
 }
 
 /// The lifetimes of a device after its last interval, in the order of time.
@@ -122,6 +137,7 @@ struct FinishedLifetime {
     loads: Vec<LoadSample>,
     baselines: Baselines,
     steady_rates: SteadyRates,
+    near_limit: Option<NearLimit>,
     sweeps: [VonNeumannRatio; 3],
 }
 
@@ -164,9 +180,19 @@ impl FinishedLifetimes {
         SteadyRates { unclear: unclear.filter(|_| caps.is_empty()), caps }
     }
 
+    /// The known limit near which the rate lay in the lifetime with most of the busy time; `None` if there is none.
+    pub(super) fn near_limit(&self) -> Option<&NearLimit> {
+        self.longest().near_limit.as_ref()
+    }
+
+    /// The lifetime with most of the busy time.
+    fn longest(&self) -> &FinishedLifetime {
+        self.iter().max_by(|a, b| a.seconds().total_cmp(&b.seconds())).unwrap_or(&self.present)
+    }
+
     /// The capacity of the device in the lifetime with most of the busy time, with the steady rates of that lifetime.
     pub(super) fn capacity(&self) -> (CapacityByDirection, &SteadyRates) {
-        let longest = self.iter().max_by(|a, b| a.seconds().total_cmp(&b.seconds())).unwrap_or(&self.present);
+        let longest = self.longest();
         let [reads, writes, both] = &longest.sweeps;
         (capacity_by_direction(&longest.loads, reads, writes, both), &longest.steady_rates)
     }
@@ -176,6 +202,7 @@ impl FinishedLifetimes {
 mod tests {
     use super::*;
     use crate::analysis::stats::IoTotals;
+    use crate::topology::Provider;
 
     /// A load of one second at a light queue.
     fn load(index: usize, await_ms: f64) -> LoadSample {
@@ -220,6 +247,28 @@ mod tests {
         lifetimes.end_device(&settings(2.0));
         lifetimes.push(load(2, 1.0));
         assert_eq!(read_baselines(lifetimes, &settings(3.0)), [Some(2.0), Some(3.0)]);
+    }
+
+    #[test]
+    fn known_limits_are_those_of_the_device_of_the_longest_lifetime() {
+        let device = |provider| Settings {
+            device: KnownDevice { size_bytes: None, provider: Some(provider) },
+            ..Settings::default()
+        };
+        let mut lifetimes = Lifetimes::default();
+        // 3,000 reads per second at a queue of 30.
+        let at_limit = |index| {
+            let load = load(index, 10.0);
+            let reads = IoTotals { ios: 3000.0, kib: 12_000.0, ms: 30_000.0 };
+            LoadSample { reads, in_flight_at_end: Some(30), ..load }
+        };
+        (0..20).for_each(|index| lifetimes.push(at_limit(index)));
+        let is_near =
+            |lifetimes: Lifetimes, provider| lifetimes.finish(&device(provider)).near_limit().is_some();
+        assert!(is_near(lifetimes.clone(), Provider::Aws) && !is_near(lifetimes.clone(), Provider::Google));
+        lifetimes.end_device(&device(Provider::Aws));
+        (20..25).for_each(|index| lifetimes.push(load(index, 1.0)));
+        assert!(is_near(lifetimes, Provider::Google));
     }
 
     #[test]

@@ -43,14 +43,14 @@ pub use baseline::{Baseline, Baselines, Reference, SinceBoot};
 pub use capacity::{
     CapParameters, CapacityByDirection, CapacityFit, CapacityReport, HardCap, Model, RatePoint, Usl,
 };
-pub use caps::{LimitMatch, Plateau, find_plateaus};
+pub use caps::{CloudLimit, CloudVolume, LimitMatch, NearLimit, Plateau, find_plateaus};
 pub use device::{DeviceAnalysis, Observation};
 pub use host::{HostAnalysis, HostReport, Range, hidden_io_wait_pct, high_memory_pressure_pct};
 pub use host_findings::{HostFinding, host_findings, not_the_disk};
 pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit, concurrency_levels};
 pub use report::{DeviceReport, Excluded};
 pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
-pub use settings::{BaselineSource, Settings, StatedCap};
+pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
 pub use stack::{Layer, LayerLink, QueueByLayer, WaitLocation, infer_stack, queue_by_layer};
 pub use stats::{ActivityTimeline, BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
 pub use thresholds::{

@@ -2,6 +2,7 @@
 
 use super::saved_baselines::DeviceBaseline;
 use super::thresholds::DEFAULT_SATURATION_THRESHOLD;
+use crate::topology::Provider;
 
 /// A cap that the user states.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,6 +39,15 @@ impl BaselineSource {
     }
 }
 
+/// The facts about a device that decide which known limits may be its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownDevice {
+    /// The size of its volume in bytes; `None` where it is not known.
+    pub size_bytes: Option<u64>,
+    /// The provider of its volume; `None` where it is not known.
+    pub provider: Option<Provider>,
+}
+
 /// The settings of the analysis of one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -45,6 +55,8 @@ pub struct Settings {
     pub saturation_threshold: f64,
     /// A cap that the user states.
     pub cap: Option<StatedCap>,
+    /// The facts about the device.
+    pub device: KnownDevice,
     /// Given or saved baselines, which win over learned ones.
     pub baseline: Option<DeviceBaseline>,
     /// The origin of `baseline`: given or saved.
@@ -56,6 +68,7 @@ impl Default for Settings {
         Self {
             saturation_threshold: DEFAULT_SATURATION_THRESHOLD,
             cap: None,
+            device: KnownDevice::default(),
             baseline: None,
             baseline_source: BaselineSource::Given,
         }

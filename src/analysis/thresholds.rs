@@ -335,6 +335,13 @@ pub(super) const DISPERSION_SIGMAS: f64 = 2.0;
 pub(super) const LIMIT_TOLERANCE: f64 = 0.01;
 /// Relative distance within which the match is hardly chance.
 pub(super) const EXACT_LIMIT_TOLERANCE: f64 = 0.002;
+/// Relative distance within which a single interval is near a known limit: the tolerance, and as much again for the
+/// interval's noise.
+pub(super) const NEAR_LIMIT_TOLERANCE: f64 = 2.0 * LIMIT_TOLERANCE;
+/// Intervals near a known limit under a queue that are worth mentioning: fewer are soon there by chance.
+pub(super) const MIN_NEAR_LIMIT_INTERVALS: f64 = 5.0;
+/// Multiple of a limit from which a rate exceeds it: real limiters overshoot by some percent.
+pub(super) const ABOVE_LIMIT_RATIO: f64 = MIN_EXCEEDED_CAP_RATIO;
 /// Relative excess over what a volume can do in the other unit that still allows a match.
 pub(super) const OTHER_LIMIT_TOLERANCE: f64 = 2.0 * LIMIT_TOLERANCE;
 

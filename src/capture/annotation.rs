@@ -10,7 +10,7 @@ use super::diskstats_line::excerpt;
 use super::recording_header::RecordingHeader;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::{HostState, Pressure, SwappedPages};
-use crate::topology::{Node, Topology};
+use crate::topology::{Machine, Node, Topology, bounded_text};
 
 /// The text that an annotation begins with.
 const MARKER: &[u8] = b"#blkstat ";
@@ -30,6 +30,8 @@ pub(super) struct Annotation {
     boot_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpus: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<Machine>,
     #[serde(alias = "every_ns", skip_serializing_if = "Option::is_none")]
     interval_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +89,7 @@ impl Annotation {
             kernel: header.kernel.clone(),
             boot_id: header.boot_id.clone(),
             cpus: header.cpus,
+            machine: Some(header.machine.clone()).filter(|machine| !machine.is_unknown()),
             interval_ns: header.interval.and_then(nanoseconds),
             ..Self::more_devices()
         }
@@ -179,6 +182,7 @@ impl Annotation {
             kernel: self.kernel.take(),
             boot_id: self.boot_id.take(),
             cpus: self.cpus,
+            machine: self.machine.take().unwrap_or_default().bounded(),
             interval: self.interval_ns.map(Duration::from_nanos),
             topology: Topology::new(self.take_devices()),
             baselines: RecordedBaselines::default(),
@@ -187,7 +191,11 @@ impl Annotation {
 
     /// Extracts the devices, which may continue the list of the header; empty if there are none.
     pub(super) fn take_devices(&mut self) -> Vec<Node> {
-        self.devices.take().unwrap_or_default()
+        let mut devices = self.devices.take().unwrap_or_default();
+        for model in devices.iter_mut().filter_map(|node| node.model.as_mut()) {
+            *model = bounded_text(model);
+        }
+        devices
     }
 
     /// Appends the line to `out`.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::baselines::RecordedBaselines;
-use crate::topology::Topology;
+use crate::topology::{Machine, Topology};
 
 /// The header of a recording. Values that are not known are `None`, or an empty topology.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +18,8 @@ pub struct RecordingHeader {
     pub boot_id: Option<String>,
     /// The number of CPUs, including those that are offline.
     pub cpus: Option<usize>,
+    /// The machine as its firmware identifies itself.
+    pub machine: Machine,
     /// The requested time between samples.
     pub interval: Option<Duration>,
     /// The block devices and how they are stacked.

@@ -129,8 +129,11 @@ impl Collector {
             let name = entry.analysis.name();
             let (before, identity) = (entry.identity.as_deref(), intervals.identity(name));
             let is_other = before.is_some() && identity.is_some_and(|identity| before != Some(identity));
-            // A recording that follows may hold another baseline of the same device.
-            let is_changed = |settings: &Settings| is_other || *settings != intervals.settings(name, before);
+            // A recording that follows may hold another baseline of the same device. A device that grows stays the same.
+            let is_changed = |settings: &Settings| {
+                is_other
+                    || *settings != Settings { device: settings.device, ..intervals.settings(name, before) }
+            };
             let settings = intervals.settings(name, identity.or(before));
             if let Some(settings) = entry.settings.replace(settings).filter(is_changed) {
                 entry.analysis.note_replacement(&settings);

@@ -11,7 +11,7 @@ use super::options::Detail;
 use super::sample_pair::{DevicePair, SamplePair};
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
-use crate::analysis::{LiveVerdict, SinceBoot};
+use crate::analysis::{KnownDevice, LiveVerdict, Settings, SinceBoot};
 use crate::baselines::RecordedBaselines;
 use crate::counters::Device;
 use crate::metrics::{CounterDelta, DeviceMatch, HostStats, IntervalStats};
@@ -28,6 +28,8 @@ pub(super) struct DeviceTracker<'b> {
     order: Vec<usize>,
     /// By index of the last sample.
     records: Vec<DeviceRecord>,
+    /// The facts about the devices of the last sample.
+    known_devices: Vec<KnownDevice>,
     departed: DepartedDevices,
     /// The baselines of the recording that is replayed.
     recorded: RecordedBaselines,
@@ -54,6 +56,7 @@ impl<'b> DeviceTracker<'b> {
             attributes: Vec::new(),
             order: Vec::new(),
             records: Vec::new(),
+            known_devices: Vec::new(),
             departed: DepartedDevices::default(),
             recorded: RecordedBaselines::default(),
             had_reset: false,
@@ -94,6 +97,11 @@ impl<'b> DeviceTracker<'b> {
     /// Returns whether counters of a device were reset since the attributes were learned: it may be another one.
     pub(super) fn had_reset(&self) -> bool {
         self.had_reset
+    }
+
+    /// Sets the facts about the devices of the last sample, which decide the known limits that may be theirs.
+    pub(super) fn set_known_devices(&mut self, known_devices: Vec<KnownDevice>) {
+        self.known_devices = known_devices;
     }
 
     /// Notes the beginning of a segment: the next interval does not follow the latest.
@@ -174,6 +182,7 @@ impl<'b> DeviceTracker<'b> {
         for (index, record) in self.records.iter_mut().enumerate() {
             let Some(device) = step.device(index) else { continue };
             let attributes = &self.attributes[index];
+            let known = self.known_devices.get(index).copied().unwrap_or_default();
             let is_accounting_off = attributes.is_accounting_off;
             if step.is_unchanged(&device) && device.newer.counters.in_flight == 0 {
                 if !is_accounting_off {
@@ -189,7 +198,7 @@ impl<'b> DeviceTracker<'b> {
             let stats = interval_stats(&delta, &device, step.interval, options);
             if !is_accounting_off || stats.completed > 0 {
                 record.judge_sample(&stats, &host, end, || {
-                    new_live_verdict(self.baselines, attributes, &self.recorded, device.older)
+                    new_live_verdict(self.baselines, attributes, known, &self.recorded, device.older)
                 });
             }
         }
@@ -257,8 +266,9 @@ impl<'b> DeviceTracker<'b> {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
+                    let known = self.known_devices.get(index).copied().unwrap_or_default();
                     let new_live_verdict = (self.detail == Detail::Report).then_some(|| {
-                        new_live_verdict(self.baselines, attributes, &self.recorded, device.older)
+                        new_live_verdict(self.baselines, attributes, known, &self.recorded, device.older)
                     });
                     let verdict = match verdict {
                         _ if !has_judged_samples => record.judge(&stats, &options.host, new_live_verdict),
@@ -316,10 +326,14 @@ fn row<'a>(device: &'a Device, attributes: &'a DeviceAttributes, state: DeviceSt
 fn new_live_verdict(
     baselines: &BaselineStore,
     attributes: &DeviceAttributes,
+    known: KnownDevice,
     recorded: &RecordedBaselines,
     device: &Device,
 ) -> LiveVerdict {
-    let settings = baselines.settings(&device.name, attributes.identity.as_deref(), recorded);
+    let settings = Settings {
+        device: known,
+        ..baselines.settings(&device.name, attributes.identity.as_deref(), recorded)
+    };
     LiveVerdict::new(&settings, SinceBoot::from_counters(&device.counters))
 }
 

@@ -11,8 +11,8 @@ use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
-use crate::source::{DeviceResolver, Live, Replay, reread_topology};
-use crate::topology::Topology;
+use crate::source::{DeviceResolver, Live, Replay, read_machine, reread_topology};
+use crate::topology::{Machine, Topology};
 
 /// The age at which the topology of the running system is read again although no device name changed.
 const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(30);
@@ -169,6 +169,16 @@ impl<'a> SampleSource<'a> {
                 *header_count = replay.header_count();
                 let recorded = recorded_topology(replay).cloned();
                 recorded.unwrap_or_else(|| Topology::from_names(&newest.devices))
+            }
+        }
+    }
+
+    /// Returns the machine as its firmware identifies itself; that of a capture without a header is unknown.
+    pub(super) fn machine(&self) -> Machine {
+        match &self.kind {
+            SourceKind::Live { .. } => read_machine(&self.input.root),
+            SourceKind::Replay { replay, .. } => {
+                replay.header().map(|header| header.machine.clone()).unwrap_or_default()
             }
         }
     }

@@ -13,13 +13,13 @@ use super::options::{Detail, DeviceSelection, Input};
 use super::sample_pair::SamplePair;
 use super::sample_source::OnWarning;
 use super::summary::{DeviceSummary, RunSpan};
-use crate::analysis::{MIN_UTIL_INTERVAL_S, Settings};
+use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S, Settings};
 use crate::baselines::RecordedBaselines;
 use crate::clock::Clock;
 use crate::counters::{Counters, CpuTimes, Device, Sample};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
-use crate::topology::Topology;
+use crate::topology::{Machine, Topology};
 use crate::units::Interval;
 
 /// The shortest measured interval with a util, in seconds: a little less than [`MIN_UTIL_INTERVAL_S`], which is
@@ -37,6 +37,7 @@ pub struct Intervals<'a> {
     /// The attributes of the devices at the beginning of the interval, if devices changed since.
     old_attributes: Option<Vec<DeviceAttributes>>,
     topology: Topology,
+    machine: Machine,
     /// The number of times that the topology was read.
     topology_revision: u64,
     /// The samples have the requests of all devices.
@@ -80,6 +81,7 @@ impl<'a> Intervals<'a> {
             tracker: DeviceTracker::new(detail, baselines),
             old_attributes: None,
             topology: Topology::default(),
+            machine: Machine::default(),
             topology_revision: 0,
             has_all_requests: false,
             span: RunSpan::default(),
@@ -197,11 +199,15 @@ impl<'a> Intervals<'a> {
     /// Reads the topology and learns the attributes of the devices of the last sample.
     fn learn_topology(&mut self) {
         self.topology = self.source.topology(&self.topology);
+        self.machine = self.source.samples.machine();
         let resolver = self.source.samples.resolver();
         let devices = &self.source.newest().devices;
         self.has_all_requests = are_all_requests_counted(&self.topology, devices);
         let recorded = self.source.samples.recorded_baselines();
         self.tracker.learn(devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
+        let known_devices =
+            devices.iter().map(|device| known_device(&self.topology, &self.machine, &device.name));
+        self.tracker.set_known_devices(known_devices.collect());
         self.topology_revision += 1;
     }
 
@@ -261,7 +267,10 @@ impl<'a> Intervals<'a> {
     pub fn settings(&self, device: &str, identity: Option<&str>) -> Settings {
         let none = RecordedBaselines::default();
         let recorded = self.source.samples.recorded_baselines().unwrap_or(&none);
-        self.baselines.settings(device, identity, recorded)
+        Settings {
+            device: known_device(&self.topology, &self.machine, device),
+            ..self.baselines.settings(device, identity, recorded)
+        }
     }
 
     /// Returns a message about the selected devices whose name a given baseline has for another device; `None` if there
@@ -299,6 +308,12 @@ impl<'a> Intervals<'a> {
             _ => "no two consecutive samples in order of time",
         })
     }
+}
+
+/// Returns the facts about the device of this kernel name that decide which known limits may be its own.
+fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevice {
+    let (provider, size_bytes) = topology.volume(name, machine);
+    KnownDevice { size_bytes, provider }
 }
 
 /// The header of an interval. The time with a request in flight is not known where a device's requests are not.

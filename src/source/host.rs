@@ -6,9 +6,9 @@ use std::path::Path;
 use rustix::system::uname;
 
 use super::reread_topology;
-use super::small_file::read_line;
+use super::small_file::{read_line, read_line_lossy};
 use crate::capture::RecordingHeader;
-use crate::topology::Topology;
+use crate::topology::{Machine, Topology};
 
 /// The host as uname(2) describes it. Values that are not known are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,9 +47,22 @@ pub fn read_recording_header(root: &Path, previous: &Topology) -> RecordingHeade
         kernel: read_line(&kernel.join("osrelease")),
         boot_id: read_line(&kernel.join("random/boot_id")),
         cpus: count_cpus(root),
+        machine: read_machine(root),
         topology: reread_topology(root, previous),
         ..RecordingHeader::default()
     }
+}
+
+/// Reads how the firmware of the host below `root` identifies the machine.
+pub fn read_machine(root: &Path) -> Machine {
+    let dmi = root.join("sys/class/dmi/id");
+    let line = |name: &str| read_line_lossy(&dmi.join(name));
+    let machine = Machine {
+        sys_vendor: line("sys_vendor"),
+        product_name: line("product_name"),
+        chassis_asset_tag: line("chassis_asset_tag"),
+    };
+    machine.bounded()
 }
 
 /// Counts the CPUs, including those that are offline; `None` if they are not listed.

@@ -15,7 +15,7 @@ mod timezone;
 mod topology;
 
 pub use device_resolver::DeviceResolver;
-pub use host::{Host, read_recording_header};
+pub use host::{Host, read_machine, read_recording_header};
 pub use json_file::read_json_object;
 pub use live::{Live, NoBlockDevices, Precedence};
 pub use replay::Replay;

@@ -7,6 +7,7 @@ mod named_device;
 mod natural_sort;
 mod node;
 mod partitions;
+mod provider;
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,6 +19,7 @@ pub use named_device::{DeviceKey, NamedDevice};
 pub use natural_sort::natural_key;
 pub use node::Node;
 pub use partitions::{partition_parents, possible_disks};
+pub use provider::{Machine, Provider, bounded_text};
 
 /// The block devices of a system and how they are stacked. In JSON it is the list of devices.
 ///

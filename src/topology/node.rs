@@ -26,6 +26,8 @@ pub struct Node {
     pub backing_devices: Vec<String>,
     /// Size in bytes.
     pub size_bytes: Option<u64>,
+    /// The model that the device reports, such as `Amazon Elastic Block Store`; only of disks.
+    pub model: Option<String>,
     /// Rotational media, according to the kernel.
     pub rotational: Option<bool>,
     /// The active I/O scheduler, which may be `none`.

@@ -1,6 +1,6 @@
 //! Simulated closed loops of known truth: the errors of the estimates over many seeds.
 
-use blkstat::analysis::{DeviceReport, LimitMatch, Model, Verdict};
+use blkstat::analysis::{CloudLimit, CloudVolume, DeviceReport, LimitMatch, Model, Verdict};
 
 use super::simulator::{Random, Second, analyze, assess, caps, reads, varied};
 
@@ -217,8 +217,8 @@ fn a_short_burst_and_then_a_cap_are_two_plateaus() {
         let report = analyze(load.clone());
         let found: Vec<f64> = report.plateaus.iter().map(|one| (one.iops / 100.0).round() * 100.0).collect();
         assert_eq!((report.verdict, found), (Some(Verdict::Capped), vec![16_000.0, 3000.0]), "{burst_s} s");
-        let limit = LimitMatch::Cloud(vec!["AWS gp3 (base)"]);
-        assert_eq!(report.plateaus[1].matches_limit, Some(limit));
+        let gp3 = CloudLimit { volume: CloudVolume::Gp3Base, value: 3000.0, is_provider_known: false };
+        assert_eq!(report.plateaus[1].matches_limit, Some(LimitMatch::Cloud(vec![gp3])));
         assert!(report.capacity.knee_reached);
         assert_eq!(assess(load).last().unwrap().verdict, Some(Verdict::Capped), "{burst_s} s");
     }
@@ -229,7 +229,7 @@ fn a_cap_that_comes_back_is_one_plateau_with_another_in_it() {
     let mut random = Random(4500);
     let load = (0..120).map(|second| {
         let cap = if (40..80).contains(&second) { 300.0 } else { 3000.0 };
-        reads(cap * (1.0 + 0.003 * random.normal()), f64::from(1 << (second % 40 / 8)))
+        reads(cap * (1.0 + 0.001 * random.normal()), f64::from(1 << (second % 40 / 8)))
     });
     let report = analyze(load.collect::<Vec<_>>());
     assert_eq!((report.verdict, caps(&report)), (Some(Verdict::Capped), vec![3000.0, 300.0]));

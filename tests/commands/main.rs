@@ -6,6 +6,7 @@ mod analyze;
 mod baselines;
 mod devices;
 mod faults;
+mod known_limits;
 mod live;
 mod native;
 mod other_causes;

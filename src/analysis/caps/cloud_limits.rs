@@ -1,97 +1,262 @@
-//! Limits of cloud volumes, to name a plateau that matches one.
+//! Fixed limits of cloud volumes: those that follow from the kind and size of a volume and cannot be adjusted.
 
 use crate::analysis::load::RateUnit;
+use crate::analysis::settings::KnownDevice;
 use crate::analysis::thresholds::{EXACT_LIMIT_TOLERANCE, LIMIT_TOLERANCE, OTHER_LIMIT_TOLERANCE};
+use crate::topology::Provider;
 
-/// A limit in requests and in MiB per second, and the most that a volume with one of them can do in the other unit.
-struct CloudLimit {
-    name: &'static str,
+const BYTES_PER_GIB: u64 = 1 << 30;
+
+/// A kind of cloud volume with fixed limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloudVolume {
+    /// AWS gp3 with the rates that are included: 3,000 requests and 125 MiB per second at any size.
+    Gp3Base,
+    /// AWS gp2, whose rate grows with its size.
+    Gp2 {
+        /// The size in GiB.
+        gib: u64,
+    },
+    /// AWS gp2 that spends burst credits.
+    Gp2Burst,
+    /// A tier of Azure Premium SSD, such as `P30`.
+    PremiumSsd(&'static str),
+}
+
+impl CloudVolume {
+    /// The provider of such volumes.
+    pub fn provider(self) -> Provider {
+        match self {
+            Self::Gp3Base | Self::Gp2 { .. } | Self::Gp2Burst => Provider::Aws,
+            Self::PremiumSsd(_) => Provider::Azure,
+        }
+    }
+
+    /// The rate that burst credits allow for a time, in requests or MiB per second; `None` without such credits.
+    pub(super) fn burst(self, unit: RateUnit) -> Option<f64> {
+        match (self, unit) {
+            (Self::Gp2 { gib }, RateUnit::Requests) if gib < GP2_BURST_MAX_GIB => Some(3000.0),
+            (Self::PremiumSsd("P1" | "P2" | "P3" | "P4" | "P6" | "P10" | "P15" | "P20"), unit) => {
+                Some(if unit == RateUnit::Requests { 3500.0 } else { 170.0 })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A limit of a cloud volume that a rate is at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CloudLimit {
+    /// The volume that has this limit.
+    pub volume: CloudVolume,
+    /// Requests or MiB per second.
+    pub value: f64,
+    /// The device is known to be a volume of that provider. If not, the limit is only a possible explanation.
+    pub is_provider_known: bool,
+}
+
+/// The limits of a volume, and the most that it can do in the other unit.
+#[derive(Clone, Copy, Debug)]
+struct VolumeLimits {
+    volume: CloudVolume,
     iops: f64,
     mib_per_s: f64,
     max_iops: f64,
     max_mib_per_s: f64,
 }
 
-impl CloudLimit {
+impl VolumeLimits {
     /// A volume whose two limits come together.
-    const fn fixed(name: &'static str, iops: f64, mib_per_s: f64) -> Self {
-        Self { name, iops, mib_per_s, max_iops: iops, max_mib_per_s: mib_per_s }
+    const fn fixed(volume: CloudVolume, iops: f64, mib_per_s: f64) -> Self {
+        Self { volume, iops, mib_per_s, max_iops: iops, max_mib_per_s: mib_per_s }
     }
 }
 
-/// AWS: "Amazon EBS volume types"; Azure: "Scalability and performance targets for VM disks", premium SSD, whose
-/// MB are 2^20 bytes.
-const CLOUD_LIMITS: &[CloudLimit] = &[
-    // Each of the two can be raised alone.
-    CloudLimit {
-        name: "AWS gp3 (base)",
-        iops: 3000.0,
-        mib_per_s: 125.0,
-        max_iops: 16000.0,
-        max_mib_per_s: 1000.0,
-    },
-    CloudLimit::fixed("AWS gp3 or gp2 (maximum)", 16000.0, 1000.0),
-    CloudLimit {
-        name: "AWS gp2 (minimum)",
-        iops: 100.0,
-        mib_per_s: f64::NAN,
-        max_iops: 100.0,
-        max_mib_per_s: 128.0,
-    },
-    CloudLimit::fixed("Azure Premium SSD P4", 120.0, 25.0),
-    CloudLimit::fixed("Azure Premium SSD P6", 240.0, 50.0),
-    CloudLimit::fixed("Azure Premium SSD P10", 500.0, 100.0),
-    CloudLimit::fixed("Azure Premium SSD P15", 1100.0, 125.0),
-    CloudLimit::fixed("Azure Premium SSD P20", 2300.0, 150.0),
-    CloudLimit::fixed("Azure Premium SSD P30", 5000.0, 200.0),
-    CloudLimit::fixed("Azure Premium SSD P40 and P50", 7500.0, 250.0),
-    CloudLimit::fixed("Azure Premium SSD P60", 16000.0, 500.0),
-    CloudLimit::fixed("Azure Premium SSD P70", 18000.0, 750.0),
-    CloudLimit::fixed("Azure Premium SSD P80", 20000.0, 900.0),
+/// Each of the two rates can be raised alone, up to the maximum. Source: "Amazon EBS General Purpose SSD volumes".
+const GP3_BASE: VolumeLimits = VolumeLimits {
+    volume: CloudVolume::Gp3Base,
+    iops: 3000.0,
+    mib_per_s: 125.0,
+    max_iops: 80_000.0,
+    max_mib_per_s: 2000.0,
+};
+
+/// The sizes that a tier of Azure Premium SSD is for, above that of the tier before, in GiB, and its limits.
+struct Tier {
+    name: &'static str,
+    max_gib: u64,
+    iops: f64,
+    mib_per_s: f64,
+}
+
+const fn tier(name: &'static str, max_gib: u64, iops: f64, mib_per_s: f64) -> Tier {
+    Tier { name, max_gib, iops, mib_per_s }
+}
+
+/// Azure: "Scalability and performance targets for VM disks", premium SSD, whose MB are 2^20 bytes.
+const PREMIUM_SSD_TIERS: [Tier; 14] = [
+    tier("P1", 4, 120.0, 25.0),
+    tier("P2", 8, 120.0, 25.0),
+    tier("P3", 16, 120.0, 25.0),
+    tier("P4", 32, 120.0, 25.0),
+    tier("P6", 64, 240.0, 50.0),
+    tier("P10", 128, 500.0, 100.0),
+    tier("P15", 256, 1100.0, 125.0),
+    tier("P20", 512, 2300.0, 150.0),
+    tier("P30", 1024, 5000.0, 200.0),
+    tier("P40", 2048, 7500.0, 250.0),
+    tier("P50", 4096, 7500.0, 250.0),
+    tier("P60", 8192, 16000.0, 500.0),
+    tier("P70", 16384, 18000.0, 750.0),
+    tier("P80", 32767, 20000.0, 900.0),
 ];
 
-/// The names of the limits that a plateau matches; empty where it matches none. A rate can match by chance: this is a
-/// hint at the cloud, not a proof of it.
-pub(super) fn matching_limits(unit: RateUnit, iops: f64, mib_per_s: f64) -> Vec<&'static str> {
-    limits_within(LIMIT_TOLERANCE, unit, iops, mib_per_s).map(|limit| limit.name).collect()
-}
-
-/// Returns whether a plateau matches a limit so exactly that this is hardly chance.
-pub(super) fn matches_limit_exactly(unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
-    limits_within(EXACT_LIMIT_TOLERANCE, unit, iops, mib_per_s).next().is_some()
-}
-
-/// The limits within a relative tolerance, except those of volumes that cannot do as much in the other unit.
-fn limits_within(
-    tolerance: f64,
+/// The limits that a rate matches; empty where it matches none. A rate can match by chance: this is a hint at the
+/// volume, not a proof of it.
+pub(super) fn matching_limits(
+    device: &KnownDevice,
     unit: RateUnit,
     iops: f64,
     mib_per_s: f64,
-) -> impl Iterator<Item = &'static CloudLimit> {
-    let is_near = move |seen: f64, limit: f64| (seen / limit - 1.0).abs() <= tolerance;
+) -> Vec<CloudLimit> {
+    limits_within(LIMIT_TOLERANCE, device, unit, iops, mib_per_s)
+}
+
+/// Returns whether a rate matches a limit so exactly that this is hardly chance, on a device that is known to be a
+/// volume of that provider.
+pub(super) fn matches_limit_exactly(device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
+    limits_within(EXACT_LIMIT_TOLERANCE, device, unit, iops, mib_per_s)
+        .iter()
+        .any(|limit| limit.is_provider_known)
+}
+
+/// The limits within a relative tolerance, except those of volumes that cannot do as much in the other unit.
+pub(super) fn limits_within(
+    tolerance: f64,
+    device: &KnownDevice,
+    unit: RateUnit,
+    iops: f64,
+    mib_per_s: f64,
+) -> Vec<CloudLimit> {
+    let is_near = |seen: f64, limit: f64| (seen / limit - 1.0).abs() <= tolerance;
     let is_possible = |seen: f64, max: f64| seen <= (1.0 + OTHER_LIMIT_TOLERANCE) * max;
-    CLOUD_LIMITS.iter().filter(move |limit| match unit {
-        RateUnit::Requests => is_near(iops, limit.iops) && is_possible(mib_per_s, limit.max_mib_per_s),
-        RateUnit::Kib => is_near(mib_per_s, limit.mib_per_s) && is_possible(iops, limit.max_iops),
-    })
+    let matches = |limits: &VolumeLimits| match unit {
+        RateUnit::Requests => is_near(iops, limits.iops) && is_possible(mib_per_s, limits.max_mib_per_s),
+        RateUnit::Kib => is_near(mib_per_s, limits.mib_per_s) && is_possible(iops, limits.max_iops),
+    };
+    let limit = |limits: VolumeLimits| CloudLimit {
+        volume: limits.volume,
+        value: if unit == RateUnit::Requests { limits.iops } else { limits.mib_per_s },
+        is_provider_known: device.provider.is_some(),
+    };
+    possible_volumes(device).filter(matches).map(limit).collect()
+}
+
+/// The volumes that a device may be.
+fn possible_volumes(device: &KnownDevice) -> impl Iterator<Item = VolumeLimits> {
+    let gib = device.size_bytes.map(|bytes| bytes.div_ceil(BYTES_PER_GIB));
+    // Volumes of either provider have whole GiB, unlike most disks.
+    let is_whole = device.size_bytes.is_none_or(|bytes| bytes > 0 && bytes % BYTES_PER_GIB == 0);
+    let may_be = move |provider: Provider| device.provider.map_or(is_whole, |known| known == provider);
+    let aws = [Some(GP3_BASE), gib.map(gp2), gib.filter(|gib| *gib < GP2_BURST_MAX_GIB).map(gp2_burst)];
+    let azure = PREMIUM_SSD_TIERS.iter().enumerate().filter_map(move |(index, tier)| {
+        let min_gib = index.checked_sub(1).map_or(0, |before| PREMIUM_SSD_TIERS[before].max_gib);
+        let has_size = gib.is_none_or(|gib| min_gib < gib && gib <= tier.max_gib);
+        let volume = CloudVolume::PremiumSsd(tier.name);
+        has_size.then(|| VolumeLimits::fixed(volume, tier.iops, tier.mib_per_s))
+    });
+    aws.into_iter().flatten().chain(azure).filter(move |limits| may_be(limits.volume.provider()))
+}
+
+/// The size in GiB from which a gp2 volume has no burst: its own rate is as high.
+const GP2_BURST_MAX_GIB: u64 = 1000;
+
+/// 3 requests per second for each GiB, at least 100 and at most 16,000. Source: "Amazon EBS General Purpose SSD
+/// volumes".
+fn gp2(gib: u64) -> VolumeLimits {
+    let mib_per_s = gp2_mib_per_s(gib);
+    VolumeLimits::fixed(CloudVolume::Gp2 { gib }, (3.0 * gib as f64).clamp(100.0, 16000.0), mib_per_s)
+}
+
+fn gp2_burst(gib: u64) -> VolumeLimits {
+    // The limit on bytes is that of the volume without a burst.
+    let limits = VolumeLimits::fixed(CloudVolume::Gp2Burst, 3000.0, gp2_mib_per_s(gib));
+    VolumeLimits { mib_per_s: f64::NAN, ..limits }
+}
+
+/// 128 MiB per second up to 170 GiB, beyond that up to 250.
+fn gp2_mib_per_s(gib: u64) -> f64 {
+    if gib <= 170 { 128.0 } else { 250.0 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None };
+
+    fn device(gib: u64, provider: Option<Provider>) -> KnownDevice {
+        KnownDevice { size_bytes: Some(gib * BYTES_PER_GIB), provider }
+    }
+
+    fn volumes(device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> Vec<CloudVolume> {
+        matching_limits(device, unit, iops, mib_per_s).into_iter().map(|limit| limit.volume).collect()
+    }
+
+    fn by_requests(device: &KnownDevice, iops: f64) -> Vec<CloudVolume> {
+        volumes(device, RateUnit::Requests, iops, iops / 256.0)
+    }
+
     #[test]
-    fn a_plateau_at_a_known_limit_matches_it() {
-        assert_eq!(matching_limits(RateUnit::Requests, 3001.0, 11.7), ["AWS gp3 (base)"]);
-        assert_eq!(matching_limits(RateUnit::Kib, 3000.0, 750.5), ["Azure Premium SSD P70"]);
-        assert!(matching_limits(RateUnit::Requests, 3100.0, 12.1).is_empty());
+    fn a_rate_at_a_fixed_limit_matches_it() {
+        assert_eq!(by_requests(&UNKNOWN, 3001.0), [CloudVolume::Gp3Base]);
+        assert_eq!(by_requests(&UNKNOWN, 5000.0), [CloudVolume::PremiumSsd("P30")]);
+        assert_eq!(by_requests(&UNKNOWN, 7500.0), ["P40", "P50"].map(CloudVolume::PremiumSsd));
+        assert_eq!(by_requests(&UNKNOWN, 120.0), ["P1", "P2", "P3", "P4"].map(CloudVolume::PremiumSsd));
+        assert_eq!(volumes(&UNKNOWN, RateUnit::Kib, 3000.0, 750.5), [CloudVolume::PremiumSsd("P70")]);
+        for adjustable in [100.0, 3100.0, 4000.0, 80_000.0] {
+            assert_eq!(by_requests(&UNKNOWN, adjustable), [], "{adjustable}");
+        }
     }
 
     #[test]
     fn a_volume_that_cannot_do_as_much_in_the_other_unit_does_not_match() {
-        // No volume of 125 MiB/s does 32,000 requests per second.
-        assert!(matching_limits(RateUnit::Kib, 32_000.0, 125.0).is_empty());
-        assert_eq!(matching_limits(RateUnit::Kib, 8000.0, 125.0), ["AWS gp3 (base)"]);
-        assert!(matching_limits(RateUnit::Requests, 500.0, 400.0).is_empty());
+        // No volume of 25 MiB/s does 32,000 requests per second.
+        assert_eq!(volumes(&UNKNOWN, RateUnit::Kib, 32_000.0, 25.0), []);
+        assert_eq!(volumes(&UNKNOWN, RateUnit::Kib, 8000.0, 125.0), [CloudVolume::Gp3Base]);
+        assert_eq!(volumes(&UNKNOWN, RateUnit::Requests, 500.0, 400.0), []);
+    }
+
+    #[test]
+    fn a_size_gives_the_limit_of_gp2_and_rules_out_other_tiers() {
+        assert_eq!(by_requests(&device(200, None), 600.0), [CloudVolume::Gp2 { gib: 200 }]);
+        assert_eq!(by_requests(&device(20, None), 100.0), [CloudVolume::Gp2 { gib: 20 }]);
+        assert_eq!(by_requests(&device(200, None), 3000.0), [CloudVolume::Gp3Base, CloudVolume::Gp2Burst]);
+        let large = device(6000, None);
+        assert_eq!(
+            by_requests(&large, 16_000.0),
+            [CloudVolume::Gp2 { gib: 6000 }, CloudVolume::PremiumSsd("P60")]
+        );
+        assert_eq!(by_requests(&large, 3000.0), [CloudVolume::Gp3Base]);
+        let p30 = [CloudVolume::PremiumSsd("P30")];
+        for (gib, found) in [(512, &[][..]), (513, &p30), (1024, &p30), (1025, &[])] {
+            assert_eq!(by_requests(&device(gib, None), 5000.0), found, "{gib}");
+        }
+        // A disk of 500 GB is not a volume of these.
+        let disk = KnownDevice { size_bytes: Some(500_107_862_016), provider: None };
+        assert_eq!(by_requests(&disk, 3000.0), []);
+    }
+
+    #[test]
+    fn only_a_known_provider_makes_a_limit_a_fact() {
+        let aws = KnownDevice { provider: Some(Provider::Aws), ..UNKNOWN };
+        let limits = |device| matching_limits(device, RateUnit::Requests, 3000.0, 11.7);
+        assert!(limits(&aws)[0].is_provider_known && !limits(&UNKNOWN)[0].is_provider_known);
+        assert!(matches_limit_exactly(&aws, RateUnit::Requests, 3000.0, 11.7));
+        assert!(!matches_limit_exactly(&UNKNOWN, RateUnit::Requests, 3000.0, 11.7));
+        assert_eq!(by_requests(&aws, 5000.0), []);
+        for other in [Provider::Google, Provider::Other, Provider::Azure] {
+            assert_eq!(by_requests(&KnownDevice { provider: Some(other), ..UNKNOWN }, 3000.0), []);
+        }
     }
 }

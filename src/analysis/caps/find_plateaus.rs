@@ -7,7 +7,7 @@ use super::dispersion::sqrt_index_of_dispersion;
 use super::plateau::Plateau;
 use super::steady_rate::{RateKind, SteadyRate, densest_rate_window};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all};
-use crate::analysis::settings::StatedCap;
+use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
     MAX_NEGLIGIBLE_FRACTION, MIN_CAPPED_QUEUE, MIN_IRREGULAR_DISPERSION, MIN_LOADED_QUEUE,
     SAME_LIMIT_TOLERANCE,
@@ -30,20 +30,24 @@ pub(in crate::analysis) struct SteadyRates {
 ///
 /// Requests and bytes, of both directions together first, then of each. A rate that is constant in both units counts as
 /// one of bytes only where a known or stated limit indicates that.
-pub fn find_plateaus(loads: &[LoadSample], stated: Option<StatedCap>) -> Vec<Plateau> {
-    find_steady_rates(loads, stated).caps
+pub fn find_plateaus(loads: &[LoadSample], stated: Option<StatedCap>, device: &KnownDevice) -> Vec<Plateau> {
+    find_steady_rates(loads, stated, device).caps
 }
 
 /// The plateaus, or else a steady rate that is unclear.
-pub(in crate::analysis) fn find_steady_rates(loads: &[LoadSample], stated: Option<StatedCap>) -> SteadyRates {
+pub(in crate::analysis) fn find_steady_rates(
+    loads: &[LoadSample],
+    stated: Option<StatedCap>,
+    device: &KnownDevice,
+) -> SteadyRates {
     let loads = steady_or_all(&loads.iter().collect::<Vec<_>>());
     let stated = stated.unwrap_or_default();
     let mut unclear = None;
     let (mut joint, mut separate) = (Vec::new(), Vec::new());
     for direction in directions(&loads) {
-        let requests = RateKind { direction, unit: RateUnit::Requests };
+        let requests = RateKind { direction, unit: RateUnit::Requests, device: *device };
         let by_requests = find_caps(&loads, requests, stated.iops);
-        let bytes = RateKind { direction, unit: RateUnit::Kib };
+        let bytes = RateKind { direction, unit: RateUnit::Kib, device: *device };
         let by_bytes = find_caps(&loads, bytes, stated.mib_per_s.map(|mib| mib * 1024.0));
         let has_match = |found: &[Plateau]| found.iter().any(|plateau| plateau.matches_limit.is_some());
         let are_large = by_requests.caps.iter().all(Plateau::has_large_requests);
@@ -151,7 +155,7 @@ fn steady_rates<'a>(loaded: &[&'a LoadSample], kind: RateKind, stated: Option<f6
 
 #[cfg(test)]
 mod tests {
-    use super::super::LimitMatch;
+    use super::super::{CloudLimit, CloudVolume, LimitMatch};
     use super::*;
     use crate::analysis::stats::IoTotals;
 
@@ -172,6 +176,10 @@ mod tests {
         seconds.into_iter().enumerate().map(load).collect()
     }
 
+    fn find_plateaus(loads: &[LoadSample], stated: Option<StatedCap>) -> Vec<Plateau> {
+        super::find_plateaus(loads, stated, &KnownDevice::default())
+    }
+
     fn rates(found: &[Plateau]) -> Vec<f64> {
         found.iter().map(|plateau| plateau.iops.round()).collect()
     }
@@ -182,7 +190,8 @@ mod tests {
         let found = find_plateaus(&capped, None);
         assert_eq!(rates(&found), [3001.0]);
         assert_eq!((found[0].queue_from, found[0].queue_to), (1.0, 16.0));
-        assert_eq!(found[0].matches_limit, Some(LimitMatch::Cloud(vec!["AWS gp3 (base)"])));
+        let gp3 = CloudLimit { volume: CloudVolume::Gp3Base, value: 3000.0, is_provider_known: false };
+        assert_eq!(found[0].matches_limit, Some(LimitMatch::Cloud(vec![gp3])));
     }
 
     #[test]

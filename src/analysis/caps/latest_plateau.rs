@@ -3,7 +3,7 @@
 use super::find_plateaus::find_plateaus;
 use super::plateau::Plateau;
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
-use crate::analysis::settings::StatedCap;
+use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
     CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO, MIN_CONSTANT_QUEUE,
     MIN_PLATEAU_INTERVALS, ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
@@ -36,9 +36,10 @@ pub(in crate::analysis) fn may_be_plateau(recent: &[LoadSample], latest: &LoadSa
 pub(in crate::analysis) fn plateau_of_latest(
     recent: &[LoadSample],
     stated: Option<StatedCap>,
+    device: &KnownDevice,
 ) -> Option<Plateau> {
     let latest = recent.last()?;
-    find_plateaus(recent, stated).into_iter().find(|plateau| {
+    find_plateaus(recent, stated, device).into_iter().find(|plateau| {
         let plateau_rate = match plateau.unit {
             RateUnit::Requests => plateau.iops,
             RateUnit::Kib => plateau.mib_per_s * 1024.0,

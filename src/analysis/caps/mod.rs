@@ -5,12 +5,16 @@ mod cloud_limits;
 mod dispersion;
 mod find_plateaus;
 mod latest_plateau;
+mod near_limit;
 mod pace;
 mod plateau;
 mod steady_rate;
 
+pub use cloud_limits::{CloudLimit, CloudVolume};
 pub use find_plateaus::find_plateaus;
+pub use near_limit::NearLimit;
 pub use plateau::{LimitMatch, Plateau};
 
 pub(super) use find_plateaus::{SteadyRates, find_steady_rates};
 pub(super) use latest_plateau::{may_be_plateau, plateau_of_latest};
+pub(super) use near_limit::{find_near_limit, near_limit_of_latest};

@@ -2,7 +2,7 @@
 
 use libm::log;
 
-use super::cloud_limits::matching_limits;
+use super::cloud_limits::{CloudLimit, matching_limits};
 use super::steady_rate::{RateKind, SteadyRate, median_rates};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::thresholds::MIN_LARGE_REQUEST_KIB;
@@ -12,8 +12,8 @@ use crate::analysis::thresholds::MIN_LARGE_REQUEST_KIB;
 pub enum LimitMatch {
     /// The cap that the user stated.
     Stated,
-    /// Limits of cloud volumes, by name; at least one.
-    Cloud(Vec<&'static str>),
+    /// Limits of cloud volumes; at least one.
+    Cloud(Vec<CloudLimit>),
 }
 
 /// A time in which a rate stayed constant.
@@ -67,7 +67,7 @@ impl Plateau {
         let intervals: f64 = steady.loads.iter().map(|load| load.intervals).sum();
         let square = |load: &&LoadSample| load.intervals * (kind.rate(load) / steady.rate - 1.0).powi(2);
         let (iops, mib_per_s) = median_rates(&steady.loads, kind.direction)?;
-        let cloud = matching_limits(kind.unit, iops, mib_per_s);
+        let cloud = matching_limits(&kind.device, kind.unit, iops, mib_per_s);
         Some(Self {
             direction: kind.direction,
             unit: kind.unit,

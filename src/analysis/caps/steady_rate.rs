@@ -6,6 +6,7 @@ use super::cloud_limits::matches_limit_exactly;
 use super::dispersion::sqrt_index_of_dispersion;
 use super::pace::{Pace, has_constant_queue, has_same_in_flight, pace};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
+use crate::analysis::settings::KnownDevice;
 use crate::analysis::thresholds::{
     ABOVE_RATE_TOLERANCE_RATIO, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION,
     MAX_ABOVE_RATE_INTERVALS, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION,
@@ -16,11 +17,12 @@ use crate::analysis::thresholds::{
     STEADY_TOLERANCE,
 };
 
-/// A direction and the unit in which its rate is looked at.
+/// A direction of a device and the unit in which its rate is looked at.
 #[derive(Clone, Copy)]
 pub(super) struct RateKind {
     pub(super) direction: IoDirection,
     pub(super) unit: RateUnit,
+    pub(super) device: KnownDevice,
 }
 
 impl RateKind {
@@ -58,7 +60,7 @@ pub(super) struct SteadyRate<'a> {
     pub(super) concurrency_grew: bool,
     /// It is the cap that the user stated.
     pub(super) is_stated: bool,
-    /// It matches a cloud limit exactly.
+    /// It matches exactly a limit of the cloud that the device is known to be a volume of.
     is_exact_limit: bool,
     /// The square root of the index of dispersion: 1 is that of requests that complete at random.
     dispersion: f64,
@@ -168,7 +170,7 @@ impl SteadyRate<'_> {
             concurrency_grew: has_grown
                 && rate_equal_below_and_above(&loads, kind, (min_queue * max_queue).sqrt()),
             is_stated: stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= SAME_LIMIT_TOLERANCE),
-            is_exact_limit: matches_limit_exactly(kind.unit, iops, mib_per_s),
+            is_exact_limit: matches_limit_exactly(&kind.device, kind.unit, iops, mib_per_s),
             dispersion: sqrt_index_of_dispersion(&loaded, kind.direction, kind.unit),
             light_dispersion: light_dispersion(all, kind, rate, min_queue, max_queue / rate),
             pace: pace(&loads, kind.direction, kind.unit, rate),
@@ -213,7 +215,7 @@ fn light_dispersion(
 
 /// The median rates of loads in requests and in MiB per second; `None` without loads.
 pub(super) fn median_rates(loads: &[&LoadSample], direction: IoDirection) -> Option<(f64, f64)> {
-    let median = |unit| RateKind { direction, unit }.median_rate(loads);
+    let median = |unit| weighted_median_of(loads, |load| Some(load.rate(direction, unit)));
     Some((median(RateUnit::Requests)?, median(RateUnit::Kib)? / 1024.0))
 }
 

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::Doubt;
-use crate::analysis::caps::Plateau;
+use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
 use crate::analysis::settings::BaselineSource;
 
@@ -170,6 +170,8 @@ pub enum Evidence {
     },
     /// The rate lies on a plateau.
     ConstantRate(Plateau),
+    /// The rate lies near a known limit under load, but no cap is proved.
+    NearLimit(NearLimit),
 }
 
 /// A mean latency with the queue at which it was measured.

@@ -1,7 +1,7 @@
 //! The explanation of a verdict over all intervals, as data.
 
 use super::Latency;
-use crate::analysis::caps::Plateau;
+use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
 
 /// The explanation of the verdict on a device over all intervals.
@@ -11,6 +11,8 @@ pub struct Explanation {
     pub reason: Reason,
     /// A rate that stayed constant as at a cap, but dispersed as much as that of busy servers.
     pub unclear: Option<Plateau>,
+    /// A known limit near which the rate lay under load, where no cap is proved.
+    pub near_limit: Option<NearLimit>,
     /// The longest stall in seconds, where the verdict is another one.
     pub stall_s: Option<f64>,
     /// The stated cap in requests per second, where the load exceeded it.

@@ -2,7 +2,7 @@
 
 use super::Hung;
 use crate::analysis::capacity::CapacityReport;
-use crate::analysis::caps::Plateau;
+use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::ConcurrencyLevel;
 use crate::analysis::stats::{DirectionReport, Distribution};
 
@@ -47,4 +47,6 @@ pub(in crate::analysis) struct DeviceFacts<'a> {
     pub(in crate::analysis) plateaus: &'a [Plateau],
     /// A rate that stayed constant at a cap or at busy servers.
     pub(in crate::analysis) unclear: Option<&'a Plateau>,
+    /// A known limit near which its rate lay under load.
+    pub(in crate::analysis) near_limit: Option<NearLimit>,
 }

@@ -7,9 +7,9 @@ use super::hung_requests::{Hung, HungRequests};
 use super::load_verdict::{Doubt, LoadAssessment};
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
-use crate::analysis::caps::{Plateau, may_be_plateau, plateau_of_latest};
+use crate::analysis::caps::{Plateau, may_be_plateau, near_limit_of_latest, plateau_of_latest};
 use crate::analysis::load::{IoDirection, LoadSample};
-use crate::analysis::settings::{Settings, StatedCap};
+use crate::analysis::settings::{KnownDevice, Settings, StatedCap};
 use crate::analysis::thresholds::{
     MIN_CHANGED_INTERVALS, MIN_STALL_S, SAME_LOAD_TOLERANCE, STILL_SATURATED_FRACTION,
 };
@@ -23,6 +23,7 @@ const MAX_RECENT_LOADS: usize = 64;
 pub struct LiveVerdict {
     saturation_threshold: f64,
     cap: Option<StatedCap>,
+    device: KnownDevice,
     baselines: Baselines,
     recent: VecDeque<LoadSample>,
     debounce: Debounce,
@@ -39,6 +40,7 @@ impl LiveVerdict {
         Self {
             saturation_threshold: settings.saturation_threshold,
             cap: settings.cap,
+            device: settings.device,
             baselines: Baselines::new(settings, since_boot),
             recent: VecDeque::with_capacity(MAX_RECENT_LOADS),
             debounce: Debounce::default(),
@@ -88,6 +90,10 @@ impl LiveVerdict {
         assessment.verdict = self.debounce.confirm(verdict);
         if let Some(unconfirmed) = verdict.filter(|_| assessment.verdict.is_none()) {
             assessment.evidence.insert(0, Evidence::Unconfirmed(unconfirmed));
+        }
+        if matches!(assessment.verdict, None | Some(Verdict::Saturated | Verdict::Queueing)) {
+            let near_limit = near_limit_of_latest(self.recent.make_contiguous(), &self.device);
+            assessment.evidence.extend(near_limit.map(Evidence::NearLimit));
         }
         assessment
     }
@@ -163,7 +169,7 @@ impl LiveVerdict {
     /// The plateau that the load lies on with a queue, if any.
     fn current_plateau(&mut self, load: &LoadSample) -> Option<Plateau> {
         let recent = self.recent.make_contiguous();
-        if may_be_plateau(recent, load) { plateau_of_latest(recent, self.cap) } else { None }
+        if may_be_plateau(recent, load) { plateau_of_latest(recent, self.cap, &self.device) } else { None }
     }
 }
 

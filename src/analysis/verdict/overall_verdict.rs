@@ -62,7 +62,9 @@ pub(in crate::analysis) fn overall_verdict(
     let cap = settings.cap.unwrap_or_default();
     let exceeded_iops = exceeded(facts.all.iops.p95, cap.iops);
     let exceeded_mib_per_s = exceeded(facts.all.mib_per_s.p95, cap.mib_per_s);
-    (verdict, Explanation { exceeded_iops, exceeded_mib_per_s, ..explanation })
+    let has_hint = matches!(verdict, None | Some(Verdict::Saturated | Verdict::Queueing));
+    let near_limit = facts.near_limit.clone().filter(|_| has_hint);
+    (verdict, Explanation { exceeded_iops, exceeded_mib_per_s, near_limit, ..explanation })
 }
 
 /// The stated cap, where the load exceeded it.

@@ -2,10 +2,10 @@
 
 use super::tables::has_requests;
 use crate::analysis::{
-    CapacityReport, DeviceReport, DirectionReport, IoDirection, KNEE_FRACTION, LimitMatch, MIN_FIT_LEVELS,
+    CapacityReport, DeviceReport, DirectionReport, IoDirection, KNEE_FRACTION, MIN_FIT_LEVELS,
     MIN_LOADED_QUEUE, Model, Plateau, Verdict,
 };
-use crate::report::evidence::{limit_name, plateau_evidence, plateau_rate};
+use crate::report::evidence::{limit_suffix, plateau_evidence, plateau_rate};
 use crate::report::layout::sentence_numbers::{duration, number, per_second, percent_of, queue};
 
 /// Relative difference within which two maximum rates count as the same.
@@ -147,17 +147,13 @@ fn coefficient(value: f64) -> String {
 }
 
 fn plateau_sentence(plateau: &Plateau) -> String {
-    let limit = plateau.matches_limit.as_ref().map(|limit| match limit {
-        LimitMatch::Stated => " This is the stated cap.".to_owned(),
-        LimitMatch::Cloud(_) => format!(" Matches a known limit: {}.", limit_name(limit)),
-    });
     format!(
-        "{}, from interval {} on, {} in total: {}.{}",
+        "{}{}, from interval {} on, {} in total: {}.",
         plateau_rate(plateau),
+        limit_suffix(plateau),
         plateau.first_interval + 1,
         duration(plateau.seconds),
-        plateau_evidence(plateau),
-        limit.unwrap_or_default()
+        plateau_evidence(plateau)
     )
 }
 

@@ -1,5 +1,6 @@
 //! The explanation of a verdict over all intervals, as a sentence.
 
+use super::limits::near_limit_text;
 use super::plateau::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
 use super::{latency_name, latency_text};
 use crate::analysis::{
@@ -14,6 +15,9 @@ pub(crate) fn explanation_text(device: &str, explanation: &Explanation) -> Strin
     let mut text = format!("{device} {}", reason_text(&explanation.reason));
     if let Some(plateau) = &explanation.unclear {
         text += &unclear_text(plateau);
+    }
+    if let Some(near) = &explanation.near_limit {
+        text += &format!("; {}", near_limit_text(near));
     }
     if let Some(seconds) = explanation.stall_s {
         text += &format!("; at one time requests hung for {}, none completed", duration(seconds));
@@ -185,7 +189,11 @@ fn unclear_text(plateau: &Plateau) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{IoDirection, Latency, LimitMatch, RateUnit};
+    use crate::analysis::{CloudLimit, CloudVolume, IoDirection, Latency, LimitMatch, NearLimit, RateUnit};
+
+    fn gp3(is_provider_known: bool) -> CloudLimit {
+        CloudLimit { volume: CloudVolume::Gp3Base, value: 3000.0, is_provider_known }
+    }
 
     fn plateau() -> Plateau {
         Plateau {
@@ -201,7 +209,7 @@ mod tests {
             queue_to: 63.6,
             await_from_ms: 0.32,
             await_to_ms: 21.2,
-            matches_limit: Some(LimitMatch::Cloud(vec!["AWS gp3 (base)"])),
+            matches_limit: Some(LimitMatch::Cloud(vec![gp3(false)])),
             is_at_constant_queue: false,
             is_certain: true,
         }
@@ -249,16 +257,23 @@ mod tests {
         let stated = Plateau { iops: 300.0, matches_limit: Some(LimitMatch::Stated), ..plateau() };
         assert_eq!(
             text(Reason::Capped { plateaus: vec![plateau(), stated] }),
-            "sda is capped at 3,000 reads/s (matches AWS gp3 (base)), then 300 reads/s (the stated cap): rate stayed \
-             constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms; then rate \
+            "sda is capped at 3,000 reads/s (if this is AWS, the limit of a gp3 volume without more provisioned), then \
+             300 reads/s (the stated cap): rate stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms; then rate \
              stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms"
         );
-        let uncertain = Plateau { is_certain: false, ..plateau() };
-        let sentence = text(Reason::Capped { plateaus: vec![uncertain.clone()] });
+        let uncertain = |matches_limit| {
+            let plateau = Plateau { is_certain: false, matches_limit, ..plateau() };
+            text(Reason::Capped { plateaus: vec![plateau] })
+        };
+        let known = gp3(true);
+        let sentence = uncertain(Some(LimitMatch::Cloud(vec![known])));
+        assert!(sentence.contains("(the limit of an AWS gp3 volume without more provisioned)"), "{sentence}");
         assert!(sentence.ends_with("; it matches a known limit, but fully busy servers can be as steady"));
-        let without_match = Plateau { matches_limit: None, ..uncertain };
-        let sentence = text(Reason::Capped { plateaus: vec![without_match] });
-        assert!(sentence.ends_with(" 21.2 ms; fully busy servers can be as steady"), "{sentence}");
+        // A limit of a provider that is not known supports nothing.
+        for matches_limit in [Some(LimitMatch::Cloud(vec![gp3(false)])), None] {
+            let sentence = uncertain(matches_limit);
+            assert!(sentence.ends_with(" 21.2 ms; fully busy servers can be as steady"), "{sentence}");
+        }
     }
 
     #[test]
@@ -267,6 +282,7 @@ mod tests {
         let max_rate = Some(MaxRate { iops: 152_498.0, knee: 23.1, knee_is_upper_bound: true });
         let explanation = Explanation {
             unclear: Some(plateau()),
+            near_limit: Some(NearLimit { unit: RateUnit::Requests, rate: 2990.0, limits: vec![gp3(true)] }),
             stall_s: Some(3.0),
             exceeded_iops: Some(ExceededCap { cap: 3000.0, seen: 131_000.0 }),
             exceeded_mib_per_s: Some(ExceededCap { cap: 125.0, seen: 512.0 }),
@@ -276,8 +292,9 @@ mod tests {
             explanation_text("vda", &explanation),
             "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
              requests/s, within 10% of it from concurrency 23.1 or less; from queue 0.90 to 63.6 the rate stayed at \
-             3,000 reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; at one time requests hung for \
-             3.0 s, none completed; for a time load exceeded the stated cap of 3,000 requests/s (131k seen) and \
+             3,000 reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; near a \
+             known limit: 2,990 requests/s; 3,000 is the limit of an AWS gp3 volume without more provisioned; at one \
+             time requests hung for 3.0 s, none completed; for a time load exceeded the stated cap of 3,000 requests/s (131k seen) and \
              125 MiB/s (512 seen)"
         );
     }

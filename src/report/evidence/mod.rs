@@ -2,13 +2,16 @@
 
 mod explanation;
 mod hidden_io_wait;
+mod limits;
 mod plateau;
 
 pub(crate) use explanation::explanation_text;
 pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};
-pub(crate) use plateau::{limit_name, plateau_evidence, plateau_rate};
+pub(crate) use limits::limit_name;
+pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};
 
-use plateau::{limit_suffix, plateau_caveat};
+use limits::near_limit_text;
+use plateau::plateau_caveat;
 
 use crate::analysis::{BaselineSource, Doubt, Evidence, IoDirection, Latency};
 use crate::report::layout::sentence_numbers::{counted, duration, multiple, number, per_second, queue, time};
@@ -41,6 +44,7 @@ pub(crate) fn evidence_text(evidence: &Evidence) -> String {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
             format!("{rate}{limit}: {}{}", plateau_evidence(plateau), plateau_caveat(plateau))
         }
+        Evidence::NearLimit(near) => near_limit_text(near),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Plateaus in words.
 
-use crate::analysis::{IoDirection, LimitMatch, Plateau, RateUnit};
+use super::limits::limit_text;
+use crate::analysis::{CloudLimit, IoDirection, LimitMatch, Plateau, RateUnit};
 use crate::report::layout::sentence_numbers::{number, per_second, queue, time};
 
 /// A growth of queue or latency on a plateau by less than this factor is not mentioned.
@@ -41,26 +42,17 @@ pub(super) fn variation_text(plateau: &Plateau) -> String {
 
 /// The caveat of a plateau; empty where it is certain.
 pub(super) fn plateau_caveat(plateau: &Plateau) -> &'static str {
-    match (plateau.is_certain, &plateau.matches_limit) {
-        (true, _) => "",
-        (false, Some(_)) => "; it matches a known limit, but fully busy servers can be as steady",
-        (false, None) => "; fully busy servers can be as steady",
+    let is_known = |limit: &CloudLimit| limit.is_provider_known;
+    match &plateau.matches_limit {
+        _ if plateau.is_certain => "",
+        Some(LimitMatch::Cloud(limits)) if limits.iter().any(is_known) => {
+            "; it matches a known limit, but fully busy servers can be as steady"
+        }
+        _ => "; fully busy servers can be as steady",
     }
 }
 
 /// The limit that a plateau matches, in parentheses; empty without one.
-pub(super) fn limit_suffix(plateau: &Plateau) -> String {
-    match &plateau.matches_limit {
-        Some(LimitMatch::Stated) => " (the stated cap)".to_owned(),
-        Some(LimitMatch::Cloud(names)) => format!(" (matches {})", names.join(" or ")),
-        None => String::new(),
-    }
-}
-
-/// The name of the limit that a plateau matches, as machine formats give it.
-pub(crate) fn limit_name(limit: &LimitMatch) -> String {
-    match limit {
-        LimitMatch::Stated => "the stated cap".to_owned(),
-        LimitMatch::Cloud(names) => names.join(" or "),
-    }
+pub(crate) fn limit_suffix(plateau: &Plateau) -> String {
+    plateau.matches_limit.as_ref().map(|limit| format!(" ({})", limit_text(limit))).unwrap_or_default()
 }

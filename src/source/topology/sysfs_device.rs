@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::block_dir::{device_dir, list_devices, read_devno};
 use super::resolve_in_root;
 use crate::source::small_file::{read_line, read_line_lossy};
-use crate::topology::{Kind, Node, natural_key, possible_disks};
+use crate::topology::{Kind, Node, bounded_text, natural_key, possible_disks};
 
 /// The directory of a whole device.
 pub(super) struct SysfsDevice {
@@ -65,6 +65,11 @@ impl SysfsDevice {
             alias: if self.has("dm") { self.line("dm/name") } else { None },
             backing_devices: slaves(&self.path),
             size_bytes: size_bytes(&self.path),
+            model: if self.has("device") {
+                self.line("device/model").as_deref().map(bounded_text)
+            } else {
+                None
+            },
             diskseq: if self.has("diskseq") {
                 self.line("diskseq").and_then(|text| text.parse().ok())
             } else {

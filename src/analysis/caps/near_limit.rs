@@ -1,0 +1,188 @@
+//! A rate that lies near a known limit under load, where nothing proves that it is a cap.
+
+use super::cloud_limits::{CloudLimit, limits_within};
+use super::pace::{Pace, pace};
+use super::steady_rate::{count_intervals, median_rates};
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
+use crate::analysis::settings::KnownDevice;
+use crate::analysis::thresholds::{
+    ABOVE_LIMIT_RATIO, LIMIT_TOLERANCE, MIN_LOADED_QUEUE, MIN_NEAR_LIMIT_INTERVALS, MIN_ON_RATE_FRACTION,
+    MIN_PLATEAU_INTERVALS, MIN_SATURATED_QUEUE, MIN_WITNESS_INTERVALS, NEAR_LIMIT_TOLERANCE,
+};
+
+/// Latest loads that show whether the rate is near a limit now.
+const MAX_RECENT_LOADS: usize = 16;
+
+/// A rate near a known limit. It is a hint, and not a cap: a device can be as fast by chance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NearLimit {
+    /// The unit of the limits.
+    pub unit: RateUnit,
+    /// The median rate of reads and writes in requests or MiB per second.
+    pub rate: f64,
+    /// The limits; at least one.
+    pub limits: Vec<CloudLimit>,
+}
+
+/// The known limit near which the rate of reads and writes lay most of the time in which requests waited; `None` where
+/// there is none, where it was exceeded, or where requests are issued at that rate.
+pub(in crate::analysis) fn find_near_limit(loads: &[LoadSample], device: &KnownDevice) -> Option<NearLimit> {
+    let loaded: Vec<&LoadSample> = loads.iter().filter(is_under_queue).collect();
+    RateUnit::ALL.into_iter().find_map(|unit| near_limit_in(unit, loads, &loaded, device))
+}
+
+/// The same for recent loads, where it holds for the latest of them, too.
+pub(in crate::analysis) fn near_limit_of_latest(
+    recent: &[LoadSample],
+    device: &KnownDevice,
+) -> Option<NearLimit> {
+    let latest = recent.last().filter(is_under_queue)?;
+    let is_near = |unit: &RateUnit| {
+        let (iops, mib_per_s) = rates(latest);
+        !limits_within(NEAR_LIMIT_TOLERANCE, device, *unit, iops, mib_per_s).is_empty()
+    };
+    let last = &recent[recent.len().saturating_sub(MAX_RECENT_LOADS)..];
+    let loaded: Vec<&LoadSample> = last.iter().filter(is_under_queue).collect();
+    let found = RateUnit::ALL
+        .into_iter()
+        .filter(is_near)
+        .find_map(|unit| near_limit_in(unit, recent, &loaded, device))?;
+    is_within(value(found.unit, latest), found.limits.first()?.value, NEAR_LIMIT_TOLERANCE).then_some(found)
+}
+
+fn is_under_queue(load: &&LoadSample) -> bool {
+    load.queue(IoDirection::Both) >= MIN_SATURATED_QUEUE
+}
+
+fn near_limit_in(
+    unit: RateUnit,
+    all: &[LoadSample],
+    loaded: &[&LoadSample],
+    device: &KnownDevice,
+) -> Option<NearLimit> {
+    let (iops, mib_per_s) = median_rates(loaded, IoDirection::Both)?;
+    let rate = if unit == RateUnit::Requests { iops } else { mib_per_s };
+    let mut limits = limits_within(LIMIT_TOLERANCE, device, unit, iops, mib_per_s);
+    let distance = |limit: &CloudLimit| (rate - limit.value).abs();
+    let limit = limits.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?.value;
+    limits.retain(|one| one.value == limit);
+    // Burst credits allow more for a time.
+    let max_rate = limits.iter().filter_map(|one| one.volume.burst(unit)).fold(limit, f64::max);
+    let is_near = |load: &&LoadSample| is_within(value(unit, load), limit, NEAR_LIMIT_TOLERANCE);
+    let time = count_intervals(loaded.iter().copied());
+    let waiting: Vec<&LoadSample> = loaded.iter().copied().filter(is_near).collect();
+    let near_time = count_intervals(waiting.iter().copied());
+    let above = count_intervals(all.iter().filter(|load| value(unit, load) > ABOVE_LIMIT_RATIO * max_rate));
+    // The rate at which requests are issued is the same where none waits.
+    let at_rest = |load: &&LoadSample| is_near(load) && load.queue(IoDirection::Both) < MIN_LOADED_QUEUE;
+    let is_offered = count_intervals(all.iter().filter(at_rest)) >= MIN_WITNESS_INTERVALS;
+    let near: Vec<&LoadSample> = all.iter().filter(is_near).collect();
+    let near_rate = weighted_median_of(&near, |load| Some(load.rate(IoDirection::Both, unit)))?;
+    let paces = [&near, &waiting].map(|loads| pace(loads, IoDirection::Both, unit, near_rate));
+    if paces.contains(&Pace::Arrivals) {
+        return None;
+    }
+    // A paced client shows itself only after some intervals.
+    let is_clear = paces.contains(&Pace::Completions);
+    let min_time = if is_clear { MIN_NEAR_LIMIT_INTERVALS } else { MIN_PLATEAU_INTERVALS };
+    let is_near_limit = near_time >= min_time
+        && near_time >= MIN_ON_RATE_FRACTION * time
+        && above < MIN_WITNESS_INTERVALS
+        && !is_offered;
+    is_near_limit.then_some(NearLimit { unit, rate, limits })
+}
+
+fn is_within(rate: f64, limit: f64, tolerance: f64) -> bool {
+    (rate / limit - 1.0).abs() <= tolerance
+}
+
+/// Requests and MiB per second.
+fn rates(load: &LoadSample) -> (f64, f64) {
+    (value(RateUnit::Requests, load), value(RateUnit::Kib, load))
+}
+
+/// The rate in the unit of limits.
+fn value(unit: RateUnit, load: &LoadSample) -> f64 {
+    let rate = load.rate(IoDirection::Both, unit);
+    if unit == RateUnit::Requests { rate } else { rate / 1024.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::stats::IoTotals;
+    use crate::topology::Provider;
+
+    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None };
+
+    /// Loads of `(requests of 4 KiB, queue)` with a constant number in flight.
+    fn loads(intervals: &[(f64, f64)]) -> Vec<LoadSample> {
+        let load = |(index, (ios, queue)): (usize, &(f64, f64))| LoadSample {
+            interval_index: index as f64,
+            seconds: 1.0,
+            intervals: 1.0,
+            reads: IoTotals { ios: *ios, kib: 4.0 * ios, ms: 1000.0 * queue },
+            in_flight_at_end: Some(*queue as u64),
+            ..LoadSample::default()
+        };
+        intervals.iter().enumerate().map(load).collect()
+    }
+
+    fn found(intervals: &[(f64, f64)]) -> bool {
+        let loads = loads(intervals);
+        let found = find_near_limit(&loads, &UNKNOWN);
+        assert!(near_limit_of_latest(&loads, &UNKNOWN).is_none() || found.is_some());
+        found.is_some()
+    }
+
+    #[test]
+    fn a_rate_near_a_limit_under_a_queue_is_found() {
+        let rates = [3000.0, 3040.0, 2990.0, 3010.0, 3000.0, 2995.0, 3005.0, 3000.0];
+        let found = find_near_limit(&loads(&rates.map(|rate| (rate, 32.0))), &UNKNOWN).unwrap();
+        assert_eq!((found.unit, found.rate, found.limits[0].value), (RateUnit::Requests, 3000.0, 3000.0));
+    }
+
+    #[test]
+    fn few_intervals_a_short_queue_and_a_rate_that_scatters_or_is_exceeded_show_nothing() {
+        assert!(found(&[(3000.0, 8.0); 5]) && !found(&[(3000.0, 8.0); 4]) && !found(&[(3000.0, 1.5); 20]));
+        assert!(!found(&[(3000.0, 8.0), (3300.0, 8.0), (2700.0, 8.0)].repeat(10)));
+        let faster = [[(3000.0, 8.0); 20].as_slice(), &[(9000.0, 8.0); 4]].concat();
+        assert!(!found(&faster));
+        let offered = [[(3000.0, 8.0); 20].as_slice(), &[(3000.0, 0.3); 4]].concat();
+        assert!(!found(&offered));
+    }
+
+    #[test]
+    fn requests_that_arrive_at_the_rate_are_not_limited_to_it() {
+        let mut loads =
+            loads(&[(4930.0, 4.0), (5070.0, 6.0), (4950.0, 3.0), (5050.0, 5.0), (5000.0, 4.0)].repeat(4));
+        // What was not completed is in flight.
+        for load in &mut loads {
+            load.in_flight_change = 5000.0 - load.reads.ios;
+        }
+        assert_eq!(find_near_limit(&loads, &UNKNOWN), None);
+        loads.iter_mut().for_each(|load| load.in_flight_change = 0.0);
+        assert!(find_near_limit(&loads, &UNKNOWN).is_some());
+    }
+
+    #[test]
+    fn a_burst_above_a_limit_is_possible_where_volumes_have_burst_credits() {
+        let spent = |rate| {
+            loads(&[[(3000.0, 8.0); 10], [(rate, 8.0); 10], [(rate, 8.0); 10], [(rate, 8.0); 10]].concat())
+        };
+        let volume = |gib: u64| KnownDevice { size_bytes: Some(gib << 30), provider: Some(Provider::Aws) };
+        // Most of the time at the limit of the volume without credits.
+        assert!(find_near_limit(&spent(600.0), &volume(200)).is_some());
+        assert_eq!(find_near_limit(&spent(600.0), &volume(300)), None);
+        let azure = KnownDevice { size_bytes: None, provider: Some(Provider::Azure) };
+        assert!(find_near_limit(&spent(500.0), &azure).is_some());
+    }
+
+    #[test]
+    fn a_rate_that_has_left_the_limit_is_not_near_it() {
+        let mut loads = loads(&[(3000.0, 8.0); 20]);
+        assert!(near_limit_of_latest(&loads, &UNKNOWN).is_some());
+        loads.last_mut().unwrap().reads.ios = 2500.0;
+        assert_eq!(near_limit_of_latest(&loads, &UNKNOWN), None);
+    }
+}

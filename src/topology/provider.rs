@@ -1,0 +1,195 @@
+//! The provider of a volume, as far as the firmware of the machine and the model of the device identify it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Kind, Node, Topology};
+
+/// Characters that are kept of a text from firmware or from a device: more than any of the texts compared here has.
+const MAX_TEXT_CHARS: usize = 64;
+/// Devices looked at on the way down from a device to its disk: no real stack is as high.
+const MAX_LAYERS: usize = 16;
+
+/// The asset tag of every Azure machine, which other Hyper-V hosts do not have.
+const AZURE_ASSET_TAG: &str = "7783-7084-3265-9085-8269-3286-77";
+/// The model of EBS volumes, which AWS attaches as NVMe devices.
+const EBS_MODEL: &str = "Amazon Elastic Block Store";
+/// The beginning of the model of the disks of an EC2 machine itself.
+const EC2_LOCAL_MODEL: &str = "Amazon EC2 NVMe Instance Storage";
+/// The beginning of the model of the NVMe disks of an Azure machine itself.
+const AZURE_LOCAL_MODEL: &str = "Microsoft NVMe Direct Disk";
+
+/// The provider of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// Amazon Web Services (EBS).
+    Aws,
+    /// Microsoft Azure (managed disks).
+    Azure,
+    /// Google Cloud (persistent disks, Hyperdisk).
+    Google,
+    /// None of these: a disk of the machine itself, memory, or several devices together.
+    Other,
+}
+
+/// The machine as its firmware identifies itself (`/sys/class/dmi/id`). Values that are not known are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// The vendor (`sys_vendor`).
+    pub sys_vendor: Option<String>,
+    /// The product (`product_name`).
+    pub product_name: Option<String>,
+    /// The asset tag of the chassis (`chassis_asset_tag`).
+    pub chassis_asset_tag: Option<String>,
+}
+
+impl Machine {
+    /// The same with texts of bounded length and without control characters.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        let bounded = |text: Option<String>| text.map(|text| bounded_text(&text));
+        Self {
+            sys_vendor: bounded(self.sys_vendor),
+            product_name: bounded(self.product_name),
+            chassis_asset_tag: bounded(self.chassis_asset_tag),
+        }
+    }
+
+    /// Returns whether nothing is known.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The provider of the machine; `None` where the firmware does not identify one.
+    fn provider(&self) -> Option<Provider> {
+        let is = |value: &Option<String>, text: &str| value.as_deref() == Some(text);
+        if is(&self.sys_vendor, "Amazon EC2") || is(&self.chassis_asset_tag, "Amazon EC2") {
+            Some(Provider::Aws)
+        } else if is(&self.sys_vendor, "Microsoft Corporation") {
+            // Without that tag it is a Hyper-V host outside Azure.
+            let is_azure = is(&self.chassis_asset_tag, AZURE_ASSET_TAG);
+            Some(if is_azure { Provider::Azure } else { Provider::Other })
+        } else if is(&self.sys_vendor, "Google") || is(&self.product_name, "Google Compute Engine") {
+            Some(Provider::Google)
+        } else {
+            None
+        }
+    }
+}
+
+/// Returns the beginning of a text without control characters.
+pub fn bounded_text(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(MAX_TEXT_CHARS).collect()
+}
+
+impl Topology {
+    /// Returns the provider of the volume that a device of `machine` lies on, and the size of the volume in bytes. Each
+    /// is `None` where it is not known; the size also for a loop device, whose file is only a part of the volume.
+    pub fn volume(&self, name: &str, machine: &Machine) -> (Option<Provider>, Option<u64>) {
+        let mut has_loop = false;
+        let mut node = self.node(name);
+        for _ in 0..MAX_LAYERS {
+            let Some(here) = node else { break };
+            has_loop |= here.kind == Kind::Loop;
+            let below: Vec<&String> =
+                here.backing_devices.iter().filter(|below| !self.is_nvme_path(below)).collect();
+            node = match below.as_slice() {
+                [] => {
+                    let size_bytes = here.size_bytes.filter(|_| !has_loop);
+                    return (provider(here, machine), size_bytes);
+                }
+                [below, others @ ..] if others.is_empty() || here.kind == Kind::Multipath => self.node(below),
+                _ => return (Some(Provider::Other), None),
+            };
+        }
+        (machine.provider(), None)
+    }
+
+    fn is_nvme_path(&self, name: &str) -> bool {
+        self.node(name).is_some_and(|node| node.kind == Kind::NvmePath)
+    }
+}
+
+/// The provider of a device that lies on no other.
+fn provider(disk: &Node, machine: &Machine) -> Option<Provider> {
+    let model = disk.model.as_deref().unwrap_or_default();
+    if disk.kind.is_memory() || model.starts_with(EC2_LOCAL_MODEL) || model.starts_with(AZURE_LOCAL_MODEL) {
+        Some(Provider::Other)
+    } else if model == EBS_MODEL {
+        Some(Provider::Aws)
+    } else {
+        machine.provider()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(sys_vendor: &str, product_name: &str, chassis_asset_tag: &str) -> Machine {
+        let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Machine {
+            sys_vendor: known(sys_vendor),
+            product_name: known(product_name),
+            chassis_asset_tag: known(chassis_asset_tag),
+        }
+    }
+
+    fn node(name: &str, kind: Kind, backing: &[&str], model: &str) -> Node {
+        Node {
+            name: name.into(),
+            kind,
+            backing_devices: backing.iter().map(|name| (*name).to_owned()).collect(),
+            size_bytes: Some(1 << 40),
+            model: (!model.is_empty()).then(|| model.to_owned()),
+            ..Node::default()
+        }
+    }
+
+    #[test]
+    fn the_firmware_identifies_the_provider() {
+        for (machine, provider) in [
+            (machine("Amazon EC2", "m5.large", ""), Some(Provider::Aws)),
+            (machine("Xen", "HVM domU", "Amazon EC2"), Some(Provider::Aws)),
+            (machine("Microsoft Corporation", "Virtual Machine", AZURE_ASSET_TAG), Some(Provider::Azure)),
+            (machine("Microsoft Corporation", "Virtual Machine", "None"), Some(Provider::Other)),
+            (machine("Google", "Google Compute Engine", ""), Some(Provider::Google)),
+            (machine("QEMU", "Standard PC", ""), None),
+            (Machine::default(), None),
+        ] {
+            assert_eq!(machine.provider(), provider, "{machine:?}");
+        }
+    }
+
+    #[test]
+    fn a_device_belongs_to_the_provider_of_the_only_disk_below_it() {
+        let topology = Topology::new(vec![
+            node("nvme0n1", Kind::Disk, &["nvme0c0n1"], EBS_MODEL),
+            node("nvme0c0n1", Kind::NvmePath, &[], ""),
+            node("nvme0n1p1", Kind::Partition, &["nvme0n1"], ""),
+            node("nvme1n1", Kind::Disk, &[], EC2_LOCAL_MODEL),
+            node("dm-0", Kind::Lvm, &["nvme0n1p1"], ""),
+            node("md0", Kind::Md, &["nvme0n1", "nvme2n1"], ""),
+            node("loop0", Kind::Loop, &["nvme0n1p1"], ""),
+            node("zram0", Kind::Zram, &[], ""),
+            node("circle", Kind::Dm, &["circle"], ""),
+        ]);
+        let here = machine("Amazon EC2", "", "");
+        let volume = |name| topology.volume(name, &here);
+        let (aws, other, size) = (Some(Provider::Aws), Some(Provider::Other), Some(1 << 40));
+        for name in ["nvme0n1", "nvme0n1p1", "dm-0"] {
+            assert_eq!(topology.volume(name, &Machine::default()), (aws, size), "{name}");
+        }
+        assert_eq!(volume("loop0"), (aws, None));
+        assert_eq!([volume("nvme1n1"), volume("zram0")], [(other, size); 2]);
+        assert_eq!(volume("md0"), (other, None));
+        // An unknown device is one of the machine, and a circle ends.
+        assert_eq!([volume("xvda"), volume("circle")], [(aws, None); 2]);
+    }
+
+    #[test]
+    fn texts_are_bounded_and_safe() {
+        assert_eq!(bounded_text("a\u{1b}[1m\nb"), "a[1mb");
+        assert_eq!(bounded_text(&"ä".repeat(100_000)).chars().count(), MAX_TEXT_CHARS);
+    }
+}

@@ -1,0 +1,202 @@
+//! Known limits of cloud volumes: facts where firmware or model identify the cloud, possible explanations elsewhere.
+
+use std::fmt::Write;
+use std::fs;
+
+use blkstat::clock::ManualClock;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::support::fake_root::FakeRoot;
+use crate::support::in_process::in_process;
+use crate::support::program::output;
+
+const GIB: u64 = 1 << 30;
+const EBS: &str = "Amazon Elastic Block Store";
+const AZURE_TAG: &str = "7783-7084-3265-9085-8269-3286-77";
+
+/// The `index`th of numbers between -1 and 1 that look random.
+fn noise(index: u64) -> f64 {
+    let bits = (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let bits = (bits ^ (bits >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    ((bits >> 40) as f64 / f64::from(1 << 23)) - 1.0
+}
+
+/// A capture of 40 s of a device at about this rate of 4 KiB reads with about 32 in flight. The rate varies too much to
+/// prove a cap.
+fn unproved(name: &str, rate: f64) -> String {
+    let mut text = String::new();
+    let (mut ios, mut ms) = (1e6, 2e6);
+    for second in 0..=40 {
+        let in_flight = (32.0 + 9.0 * noise(1000 + second)) as u64;
+        writeln!(text, "TS {}.000000000 2026-11-20 18:00:00", 1_795_197_600 + second).unwrap();
+        let (reads, sectors, time) = (ios as u64, 8 * ios as u64, ms as u64);
+        let busy = 1000 * second;
+        writeln!(
+            text,
+            " 8 0 {name} {reads} 0 {sectors} {time} 0 0 0 0 {in_flight} {busy} {time} 0 0 0 0 0 0"
+        )
+        .unwrap();
+        let done = rate * (1.0 + 0.008 * noise(second));
+        ios += done;
+        ms += 32_000.0 + 3000.0 * noise(2000 + second);
+    }
+    text
+}
+
+/// A capture of one disk as a recording on this machine of a disk of this size and model.
+fn recorded(capture: &str, machine: &Value, gib: u64, model: Option<&str>) -> String {
+    let disk = json!({"name": "sda", "major": 8, "minor": 0, "kind": "disk", "size_bytes": gib * GIB, "model": model});
+    let mut text =
+        format!("#blkstat {}\n", json!({"version": "0.2.0", "machine": machine, "devices": [disk]}));
+    for (second, sample) in capture.lines().collect::<Vec<_>>().chunks(2).enumerate() {
+        let end = json!({"monotonic_ns": 1_000_000_000 * second, "complete": true});
+        writeln!(text, "{}\n#blkstat {end}", sample.join("\n")).unwrap();
+    }
+    text
+}
+
+/// Everything that `analyze` and the live evidence say, on one line each.
+fn sentences(capture: &str) -> [String; 2] {
+    let analyzed = output("analyze --json -", capture).0;
+    let document: Value = serde_json::from_str(&analyzed).unwrap();
+    let explanation = document["devices"][0]["explanation"].as_str().unwrap().to_owned();
+    let lines = output("--json --from -", capture).0;
+    [explanation, lines.lines().last().unwrap().to_owned()]
+}
+
+#[track_caller]
+fn assert_says(capture: &str, expected: Option<&str>) {
+    for text in sentences(capture) {
+        let found = text.find("near a known limit: ").map(|start| &text[start..]);
+        match expected {
+            Some(expected) => assert!(found.is_some_and(|found| found.contains(expected)), "{text}"),
+            None => assert_eq!(found, None, "{text}"),
+        }
+    }
+}
+
+#[test]
+fn without_a_known_cloud_a_limit_is_a_possible_explanation() {
+    assert_says(
+        &unproved("sda", 3000.0),
+        Some("; if this is AWS, 3,000 is the limit of a gp3 volume without more provisioned"),
+    );
+    assert_says(
+        &unproved("sda", 5000.0),
+        Some("; if this is Azure, 5,000 is the limit of a Premium SSD P30"),
+    );
+    assert_says(
+        &unproved("sda", 16_000.0),
+        Some("; if this is Azure, 16,000 is the limit of a Premium SSD P60"),
+    );
+    // Any volume of those sizes can be adjusted to these rates.
+    assert_says(&unproved("sda", 4000.0), None);
+    assert_says(&unproved("sda", 100.0), None);
+}
+
+#[test]
+fn a_known_cloud_makes_it_a_fact_and_rules_out_the_others() {
+    let capture = |machine: Value, gib, model, rate| recorded(&unproved("sda", rate), &machine, gib, model);
+    let gp3 = "; 3,000 is the limit of an AWS gp3 volume without more provisioned";
+    let aws = json!({"sys_vendor": "Amazon EC2", "product_name": "m5.large"});
+    assert_says(&capture(aws.clone(), 2000, None, 3000.0), Some(gp3));
+    assert_says(&capture(json!({}), 2000, Some(EBS), 3000.0), Some(gp3));
+    assert_says(&capture(aws.clone(), 1024, None, 5000.0), None);
+    assert_says(&capture(aws, 2000, Some("Amazon EC2 NVMe Instance Storage"), 3000.0), None);
+    let azure = json!({"sys_vendor": "Microsoft Corporation", "chassis_asset_tag": AZURE_TAG});
+    let p30 = "; 5,000 is the limit of an Azure Premium SSD P30";
+    assert_says(&capture(azure.clone(), 1024, None, 5000.0), Some(p30));
+    assert_says(&capture(azure, 1024, None, 3000.0), None);
+    let hyper_v = json!({"sys_vendor": "Microsoft Corporation", "chassis_asset_tag": "None"});
+    let google = json!({"sys_vendor": "Google"});
+    for other in [hyper_v, google] {
+        assert_says(&capture(other.clone(), 1024, None, 3000.0), None);
+        assert_says(&capture(other, 1024, None, 5000.0), None);
+    }
+}
+
+#[test]
+fn the_size_gives_the_limit_of_gp2_and_rules_out_tiers() {
+    let capture = |gib, rate| recorded(&unproved("sda", rate), &json!({}), gib, None);
+    assert_says(
+        &capture(400, 1200.0),
+        Some("; if this is AWS, 1,200 is the limit of a gp2 volume of 400 GiB"),
+    );
+    assert_says(&capture(1024, 5000.0), Some("if this is Azure, 5,000 is the limit of a Premium SSD P30"));
+    assert_says(&capture(128, 5000.0), None);
+    assert_says(
+        &capture(200, 3000.0),
+        Some("a gp3 volume without more provisioned or a gp2 volume with burst credits"),
+    );
+}
+
+#[test]
+fn a_paced_client_is_not_limited_to_its_own_pace() {
+    let mut text = String::new();
+    let mut ms = 0.0;
+    for second in 0..=40_u64 {
+        // 5,000 requests arrive each second; those that are in flight at its end complete later.
+        let in_flight = (15.0 + 9.0 * noise(second)) as u64;
+        let ios = 5000 * second + 1_000_000 - in_flight;
+        writeln!(text, "TS {}.000000000 2026-11-20 18:00:00", 1_795_197_600 + second).unwrap();
+        let (sectors, time) = (8 * ios, ms as u64);
+        writeln!(text, " 8 0 sda {ios} 0 {sectors} {time} 0 0 0 0 {in_flight} {time} {time} 0 0 0 0 0 0")
+            .unwrap();
+        ms += 15_000.0;
+    }
+    for words in ["analyze -", "--json --from -"] {
+        let (out, _, _) = output(words, &text);
+        assert!(!out.contains("P30") && !out.contains("known limit"), "{out}");
+    }
+}
+
+#[test]
+fn a_name_is_no_proof_of_a_cap() {
+    // The rate stays at 3,000 at any queue, with the scatter of busy servers.
+    let mut text = String::new();
+    let (mut ios, mut ms) = (0.0, 0.0);
+    for second in 0..=48_u64 {
+        let queue = f64::from(1 << (second / 8));
+        let (reads, sectors, time) = (ios as u64, 8 * ios as u64, ms as u64);
+        let in_flight = queue as u64;
+        writeln!(text, "TS {}.000000000 2026-11-20 18:00:00", 1_795_197_600 + second).unwrap();
+        writeln!(text, " 8 0 sda {reads} 0 {sectors} {time} 0 0 0 0 {in_flight} {time} {time} 0 0 0 0 0 0")
+            .unwrap();
+        ios += 3000.0 * (1.0 + 0.006 * noise(second));
+        ms += 1000.0 * queue;
+    }
+    let verdict = |capture: &str| {
+        let document: Value = serde_json::from_str(&output("analyze --json -", capture).0).unwrap();
+        document["devices"][0]["verdict"].as_str().map(str::to_owned)
+    };
+    assert_ne!(verdict(&text).as_deref(), Some("capped"));
+    let aws = recorded(&text, &json!({"sys_vendor": "Amazon EC2"}), 2000, None);
+    assert_eq!(verdict(&aws).as_deref(), Some("capped"));
+}
+
+#[test]
+fn a_recording_keeps_model_and_firmware_bounded() {
+    let host = FakeRoot::new();
+    host.disk("sda", "8:0", 1024)
+        .file("sys/block/sda/device/model", format!("{EBS}   "))
+        .disk("sdb", "8:16", 1024)
+        .file("sys/block/sdb/device/model", "\u{1b}[31m".to_owned() + &"x".repeat(100_000))
+        .file("sys/class/dmi/id/sys_vendor", "Amazon EC2")
+        .file("sys/class/dmi/id/product_name", "y".repeat(100_000))
+        .diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 1 1\n8 16 sdb 1 0 8 1 0 0 0 0 0 1 1\n");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording");
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| blkstat::clock::WaitOutcome::Due);
+    in_process("record").args([file.as_os_str()]).args(["1", "1"]).root(host.path()).run(&clock);
+    let text = fs::read_to_string(&file).unwrap();
+    let header = text.lines().find_map(|line| line.strip_prefix("#blkstat ")).unwrap();
+    let header: Value = serde_json::from_str(header).unwrap();
+    let long = |value: &Value| value.as_str().unwrap().to_owned();
+    assert_eq!(header["machine"]["sys_vendor"], "Amazon EC2");
+    assert_eq!(long(&header["machine"]["product_name"]), "y".repeat(64));
+    assert_eq!(header["machine"]["chassis_asset_tag"], Value::Null);
+    let models: Vec<String> =
+        header["devices"].as_array().unwrap().iter().map(|device| long(&device["model"])).collect();
+    assert_eq!(models, [EBS.to_owned(), format!("[31m{}", "x".repeat(60))]);
+}
