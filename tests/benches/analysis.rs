@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use blkstat::analysis::{DeviceAnalysis, HostReport, LiveVerdict, Observation, Settings};
-use blkstat::metrics::IntervalStats;
+use blkstat::analysis::{DeviceAnalysis, HostReport, LiveVerdict, Observation, Settings, SinceBoot};
+use blkstat::metrics::{HostStats, IntervalStats};
 use blkstat::units::Interval;
 use criterion::{BatchSize, Criterion, Throughput};
 
@@ -18,9 +18,9 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     group.bench_function("DeviceAnalysis::observe", |bencher| bencher.iter(|| observe_all(&intervals)));
     group.bench_function("LiveVerdict::observe", |bencher| {
         bencher.iter(|| {
-            let mut live = LiveVerdict::new(&Settings::default());
+            let mut live = LiveVerdict::new(&Settings::default(), SinceBoot::default());
             intervals.iter().for_each(|stats| {
-                black_box(live.observe(black_box(stats), 0.0));
+                black_box(live.observe(black_box(stats), 0.0, &HostStats::default()));
             });
         });
     });
@@ -56,6 +56,7 @@ fn observe_all(intervals: &[IntervalStats]) -> DeviceAnalysis {
             at_s: Some(at as f64),
             stalled_s: 0.0,
             is_accounting_off: false,
+            host: &HostStats::default(),
         });
     }
     analysis

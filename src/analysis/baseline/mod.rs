@@ -109,10 +109,11 @@ impl Baseline {
         }
     }
 
-    /// Forgets what was learned, and given, about requests of this size: they are of another kind now, or the device
-    /// is another one.
+    /// Forgets what was learned about requests of this size, and what was seen before the first sample: they are of
+    /// another kind now.
     pub fn forget(&mut self, size_kib: f64) {
         self.observed.remove(&size_class(size_kib));
+        self.since_boot = SinceBoot::default();
     }
 
     /// The latency to compare requests of this size with, other than the mean since boot; `None` while it is unknown.
