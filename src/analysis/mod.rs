@@ -58,6 +58,6 @@ pub use thresholds::{
     MIN_STALL_S, MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
-    Assessment, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, Latency, LiveVerdict, MaxRate,
-    OkMargin, OtherCause, Reason, Verdict,
+    Assessment, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HeldBetween, Latency,
+    LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, Verdict, held_between,
 };

@@ -22,6 +22,7 @@ mod device_lookup;
 mod device_record;
 mod device_tracker;
 mod interval_source;
+mod layers;
 mod load_baselines;
 mod options;
 mod sample_pair;

@@ -9,6 +9,7 @@ use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRow
 use super::device_lookup::NotFound;
 use super::device_tracker::{DeviceTracker, RowOptions};
 use super::interval_source::{IntervalSource, NextPair};
+use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
 use super::sample_pair::SamplePair;
 use super::sample_source::OnWarning;
@@ -171,7 +172,8 @@ impl<'a> Intervals<'a> {
         let options =
             RowOptions { without_util: is_too_short, with_total: self.selection.total, host: header.host };
         self.span.observe(header.elapsed_s, header.start, header.end);
-        let (devices, total) = self.tracker.rows(&pair, &self.filter, options);
+        let (mut devices, total) = self.tracker.rows(&pair, &self.filter, options);
+        note_held_between(&mut devices, &self.topology);
         let has_found_any = self.filter.has_found_any();
         IntervalRows { header, devices, total, events, has_found_any }
     }

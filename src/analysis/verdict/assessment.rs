@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::Doubt;
+use super::{Doubt, HeldBetween};
 use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
 use crate::analysis::settings::BaselineSource;
@@ -170,6 +170,15 @@ pub enum Evidence {
     },
     /// The rate lies on a plateau.
     ConstantRate(Plateau),
+    /// Most requests waited between the device and those below it.
+    HeldBetween {
+        /// Requests in flight at the end of the interval; `None` where the kernel miscounted them.
+        in_flight: Option<u64>,
+        /// The devices below, by the kernel's names.
+        below: Vec<String>,
+        /// The latencies above and below.
+        latencies: HeldBetween,
+    },
     /// The rate lies near a known limit under load, but no cap is proved.
     NearLimit(NearLimit),
 }

@@ -169,7 +169,11 @@ impl LiveVerdict {
     /// The plateau that the load lies on with a queue, if any.
     fn current_plateau(&mut self, load: &LoadSample) -> Option<Plateau> {
         let recent = self.recent.make_contiguous();
-        if may_be_plateau(recent, load) { plateau_of_latest(recent, self.cap, &self.device) } else { None }
+        if may_be_plateau(recent, load, self.cap) {
+            plateau_of_latest(recent, self.cap, &self.device)
+        } else {
+            None
+        }
     }
 }
 

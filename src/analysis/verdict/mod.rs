@@ -4,6 +4,7 @@ mod assessment;
 mod debounce;
 mod explanation;
 mod facts;
+mod held_between;
 mod hung_requests;
 mod live_verdict;
 mod load_verdict;
@@ -14,6 +15,7 @@ mod verdict_shares;
 
 pub use assessment::{Assessment, Evidence, Latency, Verdict};
 pub use explanation::{DirectionLatency, ExceededCap, Explanation, MaxRate, OkMargin, Reason};
+pub use held_between::{HeldBetween, held_between};
 pub use live_verdict::LiveVerdict;
 pub use load_verdict::Doubt;
 pub use other_cause::OtherCause;

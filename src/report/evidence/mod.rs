@@ -15,6 +15,7 @@ use plateau::plateau_caveat;
 
 use crate::analysis::{BaselineSource, Doubt, Evidence, IoDirection, Latency};
 use crate::report::layout::sentence_numbers::{counted, duration, multiple, number, per_second, queue, time};
+use crate::sanitize::sanitize;
 
 /// A fact about one interval as a sentence without a period.
 pub(crate) fn evidence_text(evidence: &Evidence) -> String {
@@ -30,6 +31,16 @@ pub(crate) fn evidence_text(evidence: &Evidence) -> String {
                 format!("{requests} in flight for {} or longer while others complete", duration(*for_s));
             let bursts = "; or a limit above the device releases as many just before every sample";
             text + leaked_text(*may_be_leaked) + if *may_be_bursts { bursts } else { "" }
+        }
+        Evidence::HeldBetween { in_flight, below, latencies } => {
+            let in_flight = in_flight.map(|count| format!("{count} in flight; ")).unwrap_or_default();
+            let below: Vec<String> = below.iter().map(|name| sanitize(name).into_owned()).collect();
+            format!(
+                "{in_flight}latency {} here, {} at {} below: requests are held between them",
+                time(latencies.await_above_ms),
+                time(latencies.await_below_ms),
+                below.join(", ")
+            )
         }
         Evidence::NoLatency => "no read or write latency to judge by".to_owned(),
         Evidence::Unconfirmed(verdict) => {

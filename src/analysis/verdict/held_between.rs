@@ -1,0 +1,74 @@
+//! Requests that wait between a stacked device and those below it, in one interval: evidence that needs no baseline.
+
+use crate::analysis::stats::IoTotals;
+use crate::analysis::thresholds::{
+    DEFAULT_SATURATION_THRESHOLD, MIN_INTERVAL_REQUESTS, MIN_PASSED_DOWN_FRACTION,
+    MIN_QUEUED_BETWEEN_FRACTION, MIN_SATURATED_QUEUE,
+};
+use crate::metrics::IntervalStats;
+
+/// The latency above and below the place where requests wait, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldBetween {
+    /// At the upper device.
+    pub await_above_ms: f64,
+    /// At the slowest of the lower ones.
+    pub await_below_ms: f64,
+}
+
+/// Returns the latencies where most requests of `above` waited before they reached the devices `below`: a limit, a lock,
+/// or work of the layer itself, but not these devices. `None` where they did not, or where most requests never went
+/// further down, as those that a cache answers.
+pub fn held_between(above: &IntervalStats, below: &[&IntervalStats]) -> Option<HeldBetween> {
+    let totals = |stats: &IntervalStats| {
+        let writes = IoTotals::from_stats(&stats.writes, stats.seconds)?;
+        Some(IoTotals::from_stats(&stats.reads, stats.seconds)?.plus(&writes))
+    };
+    let upper = totals(above)?;
+    let lower: Vec<IoTotals> = below.iter().map(|stats| totals(stats)).collect::<Option<_>>()?;
+    let sum = lower.iter().fold(IoTotals::default(), |sum, one| sum.plus(one));
+    let await_above_ms = upper.await_ms()?;
+    let await_below_ms = lower.iter().filter_map(IoTotals::await_ms).reduce(f64::max)?;
+    let is_loaded =
+        upper.ms / 1000.0 / above.seconds >= MIN_SATURATED_QUEUE && upper.ios >= MIN_INTERVAL_REQUESTS;
+    let was_passed_down = sum.ios >= MIN_PASSED_DOWN_FRACTION * upper.ios;
+    let is_held = upper.ms - sum.ms >= MIN_QUEUED_BETWEEN_FRACTION * upper.ms
+        && await_above_ms >= DEFAULT_SATURATION_THRESHOLD * await_below_ms;
+    (is_loaded && was_passed_down && is_held).then_some(HeldBetween { await_above_ms, await_below_ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::DirectionStats;
+
+    fn reads(ios: u64, await_ms: f64) -> IntervalStats {
+        let reads = DirectionStats {
+            ios: Some(ios),
+            kib_per_s: Some(4.0 * ios as f64),
+            queue: Some(ios as f64 * await_ms / 1000.0),
+            ..DirectionStats::default()
+        };
+        let writes = DirectionStats {
+            ios: Some(0),
+            kib_per_s: Some(0.0),
+            queue: Some(0.0),
+            ..DirectionStats::default()
+        };
+        IntervalStats { seconds: 1.0, reads, writes, ..IntervalStats::default() }
+    }
+
+    #[test]
+    fn requests_that_are_slow_above_and_fast_below_are_held_between() {
+        let held = held_between(&reads(2000, 15.9), &[&reads(2000, 0.4)]).unwrap();
+        assert!((held.await_above_ms - 15.9).abs() < 1e-9 && (held.await_below_ms - 0.4).abs() < 1e-9);
+        // The device below is what is slow.
+        assert_eq!(held_between(&reads(2000, 15.9), &[&reads(2000, 15.0)]), None);
+        // One of two is.
+        assert_eq!(held_between(&reads(2000, 15.9), &[&reads(1000, 0.4), &reads(1000, 15.0)]), None);
+        // Hardly any waits.
+        assert_eq!(held_between(&reads(100, 1.5), &[&reads(100, 0.1)]), None);
+        // Most never went down.
+        assert_eq!(held_between(&reads(2000, 15.9), &[&reads(20, 0.4)]), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! Evidence from stacked devices in the same interval.
+
+use super::device_interval::{DeviceInterval, DeviceState};
+use crate::analysis::{Evidence, held_between};
+use crate::metrics::IntervalStats;
+use crate::topology::{Kind, Topology};
+
+/// Adds to each stacked device the evidence that its requests were held between it and the devices below.
+pub(super) fn note_held_between(devices: &mut [DeviceInterval<'_>], topology: &Topology) {
+    let found: Vec<(usize, Evidence)> = devices
+        .iter()
+        .enumerate()
+        .filter_map(|(index, device)| Some((index, evidence(device, devices, topology)?)))
+        .collect();
+    for (index, evidence) in found {
+        if let DeviceState::Active(activity) = &mut devices[index].state {
+            activity.assessment.evidence.push(evidence);
+        }
+    }
+}
+
+fn evidence(
+    device: &DeviceInterval<'_>,
+    devices: &[DeviceInterval<'_>],
+    topology: &Topology,
+) -> Option<Evidence> {
+    let above = device.stats()?;
+    let node = topology.node(device.device).filter(|node| node.kind != Kind::Partition)?;
+    let stats_of = |name: &String| devices.iter().find(|other| other.device == name)?.stats();
+    let below: Vec<&IntervalStats> = node.backing_devices.iter().map(stats_of).collect::<Option<_>>()?;
+    let latencies = held_between(above, &below)?;
+    Some(Evidence::HeldBetween { in_flight: above.in_flight, below: node.backing_devices.clone(), latencies })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intervals::DeviceActivity;
+    use crate::metrics::DirectionStats;
+    use crate::topology::Node;
+
+    fn device(name: &'static str, await_ms: f64) -> DeviceInterval<'static> {
+        let none = DirectionStats {
+            ios: Some(0),
+            kib_per_s: Some(0.0),
+            queue: Some(0.0),
+            ..DirectionStats::default()
+        };
+        let queue = Some(2000.0 * await_ms / 1000.0);
+        let reads = DirectionStats { ios: Some(2000), kib_per_s: Some(8000.0), queue, ..none };
+        let stats = IntervalStats {
+            seconds: 1.0,
+            reads,
+            writes: none,
+            in_flight: Some(32),
+            ..IntervalStats::default()
+        };
+        let activity = DeviceActivity { stats, ..DeviceActivity::default() };
+        let state = DeviceState::Active(Box::new(activity));
+        DeviceInterval { device: name, label: name, mountpoints: "", state }
+    }
+
+    fn node(name: &str, kind: Kind, below: &str) -> Node {
+        Node { name: name.into(), kind, backing_devices: vec![below.into()], ..Node::default() }
+    }
+
+    #[test]
+    fn requests_that_wait_above_a_fast_disk_are_evidence_at_the_upper_device() {
+        let topology = Topology::new(vec![
+            node("loop0", Kind::Loop, "vda"),
+            node("vda1", Kind::Partition, "vda"),
+            Node { name: "vda".into(), ..Node::default() },
+        ]);
+        let mut devices = [device("vda", 0.4), device("vda1", 15.9), device("loop0", 15.9)];
+        note_held_between(&mut devices, &topology);
+        let evidence = |device: &DeviceInterval<'_>| device.activity().unwrap().assessment.evidence.clone();
+        assert!(evidence(&devices[0]).is_empty() && evidence(&devices[1]).is_empty());
+        let found = evidence(&devices[2]);
+        let [Evidence::HeldBetween { in_flight: Some(32), below, .. }] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(below, &["vda"]);
+    }
+}
