@@ -153,7 +153,7 @@ pub(in crate::analysis) fn combine_directions(
     seconds: f64,
 ) -> DirectionStats {
     let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
-    let ios = reads.ios.zip(writes.ios).map(|(reads, writes)| reads + writes);
+    let ios = reads.ios.zip(writes.ios).map(|(reads, writes)| reads.saturating_add(writes));
     let completed = ios.filter(|ios| *ios > 0).map(|ios| ios as f64);
     let queue = sum(reads.queue, writes.queue);
     let kib_per_s = sum(reads.kib_per_s, writes.kib_per_s);
