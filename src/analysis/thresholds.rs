@@ -85,6 +85,10 @@ pub(super) const MIN_CAPPED_QUEUE: f64 = 2.0;
 /// [`MIN_CAPPED_QUEUE`]: at the shortest queue the device may just keep up.
 pub(super) const MIN_CAPPED_QUEUE_RATIO: f64 = 1.5;
 
+/// Ratio of the longest to the shortest recent queue without which a search for plateaus finds none by queue growth.
+/// It only saves time and lies well below [`MIN_CONCURRENCY_GROWTH`].
+pub(super) const MIN_QUEUE_CHANGE_RATIO: f64 = 2.0;
+
 // Verdict over all intervals.
 
 /// Busy intervals that a verdict on queueing needs.
@@ -371,6 +375,8 @@ pub(super) const MIN_INSIDE_RUNS_FRACTION: f64 = 0.5;
 pub(super) const MIN_LAYER_QUEUE: f64 = 1.0;
 /// Fraction of the upper queue missing below from which requests are held between two layers.
 pub(super) const MIN_QUEUED_BETWEEN_FRACTION: f64 = 0.5;
+/// Fraction of the upper requests that must reach the devices below, for their latencies to be compared.
+pub(super) const MIN_PASSED_DOWN_FRACTION: f64 = 0.5;
 /// Similarity of two timelines from which one device is inferred to be stacked on the other.
 pub(super) const MIN_STACKING_SIMILARITY: f64 = 0.75;
 /// Buckets that a comparison of two timelines needs.

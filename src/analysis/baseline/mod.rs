@@ -24,6 +24,8 @@ use super::thresholds::{BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_R
 
 /// Classes of queues kept for a class of sizes, the shortest.
 const MAX_QUEUE_CLASSES: usize = 3;
+/// What is learned is computed again when a part of this of all intervals was added.
+const INTERVALS_PER_UPDATE: u32 = 16;
 /// Sizes up to this many KiB are one class.
 const MIN_SIZE_CLASS_KIB: f64 = 0.25;
 /// Queues below this are one class: an unloaded device has no shorter queue that would matter.
@@ -72,6 +74,52 @@ struct SizeClass {
     /// By class of queue.
     by_queue: BTreeMap<i32, LatencyClass>,
     by_rate: RateLevels,
+    intervals: u32,
+    /// The number of intervals from which `learned` is computed again: the more there are, the less one more changes.
+    next_update: u32,
+    learned: Option<LearnedLatency>,
+}
+
+/// What is concluded from the intervals of a size.
+#[derive(Clone, Copy, Debug)]
+struct LearnedLatency {
+    unloaded: UnloadedLatency,
+    is_proven: bool,
+    max_unloaded_rate: Option<f64>,
+}
+
+impl SizeClass {
+    /// Computes what is learned, where enough intervals were added since the last time.
+    fn update(&mut self, size_class: i32) {
+        self.intervals += 1;
+        if self.intervals >= self.next_update {
+            self.next_update = self.intervals + 1 + self.intervals / INTERVALS_PER_UPDATE;
+            self.learned = self.learn(size_class);
+        }
+    }
+
+    fn learn(&self, size_class: i32) -> Option<LearnedLatency> {
+        let at_shortest_queue = self.by_queue.values().find_map(|latencies| {
+            let queue = latencies.queue.quantile(0.5)?;
+            Some(UnloadedLatency {
+                size_kib: Some(exp2(f64::from(size_class))),
+                await_ms: latencies.await_ms.quantile(BASELINE_QUANTILE)?,
+                queue: Some(queue),
+                is_upper_bound: queue > MAX_UNLOADED_QUEUE,
+            })
+        })?;
+        let unloaded = match self.by_rate.beaten_by(at_shortest_queue.await_ms) {
+            None => at_shortest_queue,
+            Some((await_ms, queue)) => {
+                UnloadedLatency { await_ms, queue: Some(queue), is_upper_bound: true, ..at_shortest_queue }
+            }
+        };
+        Some(LearnedLatency {
+            unloaded,
+            is_proven: self.by_rate.is_proven(unloaded.await_ms),
+            max_unloaded_rate: self.by_rate.max_unloaded_rate(unloaded.await_ms),
+        })
+    }
 }
 
 impl Baseline {
@@ -107,6 +155,7 @@ impl Baseline {
         if class.by_queue.len() > MAX_QUEUE_CLASSES {
             class.by_queue.pop_last();
         }
+        class.update(size_class(size));
     }
 
     /// Forgets what was learned about requests of this size, and what was seen before the first sample: they are of
@@ -119,25 +168,27 @@ impl Baseline {
     /// The latency to compare requests of this size with, other than the mean since boot; `None` while it is unknown.
     pub fn reference(&self, size_kib: f64) -> Option<Reference> {
         let class = size_class(size_kib);
-        let levels = self.observed.get(&class).map(|class| &class.by_rate);
+        let observed = self.observed.get(&class);
         let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
-        let given = self.given.iter().find(fits).copied();
-        let is_beaten =
-            |one: &UnloadedLatency| levels.is_some_and(|levels| levels.beaten_by(one.await_ms).is_some());
-        let source = if given.is_some_and(|one| !is_beaten(&one)) {
-            self.given_source
-        } else {
-            BaselineSource::Learned
+        let is_beaten = |one: &UnloadedLatency| {
+            observed.is_some_and(|class| class.by_rate.beaten_by(one.await_ms).is_some())
         };
-        let one = given.filter(|one| !is_beaten(one)).or_else(|| self.learned(class))?;
-        let is_given = source != BaselineSource::Learned;
-        let levels_prove = levels.is_some_and(|levels| levels.is_proven(one.await_ms));
+        let given = self.given.iter().find(fits).copied().filter(|one| !is_beaten(one));
+        let (one, source) = match given {
+            Some(given) => {
+                let max_unloaded_rate =
+                    observed.and_then(|class| class.by_rate.max_unloaded_rate(given.await_ms));
+                (LearnedLatency { unloaded: given, is_proven: true, max_unloaded_rate }, self.given_source)
+            }
+            None => (observed?.learned?, BaselineSource::Learned),
+        };
+        let UnloadedLatency { await_ms, queue, is_upper_bound, .. } = one.unloaded;
         Some(Reference {
-            await_ms: one.await_ms,
+            await_ms,
             source,
-            bound_queue: one.queue.filter(|_| one.is_upper_bound),
-            is_proven: !one.is_upper_bound && (is_given || levels_prove),
-            max_unloaded_rate: levels.and_then(|levels| levels.max_unloaded_rate(one.await_ms)),
+            bound_queue: queue.filter(|_| is_upper_bound),
+            is_proven: !is_upper_bound && one.is_proven,
+            max_unloaded_rate: one.max_unloaded_rate,
         })
     }
 
@@ -154,23 +205,9 @@ impl Baseline {
         self.given.iter().find(fits).copied().or_else(|| self.learned(class))
     }
 
+    /// What was learned about a class of sizes, from all its intervals.
     fn learned(&self, class: i32) -> Option<UnloadedLatency> {
-        let observed = self.observed.get(&class)?;
-        let learned = observed.by_queue.values().find_map(|latencies| {
-            let queue = latencies.queue.quantile(0.5)?;
-            Some(UnloadedLatency {
-                size_kib: Some(exp2(f64::from(class))),
-                await_ms: latencies.await_ms.quantile(BASELINE_QUANTILE)?,
-                queue: Some(queue),
-                is_upper_bound: queue > MAX_UNLOADED_QUEUE,
-            })
-        })?;
-        Some(match observed.by_rate.beaten_by(learned.await_ms) {
-            None => learned,
-            Some((await_ms, queue)) => {
-                UnloadedLatency { await_ms, queue: Some(queue), is_upper_bound: true, ..learned }
-            }
-        })
+        Some(self.observed.get(&class)?.learn(class)?.unloaded)
     }
 
     /// Every value, given or learned, to be saved and given again.

@@ -127,8 +127,9 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
 
 /// The rates at which loads stayed constant, those of most time first.
 fn steady_rates<'a>(loaded: &[&'a LoadSample], kind: RateKind, stated: Option<f64>) -> Vec<SteadyRate<'a>> {
-    let mut rest = loaded.to_vec();
-    rest.sort_by(|a, b| kind.rate(a).total_cmp(&kind.rate(b)));
+    let mut by_rate: Vec<(f64, &LoadSample)> = loaded.iter().map(|load| (kind.rate(load), *load)).collect();
+    by_rate.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut rest: Vec<&LoadSample> = by_rate.into_iter().map(|(_, load)| load).collect();
     let mut found: Vec<SteadyRate> = Vec::new();
     for _ in 0..MAX_STEADY_RATES {
         let Some(window) = densest_rate_window(&rest, kind) else { break };

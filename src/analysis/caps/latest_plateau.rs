@@ -5,31 +5,77 @@ use super::plateau::Plateau;
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
-    CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO, MIN_CONSTANT_QUEUE,
-    MIN_PLATEAU_INTERVALS, ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
+    CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO,
+    MIN_CONSTANT_QUEUE, MIN_IRREGULAR_DISPERSION, MIN_PLATEAU_INTERVALS, MIN_QUEUE_CHANGE_RATIO,
+    MIN_RATE_CHANGE_RATIO, ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
 };
 
+/// The directions that can have a cap.
+const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
+
 /// Returns whether a search for plateaus can find one that the latest load lies on: enough intervals had about its
-/// rate. It costs little, and most intervals end here.
-pub(in crate::analysis) fn may_be_plateau(recent: &[LoadSample], latest: &LoadSample) -> bool {
-    const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
+/// rate, and either the number of clients was constant or queue or rate changed meanwhile. It costs little, and most
+/// intervals end here.
+pub(in crate::analysis) fn may_be_plateau(
+    recent: &[LoadSample],
+    latest: &LoadSample,
+    stated: Option<StatedCap>,
+) -> bool {
     // The width of a plateau, and the distance from it at which the interval may lie.
     const MAX_DISTANCE: f64 = STEADY_WINDOW + ON_PLATEAU_TOLERANCE;
+    let queue = latest.queue(IoDirection::Both);
+    if queue < MIN_CONSTANT_QUEUE {
+        return false;
+    }
+    // With fewer requests at a time, only a constant number of clients can be held back.
+    let is_possible = stated.is_some()
+        || has_constant_clients(recent, latest) && is_more_regular_than_chance(recent, latest)
+        || queue >= MIN_CAPPED_QUEUE
+            && DIRECTIONS.into_iter().any(|direction| has_changed(recent, direction));
     let has_enough_near = |direction: IoDirection, unit: RateUnit| {
         let rate = latest.rate(direction, unit);
         let is_near = |other: &&LoadSample| (other.rate(direction, unit) / rate - 1.0).abs() <= MAX_DISTANCE;
         rate > 0.0 && recent.iter().filter(is_near).count() as f64 >= MIN_PLATEAU_INTERVALS
     };
     let units = |direction: IoDirection| RateUnit::ALL.into_iter().map(move |unit| (direction, unit));
-    let queue = latest.queue(IoDirection::Both);
-    // With fewer requests at a time, only a constant number of clients can be held back.
-    let has_constant_clients = || {
-        let in_flight = latest.in_flight_at_end;
-        let is_same = |load: &&LoadSample| load.in_flight_at_end == in_flight;
-        recent.iter().filter(is_same).count() >= CONSTANT_QUEUE_INTERVALS
-    };
-    (queue >= MIN_CAPPED_QUEUE || (queue >= MIN_CONSTANT_QUEUE && has_constant_clients()))
+    is_possible
         && DIRECTIONS.into_iter().flat_map(units).any(|(direction, unit)| has_enough_near(direction, unit))
+}
+
+/// Returns whether enough intervals ended with about as many requests in flight as the latest.
+fn has_constant_clients(recent: &[LoadSample], latest: &LoadSample) -> bool {
+    let Some(in_flight) = latest.in_flight_at_end else { return false };
+    let tolerance = 1.0 + CLOSED_LOOP_TOLERANCE * in_flight as f64;
+    let is_near = |load: &&LoadSample| {
+        load.in_flight_at_end.is_some_and(|other| other.abs_diff(in_flight) as f64 <= tolerance)
+    };
+    recent.iter().filter(is_near).count() >= CONSTANT_QUEUE_INTERVALS
+}
+
+/// Returns whether half of the intervals had the latest rate, of any kind, within a fraction of what chance makes it vary.
+fn is_more_regular_than_chance(recent: &[LoadSample], latest: &LoadSample) -> bool {
+    let is_regular = |direction: IoDirection, unit: RateUnit| {
+        let rate = latest.rate(direction, unit);
+        let requests = latest.totals(direction).ios;
+        let tolerance = MIN_IRREGULAR_DISPERSION / requests.sqrt() + 1.0 / requests;
+        let is_near = |other: &&LoadSample| (other.rate(direction, unit) / rate - 1.0).abs() <= tolerance;
+        requests > 0.0 && 2 * recent.iter().filter(is_near).count() >= recent.len()
+    };
+    DIRECTIONS.into_iter().any(|direction| RateUnit::ALL.into_iter().any(|unit| is_regular(direction, unit)))
+}
+
+/// Returns whether the queue or the rates of a direction changed.
+fn has_changed(recent: &[LoadSample], direction: IoDirection) -> bool {
+    let ratio = |value: &dyn Fn(&LoadSample) -> f64| {
+        let values = recent.iter().map(value);
+        let (min, max) =
+            values.fold((f64::INFINITY, 0.0f64), |(min, max), value| (min.min(value), max.max(value)));
+        max / min
+    };
+    ratio(&|load| load.queue(direction)) >= MIN_QUEUE_CHANGE_RATIO
+        || RateUnit::ALL
+            .into_iter()
+            .any(|unit| ratio(&|load| load.rate(direction, unit)) >= MIN_RATE_CHANGE_RATIO)
 }
 
 /// The plateau that the latest load lies on with a queue; `None` where there is none.
