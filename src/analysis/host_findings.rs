@@ -1,4 +1,4 @@
-//! What the host shows about other causes than its disks, as data. `report` makes sentences of it.
+//! Findings of the host about other causes than its disks, as data. `report` makes sentences of them.
 
 use super::host::{HostReport, Range};
 use super::report::DeviceReport;
@@ -125,7 +125,7 @@ pub fn not_the_disk(devices: &[DeviceReport], host: &HostReport) -> Option<Vec<H
     Some(findings.into_iter().flatten().collect()).filter(|findings: &Vec<_>| !findings.is_empty())
 }
 
-/// What the host shows with any verdict on its devices: waits for I/O that no device shows, a shortage of memory, and
+/// The findings of the host with any verdict on its devices: waits for I/O that no device shows, a shortage of memory, and
 /// swapping.
 pub fn host_findings(devices: &[DeviceReport], topology: &Topology, host: &HostReport) -> Vec<HostFinding> {
     let is_swap = |name: &str| topology.node(name).is_some_and(|node| node.is_swap());

@@ -1,4 +1,4 @@
-//! Whether the samples have the requests of all devices of the host.
+//! Check that the samples have the requests of all devices of the host.
 
 use std::collections::HashSet;
 

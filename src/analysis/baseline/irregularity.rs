@@ -1,13 +1,12 @@
 //! Irregular completions: evidence that nothing limits a device that hardly ever has more than one request in flight.
 
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
+use crate::analysis::stats::NORMAL_MAD;
 use crate::analysis::thresholds::{
     MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS, MIN_IRREGULAR_DISPERSION, MIN_IRREGULAR_INTERVALS,
     MIN_IRREGULAR_S,
 };
 
-/// The median absolute deviation of a normal distribution, in standard deviations.
-const NORMAL_MAD: f64 = 0.6745;
 /// Times that are kept.
 const MAX_RATES: usize = 16;
 

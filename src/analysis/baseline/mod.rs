@@ -24,7 +24,7 @@ use super::thresholds::{BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_R
 
 /// Classes of queues kept for a class of sizes, the shortest.
 const MAX_QUEUE_CLASSES: usize = 3;
-/// What is learned is computed again when a part of this of all intervals was added.
+/// The baseline of a size is computed again when its intervals have increased by one part in this many.
 const INTERVALS_PER_UPDATE: u32 = 16;
 /// Sizes up to this many KiB are one class.
 const MIN_SIZE_CLASS_KIB: f64 = 0.25;
@@ -68,7 +68,7 @@ pub struct Baseline {
     observed: BTreeMap<i32, SizeClass>,
 }
 
-/// What was seen of requests of similar size.
+/// The intervals of requests of similar size.
 #[derive(Clone, Debug, Default)]
 struct SizeClass {
     /// By class of queue.
@@ -80,7 +80,7 @@ struct SizeClass {
     learned: Option<LearnedLatency>,
 }
 
-/// What is concluded from the intervals of a size.
+/// The conclusions from the intervals of a size.
 #[derive(Clone, Copy, Debug)]
 struct LearnedLatency {
     unloaded: UnloadedLatency,
@@ -205,7 +205,7 @@ impl Baseline {
         self.given.iter().find(fits).copied().or_else(|| self.learned(class))
     }
 
-    /// What was learned about a class of sizes, from all its intervals.
+    /// The latency learned for a class of sizes, from all its intervals.
     fn learned(&self, class: i32) -> Option<UnloadedLatency> {
         Some(self.observed.get(&class)?.learn(class)?.unloaded)
     }

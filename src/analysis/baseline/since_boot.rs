@@ -36,9 +36,9 @@ impl SinceBoot {
         Self { reads: totals(&counters.reads), writes: totals(&counters.writes), flushes }
     }
 
-    /// The mean latency in milliseconds of requests of about this size; `None` where it is not known: too few
-    /// requests, other sizes, or so many that the column of their times, which has 32 bits, may have started again at
-    /// zero if they took as long as they take now.
+    /// The mean latency in milliseconds of requests of about this size. `None` where it is not known: there were too few
+    /// requests, or of other sizes, or the column of their times, which has 32 bits, may have wrapped if they took as
+    /// long as they take now.
     pub(super) fn mean_latency_ms(
         &self,
         direction: IoDirection,

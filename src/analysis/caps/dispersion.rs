@@ -1,11 +1,8 @@
 //! Dispersion of a rate against chance, which distinguishes a cap from busy servers.
 
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
-use crate::analysis::stats::weighted_median;
+use crate::analysis::stats::{NORMAL_MAD, weighted_median};
 use crate::analysis::thresholds::{DISPERSION_SIGMAS, MAX_DEVIATION_SIGMAS, MIN_OUTLIER_LOADS};
-
-/// The median absolute deviation of a normal distribution, in standard deviations.
-const NORMAL_MAD: f64 = 0.6745;
 
 /// Standard deviation of a number that is rounded to a whole one.
 const COUNT_DEVIATION: f64 = 0.289;

@@ -156,7 +156,7 @@ mod tests {
     fn requests_that_arrive_at_the_rate_are_not_limited_to_it() {
         let mut loads =
             loads(&[(4930.0, 4.0), (5070.0, 6.0), (4950.0, 3.0), (5050.0, 5.0), (5000.0, 4.0)].repeat(4));
-        // What was not completed is in flight.
+        // Requests that were not completed are in flight.
         for load in &mut loads {
             load.in_flight_change = 5000.0 - load.reads.ios;
         }

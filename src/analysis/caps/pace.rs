@@ -1,4 +1,4 @@
-//! What keeps a rate constant: requests that are issued at a constant pace, or a device that completes them so.
+//! The cause of a constant rate: requests that are issued at a constant pace, or a device that completes them at one.
 
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::stats::weighted_median;

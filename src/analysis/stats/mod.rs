@@ -14,3 +14,6 @@ pub use io_totals::IoTotals;
 
 pub(super) use direction::{DirectionSummary, combine_directions};
 pub(super) use histogram::weighted_median;
+
+/// The median absolute deviation of a normal distribution, in standard deviations.
+pub(super) const NORMAL_MAD: f64 = 0.6745;

@@ -31,7 +31,7 @@ impl Hung {
     }
 }
 
-/// What was in flight at the end of an interval.
+/// The requests in flight at the end of an interval.
 #[derive(Clone, Copy, Debug)]
 struct EndOfInterval {
     in_flight: f64,

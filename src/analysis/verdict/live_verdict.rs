@@ -193,7 +193,7 @@ fn assess_directions(assessed: &LoadAssessment) -> Assessment {
             });
         }
     }
-    // What decides comes first.
+    // The most severe direction comes first.
     evidence.sort_by_key(|evidence| {
         let Evidence::Latency { direction, .. } = evidence else { return 0 };
         let one = assessed.direction(*direction);
