@@ -48,26 +48,25 @@ impl VerdictShares {
 
     /// Adds the seconds of a lifetime, which are not yet divided by all of them.
     fn add_lifetime(&mut self, loads: &[LoadSample], baselines: &Baselines, saturation_threshold: f64) {
-        let shares = self;
         let verdicts = load_verdicts(loads, baselines, saturation_threshold);
         for (index, load) in loads.iter().enumerate() {
-            shares.seconds += load.seconds;
+            self.seconds += load.seconds;
             match verdicts[index].filter(|_| is_confirmed(loads, &verdicts, index)) {
                 Some(Verdict::Slow) => {
-                    shares.slow += load.seconds;
-                    shares.slow_intervals += load.intervals;
-                    shares.slow_loads.add(load);
+                    self.slow += load.seconds;
+                    self.slow_intervals += load.intervals;
+                    self.slow_loads.add(load);
                 }
-                Some(Verdict::Queueing) => shares.queueing += load.seconds,
+                Some(Verdict::Queueing) => self.queueing += load.seconds,
                 Some(Verdict::Saturated) => {
-                    shares.saturated += load.seconds;
-                    shares.saturated_intervals += load.intervals;
-                    shares.saturated_loads.add(load);
+                    self.saturated += load.seconds;
+                    self.saturated_intervals += load.intervals;
+                    self.saturated_loads.add(load);
                 }
-                Some(_) => shares.ok += load.seconds,
+                Some(_) => self.ok += load.seconds,
                 None => {
-                    shares.unknown += load.seconds;
-                    shares.unknown_loads.add(load);
+                    self.unknown += load.seconds;
+                    self.unknown_loads.add(load);
                 }
             }
         }
