@@ -132,6 +132,19 @@ mod tests {
     use super::*;
     use crate::metrics::HostStats;
 
+    /// The header of a second without a wall clock.
+    fn header(missed_samples: u64, host: HostStats) -> IntervalHeader {
+        IntervalHeader {
+            start: None,
+            end: None,
+            clock_s: None,
+            elapsed_s: 1.0,
+            missed_samples,
+            host,
+            is_since_boot: false,
+        }
+    }
+
     #[test]
     fn pressure_stays_while_the_cpu_is_shortened() {
         let cpu = CpuPercentages { user: 72.0, system: 20.0, iowait: 8.0, ..CpuPercentages::default() };
@@ -142,15 +155,7 @@ mod tests {
             pressure_full_pct: Some(7.0),
             ..HostStats::default()
         };
-        let header = IntervalHeader {
-            start: None,
-            end: None,
-            clock_s: None,
-            elapsed_s: 1.0,
-            missed_samples: 3,
-            host,
-            is_since_boot: false,
-        };
+        let header = header(3, host);
         for (width, expected) in [
             (
                 100,
@@ -178,15 +183,7 @@ mod tests {
             memory_pressure_some_pct: Some(12.0),
             ..HostStats::default()
         };
-        let header = IntervalHeader {
-            start: None,
-            end: None,
-            clock_s: None,
-            elapsed_s: 1.0,
-            missed_samples: 0,
-            host,
-            is_since_boot: false,
-        };
+        let header = header(0, host);
         for (width, expected) in [
             (60, "--:--:--  1.000s  io 26% some 7.0% full  mem 12% some"),
             (52, "--:--:--  1.000s  io 26% some 7.0% full"),
