@@ -123,12 +123,7 @@ impl SizeClass {
 }
 
 impl Baseline {
-    /// A baseline that is learned; values `given`, by the user or by a saved baseline, win over learned ones.
-    pub fn new(given: &[UnloadedLatency], source: BaselineSource) -> Self {
-        Self { given: given.to_vec(), given_source: source, ..Self::default() }
-    }
-
-    /// The same with other given values.
+    /// The same with other given values, by the user or by a saved baseline. They win over learned ones.
     pub fn with_given(self, given: &[UnloadedLatency], source: BaselineSource) -> Self {
         Self { given: given.to_vec(), given_source: source, ..self }
     }
@@ -399,10 +394,10 @@ mod tests {
         learned.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
         let saved = serde_json::to_string(&learned.export()).unwrap();
         let given: Vec<UnloadedLatency> = serde_json::from_str(&saved).unwrap();
-        let again = Baseline::new(&given, BaselineSource::Given);
+        let again = Baseline::default().with_given(&given, BaselineSource::Given);
         assert_eq!(again.unloaded_latency(4.0), learned.unloaded_latency(4.0));
         let stated = DeviceBaseline::stated(Some(0.5), None);
-        let mut stated = Baseline::new(&stated.read, BaselineSource::Given);
+        let mut stated = Baseline::default().with_given(&stated.read, BaselineSource::Given);
         stated.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
         assert_eq!(stated.unloaded_latency(4.0).map(|found| found.await_ms), Some(0.5));
     }

@@ -50,11 +50,6 @@ impl LiveVerdict {
         }
     }
 
-    /// The baselines so far.
-    pub fn baselines(&self) -> &Baselines {
-        &self.baselines
-    }
-
     /// Assesses the interval that has just ended. `stalled_s` is the length of the current stall in seconds, as
     /// [`crate::metrics::StallTimer::observe`] returns it for this interval; `host` is the host in the interval.
     pub fn observe(&mut self, stats: &IntervalStats, stalled_s: f64, host: &HostStats) -> Assessment {
