@@ -1,7 +1,7 @@
 //! A rate that lies near a known limit under load, where nothing proves that it is a cap.
 
 use super::cloud_limits::{CloudLimit, limits_within};
-use super::pace::{Pace, pace};
+use super::pace::{Pace, has_constant_queue, pace};
 use super::steady_rate::{count_intervals, median_rates};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::settings::KnownDevice;
@@ -78,7 +78,10 @@ fn near_limit_in(
     let is_offered = count_intervals(all.iter().filter(at_rest)) >= MIN_WITNESS_INTERVALS;
     let near: Vec<&LoadSample> = all.iter().filter(is_near).collect();
     let near_rate = weighted_median_of(&near, |load| Some(load.rate(IoDirection::Both, unit)))?;
-    let paces = [&near, &waiting].map(|loads| pace(loads, IoDirection::Both, unit, near_rate));
+    let paces = [&near, &waiting].map(|loads| {
+        let is_at_constant_queue = has_constant_queue(loads, IoDirection::Both);
+        pace(loads, IoDirection::Both, unit, near_rate, is_at_constant_queue)
+    });
     if paces.contains(&Pace::Arrivals) {
         return None;
     }

@@ -25,7 +25,15 @@ pub(super) enum Pace {
 ///
 /// In a closed loop, in which a completion is what issues the next request, the number in flight is constant and e + D
 /// the same as e; then it is the completions that set the pace.
-pub(super) fn pace(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit, rate: f64) -> Pace {
+///
+/// `is_at_constant_queue` is what [`has_constant_queue`] returns for the loads.
+pub(super) fn pace(
+    loads: &[&LoadSample],
+    direction: IoDirection,
+    unit: RateUnit,
+    rate: f64,
+    is_at_constant_queue: bool,
+) -> Pace {
     let single =
         || loads.iter().copied().filter(|load| load.intervals == 1.0 && load.in_flight_at_end.is_some());
     let completions = |load: &LoadSample| (load.rate(direction, unit) - rate) * load.seconds;
@@ -34,12 +42,6 @@ pub(super) fn pace(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit
         let each = if unit == RateUnit::Requests { 1.0 } else { totals.size_kib().unwrap_or(0.0) };
         load.in_flight_change * each
     };
-    let (shortest, longest) = queue_range(loads, direction);
-    let waiting: Vec<&LoadSample> = loads
-        .iter()
-        .copied()
-        .filter(|load| load.queue(direction) >= (1.0 - SAME_QUEUE_TOLERANCE) * (shortest * longest).sqrt())
-        .collect();
     let median = |value: &dyn Fn(&LoadSample) -> f64| {
         weighted_median(&mut single().map(|load| (value(load).abs(), 1.0)).collect::<Vec<_>>())
     };
@@ -47,15 +49,18 @@ pub(super) fn pace(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit
     match deviations {
         Some((departures, arrivals)) if arrivals < MAX_REGULAR_RATIO * departures => Pace::Arrivals,
         Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals => Pace::Completions,
-        _ if is_closed_loop(&waiting) || has_constant_queue(loads, direction) => Pace::Completions,
+        _ if is_at_constant_queue || is_closed_loop(&in_upper_half(loads, direction)) => Pace::Completions,
         _ => Pace::Unclear,
     }
 }
 
-/// The shortest and the longest mean queue of loads.
-fn queue_range(loads: &[&LoadSample], direction: IoDirection) -> (f64, f64) {
+/// The loads whose queue lies above the middle, on a logarithmic scale, between the shortest and the longest.
+fn in_upper_half<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<&'a LoadSample> {
     let queues = loads.iter().map(|load| load.queue(direction));
-    queues.fold((f64::INFINITY, 0.0), |(min, max), queue| (min.min(queue), max.max(queue)))
+    let (shortest, longest) =
+        queues.fold((f64::INFINITY, 0.0f64), |(min, max), queue| (min.min(queue), max.max(queue)));
+    let middle = (1.0 - SAME_QUEUE_TOLERANCE) * (shortest * longest).sqrt();
+    loads.iter().copied().filter(|load| load.queue(direction) >= middle).collect()
 }
 
 /// Returns whether as many requests were in flight at the end of nearly every interval as on average within it. Their
@@ -115,7 +120,9 @@ mod tests {
             }
         };
         let loads: Vec<LoadSample> = intervals.iter().map(load).collect();
-        pace(&loads.iter().collect::<Vec<_>>(), IoDirection::Reads, RateUnit::Requests, 1000.0)
+        let loads: Vec<&LoadSample> = loads.iter().collect();
+        let is_at_constant_queue = has_constant_queue(&loads, IoDirection::Reads);
+        pace(&loads, IoDirection::Reads, RateUnit::Requests, 1000.0, is_at_constant_queue)
     }
 
     #[test]

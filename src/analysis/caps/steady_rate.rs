@@ -173,7 +173,7 @@ impl SteadyRate<'_> {
             is_exact_limit: matches_limit_exactly(&kind.device, kind.unit, iops, mib_per_s),
             dispersion: sqrt_index_of_dispersion(&loaded, kind.direction, kind.unit),
             light_dispersion: light_dispersion(all, kind, rate, min_queue, max_queue / rate),
-            pace: pace(&loads, kind.direction, kind.unit, rate),
+            pace: pace(&loads, kind.direction, kind.unit, rate, is_at_constant_queue),
             is_at_constant_queue,
             loads,
             rate,
