@@ -193,6 +193,12 @@ impl Baseline {
         self.since_boot.mean_latency_ms(direction, totals.size_kib()?, totals.await_ms()?)
     }
 
+    /// The mean latency since boot, if it would show that requests have always taken as long as these; `None` where it
+    /// is not known. It keeps latency that is far above it from counting as usual.
+    pub fn usual_since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
+        self.since_boot.mean_latency_unlike_ms(direction, totals.size_kib()?, totals.await_ms()?)
+    }
+
     /// The unloaded latency for requests of this size, given or learned; `None` while it is unknown.
     pub fn unloaded_latency(&self, size_kib: f64) -> Option<UnloadedLatency> {
         let class = size_class(size_kib);

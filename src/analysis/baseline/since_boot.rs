@@ -37,14 +37,29 @@ impl SinceBoot {
     }
 
     /// The mean latency in milliseconds of requests of about this size. `None` where it is not known: there were too few
-    /// requests, or of other sizes, or the column of their times, which has 32 bits, may have wrapped if they took as
-    /// long as they take now.
+    /// requests, or of other sizes, or the column of their times, which has 32 bits, may have wrapped even if they took
+    /// only a tenth of what they may have taken in worse times.
     pub(super) fn mean_latency_ms(
         &self,
         direction: IoDirection,
         size_kib: f64,
         present_ms: f64,
     ) -> Option<f64> {
+        self.unwrapped_mean_ms(direction, size_kib, WRAP_MARGIN * present_ms)
+    }
+
+    /// The same where the column cannot have wrapped if the requests always took `present_ms`: a mean far below that
+    /// then shows that they did not.
+    pub(super) fn mean_latency_unlike_ms(
+        &self,
+        direction: IoDirection,
+        size_kib: f64,
+        present_ms: f64,
+    ) -> Option<f64> {
+        self.unwrapped_mean_ms(direction, size_kib, present_ms)
+    }
+
+    fn unwrapped_mean_ms(&self, direction: IoDirection, size_kib: f64, assumed_ms: f64) -> Option<f64> {
         let totals = match direction {
             IoDirection::Reads => self.reads,
             IoDirection::Writes => self.writes,
@@ -52,7 +67,7 @@ impl SinceBoot {
             IoDirection::Both => self.reads.plus(&self.writes),
         };
         let is_enough = totals.ios >= MIN_LIFETIME_REQUESTS && totals.ms >= MIN_LATENCY_SUM_MS;
-        let is_complete = totals.ios * WRAP_MARGIN * present_ms < TIME_WRAPS_AT_MS;
+        let is_complete = totals.ios * assumed_ms < TIME_WRAPS_AT_MS;
         let size_ratio = size_kib.max(MIN_SIZE_KIB) / totals.size_kib()?.max(MIN_SIZE_KIB);
         let is_like = (1.0 / MAX_SIZE_RATIO..=MAX_SIZE_RATIO).contains(&size_ratio);
         totals.await_ms().filter(|_| is_enough && is_complete && is_like)

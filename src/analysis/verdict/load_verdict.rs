@@ -109,9 +109,7 @@ fn assess_direction(
     let baseline = baselines.of(direction);
     let reference = baseline.reference(size_kib).map(|reference| Reference {
         is_proven: reference.is_proven
-            || (direction != IoDirection::Flushes
-                && reference.bound_queue.is_none()
-                && baselines.are_completions_irregular()),
+            || (reference.bound_queue.is_none() && baselines.are_completions_irregular()),
         ..reference
     });
     let direction_load = DirectionLoad {
@@ -142,7 +140,8 @@ fn assess_direction(
         (None, None) => (None, Err(Doubt::NoBaseline)),
     };
     // Saturation far above that since boot is trouble that began before: not ok.
-    let is_above_history = since_boot.is_some_and(|saturation| saturation >= saturation_threshold);
+    let usual = baseline.usual_since_boot_ms(direction, &totals);
+    let is_above_history = usual.is_some_and(|ms| await_ms >= saturation_threshold * ms);
     let verdict = match verdict {
         Ok(Verdict::Ok)
             if is_above_history && displayed.is_none_or(|(_, source)| source == BaselineSource::Learned) =>
