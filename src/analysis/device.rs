@@ -192,7 +192,7 @@ impl DeviceAnalysis {
         let saturation_of = |direction| {
             distribution_over(&loads, |load| {
                 let baseline = lifetimes.baselines(load).of(direction);
-                baseline.saturation(&load.totals(direction), load.queue(IoDirection::Both))
+                baseline.saturation(&load.totals(direction), load.total_queue())
             })
         };
         let levels = concurrency_levels(&loads, saturation);

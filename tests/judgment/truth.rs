@@ -180,8 +180,8 @@ fn worse_of_gates_and_servers(setup: &Setup, now: &Observed, device: usize) -> W
 
 /// Returns the truth about the servers alone: that of the operation that fares worst.
 fn words_of_servers(now: &Observed) -> Words {
-    let all: u64 = now.operations.iter().map(|one| one.requests).sum();
-    let counts = |one: &&OperationTotals| one.requests >= MIN_REQUESTS.min(all).max(1);
+    let most = now.operations.iter().map(|one| one.requests).max().unwrap_or(0);
+    let counts = |one: &&OperationTotals| one.requests >= MIN_REQUESTS.min(most).max(1);
     let words = now.operations.iter().filter(counts).map(|one| words_of_operation(one, now.utilization));
     words.reduce(Words::worse).unwrap_or(Words::NONE)
 }

@@ -25,7 +25,7 @@ pub(super) struct Irregularity {
 impl Irregularity {
     /// Takes a load.
     pub(super) fn observe(&mut self, load: &LoadSample) {
-        if load.queue(IoDirection::Both) > MAX_UNLOADED_QUEUE || load.intervals > 1.0 {
+        if load.total_queue() > MAX_UNLOADED_QUEUE || load.intervals > 1.0 {
             return;
         }
         self.pending.0 += load.rate(IoDirection::Both, RateUnit::Requests) * load.seconds;

@@ -303,7 +303,7 @@ impl Baselines {
     pub(super) fn learn(&mut self, load: &LoadSample, slow: impl Fn(IoDirection) -> bool) {
         self.irregularity.observe(load);
         if !load.is_edge_of_burst() {
-            let total_queue = load.queue(IoDirection::Both);
+            let total_queue = load.total_queue();
             for direction in Self::DIRECTIONS.into_iter().filter(|direction| !slow(*direction)) {
                 self.of_mut(direction).observe(&load.totals(direction), load.seconds, total_queue);
             }
@@ -318,7 +318,7 @@ impl Baselines {
     /// The saturation of a load: the time of its requests over what they would have taken unloaded; `None` where that
     /// is unknown for a direction that matters.
     pub(super) fn saturation(&self, load: &LoadSample) -> Option<f64> {
-        let total_queue = load.queue(IoDirection::Both);
+        let total_queue = load.total_queue();
         let (mut ms, mut unloaded_ms) = (0.0, 0.0);
         for direction in [IoDirection::Reads, IoDirection::Writes] {
             let totals = load.totals(direction);

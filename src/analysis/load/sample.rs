@@ -139,6 +139,11 @@ impl LoadSample {
         self.totals(direction).ms / 1000.0 / self.seconds
     }
 
+    /// Mean number of reads, writes and flushes in the queue or being served.
+    pub fn total_queue(&self) -> f64 {
+        self.queue(IoDirection::Both) + self.queue(IoDirection::Flushes)
+    }
+
     /// Returns whether a burst may end or begin in it: its mean queue is short, but its requests waited in a long one.
     pub fn is_edge_of_burst(&self) -> bool {
         self.in_flight >= MIN_BURST_EDGE_IN_FLIGHT

@@ -116,11 +116,12 @@ fn assess_direction(
         load,
         direction,
         queue: load.queue(direction),
-        total_queue: load.queue(IoDirection::Both),
+        total_queue: load.total_queue(),
         saturation_threshold,
     };
     let compared = reference.and_then(|reference| {
-        let saturation = reference.saturation(await_ms, direction_load.total_queue)?;
+        let queue = if direction == IoDirection::Flushes { f64::INFINITY } else { direction_load.total_queue };
+        let saturation = reference.saturation(await_ms, queue)?;
         Some((saturation, reference))
     });
     let by_reference = compared.map(|(saturation, reference)| direction_load.against(saturation, &reference));
