@@ -13,7 +13,9 @@ use super::stats::{
     ActivityTimeline, DirectionReport, DirectionSummary, Distribution, Histogram, combine_directions,
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
-use super::verdict::{DeviceFacts, Hung, HungRequests, VerdictShares, other_causes, overall_verdict};
+use super::verdict::{
+    DeviceFacts, Hung, HungRequests, VerdictShares, is_stall, other_causes, overall_verdict,
+};
 use crate::metrics::{DataFlag, HostStats, IntervalStats};
 
 /// One interval of a device.
@@ -44,6 +46,8 @@ pub struct DeviceAnalysis {
     was_busy: bool,
     stalled_s: f64,
     longest_stall_s: f64,
+    /// The longest stall of more than the usual latency; 0 without one.
+    certain_stall_s: f64,
     hung: HungRequests,
     /// The requests that hung for longest while others completed.
     longest_hung: Option<Hung>,
@@ -77,6 +81,7 @@ impl DeviceAnalysis {
             was_busy: false,
             stalled_s: 0.0,
             longest_stall_s: 0.0,
+            certain_stall_s: 0.0,
             hung: HungRequests::default(),
             longest_hung: None,
             busy_intervals: 0,
@@ -105,6 +110,9 @@ impl DeviceAnalysis {
         self.was_busy |= !stats.is_idle();
         self.stalled_s += if observation.stalled_s > 0.0 { stats.seconds } else { 0.0 };
         self.longest_stall_s = self.longest_stall_s.max(observation.stalled_s);
+        if is_stall(observation.stalled_s, |count| self.lifetimes.latest(count).collect()) {
+            self.certain_stall_s = self.certain_stall_s.max(observation.stalled_s);
+        }
         let hung = self.hung.observe(stats, observation.host);
         let rank = |hung: &Hung| (hung.is_certain(), hung.for_s);
         let is_longer = |hung: &Hung| self.longest_hung.is_none_or(|longest| rank(hung) >= rank(&longest));
@@ -236,7 +244,7 @@ impl DeviceAnalysis {
             is_accounting_off: self.is_accounting_off,
             was_busy: self.was_busy,
             stalled_s: self.stalled_s,
-            longest_stall_s: self.longest_stall_s,
+            longest_stall_s: self.certain_stall_s,
             hung: self.longest_hung,
             discards: self.discards,
             flushes: self.flushes,

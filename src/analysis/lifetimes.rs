@@ -74,6 +74,11 @@ impl Lifetimes {
         present.loads.push(load);
     }
 
+    /// The latest loads of the present lifetime, `count` at most.
+    pub(super) fn latest(&self, count: usize) -> impl Iterator<Item = &LoadSample> {
+        self.present.loads.latest(count)
+    }
+
     /// Marks that the next load does not follow the latest.
     pub(super) fn interrupt(&mut self) {
         self.present.loads.interrupt();

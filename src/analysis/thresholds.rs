@@ -62,6 +62,11 @@ pub(super) const MAX_MINOR_TIME_FRACTION: f64 = 0.1;
 /// Seconds without a completion, with requests in flight, that make a stall. A slow disk may need less than that for a
 /// single request.
 pub const MIN_STALL_S: f64 = 1.0;
+/// Multiple of the usual time between two completions that a stall takes at least: with random service times, a single
+/// request takes ten times the mean once in 22,000 times. It matters only where that time is above 0.1 s.
+pub(super) const MIN_STALL_LATENCY_RATIO: f64 = 10.0;
+/// Latest intervals with requests that show the usual latency.
+pub(super) const USUAL_LATENCY_INTERVALS: usize = 16;
 
 // Live verdict.
 

@@ -38,6 +38,12 @@ impl LoadHistory {
         }
     }
 
+    /// The latest loads, `count` at most.
+    pub fn latest(&self, count: usize) -> impl Iterator<Item = &LoadSample> {
+        let first = self.kept.len().saturating_sub(count.saturating_sub(1));
+        self.kept[first..].iter().chain(&self.latest)
+    }
+
     /// All loads, in the order of time.
     pub fn finish(mut self) -> Vec<LoadSample> {
         self.interrupt();

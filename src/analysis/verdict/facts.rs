@@ -23,7 +23,7 @@ pub(in crate::analysis) struct DeviceFacts<'a> {
     pub(in crate::analysis) was_busy: bool,
     /// Seconds of all stalls.
     pub(in crate::analysis) stalled_s: f64,
-    /// The longest stall in seconds.
+    /// The longest stall in seconds that is far longer than the usual latency; 0 without one.
     pub(in crate::analysis) longest_stall_s: f64,
     /// The requests that hung for longest while others completed.
     pub(in crate::analysis) hung: Option<Hung>,

@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use super::debounce::Debounce;
 use super::hung_requests::{Hung, HungRequests};
 use super::load_verdict::{Doubt, LoadAssessment};
+use super::stall::is_stall;
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
 use crate::analysis::caps::{Plateau, may_be_plateau, near_limit_of_latest, plateau_of_latest};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::{KnownDevice, Settings, StatedCap};
 use crate::analysis::thresholds::{
-    MIN_CHANGED_INTERVALS, MIN_STALL_S, SAME_LOAD_TOLERANCE, STILL_SATURATED_FRACTION,
+    MIN_CHANGED_INTERVALS, SAME_LOAD_TOLERANCE, STILL_SATURATED_FRACTION,
 };
 use crate::metrics::{HostStats, IntervalStats};
 
@@ -107,7 +108,8 @@ impl LiveVerdict {
         } else if stats.completed == 0 {
             let in_flight = stats.in_flight.unwrap_or(0);
             let may_be_leaked = self.hung.may_be_leaked();
-            let verdict = (stalled_s >= MIN_STALL_S && !may_be_leaked).then_some(Verdict::Stalled);
+            let is_stall = is_stall(stalled_s, |count| self.recent.iter().rev().take(count).collect());
+            let verdict = (is_stall && !may_be_leaked).then_some(Verdict::Stalled);
             (verdict, Evidence::NothingCompleted { in_flight, for_s: stalled_s, may_be_leaked })
         } else {
             return None;

@@ -11,6 +11,7 @@ mod load_verdict;
 mod other_cause;
 mod other_causes;
 mod overall_verdict;
+mod stall;
 mod verdict_shares;
 
 pub use assessment::{Assessment, Evidence, Latency, Verdict};
@@ -26,4 +27,5 @@ pub(super) use facts::DeviceFacts;
 pub(super) use hung_requests::{Hung, HungRequests};
 pub(super) use other_causes::other_causes;
 pub(super) use overall_verdict::overall_verdict;
+pub(super) use stall::is_stall;
 pub(super) use verdict_shares::VerdictShares;

@@ -9,7 +9,7 @@ use crate::analysis::settings::Settings;
 use crate::analysis::stats::DirectionReport;
 use crate::analysis::thresholds::{
     BRIEF_STALL_FRACTION, MAX_UNKNOWN_TIME_FRACTION, MIN_EXCEEDED_CAP_RATIO, MIN_OK_TIME_FRACTION,
-    MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_STALL_S, MIN_TIME_FRACTION, MIN_VERDICT_INTERVALS,
+    MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_TIME_FRACTION, MIN_VERDICT_INTERVALS,
 };
 
 /// The verdict on all intervals; `None` where they do not show one.
@@ -18,7 +18,7 @@ pub(in crate::analysis) fn overall_verdict(
     shares: &VerdictShares,
     settings: &Settings,
 ) -> (Option<Verdict>, Explanation) {
-    let is_stalled = facts.longest_stall_s >= MIN_STALL_S;
+    let is_stalled = facts.longest_stall_s > 0.0;
     let is_brief_stall = facts.stalled_s < BRIEF_STALL_FRACTION * (shares.seconds + facts.stalled_s);
     let capped_s: f64 = facts.plateaus.iter().map(|plateau| plateau.seconds).sum();
     let is_capped = capped_s > 0.0 && capped_s >= MIN_TIME_FRACTION * shares.seconds;
