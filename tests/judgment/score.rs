@@ -10,7 +10,7 @@ use crate::capture::Capture;
 use crate::judge::{Judgment, NamedCap};
 use crate::simulator::{Limited, Setup, Unit};
 use crate::tally::{Outcome, Score};
-use crate::truth::Truth;
+use crate::truth::{MIN_STALL_S, Truth};
 use crate::words::{Word, Words};
 
 /// A named cap may be off by this.
@@ -97,6 +97,13 @@ fn is_true_cap(setup: &Setup, named: &NamedCap, gates: &[(usize, f64)]) -> bool 
     })
 }
 
+/// Returns whether the device answered nothing for long enough in a row.
+fn has_stall(setup: &Setup, truths: &[Truth]) -> bool {
+    let mut runs = truths.chunk_by(|a, b| a.answers_nothing && b.answers_nothing);
+    let seconds = |run: &[Truth]| run.iter().filter(|one| one.answers_nothing).count() as f64 * setup.interval_s;
+    runs.any(|run| seconds(run) >= MIN_STALL_S)
+}
+
 /// Returns the outcome of the analysis of a device.
 pub(crate) fn analyze_outcome(setup: &Setup, truths: &[Truth], judgment: &Judgment) -> Outcome {
     let busy: Vec<&Truth> = truths.iter().filter(|truth| truth.is_busy && !truth.words.is_empty()).collect();
@@ -108,7 +115,8 @@ pub(crate) fn analyze_outcome(setup: &Setup, truths: &[Truth], judgment: &Judgme
         busy.iter().filter(|truth| is_counted(truth)).count() as f64 / busy.len() as f64
     };
     let is_surely_trouble = share(&|truth| truth.words.is_surely_trouble()) >= TROUBLE_SHARE;
-    let may_be_trouble = share(&|truth| truth.words.has_trouble()) >= BRIEF_SHARE;
+    let may_be_stall = judgment.word == Some(Word::Stalled) && has_stall(setup, truths);
+    let may_be_trouble = may_be_stall || share(&|truth| truth.words.has_trouble()) >= BRIEF_SHARE;
     let Some(word) = judgment.word else {
         let is_wrong = judgment.is_not_the_disk && is_surely_trouble;
         return if is_wrong { Outcome::Wrong } else { Outcome::Silent };

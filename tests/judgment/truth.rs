@@ -49,6 +49,8 @@ pub(crate) struct Truth {
     pub(crate) words: Words,
     /// Something completed or was in flight.
     pub(crate) is_busy: bool,
+    /// Requests were in flight and none completed. Of a second or more it may be called a stall, whatever the cause.
+    pub(crate) answers_nothing: bool,
     /// The gates that limit it, or may, with their limits now.
     pub(crate) bound_gates: Vec<(usize, f64)>,
     /// Nothing else is true than that a gate limits it.
@@ -62,12 +64,14 @@ pub(crate) fn truths(setup: &Setup, observed: &[Observed], device: usize) -> Vec
 
 fn truth(setup: &Setup, before: &Observed, now: &Observed, device: usize) -> Truth {
     let completed = now.devices[device].0.wrapping_sub(before.devices[device].0);
-    let is_busy = completed > 0 || now.devices[device].1 > 0;
+    let (before_in_flight, in_flight) = (before.devices[device].1, now.devices[device].1);
+    let is_busy = completed > 0 || in_flight > 0;
+    let answers_nothing = completed == 0 && before_in_flight > 0 && in_flight > 0;
     let bound_gates = bound_gates(now);
     let words = if has_changed(setup, now) { Words::NONE } else { words(setup, now, device, completed) };
     let caps = Words::of(&[Word::Capped, Word::Throttled, Word::Slow]);
     let is_surely_capped = words.contains(Word::Capped) && words.is_within(caps);
-    Truth { words, is_busy, bound_gates, is_surely_capped }
+    Truth { words, is_busy, answers_nothing, bound_gates, is_surely_capped }
 }
 
 fn bound_gates(now: &Observed) -> Vec<(usize, f64)> {
