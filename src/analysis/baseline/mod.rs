@@ -45,6 +45,9 @@ pub struct Reference {
     pub is_proven: bool,
     /// The highest rate per second that was seen at about this latency; `None` where there is none.
     pub max_unloaded_rate: Option<f64>,
+    /// The rate per second above which this latency may be that of another state of the device, which sleeps between
+    /// rare requests. Infinite where it is given.
+    pub max_comparable_rate: f64,
 }
 
 impl Reference {
@@ -86,6 +89,7 @@ struct LearnedLatency {
     unloaded: UnloadedLatency,
     is_proven: bool,
     max_unloaded_rate: Option<f64>,
+    max_comparable_rate: f64,
 }
 
 impl SizeClass {
@@ -118,6 +122,7 @@ impl SizeClass {
             unloaded,
             is_proven: self.by_rate.is_proven(unloaded.await_ms),
             max_unloaded_rate: self.by_rate.max_unloaded_rate(unloaded.await_ms),
+            max_comparable_rate: self.by_rate.max_comparable_rate(unloaded.await_ms),
         })
     }
 }
@@ -173,7 +178,10 @@ impl Baseline {
             Some(given) => {
                 let max_unloaded_rate =
                     observed.and_then(|class| class.by_rate.max_unloaded_rate(given.await_ms));
-                (LearnedLatency { unloaded: given, is_proven: true, max_unloaded_rate }, self.given_source)
+                let max_comparable_rate = f64::INFINITY;
+                let given =
+                    LearnedLatency { unloaded: given, is_proven: true, max_unloaded_rate, max_comparable_rate };
+                (given, self.given_source)
             }
             None => (observed?.learned?, BaselineSource::Learned),
         };
@@ -184,6 +192,7 @@ impl Baseline {
             bound_queue: queue.filter(|_| is_upper_bound),
             is_proven: !is_upper_bound && one.is_proven,
             max_unloaded_rate: one.max_unloaded_rate,
+            max_comparable_rate: one.max_comparable_rate,
         })
     }
 

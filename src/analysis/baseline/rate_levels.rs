@@ -73,6 +73,17 @@ impl RateLevels {
             .map(RateLevel::rate)
     }
 
+    /// The highest rate at which requests may be compared with `unloaded_ms`, which was seen at low rates: a device that
+    /// sleeps between rare requests is slow at those only. Infinite where no rate at low latency is known.
+    pub(super) fn max_comparable_rate(&self, unloaded_ms: f64) -> f64 {
+        let is_unloaded = |level: &&RateLevel| level.await_ms() < MIN_QUEUEING_SATURATION * unloaded_ms;
+        let rates = self.known().filter(is_unloaded).map(RateLevel::rate);
+        let highest = rates.reduce(|highest, rate| {
+            if rate <= MAX_PROVEN_RATE_RATIO * highest { rate } else { highest }
+        });
+        highest.map_or(f64::INFINITY, |rate| MAX_PROVEN_RATE_RATIO * rate)
+    }
+
     /// Returns whether `unloaded_ms` is shown to be the latency of a device that was not at its limit: about that
     /// latency was seen at a rate that the device has at least doubled at another time. At a cap, or with all servers
     /// busy, it could not have.

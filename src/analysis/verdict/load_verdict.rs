@@ -219,7 +219,9 @@ impl DirectionLoad<'_> {
         if saturation < MAX_UNBEATEN_RATIO && self.total_queue >= MIN_SATURATED_QUEUE {
             return Err(Doubt::Faster);
         }
-        if reference.is_proven { Ok(Verdict::Ok) } else { Err(Doubt::ConstantLoad) }
+        let is_comparable =
+            self.total_queue < MIN_SATURATED_QUEUE || self.rate() <= reference.max_comparable_rate;
+        if reference.is_proven && is_comparable { Ok(Verdict::Ok) } else { Err(Doubt::ConstantLoad) }
     }
 
     /// Flushes wait for each other in the kernel, whatever the device can do, so that their queue shows nothing.
