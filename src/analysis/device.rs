@@ -14,7 +14,7 @@ use super::stats::{
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
-    DeviceFacts, Hung, HungRequests, VerdictShares, is_stall, other_causes, overall_verdict,
+    DeviceFacts, Hung, HungRequests, VerdictShares, is_stall, ok_below_limit, other_causes, overall_verdict,
 };
 use crate::metrics::{DataFlag, HostStats, IntervalStats};
 
@@ -262,6 +262,7 @@ impl DeviceAnalysis {
         let (verdict, explanation) = overall_verdict(&facts, &shares, settings);
         DeviceReport {
             device: self.device,
+            ok_below_limit: ok_below_limit(&facts, &shares, &explanation).map(Box::new),
             verdict,
             explanation,
             other_causes: other_causes(&facts, verdict, host),

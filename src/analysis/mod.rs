@@ -51,7 +51,9 @@ pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit,
 pub use report::{DeviceReport, Excluded};
 pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
-pub use stack::{Layer, LayerLink, QueueByLayer, WaitLocation, infer_stack, queue_by_layer};
+pub use stack::{
+    Layer, LayerLink, QueueByLayer, WaitLocation, clear_lower_layers, infer_stack, queue_by_layer,
+};
 pub use stats::{ActivityTimeline, BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
 pub use thresholds::{
     DEFAULT_SATURATION_THRESHOLD, KNEE_FRACTION, MIN_FIT_LEVELS, MIN_LOADED_QUEUE, MIN_QUEUEING_SATURATION,
@@ -59,5 +61,5 @@ pub use thresholds::{
 };
 pub use verdict::{
     Assessment, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HeldBetween, Latency,
-    LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, Verdict, held_between,
+    LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, Verdict, held_between, is_idle_below,
 };

@@ -33,6 +33,8 @@ pub struct DeviceReport {
     pub verdict: Option<Verdict>,
     /// The reason for the verdict, or for its absence.
     pub explanation: Explanation,
+    /// The explanation of `ok`, for a device that has no verdict only because it may be at a limit.
+    pub ok_below_limit: Option<Box<Explanation>>,
     /// Hints at other causes than this device.
     pub other_causes: Vec<OtherCause>,
     /// Number of intervals.

@@ -382,6 +382,11 @@ pub(super) const MIN_LAYER_QUEUE: f64 = 1.0;
 pub(super) const MIN_QUEUED_BETWEEN_FRACTION: f64 = 0.5;
 /// Fraction of the upper requests that must reach the devices below, for their latencies to be compared.
 pub(super) const MIN_PASSED_DOWN_FRACTION: f64 = 0.5;
+/// Fraction of the upper request time below which a lower device is not where requests wait.
+pub(super) const MAX_TIME_BELOW_FRACTION: f64 = MAX_MINOR_TIME_FRACTION;
+/// Util in percent up to which a device is idle most of the time, however long its queue in bursts: half, less what a
+/// kernel that counts in ticks leaves out (23 points at 0.1 s).
+pub(super) const MAX_IDLE_UTIL_PCT: f64 = 25.0;
 /// Similarity of two timelines from which one device is inferred to be stacked on the other.
 pub(super) const MIN_STACKING_SIMILARITY: f64 = 0.75;
 /// Buckets that a comparison of two timelines needs.

@@ -1,7 +1,7 @@
 //! Evidence from stacked devices in the same interval.
 
 use super::device_interval::{DeviceInterval, DeviceState};
-use crate::analysis::{Evidence, held_between};
+use crate::analysis::{Evidence, held_between, is_idle_below};
 use crate::metrics::IntervalStats;
 use crate::topology::{Kind, Topology};
 
@@ -13,8 +13,28 @@ pub(super) fn note_held_between(devices: &mut [DeviceInterval<'_>], topology: &T
         .filter_map(|(index, device)| Some((index, evidence(device, devices, topology)?)))
         .collect();
     for (index, evidence) in found {
+        clear_devices_below(devices, index, topology);
         if let DeviceState::Active(activity) = &mut devices[index].state {
             activity.assessment.evidence.push(evidence);
+        }
+    }
+}
+
+/// Makes the devices below one that holds requests `ok`, where only a limit of theirs would contradict that: they are idle
+/// for half of the time or more while requests wait above them.
+fn clear_devices_below(devices: &mut [DeviceInterval<'_>], above: usize, topology: &Topology) {
+    let (name, DeviceState::Active(activity)) = (devices[above].device, &devices[above].state) else {
+        return;
+    };
+    let stats_above = activity.stats;
+    let backing = topology.node(name).map_or(&[][..], |node| &node.backing_devices);
+    let disks = backing.iter().filter_map(|lower| topology.disk_of(lower));
+    let below: Vec<&str> = backing.iter().map(String::as_str).chain(disks).collect();
+    for device in devices.iter_mut().filter(|device| below.contains(&device.device)) {
+        let DeviceState::Active(activity) = &mut device.state else { continue };
+        if is_idle_below(&stats_above, &activity.stats) && activity.assessment.is_ok_below_limit() {
+            activity.verdict_s = Some(activity.stats.seconds);
+            activity.assessment.clear_below_limit(name);
         }
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use super::progress::Progress;
 use super::warnings::Warnings;
 use super::{RunContext, emit, load_baselines};
-use crate::analysis::{DeviceReport, SavedBaselines, queue_by_layer};
+use crate::analysis::{DeviceReport, SavedBaselines, clear_lower_layers, queue_by_layer};
 use crate::exit::Exit;
 use crate::intervals::{Detail, Intervals, NotFound, collect};
 use crate::plan::{Analyze, AnalyzeFormat};
@@ -65,10 +65,11 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
         let settings = intervals.settings(device.name(), identity);
         device.finish(&settings, &collected.host)
     });
-    let reports: Vec<DeviceReport> = finished.collect();
+    let mut reports: Vec<DeviceReport> = finished.collect();
     let unknown = Topology::default();
     let topology = intervals.known_topology().unwrap_or(&unknown);
     let layers = queue_by_layer(topology, &reports);
+    layers.iter().for_each(|queues| clear_lower_layers(&mut reports, queues));
     let (queue_by_layer, host) = (layers.as_ref(), &collected.host);
     let report = AnalysisReport { devices: &reports, queue_by_layer, topology, host };
     let mut out = Vec::new();

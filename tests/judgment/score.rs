@@ -100,7 +100,8 @@ fn is_true_cap(setup: &Setup, named: &NamedCap, gates: &[(usize, f64)]) -> bool 
 /// Returns whether the device answered nothing for long enough in a row.
 fn has_stall(setup: &Setup, truths: &[Truth]) -> bool {
     let mut runs = truths.chunk_by(|a, b| a.answers_nothing && b.answers_nothing);
-    let seconds = |run: &[Truth]| run.iter().filter(|one| one.answers_nothing).count() as f64 * setup.interval_s;
+    let seconds =
+        |run: &[Truth]| run.iter().filter(|one| one.answers_nothing).count() as f64 * setup.interval_s;
     runs.any(|run| seconds(run) >= MIN_STALL_S)
 }
 

@@ -179,8 +179,12 @@ impl Baseline {
                 let max_unloaded_rate =
                     observed.and_then(|class| class.by_rate.max_unloaded_rate(given.await_ms));
                 let max_comparable_rate = f64::INFINITY;
-                let given =
-                    LearnedLatency { unloaded: given, is_proven: true, max_unloaded_rate, max_comparable_rate };
+                let given = LearnedLatency {
+                    unloaded: given,
+                    is_proven: true,
+                    max_unloaded_rate,
+                    max_comparable_rate,
+                };
                 (given, self.given_source)
             }
             None => (observed?.learned?, BaselineSource::Learned),

@@ -78,9 +78,11 @@ impl RateLevels {
     pub(super) fn max_comparable_rate(&self, unloaded_ms: f64) -> f64 {
         let is_unloaded = |level: &&RateLevel| level.await_ms() < MIN_QUEUEING_SATURATION * unloaded_ms;
         let rates = self.known().filter(is_unloaded).map(RateLevel::rate);
-        let highest = rates.reduce(|highest, rate| {
-            if rate <= MAX_PROVEN_RATE_RATIO * highest { rate } else { highest }
-        });
+        let highest = rates.reduce(
+            |highest, rate| {
+                if rate <= MAX_PROVEN_RATE_RATIO * highest { rate } else { highest }
+            },
+        );
         highest.map_or(f64::INFINITY, |rate| MAX_PROVEN_RATE_RATIO * rate)
     }
 

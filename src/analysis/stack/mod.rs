@@ -4,4 +4,4 @@ mod infer;
 mod queue_by_layer;
 
 pub use infer::infer_stack;
-pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, queue_by_layer};
+pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, clear_lower_layers, queue_by_layer};

@@ -2,7 +2,10 @@
 
 use super::infer::infer_stack;
 use crate::analysis::report::DeviceReport;
-use crate::analysis::thresholds::{MIN_LAYER_QUEUE, MIN_QUEUED_BETWEEN_FRACTION};
+use crate::analysis::thresholds::{
+    MAX_TIME_BELOW_FRACTION, MIN_LAYER_QUEUE, MIN_QUEUED_BETWEEN_FRACTION, MIN_SATURATED_QUEUE,
+};
+use crate::analysis::verdict::{Explanation, Verdict, is_mostly_idle};
 use crate::topology::{Node, Topology};
 
 /// A stacked device.
@@ -93,6 +96,34 @@ pub fn queue_by_layer(stack: &Topology, reports: &[DeviceReport]) -> Option<Queu
     }
     let inferred = link_layers(&infer_stack(reports)?, reports)?;
     Some(QueueByLayer { is_inferred: true, ..inferred })
+}
+
+/// Makes devices `ok` that have no verdict only because they may be at a limit, where the layers show that they are not:
+/// requests wait above, while the device is idle for half of the time or more.
+pub fn clear_lower_layers(reports: &mut [DeviceReport], queues: &QueueByLayer) {
+    for link in queues.links.iter().filter(|link| link.waiting == WaitLocation::Between) {
+        let queue_above = |report: &DeviceReport| report.all.queue.p50;
+        let above = reports.iter().find(|report| report.device == link.above);
+        if above.and_then(queue_above).is_none_or(|queue| queue < MIN_SATURATED_QUEUE) {
+            continue;
+        }
+        for report in reports.iter_mut().filter(|report| link.below.contains(&report.device)) {
+            let is_mostly_idle = is_mostly_idle(report.all.queue.p95, report.util_pct.p95);
+            let is_minor = report
+                .all
+                .queue
+                .mean
+                .is_some_and(|queue| queue <= MAX_TIME_BELOW_FRACTION * link.queue_above);
+            if report.verdict.is_none()
+                && is_mostly_idle
+                && is_minor
+                && let Some(explanation) = report.ok_below_limit.take()
+            {
+                report.verdict = Some(Verdict::Ok);
+                report.explanation = Explanation { waiting_above: Some(link.above.clone()), ..*explanation };
+            }
+        }
+    }
 }
 
 fn link_layers(stack: &Topology, reports: &[DeviceReport]) -> Option<QueueByLayer> {

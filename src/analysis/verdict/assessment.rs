@@ -128,6 +128,26 @@ pub struct Assessment {
     pub evidence: Vec<Evidence>,
 }
 
+impl Assessment {
+    /// Returns whether it would be `ok` if a limit above the device were known to hold requests.
+    pub fn is_ok_below_limit(&self) -> bool {
+        let is_doubt = |evidence: &Evidence| matches!(evidence, Evidence::Latency { doubt: Some(_), .. });
+        let is_fine = |evidence: &Evidence| matches!(evidence, Evidence::Latency { doubt, .. } if doubt.is_none_or(Doubt::may_be_limit_above));
+        self.verdict.is_none() && self.evidence.iter().any(is_doubt) && self.evidence.iter().all(is_fine)
+    }
+
+    /// Takes it as shown that the device is not at a limit, because requests wait at a device `above`.
+    pub fn clear_below_limit(&mut self, above: &str) {
+        self.verdict = Some(Verdict::Ok);
+        for evidence in &mut self.evidence {
+            if let Evidence::Latency { doubt, .. } = evidence {
+                *doubt = None;
+            }
+        }
+        self.evidence.insert(0, Evidence::WaitingAbove { above: above.to_owned() });
+    }
+}
+
 /// A fact about one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
@@ -178,6 +198,11 @@ pub enum Evidence {
         below: Vec<String>,
         /// The latencies above and below.
         latencies: HeldBetween,
+    },
+    /// Requests wait between the device and one above it, while it is idle for most of the time.
+    WaitingAbove {
+        /// The device above, by the kernel's name.
+        above: String,
     },
     /// The rate lies near a known limit under load, but no cap is proved.
     NearLimit(NearLimit),

@@ -13,6 +13,9 @@ pub struct Explanation {
     pub unclear: Option<Plateau>,
     /// A known limit near which the rate lay under load, where no cap is proved.
     pub near_limit: Option<NearLimit>,
+    /// The device above at which requests wait while this one is idle for most of the time, where that is what shows that
+    /// it is not at a limit.
+    pub waiting_above: Option<String>,
     /// The longest stall in seconds, where the verdict is another one.
     pub stall_s: Option<f64>,
     /// The stated cap in requests per second, where the load exceeded it.

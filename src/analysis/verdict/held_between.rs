@@ -2,8 +2,8 @@
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    DEFAULT_SATURATION_THRESHOLD, MIN_INTERVAL_REQUESTS, MIN_PASSED_DOWN_FRACTION,
-    MIN_QUEUED_BETWEEN_FRACTION, MIN_SATURATED_QUEUE,
+    DEFAULT_SATURATION_THRESHOLD, MAX_IDLE_UTIL_PCT, MAX_TIME_BELOW_FRACTION, MIN_INTERVAL_REQUESTS,
+    MIN_LOADED_QUEUE, MIN_PASSED_DOWN_FRACTION, MIN_QUEUED_BETWEEN_FRACTION, MIN_SATURATED_QUEUE,
 };
 use crate::metrics::IntervalStats;
 
@@ -35,6 +35,22 @@ pub fn held_between(above: &IntervalStats, below: &[&IntervalStats]) -> Option<H
     let is_held = upper.ms - sum.ms >= MIN_QUEUED_BETWEEN_FRACTION * upper.ms
         && await_above_ms >= DEFAULT_SATURATION_THRESHOLD * await_below_ms;
     (is_loaded && was_passed_down && is_held).then_some(HeldBetween { await_above_ms, await_below_ms })
+}
+
+/// Returns whether the requests that `above` holds spend hardly any of their time at the device below, which is idle for
+/// half of the time or more: then it is not what they wait for.
+pub fn is_idle_below(above: &IntervalStats, below: &IntervalStats) -> bool {
+    let queue = |stats: &IntervalStats| Some(stats.reads.queue? + stats.writes.queue?);
+    let is_minor =
+        queue(below).zip(queue(above)).is_some_and(|(below, above)| below <= MAX_TIME_BELOW_FRACTION * above);
+    is_minor && is_mostly_idle(queue(below), below.util_pct)
+}
+
+/// Returns whether a device with this mean queue, and util in percent, is idle for half of the time or more. Its queue is
+/// an upper bound of its busy time, but far above that where requests come in bursts.
+pub(in crate::analysis) fn is_mostly_idle(queue: Option<f64>, util_pct: Option<f64>) -> bool {
+    queue.is_some_and(|queue| queue <= MIN_LOADED_QUEUE)
+        || util_pct.is_some_and(|util| util <= MAX_IDLE_UTIL_PCT)
 }
 
 #[cfg(test)]

@@ -11,9 +11,7 @@ use crate::analysis::baseline::{Baselines, SinceBoot};
 use crate::analysis::caps::{Plateau, may_be_plateau, near_limit_of_latest, plateau_of_latest};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::{KnownDevice, Settings, StatedCap};
-use crate::analysis::thresholds::{
-    MIN_CHANGED_INTERVALS, SAME_LOAD_TOLERANCE, STILL_SATURATED_FRACTION,
-};
+use crate::analysis::thresholds::{MIN_CHANGED_INTERVALS, SAME_LOAD_TOLERANCE, STILL_SATURATED_FRACTION};
 use crate::metrics::{HostStats, IntervalStats};
 
 /// Intervals in which plateaus are looked for.

@@ -17,6 +17,8 @@ pub enum Doubt {
     NoBaseline,
     /// Its latency is as low as ever seen, but that may be a limit already: the load was always the same.
     ConstantLoad,
+    /// Its latency is as low as ever seen, but far above the mean since boot.
+    AboveSinceBoot,
     /// Requests take longer at a lower rate than before: other data, or a slower device, but not more load.
     RateFell {
         /// The rate per second.
@@ -30,6 +32,13 @@ pub enum Doubt {
     Faster,
     /// Too few requests to judge by.
     FewRequests,
+}
+
+impl Doubt {
+    /// Returns whether a limit above the device would explain it.
+    pub(super) fn may_be_limit_above(self) -> bool {
+        matches!(self, Self::ConstantLoad | Self::Bursts)
+    }
 }
 
 /// The assessment of a direction of a load.
@@ -81,6 +90,15 @@ impl LoadAssessment {
         })
     }
 
+    /// Returns whether it would be ok if a limit above the device were known to cause the constant rate and the bursts.
+    pub(in crate::analysis) fn is_ok_below_limit(&self) -> bool {
+        let is_fine = |one: &DirectionAssessment| {
+            !one.is_major
+                || one.verdict.map_or_else(Doubt::may_be_limit_above, |verdict| verdict == Verdict::Ok)
+        };
+        self.verdict.is_none() && !self.directions.is_empty() && self.directions.iter().all(is_fine)
+    }
+
     /// The assessment of a direction; `None` where it had no requests.
     pub(in crate::analysis) fn direction(&self, direction: IoDirection) -> Option<&DirectionAssessment> {
         self.directions.iter().find(|one| one.direction == direction)
@@ -120,7 +138,8 @@ fn assess_direction(
         saturation_threshold,
     };
     let compared = reference.and_then(|reference| {
-        let queue = if direction == IoDirection::Flushes { f64::INFINITY } else { direction_load.total_queue };
+        let queue =
+            if direction == IoDirection::Flushes { f64::INFINITY } else { direction_load.total_queue };
         let saturation = reference.saturation(await_ms, queue)?;
         Some((saturation, reference))
     });
@@ -144,10 +163,10 @@ fn assess_direction(
     let usual = baseline.usual_since_boot_ms(direction, &totals);
     let is_above_history = usual.is_some_and(|ms| await_ms >= saturation_threshold * ms);
     let verdict = match verdict {
-        Ok(Verdict::Ok)
+        Ok(Verdict::Ok) | Err(Doubt::ConstantLoad | Doubt::Bursts)
             if is_above_history && displayed.is_none_or(|(_, source)| source == BaselineSource::Learned) =>
         {
-            Err(Doubt::ConstantLoad)
+            Err(Doubt::AboveSinceBoot)
         }
         other => other,
     };

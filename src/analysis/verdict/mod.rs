@@ -16,7 +16,7 @@ mod verdict_shares;
 
 pub use assessment::{Assessment, Evidence, Latency, Verdict};
 pub use explanation::{DirectionLatency, ExceededCap, Explanation, MaxRate, OkMargin, Reason};
-pub use held_between::{HeldBetween, held_between};
+pub use held_between::{HeldBetween, held_between, is_idle_below};
 pub use live_verdict::LiveVerdict;
 pub use load_verdict::Doubt;
 pub use other_cause::OtherCause;
@@ -24,8 +24,9 @@ pub use other_cause::OtherCause;
 use assessment::more_severe;
 
 pub(super) use facts::DeviceFacts;
+pub(super) use held_between::is_mostly_idle;
 pub(super) use hung_requests::{Hung, HungRequests};
 pub(super) use other_causes::other_causes;
-pub(super) use overall_verdict::overall_verdict;
+pub(super) use overall_verdict::{ok_below_limit, overall_verdict};
 pub(super) use stall::is_stall;
 pub(super) use verdict_shares::VerdictShares;

@@ -67,6 +67,20 @@ pub(in crate::analysis) fn overall_verdict(
     (verdict, Explanation { exceeded_iops, exceeded_mib_per_s, near_limit, ..explanation })
 }
 
+/// The explanation of `ok` for a device without a verdict, if it is shown not to be at a limit; `None` where that would not
+/// make it ok.
+pub(in crate::analysis) fn ok_below_limit(
+    facts: &DeviceFacts<'_>,
+    shares: &VerdictShares,
+    explanation: &Explanation,
+) -> Option<Explanation> {
+    if !matches!(explanation.reason, Reason::NoBaseline { .. } | Reason::PartlyUnknown { .. }) {
+        return None;
+    }
+    let (verdict, reason) = verdict_from_shares(facts, &shares.below_limit());
+    (verdict == Some(Verdict::Ok)).then(|| Explanation { reason, ..explanation.clone() })
+}
+
 /// The stated cap, where the load exceeded it.
 fn exceeded(seen: Option<f64>, cap: Option<f64>) -> Option<ExceededCap> {
     let (seen, cap) = seen.zip(cap)?;

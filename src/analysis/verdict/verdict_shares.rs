@@ -8,13 +8,15 @@ use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS};
 
 /// Fractions of the busy time by the verdict on each load alone.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct VerdictShares {
     pub(super) ok: f64,
     pub(super) queueing: f64,
     pub(super) saturated: f64,
     pub(super) slow: f64,
     pub(super) unknown: f64,
+    /// The part of `unknown` that would be ok if a limit above the device were known to hold requests.
+    pub(super) ok_below_limit: f64,
     /// Number of saturated intervals.
     pub(super) saturated_intervals: f64,
     pub(super) saturated_loads: LoadSum,
@@ -42,13 +44,25 @@ impl VerdictShares {
             shares.saturated /= shares.seconds;
             shares.slow /= shares.seconds;
             shares.unknown /= shares.seconds;
+            shares.ok_below_limit /= shares.seconds;
         }
         shares
     }
 
+    /// The fractions of ok and unknown time if a limit above the device holds requests.
+    pub(super) fn below_limit(&self) -> Self {
+        Self {
+            ok: self.ok + self.ok_below_limit,
+            unknown: self.unknown - self.ok_below_limit,
+            ok_below_limit: 0.0,
+            ..self.clone()
+        }
+    }
+
     /// Adds the seconds of a lifetime, which are not yet divided by all of them.
     fn add_lifetime(&mut self, loads: &[LoadSample], baselines: &Baselines, saturation_threshold: f64) {
-        let verdicts = load_verdicts(loads, baselines, saturation_threshold);
+        let (verdicts, are_ok_below_limit): (Vec<_>, Vec<_>) =
+            load_verdicts(loads, baselines, saturation_threshold).into_iter().unzip();
         for (index, load) in loads.iter().enumerate() {
             self.seconds += load.seconds;
             match verdicts[index].filter(|_| is_confirmed(loads, &verdicts, index)) {
@@ -66,6 +80,7 @@ impl VerdictShares {
                 Some(_) => self.ok += load.seconds,
                 None => {
                     self.unknown += load.seconds;
+                    self.ok_below_limit += if are_ok_below_limit[index] { load.seconds } else { 0.0 };
                     self.unknown_loads.add(load);
                 }
             }
@@ -74,18 +89,21 @@ impl VerdictShares {
 }
 
 /// The verdict on each load alone: against the baselines of all the time, or, where these are worse, against those that
-/// had been learned before. What lasts for most of the time is no trouble against the former.
+/// had been learned before. What lasts for most of the time is no trouble against the former. With each, whether the load
+/// would be ok if a limit above the device were known to hold requests.
 fn load_verdicts(
     loads: &[LoadSample],
     baselines: &Baselines,
     saturation_threshold: f64,
-) -> Vec<Option<Verdict>> {
+) -> Vec<(Option<Verdict>, bool)> {
     let mut before = baselines.without_learned();
     let verdict = |load: &LoadSample| {
         let earlier = LoadAssessment::of(load, &before, saturation_threshold);
         before.learn(load, |direction| earlier.is_slow(direction));
         let trouble = earlier.verdict.filter(|verdict| verdict.severity() > Verdict::Ok.severity());
-        more_severe(LoadAssessment::of(load, baselines, saturation_threshold).verdict, trouble)
+        let assessed = LoadAssessment::of(load, baselines, saturation_threshold);
+        let verdict = more_severe(assessed.verdict, trouble);
+        (verdict, verdict.is_none() && assessed.is_ok_below_limit())
     };
     loads.iter().map(verdict).collect()
 }
@@ -102,7 +120,7 @@ fn is_confirmed(loads: &[LoadSample], verdicts: &[Option<Verdict>], index: usize
 }
 
 /// Several loads as one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LoadSum {
     totals: IoTotals,
     seconds: f64,

@@ -9,10 +9,14 @@ use crate::analysis::{
 use crate::report::layout::sentence_numbers::{
     counted, duration, multiple, number, per_second, percent_of, queue, time,
 };
+use crate::sanitize::sanitize;
 
 /// The explanation of the verdict on `device` as a sentence without a period.
 pub(crate) fn explanation_text(device: &str, explanation: &Explanation) -> String {
     let mut text = format!("{device} {}", reason_text(&explanation.reason));
+    if let Some(above) = &explanation.waiting_above {
+        text += &format!("; idle most of the time while requests wait at {} above", sanitize(above));
+    }
     if let Some(plateau) = &explanation.unclear {
         text += &unclear_text(plateau);
     }

@@ -42,6 +42,9 @@ pub(crate) fn evidence_text(evidence: &Evidence) -> String {
                 below.join(", ")
             )
         }
+        Evidence::WaitingAbove { above } => {
+            format!("idle most of the time while requests wait at {} above", sanitize(above))
+        }
         Evidence::NoLatency => "no read or write latency to judge by".to_owned(),
         Evidence::Unconfirmed(verdict) => {
             format!("{} in this interval, not confirmed by others yet", verdict.name())
@@ -87,6 +90,7 @@ fn doubt_text(doubt: &Doubt, direction: IoDirection) -> String {
             "; the lowest seen, but under the same load all the time (--baseline-ms or --baseline gives another)"
                 .to_owned()
         }
+        Doubt::AboveSinceBoot => "; the lowest seen, but far above the mean since boot".to_owned(),
         Doubt::RateFell { per_s, unloaded_per_s } => format!(
             "; slower than before at a lower rate ({}, {} before): other data or a slower device, not more load",
             per_second(*per_s, direction.noun()),
