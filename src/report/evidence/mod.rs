@@ -13,12 +13,52 @@ pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};
 use limits::near_limit_text;
 use plateau::plateau_caveat;
 
-use crate::analysis::{BaselineSource, Doubt, Evidence, IoDirection, Latency};
+use crate::analysis::{Assessment, BaselineSource, Doubt, Evidence, IoDirection, Latency};
 use crate::report::layout::sentence_numbers::{counted, duration, multiple, number, per_second, queue, time};
 use crate::sanitize::sanitize;
 
+/// The evidence for a verdict as sentences without a period, the most important first. Where there is no verdict because
+/// unloaded latency is not known, one short sentence says so, instead of one for each direction.
+pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
+    let missing = Some(assessment).filter(|one| one.verdict.is_none()).and_then(missing_baseline_text);
+    let is_latency = |evidence: &&Evidence| matches!(evidence, Evidence::Latency { .. });
+    let others = assessment.evidence.iter().filter(|one| missing.is_none() || !is_latency(one));
+    let others: Vec<String> = others.map(evidence_text).collect();
+    missing.into_iter().chain(others).collect()
+}
+
+/// The sentence for an interval without a verdict because unloaded latency is not known; `None` where there is another
+/// reason.
+fn missing_baseline_text(assessment: &Assessment) -> Option<String> {
+    let doubts: Vec<(IoDirection, Doubt)> = assessment
+        .evidence
+        .iter()
+        .filter_map(|evidence| match evidence {
+            Evidence::Latency { direction, doubt, .. } => Some((*direction, (*doubt)?)),
+            _ => None,
+        })
+        .collect();
+    let doubt = doubts.first()?.1;
+    let nouns: Vec<&str> =
+        doubts.iter().filter(|(_, other)| *other == doubt).map(|(direction, _)| direction.noun()).collect();
+    let nouns = nouns.join(" and ");
+    let has_flushes = doubts.iter().any(|(direction, _)| *direction == IoDirection::Flushes);
+    let option = if has_flushes { "--baseline" } else { "--baseline-ms" };
+    let is_about_baseline =
+        |doubt: Doubt| matches!(doubt, Doubt::NoBaseline | Doubt::ConstantLoad | Doubt::AboveSinceBoot);
+    let reason = match doubt {
+        _ if !doubts.iter().all(|(_, doubt)| is_about_baseline(*doubt)) => return None,
+        Doubt::NoBaseline => {
+            return Some(format!("no verdict: unloaded latency of {nouns} unknown; give it with {option}"));
+        }
+        Doubt::ConstantLoad => format!("{nouns} may be at a limit"),
+        _ => format!("{nouns} take far longer than since boot"),
+    };
+    Some(format!("no verdict: {reason}; give their unloaded latency with {option}"))
+}
+
 /// A fact about one interval as a sentence without a period.
-pub(crate) fn evidence_text(evidence: &Evidence) -> String {
+fn evidence_text(evidence: &Evidence) -> String {
     match evidence {
         Evidence::Idle => "nothing completed, nothing in flight".to_owned(),
         Evidence::NothingCompleted { in_flight, for_s, may_be_leaked } => {
@@ -85,19 +125,18 @@ fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
 /// The reason why a direction has no verdict, to be appended to its latency.
 fn doubt_text(doubt: &Doubt, direction: IoDirection) -> String {
     match doubt {
-        Doubt::NoBaseline => "; unloaded latency unknown (give it with --baseline-ms or --baseline)".to_owned(),
-        Doubt::ConstantLoad => {
-            "; the lowest seen, but under the same load all the time (--baseline-ms or --baseline gives another)"
-                .to_owned()
-        }
-        Doubt::AboveSinceBoot => "; the lowest seen, but far above the mean since boot".to_owned(),
+        Doubt::NoBaseline => "; unloaded latency unknown".to_owned(),
+        Doubt::ConstantLoad => "; may be at a limit".to_owned(),
+        Doubt::AboveSinceBoot => "; far longer than since boot".to_owned(),
         Doubt::RateFell { per_s, unloaded_per_s } => format!(
             "; slower than before at a lower rate ({}, {} before): other data or a slower device, not more load",
             per_second(*per_s, direction.noun()),
             number(*unloaded_per_s)
         ),
         Doubt::Bursts => "; requests come in short bursts and wait for each other".to_owned(),
-        Doubt::Faster => "; faster than the unloaded requests seen before, which were of another kind".to_owned(),
+        Doubt::Faster => {
+            "; faster than the unloaded requests seen before, which were of another kind".to_owned()
+        }
         Doubt::FewRequests => "; too few requests to judge by".to_owned(),
     }
 }

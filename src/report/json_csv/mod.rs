@@ -7,7 +7,7 @@ use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::metrics::{CpuPercentages, DataFlag, IntervalStats};
 use crate::report::IntervalWriter;
-use crate::report::evidence::evidence_text;
+use crate::report::evidence::evidence_sentences;
 
 /// A field: its name, and its value for a device in an interval.
 struct Column {
@@ -106,8 +106,8 @@ const COLUMNS: &[Column] = &[
     column("io_pressure_some_pct", |header, _| Number(header.host.pressure_some_pct)),
     column("io_pressure_full_pct", |header, _| Number(header.host.pressure_full_pct)),
     column("evidence", |_, device| {
-        let evidence = device.activity().map_or(&[][..], |activity| &activity.assessment.evidence);
-        Sentences(evidence.iter().map(evidence_text).collect())
+        let assessment = device.activity().map(|activity| &activity.assessment);
+        Sentences(assessment.map(evidence_sentences).unwrap_or_default())
     }),
     column("baseline_source", |_, device| {
         let source = device.activity().and_then(|activity| activity.assessment.baseline_source);

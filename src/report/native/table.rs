@@ -16,7 +16,7 @@ use super::visible_columns::{
 use crate::analysis::{Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::DirectionStats;
-use crate::report::evidence::{evidence_text, hidden_io_wait_text};
+use crate::report::evidence::{evidence_sentences, hidden_io_wait_text};
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
 
@@ -273,7 +273,7 @@ impl Table {
         }
         let Some(activity) = line.activity() else { return };
         let at = activity.evidence_at.map(|at| time_of_day(at, &self.layout.time_zone) + ": ");
-        for sentence in activity.assessment.evidence.iter().map(evidence_text) {
+        for sentence in evidence_sentences(&activity.assessment) {
             let sentence = at.clone().unwrap_or_default() + &sentence;
             self.push_wrapped(&sanitize(&sentence), "  ", out);
         }
