@@ -131,7 +131,7 @@ pub(super) const MAX_PROVEN_RATE_RATIO: f64 = 16.0;
 /// jittering one 0.1 or more.
 pub(super) const MIN_IRREGULAR_DISPERSION: f64 = 0.3;
 /// Times that show whether completions are irregular...
-pub(super) const MIN_IRREGULAR_INTERVALS: usize = 8;
+pub(super) const MIN_IRREGULAR_INTERVALS: usize = 6;
 /// ...of this many seconds at least: sample times are uncertain by a millisecond or so.
 pub(super) const MIN_IRREGULAR_S: f64 = 0.9;
 /// Multiple of an unloaded latency below which a latency beside other requests disproves it.

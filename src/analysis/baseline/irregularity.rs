@@ -30,7 +30,7 @@ impl Irregularity {
         }
         self.pending.0 += load.rate(IoDirection::Both, RateUnit::Requests) * load.seconds;
         self.pending.1 += load.seconds;
-        if self.pending.1 >= MIN_IRREGULAR_S {
+        if self.pending.1 >= MIN_IRREGULAR_S && self.pending.0 >= MIN_INTERVAL_REQUESTS {
             let (requests, seconds) = std::mem::take(&mut self.pending);
             self.rates[self.count % MAX_RATES] = (requests / seconds) as f32;
             self.count += 1;
