@@ -105,11 +105,12 @@ impl SizeClass {
     fn learn(&self, size_class: i32) -> Option<LearnedLatency> {
         let at_shortest_queue = self.by_queue.values().find_map(|latencies| {
             let queue = latencies.queue.quantile(0.5)?;
+            let await_ms = latencies.await_ms.quantile(BASELINE_QUANTILE)?;
             Some(UnloadedLatency {
                 size_kib: Some(exp2(f64::from(size_class))),
-                await_ms: latencies.await_ms.quantile(BASELINE_QUANTILE)?,
+                await_ms,
                 queue: Some(queue),
-                is_upper_bound: queue > MAX_UNLOADED_QUEUE,
+                is_upper_bound: queue > MAX_UNLOADED_QUEUE && !self.by_rate.is_flat(await_ms),
             })
         })?;
         let unloaded = match self.by_rate.beaten_by(at_shortest_queue.await_ms) {

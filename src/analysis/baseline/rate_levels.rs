@@ -105,6 +105,20 @@ impl RateLevels {
         })
     }
 
+    /// Returns whether `unloaded_ms` was seen at a rate and again at twice that rate or more: requests that wait for each
+    /// other wait longer when there are twice as many, so that at the lower rate hardly any did, however many were in
+    /// flight.
+    pub(super) fn is_flat(&self, unloaded_ms: f64) -> bool {
+        let is_same = |level: &&RateLevel| {
+            let ratio = level.await_ms() / unloaded_ms;
+            (1.0 - SAME_LATENCY_TOLERANCE..=1.0 + SAME_LATENCY_TOLERANCE).contains(&ratio)
+        };
+        let rates = || self.known().filter(is_same).map(RateLevel::rate);
+        rates().any(|slow| {
+            rates().any(|fast| (MIN_PROVEN_RATE_RATIO..=MAX_PROVEN_RATE_RATIO).contains(&(fast / slow)))
+        })
+    }
+
     /// The lowest latency, with its queue, of requests that took clearly less than `unloaded_ms` although others were
     /// in flight: then that is not the latency of the unloaded device, which was asleep, busy with something else or
     /// had other data to read. `None` where there is none.
