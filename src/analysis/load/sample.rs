@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
     CLOSED_LOOP_TOLERANCE, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO,
-    SAME_RATE_TOLERANCE,
+    MIN_INTERVAL_REQUESTS, SAME_RATE_TOLERANCE,
 };
 use crate::metrics::IntervalStats;
 
@@ -159,10 +159,14 @@ impl LoadSample {
         })
     }
 
-    /// Returns whether a direction has enough of the time of all requests, flushes included, to decide the verdict.
+    /// Returns whether a direction has enough of the time of all requests, flushes included, to decide the verdict. A few
+    /// flushes do not that take little of the whole time: no client waits for them for longer.
     pub fn is_major(&self, direction: IoDirection) -> bool {
         let all_ms = self.reads.ms + self.writes.ms + self.flushes.ms;
-        self.totals(direction).ms > MAX_MINOR_TIME_FRACTION * all_ms
+        let is_rare = direction == IoDirection::Flushes
+            && self.flushes.ios < MIN_INTERVAL_REQUESTS * self.intervals
+            && self.queue(IoDirection::Flushes) <= MAX_MINOR_TIME_FRACTION;
+        self.totals(direction).ms > MAX_MINOR_TIME_FRACTION * all_ms && !is_rare
     }
 
     /// The mean number of requests in flight while there were any; `None` where the kernel does not count the time
