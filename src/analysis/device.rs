@@ -46,7 +46,7 @@ pub struct DeviceAnalysis {
     was_busy: bool,
     stalled_s: f64,
     longest_stall_s: f64,
-    /// The longest stall of more than the usual latency; 0 without one.
+    /// The longest stall in seconds that is far longer than the usual latency; 0 without one.
     certain_stall_s: f64,
     hung: HungRequests,
     /// The requests that hung for longest while others completed.

@@ -130,7 +130,7 @@ pub(super) const MAX_PROVEN_RATE_RATIO: f64 = 16.0;
 /// Dispersion from which completions are irregular: well above that of a cap, a token bucket having about 0.01 and a
 /// jittering one 0.1 or more.
 pub(super) const MIN_IRREGULAR_DISPERSION: f64 = 0.3;
-/// Times that show whether completions are irregular...
+/// Times that show whether completions are irregular: of six, the median leaves out two that are odd...
 pub(super) const MIN_IRREGULAR_INTERVALS: usize = 6;
 /// ...of this many seconds at least: sample times are uncertain by a millisecond or so.
 pub(super) const MIN_IRREGULAR_S: f64 = 0.9;
@@ -382,7 +382,7 @@ pub(super) const MIN_LAYER_QUEUE: f64 = 1.0;
 pub(super) const MIN_QUEUED_BETWEEN_FRACTION: f64 = 0.5;
 /// Fraction of the upper requests that must reach the devices below, for their latencies to be compared.
 pub(super) const MIN_PASSED_DOWN_FRACTION: f64 = 0.5;
-/// Fraction of the upper request time below which a lower device is not where requests wait.
+/// Fraction of the upper request time up to which a lower device is not where requests wait.
 pub(super) const MAX_TIME_BELOW_FRACTION: f64 = MAX_MINOR_TIME_FRACTION;
 /// Util in percent up to which a device is idle most of the time, however long its queue in bursts: half, less what a
 /// kernel that counts in ticks leaves out (23 points at 0.1 s).

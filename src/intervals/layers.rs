@@ -101,4 +101,32 @@ mod tests {
         };
         assert_eq!(below, &["vda"]);
     }
+
+    #[test]
+    fn a_device_below_that_only_a_limit_could_trouble_is_ok() {
+        use crate::analysis::{Assessment, Doubt, IoDirection, Latency, Verdict};
+        let topology = Topology::new(vec![
+            node("loop0", Kind::Loop, "vda"),
+            Node { name: "vda".into(), ..Node::default() },
+        ]);
+        let verdict_with = |doubt: Doubt| {
+            let mut devices = [device("vda", 0.2), device("loop0", 15.9)];
+            let latency = Latency { await_ms: 0.2, queue: 0.4, saturation: Some(1.0) };
+            let evidence = Evidence::Latency {
+                direction: IoDirection::Reads,
+                latency,
+                source: None,
+                doubt: Some(doubt),
+            };
+            if let DeviceState::Active(activity) = &mut devices[0].state {
+                activity.assessment = Assessment { evidence: vec![evidence], ..Assessment::default() };
+            }
+            note_held_between(&mut devices, &topology);
+            let activity = devices[0].activity().unwrap();
+            (activity.assessment.verdict, activity.verdict_s)
+        };
+        assert_eq!(verdict_with(Doubt::ConstantLoad), (Some(Verdict::Ok), Some(1.0)));
+        assert_eq!(verdict_with(Doubt::NoBaseline), (None, None));
+        assert_eq!(verdict_with(Doubt::AboveSinceBoot), (None, None));
+    }
 }

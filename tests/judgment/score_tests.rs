@@ -107,6 +107,16 @@ fn a_whole_capture_is_trouble_if_a_fifth_of_it_is() {
 }
 
 #[test]
+fn a_second_without_an_answer_may_be_called_a_stall() {
+    let of = |silent: usize| {
+        let mut truths = vec![truth(&[Ok]); 20];
+        truths[..silent].iter_mut().for_each(|one| one.answers_nothing = true);
+        analyze_outcome(&setup(), &truths, &verdict(Some(Word::Stalled)))
+    };
+    assert_eq!((of(0), of(1)), (Outcome::Wrong, Outcome::Near));
+}
+
+#[test]
 fn a_cap_counts_as_named_within_15_intervals() {
     let truths = vec![truth(&[Capped]); 20];
     let named_at = |at: usize| {

@@ -15,6 +15,7 @@ pub use since_boot::SinceBoot;
 use irregularity::Irregularity;
 use latency_class::LatencyClass;
 use rate_levels::RateLevels;
+use since_boot::WRAP_MARGIN;
 
 use super::load::{IoDirection, LoadSample};
 use super::saved_baselines::{DeviceBaseline, UnloadedLatency};
@@ -201,16 +202,17 @@ impl Baseline {
         })
     }
 
-    /// The mean latency since boot of requests of about this size; `None` where it is not known. It shows trouble,
-    /// never its absence.
+    /// The mean latency since boot of requests of about this size; `None` where it is not known for certain. It shows
+    /// trouble, never its absence.
     pub fn since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
-        self.since_boot.mean_latency_ms(direction, totals.size_kib()?, totals.await_ms()?)
+        self.since_boot.mean_latency_ms(direction, totals.size_kib()?, WRAP_MARGIN * totals.await_ms()?)
     }
 
-    /// The mean latency since boot, if it would show that requests have always taken as long as these; `None` where it
-    /// is not known. It keeps latency that is far above it from counting as usual.
-    pub fn usual_since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
-        self.since_boot.mean_latency_unlike_ms(direction, totals.size_kib()?, totals.await_ms()?)
+    /// The same where it would be known if requests had always taken as long as these. A mean far below theirs then shows
+    /// that they did not: not enough for trouble, as worse times may have made the kernel's column wrap, but enough for
+    /// doubt that all is as usual.
+    pub fn likely_since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
+        self.since_boot.mean_latency_ms(direction, totals.size_kib()?, totals.await_ms()?)
     }
 
     /// The unloaded latency for requests of this size, given or learned; `None` while it is unknown.

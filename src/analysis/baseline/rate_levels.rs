@@ -163,6 +163,22 @@ mod tests {
     }
 
     #[test]
+    fn the_same_latency_at_twice_the_rate_is_that_of_the_unloaded_device() {
+        assert!(levels(&[(4000.0, 0.5, 2.0), (8000.0, 0.55, 4.4)]).is_flat(0.5));
+        assert!(!levels(&[(4000.0, 0.5, 2.0), (8000.0, 0.8, 6.4)]).is_flat(0.5));
+        assert!(!levels(&[(4000.0, 0.5, 2.0), (6000.0, 0.5, 3.0)]).is_flat(0.5));
+    }
+
+    #[test]
+    fn latency_at_rare_requests_says_nothing_about_far_higher_rates() {
+        let asleep = levels(&[(30.0, 1.7, 0.05), (40_000.0, 1.9, 76.0)]);
+        assert!((asleep.max_comparable_rate(1.7) - 480.0).abs() < 1e-6);
+        let growing = levels(&[(100.0, 1.0, 0.1), (1000.0, 1.0, 1.0), (8000.0, 1.1, 8.8)]);
+        assert!((growing.max_comparable_rate(1.0) - 128_000.0).abs() < 1e-6);
+        assert_eq!(levels(&[]).max_comparable_rate(1.0), f64::INFINITY);
+    }
+
+    #[test]
     fn the_highest_rate_at_low_latency_is_found() {
         let levels = levels(&[(1000.0, 0.5, 0.5), (2500.0, 0.6, 1.5), (4000.0, 4.0, 16.0)]);
         assert_eq!(levels.max_unloaded_rate(0.5), Some(2500.0));

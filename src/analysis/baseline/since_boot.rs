@@ -10,7 +10,7 @@ use crate::units::SECTOR_BYTES;
 /// Milliseconds after which the kernel's column of request times starts again at zero.
 const TIME_WRAPS_AT_MS: f64 = (1u64 << 32) as f64;
 /// Multiple of the mean latency that requests may have had in the past without the column having wrapped unnoticed.
-const WRAP_MARGIN: f64 = 10.0;
+pub(super) const WRAP_MARGIN: f64 = 10.0;
 
 /// The sums of a device's counters at the first sample. They mix all sizes and patterns, and past incidents too, so
 /// that they can show trouble but never its absence.
@@ -37,29 +37,14 @@ impl SinceBoot {
     }
 
     /// The mean latency in milliseconds of requests of about this size. `None` where it is not known: there were too few
-    /// requests, or of other sizes, or the column of their times, which has 32 bits, may have wrapped even if they took
-    /// only a tenth of what they may have taken in worse times.
+    /// requests, or of other sizes, or the column of their times, which has 32 bits, may have wrapped if they always took
+    /// `assumed_ms`.
     pub(super) fn mean_latency_ms(
         &self,
         direction: IoDirection,
         size_kib: f64,
-        present_ms: f64,
+        assumed_ms: f64,
     ) -> Option<f64> {
-        self.unwrapped_mean_ms(direction, size_kib, WRAP_MARGIN * present_ms)
-    }
-
-    /// The same where the column cannot have wrapped if the requests always took `present_ms`: a mean far below that
-    /// then shows that they did not.
-    pub(super) fn mean_latency_unlike_ms(
-        &self,
-        direction: IoDirection,
-        size_kib: f64,
-        present_ms: f64,
-    ) -> Option<f64> {
-        self.unwrapped_mean_ms(direction, size_kib, present_ms)
-    }
-
-    fn unwrapped_mean_ms(&self, direction: IoDirection, size_kib: f64, assumed_ms: f64) -> Option<f64> {
         let totals = match direction {
             IoDirection::Reads => self.reads,
             IoDirection::Writes => self.writes,
@@ -97,9 +82,9 @@ mod tests {
 
     #[test]
     fn a_column_that_may_have_wrapped_is_not_used() {
-        // 100 million requests of 5 ms are 500 million ms: ten times that is more than 32 bits hold.
+        // 100 million requests of 5 ms are 500 million ms, which fit in 32 bits. Ten times that is more than they hold.
         let history = reads(100_000_000, 20_000_000);
-        assert_eq!(history.mean_latency_ms(IoDirection::Reads, 4.0, 5.0), None);
-        assert_eq!(history.mean_latency_ms(IoDirection::Reads, 4.0, 1.0), Some(0.2));
+        assert_eq!(history.mean_latency_ms(IoDirection::Reads, 4.0, 5.0), Some(0.2));
+        assert_eq!(history.mean_latency_ms(IoDirection::Reads, 4.0, 50.0), None);
     }
 }

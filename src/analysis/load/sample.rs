@@ -160,7 +160,7 @@ impl LoadSample {
     }
 
     /// Returns whether a direction has enough of the time of all requests, flushes included, to decide the verdict. A few
-    /// flushes do not that take little of the whole time: no client waits for them for longer.
+    /// flushes that take little of the interval do not: they delay no client for longer than that.
     pub fn is_major(&self, direction: IoDirection) -> bool {
         let all_ms = self.reads.ms + self.writes.ms + self.flushes.ms;
         let is_rare = direction == IoDirection::Flushes
@@ -251,6 +251,17 @@ mod tests {
             (four.reads.await_ms(), four.reads.size_kib(), four.intervals),
             (Some(2.0), Some(4.0), 4.0)
         );
+    }
+
+    #[test]
+    fn a_few_flushes_that_take_little_time_do_not_decide() {
+        let with_flushes = |ios: f64, ms: f64| LoadSample {
+            flushes: IoTotals { ios, kib: 0.0, ms: ios * ms },
+            ..load(100.0, 20.0)
+        };
+        assert!(!with_flushes(2.0, 30.0).is_major(IoDirection::Flushes));
+        assert!(with_flushes(2.0, 100.0).is_major(IoDirection::Flushes));
+        assert!(with_flushes(20.0, 3.0).is_major(IoDirection::Flushes));
     }
 
     #[test]

@@ -98,8 +98,8 @@ pub fn queue_by_layer(stack: &Topology, reports: &[DeviceReport]) -> Option<Queu
     Some(QueueByLayer { is_inferred: true, ..inferred })
 }
 
-/// Makes devices `ok` that have no verdict only because they may be at a limit, where the layers show that they are not:
-/// requests wait above, while the device is idle for half of the time or more.
+/// Makes devices `ok` that have no verdict only because they may be at a limit, where the layers show that the limit is
+/// above them: requests wait there, and spend hardly any time at the device, which is idle for half of the time or more.
 pub fn clear_lower_layers(reports: &mut [DeviceReport], queues: &QueueByLayer) {
     for link in queues.links.iter().filter(|link| link.waiting == WaitLocation::Between) {
         let queue_above = |report: &DeviceReport| report.all.queue.p50;
@@ -185,6 +185,27 @@ mod tests {
         assert_eq!((held.layers[0].device.as_str(), held.links[0].queued_between()), ("dm-0", 29.0));
         assert_eq!(layers(29.0, 30.0).links[0].waiting, WaitLocation::Below);
         assert_eq!(layers(0.1, 0.9).links[0].waiting, WaitLocation::Nowhere);
+    }
+
+    #[test]
+    fn a_device_that_is_idle_below_a_limit_is_ok() {
+        let cleared = |queue: f64, util: f64, ok_below_limit: Option<Box<Explanation>>| {
+            let mut upper = report("loop0", 30.0, rising);
+            upper.all.queue.p50 = Some(30.0);
+            let mut lower = DeviceReport { ok_below_limit, ..report("vda", queue, rising) };
+            (lower.all.queue.p95, lower.util_pct.p95) = (Some(queue), Some(util));
+            let mut reports = [upper, lower];
+            let queues = queue_by_layer(&Topology::default(), &reports).unwrap();
+            clear_lower_layers(&mut reports, &queues);
+            let [_, lower] = reports;
+            lower.verdict.zip(lower.explanation.waiting_above)
+        };
+        let explanation = || Some(Box::default());
+        assert_eq!(cleared(0.4, 40.0, explanation()), Some((Verdict::Ok, "loop0".to_owned())));
+        assert!(cleared(1.2, 10.0, explanation()).is_some());
+        assert_eq!(cleared(1.2, 90.0, explanation()), None);
+        assert_eq!(cleared(4.0, 10.0, explanation()), None);
+        assert_eq!(cleared(0.4, 40.0, None), None);
     }
 
     #[test]

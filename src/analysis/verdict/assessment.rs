@@ -12,7 +12,8 @@ use crate::analysis::settings::BaselineSource;
 pub enum Verdict {
     /// Nothing completed and nothing in flight.
     Idle,
-    /// Latency is below 1.5 times unloaded latency, which was seen on a device that was not at its limit.
+    /// Latency is below 1.5 times unloaded latency, which was seen on a device that was not at its limit; or requests
+    /// wait at a device above while this one is idle for most of the time.
     Ok,
     /// Requests wait for each other, but not long enough for saturated.
     Queueing,
@@ -48,7 +49,7 @@ impl Verdict {
             Self::Idle => "nothing completed and nothing was in flight",
             Self::Ok => {
                 "latency is below 1.5 times unloaded latency, which is given, saved, or was seen on a device that was \
-                 not at its limit"
+                 not at its limit; or requests wait at a device above while this one is idle most of the time"
             }
             Self::Queueing => "requests wait for each other, but not enough for 'saturated'",
             Self::Slow => {
@@ -136,7 +137,7 @@ impl Assessment {
         self.verdict.is_none() && self.evidence.iter().any(is_doubt) && self.evidence.iter().all(is_fine)
     }
 
-    /// Takes it as shown that the device is not at a limit, because requests wait at a device `above`.
+    /// Makes it `ok`, because requests wait at a device `above`, not at this one.
     pub fn clear_below_limit(&mut self, above: &str) {
         self.verdict = Some(Verdict::Ok);
         for evidence in &mut self.evidence {

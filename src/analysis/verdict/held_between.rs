@@ -87,4 +87,18 @@ mod tests {
         // Most never went down.
         assert_eq!(held_between(&reads(2000, 15.9), &[&reads(20, 0.4)]), None);
     }
+
+    #[test]
+    fn a_device_that_is_idle_while_requests_wait_above_is_not_what_they_wait_for() {
+        let above = reads(2000, 15.9);
+        assert!(is_idle_below(&above, &reads(2000, 0.2)));
+        // It may be busy all the time, with one request after the other ...
+        let serial = IntervalStats { util_pct: Some(100.0), ..reads(2000, 0.5) };
+        assert!(!is_idle_below(&above, &serial));
+        // ... or be idle between bursts.
+        let in_bursts = IntervalStats { util_pct: Some(10.0), ..reads(2000, 0.5) };
+        assert!(is_idle_below(&above, &in_bursts));
+        // The requests spend too much of their time there.
+        assert!(!is_idle_below(&reads(2000, 1.0), &reads(2000, 0.2)));
+    }
 }

@@ -35,6 +35,11 @@ pub enum Doubt {
 }
 
 impl Doubt {
+    /// Returns whether another baseline would resolve it.
+    pub fn is_about_baseline(self) -> bool {
+        matches!(self, Self::NoBaseline | Self::ConstantLoad | Self::AboveSinceBoot)
+    }
+
     /// Returns whether a limit above the device would explain it.
     pub(super) fn may_be_limit_above(self) -> bool {
         matches!(self, Self::ConstantLoad | Self::Bursts)
@@ -138,6 +143,7 @@ fn assess_direction(
         saturation_threshold,
     };
     let compared = reference.and_then(|reference| {
+        // Flushes that are slower than others were at any queue are slower than unloaded ones, too.
         let queue =
             if direction == IoDirection::Flushes { f64::INFINITY } else { direction_load.total_queue };
         let saturation = reference.saturation(await_ms, queue)?;
@@ -160,8 +166,8 @@ fn assess_direction(
         (None, None) => (None, Err(Doubt::NoBaseline)),
     };
     // Saturation far above that since boot is trouble that began before: not ok.
-    let usual = baseline.usual_since_boot_ms(direction, &totals);
-    let is_above_history = usual.is_some_and(|ms| await_ms >= saturation_threshold * ms);
+    let likely = baseline.likely_since_boot_ms(direction, &totals);
+    let is_above_history = likely.is_some_and(|ms| await_ms >= saturation_threshold * ms);
     let verdict = match verdict {
         Ok(Verdict::Ok) | Err(Doubt::ConstantLoad | Doubt::Bursts)
             if is_above_history && displayed.is_none_or(|(_, source)| source == BaselineSource::Learned) =>
@@ -238,6 +244,7 @@ impl DirectionLoad<'_> {
         if saturation < MAX_UNBEATEN_RATIO && self.total_queue >= MIN_SATURATED_QUEUE {
             return Err(Doubt::Faster);
         }
+        // At many requests at once, the latency of rare ones may be that of a device that had to wake up.
         let is_comparable =
             self.total_queue < MIN_SATURATED_QUEUE || self.rate() <= reference.max_comparable_rate;
         if reference.is_proven && is_comparable { Ok(Verdict::Ok) } else { Err(Doubt::ConstantLoad) }

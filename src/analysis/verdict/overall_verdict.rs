@@ -67,8 +67,8 @@ pub(in crate::analysis) fn overall_verdict(
     (verdict, Explanation { exceeded_iops, exceeded_mib_per_s, near_limit, ..explanation })
 }
 
-/// The explanation of `ok` for a device without a verdict, if it is shown not to be at a limit; `None` where that would not
-/// make it ok.
+/// The explanation of `ok` for a device without a verdict, if a limit above it turns out to hold requests; `None` where
+/// that would not make it ok.
 pub(in crate::analysis) fn ok_below_limit(
     facts: &DeviceFacts<'_>,
     shares: &VerdictShares,

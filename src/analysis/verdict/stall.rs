@@ -26,11 +26,12 @@ mod tests {
     use super::*;
     use crate::analysis::stats::IoTotals;
 
+    /// After intervals of a second with two requests of these latencies.
     fn is_stall_after(await_ms: &[f64], stalled_s: f64) -> bool {
         let loads: Vec<LoadSample> = await_ms
             .iter()
             .map(|ms| {
-                let reads = IoTotals { ios: 5.0, kib: 20.0, ms: 5.0 * ms };
+                let reads = IoTotals { ios: 2.0, kib: 8.0, ms: 2.0 * ms };
                 LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
             })
             .collect();
@@ -42,9 +43,9 @@ mod tests {
         assert!(is_stall_after(&[], 1.0) && !is_stall_after(&[], 0.9));
         assert!(is_stall_after(&[5.0; 20], 1.0));
         assert!(!is_stall_after(&[300.0; 20], 2.0) && is_stall_after(&[300.0; 20], 3.5));
-        // The requests of an earlier stall are no usual ones.
+        // The requests of an earlier stall do not count.
         assert!(is_stall_after(&[5.0, 5.0, 8000.0, 5.0, 5.0], 1.0));
-        // Five requests per second that all take two seconds: one completes every 0.2 s.
-        assert!(is_stall_after(&[2000.0; 20], 2.5));
+        // Two requests per second that take two seconds each: one completes every half second.
+        assert!(is_stall_after(&[2000.0; 20], 5.0));
     }
 }

@@ -44,17 +44,15 @@ fn missing_baseline_text(assessment: &Assessment) -> Option<String> {
     let nouns = nouns.join(" and ");
     let has_flushes = doubts.iter().any(|(direction, _)| *direction == IoDirection::Flushes);
     let option = if has_flushes { "--baseline" } else { "--baseline-ms" };
-    let is_about_baseline =
-        |doubt: Doubt| matches!(doubt, Doubt::NoBaseline | Doubt::ConstantLoad | Doubt::AboveSinceBoot);
+    let has_other_reason = doubts.iter().any(|(_, doubt)| !doubt.is_about_baseline())
+        || assessment.evidence.iter().any(|evidence| matches!(evidence, Evidence::Unconfirmed(_)));
     let reason = match doubt {
-        _ if !doubts.iter().all(|(_, doubt)| is_about_baseline(*doubt)) => return None,
-        Doubt::NoBaseline => {
-            return Some(format!("no verdict: unloaded latency of {nouns} unknown; give it with {option}"));
-        }
-        Doubt::ConstantLoad => format!("{nouns} may be at a limit"),
-        _ => format!("{nouns} take far longer than since boot"),
+        _ if has_other_reason => return None,
+        Doubt::NoBaseline => format!("unloaded latency of {nouns} unknown; give it"),
+        Doubt::ConstantLoad => format!("{nouns} may be at a limit; give their unloaded latency"),
+        _ => format!("{nouns} take far longer than since boot; give their unloaded latency"),
     };
-    Some(format!("no verdict: {reason}; give their unloaded latency with {option}"))
+    Some(format!("no verdict: {reason} with {option}"))
 }
 
 /// A fact about one interval as a sentence without a period.
@@ -147,5 +145,38 @@ fn leaked_text(may_be_leaked: bool) -> &'static str {
         "; no task has waited for I/O for minutes, so the kernel may have lost count of them"
     } else {
         ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentences(doubts: &[(IoDirection, Option<Doubt>)]) -> Vec<String> {
+        let latency = Latency { await_ms: 1.0, queue: 0.5, saturation: Some(1.0) };
+        let evidence = |(direction, doubt): &(IoDirection, Option<Doubt>)| Evidence::Latency {
+            direction: *direction,
+            latency,
+            source: None,
+            doubt: *doubt,
+        };
+        let evidence = doubts.iter().map(evidence).collect();
+        evidence_sentences(&Assessment { evidence, ..Assessment::default() })
+    }
+
+    #[test]
+    fn one_sentence_says_which_baseline_is_missing() {
+        use IoDirection::{Flushes, Reads, Writes};
+        let unknown = Some(Doubt::NoBaseline);
+        assert_eq!(
+            sentences(&[(Reads, unknown), (Writes, unknown)]),
+            ["no verdict: unloaded latency of reads and writes unknown; give it with --baseline-ms"]
+        );
+        assert_eq!(
+            sentences(&[(Writes, None), (Flushes, Some(Doubt::ConstantLoad))]),
+            ["no verdict: flushes may be at a limit; give their unloaded latency with --baseline"]
+        );
+        // Another reason is explained with its numbers.
+        assert_eq!(sentences(&[(Reads, Some(Doubt::Bursts)), (Writes, unknown)]).len(), 2);
     }
 }
