@@ -132,11 +132,11 @@ impl DeviceAnalysis {
         if let (Some(at_s), Some(ios)) = (observation.at_s, both.ios) {
             self.timeline.add(at_s, ios as f64);
         }
-        self.observe_load(stats);
+        self.observe_load(stats, observation.host);
     }
 
-    fn observe_load(&mut self, stats: &IntervalStats) {
-        let Some(load) = LoadSample::from_stats(stats, self.intervals as f64 - 1.0) else {
+    fn observe_load(&mut self, stats: &IntervalStats, host: &HostStats) {
+        let Some(load) = LoadSample::from_stats(stats, host, self.intervals as f64 - 1.0) else {
             self.excluded.untimed += u64::from(stats.completed > 0 && stats.reads.queue.is_none());
             self.lifetimes.interrupt();
             return;

@@ -398,7 +398,7 @@ pub(super) const MIN_ACTIVE_FRACTION: f64 = 0.02;
 
 // Other causes.
 
-/// Percentage of CPU available below which CPU may be the bottleneck.
+/// Percentage of CPU available below which CPU may be the bottleneck, and the cause of irregular rates.
 pub(super) const LOW_AVAILABLE_CPU_PCT: f64 = 10.0;
 /// Percentage of steal time from which it is reported.
 pub(super) const MIN_REPORTED_STEAL_PCT: f64 = 5.0;

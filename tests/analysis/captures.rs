@@ -60,6 +60,14 @@ fn a_loop_device_under_a_cap_is_capped_and_the_disk_below_is_not_saturated() {
 }
 
 #[test]
+fn one_client_under_a_cap_on_a_host_without_cpu_time_is_not_ok() {
+    // 2,340 reads per second, with other tasks on both CPUs: the rate is irregular because clients wait for the CPU.
+    let (report, live) = &replay("capped-one-client")["loop0"];
+    assert_ne!(report.verdict, Some(Verdict::Ok), "{}", explanation(report));
+    assert!(!live.contains(&Some(Verdict::Ok)), "{live:?}");
+}
+
+#[test]
 fn a_disk_under_rising_concurrency_has_its_knee_and_its_maximum() {
     let devices = replay("sweep-randread");
     let (report, live) = &devices["vda"];

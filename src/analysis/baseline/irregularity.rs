@@ -12,7 +12,8 @@ const MAX_RATES: usize = 16;
 
 /// The rates of reads and writes together at short queues. A limit makes them regular; requests that come, or are
 /// served, at random make them as irregular as chance. Of both directions together, because a limit on both leaves their
-/// mix to chance.
+/// mix to chance. Where clients, or the tasks that complete requests, wait for the CPU, any rate is irregular, under a
+/// limit, too.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Irregularity {
     rates: [f32; MAX_RATES],
@@ -25,7 +26,7 @@ pub(super) struct Irregularity {
 impl Irregularity {
     /// Takes a load.
     pub(super) fn observe(&mut self, load: &LoadSample) {
-        if load.total_queue() > MAX_UNLOADED_QUEUE || load.intervals > 1.0 {
+        if load.total_queue() > MAX_UNLOADED_QUEUE || load.intervals > 1.0 || load.is_cpu_short {
             return;
         }
         self.pending.0 += load.rate(IoDirection::Both, RateUnit::Requests) * load.seconds;
@@ -64,6 +65,10 @@ mod tests {
     use crate::analysis::stats::IoTotals;
 
     fn is_proven(rates: impl IntoIterator<Item = f64>, queue: f64) -> bool {
+        is_proven_on(rates, queue, false)
+    }
+
+    fn is_proven_on(rates: impl IntoIterator<Item = f64>, queue: f64, is_cpu_short: bool) -> bool {
         let mut irregularity = Irregularity::default();
         for ios in rates {
             let reads = IoTotals { ios, kib: 4.0 * ios, ms: 1000.0 * queue };
@@ -71,6 +76,7 @@ mod tests {
                 seconds: 1.0,
                 intervals: 1.0,
                 reads,
+                is_cpu_short,
                 ..LoadSample::default()
             });
         }
@@ -85,5 +91,7 @@ mod tests {
         // At a longer queue, requests may wait.
         assert!(!is_proven((0..10).map(random), 4.0));
         assert!(!is_proven((0..5).map(random), 0.9));
+        // Without CPU time, they show nothing about the device.
+        assert!(!is_proven_on((0..10).map(random), 0.9, true));
     }
 }

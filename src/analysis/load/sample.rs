@@ -4,10 +4,10 @@ use serde::{Serialize, Serializer};
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    CLOSED_LOOP_TOLERANCE, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO,
-    MIN_INTERVAL_REQUESTS, SAME_RATE_TOLERANCE,
+    CLOSED_LOOP_TOLERANCE, LOW_AVAILABLE_CPU_PCT, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT,
+    MIN_BURST_EDGE_RATIO, MIN_INTERVAL_REQUESTS, SAME_RATE_TOLERANCE,
 };
-use crate::metrics::IntervalStats;
+use crate::metrics::{HostStats, IntervalStats};
 
 /// The requests that are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,11 +94,13 @@ pub struct LoadSample {
     pub is_steady: bool,
     /// Relative standard deviation of the rate of requests among its intervals.
     pub variation: f64,
+    /// The host had hardly any CPU time left, so that requests were issued and sampled at irregular times.
+    pub is_cpu_short: bool,
 }
 
 impl LoadSample {
-    /// The load of an interval; `None` where nothing was completed or the kernel gives no times.
-    pub fn from_stats(stats: &IntervalStats, interval_index: f64) -> Option<Self> {
+    /// The load of an interval on a `host`; `None` where nothing was completed or the kernel gives no times.
+    pub fn from_stats(stats: &IntervalStats, host: &HostStats, interval_index: f64) -> Option<Self> {
         let reads = IoTotals::from_stats(&stats.reads, stats.seconds)?;
         let writes = IoTotals::from_stats(&stats.writes, stats.seconds)?;
         (reads.ios + writes.ios > 0.0).then(|| Self {
@@ -114,6 +116,7 @@ impl LoadSample {
             in_flight: stats.in_flight.max(stats.in_flight_before).unwrap_or(0),
             is_steady: false,
             variation: 0.0,
+            is_cpu_short: host.cpu.is_some_and(|cpu| cpu.available() < LOW_AVAILABLE_CPU_PCT),
         })
     }
 
@@ -213,6 +216,7 @@ impl LoadSample {
             in_flight: self.in_flight.max(other.in_flight),
             is_steady: self.is_steady && other.is_steady,
             variation: (a * square(self) + b * square(other)).sqrt() / mean.max(f64::MIN_POSITIVE),
+            is_cpu_short: self.is_cpu_short || other.is_cpu_short,
         }
     }
 }
@@ -273,7 +277,7 @@ mod tests {
             ..DirectionStats::default()
         };
         let stats = IntervalStats { seconds: 1.0, reads: idle, writes: idle, ..IntervalStats::default() };
-        assert_eq!(LoadSample::from_stats(&stats, 0.0), None);
+        assert_eq!(LoadSample::from_stats(&stats, &HostStats::default(), 0.0), None);
         assert_eq!(IoTotals::default().await_ms(), None);
     }
 }

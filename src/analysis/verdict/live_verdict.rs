@@ -58,7 +58,7 @@ impl LiveVerdict {
             assessment.verdict = self.debounce.confirm(assessment.verdict);
             return assessment;
         }
-        let Some(load) = LoadSample::from_stats(stats, self.intervals) else {
+        let Some(load) = LoadSample::from_stats(stats, host, self.intervals) else {
             return Assessment { evidence: vec![Evidence::NoLatency], ..Assessment::default() };
         };
         let assessed = LoadAssessment::of(&load, &self.baselines, self.saturation_threshold);
