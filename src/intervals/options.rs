@@ -39,6 +39,13 @@ pub struct DeviceSelection {
     pub total: bool,
 }
 
+impl DeviceSelection {
+    /// Returns whether it leaves out devices by their names.
+    pub fn names_devices(&self) -> bool {
+        !self.devices.is_empty() || self.regex.is_some()
+    }
+}
+
 /// The devices that an interval lists, and how much it says about each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {

@@ -71,7 +71,8 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     let layers = queue_by_layer(topology, &reports);
     layers.iter().for_each(|queues| clear_lower_layers(&mut reports, queues));
     let (queue_by_layer, host) = (layers.as_ref(), &collected.host);
-    let report = AnalysisReport { devices: &reports, queue_by_layer, topology, host };
+    let is_selection = plan.selection.names_devices();
+    let report = AnalysisReport { devices: &reports, queue_by_layer, topology, is_selection, host };
     let mut out = Vec::new();
     match plan.format {
         AnalyzeFormat::Fio => write_fio_job(&reports, &mut out)?,

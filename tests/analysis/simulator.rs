@@ -141,6 +141,7 @@ pub(crate) fn to_json(report: &DeviceReport) -> serde_json::Value {
             devices,
             queue_by_layer: None,
             topology: &Topology::default(),
+            is_selection: false,
             host: &HostReport::default(),
         },
         &mut out,

@@ -97,6 +97,15 @@ fn waits_that_no_device_shows_are_named() {
 }
 
 #[test]
+fn an_idle_device_alone_does_not_clear_the_others() {
+    let document: Value = serde_json::from_str(&run("analyze --json sda 1 40", NETWORK, 40)).unwrap();
+    assert_eq!(
+        (&document["devices"][0]["verdict"], &document["not_the_disk"]),
+        (&"idle".into(), &Value::Null)
+    );
+}
+
+#[test]
 fn the_live_view_names_waits_that_no_device_shows_with_explain() {
     let note = "\n  tasks wait for I/O that no device shows, 85% of the time or more: a network file system";
     assert!(run("--explain 1 2", NETWORK, 2).contains(note));

@@ -5,9 +5,12 @@ use crate::analysis::{HostFinding, host_findings, not_the_disk};
 use crate::report::evidence::HIDDEN_IO_WAIT_CAUSES;
 use crate::report::layout::sentence_numbers::{mib, multiple, number, percent, queue};
 
-/// The sentences under "Not the disk"; `None` where a device may be the bottleneck.
+/// The sentences under "Not the disk"; `None` where a device may be the bottleneck, and where the only devices that
+/// were looked at did nothing.
 pub(super) fn not_the_disk_sentences(report: &AnalysisReport<'_>) -> Option<Vec<String>> {
-    Some(not_the_disk(report.devices, report.host)?.iter().map(sentence).collect())
+    let findings = not_the_disk(report.devices, report.host)?;
+    let is_incomplete = report.is_selection && findings.contains(&HostFinding::NoDeviceBusy);
+    (!is_incomplete).then(|| findings.iter().map(sentence).collect())
 }
 
 /// The sentences under "Host".

@@ -191,7 +191,7 @@ mod tests {
     ) -> (String, serde_json::Value) {
         let mut out = Vec::new();
         let (topology, host) = (&Topology::default(), &HostReport::default());
-        json(&AnalysisReport { devices, queue_by_layer, topology, host }, &mut out);
+        json(&AnalysisReport { devices, queue_by_layer, topology, is_selection: false, host }, &mut out);
         let text = String::from_utf8(out).unwrap();
         let value = serde_json::from_str(&text).unwrap();
         (text, value)

@@ -26,6 +26,8 @@ pub struct AnalysisReport<'a> {
     pub queue_by_layer: Option<&'a QueueByLayer>,
     /// The devices of the host as far as they are known, which name its swap devices.
     pub topology: &'a Topology,
+    /// Other devices of the host were left out, so that nothing is known about them.
+    pub is_selection: bool,
     /// The host meanwhile.
     pub host: &'a HostReport,
 }

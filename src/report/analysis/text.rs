@@ -175,7 +175,7 @@ mod tests {
     fn drawn(devices: &[DeviceReport]) -> String {
         let mut out = Vec::new();
         let (topology, host) = (&Topology::default(), &HostReport::default());
-        let report = AnalysisReport { devices, queue_by_layer: None, topology, host };
+        let report = AnalysisReport { devices, queue_by_layer: None, topology, is_selection: false, host };
         text(&report, 80, &mut out);
         String::from_utf8(out).unwrap()
     }

@@ -21,7 +21,13 @@ struct Analysis {
 impl Analysis {
     fn report(&self) -> AnalysisReport<'_> {
         let queue_by_layer = self.queue_by_layer.as_ref();
-        AnalysisReport { devices: &self.devices, queue_by_layer, topology: &self.topology, host: &self.host }
+        AnalysisReport {
+            devices: &self.devices,
+            queue_by_layer,
+            topology: &self.topology,
+            is_selection: false,
+            host: &self.host,
+        }
     }
 
     fn text(&self, width: usize) -> String {
