@@ -105,8 +105,8 @@ fn reason_text(reason: &Reason) -> String {
         Reason::Slow { fraction, latency } => {
             let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));
             format!(
-                "is slow {} of busy time{}, three times as long as at other times or longer, although requests come \
-                 one at a time (uncached data, spent burst credits or a failing device)",
+                "is slow {} of busy time{}, three times as long as at other times or longer, although the load is no \
+                 higher (uncached data, a limit such as spent burst credits, or a failing device)",
                 percent_of(*fraction),
                 latency.unwrap_or_default()
             )

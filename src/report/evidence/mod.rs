@@ -71,6 +71,8 @@ fn evidence_text(evidence: &Evidence) -> String {
             text + leaked_text(*may_be_leaked) + if *may_be_bursts { bursts } else { "" }
         }
         Evidence::HeldBetween { in_flight, below, latencies } => {
+            // A limit that releases requests in slices may have none in flight at that moment.
+            let in_flight = in_flight.filter(|count| *count > 0);
             let in_flight = in_flight.map(|count| format!("{count} in flight; ")).unwrap_or_default();
             let below: Vec<String> = below.iter().map(|name| sanitize(name).into_owned()).collect();
             format!(
