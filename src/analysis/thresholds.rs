@@ -380,6 +380,9 @@ pub(super) const MIN_INSIDE_RUNS_FRACTION: f64 = 0.5;
 pub(super) const MIN_LAYER_QUEUE: f64 = 1.0;
 /// Fraction of the upper queue missing below from which requests are held between two layers.
 pub(super) const MIN_QUEUED_BETWEEN_FRACTION: f64 = 0.5;
+/// Multiple of the latency below from which a device whose requests are held above is saturated: twice the threshold
+/// against a baseline, so that its own work may take as long as the device below.
+pub(super) const MIN_HELD_SATURATION: f64 = 2.0 * DEFAULT_SATURATION_THRESHOLD;
 /// Fraction of the upper requests that must reach the devices below, for their latencies to be compared.
 pub(super) const MIN_PASSED_DOWN_FRACTION: f64 = 0.5;
 /// Fraction of the upper request time up to which a lower device is not where requests wait.

@@ -1,11 +1,12 @@
 //! Evidence from stacked devices in the same interval.
 
 use super::device_interval::{DeviceInterval, DeviceState};
-use crate::analysis::{Evidence, held_between, is_idle_below};
+use crate::analysis::{Assessment, Evidence, Verdict, held_between, is_idle_below};
 use crate::metrics::IntervalStats;
 use crate::topology::{Kind, Topology};
 
-/// Adds to each stacked device the evidence that its requests were held between it and the devices below.
+/// Adds to each stacked device the evidence that its requests were held between it and the devices below. Where that
+/// shows saturation and the device itself does not show its state, it is the verdict.
 pub(super) fn note_held_between(devices: &mut [DeviceInterval<'_>], topology: &Topology) {
     let found: Vec<(usize, Evidence)> = devices
         .iter()
@@ -15,6 +16,10 @@ pub(super) fn note_held_between(devices: &mut [DeviceInterval<'_>], topology: &T
     for (index, evidence) in found {
         clear_devices_below(devices, index, topology);
         if let DeviceState::Active(activity) = &mut devices[index].state {
+            if is_saturated(&activity.assessment, &evidence) {
+                activity.assessment.verdict = Some(Verdict::Saturated);
+                activity.verdict_s = Some(activity.stats.seconds);
+            }
             activity.assessment.evidence.push(evidence);
         }
     }
@@ -37,6 +42,13 @@ fn clear_devices_below(devices: &mut [DeviceInterval<'_>], above: usize, topolog
             activity.assessment.clear_below_limit(name);
         }
     }
+}
+
+/// Returns whether the device is saturated by this evidence alone. Requests that may hang are worse than that.
+fn is_saturated(assessment: &Assessment, evidence: &Evidence) -> bool {
+    let may_hang = assessment.evidence.iter().any(|one| matches!(one, Evidence::Hung { .. }));
+    let Evidence::HeldBetween { latencies, .. } = evidence else { return false };
+    assessment.verdict.is_none() && !may_hang && latencies.shows_saturation()
 }
 
 fn evidence(
@@ -100,11 +112,16 @@ mod tests {
             panic!("{found:?}");
         };
         assert_eq!(below, &["vda"]);
+        // The evidence needs no baseline.
+        assert_eq!((devices[0].verdict(), devices[2].verdict()), (None, Some(Verdict::Saturated)));
+        let mut near = [device("vda", 4.0), device("loop0", 15.9)];
+        note_held_between(&mut near, &topology);
+        assert_eq!((evidence(&near[1]).len(), near[1].verdict()), (1, None));
     }
 
     #[test]
     fn a_device_below_that_only_a_limit_could_trouble_is_ok() {
-        use crate::analysis::{Assessment, Doubt, IoDirection, Latency, Verdict};
+        use crate::analysis::{Doubt, IoDirection, Latency};
         let topology = Topology::new(vec![
             node("loop0", Kind::Loop, "vda"),
             Node { name: "vda".into(), ..Node::default() },

@@ -2,8 +2,9 @@
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    DEFAULT_SATURATION_THRESHOLD, MAX_IDLE_UTIL_PCT, MAX_TIME_BELOW_FRACTION, MIN_INTERVAL_REQUESTS,
-    MIN_LOADED_QUEUE, MIN_PASSED_DOWN_FRACTION, MIN_QUEUED_BETWEEN_FRACTION, MIN_SATURATED_QUEUE,
+    DEFAULT_SATURATION_THRESHOLD, MAX_IDLE_UTIL_PCT, MAX_TIME_BELOW_FRACTION, MIN_HELD_SATURATION,
+    MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE, MIN_PASSED_DOWN_FRACTION, MIN_QUEUED_BETWEEN_FRACTION,
+    MIN_SATURATED_QUEUE,
 };
 use crate::metrics::IntervalStats;
 
@@ -14,6 +15,14 @@ pub struct HeldBetween {
     pub await_above_ms: f64,
     /// At the slowest of the lower ones.
     pub await_below_ms: f64,
+}
+
+impl HeldBetween {
+    /// Returns whether the upper device is saturated, without a baseline: unloaded, it takes as long as those below and
+    /// some time of its own.
+    pub fn shows_saturation(&self) -> bool {
+        self.await_above_ms >= MIN_HELD_SATURATION * self.await_below_ms
+    }
 }
 
 /// Returns the latencies where most requests of `above` waited before they reached the devices `below`: a limit, a lock,
