@@ -252,6 +252,8 @@ pub(super) const FIT_PLATEAU_TOLERANCE: f64 = 0.03;
 pub(super) const STEADY_TOLERANCE: f64 = 0.01;
 /// Width of the window of rates that one constant rate fills: the tolerance on each side.
 pub(super) const STEADY_WINDOW: f64 = 2.0 * STEADY_TOLERANCE;
+/// Size of a large request as a multiple of the mean, where sizes are mixed.
+pub(super) const LARGE_REQUEST_RATIO: f64 = 2.0;
 /// Multiple of the tolerance within which a load lies on a constant rate: half as much again for the median's own error.
 pub(super) const ON_RATE_TOLERANCE_RATIO: f64 = 1.5;
 /// Multiple of the tolerance above a constant rate from which a load exceeds it.
@@ -317,13 +319,18 @@ pub(super) const MIN_CONSTANT_QUEUE: f64 = 0.9;
 
 // Dispersion of a rate: 1 is that of requests that complete at random.
 
-/// Dispersion below which a rate is held by a cap: a token bucket has about 0.01, servers whose times vary by 30% 0.17.
+/// Dispersion below which a rate is held by a cap while the queue changes: a token bucket has about 0.01, servers whose
+/// times vary by 30% 0.3.
 pub(super) const MAX_CAP_DISPERSION: f64 = 0.1;
 /// Dispersion below which a rate may be held by a cap, where more evidence supports it.
 pub(super) const MAX_POSSIBLE_CAP_DISPERSION: f64 = 0.5;
-/// Dispersion below which a rate at a constant queue is held by a cap, without other evidence. Simulation: only servers
-/// whose times hardly vary are as even.
-pub(super) const MAX_CONSTANT_QUEUE_DISPERSION: f64 = 0.06;
+/// Dispersion below which a rate is held by a cap, without other evidence: the times of no real device vary by less than
+/// 5%, so that only servers of a simulation are as even.
+pub(super) const MAX_CONSTANT_QUEUE_DISPERSION: f64 = 0.045;
+/// The same for a single client, whose requests may all be alike.
+pub(super) const MAX_ONE_CLIENT_DISPERSION: f64 = 0.03;
+/// Mean queue of a client that waits for each request, with the error of its times.
+pub(super) const MAX_ONE_CLIENT_QUEUE: f64 = 1.02;
 /// Fraction of the dispersion that the device has at its lighter loads, below which it is not the device that is so
 /// even. Simulation: no device passes at its own limit.
 pub(super) const MAX_CALIBRATED_FRACTION: f64 = 0.25;
@@ -335,8 +342,11 @@ pub(super) const MIN_LIGHT_INTERVALS: usize = 5;
 pub(super) const MAX_DEVIATION_SIGMAS: f64 = 4.0;
 /// Loads from which outliers are left out: with fewer, the usual deviation is not known well enough.
 pub(super) const MIN_OUTLIER_LOADS: usize = 8;
-/// Standard errors that are added to a dispersion: few intervals may look alike by chance.
-pub(super) const DISPERSION_SIGMAS: f64 = 2.0;
+/// Dispersion up to which deviations may be errors of sampling, which are milliseconds or single requests.
+pub(super) const MAX_SAMPLING_DISPERSION: f64 = 0.15;
+/// Difference of the logarithms of two likelihoods up to which the less likely dispersion is possible: half the 90%
+/// quantile of the chi-squared distribution with one degree of freedom.
+pub(super) const MAX_LIKELIHOOD_DIFFERENCE: f64 = 1.35;
 
 // Known limits of cloud volumes.
 

@@ -53,6 +53,14 @@ fn a_gate_of_bytes_counts_sizes() {
 }
 
 #[test]
+fn slices_of_bytes_lose_nothing_where_requests_are_large() {
+    let mix = Mix { sectors: &[1024], ..Mix::READS };
+    let gate = Gate::new(Limited::Both, Unit::Sectors, 1024.0 * 27.5, Pacing::Slices);
+    let rate = rate(gate, mix, 2.0, 62.0);
+    assert!((rate / 27.5 - 1.0).abs() < 0.01, "{rate}");
+}
+
+#[test]
 fn a_gate_of_one_operation_lets_others_pass() {
     let gate = Gate::new(Limited::Reads, Unit::Requests, 100.0, Pacing::Spaced);
     assert!(rate(gate.clone(), Mix::WRITES, 2.0, 4.0) > 10_000.0);

@@ -59,6 +59,20 @@ pub(super) fn exceeded_elsewhere(one: &SteadyRate, all: &[&LoadSample], kind: Ra
         && is_same_kind_of_load(&one.loads, &faster, kind.direction)
 }
 
+/// Returns whether more requests at a time had a clearly higher rate afterwards, as they have at a device that is not
+/// limited. It shows nothing where the user states the cap.
+pub(super) fn exceeded_later(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
+    let is_faster = |load: &&LoadSample| {
+        load.interval_index > one.last_interval()
+            && kind.rate(load) >= MIN_RATE_CHANGE_RATIO * one.rate
+            && kind.queue(load) > (1.0 + SAME_QUEUE_TOLERANCE) * one.max_queue
+    };
+    let faster: Vec<&LoadSample> = all.iter().copied().filter(is_faster).collect();
+    !one.is_stated
+        && count_intervals(faster.iter().copied()) >= MIN_WITNESS_INTERVALS
+        && is_same_kind_of_load(&one.loads, &faster, kind.direction)
+}
+
 /// Returns whether requests of two sets of loads are of similar size and mix.
 fn is_same_kind_of_load(one: &[&LoadSample], other: &[&LoadSample], direction: IoDirection) -> bool {
     let is_similar = |quantity: &dyn Fn(&LoadSample) -> Option<f64>, tolerance: f64| {

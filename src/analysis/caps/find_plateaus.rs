@@ -1,9 +1,9 @@
 //! The search for plateaus: rates that stay constant at a cap, also at one that changes on the way.
 
 use super::cap_evidence::{
-    brief_cap_before, cap_changed, exceeded_elsewhere, is_offered_load, without_others,
+    brief_cap_before, cap_changed, exceeded_elsewhere, exceeded_later, is_offered_load, without_others,
 };
-use super::dispersion::sqrt_index_of_dispersion;
+use super::dispersion::dispersion;
 use super::plateau::Plateau;
 use super::steady_rate::{RateKind, SteadyRate, densest_rate_window};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all};
@@ -74,7 +74,8 @@ fn has_random_mix(loads: &[&LoadSample]) -> bool {
     let is_busy = |load: &&LoadSample| load.queue(IoDirection::Both) >= MIN_CAPPED_QUEUE;
     let busy: Vec<&LoadSample> = loads.iter().copied().filter(is_busy).collect();
     let is_random = |direction| {
-        sqrt_index_of_dispersion(&busy, direction, RateUnit::Requests) >= MIN_IRREGULAR_DISPERSION
+        dispersion(&busy, direction, RateUnit::Requests)
+            .is_none_or(|dispersion| dispersion.upper >= MIN_IRREGULAR_DISPERSION)
     };
     is_random(IoDirection::Reads) && is_random(IoDirection::Writes)
 }
@@ -98,16 +99,21 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
     let loaded: Vec<&LoadSample> = loads.iter().copied().filter(is_loaded).collect();
     let mut steady = steady_rates(&loaded, kind, stated);
     steady.retain(|one| one.is_stated || !is_offered_load(one, loads, kind));
-    // A rate is a cap if it proves that alone, if the device can do more, or if it changed from or to another cap.
+    // A rate is a cap if it proves that alone, if the device can do more, or if it changed from or to another cap. The
+    // rate after a cap was lifted may be that of the device.
+    let follows_slower = |one: &SteadyRate, other: &SteadyRate| {
+        one.rate > other.rate && one.first_interval() > other.first_interval()
+    };
     let changed_with_other_cap = |one: &SteadyRate| {
         steady.iter().any(|other| {
             cap_changed(one, other, kind)
                 && one.may_be_cap()
-                && (one.is_low_dispersion() || other.is_low_dispersion() || other.proves_cap())
+                && (one.is_low_dispersion()
+                    || (!follows_slower(one, other) && (other.is_low_dispersion() || other.proves_cap())))
         })
     };
     let is_cap = |one: &SteadyRate| {
-        one.proves_cap()
+        (one.proves_cap() && !exceeded_later(one, &loaded, kind))
             || one.can_be_cap()
                 && ((one.is_low_dispersion() && exceeded_elsewhere(one, &loaded, kind))
                     || changed_with_other_cap(one))
@@ -177,6 +183,12 @@ mod tests {
         seconds.into_iter().enumerate().map(load).collect()
     }
 
+    /// Numbers from 0 to 4 in no order.
+    fn chance(k: i32) -> f64 {
+        const NUMBERS: [u8; 20] = [2, 0, 3, 3, 1, 4, 0, 1, 1, 4, 2, 4, 0, 3, 2, 2, 4, 1, 0, 3];
+        f64::from(NUMBERS[k as usize % NUMBERS.len()])
+    }
+
     fn find_plateaus(loads: &[LoadSample], stated: Option<StatedCap>) -> Vec<Plateau> {
         super::find_plateaus(loads, stated, &KnownDevice::default())
     }
@@ -203,12 +215,9 @@ mod tests {
             []
         );
         // One level alone shows nothing where the rate varies as much as by chance, nor do two levels in proportion.
-        assert_eq!(
-            find_plateaus(&loads((0..50).map(|k| (3000.0 + f64::from(k % 5) * 12.0, 32.0, 4.0))), None),
-            []
-        );
+        assert_eq!(find_plateaus(&loads((0..50).map(|k| (3000.0 + 12.0 * chance(k), 32.0, 4.0))), None), []);
         let growing = |k: i32| {
-            let varied = f64::from(k % 5) * 12.0;
+            let varied = 12.0 * chance(k);
             if k < 25 { (3000.0 + varied, 8.0, 4.0) } else { (4000.0 + varied, 10.0, 4.0) }
         };
         assert_eq!(find_plateaus(&loads((0..50).map(growing)), None), []);
@@ -218,7 +227,7 @@ mod tests {
     fn spent_burst_credits_make_two_plateaus() {
         let spent = loads((0..40).map(|k| (if k < 20 { 3000.0 } else { 300.0 }, 32.0, 4.0)));
         assert_eq!(rates(&find_plateaus(&spent, None)), [3000.0, 300.0]);
-        let varied = |rate: f64, k: i32| rate + f64::from(k % 5) * rate / 250.0;
+        let varied = |rate: f64, k: i32| rate + chance(k) * rate / 250.0;
         let larger =
             loads((0..40).map(|k| {
                 if k < 20 { (varied(3000.0, k), 32.0, 4.0) } else { (varied(300.0, k), 32.0, 64.0) }

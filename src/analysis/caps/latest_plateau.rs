@@ -52,14 +52,15 @@ fn has_constant_clients(recent: &[LoadSample], latest: &LoadSample) -> bool {
     recent.iter().filter(is_near).count() >= CONSTANT_QUEUE_INTERVALS
 }
 
-/// Returns whether half of the intervals had the latest rate, of any kind, within a fraction of what chance makes it vary.
+/// Returns whether half of the last intervals had the latest rate, of any kind, within a fraction of what chance makes it vary.
 fn is_more_regular_than_chance(recent: &[LoadSample], latest: &LoadSample) -> bool {
     let is_regular = |direction: IoDirection, unit: RateUnit| {
         let rate = latest.rate(direction, unit);
         let requests = latest.totals(direction).ios;
         let tolerance = MIN_IRREGULAR_DISPERSION / requests.sqrt() + 1.0 / requests;
         let is_near = |other: &&LoadSample| (other.rate(direction, unit) / rate - 1.0).abs() <= tolerance;
-        requests > 0.0 && 2 * recent.iter().filter(is_near).count() >= recent.len()
+        let latest = &recent[recent.len().saturating_sub(CONSTANT_QUEUE_INTERVALS)..];
+        requests > 0.0 && 2 * latest.iter().filter(is_near).count() >= latest.len()
     };
     DIRECTIONS.into_iter().any(|direction| RateUnit::ALL.into_iter().any(|unit| is_regular(direction, unit)))
 }

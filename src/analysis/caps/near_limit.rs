@@ -86,7 +86,7 @@ fn near_limit_in(
         return None;
     }
     // A paced client shows itself only after some intervals.
-    let is_clear = paces.contains(&Pace::Completions);
+    let is_clear = paces.into_iter().any(Pace::is_held);
     let min_time = if is_clear { MIN_NEAR_LIMIT_INTERVALS } else { MIN_PLATEAU_INTERVALS };
     let is_near_limit = near_time >= min_time
         && near_time >= MIN_ON_RATE_FRACTION * time

@@ -13,10 +13,19 @@ use crate::analysis::thresholds::{
 pub(super) enum Pace {
     /// Requests arrive regularly: the rate is that of those who issue them.
     Arrivals,
-    /// Requests complete regularly: something holds the rate.
+    /// Requests complete regularly, whatever arrives: something holds the rate.
     Completions,
+    /// Each request is issued when another completes, at a constant number in flight: something holds the rate.
+    ClosedLoop,
     /// Both are as regular.
     Unclear,
+}
+
+impl Pace {
+    /// Returns whether something holds the rate, rather than those who issue the requests.
+    pub(super) fn is_held(self) -> bool {
+        matches!(self, Self::Completions | Self::ClosedLoop)
+    }
 }
 
 /// The pace of loads at a `rate`. With e the number of completions less rate times time, and D the change of the
@@ -49,7 +58,7 @@ pub(super) fn pace(
     match deviations {
         Some((departures, arrivals)) if arrivals < MAX_REGULAR_RATIO * departures => Pace::Arrivals,
         Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals => Pace::Completions,
-        _ if is_at_constant_queue || is_closed_loop(&in_upper_half(loads, direction)) => Pace::Completions,
+        _ if is_at_constant_queue || is_closed_loop(&in_upper_half(loads, direction)) => Pace::ClosedLoop,
         _ => Pace::Unclear,
     }
 }
@@ -137,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_closed_loop_is_paced_by_its_completions() {
-        assert_eq!(pace_of(&[(1000.0, 16); 12]), Pace::Completions);
+        assert_eq!(pace_of(&[(1000.0, 16); 12]), Pace::ClosedLoop);
         assert_eq!(pace_of(&[(1000.0, 16); 4]), Pace::Unclear);
     }
 }

@@ -3,14 +3,15 @@
 use std::ops::Range;
 
 use super::cloud_limits::matches_limit_exactly;
-use super::dispersion::sqrt_index_of_dispersion;
+use super::dispersion::{Dispersion, dispersion};
 use super::pace::{Pace, has_constant_queue, has_same_in_flight, pace};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::settings::KnownDevice;
 use crate::analysis::thresholds::{
-    ABOVE_RATE_TOLERANCE_RATIO, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION,
-    MAX_ABOVE_RATE_INTERVALS, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION,
-    MAX_LIGHTER_QUEUE_RATIO, MAX_POSSIBLE_CAP_DISPERSION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH,
+    ABOVE_RATE_TOLERANCE_RATIO, CONSTANT_QUEUE_INTERVALS, LARGE_REQUEST_RATIO, LOADED_RATIO_CONSTANT,
+    LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION, MAX_ABOVE_RATE_INTERVALS, MAX_CALIBRATED_FRACTION,
+    MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION, MAX_LIGHTER_QUEUE_RATIO, MAX_ONE_CLIENT_DISPERSION,
+    MAX_ONE_CLIENT_QUEUE, MAX_POSSIBLE_CAP_DISPERSION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH,
     MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LIGHT_INTERVALS, MIN_ON_RATE_FRACTION,
     MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS, MIN_RATE_CHANGE_RATIO,
     ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE,
@@ -34,10 +35,11 @@ impl RateKind {
         load.queue(self.direction)
     }
 
-    /// The relative difference within which a rate is that of a load: the tolerance, or one request.
+    /// The relative difference within which a rate is that of a load: the tolerance, or one request, which may be larger
+    /// than the mean.
     fn tolerance(self, load: &LoadSample) -> f64 {
-        let requests = load.totals(self.direction).ios / load.intervals;
-        STEADY_TOLERANCE.max(1.0 / requests)
+        let request = if self.unit == RateUnit::Kib { LARGE_REQUEST_RATIO } else { 1.0 };
+        STEADY_TOLERANCE.max(request * load.intervals / load.totals(self.direction).ios)
     }
 
     /// The median rate of loads; `None` without loads.
@@ -62,12 +64,14 @@ pub(super) struct SteadyRate<'a> {
     pub(super) is_stated: bool,
     /// It matches exactly a limit of the cloud that the device is known to be a volume of.
     is_exact_limit: bool,
-    /// The square root of the index of dispersion: 1 is that of requests that complete at random.
+    /// The largest dispersion that it may have: 1 is that of requests that complete at random.
     dispersion: f64,
-    /// The same at lighter loads of the device, in closed loops; `None` where there are too few of these.
-    light_dispersion: Option<f64>,
+    /// The dispersion at lighter loads of the device, in closed loops; `None` where there are too few of these.
+    light_dispersion: Option<Dispersion>,
     /// The more regular of arrivals and completions.
     pub(super) pace: Pace,
+    /// At a constant queue, and never more than one request at a time.
+    is_of_one_client: bool,
     /// The number of requests in flight was the same all the time.
     pub(super) is_at_constant_queue: bool,
 }
@@ -79,29 +83,37 @@ impl SteadyRate<'_> {
         self.is_stated
             || self.can_be_cap()
                 && (self.concurrency_grew && (self.dispersion < max || self.is_calibrated())
-                    || self.is_held_at_constant_queue())
+                    || self.is_held())
     }
 
     /// Returns whether nothing speaks against a cap: neither do requests arrive as regularly, nor is the device as even
     /// at lighter loads.
     pub(super) fn can_be_cap(&self) -> bool {
-        let is_as_even = self.light_dispersion.is_some() && !self.is_calibrated();
-        self.is_stated || (self.pace == Pace::Completions && !is_as_even)
+        let max_even = |light: Dispersion| Self::max_calibrated(light.upper);
+        let is_as_even = self.light_dispersion.is_some_and(|light| self.dispersion >= max_even(light));
+        self.is_stated || (self.pace.is_held() && !is_as_even)
     }
 
     /// Returns whether the rate is far more exact than the device is at lighter loads.
     fn is_calibrated(&self) -> bool {
-        self.light_dispersion.is_some_and(|light| {
-            self.dispersion < (MAX_CALIBRATED_FRACTION * light).min(MAX_POSSIBLE_CAP_DISPERSION)
-        })
+        self.light_dispersion.is_some_and(|light| self.dispersion < Self::max_calibrated(light.lower))
     }
 
-    /// Returns whether the rate is so exact at a constant queue that no server would be. A single client needs the
-    /// comparison with lighter loads, or with a faster time: its requests may all be alike.
-    fn is_held_at_constant_queue(&self) -> bool {
-        self.is_at_constant_queue
-            && self.dispersion < MAX_CONSTANT_QUEUE_DISPERSION
-            && (self.min_queue >= MIN_CAPPED_QUEUE || self.is_calibrated())
+    /// The dispersion below that of a lighter load at which a rate is far more exact.
+    fn max_calibrated(light: f64) -> f64 {
+        (MAX_CALIBRATED_FRACTION * light).min(MAX_POSSIBLE_CAP_DISPERSION)
+    }
+
+    /// Returns whether the rate is so exact, at a constant queue or whatever arrives, that no server would be.
+    fn is_held(&self) -> bool {
+        let (is_possible, max) = if self.min_queue >= MIN_CAPPED_QUEUE {
+            (self.is_at_constant_queue || self.pace == Pace::Completions, MAX_CONSTANT_QUEUE_DISPERSION)
+        } else {
+            (self.is_of_one_client, MAX_ONE_CLIENT_DISPERSION)
+        };
+        is_possible
+            && self.loads.len() >= CONSTANT_QUEUE_INTERVALS
+            && (self.dispersion < max || self.is_calibrated())
     }
 
     /// Returns whether its own rate, or the user, says that it is a cap, and not only the limit that it matches.
@@ -122,6 +134,16 @@ impl SteadyRate<'_> {
     /// Returns whether it can be a cap before another one, too short to show its pace.
     pub(super) fn may_be_brief_cap(&self) -> bool {
         self.pace != Pace::Arrivals && self.dispersion < MAX_POSSIBLE_CAP_DISPERSION
+    }
+
+    /// The index of its first interval.
+    pub(super) fn first_interval(&self) -> f64 {
+        self.loads.first().map_or(f64::INFINITY, |load| load.interval_index)
+    }
+
+    /// The index of its last interval.
+    pub(super) fn last_interval(&self) -> f64 {
+        self.loads.last().map_or(f64::NEG_INFINITY, |load| load.interval_index)
     }
 
     /// Evaluates the loads of one rate against all loads of the device. They are steady if most of the time in which
@@ -171,9 +193,12 @@ impl SteadyRate<'_> {
                 && rate_equal_below_and_above(&loads, kind, (min_queue * max_queue).sqrt()),
             is_stated: stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= SAME_LIMIT_TOLERANCE),
             is_exact_limit: matches_limit_exactly(&kind.device, kind.unit, iops, mib_per_s),
-            dispersion: sqrt_index_of_dispersion(&loaded, kind.direction, kind.unit),
+            dispersion: dispersion(&loaded, kind.direction, kind.unit)
+                .map_or(f64::INFINITY, |dispersion| dispersion.upper),
             light_dispersion: light_dispersion(all, kind, rate, min_queue, max_queue / rate),
-            pace: pace(&loads, kind.direction, kind.unit, rate, is_at_constant_queue),
+            pace: pace(&loaded, kind.direction, kind.unit, rate, is_at_constant_queue),
+            is_of_one_client: is_at_constant_queue
+                && loads.iter().all(|load| load.queue(IoDirection::Both) <= MAX_ONE_CLIENT_QUEUE),
             is_at_constant_queue,
             loads,
             rate,
@@ -194,7 +219,7 @@ fn light_dispersion(
     rate: f64,
     min_queue: f64,
     longest: f64,
-) -> Option<f64> {
+) -> Option<Dispersion> {
     let is_lighter = |load: &&LoadSample| {
         MIN_RATE_CHANGE_RATIO * kind.rate(load) <= rate
             && MAX_LIGHTER_QUEUE_RATIO * kind.queue(load) <= min_queue
@@ -209,8 +234,9 @@ fn light_dispersion(
         .chunk_by(is_same)
         .filter(|group| group.len() >= MIN_LIGHT_INTERVALS && has_same_in_flight(group, kind.direction));
     let most = closed.max_by_key(|group| group.len())?;
-    Some(sqrt_index_of_dispersion(most, kind.direction, kind.unit))
-        .filter(|dispersion| dispersion.is_finite())
+    let mut most = most.to_vec();
+    most.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
+    dispersion(&most, kind.direction, kind.unit)
 }
 
 /// The median rates of loads in requests and in MiB per second; `None` without loads.

@@ -188,7 +188,9 @@ impl RunningGate {
                 if slices > 0 {
                     let is_idle = self.held.is_empty();
                     self.slice_start = if is_idle { at } else { self.slice_start + slices * SLICE };
-                    self.spent = (self.spent - slices as f64 * budget).max(0.0);
+                    // Requests in line keep what is left of a budget of bytes; a budget of requests is cut.
+                    let kept = if is_idle || self.gate.cuts_budget() { 0.0 } else { cost.min(budget) };
+                    self.spent = (self.spent - slices as f64 * budget).max(-kept);
                 }
                 if self.spent + cost.min(budget) > budget + 1e-6 {
                     return Some(self.slice_start + SLICE);
