@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Replaces every character that could control a terminal by its escape, such as `\u{1b}`: control characters,
 /// invisible characters, and those that change the direction of writing.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unsafe) {
+    if !has_unsafe(text) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);
@@ -26,14 +26,32 @@ pub fn json_string(text: &str) -> String {
     json_text(serde_json::Value::from(text).to_string())
 }
 
+/// Appends what [`json_string`] formats.
+pub fn push_json_string(text: &str, out: &mut Vec<u8>) {
+    if has_unsafe(text) || text.contains(['"', '\\']) {
+        out.extend_from_slice(json_string(text).as_bytes());
+    } else {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    }
+}
+
 /// Escapes every character that could control a terminal in the strings of JSON that is on one line.
 pub fn json_text(json: String) -> String {
-    if !json.contains(is_unsafe) {
+    if !has_unsafe(&json) {
         return json;
     }
     // serde_json leaves characters unescaped that JSON allows but terminals interpret.
     let escaped = |c: char| if is_unsafe(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     json.chars().map(escaped).collect()
+}
+
+/// Returns whether a text has a character that could control a terminal.
+fn has_unsafe(text: &str) -> bool {
+    // In ASCII, which nearly all text is, bytes are quicker to look at than characters.
+    let is_ascii = text.is_ascii();
+    is_ascii && text.bytes().any(|byte| byte.is_ascii_control()) || !is_ascii && text.chars().any(is_unsafe)
 }
 
 fn is_unsafe(c: char) -> bool {

@@ -6,9 +6,10 @@
 use std::io::Write;
 
 use jiff::Timestamp;
+use jiff::tz::Offset;
 
 use crate::report::layout::fixed_decimal;
-use crate::sanitize::{json_string, sanitize};
+use crate::sanitize::{push_json_string, sanitize};
 
 /// The value of a field; `None` is null in JSON and an empty cell in CSV.
 pub(super) enum Field<'a> {
@@ -26,7 +27,7 @@ use Field::{Number, Sentences, Text, Time, Whole, Words};
 
 pub(super) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
     match field {
-        Text(Some(text)) => out.extend_from_slice(json_string(text).as_bytes()),
+        Text(Some(text)) => push_json_string(text, out),
         Time(Some(time)) => {
             out.push(b'"');
             push_time(*time, out);
@@ -34,19 +35,19 @@ pub(super) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
         }
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(*value, out),
-        Words(words) => push_array(words.iter().map(|word| json_string(word)), out),
-        Sentences(texts) => push_array(texts.iter().map(|text| json_string(text)), out),
+        Words(words) => push_array(words.iter().copied(), out),
+        Sentences(texts) => push_array(texts.iter().map(String::as_str), out),
         Text(None) | Time(None) | Number(None) | Whole(None) => out.extend_from_slice(b"null"),
     }
 }
 
-fn push_array(elements: impl Iterator<Item = String>, out: &mut Vec<u8>) {
+fn push_array<'a>(texts: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
     out.push(b'[');
-    for (at, element) in elements.enumerate() {
+    for (at, text) in texts.enumerate() {
         if at > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(element.as_bytes());
+        push_json_string(text, out);
     }
     out.push(b']');
 }
@@ -72,8 +73,21 @@ fn csv_text(text: &str) -> String {
 
 /// Appends a time in UTC to the microsecond, as RFC 3339 writes it.
 fn push_time(time: Timestamp, out: &mut Vec<u8>) {
-    // Writing to a Vec cannot fail, here and below.
-    let _ = write!(out, "{}", time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ"));
+    let at = Offset::UTC.to_datetime(time);
+    let mut text = *b"0000-00-00T00:00:00.000000Z";
+    let parts = [
+        (0..4, i32::from(at.year().max(0))),
+        (5..7, at.month().into()),
+        (8..10, at.day().into()),
+        (11..13, at.hour().into()),
+        (14..16, at.minute().into()),
+        (17..19, at.second().into()),
+        (20..26, at.subsec_nanosecond() / 1000),
+    ];
+    for (place, value) in parts {
+        fill_digits(&mut text[place], value.unsigned_abs().into());
+    }
+    out.extend_from_slice(&text);
 }
 
 /// Appends a number with at most six decimals, more than the counters resolve.
@@ -90,6 +104,7 @@ pub(super) fn push_number(value: f64, out: &mut Vec<u8>) {
         push_fraction(fraction, out);
     } else {
         let rounded = value.round();
+        // Writing to a Vec cannot fail.
         let _ = write!(out, "{rounded:.1}");
     }
 }
@@ -97,14 +112,18 @@ pub(super) fn push_number(value: f64, out: &mut Vec<u8>) {
 /// Appends a point and millionths without trailing zeros, except the first.
 fn push_fraction(millionths: u64, out: &mut Vec<u8>) {
     let mut digits = [b'0'; 6];
-    let mut rest = millionths;
-    for digit in digits.iter_mut().rev() {
-        *digit += (rest % 10) as u8;
-        rest /= 10;
-    }
+    fill_digits(&mut digits, millionths);
     let length = digits.iter().rposition(|digit| *digit != b'0').map_or(1, |last| last + 1);
     out.push(b'.');
     out.extend_from_slice(&digits[..length]);
+}
+
+/// Fills `digits` with the last digits of `value`.
+fn fill_digits(digits: &mut [u8], mut value: u64) {
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
 }
 
 fn push_whole(value: u64, out: &mut Vec<u8>) {
