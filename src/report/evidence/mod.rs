@@ -10,6 +10,8 @@ pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};
 pub(crate) use limits::limit_name;
 pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};
 
+use std::borrow::Cow;
+
 use limits::near_limit_text;
 use plateau::plateau_caveat;
 
@@ -90,9 +92,8 @@ fn evidence_text(evidence: &Evidence) -> String {
             format!("{} in this interval, not confirmed by others yet", verdict.name())
         }
         Evidence::Latency { direction, latency, source, doubt } => {
-            let latency = format!("{} {}", latency_name(*direction), latency_text(latency, *source));
             let doubt = doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default();
-            latency + &doubt
+            [latency_name(*direction), " ", &latency_text(latency, *source), &doubt].concat()
         }
         Evidence::ConstantRate(plateau) => {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
@@ -117,28 +118,31 @@ fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
         Some(BaselineSource::SinceBoot) => "the mean since boot",
         _ => "unloaded",
     };
-    let times =
-        latency.saturation.map(|times| format!(" {} {unloaded},", multiple(times))).unwrap_or_default();
-    format!("{},{times} queue {}", time(latency.await_ms), queue(latency.queue))
+    let (time, queue) = (time(latency.await_ms), queue(latency.queue));
+    match latency.saturation {
+        Some(times) => [&time, ", ", &multiple(times), " ", unloaded, ", queue ", &queue].concat(),
+        None => [&time, ", queue ", &queue].concat(),
+    }
 }
 
 /// The reason why a direction has no verdict, to be appended to its latency.
-fn doubt_text(doubt: &Doubt, direction: IoDirection) -> String {
-    match doubt {
-        Doubt::NoBaseline => "; unloaded latency unknown".to_owned(),
-        Doubt::ConstantLoad => "; may be at a limit".to_owned(),
-        Doubt::AboveSinceBoot => "; far longer than since boot".to_owned(),
-        Doubt::RateFell { per_s, unloaded_per_s } => format!(
-            "; slower than before at a lower rate ({}, {} before): other data or a slower device, not more load",
-            per_second(*per_s, direction.noun()),
-            number(*unloaded_per_s)
-        ),
-        Doubt::Bursts => "; requests come in short bursts and wait for each other".to_owned(),
-        Doubt::Faster => {
-            "; faster than the unloaded requests seen before, which were of another kind".to_owned()
+fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
+    let text = match doubt {
+        Doubt::NoBaseline => "; unloaded latency unknown",
+        Doubt::ConstantLoad => "; may be at a limit",
+        Doubt::AboveSinceBoot => "; far longer than since boot",
+        Doubt::RateFell { per_s, unloaded_per_s } => {
+            return Cow::Owned(format!(
+                "; slower than before at a lower rate ({}, {} before): other data or a slower device, not more load",
+                per_second(*per_s, direction.noun()),
+                number(*unloaded_per_s)
+            ));
         }
-        Doubt::FewRequests => "; too few requests to judge by".to_owned(),
-    }
+        Doubt::Bursts => "; requests come in short bursts and wait for each other",
+        Doubt::Faster => "; faster than the unloaded requests seen before, which were of another kind",
+        Doubt::FewRequests => "; too few requests to judge by",
+    };
+    Cow::Borrowed(text)
 }
 
 /// The addition about requests that no task waits for.

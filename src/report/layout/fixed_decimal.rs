@@ -29,6 +29,15 @@ pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: 
     out.extend_from_slice(&text[at.min(MAX_WIDTH - width)..]);
 }
 
+/// Formats `value` with `decimals` (at most 2) decimals, followed by its unit.
+pub(crate) fn fixed(value: f64, decimals: usize, unit: &str) -> String {
+    let mut text = Vec::with_capacity(MAX_WIDTH);
+    push_fixed(&mut text, value, 0, decimals);
+    text.extend_from_slice(unit.as_bytes());
+    // Digits and a unit are always UTF-8.
+    String::from_utf8(text).unwrap_or_default()
+}
+
 /// Appends a whole number, right-aligned in `width`, which is at most 32.
 pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
     let mut text = [b' '; MAX_WIDTH];

@@ -1,18 +1,20 @@
 //! Numbers as people read them: three digits that matter, and a unit.
 
+use super::fixed_decimal::fixed;
+
 /// A number in at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
 pub(crate) fn number(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
         // Less than can be shown is still not nothing.
         ..0.005 => "0.00".to_owned(),
-        ..9.995 => format!("{value:.2}"),
-        ..99.95 => format!("{value:.1}"),
-        ..99_999.5 => format!("{value:.0}"),
-        ..999_500.0 => format!("{:.0}k", value / 1e3),
-        ..9_995_000.0 => format!("{:.2}M", value / 1e6),
-        ..99_950_000.0 => format!("{:.1}M", value / 1e6),
-        ..999_500_000.0 => format!("{:.0}M", value / 1e6),
+        ..9.995 => fixed(value, 2, ""),
+        ..99.95 => fixed(value, 1, ""),
+        ..99_999.5 => fixed(value, 0, ""),
+        ..999_500.0 => fixed(value / 1e3, 0, "k"),
+        ..9_995_000.0 => fixed(value / 1e6, 2, "M"),
+        ..99_950_000.0 => fixed(value / 1e6, 1, "M"),
+        ..999_500_000.0 => fixed(value / 1e6, 0, "M"),
         _ => format!("{:.1e}", value),
     }
 }
@@ -21,8 +23,8 @@ pub(crate) fn number(value: f64) -> String {
 pub(crate) fn queue(value: f64) -> String {
     match value {
         ..9_999.5 => number(value),
-        ..999_500.0 => format!("{:.0}k", value / 1e3),
-        _ => format!("{:.0}M", value / 1e6),
+        ..999_500.0 => fixed(value / 1e3, 0, "k"),
+        _ => fixed(value / 1e6, 0, "M"),
     }
 }
 
@@ -40,13 +42,13 @@ pub(crate) fn time(ms: f64) -> String {
     match ms {
         0.0 => "0".to_owned(),
         ..0.000_5 => "<1µs".to_owned(),
-        ..0.999_5 => format!("{:.0}µs", (ms * 1e3).max(1.0)),
-        ..9.995 => format!("{ms:.2}ms"),
-        ..99.95 => format!("{ms:.1}ms"),
-        ..999.5 => format!("{ms:.0}ms"),
-        ..9_995.0 => format!("{:.2}s", ms / 1e3),
-        ..99_950.0 => format!("{:.1}s", ms / 1e3),
-        _ => format!("{:.0}s", ms / 1e3),
+        ..0.999_5 => fixed((ms * 1e3).max(1.0), 0, "µs"),
+        ..9.995 => fixed(ms, 2, "ms"),
+        ..99.95 => fixed(ms, 1, "ms"),
+        ..999.5 => fixed(ms, 0, "ms"),
+        ..9_995.0 => fixed(ms / 1e3, 2, "s"),
+        ..99_950.0 => fixed(ms / 1e3, 1, "s"),
+        _ => fixed(ms / 1e3, 0, "s"),
     }
 }
 
@@ -54,12 +56,12 @@ pub(crate) fn time(ms: f64) -> String {
 pub(crate) fn size(kib: f64) -> String {
     match kib {
         0.0 => "0".to_owned(),
-        ..0.999_5 => format!("{:.0}", kib * 1024.0),
-        ..9.95 => format!("{kib:.1}k"),
-        ..999.5 => format!("{kib:.0}k"),
-        ..10_188.8 => format!("{:.1}M", kib / 1024.0),
-        ..1_023_488.0 => format!("{:.0}M", kib / 1024.0),
-        _ => format!("{:.0}G", kib / 1024.0 / 1024.0),
+        ..0.999_5 => fixed(kib * 1024.0, 0, ""),
+        ..9.95 => fixed(kib, 1, "k"),
+        ..999.5 => fixed(kib, 0, "k"),
+        ..10_188.8 => fixed(kib / 1024.0, 1, "M"),
+        ..1_023_488.0 => fixed(kib / 1024.0, 0, "M"),
+        _ => fixed(kib / 1024.0 / 1024.0, 0, "G"),
     }
 }
 
@@ -83,9 +85,9 @@ pub(crate) fn bytes(bytes: u64) -> String {
     let scaled = |unit: f64| bytes as f64 / unit;
     match bytes {
         0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", scaled(1e3)),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", scaled(1e6)),
-        _ => format!("{:.1} GB", scaled(1e9)),
+        1_000..1_000_000 => fixed(scaled(1e3), 1, " kB"),
+        1_000_000..1_000_000_000 => fixed(scaled(1e6), 1, " MB"),
+        _ => fixed(scaled(1e9), 1, " GB"),
     }
 }
 
@@ -93,15 +95,15 @@ pub(crate) fn bytes(bytes: u64) -> String {
 pub(crate) fn percent(share: f64) -> String {
     match share {
         0.0 => "0%".to_owned(),
-        ..9.95 => format!("{share:.1}%"),
-        ..9_999.5 => format!("{share:.0}%"),
+        ..9.95 => fixed(share, 1, "%"),
+        ..9_999.5 => fixed(share, 0, "%"),
         _ => ">10k%".to_owned(),
     }
 }
 
 /// A multiple in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
 pub(crate) fn multiple(value: f64) -> String {
-    if value < 99.95 { format!("{value:.1}x") } else { format!("{value:.0}x") }
+    if value < 99.95 { fixed(value, 1, "x") } else { fixed(value, 0, "x") }
 }
 
 /// Seconds as people say them: `10 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`.
@@ -110,9 +112,9 @@ pub(crate) fn duration(seconds: f64) -> String {
         0.0 => "0 s".to_owned(),
         // Less than can be shown is still not nothing.
         ..0.001 => "<1 ms".to_owned(),
-        ..0.9995 => format!("{:.0} ms", seconds * 1e3),
-        ..9.95 => format!("{seconds:.1} s"),
-        ..120.0 => format!("{seconds:.0} s"),
+        ..0.9995 => fixed(seconds * 1e3, 0, " ms"),
+        ..9.95 => fixed(seconds, 1, " s"),
+        ..120.0 => fixed(seconds, 0, " s"),
         ..7200.0 => format!("{:.0} min {:.0} s", (seconds / 60.0).floor(), (seconds % 60.0).floor()),
         _ => format!("{:.0} h {:.0} min", (seconds / 3600.0).floor(), (seconds % 3600.0 / 60.0).floor()),
     }

@@ -39,11 +39,12 @@ pub(crate) fn mib(kib: f64) -> String {
 
 /// Milliseconds with their unit: `197 µs`, `1.51 ms`, `2.50 s`.
 pub(crate) fn time(ms: f64) -> String {
-    let cell = number_format::time(ms);
-    match cell.find(char::is_alphabetic) {
-        Some(unit) => format!("{} {}", &cell[..unit], &cell[unit..]),
-        None => format!("{cell} ms"),
+    let mut text = number_format::time(ms);
+    match text.find(char::is_alphabetic) {
+        Some(unit) => text.insert(unit, ' '),
+        None => text += " ms",
     }
+    text
 }
 
 #[cfg(test)]
