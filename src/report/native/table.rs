@@ -172,7 +172,9 @@ impl Table {
         let longest_name = self.longest_name.max(longest.min(max_name_width(line_width)));
         let mut contents = self.contents;
         for activity in lines.iter().filter_map(|line| line.activity()) {
-            for (content, column) in contents.iter_mut().zip(COLUMNS) {
+            let unfilled =
+                contents.iter_mut().zip(COLUMNS).filter(|(content, _)| **content < Content::Filled);
+            for (content, column) in unfilled {
                 *content = column.content(activity).max(*content);
             }
         }

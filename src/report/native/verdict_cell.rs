@@ -15,8 +15,10 @@ pub(super) enum VerdictLength {
 /// Returns the verdict, with its seconds unless it held for the whole interval; `None` without a verdict.
 pub(super) fn verdict_cell(activity: &DeviceActivity, length: VerdictLength) -> Option<String> {
     let name = activity.assessment.verdict?.name();
-    let all = seconds(activity.stats.seconds);
-    let with = activity.verdict_s.map_or_else(|| all.clone(), seconds);
+    let Some(verdict_s) = activity.verdict_s.filter(|verdict_s| *verdict_s != activity.stats.seconds) else {
+        return Some(name.to_owned());
+    };
+    let (with, all) = (seconds(verdict_s), seconds(activity.stats.seconds));
     Some(match length {
         _ if with == all => name.to_owned(),
         VerdictLength::Long => format!("{name} {with} s of {all}"),
