@@ -9,8 +9,10 @@ const BITS_WITHIN_BIN: u32 = 45;
 /// all values of the bin are equal, and within 1% otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// Sorted by the leading bits of the values, which sort as the values do.
-    bins: Vec<(u32, WeightedSum)>,
+    /// The leading bits of the values of each bin, sorted; they sort as the values do. Apart from the bins, so that a
+    /// search reads little memory.
+    keys: Vec<u32>,
+    bins: Vec<WeightedSum>,
     zero_weight: f64,
     total: WeightedSum,
     max: Option<f64>,
@@ -46,11 +48,12 @@ impl Histogram {
             self.zero_weight += weight;
         } else {
             let key = (value.to_bits() >> BITS_WITHIN_BIN) as u32;
-            let index = self.bins.binary_search_by_key(&key, |(key, _)| *key).unwrap_or_else(|index| {
-                self.bins.insert(index, (key, WeightedSum::default()));
+            let index = self.keys.binary_search(&key).unwrap_or_else(|index| {
+                self.keys.insert(index, key);
+                self.bins.insert(index, WeightedSum::default());
                 index
             });
-            self.bins[index].1.add(value, weight);
+            self.bins[index].add(value, weight);
         }
     }
 
@@ -72,7 +75,7 @@ impl Histogram {
         if passed > 0.0 && passed >= wanted {
             return Some(0.0);
         }
-        for (_, bin) in &self.bins {
+        for bin in &self.bins {
             passed += bin.weight;
             if passed >= wanted {
                 return bin.mean();
