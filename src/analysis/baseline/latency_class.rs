@@ -13,6 +13,11 @@ pub(super) struct LatencyClass {
 }
 
 impl LatencyClass {
+    /// Returns whether there were enough requests for a latency.
+    pub(super) fn is_known(&self) -> bool {
+        self.await_ms.weight() > 0.0
+    }
+
     /// Takes the requests of an interval and the mean queue of all requests of the device.
     pub(super) fn observe(&mut self, totals: &IoTotals, queue: f64) {
         self.queue.add(queue, totals.ios);

@@ -103,6 +103,24 @@ impl SizeClass {
         }
     }
 
+    /// Takes the requests of an interval and the mean queue of all requests of the device.
+    fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64) {
+        self.by_rate.observe(totals, seconds, total_queue);
+        let queue = queue_class(total_queue);
+        // Behind a shorter queue whose latency is known, nothing is ever learned.
+        if self.by_queue.range(..queue).any(|(_, shorter)| shorter.is_known()) {
+            return;
+        }
+        let is_full = self.by_queue.len() == MAX_QUEUE_CLASSES;
+        let is_longer = self.by_queue.last_key_value().is_some_and(|(longest, _)| queue > *longest);
+        if !(is_full && is_longer) {
+            self.by_queue.entry(queue).or_default().observe(totals, total_queue);
+        }
+        if self.by_queue.len() > MAX_QUEUE_CLASSES {
+            self.by_queue.pop_last();
+        }
+    }
+
     fn learn(&self, size_class: i32) -> Option<LearnedLatency> {
         let at_shortest_queue = self.by_queue.values().find_map(|latencies| {
             let queue = latencies.queue.quantile(0.5)?;
@@ -146,18 +164,10 @@ impl Baseline {
         if !total_queue.is_finite() {
             return;
         }
-        let class = self.observed.entry(size_class(size)).or_default();
-        class.by_rate.observe(totals, seconds, total_queue);
-        let queue = queue_class(total_queue);
-        let is_full = class.by_queue.len() == MAX_QUEUE_CLASSES;
-        let is_longer = class.by_queue.last_key_value().is_some_and(|(longest, _)| queue > *longest);
-        if !(is_full && is_longer) {
-            class.by_queue.entry(queue).or_default().observe(totals, total_queue);
-        }
-        if class.by_queue.len() > MAX_QUEUE_CLASSES {
-            class.by_queue.pop_last();
-        }
-        class.update(size_class(size));
+        let size_class = size_class(size);
+        let class = self.observed.entry(size_class).or_default();
+        class.observe(totals, seconds, total_queue);
+        class.update(size_class);
     }
 
     /// Forgets what was learned about requests of this size, and what was seen before the first sample: they are of
