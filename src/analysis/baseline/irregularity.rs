@@ -21,6 +21,7 @@ pub(super) struct Irregularity {
     /// Requests and seconds that are too short a time yet: sample times are uncertain by milliseconds.
     pending: (f64, f64),
     requests: f64,
+    is_proven: bool,
 }
 
 impl Irregularity {
@@ -36,12 +37,17 @@ impl Irregularity {
             self.rates[self.count % MAX_RATES] = (requests / seconds) as f32;
             self.count += 1;
             self.requests += requests;
+            self.is_proven = self.prove();
         }
     }
 
-    /// Returns whether the rates varied nearly as much as by chance, or more. The median absolute deviation leaves out
-    /// single odd times.
+    /// Returns whether the rates varied nearly as much as by chance, or more.
     pub(super) fn is_proven(&self) -> bool {
+        self.is_proven
+    }
+
+    /// Computes that from the rates. The median absolute deviation leaves out single odd times.
+    fn prove(&self) -> bool {
         let requests = self.requests / self.count.max(1) as f64;
         if self.count < MIN_IRREGULAR_INTERVALS || requests < MIN_INTERVAL_REQUESTS {
             return false;
@@ -50,8 +56,7 @@ impl Irregularity {
         let values = &mut values[..self.count.min(MAX_RATES)];
         let mut median = |shift: f32| {
             values.iter_mut().for_each(|rate| *rate = (*rate - shift).abs());
-            values.sort_by(f32::total_cmp);
-            values[values.len() / 2]
+            *values.select_nth_unstable_by(values.len() / 2, f32::total_cmp).1
         };
         let middle = median(0.0);
         let deviation = f64::from(median(middle)) / NORMAL_MAD / f64::from(middle);
