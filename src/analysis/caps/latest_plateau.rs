@@ -29,12 +29,15 @@ pub(in crate::analysis) fn may_be_plateau(
     }
     // With fewer requests at a time, only a constant number of clients can be held back.
     let is_possible = stated.is_some()
-        || has_constant_clients(recent, latest) && is_more_regular_than_chance(recent, latest)
         || queue >= MIN_CAPPED_QUEUE
-            && DIRECTIONS.into_iter().any(|direction| has_changed(recent, direction));
+            && DIRECTIONS.into_iter().any(|direction| has_changed(recent, direction))
+        || has_constant_clients(recent, latest) && is_more_regular_than_chance(recent, latest);
     let has_enough_near = |direction: IoDirection, unit: RateUnit| {
         let rate = latest.rate(direction, unit);
-        let is_near = |other: &&LoadSample| (other.rate(direction, unit) / rate - 1.0).abs() <= MAX_DISTANCE;
+        let is_near = |other: &&LoadSample| {
+            let amount = rate * other.seconds;
+            (other.amount(direction, unit) - amount).abs() <= MAX_DISTANCE * amount
+        };
         rate > 0.0 && recent.iter().filter(is_near).count() as f64 >= MIN_PLATEAU_INTERVALS
     };
     let units = |direction: IoDirection| RateUnit::ALL.into_iter().map(move |unit| (direction, unit));
@@ -67,16 +70,19 @@ fn is_more_regular_than_chance(recent: &[LoadSample], latest: &LoadSample) -> bo
 
 /// Returns whether the queue or the rates of a direction changed.
 fn has_changed(recent: &[LoadSample], direction: IoDirection) -> bool {
-    let ratio = |value: &dyn Fn(&LoadSample) -> f64| {
-        let values = recent.iter().map(value);
-        let (min, max) =
-            values.fold((f64::INFINITY, 0.0f64), |(min, max), value| (min.min(value), max.max(value)));
-        max / min
-    };
-    ratio(&|load| load.queue(direction)) >= MIN_QUEUE_CHANGE_RATIO
-        || RateUnit::ALL
-            .into_iter()
-            .any(|unit| ratio(&|load| load.rate(direction, unit)) >= MIN_RATE_CHANGE_RATIO)
+    has_changed_by(MIN_QUEUE_CHANGE_RATIO, recent.iter().map(|load| load.queue(direction)))
+        || RateUnit::ALL.into_iter().any(|unit| {
+            has_changed_by(MIN_RATE_CHANGE_RATIO, recent.iter().map(|load| load.rate(direction, unit)))
+        })
+}
+
+/// Returns whether the highest value is this multiple of the lowest, or more. Mostly a few values show it.
+fn has_changed_by(ratio: f64, mut values: impl Iterator<Item = f64>) -> bool {
+    let (mut min, mut max) = (f64::INFINITY, 0.0f64);
+    values.any(|value| {
+        (min, max) = (min.min(value), max.max(value));
+        max / min >= ratio
+    })
 }
 
 /// The plateau that the latest load lies on with a queue; `None` where there is none.

@@ -130,11 +130,15 @@ impl LoadSample {
         }
     }
 
+    /// Requests or KiB.
+    pub fn amount(&self, direction: IoDirection, unit: RateUnit) -> f64 {
+        let totals = self.totals(direction);
+        if unit == RateUnit::Requests { totals.ios } else { totals.kib }
+    }
+
     /// Requests or KiB per second.
     pub fn rate(&self, direction: IoDirection, unit: RateUnit) -> f64 {
-        let totals = self.totals(direction);
-        let amount = if unit == RateUnit::Requests { totals.ios } else { totals.kib };
-        amount / self.seconds
+        self.amount(direction, unit) / self.seconds
     }
 
     /// Mean number of requests in the queue or being served (Little's law).
