@@ -17,6 +17,9 @@ use crate::metrics::{HostStats, IntervalStats};
 /// Intervals in which plateaus are looked for.
 const MAX_RECENT_LOADS: usize = 64;
 
+/// Space for loads beyond those, so that they are moved to the front of it only once in so many intervals.
+const SPARE_LOADS: usize = 16;
+
 /// Assesses a device after every interval, from the intervals so far, in bounded memory.
 #[derive(Clone, Debug)]
 pub struct LiveVerdict {
@@ -41,7 +44,7 @@ impl LiveVerdict {
             cap: settings.cap,
             device: settings.device,
             baselines: Baselines::new(settings, since_boot),
-            recent: VecDeque::with_capacity(MAX_RECENT_LOADS),
+            recent: VecDeque::with_capacity(MAX_RECENT_LOADS + SPARE_LOADS),
             debounce: Debounce::default(),
             hung: HungRequests::default(),
             changed_intervals: 0,
