@@ -67,16 +67,20 @@ impl HungRequests {
         let may_be_burst = may_be_in_step(stats, in_flight);
         let seconds = stats.seconds;
         self.latest.push_back(EndOfInterval { in_flight: in_flight as f64, queue, seconds, may_be_burst });
-        let seconds: f64 = self.latest.iter().map(|one| one.seconds).sum();
         let least = self.latest.iter().map(|one| one.in_flight).fold(f64::INFINITY, f64::min);
-        let mean_queue = self.latest.iter().map(|one| one.queue * one.seconds).sum::<f64>() / seconds;
         let no_task_waits =
             host.blocked == Some(0) && host.pressure_some_pct.is_some_and(|some| some <= NO_PRESSURE_PCT);
         let is_same = in_flight > 0 && least as u64 == self.least && no_task_waits;
         self.unmissed_s = if is_same { self.unmissed_s + stats.seconds } else { 0.0 };
         self.least = least as u64;
-        let is_hung = self.latest.len() == HUNG_WINDOW_INTERVALS
-            && least >= MIN_HUNG_QUEUE_RATIO * mean_queue + MIN_HUNG_REQUESTS;
+        // Mostly too few are in flight, whatever the mean queue is.
+        if self.latest.len() < HUNG_WINDOW_INTERVALS || least < MIN_HUNG_REQUESTS {
+            self.hung_s = 0.0;
+            return None;
+        }
+        let seconds: f64 = self.latest.iter().map(|one| one.seconds).sum();
+        let mean_queue = self.latest.iter().map(|one| one.queue * one.seconds).sum::<f64>() / seconds;
+        let is_hung = least >= MIN_HUNG_QUEUE_RATIO * mean_queue + MIN_HUNG_REQUESTS;
         self.hung_s = match (is_hung, self.hung_s > 0.0) {
             (false, _) => 0.0,
             (true, false) => seconds,
