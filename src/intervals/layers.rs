@@ -3,7 +3,7 @@
 use super::device_interval::{DeviceInterval, DeviceState};
 use crate::analysis::{Assessment, Evidence, Verdict, held_between, is_idle_below};
 use crate::metrics::IntervalStats;
-use crate::topology::{Kind, Topology};
+use crate::topology::{Kind, Node, Topology};
 
 /// Adds to each stacked device the evidence that its requests were held between it and the devices below. Where that
 /// shows saturation and the device itself does not show its state, it is the verdict.
@@ -57,7 +57,8 @@ fn evidence(
     topology: &Topology,
 ) -> Option<Evidence> {
     let above = device.stats()?;
-    let node = topology.node(device.device).filter(|node| node.kind != Kind::Partition)?;
+    let is_stacked = |node: &&Node| node.kind != Kind::Partition && !node.backing_devices.is_empty();
+    let node = topology.node(device.device).filter(is_stacked)?;
     let stats_of = |name: &String| devices.iter().find(|other| other.device == name)?.stats();
     let below: Vec<&IntervalStats> = node.backing_devices.iter().map(stats_of).collect::<Option<_>>()?;
     let latencies = held_between(above, &below)?;
