@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use memchr::{memchr2, memchr3_iter};
+
 /// Replaces every character that could control a terminal by its escape, such as `\u{1b}`: control characters,
 /// invisible characters, and those that change the direction of writing.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
@@ -28,7 +30,7 @@ pub fn json_string(text: &str) -> String {
 
 /// Appends what [`json_string`] formats.
 pub fn push_json_string(text: &str, out: &mut Vec<u8>) {
-    if has_unsafe(text) || text.contains(['"', '\\']) {
+    if has_unsafe(text) || memchr2(b'"', b'\\', text.as_bytes()).is_some() {
         out.extend_from_slice(json_string(text).as_bytes());
     } else {
         out.push(b'"');
@@ -47,11 +49,13 @@ pub fn json_text(json: String) -> String {
     json.chars().map(escaped).collect()
 }
 
-/// Returns whether a text has a character that could control a terminal.
+/// Returns whether a text has a character that could control a terminal. It looks at bytes, and only at those characters
+/// outside of ASCII that begin as an unsafe one does: a replay prints millions of sentences.
 fn has_unsafe(text: &str) -> bool {
-    // In ASCII, which nearly all text is, bytes are quicker to look at than characters.
-    let is_ascii = text.is_ascii();
-    is_ascii && text.bytes().any(|byte| byte.is_ascii_control()) || !is_ascii && text.chars().any(is_unsafe)
+    const FIRST_BYTES: [u8; 3] = [0xc2, 0xe2, 0xef];
+    let [a, b, c] = FIRST_BYTES;
+    let has_control = text.bytes().fold(false, |found, byte| found | byte.is_ascii_control());
+    has_control || memchr3_iter(a, b, c, text.as_bytes()).any(|at| text[at..].starts_with(is_unsafe))
 }
 
 fn is_unsafe(c: char) -> bool {
@@ -76,6 +80,16 @@ mod tests {
         let quoted = json_string(text);
         assert!(!quoted.contains(char::is_control), "{quoted:?}");
         assert_eq!(serde_json::from_str::<String>(&quoted).unwrap(), text);
+    }
+
+    #[test]
+    fn every_unsafe_character_is_found() {
+        for c in '\0'..='\u{ffff}' {
+            assert_eq!(has_unsafe(&format!("µ{c}")), is_unsafe(c), "{c:?}");
+            let mut pushed = Vec::new();
+            push_json_string(&c.to_string(), &mut pushed);
+            assert_eq!(pushed, json_string(&c.to_string()).into_bytes(), "{c:?}");
+        }
     }
 
     #[test]
