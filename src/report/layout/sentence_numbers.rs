@@ -40,9 +40,11 @@ pub(crate) fn mib(kib: f64) -> String {
 /// Milliseconds with their unit: `197 µs`, `1.51 ms`, `2.50 s`.
 pub(crate) fn time(ms: f64) -> String {
     let mut text = number_format::time(ms);
-    match text.find(char::is_alphabetic) {
-        Some(unit) => text.insert(unit, ' '),
-        None => text += " ms",
+    let unit = text.rfind(|c: char| c.is_ascii_digit()).map_or(0, |last| last + 1);
+    if unit < text.len() {
+        text.insert(unit, ' ');
+    } else {
+        text += " ms";
     }
     text
 }
