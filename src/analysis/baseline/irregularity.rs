@@ -54,13 +54,13 @@ impl Irregularity {
         }
         let mut values = self.rates;
         let values = &mut values[..self.count.min(MAX_RATES)];
-        let mut median = |shift: f32| {
-            values.iter_mut().for_each(|rate| *rate = (*rate - shift).abs());
-            *values.select_nth_unstable_by(values.len() / 2, f32::total_cmp).1
+        let median = *values.select_nth_unstable_by(values.len() / 2, f32::total_cmp).1;
+        let is_irregular = |rate: &&f32| {
+            let deviation = f64::from((**rate - median).abs()) / NORMAL_MAD / f64::from(median);
+            deviation * requests.sqrt() >= MIN_IRREGULAR_DISPERSION
         };
-        let middle = median(0.0);
-        let deviation = f64::from(median(middle)) / NORMAL_MAD / f64::from(middle);
-        deviation * requests.sqrt() >= MIN_IRREGULAR_DISPERSION
+        // So is the median deviation where those of half of the rates are.
+        values.iter().filter(is_irregular).count() >= values.len().div_ceil(2)
     }
 }
 
