@@ -59,6 +59,8 @@ impl BusyTotals {
 #[derive(Clone, Copy, Debug)]
 struct LatestInterval {
     totals: BusyTotals,
+    /// As [`rate_bin`] returns it.
+    bin: Option<i32>,
     continues_run: bool,
 }
 
@@ -83,17 +85,18 @@ impl BusyIntervals {
         };
         let is_untimed = direction.queue.is_none() && totals.ios > 0.0;
         let totals = BusyTotals { seconds, totals, is_untimed };
-        add(&mut self.all, totals);
+        let bin = rate_bin(&totals);
+        add(&mut self.all, bin, totals);
         let previous = self.latest.take();
         if let Some(previous) = previous
             .filter(|one| one.continues_run && totals.rate() >= MAX_TRICKLE_FRACTION * one.totals.rate())
         {
-            add(&mut self.inside_runs, previous.totals);
+            add(&mut self.inside_runs, previous.bin, previous.totals);
         }
         // A load that was there at the first interval had begun before it.
         let continues_run =
             previous.is_none_or(|one| one.totals.rate() >= MAX_TRICKLE_FRACTION * totals.rate());
-        self.latest = Some(LatestInterval { totals, continues_run });
+        self.latest = Some(LatestInterval { totals, bin, continues_run });
     }
 
     /// The means; `None` without requests.
@@ -101,7 +104,7 @@ impl BusyIntervals {
         let mut inside_runs = self.inside_runs.clone();
         // A load that is there at the last interval goes on after it.
         if let Some(latest) = self.latest.filter(|one| one.continues_run) {
-            add(&mut inside_runs, latest.totals);
+            add(&mut inside_runs, latest.bin, latest.totals);
         }
         let (inside_runs, all) = (sum_without_trickle(&inside_runs), sum_without_trickle(&self.all));
         let is_enough = inside_runs.seconds >= MIN_INSIDE_RUNS_FRACTION * all.seconds;
@@ -109,10 +112,15 @@ impl BusyIntervals {
     }
 }
 
-fn add(bins: &mut RateBins, totals: BusyTotals) {
-    if totals.totals.ios > 0.0 && totals.seconds > 0.0 {
-        let bin = bins.entry(log2(totals.rate()).floor() as i32).or_default();
-        *bin = bin.plus(totals);
+/// The power of two of a rate; `None` without requests.
+fn rate_bin(totals: &BusyTotals) -> Option<i32> {
+    (totals.totals.ios > 0.0 && totals.seconds > 0.0).then(|| log2(totals.rate()).floor() as i32)
+}
+
+fn add(bins: &mut RateBins, bin: Option<i32>, totals: BusyTotals) {
+    if let Some(bin) = bin {
+        let sum = bins.entry(bin).or_default();
+        *sum = sum.plus(totals);
     }
 }
 
