@@ -66,7 +66,9 @@ pub fn collect(
             collector.take_histories(intervals);
             match intervals.next(on_warning)? {
                 NextInterval::Rows(rows) => {
-                    rows.devices.iter().for_each(|row| collector.observe(row, &rows.header));
+                    for (place, row) in rows.devices.iter().enumerate() {
+                        collector.observe(place, row, &rows.header);
+                    }
                     collector.intervals += 1;
                     host.observe(&rows.header.host, rows.header.elapsed_s);
                     on_interval(&rows.header);
@@ -91,8 +93,8 @@ pub fn collect(
 impl Collector {
     /// Adds the selected devices of the last sample that are new.
     fn add_devices(&mut self, intervals: &Intervals<'_>) {
-        for (name, counters) in intervals.selected_devices() {
-            self.entry(name).analysis.set_history(SinceBoot::from_counters(counters));
+        for (place, (name, counters)) in intervals.selected_devices().enumerate() {
+            self.entry(place, name).analysis.set_history(SinceBoot::from_counters(counters));
         }
     }
 
@@ -103,7 +105,11 @@ impl Collector {
         }
     }
 
-    fn entry(&mut self, name: &str) -> &mut DeviceEntry {
+    /// The entry of a device, which is mostly at its place among the devices of the last sample.
+    fn entry(&mut self, place: usize, name: &str) -> &mut DeviceEntry {
+        if self.entries.get(place).is_some_and(|entry| entry.analysis.name() == name) {
+            return &mut self.entries[place];
+        }
         let index = self.by_name.get(name).copied().unwrap_or_else(|| {
             let analysis = DeviceAnalysis::new(name);
             self.entries.push(DeviceEntry {
@@ -152,10 +158,10 @@ impl Collector {
         self.entries.iter().filter_map(identity).collect()
     }
 
-    fn observe(&mut self, row: &DeviceInterval<'_>, header: &IntervalHeader) {
+    fn observe(&mut self, place: usize, row: &DeviceInterval<'_>, header: &IntervalHeader) {
         let (at_s, host) = (header.clock_s, &header.host);
         let intervals = self.intervals;
-        let entry = self.entry(row.device);
+        let entry = self.entry(place, row.device);
         let mut observe = |stats: &IntervalStats, flag, stalled_s, is_accounting_off| {
             entry.analysis.observe(&Observation { stats, flag, at_s, stalled_s, is_accounting_off, host });
         };
