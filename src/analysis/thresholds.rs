@@ -300,6 +300,8 @@ pub(super) const MIN_LARGE_REQUEST_KIB: f64 = 64.0;
 
 /// Ratio of two median deviations below which the smaller is the regular one.
 pub(super) const MAX_REGULAR_RATIO: f64 = 0.5;
+/// Difference of the lengths of neighboring intervals that is one of late samples, rather than of another interval.
+pub(super) const MAX_SAMPLE_DELAY_FRACTION: f64 = 0.1;
 /// Intervals that a constant queue needs to be one.
 pub(super) const CONSTANT_QUEUE_INTERVALS: usize = 10;
 /// Fraction of the intervals at whose end as many requests were in flight as on average.

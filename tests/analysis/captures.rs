@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use blkstat::analysis::{
-    DeviceAnalysis, DeviceReport, Model, Settings, Verdict, WaitLocation, queue_by_layer,
+    DeviceAnalysis, DeviceReport, IoDirection, Model, Settings, Verdict, WaitLocation, queue_by_layer,
 };
 use blkstat::clock::RealClock;
 use blkstat::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, NextInterval, collect};
@@ -77,6 +77,17 @@ fn a_disk_under_rising_concurrency_has_its_knee_and_its_maximum() {
     assert!((report.read.baseline_await_ms.unwrap() - 0.035).abs() < 0.003);
     assert_eq!(report.verdict, Some(Verdict::Saturated));
     assert!(!live.contains(&Some(Verdict::Capped)));
+}
+
+#[test]
+fn caps_of_reads_and_writes_that_the_kernel_keeps_in_slices_of_time_are_named() {
+    // Limits of 777 reads and 345 writes per second, sampled on a host without CPU to spare.
+    let (report, live) = &replay("capped-770-340")["loop1"];
+    assert_eq!(report.verdict, Some(Verdict::Capped), "{}", explanation(report));
+    let caps: Vec<_> =
+        report.plateaus.iter().map(|one| (one.direction, one.iops.round(), one.is_certain)).collect();
+    assert_eq!(caps, [(IoDirection::Reads, 770.0, true), (IoDirection::Writes, 340.0, true)]);
+    assert!(live[..15].contains(&Some(Verdict::Capped)), "{live:?}");
 }
 
 #[test]

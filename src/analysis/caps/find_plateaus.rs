@@ -4,17 +4,21 @@ use super::cap_evidence::{
     brief_cap_before, cap_changed, exceeded_elsewhere, exceeded_later, is_offered_load, without_others,
 };
 use super::dispersion::dispersion;
+use super::pace::has_steadier_counts;
 use super::plateau::Plateau;
 use super::steady_rate::{RateKind, SteadyRate, densest_rate_window};
-use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all};
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all, weighted_median_of};
 use crate::analysis::settings::{KnownDevice, StatedCap};
+use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
     MAX_NEGLIGIBLE_FRACTION, MIN_CAPPED_QUEUE, MIN_IRREGULAR_DISPERSION, MIN_LOADED_QUEUE,
-    SAME_LIMIT_TOLERANCE,
+    SAME_LIMIT_TOLERANCE, STEADY_TOLERANCE,
 };
 
 /// Steady rates that are looked for at most.
 const MAX_STEADY_RATES: usize = 6;
+/// Intervals on each side of two that show what is usual there.
+const NEIGHBORS: usize = 3;
 
 /// The steady rates of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,9 +50,9 @@ pub(in crate::analysis) fn find_steady_rates(
     let (mut joint, mut separate) = (Vec::new(), Vec::new());
     for direction in directions(&loads) {
         let requests = RateKind { direction, unit: RateUnit::Requests, device: *device };
-        let by_requests = find_caps(&loads, requests, stated.iops);
+        let by_requests = find_caps_by_rate_or_count(&loads, requests, stated.iops);
         let bytes = RateKind { direction, unit: RateUnit::Kib, device: *device };
-        let by_bytes = find_caps(&loads, bytes, stated.mib_per_s.map(|mib| mib * 1024.0));
+        let by_bytes = find_caps_by_rate_or_count(&loads, bytes, stated.mib_per_s.map(|mib| mib * 1024.0));
         let has_match = |found: &[Plateau]| found.iter().any(|plateau| plateau.matches_limit.is_some());
         let are_large = by_requests.caps.iter().all(Plateau::has_large_requests);
         let prefer_bytes = by_requests.caps.is_empty()
@@ -90,6 +94,49 @@ fn directions(loads: &[&LoadSample]) -> Vec<IoDirection> {
         vec![IoDirection::Writes]
     } else {
         vec![IoDirection::Both, IoDirection::Reads, IoDirection::Writes]
+    }
+}
+
+/// The caps on one kind of rate, or else on the number in each interval: a limit that lets requests pass in slices of
+/// time, as that of the kernel, completes the same number however late a sample is taken.
+fn find_caps_by_rate_or_count(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
+    let by_rate = find_caps(loads, kind, stated);
+    if !by_rate.caps.is_empty() || !has_steadier_counts(loads, kind) {
+        return by_rate;
+    }
+    let Some(seconds) = weighted_median_of(loads, |load| Some(load.seconds / load.intervals)) else {
+        return by_rate;
+    };
+    let mut even: Vec<LoadSample> =
+        loads.iter().map(|load| LoadSample { seconds: seconds * load.intervals, ..**load }).collect();
+    share_delayed_requests(&mut even, kind);
+    let by_count = find_caps(&even.iter().collect::<Vec<_>>(), kind, stated);
+    if by_count.caps.is_empty() { by_rate } else { by_count }
+}
+
+/// Gives both of two neighboring intervals the mean of their requests where one has as many too few as the other has too
+/// many: a late sample moved them from one to the other.
+fn share_delayed_requests(loads: &mut [LoadSample], kind: RateKind) {
+    let amounts: Vec<f64> = loads.iter().map(|load| load.amount(kind.direction, kind.unit)).collect();
+    let mut index = 0;
+    while index + 1 < loads.len() {
+        let around = index.saturating_sub(NEIGHBORS)..(index + 2 + NEIGHBORS).min(loads.len());
+        let mut near: Vec<(f64, f64)> = amounts[around].iter().map(|amount| (*amount, 1.0)).collect();
+        let usual = weighted_median(&mut near).unwrap_or_default();
+        let is_usual = |amount: f64| (amount / usual - 1.0).abs() <= STEADY_TOLERANCE;
+        let pair = [amounts[index], amounts[index + 1]];
+        let mean = (pair[0] + pair[1]) / 2.0;
+        let follows = loads[index + 1].interval_index - loads[index].interval_index < 1.5;
+        if follows && is_usual(mean) && !pair.into_iter().any(is_usual) {
+            for (load, amount) in loads[index..index + 2].iter_mut().zip(pair) {
+                for totals in [&mut load.reads, &mut load.writes] {
+                    totals.ios *= mean / amount;
+                    totals.kib *= mean / amount;
+                }
+            }
+            index += 1;
+        }
+        index += 1;
     }
 }
 

@@ -55,13 +55,18 @@ fn has_constant_clients(recent: &[LoadSample], latest: &LoadSample) -> bool {
     recent.iter().filter(is_near).count() >= CONSTANT_QUEUE_INTERVALS
 }
 
-/// Returns whether half of the last intervals had the latest rate, of any kind, within a fraction of what chance makes it vary.
+/// Returns whether half of the last intervals had the latest rate, or number, of any kind, within a fraction of what
+/// chance makes it vary.
 fn is_more_regular_than_chance(recent: &[LoadSample], latest: &LoadSample) -> bool {
     let is_regular = |direction: IoDirection, unit: RateUnit| {
         let rate = latest.rate(direction, unit);
         let requests = latest.totals(direction).ios;
         let tolerance = MIN_IRREGULAR_DISPERSION / requests.sqrt() + 1.0 / requests;
-        let is_near = |other: &&LoadSample| (other.rate(direction, unit) / rate - 1.0).abs() <= tolerance;
+        let amount = latest.amount(direction, unit);
+        let is_near = |other: &&LoadSample| {
+            (other.rate(direction, unit) / rate - 1.0).abs() <= tolerance
+                || (other.amount(direction, unit) / amount - 1.0).abs() <= tolerance
+        };
         let latest = &recent[recent.len().saturating_sub(CONSTANT_QUEUE_INTERVALS)..];
         requests > 0.0 && 2 * latest.iter().filter(is_near).count() >= latest.len()
     };
@@ -102,7 +107,12 @@ pub(in crate::analysis) fn plateau_of_latest(
         let is_at_constant_queue = queue >= MIN_CONSTANT_QUEUE && plateau.is_at_constant_queue;
         let is_loaded = queue >= min_queue || plateau.queue_from >= MIN_CAPPED_QUEUE || is_at_constant_queue;
         let is_long = plateau.intervals as f64 >= MIN_PLATEAU_INTERVALS;
-        let distance = latest.rate(plateau.direction, plateau.unit) / plateau_rate - 1.0;
-        distance.abs() <= ON_PLATEAU_TOLERANCE && is_loaded && is_long
+        // The rate, or the number in an interval of the usual length.
+        let is_on_plateau =
+            [latest.seconds, plateau.seconds / plateau.intervals as f64].into_iter().any(|seconds| {
+                let rate = latest.amount(plateau.direction, plateau.unit) / seconds;
+                (rate / plateau_rate - 1.0).abs() <= ON_PLATEAU_TOLERANCE
+            });
+        is_on_plateau && is_loaded && is_long
     })
 }

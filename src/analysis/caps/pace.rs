@@ -1,11 +1,12 @@
 //! The cause of a constant rate: requests that are issued at a constant pace, or a device that completes them at one.
 
+use super::steady_rate::RateKind;
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
     CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, CONSTANT_QUEUE_TOLERANCE, MAX_CONSTANT_QUEUE_RATIO,
-    MAX_REGULAR_RATIO, MIN_CONSTANT_QUEUE, MIN_CONSTANT_QUEUE_RATIO, MIN_LIGHT_INTERVALS,
-    SAME_QUEUE_TOLERANCE,
+    MAX_REGULAR_RATIO, MAX_SAMPLE_DELAY_FRACTION, MIN_CONSTANT_QUEUE, MIN_CONSTANT_QUEUE_RATIO,
+    MIN_LIGHT_INTERVALS, SAME_QUEUE_TOLERANCE,
 };
 
 /// The more regular of arrivals and completions.
@@ -63,6 +64,23 @@ pub(super) fn pace(
     }
 }
 
+/// Returns whether the numbers completed in neighboring intervals under load are clearly more alike than their rates.
+pub(super) fn has_steadier_counts(loads: &[&LoadSample], kind: RateKind) -> bool {
+    let is_pair = |pair: &&[&LoadSample]| {
+        pair.iter().all(|load| load.intervals == 1.0 && kind.queue(load) >= MIN_CONSTANT_QUEUE)
+            && pair[1].interval_index - pair[0].interval_index < 1.5
+            && (pair[1].seconds / pair[0].seconds - 1.0).abs() <= MAX_SAMPLE_DELAY_FRACTION
+    };
+    let pairs = || loads.windows(2).filter(is_pair);
+    let median = |value: &dyn Fn(&LoadSample) -> f64| {
+        let difference = |pair: &[&LoadSample]| (value(pair[1]) / value(pair[0]) - 1.0).abs();
+        weighted_median(&mut pairs().map(|pair| (difference(pair), 1.0)).collect::<Vec<_>>())
+    };
+    let counts = median(&|load| load.amount(kind.direction, kind.unit));
+    let rates = median(&|load| kind.rate(load));
+    counts.zip(rates).is_some_and(|(counts, rates)| counts < MAX_REGULAR_RATIO * rates)
+}
+
 /// The loads whose queue lies above the middle, on a logarithmic scale, between the shortest and the longest.
 fn in_upper_half<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<&'a LoadSample> {
     let queues = loads.iter().map(|load| load.queue(direction));
@@ -88,8 +106,9 @@ pub(super) fn has_constant_queue(loads: &[&LoadSample], direction: IoDirection) 
 /// another completed.
 pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) -> bool {
     let in_flight = |load: &LoadSample| load.in_flight_at_end.map(|in_flight| in_flight as f64);
-    let (Some(queue), Some(usual)) =
-        (weighted_median_of(loads, |load| Some(load.queue(direction))), weighted_median_of(loads, in_flight))
+    let median_queue = |direction| weighted_median_of(loads, |load| Some(load.queue(direction)));
+    let (Some(queue), Some(total_queue), Some(usual)) =
+        (median_queue(direction), median_queue(IoDirection::Both), weighted_median_of(loads, in_flight))
     else {
         return false;
     };
@@ -105,7 +124,8 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
     let exceeds = loads.iter().filter(is_more).count() as f64
         > (1.0 - CONSTANT_QUEUE_FRACTION) / 2.0 * loads.len() as f64;
     !exceeds
-        && queue >= MIN_CONSTANT_QUEUE.max(MIN_CONSTANT_QUEUE_RATIO * usual)
+        && queue >= MIN_CONSTANT_QUEUE
+        && total_queue >= MIN_CONSTANT_QUEUE_RATIO * usual
         && count >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
 }
 

@@ -136,12 +136,22 @@ fn no_reads_or_writes_text(discards_per_s: f64, flushes_per_s: f64) -> String {
 }
 
 fn capped_text(plateaus: &[Plateau]) -> String {
+    // Caps of reads and writes hold at the same time.
+    let is_in_turns = plateaus.windows(2).all(|pair| pair[0].direction == pair[1].direction);
+    let (word, join) = if is_in_turns { (", then ", "; then ") } else { (" and ", "; ") };
     let rates: Vec<String> =
         plateaus.iter().map(|one| format!("{}{}", plateau_rate(one), limit_suffix(one))).collect();
-    let evidence: Vec<String> = plateaus.iter().map(plateau_evidence).collect();
+    let evidence = |one: &Plateau| {
+        if is_in_turns {
+            plateau_evidence(one)
+        } else {
+            format!("{} {}", one.direction.name(), plateau_evidence(one))
+        }
+    };
+    let evidence: Vec<String> = plateaus.iter().map(evidence).collect();
     let is_uncertain = plateaus.iter().all(|one| !one.is_certain);
     let caveat = plateaus.first().filter(|_| is_uncertain).map_or("", plateau_caveat);
-    format!("is capped at {}: {}{caveat}", rates.join(", then "), evidence.join("; then "))
+    format!("is capped at {}: {}{caveat}", rates.join(word), evidence.join(join))
 }
 
 fn max_rate_text(max: &MaxRate) -> String {

@@ -114,7 +114,7 @@ fn the_table_says_for_how_long_a_verdict_held() {
         |text: &str, end: &str| text.lines().any(|line| line.starts_with("loop0") && line.ends_with(end));
     let json = lines(&printed(&format!("--json {options}")));
     let is_partial = |line: &&Value| line["verdict_s"].as_f64() < line["elapsed_s"].as_f64();
-    let partial = json.iter().filter(is_partial).find(|line| line["verdict"] == "saturated").unwrap();
+    let partial = json.iter().filter(is_partial).find(|line| line["verdict"] == "queueing").unwrap();
     let verdict = partial["verdict"].as_str().unwrap();
     let [with, all] = ["verdict_s", "elapsed_s"].map(|field| partial[field].as_f64().unwrap().round());
     assert!(cell(&wide, &format!(" {verdict} {with} s of {all}")), "{wide}");
