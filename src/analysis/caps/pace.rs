@@ -97,9 +97,19 @@ fn is_closed_loop(loads: &[&LoadSample]) -> bool {
     loads.len() >= MIN_LIGHT_INTERVALS && count as f64 >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
 }
 
-/// Returns whether the number of requests in flight was constant for long enough to show a closed loop.
+/// Returns whether the number of requests in flight was constant for long enough to show a closed loop: all the time, or
+/// at each of several levels.
 pub(super) fn has_constant_queue(loads: &[&LoadSample], direction: IoDirection) -> bool {
-    loads.len() >= CONSTANT_QUEUE_INTERVALS && has_same_in_flight(loads, direction)
+    let is_same_level = |a: &&LoadSample, b: &&LoadSample| {
+        let (a, b) = (a.queue(direction), b.queue(direction));
+        (a - b).abs() <= SAME_QUEUE_TOLERANCE * a.max(b)
+    };
+    let is_constant =
+        |level: &&[&LoadSample]| level.len() >= MIN_LIGHT_INTERVALS && has_same_in_flight(level, direction);
+    loads.len() >= CONSTANT_QUEUE_INTERVALS
+        && (has_same_in_flight(loads, direction)
+            || loads.chunk_by(is_same_level).filter(is_constant).map(<[_]>::len).sum::<usize>()
+                >= CONSTANT_QUEUE_INTERVALS)
 }
 
 /// Returns whether the same number of requests was in flight at the end of nearly every interval: each was issued when
