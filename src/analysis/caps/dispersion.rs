@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn errors_of_sampling_are_not_those_of_completions() {
         // Each sample is taken up to some milliseconds late.
-        let late = |n: usize| 10.0 * NORMAL[n * 7 % 20];
+        let late = |n: usize| 5.0 * NORMAL[n * 7 % 20];
         let found = of_rates((1..60).map(|n| 10_000.0 + late(n) - late(n - 1))).unwrap();
         assert!(found.upper < 0.05, "{found:?}");
         // With an outlier.
