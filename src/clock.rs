@@ -31,6 +31,8 @@ pub trait Clock {
     fn signal(&self) -> Option<u8> {
         None
     }
+    /// Forgets that signal, so that the next one can be noticed.
+    fn clear_signal(&self) {}
     /// Waits until [`Clock::monotonic`] reaches `deadline`, or until a signal requests the end of the program.
     fn wait_until(&self, deadline: Duration) -> WaitOutcome;
     /// Like [`Clock::wait_until`], but also ends when `input` can be read. Without a deadline it waits indefinitely.
@@ -65,6 +67,10 @@ impl Clock for RealClock<'_> {
 
     fn signal(&self) -> Option<u8> {
         self.signals.and_then(Signals::received)
+    }
+
+    fn clear_signal(&self) {
+        self.signals.into_iter().for_each(Signals::clear);
     }
 
     fn wait_until(&self, deadline: Duration) -> WaitOutcome {

@@ -25,7 +25,7 @@
 //! # Module order
 //!
 //! A module imports only modules to its left, and of those only the ones that `tests/repository/layering.rs` lists for it:
-//! [`exit`], [`os_error`], [`sanitize`], [`units`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
+//! [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
 //! [`topology`], [`baselines`], [`capture`], [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], [`iostat`],
 //! [`pt_diskstats`], [`plan`], [`cli`], [`run`].
 //!
@@ -47,6 +47,7 @@ pub mod counters;
 pub mod exit;
 pub mod intervals;
 pub mod iostat;
+pub mod memory_lock;
 pub mod metrics;
 pub mod os_error;
 pub mod plan;

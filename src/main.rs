@@ -23,7 +23,14 @@ fn main() -> ExitCode {
     match out {
         Ok(mut out) => {
             let is_terminal = io::stdout().is_terminal();
-            run(&plan, &mut RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal }).into()
+            let mut context = RunContext {
+                clock: &clock,
+                out: &mut out,
+                err: &mut err,
+                is_terminal,
+                may_lock_memory: true,
+            };
+            run(&plan, &mut context).into()
         }
         Err(error) => {
             print_instead(&format!("blkstat: cannot write to standard output: {error}\n"), Exit::Error).into()

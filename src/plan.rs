@@ -9,6 +9,7 @@ use crate::pt_diskstats;
 use crate::report::Format;
 use crate::report::native::SortKey;
 use crate::schedule::Schedule;
+use crate::sink::Rotation;
 
 /// Everything that a run needs to know about the arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,16 +47,21 @@ pub struct Record {
     pub append: bool,
     /// Overwrite an existing file.
     pub force: bool,
-    /// The size in bytes that the file must not exceed before it is rotated; `None` never rotates.
-    pub rotate: Option<u64>,
-    /// The number of rotated files to keep; `None` keeps all.
-    pub keep: Option<u32>,
+    /// When the file is rotated, and which rotated files are kept; `None` never rotates.
+    pub rotation: Option<Rotation>,
     /// The directory that contains `proc`, `sys` and `dev`; `/` for the running system.
     pub root: PathBuf,
     /// Standard error is a terminal, which then also shows progress.
     pub stderr_is_tty: bool,
     /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,
+}
+
+impl Record {
+    /// Returns whether the recording goes to standard output.
+    pub fn writes_to_output(&self) -> bool {
+        self.file.as_os_str() == "-"
+    }
 }
 
 /// The options of `blkstat devices`.

@@ -1,6 +1,6 @@
 //! Catches the signals that request the end of the program.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// Records the first SIGINT or SIGTERM, and can be polled: it becomes readable when one is received.
+/// Records a SIGINT or SIGTERM, and can be polled: it becomes readable when one is received.
 pub struct Signals {
     pipe: UnixStream,
-    first: Arc<AtomicUsize>,
+    last: Arc<AtomicUsize>,
 }
 
 impl Signals {
@@ -31,18 +31,33 @@ impl Signals {
 
     fn register() -> io::Result<Self> {
         let (pipe, write) = UnixStream::pair()?;
-        let first = Arc::new(AtomicUsize::new(0));
+        pipe.set_nonblocking(true)?;
+        let last = Arc::new(AtomicUsize::new(0));
         for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register_usize(signal, Arc::clone(&first), signal.unsigned_abs() as usize)?;
+            signal_hook::flag::register_usize(signal, Arc::clone(&last), signal.unsigned_abs() as usize)?;
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
-        Ok(Self { pipe, first })
+        Ok(Self { pipe, last })
     }
 
-    /// Returns the number of the first signal received; `None` if there was none.
+    /// Returns the number of the signal received last; `None` if there was none.
     pub fn received(&self) -> Option<u8> {
-        u8::try_from(self.first.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
+        u8::try_from(self.last.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
     }
+
+    /// Forgets the signals received, so that the next one can be noticed.
+    pub fn clear(&self) {
+        self.last.store(0, Ordering::SeqCst);
+        // Reads one byte per signal until the pipe is empty.
+        while matches!((&self.pipe).read(&mut [0; 64]), Ok(1..)) {}
+    }
+}
+
+/// Ends the program at once, as this signal does by default, even while a thread waits for a disk that does not answer.
+/// Returns only if that fails.
+pub fn end_process(signal: u8) {
+    // An error leaves the program running, which goes on as without the signal.
+    let _ = signal_hook::low_level::emulate_default_handler(signal.into());
 }
 
 impl AsFd for Signals {

@@ -1,12 +1,13 @@
 //! Annotations: the lines that blkstat adds to a recording, `#blkstat ` and a JSON object. Other readers treat them as
-//! comments. One at the start describes the recording, others after it continue its lists of devices and baselines, and one
-//! ends each sample.
+//! comments. One at the start describes the recording, others after it continue its lists of devices and baselines, one
+//! ends each sample, and others note what happened between samples.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::diskstats_line::excerpt;
+use super::recorder_notes::{ClockChange, DroppedSamples, WriteStall};
 use super::recording_header::RecordingHeader;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::{HostState, Pressure, SwappedPages};
@@ -58,6 +59,20 @@ pub(super) struct Annotation {
     missed_samples: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     complete: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_samples: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write_stalled_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write_error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_step_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspended_s: Option<f64>,
 }
 
 /// The reason why the JSON of an annotation is invalid.
@@ -142,6 +157,49 @@ impl Annotation {
         }
     }
 
+    /// Creates the line before a sample that notes which ones before it were dropped.
+    pub(super) fn dropped_samples(dropped: &DroppedSamples) -> Self {
+        Self {
+            dropped_samples: Some(dropped.count),
+            dropped_from: dropped.first.map(|at| at.to_string()),
+            dropped_to: dropped.last.map(|at| at.to_string()),
+            ..Self::default()
+        }
+    }
+
+    /// Creates the line before a sample that notes that nothing could be written for a time.
+    pub(super) fn write_stall(stall: &WriteStall) -> Self {
+        Self {
+            write_stalled_s: Some(milliseconds(stall.duration.as_secs_f64())),
+            write_error: stall.error.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Creates the line before a sample that notes a change of the clocks.
+    pub(super) fn clock_change(change: &ClockChange) -> Self {
+        Self {
+            clock_step_s: change.step_s.map(milliseconds),
+            suspended_s: change.suspended_s.map(milliseconds),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the samples that were dropped before the next one; their number is 0 if none were.
+    pub(super) fn dropped(&self) -> DroppedSamples {
+        let time = |text: &Option<String>| text.as_ref()?.parse().ok();
+        DroppedSamples {
+            count: self.dropped_samples.unwrap_or(0),
+            first: time(&self.dropped_from),
+            last: time(&self.dropped_to),
+        }
+    }
+
+    /// Returns the change of the clocks that this line notes, if any.
+    pub(super) fn noted_clock_change(&self) -> ClockChange {
+        ClockChange { step_s: self.clock_step_s, suspended_s: self.suspended_s }
+    }
+
     /// Returns whether this line ends a sample.
     pub(super) fn is_complete(&self) -> bool {
         self.complete == Some(true)
@@ -214,6 +272,11 @@ fn totals(pressure: Pressure) -> [u64; 2] {
 
 fn pressure([some_us, full_us]: [u64; 2]) -> Pressure {
     Pressure { some_us, full_us }
+}
+
+/// Rounds seconds to milliseconds.
+fn milliseconds(seconds: f64) -> f64 {
+    (seconds * 1000.0).round() / 1000.0
 }
 
 fn nanoseconds(time: Duration) -> Option<u64> {

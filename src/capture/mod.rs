@@ -13,6 +13,7 @@ mod line_kind;
 mod line_reader;
 pub mod proc_files;
 mod reader;
+mod recorder_notes;
 mod recording_header;
 mod segments;
 mod timestamp;
@@ -22,6 +23,9 @@ mod writer;
 pub use diskstats_line::{LineError, parse_line};
 pub use header_writer::write_header;
 pub use reader::Reader;
+pub use recorder_notes::{
+    ClockChange, DroppedSamples, WriteStall, write_clock_change, write_dropped_samples, write_stall,
+};
 pub use recording_header::RecordingHeader;
 pub use warning::{CaptureWarning, CaptureWarningKind};
 pub use writer::{RecordFilter, SampleText, write_sample};

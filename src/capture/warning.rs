@@ -4,9 +4,10 @@ use jiff::Timestamp;
 
 use super::diskstats_line::LineError;
 use super::limits::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES, MAX_SAMPLE_BYTES};
+use super::recorder_notes::DroppedSamples;
 
 /// A part of a capture that was skipped, or a point where time breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CaptureWarning {
     /// The line number, from 1.
     pub line: u64,
@@ -18,7 +19,7 @@ pub struct CaptureWarning {
 }
 
 /// A problem in a capture.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum CaptureWarningKind {
     /// A line that is not a valid diskstats line.
     Line(LineError),
@@ -58,6 +59,18 @@ pub enum CaptureWarningKind {
     },
     /// A sample before a recording that was appended is incomplete: the recorder of the sample was killed.
     SampleTruncated,
+    /// The recorder dropped samples, because its disk did not accept them.
+    SamplesDropped(DroppedSamples),
+    /// The wall clock was set.
+    ClockStepped {
+        /// Seconds by which it was set forward, or back if negative.
+        seconds: f64,
+    },
+    /// The host was suspended.
+    Suspended {
+        /// Seconds that it was suspended.
+        seconds: f64,
+    },
 }
 
 impl CaptureWarningKind {
@@ -109,6 +122,19 @@ impl std::fmt::Display for CaptureWarningKind {
                 )
             }
             Self::SampleTruncated => write!(f, "sample is truncated; skipped"),
+            Self::SamplesDropped(DroppedSamples { count, first, last }) => {
+                let s = if *count == 1 { "" } else { "s" };
+                write!(f, "{count} sample{s}")?;
+                if let Some((first, last)) = first.zip(*last) {
+                    write!(f, " from {first:.0} to {last:.0}")?;
+                }
+                write!(f, " dropped by the recorder, whose disk did not accept them")
+            }
+            Self::ClockStepped { seconds } => {
+                let direction = if *seconds < 0.0 { "back" } else { "forward" };
+                write!(f, "wall clock was set {direction} by {:.1} s", seconds.abs())
+            }
+            Self::Suspended { seconds } => write!(f, "host was suspended for {seconds:.0} s"),
         }
     }
 }

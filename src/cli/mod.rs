@@ -9,6 +9,7 @@ mod native;
 mod operands;
 mod pt_diskstats;
 mod record;
+mod rotation;
 mod suggest;
 
 use std::ffi::{OsStr, OsString};

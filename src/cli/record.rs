@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::baselines::{BaselineArguments, saved_files};
 use super::command::Operand;
 use super::operands::{is_number_or_interval, parse_schedule};
+use super::rotation::{KeptFiles, RotationLimits, kept_files, rotation, rotation_limits};
 use crate::plan::Record;
 
 /// The operands of `record`, for the help.
@@ -44,12 +45,13 @@ pub(super) struct RecordArguments {
     /// Overwrite FILE, and with --rotate rename or delete existing FILE.1, ...
     #[arg(long)]
     force: bool,
-    /// Start a new file before FILE exceeds SIZE (10M, 1G), renaming older ones to FILE.1, FILE.2, ...
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    rotate: Option<u64>,
-    /// Keep at most N older files (with --rotate; default all)
-    #[arg(long, value_name = "N", requires = "rotate")]
-    keep: Option<u32>,
+    /// Start a new file before FILE exceeds SIZE (10M, 1G) or after TIME (30min, 1h, 1d), or both (1G,1d), renaming older
+    /// ones to FILE.1, FILE.2, ...
+    #[arg(long, value_name = "SIZE|TIME", value_parser = rotation_limits)]
+    rotate: Option<RotationLimits>,
+    /// Keep at most N older files, or as many as fit in SIZE, or both (30,2G; with --rotate; default all)
+    #[arg(long, value_name = "N|SIZE", requires = "rotate", value_parser = kept_files)]
+    keep: Option<KeptFiles>,
     #[command(flatten)]
     baseline: BaselineArguments,
 }
@@ -66,7 +68,7 @@ impl RecordArguments {
     /// Returns the recording that the arguments request.
     ///
     /// # Errors
-    /// A message about an invalid interval or count, or about a missing file name before them.
+    /// A message about an invalid interval or count, a missing file name before them, or limits that contradict.
     pub(super) fn plan(
         self,
         root: PathBuf,
@@ -86,40 +88,10 @@ impl RecordArguments {
             legacy_14_columns: self.columns == ColumnCount::Fourteen,
             append: self.append,
             force: self.force,
-            rotate: self.rotate,
-            keep: self.keep,
+            rotation: self.rotate.map(|limits| rotation(limits, self.keep)).transpose()?,
             root,
             stderr_is_tty: stderr().is_terminal(),
             time_zone: environment("TZ"),
         })
-    }
-}
-
-/// Parses a number of bytes; the suffixes `k`, `M` and `G` are powers of 1024.
-fn size(word: &str) -> Result<u64, String> {
-    const EXPECTED: &str = "expected 64k or more, such as 10M or 1G";
-    const MIN_BYTES: u64 = 64 * 1024;
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit: u64 = match &word[digits.len()..] {
-        "" => 1,
-        "k" | "K" => 1 << 10,
-        "m" | "M" => 1 << 20,
-        "g" | "G" => 1 << 30,
-        _ => return Err(EXPECTED.to_owned()),
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(unit));
-    bytes.filter(|bytes| *bytes >= MIN_BYTES).ok_or_else(|| EXPECTED.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_binary_suffixes() {
-        assert_eq!((size("10M"), size("65536"), size("1G")), (Ok(10 << 20), Ok(65536), Ok(1 << 30)));
-        for word in ["", "M", "1k", "10x", "-5M", "99999999999G"] {
-            assert!(size(word).is_err(), "{word}");
-        }
     }
 }

@@ -21,10 +21,12 @@ use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::intervals::{self, BaselineOption, BaselineStore, VerdictOptions};
+use crate::memory_lock;
 use crate::os_error::os_error_text;
 use crate::plan::Plan;
 use crate::report::layout::DEFAULT_WIDTH;
 use crate::sanitize::sanitize;
+use crate::sink::OutputError;
 use crate::source::{Live, NoBlockDevices, Replay, find_time_zone};
 use crate::terminal::screen_size;
 
@@ -33,11 +35,13 @@ pub struct RunContext<'a> {
     /// The clock, which also reports signals.
     pub clock: &'a dyn Clock,
     /// The stream for reports. Each report is a single write.
-    pub out: &'a mut dyn Write,
+    pub out: &'a mut (dyn Write + Send),
     /// The stream for warnings and errors.
     pub err: &'a mut dyn Write,
     /// `out` is a terminal.
     pub is_terminal: bool,
+    /// Memory may be locked in long runs: the process runs nothing else.
+    pub may_lock_memory: bool,
 }
 
 impl RunContext<'_> {
@@ -72,16 +76,6 @@ fn require_text(replay: &Replay<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Marks an error that occurred while writing to standard output.
-#[derive(Debug)]
-struct StdoutError;
-
-impl std::fmt::Display for StdoutError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot write to standard output")
-    }
-}
-
 /// Executes the plan and returns the exit code. Errors are printed to the error stream.
 pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
     let outcome = match plan {
@@ -98,7 +92,7 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
             return Exit::Success;
         }
         // A signal makes reading a capture fail.
-        if let Some(signal) = context.clock.signal().filter(|_| !error.is::<StdoutError>()) {
+        if let Some(signal) = context.clock.signal().filter(|_| !error.is::<OutputError>()) {
             return Exit::Signal(signal);
         }
         context.print_error(format_args!("{error:#}"));
@@ -121,7 +115,7 @@ fn handle_stdout_error(
     context: &mut RunContext<'_>,
 ) -> Result<Exit> {
     match outcome {
-        Err(error) if error.is::<StdoutError>() && !is_closed_pipe(&error) => {
+        Err(error) if error.is::<OutputError>() && !is_closed_pipe(&error) => {
             let _ = writeln!(context.err, "{message}: {}", cause_text(&error));
             Ok(exit)
         }
@@ -168,12 +162,19 @@ fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Res
     Ok(baselines)
 }
 
+/// Locks the memory of a program that runs until it is interrupted. To be called when all files were read.
+fn lock_memory(context: &RunContext<'_>) {
+    if context.may_lock_memory {
+        memory_lock::lock_memory();
+    }
+}
+
 /// Writes a report with a single write and empties the buffer.
 ///
 /// # Errors
-/// If standard output cannot be written; marked with [`StdoutError`].
+/// If standard output cannot be written; marked with [`OutputError`].
 fn emit(out: &mut dyn Write, text: &mut Vec<u8>) -> Result<()> {
-    out.write_all(text).and_then(|()| out.flush()).context(StdoutError)?;
+    out.write_all(text).and_then(|()| out.flush()).context(OutputError)?;
     text.clear();
     Ok(())
 }

@@ -6,11 +6,17 @@ mod gzip;
 mod gzip_recovery;
 mod open_file;
 mod recording;
+mod recording_writer;
 mod rotation;
 mod sample_file;
+mod sample_queue;
+mod write_queue;
 
 pub use atomic_write::write_atomically;
 pub use open_file::IfExists;
 pub use recording::RecordingFile;
+pub use recording_writer::{Destination, OutputError, write_recording};
 pub use rotation::{Rotation, rotated_name};
 pub use sample_file::SampleFile;
+pub use sample_queue::SampleBlock;
+pub use write_queue::{EndOnDrop, WriteProgress, WriteQueue};

@@ -5,16 +5,18 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, fdatasync, flock, fsync};
 use rustix::io::Errno;
 
 use super::gzip::Gzip;
 use super::gzip_recovery::recover;
 use super::open_file::{IfExists, open_file, refuse_to_shift};
-use super::rotation::{Rotation, shift_files};
+use super::rotation::{FilePeriod, LocalTime, Rotation, delete_excess, shift_files};
 use crate::compression::Compression;
 
 /// An open recording.
+///
+/// A write or a rotation that failed can be tried again: what was to be written is kept until it is in the file.
 pub struct RecordingFile {
     path: PathBuf,
     /// The path as it appears in messages.
@@ -22,12 +24,32 @@ pub struct RecordingFile {
     file: File,
     gzip: Option<Gzip>,
     rotation: Option<Rotation>,
+    rotation_step: RotationStep,
+    /// The period of the rotation by time in which the file began.
+    period: FilePeriod,
     /// The length of the file in bytes, which ends with a complete block; `None` if it is not a regular file.
     length: Option<u64>,
+    /// Bytes that could not be written yet.
+    pending: Vec<u8>,
     /// The last line of the file lacks its newline, which must precede the next block.
     needs_newline: bool,
     /// The file was created and is still empty.
     is_new: bool,
+    /// Bytes were written since the file was last synced.
+    is_dirty: bool,
+    /// Files were created or renamed since the directory was last synced.
+    is_directory_dirty: bool,
+}
+
+/// The steps of a rotation that have been taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RotationStep {
+    /// The file accepts blocks.
+    NotStarted,
+    /// The file is complete and synced.
+    Completed,
+    /// It was renamed, and the next one does not exist yet.
+    Renamed,
 }
 
 impl RecordingFile {
@@ -48,9 +70,14 @@ impl RecordingFile {
             file,
             gzip: is_gzip.then(Gzip::new),
             rotation,
+            rotation_step: RotationStep::NotStarted,
+            period: FilePeriod::default(),
             length: None,
+            pending: Vec::new(),
             needs_newline: false,
             is_new,
+            is_dirty: false,
+            is_directory_dirty: is_new,
         };
         let metadata = recording.file.metadata().with_context(|| format!("cannot write {name}"))?;
         if !metadata.is_file() {
@@ -64,6 +91,7 @@ impl RecordingFile {
             IfExists::Refuse => {}
             IfExists::Replace => recording.file.set_len(0).with_context(|| format!("cannot write {name}"))?,
             IfExists::Append if metadata.len() > 0 => {
+                recording.period = FilePeriod::of_existing(&metadata);
                 recording.prepare_append().with_context(|| format!("cannot append to {name}"))?;
             }
             IfExists::Append => {}
@@ -73,47 +101,84 @@ impl RecordingFile {
         Ok(recording)
     }
 
-    /// Returns whether a block of this length would exceed the size at which the file is rotated.
-    pub fn is_full_for(&self, block: usize) -> bool {
+    /// Returns whether the file should be rotated before a block of this length, of a sample taken `at` this time: the
+    /// file would exceed its size, or a new period has begun.
+    pub fn is_rotation_due(&mut self, block: usize, at: LocalTime) -> bool {
+        let (Some(rotation), Some(length)) = (self.rotation, self.length) else { return false };
+        if self.rotation_step != RotationStep::NotStarted {
+            return true;
+        }
+        let has_new_period = rotation.every.is_some_and(|every| self.period.has_passed(every, at));
         let block = block + usize::from(self.needs_newline);
         let bytes = if self.gzip.is_some() { Gzip::max_compressed_bytes(block) } else { block };
-        let (Some(rotation), Some(length)) = (self.rotation, self.length) else { return false };
-        length > 0 && length.saturating_add(bytes as u64) > rotation.size
+        let is_full = rotation.size.is_some_and(|size| length.saturating_add(bytes as u64) > size);
+        length > 0 && (has_new_period || is_full)
     }
 
-    /// Completes the file and starts the next one. Nothing is lost if the program is killed meanwhile.
+    /// Completes the file and starts the next one. Nothing is lost if the program is killed meanwhile. After an error,
+    /// the next call continues where this one failed.
     ///
     /// # Errors
-    /// If a file cannot be written or renamed.
+    /// If a file cannot be written, synced or renamed.
     pub fn rotate(&mut self) -> Result<()> {
         let Some(rotation) = self.rotation else { return Ok(()) };
-        self.finish()?;
+        if self.rotation_step == RotationStep::NotStarted {
+            self.finish()?;
+            self.sync()?;
+            self.rotation_step = RotationStep::Completed;
+        }
         let name = &self.name;
-        shift_files(&self.path, rotation.keep).with_context(|| format!("cannot rename {name}"))?;
+        if self.rotation_step == RotationStep::Completed {
+            shift_files(&self.path, rotation.keep).with_context(|| format!("cannot rename {name}"))?;
+            self.rotation_step = RotationStep::Renamed;
+            self.is_directory_dirty = true;
+            if let Some(max_bytes) = rotation.keep_bytes {
+                delete_excess(&self.path, max_bytes)
+                    .with_context(|| format!("cannot delete old files of {name}"))?;
+            }
+        }
         (self.file, self.is_new) = open_file(&self.path, name, IfExists::Refuse)?;
+        self.rotation_step = RotationStep::NotStarted;
         self.length = Some(0);
+        self.period = FilePeriod::default();
         self.lock()
     }
 
-    /// Writes a block, which readers can decode at once, and returns the number of bytes written. A block that could
-    /// not be written in full is removed.
+    /// Writes a block, which readers can decode at once, and returns the number of bytes written.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If the file cannot be written. It then ends with the block before, and [`Self::write_pending`] tries again.
     pub fn write(&mut self, block: &[u8]) -> Result<u64> {
-        let on_new_line;
-        let block = if self.needs_newline {
-            on_new_line = [b"\n", block].concat();
-            &on_new_line
-        } else {
-            block
-        };
-        let compressed = self.gzip.as_mut().map(|gzip| gzip.compress(block)).transpose();
+        let newline: &[u8] = if self.needs_newline { b"\n" } else { b"" };
+        let block = [newline, block].concat();
+        let compressed = self.gzip.as_mut().map(|gzip| gzip.compress(&block)).transpose();
         let compressed = compressed.with_context(|| format!("cannot write {}", self.name))?;
-        let bytes = compressed.as_deref().unwrap_or(block);
-        self.write_bytes(bytes)?;
+        self.pending = compressed.unwrap_or(block);
         self.needs_newline = false;
-        Ok(bytes.len() as u64)
+        self.write_pending()
+    }
+
+    /// Writes the bytes that could not be written before, and returns their number.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn write_pending(&mut self) -> Result<u64> {
+        let bytes = self.pending.len() as u64;
+        if bytes == 0 {
+            return Ok(0);
+        }
+        if let Err(error) = self.file.write_all(&self.pending) {
+            if let Some(length) = self.length {
+                // If that fails too, readers see that the last sample is truncated.
+                let _ = self.file.set_len(length);
+            }
+            return Err(error).with_context(|| format!("cannot write {}", self.name));
+        }
+        self.pending.clear();
+        self.length = self.length.map(|length| length + bytes);
+        self.is_new = false;
+        self.is_dirty = true;
+        Ok(bytes)
     }
 
     /// Completes the file.
@@ -121,32 +186,57 @@ impl RecordingFile {
     /// # Errors
     /// If the file cannot be written; every earlier block can still be read.
     pub fn finish(&mut self) -> Result<()> {
-        let end = self.gzip.as_mut().map(Gzip::finish).transpose();
-        let end = end.with_context(|| format!("cannot write {}", self.name))?.unwrap_or_default();
-        // Text that someone appends later must not continue a truncated line.
-        let needs_newline = self.gzip.is_none() && std::mem::take(&mut self.needs_newline);
-        let newline: &[u8] = if needs_newline { b"\n" } else { b"" };
-        self.write_bytes(&[newline, &end].concat())
+        if self.pending.is_empty() {
+            let end = self.gzip.as_mut().map(Gzip::finish).transpose();
+            let end = end.with_context(|| format!("cannot write {}", self.name))?.unwrap_or_default();
+            // Text that someone appends later must not continue a truncated line.
+            let needs_newline = self.gzip.is_none() && std::mem::take(&mut self.needs_newline);
+            let newline: &[u8] = if needs_newline { b"\n" } else { b"" };
+            self.pending = [newline, &end].concat();
+        }
+        self.write_pending().map(|_| ())
     }
 
-    fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        if bytes.is_empty() {
+    /// Removes the file if nothing could be written to it.
+    pub fn remove_if_empty(&self) {
+        if self.is_new && self.length == Some(0) {
+            // It remains if it cannot be removed.
+            let _ = remove_file(&self.path);
+        }
+    }
+
+    /// Returns whether a failed write can be tried again: to any other file than a regular one, part of it was written.
+    pub fn can_retry(&self) -> bool {
+        self.length.is_some()
+    }
+
+    /// Returns whether the file has bytes that a power failure could destroy.
+    pub fn needs_sync(&self) -> bool {
+        self.is_dirty && self.length.is_some()
+    }
+
+    /// Waits until what was written is on the disk (fdatasync(2)), and the name of a new file too.
+    ///
+    /// # Errors
+    /// If the disk reports an error.
+    pub fn sync(&mut self) -> Result<()> {
+        if !self.needs_sync() {
             return Ok(());
         }
-        if let Err(error) = self.file.write_all(bytes) {
-            // The compressor contains a block that the file lacks, so it cannot complete the file.
-            self.gzip = None;
-            if let Some(length) = self.length {
-                // If that fails too, readers see that the last sample is truncated.
-                let _ = self.file.set_len(length);
+        match fdatasync(&self.file) {
+            // Not every file system can sync.
+            Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => {}
+            Err(error) => {
+                return Err(io::Error::from(error)).with_context(|| format!("cannot sync {}", self.name));
             }
-            if self.is_new && self.length.is_some() {
-                let _ = remove_file(&self.path);
-            }
-            return Err(error).with_context(|| format!("cannot write {}", self.name));
         }
-        self.length = self.length.map(|length| length + bytes.len() as u64);
-        self.is_new = false;
+        self.is_dirty = false;
+        if std::mem::take(&mut self.is_directory_dirty) {
+            let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let directory = OpenOptions::new().read(true).open(parent.unwrap_or(Path::new(".")));
+            // Few file systems need it, and not all can do it.
+            let _ = directory.map(|directory| fsync(&directory));
+        }
         Ok(())
     }
 

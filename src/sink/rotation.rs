@@ -1,16 +1,60 @@
 //! Rotates files: FILE becomes FILE.1, FILE.1 becomes FILE.2 and so on; a higher number is older.
 
-use std::fs::rename;
+use std::fs::{Metadata, remove_file, rename};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// The size at which a file is rotated, and the number of rotated files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// When a file is rotated, and which rotated files are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
-    /// The maximum size of a file in bytes; it is exceeded only by a single sample that is larger.
-    pub size: u64,
+    /// The maximum size of a file in bytes; it is exceeded only by a single sample that is larger. `None` for no limit.
+    pub size: Option<u64>,
+    /// The period of time that a file covers, such as a day from midnight to midnight; `None` for no limit.
+    pub every: Option<Duration>,
     /// The number of rotated files to keep, at least 1; `None` keeps all.
     pub keep: Option<u32>,
+    /// The number of bytes that rotated files may have together; `None` for no limit.
+    pub keep_bytes: Option<u64>,
+}
+
+/// A point in time and the offset of the local time from UTC, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalTime {
+    /// Seconds since the epoch.
+    pub epoch_s: i64,
+    /// Seconds that local clocks are ahead of UTC.
+    pub utc_offset_s: i64,
+}
+
+impl LocalTime {
+    /// Returns the number of the period of this length that contains the time. The first began at midnight, local time.
+    fn period(self, every: Duration) -> i64 {
+        let every = i64::try_from(every.as_secs()).unwrap_or(i64::MAX).max(1);
+        (self.epoch_s + self.utc_offset_s).div_euclid(every)
+    }
+}
+
+/// The period of time that a file is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FilePeriod {
+    /// The time of the first sample, or of the last change of a file that is appended to; `None` for an empty file.
+    epoch_s: Option<i64>,
+}
+
+impl FilePeriod {
+    /// Returns the period of a file that was written before.
+    pub(super) fn of_existing(metadata: &Metadata) -> Self {
+        Self { epoch_s: Some(metadata.mtime()) }
+    }
+
+    /// Returns whether a sample taken `at` this time belongs to another period than the file. The first sample of an
+    /// empty file determines its period.
+    pub(super) fn has_passed(&mut self, every: Duration, at: LocalTime) -> bool {
+        let begin = LocalTime { epoch_s: *self.epoch_s.get_or_insert(at.epoch_s), ..at };
+        begin.period(every) != at.period(every)
+    }
 }
 
 /// Returns the name of a rotated file: `host.txt.1` for `host.txt`, and `host.1.gz` for `host.gz`, so that zcat and
@@ -30,19 +74,40 @@ pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
 /// # Errors
 /// If the directory cannot be read.
 pub(super) fn existing_rotated(path: &Path, keep: Option<u32>) -> io::Result<Option<u64>> {
-    let last = max_number(keep);
+    Ok(rotated_numbers(path)?.into_iter().find(|number| *number <= max_number(keep)))
+}
+
+/// Returns the numbers of the rotated files of `path`, in ascending order.
+fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut lowest = None;
+    let mut found = Vec::new();
     for entry in parent.read_dir()? {
         let name = entry?.file_name();
         let digits = name.as_encoded_bytes().split(|byte| *byte == b'.').rev().take(2);
         let numbers = digits.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
         let is_rotated = |number: &u64| {
-            (1..=last).contains(number) && rotated_name(path, *number).file_name() == Some(&name)
+            (1..=max_number(None)).contains(number) && rotated_name(path, *number).file_name() == Some(&name)
         };
-        lowest = numbers.filter(is_rotated).chain(lowest).min();
+        found.extend(numbers.filter(is_rotated));
     }
-    Ok(lowest)
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Deletes the oldest rotated files until the rest have at most this many bytes together.
+///
+/// # Errors
+/// If the directory cannot be read or a file cannot be deleted.
+pub(super) fn delete_excess(path: &Path, max_bytes: u64) -> io::Result<()> {
+    let mut bytes: u64 = 0;
+    for number in rotated_numbers(path)? {
+        let file = rotated_name(path, number);
+        bytes = bytes.saturating_add(file.symlink_metadata()?.len());
+        if bytes > max_bytes {
+            remove_file(file)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the highest number of a rotated file.
@@ -113,5 +178,37 @@ mod tests {
         assert_eq!(found, [Some(3), Some(3), None, None]);
         write(folder.path().join("f.2.gz"), "").unwrap();
         assert_eq!(existing_rotated(&folder.path().join("f.gz"), None).unwrap(), Some(2));
+    }
+
+    #[test]
+    fn the_oldest_files_are_deleted_beyond_a_total_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f.gz");
+        for number in 1..=12 {
+            write(rotated_name(&path, number), [0; 100]).unwrap();
+        }
+        let left = || rotated_numbers(&path).unwrap();
+        delete_excess(&path, 1000).unwrap();
+        assert_eq!(left(), (1..=10).collect::<Vec<_>>());
+        delete_excess(&path, 399).unwrap();
+        assert_eq!(left(), [1, 2, 3]);
+        delete_excess(&path, 0).unwrap();
+        assert!(left().is_empty());
+    }
+
+    #[test]
+    fn periods_begin_at_midnight_of_the_local_time() {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        // 2026-11-20 23:59:59 one hour ahead of UTC.
+        let at = |epoch_s| LocalTime { epoch_s, utc_offset_s: 3600 };
+        let before_midnight = 1_795_215_599;
+        let mut period = FilePeriod::default();
+        assert!(!period.has_passed(DAY, at(before_midnight - 80_000)));
+        assert!(!period.has_passed(DAY, at(before_midnight)));
+        assert!(period.has_passed(DAY, at(before_midnight + 1)));
+        let mut appended = FilePeriod { epoch_s: Some(before_midnight) };
+        assert!(appended.has_passed(DAY, at(before_midnight + 1)));
+        // The clock was set back.
+        assert!(appended.has_passed(DAY, at(before_midnight - 90_000)));
     }
 }

@@ -9,6 +9,7 @@ use blkstat::clock::WaitOutcome;
 use blkstat::exit::Exit;
 use blkstat::plan::{Plan, Record};
 use blkstat::run::{RunContext, run};
+use blkstat::sink::Rotation;
 
 use super::lab::{Lab, read, replay};
 
@@ -25,7 +26,7 @@ fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
     let (_, err, exit) = lab.record(Record { devices: vec!["sdz".into()], ..lab.plan("b.txt", 1) }, 0);
     assert!(err.ends_with("no such device 'sdz'; did you mean 'sda'?\n") && exit == Exit::NoData, "{err}");
     assert!(!lab.path("b.txt").exists());
-    let (_, err, exit) = lab.record(Record { rotate: Some(1000), ..lab.plan("-", 1) }, 0);
+    let (_, err, exit) = lab.record(Record { rotation: Some(Rotation::default()), ..lab.plan("-", 1) }, 0);
     assert!(err.contains("cannot rotate standard output") && exit == Exit::Error, "{err}");
 }
 
@@ -81,7 +82,13 @@ fn a_write_error_on_standard_output_is_an_error_but_a_closed_pipe_is_not() {
     {
         let clock = lab.clock(0, |_| WaitOutcome::Due);
         let (mut out, mut err) = (FailingWriter(3, kind, Vec::new()), Vec::new());
-        let mut context = RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false };
+        let mut context = RunContext {
+            clock: &clock,
+            out: &mut out,
+            err: &mut err,
+            is_terminal: false,
+            may_lock_memory: false,
+        };
         let exit = run(&Plan::Record(Box::new(lab.plan("-", 50))), &mut context);
         assert_eq!(exit, expected);
         // Each sample is one write.
@@ -129,7 +136,7 @@ fn a_full_disk_ends_a_recording_after_its_last_complete_sample() {
             eprintln!("skipped: only root may mount");
             return;
         };
-        let (_, err, exit) = lab.record(lab.plan(name, 5000), 0);
+        let (_, err, exit) = lab.record(lab.plan(name, 600), 0);
         assert!(err.contains(&format!("{name}: No space left on device")) && exit == Exit::Error, "{err}");
         let (samples, warnings) = replay(&lab.path(name));
         assert!(err.contains(&format!("; {} complete samples saved, up to ", samples.len())), "{err}");

@@ -13,7 +13,7 @@ use blkstat::run::{RunContext, run};
 use blkstat::schedule::Schedule;
 use blkstat::sink::rotated_name;
 
-use super::lab::{Lab, replay};
+use super::lab::{Lab, by_size, replay};
 
 const INTO: &str = "BLKSTAT_TEST_RECORD_INTO";
 const ROOT: &str = "BLKSTAT_TEST_RECORD_ROOT";
@@ -27,13 +27,18 @@ fn the_recorder() {
         file: file.into(),
         schedule: Schedule { interval: Some(Duration::from_millis(1)), count: None },
         append: true,
-        rotate: std::env::var(ROTATE).ok().and_then(|size| size.parse().ok()),
+        rotation: std::env::var(ROTATE).ok().map(|size| by_size(size.parse().unwrap(), None)),
         root: std::env::var_os(ROOT).unwrap().into(),
         ..Record::default()
     };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
-    let mut context =
-        RunContext { clock: &RealClock::new(None), out: &mut out, err: &mut err, is_terminal: false };
+    let mut context = RunContext {
+        clock: &RealClock::new(None),
+        out: &mut out,
+        err: &mut err,
+        is_terminal: false,
+        may_lock_memory: false,
+    };
     assert_eq!(run(&Plan::Record(Box::new(plan)), &mut context), Exit::Success);
 }
 

@@ -12,6 +12,7 @@ use blkstat::counters::Sample;
 use blkstat::exit::Exit;
 use blkstat::plan::{Plan, Record};
 use blkstat::schedule::Schedule;
+use blkstat::sink::Rotation;
 use blkstat::source::Replay;
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -106,6 +107,11 @@ impl Lab {
     pub(crate) fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
+}
+
+/// A rotation at this size.
+pub(crate) fn by_size(size: u64, keep: Option<u32>) -> Rotation {
+    Rotation { size: Some(size), keep, ..Rotation::default() }
 }
 
 /// The samples of a text, and its warnings.

@@ -7,7 +7,7 @@ use blkstat::exit::Exit;
 use blkstat::plan::Record;
 use blkstat::sink::rotated_name;
 
-use super::lab::{Lab, replay};
+use super::lab::{Lab, by_size, replay};
 
 /// A rotated recording, the oldest file first.
 fn files(lab: &Lab, name: &str) -> Vec<std::path::PathBuf> {
@@ -24,7 +24,7 @@ fn rotated_files_replay_separately_and_concatenated() {
     lab.record_quietly(lab.plan("one.txt", 40), 0);
     let expected = replay(&lab.path("one.txt")).0;
     for (name, size) in [("r.txt", 3000), ("r.txt.gz", 1500)] {
-        lab.record_quietly(Record { rotate: Some(size), ..lab.plan(name, 40) }, 0);
+        lab.record_quietly(Record { rotation: Some(by_size(size, None)), ..lab.plan(name, 40) }, 0);
         let files = files(&lab, name);
         assert!(files.len() > 3, "{name}: {files:?}");
         let (mut concatenated, mut separate) = (Vec::new(), Vec::new());
@@ -45,7 +45,7 @@ fn rotated_files_replay_separately_and_concatenated() {
 #[test]
 fn only_the_requested_number_of_files_is_kept() {
     let lab = Lab::new();
-    lab.record_quietly(Record { rotate: Some(3000), keep: Some(2), ..lab.plan("r.txt", 40) }, 0);
+    lab.record_quietly(Record { rotation: Some(by_size(3000, Some(2))), ..lab.plan("r.txt", 40) }, 0);
     let files = files(&lab, "r.txt");
     assert_eq!(files.len(), 3);
     let samples: Vec<Sample> = files.iter().flat_map(|file| replay(file).0).collect();
@@ -56,7 +56,7 @@ fn only_the_requested_number_of_files_is_kept() {
 #[test]
 fn a_rotation_does_not_touch_existing_files_unless_requested() {
     let lab = Lab::new();
-    let plan = |keep| Record { rotate: Some(3000), keep, ..lab.plan("r.txt", 40) };
+    let plan = |keep| Record { rotation: Some(by_size(3000, keep)), ..lab.plan("r.txt", 40) };
     let precious = rotated_name(&lab.path("r.txt"), 1);
     fs::write(&precious, "precious").unwrap();
     for keep in [None, Some(1), Some(5)] {

@@ -53,7 +53,7 @@ impl InProcess {
     }
 
     /// Runs to the end, with standard output as given. Returns standard error and how it ended.
-    pub(crate) fn run_to(self, out: &mut dyn Write, clock: &dyn Clock) -> (String, Exit) {
+    pub(crate) fn run_to(self, out: &mut (dyn Write + Send), clock: &dyn Clock) -> (String, Exit) {
         let variable = |name: &str| {
             self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
         };
@@ -67,7 +67,8 @@ impl InProcess {
         };
         let mut err = Vec::new();
         let is_terminal = self.is_terminal;
-        let exit = run(&plan, &mut RunContext { clock, out, err: &mut err, is_terminal });
+        let exit =
+            run(&plan, &mut RunContext { clock, out, err: &mut err, is_terminal, may_lock_memory: false });
         (String::from_utf8(err).unwrap(), exit)
     }
 }
@@ -75,6 +76,9 @@ impl InProcess {
 /// Runs a plan without a terminal. Returns standard output, standard error and how it ended.
 pub(crate) fn run_plan(plan: &Plan, clock: &dyn Clock) -> (String, String, Exit) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let exit = run(plan, &mut RunContext { clock, out: &mut out, err: &mut err, is_terminal: false });
+    let exit = run(
+        plan,
+        &mut RunContext { clock, out: &mut out, err: &mut err, is_terminal: false, may_lock_memory: false },
+    );
     (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
 }

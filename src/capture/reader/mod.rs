@@ -41,6 +41,8 @@ pub struct Reader<R> {
     first_line_before_timestamp: Option<u64>,
     /// The lines before the first `TS` line are not text.
     has_binary_data: bool,
+    /// The samples that the recorder dropped before the next one.
+    dropped_samples: u64,
     warnings: Vec<CaptureWarning>,
 }
 
@@ -57,6 +59,7 @@ impl<R: Read> Reader<R> {
             is_truncated: false,
             first_line_before_timestamp: None,
             has_binary_data: false,
+            dropped_samples: 0,
             warnings: Vec::new(),
         }
     }
@@ -233,6 +236,7 @@ impl<R: Read> Reader<R> {
         }
         self.recording.append_devices(annotation.take_devices());
         self.recording.append_baselines(annotation.take_baselines());
+        self.read_notes(&annotation);
         let Position::InSample(open) = &mut self.position else { return false };
         open.monotonic = annotation.monotonic().or(open.monotonic);
         open.uptime = annotation.uptime().or(open.uptime);
@@ -240,8 +244,25 @@ impl<R: Read> Reader<R> {
             return false;
         }
         sample.host = annotation.host_state();
-        sample.missed_samples = annotation.missed_samples();
+        let dropped = std::mem::take(&mut self.dropped_samples);
+        sample.missed_samples = annotation.missed_samples().saturating_add(dropped);
         self.end_sample(Position::BetweenSamples, true, sample)
+    }
+
+    /// Processes the notes of an annotation about the time before the next sample.
+    fn read_notes(&mut self, annotation: &Annotation) {
+        let dropped = annotation.dropped();
+        if dropped.count > 0 {
+            self.dropped_samples = self.dropped_samples.saturating_add(dropped.count);
+            self.warn(CaptureWarningKind::SamplesDropped(dropped));
+        }
+        let change = annotation.noted_clock_change();
+        if let Some(seconds) = change.suspended_s {
+            self.warn(CaptureWarningKind::Suspended { seconds });
+        }
+        if let Some(seconds) = change.step_s {
+            self.warn(CaptureWarningKind::ClockStepped { seconds });
+        }
     }
 
     fn reject_annotation(&mut self, error: AnnotationError, ended: bool) {

@@ -1,17 +1,25 @@
 //! `blkstat record`: writes samples of a live host to a file that every view can replay.
+//!
+//! One thread samples and another writes, so that a sample is taken on time whether or not the disk with the file answers.
+//! After the first sample, the thread that samples opens files of /proc and /sys only.
 
+mod ending;
 mod progress;
 mod recorder;
 
 use std::collections::HashMap;
+use std::io;
+use std::thread;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use self::progress::{print_summary, shows_progress, status};
+use self::ending::{end_recording, saved};
+use self::progress::{Obstacle, print_summary, shows_progress, status};
 use self::recorder::Recorder;
 use super::progress::Progress;
 use super::warnings::Warnings;
-use super::{RunContext, is_closed_pipe, load_baselines, read_live};
+use super::{RunContext, is_closed_pipe, load_baselines, lock_memory, read_live};
 use crate::clock::WaitOutcome;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
@@ -19,7 +27,14 @@ use crate::intervals::{NotFound, VerdictOptions, find_device, similar_name};
 use crate::plan::Record;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
+use crate::sink::{Destination, EndOnDrop, IfExists, RecordingFile, WriteQueue, write_recording};
 use crate::source::{DeviceResolver, Live, read_topology};
+
+/// The memory for samples that wait to be written: more than an hour of 50 devices, with a sample per second.
+const MAX_QUEUE_BYTES: usize = 32 * 1024 * 1024;
+
+/// The stack of the thread that writes. All of it is locked in memory.
+const WRITER_STACK_BYTES: usize = 512 * 1024;
 
 /// Records the requested number of intervals, or until a signal comes. The first sample is taken at once, so there is
 /// one more sample than intervals.
@@ -42,37 +57,141 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     };
     let interval = plan.schedule.interval.unwrap_or(DEFAULT_INTERVAL);
     let zone = context.time_zone(plan.time_zone.as_deref());
-    let mut recorder = Recorder::open(plan, devices, &baselines, interval, zone)?;
-    let start = sample.at.monotonic.unwrap_or_default();
-    let mut deadlines = Deadlines::new(start, interval);
-    let mut progress = Progress::new(shows_progress(plan, interval, &recorder, context), start);
-    let ended = loop {
-        if let Err(error) = recorder.add(&mut sample, &source, context) {
-            break Err(error);
-        }
-        if plan.schedule.count.is_some_and(|count| recorder.samples > count) {
-            break Ok(Exit::Success);
-        }
-        progress.show(|| status(&recorder), context);
-        let (deadline, missed) = deadlines.next(context.clock.monotonic());
-        if let WaitOutcome::Signal(signal) = context.clock.wait_until(deadline) {
-            break Ok(Exit::Signal(signal));
-        }
-        if let Err(error) = read_live(&mut source, &mut sample, &mut warnings, context) {
-            break Err(error);
-        }
-        sample.missed_samples = missed;
+    let name = recording_name(plan);
+    let file = open_file(plan, &name)?;
+    let writes_to_terminal = file.is_none() && context.is_terminal;
+    let recorder = Recorder::new(plan, devices, &baselines, interval, zone);
+    let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
+    let mut nothing = io::sink();
+    let RunContext { clock, out, err, is_terminal, may_lock_memory } = context;
+    let destination = match file {
+        Some(file) => Destination::File(Box::new(file)),
+        None => Destination::Output(&mut **out),
     };
-    let finished = recorder.finish();
-    progress.clear(context);
-    warnings.finish(context.err);
-    match ended.and_then(|exit| finished.map(|()| exit)) {
-        Err(error) if !is_closed_pipe(&error) => bail!("{error:#}; {}", recorder.saved()),
-        ended => {
-            print_summary(plan, &recorder, context);
-            ended
+    let mut context = RunContext {
+        clock: *clock,
+        out: &mut nothing,
+        err: &mut **err,
+        is_terminal: *is_terminal,
+        may_lock_memory: *may_lock_memory,
+    };
+    thread::scope(|scope| {
+        let _end = EndOnDrop(&queue);
+        let writer = thread::Builder::new().name("writer".to_owned()).stack_size(WRITER_STACK_BYTES);
+        let queue = &queue;
+        writer
+            .spawn_scoped(scope, move || write_recording(queue, destination))
+            .context("cannot start to write")?;
+        let recording =
+            Recording { plan, name, interval, recorder, source, warnings, queue, writes_to_terminal };
+        recording.run(&mut sample, &mut context)
+    })
+}
+
+/// A recording in progress.
+struct Recording<'a> {
+    plan: &'a Record,
+    /// The name of the recording in messages, without control characters.
+    name: String,
+    interval: Duration,
+    recorder: Recorder<'a>,
+    source: Live<'a>,
+    warnings: Warnings,
+    queue: &'a WriteQueue,
+    writes_to_terminal: bool,
+}
+
+impl Recording<'_> {
+    /// Records to the end, which was not reached before all samples are written. `sample` is the first.
+    fn run(mut self, sample: &mut Sample, context: &mut RunContext<'_>) -> Result<Exit> {
+        let start = sample.at.monotonic.unwrap_or_default();
+        let is_shown = shows_progress(self.plan, self.interval) && !self.writes_to_terminal;
+        let mut progress = Progress::new(is_shown, start);
+        let ended = self.take_samples(sample, start, &mut progress, context);
+        let is_written = end_recording(self.queue, &self.name, &mut progress, context);
+        progress.clear(context);
+        self.warnings.finish(context.err);
+        let state = self.queue.progress();
+        match ended.and_then(|exit| is_written.map(|()| exit)) {
+            Err(error) if !is_closed_pipe(&error) => {
+                bail!("{error:#}; {}", saved(&state, self.recorder.zone()))
+            }
+            ended => {
+                print_summary(
+                    self.plan,
+                    &self.name,
+                    &self.recorder,
+                    &state,
+                    self.writes_to_terminal,
+                    context,
+                );
+                ended
+            }
         }
     }
+
+    /// Takes samples until COUNT is reached, a signal comes, or an error occurs.
+    fn take_samples(
+        &mut self,
+        sample: &mut Sample,
+        start: Duration,
+        progress: &mut Progress,
+        context: &mut RunContext<'_>,
+    ) -> Result<Exit> {
+        let mut deadlines = Deadlines::new(start, self.interval);
+        let mut obstacle = Obstacle::default();
+        loop {
+            let block = self.recorder.block(sample, &self.source, context);
+            self.queue.push(block);
+            if self.recorder.samples == 1 {
+                lock_memory(context);
+            }
+            if self.plan.schedule.count.is_some_and(|count| self.recorder.samples > count) {
+                return Ok(Exit::Success);
+            }
+            if let Some(message) = obstacle.change(&self.queue.progress(), &self.name) {
+                progress.clear(context);
+                context.print_error(message);
+            }
+            progress.show(|| status(self.recorder.samples, &self.queue.progress()), context);
+            let (deadline, missed) = deadlines.next(context.clock.monotonic());
+            match context.clock.wait_for_input(Some(deadline), self.queue.failure()) {
+                WaitOutcome::Signal(signal) => return Ok(Exit::Signal(signal)),
+                // The writer failed, and the end of the recording reports why.
+                WaitOutcome::Input => return Ok(Exit::Error),
+                WaitOutcome::Due if self.queue.is_done() => return Ok(Exit::Error),
+                WaitOutcome::Due => {}
+            }
+            read_live(&mut self.source, sample, &mut self.warnings, context)?;
+            sample.missed_samples = missed;
+        }
+    }
+}
+
+/// Returns the name of the recording in messages, without control characters.
+fn recording_name(plan: &Record) -> String {
+    let name =
+        if plan.writes_to_output() { "standard output".into() } else { plan.file.display().to_string() };
+    sanitize(&name).into_owned()
+}
+
+/// Opens the file of a recording; `None` if it goes to standard output.
+///
+/// # Errors
+/// If the file exists and must not be changed, or cannot be written.
+fn open_file(plan: &Record, name: &str) -> Result<Option<RecordingFile>> {
+    if plan.writes_to_output() {
+        if plan.rotation.is_some() {
+            bail!("cannot rotate standard output; --rotate needs a file name");
+        }
+        return Ok(None);
+    }
+    let if_exists = match (plan.append, plan.force) {
+        (true, _) => IfExists::Append,
+        (_, true) => IfExists::Replace,
+        _ => IfExists::Refuse,
+    };
+    RecordingFile::open(&plan.file, name, if_exists, plan.rotation).map(Some)
 }
 
 /// Resolves the requested devices, given by any of their names, to kernel names.

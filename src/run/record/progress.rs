@@ -6,40 +6,78 @@ use super::recorder::Recorder;
 use crate::plan::Record;
 use crate::report::layout::number_format::bytes;
 use crate::run::RunContext;
+use crate::sink::WriteProgress;
 
 /// A recording must be longer than this to show its progress.
 const MIN_DURATION: Duration = Duration::from_secs(5);
 
-/// Returns whether to show progress: if the recording is long, errors go to a terminal, and the recording does not.
-pub(super) fn shows_progress(
-    plan: &Record,
-    interval: Duration,
-    recorder: &Recorder<'_>,
-    context: &RunContext<'_>,
-) -> bool {
+/// Returns whether to show progress: if the recording is long and errors go to a terminal.
+pub(super) fn shows_progress(plan: &Record, interval: Duration) -> bool {
     let count = plan.schedule.count.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     let is_long = count.is_none_or(|count| interval.saturating_mul(count) > MIN_DURATION);
-    is_long && plan.stderr_is_tty && !recorder.writes_to_terminal(context)
+    is_long && plan.stderr_is_tty
 }
 
-/// Returns the status of a recording, such as `120 samples, 1.2 MB`.
-pub(super) fn status(recorder: &Recorder<'_>) -> String {
-    format!("{} samples, {}", recorder.samples, bytes(recorder.bytes))
+/// Returns the status of a recording after this number of samples, such as
+/// `120 samples, 1.2 MB, 0 dropped, slowest write 4 ms`.
+pub(super) fn status(samples: u64, state: &WriteProgress) -> String {
+    let waiting = match state.waiting {
+        // One sample is usually just being written.
+        0 | 1 => String::new(),
+        waiting => format!(", {waiting} waiting"),
+    };
+    format!("{samples} samples, {}{waiting}", written(state))
 }
 
 /// Prints the summary of a recording.
-pub(super) fn print_summary(plan: &Record, recorder: &Recorder<'_>, context: &mut RunContext<'_>) {
-    if !plan.stderr_is_tty || recorder.writes_to_terminal(context) {
+pub(super) fn print_summary(
+    plan: &Record,
+    name: &str,
+    recorder: &Recorder<'_>,
+    state: &WriteProgress,
+    writes_to_terminal: bool,
+    context: &mut RunContext<'_>,
+) {
+    if !plan.stderr_is_tty || writes_to_terminal {
         return;
     }
     let plural = |n: u64| if n == 1 { "" } else { "s" };
-    let (samples, devices) = (recorder.samples, recorder.device_count());
+    let (samples, devices) = (state.samples, recorder.device_count());
     let _ = writeln!(
         context.err,
-        "recorded {samples} sample{} of {devices} device{} in {}, {}",
+        "recorded {samples} sample{} of {devices} device{} in {name}, {}",
         plural(samples),
         plural(devices as u64),
-        recorder.name,
-        bytes(recorder.bytes)
+        written(state)
     );
+}
+
+fn written(state: &WriteProgress) -> String {
+    let slowest = state.slowest;
+    let slowest = if slowest < Duration::from_secs(1) {
+        format!("{} ms", slowest.as_millis())
+    } else {
+        format!("{:.1} s", slowest.as_secs_f64())
+    };
+    format!("{}, {} dropped, slowest write {slowest}", bytes(state.bytes), state.dropped.count)
+}
+
+/// A reason why nothing can be written at present, which is reported once.
+#[derive(Default)]
+pub(super) struct Obstacle {
+    reported: Option<String>,
+}
+
+impl Obstacle {
+    /// Returns a message if there is a new reason, or none any more.
+    pub(super) fn change(&mut self, state: &WriteProgress, name: &str) -> Option<String> {
+        if self.reported == state.obstacle {
+            return None;
+        }
+        self.reported.clone_from(&state.obstacle);
+        Some(match &state.obstacle {
+            Some(reason) => format!("{reason}; samples are kept in memory until they can be written"),
+            None => format!("{name}: samples are written again"),
+        })
+    }
 }

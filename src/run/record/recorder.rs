@@ -1,32 +1,25 @@
-//! Writes samples to a recording, each as one block.
+//! Turns samples into the blocks of a recording.
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_sample};
+use super::super::RunContext;
+use crate::capture::{
+    ClockChange, RecordFilter, RecordingHeader, SampleText, write_clock_change, write_header, write_sample,
+};
 use crate::counters::Sample;
 use crate::intervals::BaselineStore;
 use crate::plan::Record;
-use crate::run::{RunContext, emit};
-use crate::sanitize::sanitize;
-use crate::sink::{IfExists, RecordingFile, Rotation};
+use crate::sink::SampleBlock;
 use crate::source::{Live, read_recording_header};
 use crate::topology::Topology;
-
-/// The destination of a recording.
-enum Target {
-    File(Box<RecordingFile>),
-    StandardOutput,
-}
+use crate::units::SampleTime;
 
 /// A recording in progress.
 pub(super) struct Recorder<'a> {
     plan: &'a Record,
     interval: Duration,
-    target: Target,
     filter: RecordFilter,
     zone: TimeZone,
     baselines: &'a BaselineStore,
@@ -35,73 +28,45 @@ pub(super) struct Recorder<'a> {
     /// The requests that each of them had completed.
     completed: Vec<[u64; 4]>,
     topology: Topology,
-    block: Vec<u8>,
-    /// The name of the recording in messages, without control characters.
-    pub(super) name: String,
-    /// Samples written.
+    /// The time of the last sample.
+    last_at: SampleTime,
+    /// Samples taken.
     pub(super) samples: u64,
-    /// Bytes written.
-    pub(super) bytes: u64,
-    /// The wall-clock time of the last sample.
-    last_time: Option<Timestamp>,
 }
 
 impl<'a> Recorder<'a> {
-    /// Opens the file of a plan for a recording of `devices`, by kernel name (all if empty), with samples `interval`
-    /// apart, whose times are in `zone`.
-    ///
-    /// # Errors
-    /// If the file exists and must not be changed, or cannot be written.
-    pub(super) fn open(
+    /// Creates a recorder of `devices`, by kernel name (all if empty), with samples `interval` apart, whose times are in
+    /// `zone`.
+    pub(super) fn new(
         plan: &'a Record,
         devices: Vec<String>,
         baselines: &'a BaselineStore,
         interval: Duration,
         zone: TimeZone,
-    ) -> Result<Self> {
-        let is_output = plan.file.as_os_str() == "-";
-        let name = if is_output { "standard output".into() } else { plan.file.display().to_string() };
-        let name = sanitize(&name).into_owned();
-        let if_exists = match (plan.append, plan.force) {
-            (true, _) => IfExists::Append,
-            (_, true) => IfExists::Replace,
-            _ => IfExists::Refuse,
-        };
-        let rotation = plan.rotate.map(|size| Rotation { size, keep: plan.keep });
-        let target = match rotation {
-            Some(_) if is_output => bail!("cannot rotate standard output; --rotate needs a file name"),
-            _ if is_output => Target::StandardOutput,
-            _ => Target::File(Box::new(RecordingFile::open(&plan.file, &name, if_exists, rotation)?)),
-        };
-        Ok(Self {
+    ) -> Self {
+        Self {
             plan,
             interval,
-            target,
             filter: RecordFilter { devices, columns: plan.legacy_14_columns.then_some(14) },
             zone,
             baselines,
             devices: Vec::new(),
             completed: Vec::new(),
             topology: Topology::default(),
-            block: Vec::new(),
-            name,
+            last_at: SampleTime::default(),
             samples: 0,
-            bytes: 0,
-            last_time: None,
-        })
+        }
     }
 
-    /// Adds the sample that `source` read last. A header precedes the first sample and each sample whose devices differ
-    /// from those of the sample before it, or whose counters were reset: they may be other devices of the same names.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub(super) fn add(
+    /// Returns the block of the sample that `source` read last. A header precedes the first sample and each sample whose
+    /// devices differ from those of the sample before it, or whose counters were reset: they may be other devices of the
+    /// same names.
+    pub(super) fn block(
         &mut self,
         sample: &mut Sample,
         source: &Live<'_>,
         context: &mut RunContext<'_>,
-    ) -> Result<()> {
+    ) -> SampleBlock {
         self.filter.apply(sample);
         let names = || sample.devices.iter().map(|device| device.name.as_str());
         let completed = || sample.devices.iter().map(|device| device.counters.completed());
@@ -115,10 +80,11 @@ impl<'a> Recorder<'a> {
         }
         self.completed.clear();
         self.completed.extend(completed());
-        self.block.clear();
+        let mut block = SampleBlock { at: sample.at.wall, ..SampleBlock::default() };
         if needs_header {
-            self.write_header(sample, context);
+            self.write_header(sample, &mut block.header, context);
         }
+        write_clock_change(&ClockChange::between(&self.last_at, &sample.at), &mut block.notes);
         let text = SampleText {
             at: sample.at,
             diskstats: source.text(),
@@ -126,31 +92,18 @@ impl<'a> Recorder<'a> {
             host: sample.host,
             missed_samples: sample.missed_samples,
         };
-        write_sample(&text, &self.filter, &self.zone, &mut self.block);
-        if let Target::File(file) = &mut self.target
-            && file.is_full_for(self.block.len())
-        {
-            file.rotate()?;
-            self.block.clear();
-            self.write_header(sample, context);
-            write_sample(&text, &self.filter, &self.zone, &mut self.block);
-        }
-        self.bytes += match &mut self.target {
-            Target::File(file) => file.write(&self.block)?,
-            Target::StandardOutput => {
-                let length = self.block.len() as u64;
-                emit(context.out, &mut self.block)?;
-                length
-            }
-        };
+        write_sample(&text, &self.filter, &self.zone, &mut block.text);
+        // Many of them may wait to be written.
+        block.text.shrink_to_fit();
+        block.utc_offset_s = sample.at.wall.map_or(0, |wall| self.zone.to_offset(wall).seconds().into());
+        self.last_at = sample.at;
         self.samples += 1;
-        self.last_time = sample.at.wall;
-        Ok(())
+        block
     }
 
-    /// Writes the header of a file or before a sample. The first one is followed by a message if a given baseline is for
-    /// other devices.
-    fn write_header(&mut self, sample: &Sample, context: &mut RunContext<'_>) {
+    /// Appends the header of the recording. Before the first sample, a message says if a given baseline is for other
+    /// devices.
+    fn write_header(&mut self, sample: &Sample, out: &mut Vec<u8>, context: &mut RunContext<'_>) {
         let header = read_recording_header(&self.plan.root, &self.topology);
         if self.samples == 0 {
             let names = sample.devices.iter().map(|device| device.name.as_str());
@@ -160,38 +113,17 @@ impl<'a> Recorder<'a> {
         }
         let baselines = self.baselines.to_record(&sample.devices, &header.topology);
         let header = RecordingHeader { interval: Some(self.interval), baselines, ..header };
-        write_header(&header, &mut self.block);
+        write_header(&header, out);
         self.topology = header.topology;
     }
 
-    /// Returns whether the recording itself goes to a terminal.
-    pub(super) fn writes_to_terminal(&self, context: &RunContext<'_>) -> bool {
-        matches!(self.target, Target::StandardOutput) && context.is_terminal
+    /// Returns the time zone of printed times.
+    pub(super) fn zone(&self) -> &TimeZone {
+        &self.zone
     }
 
     /// Returns the number of devices in the last sample.
     pub(super) fn device_count(&self) -> usize {
         self.devices.len()
-    }
-
-    /// Completes the file.
-    ///
-    /// # Errors
-    /// If it cannot be written; every earlier sample can still be read.
-    pub(super) fn finish(&mut self) -> Result<()> {
-        match &mut self.target {
-            Target::File(file) => file.finish(),
-            Target::StandardOutput => Ok(()),
-        }
-    }
-
-    /// Describes what was saved, for an error message.
-    pub(super) fn saved(&self) -> String {
-        let Some(last) = self.last_time else { return "no samples saved".into() };
-        let time = last.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
-        match self.samples {
-            1 => format!("1 complete sample saved, taken at {time}"),
-            n => format!("{n} complete samples saved, up to {time}"),
-        }
     }
 }

@@ -6,8 +6,8 @@ use anyhow::Result;
 use jiff::tz::TimeZone;
 
 use self::output::Output;
-use super::RunContext;
 use super::warnings::Warnings;
+use super::{RunContext, lock_memory};
 use crate::exit::Exit;
 use crate::intervals::{Detail, Intervals, NextInterval, NotFound};
 use crate::plan::{SummaryMode, View};
@@ -38,6 +38,9 @@ pub(super) fn run(plan: &View, context: &mut RunContext<'_>) -> Result<Exit> {
             context.print_error(format_args!("{}: uptime unknown; no averages since boot", sanitize(&name)));
         }
         output.flush(context)?;
+        if intervals.is_live() && plan.input.count.is_none() {
+            lock_memory(context);
+        }
         end = match show(&mut intervals, &mut output, &mut warnings, context) {
             Ok(end) => end,
             Err(error) => {

@@ -1,0 +1,120 @@
+//! What happened to a recorder and its host between two samples, as annotations of the recording.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::annotation::Annotation;
+use crate::units::SampleTime;
+
+/// Samples that were taken but not written, because the disk did not accept them and memory is bounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DroppedSamples {
+    /// Their number.
+    pub count: u64,
+    /// The time of the first; `None` if it is not known.
+    pub first: Option<Timestamp>,
+    /// The time of the last; `None` if it is not known.
+    pub last: Option<Timestamp>,
+}
+
+impl DroppedSamples {
+    /// Adds a sample, taken `at` this time.
+    pub fn add(&mut self, at: Option<Timestamp>) {
+        self.extend(Self { count: 1, first: at, last: at });
+    }
+
+    /// Adds other samples.
+    pub fn extend(&mut self, other: Self) {
+        self.count += other.count;
+        self.first = self.first.into_iter().chain(other.first).min();
+        self.last = self.last.into_iter().chain(other.last).max();
+    }
+}
+
+/// A time in which the recorder could not write. Samples were taken meanwhile and written later.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WriteStall {
+    /// Its length.
+    pub duration: Duration,
+    /// The error that ended, such as `No space left on device`; `None` if the disk only did not answer.
+    pub error: Option<String>,
+}
+
+/// A change of the host's clocks between two samples, other than the passing of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClockChange {
+    /// Seconds by which the wall clock was set forward, or back if negative; `None` if it was not set.
+    pub step_s: Option<f64>,
+    /// Seconds that the host was suspended; `None` if it was not.
+    pub suspended_s: Option<f64>,
+}
+
+impl ClockChange {
+    /// Compares the clocks at two samples. The monotonic clock stands still while the host is suspended, and the uptime
+    /// does not.
+    pub fn between(older: &SampleTime, newer: &SampleTime) -> Self {
+        /// Longer than it takes to read the uptime and then the clocks, even on a busy host.
+        const MIN_SUSPENDED_S: f64 = 2.0;
+        /// More than a clock is slewed in any interval of minutes.
+        const MIN_STEP_S: f64 = 0.2;
+        let since = |time: fn(&SampleTime) -> Option<f64>| Some(time(newer)? - time(older)?);
+        let Some(elapsed_s) = since(|at| at.monotonic.map(|time| time.as_secs_f64())) else {
+            return Self::default();
+        };
+        let uptime_s = since(|at| at.uptime.map(|hundredths| hundredths as f64 / 100.0));
+        let suspended_s = uptime_s.map(|uptime_s| uptime_s - elapsed_s).filter(|s| *s >= MIN_SUSPENDED_S);
+        // After a suspend the step is only known as exactly as the time that it took.
+        let min_step_s = if suspended_s.is_some() { MIN_SUSPENDED_S } else { MIN_STEP_S };
+        let wall_s = since(|at| at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9));
+        let step_s = wall_s.map(|wall_s| wall_s - elapsed_s - suspended_s.unwrap_or(0.0));
+        Self { step_s: step_s.filter(|step_s| step_s.abs() >= min_step_s), suspended_s }
+    }
+}
+
+/// Appends a note about samples that were dropped, if there are any.
+pub fn write_dropped_samples(dropped: &DroppedSamples, out: &mut Vec<u8>) {
+    if dropped.count > 0 {
+        Annotation::dropped_samples(dropped).write(out);
+    }
+}
+
+/// Appends a note about a time in which nothing could be written.
+pub fn write_stall(stall: &WriteStall, out: &mut Vec<u8>) {
+    Annotation::write_stall(stall).write(out);
+}
+
+/// Appends a note about a change of the clocks, if there is one.
+pub fn write_clock_change(change: &ClockChange, out: &mut Vec<u8>) {
+    if *change != ClockChange::default() {
+        Annotation::clock_change(change).write(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(monotonic_ms: u64, wall_ms: i64, uptime_cs: u64) -> SampleTime {
+        SampleTime {
+            monotonic: Some(Duration::from_millis(monotonic_ms)),
+            wall: Timestamp::from_millisecond(1_800_000_000_000 + wall_ms).ok(),
+            uptime: Some(uptime_cs),
+        }
+    }
+
+    #[test]
+    fn a_step_and_a_suspend_are_told_from_the_passing_of_time() {
+        let start = at(1000, 0, 500);
+        let change = |newer| ClockChange::between(&start, &newer);
+        assert_eq!(change(at(2000, 1000, 600)), ClockChange::default());
+        // A minute in which the clock is slewed, and a slow read of the uptime.
+        assert_eq!(change(at(61_000, 60_030, 6_400)), ClockChange::default());
+        assert_eq!(change(at(2000, -3_599_000, 600)).step_s, Some(-3600.0));
+        let both = |change: ClockChange| (change.step_s, change.suspended_s);
+        assert_eq!(both(change(at(2000, 301_000, 30_600))), (None, Some(300.0)));
+        assert_eq!(both(change(at(2000, 3_901_000, 30_600))), (Some(3600.0), Some(300.0)));
+        let unknown = SampleTime { monotonic: None, ..at(2000, 9_000_000, 600) };
+        assert_eq!(change(unknown), ClockChange::default());
+    }
+}

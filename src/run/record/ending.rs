@@ -1,0 +1,75 @@
+//! The end of a recording: writes what still waits.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use jiff::tz::TimeZone;
+
+use crate::run::RunContext;
+use crate::run::progress::Progress;
+use crate::signals::end_process;
+use crate::sink::{WriteProgress, WriteQueue};
+
+/// The time between checks for a signal.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The number of checks after which a message says what the program waits for.
+const CHECKS_BEFORE_MESSAGE: u32 = 10;
+
+/// Waits until all samples are written. After a while a message says so, and a signal ends the program at once.
+///
+/// # Errors
+/// If a sample cannot be written.
+pub(super) fn end_recording(
+    queue: &WriteQueue,
+    name: &str,
+    progress: &mut Progress,
+    context: &mut RunContext<'_>,
+) -> Result<()> {
+    queue.end();
+    context.clock.clear_signal();
+    let mut checks = 0;
+    while !queue.wait_until_done(CHECK_INTERVAL) {
+        if let Some(signal) = context.clock.signal() {
+            progress.clear(context);
+            context.print_error(format_args!("{} not written to {name}", samples(queue.progress().waiting)));
+            end_process(signal);
+        }
+        checks += 1;
+        if checks == CHECKS_BEFORE_MESSAGE {
+            progress.clear(context);
+            context.print_error(format_args!(
+                "waiting for {name}: {} not on disk yet; press Ctrl-C again to give up",
+                samples(queue.progress().waiting)
+            ));
+        }
+    }
+    let dropped = queue.progress().dropped;
+    if dropped.count > 0 {
+        progress.clear(context);
+        context.print_error(format_args!(
+            "{name}: {} dropped, because they could not be written for so long that memory was full",
+            samples(dropped.count)
+        ));
+    }
+    queue.take_error().map_or(Ok(()), Err)
+}
+
+/// Describes what was saved and what was not, for an error message.
+pub(super) fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
+    let lost = match state.waiting {
+        0 => String::new(),
+        waiting => format!("{} lost; ", samples(waiting)),
+    };
+    let Some(last) = state.last_at else { return format!("{lost}no samples saved") };
+    let time = last.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
+    match state.samples {
+        1 => format!("{lost}1 complete sample saved, taken at {time}"),
+        n => format!("{lost}{n} complete samples saved, up to {time}"),
+    }
+}
+
+fn samples(count: impl TryInto<u64>) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{count} sample{}", if count == 1 { "" } else { "s" })
+}
