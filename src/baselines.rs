@@ -68,6 +68,18 @@ impl DeviceBaseline {
         self.read.is_empty() && self.write.is_empty() && self.flush.is_empty()
     }
 
+    /// Takes the values of `newer`. Those of sizes that it lacks stay.
+    pub fn update(&mut self, newer: &Self) {
+        let directions =
+            [(&mut self.read, &newer.read), (&mut self.write, &newer.write), (&mut self.flush, &newer.flush)];
+        for (own, newer) in directions {
+            own.retain(|one| newer.iter().all(|other| other.size_kib != one.size_kib));
+            own.extend(newer);
+            let size = |one: &UnloadedLatency| one.size_kib.unwrap_or(0.0);
+            own.sort_by(|a, b| size(a).total_cmp(&size(b)));
+        }
+    }
+
     /// Removes values that no device can have, as a file from elsewhere may hold.
     pub fn retain_possible(&mut self) {
         for direction in [&mut self.read, &mut self.write, &mut self.flush] {
@@ -140,6 +152,26 @@ mod tests {
         let stated = DeviceBaseline::stated(Some(0.5), None);
         assert_eq!((stated.read[0].size_kib, stated.read[0].await_ms), (None, 0.5));
         assert!(stated.write.is_empty() && !stated.is_empty() && DeviceBaseline::default().is_empty());
+    }
+
+    #[test]
+    fn newer_values_replace_those_of_the_same_size() {
+        let value = |size_kib, await_ms| UnloadedLatency {
+            size_kib: Some(size_kib),
+            await_ms,
+            queue: Some(0.5),
+            is_upper_bound: false,
+        };
+        let mut saved =
+            DeviceBaseline { read: vec![value(4.0, 1.0), value(64.0, 3.0)], ..Default::default() };
+        let newer = DeviceBaseline {
+            read: vec![value(4.0, 2.0), value(8.0, 2.5)],
+            write: vec![value(4.0, 5.0)],
+            ..Default::default()
+        };
+        saved.update(&newer);
+        assert_eq!(saved.read, [value(4.0, 2.0), value(8.0, 2.5), value(64.0, 3.0)]);
+        assert_eq!((saved.write, saved.flush), (newer.write, vec![]));
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct Record {
     pub devices: Vec<String>,
     /// The baselines to store in the recording.
     pub baseline: BaselineOption,
+    /// The file of saved baselines to keep up to date; `None` for none.
+    pub learn_baseline: Option<PathBuf>,
     /// Write only 14 columns per device, for old versions of pt-diskstats.
     pub legacy_14_columns: bool,
     /// Append to an existing file.

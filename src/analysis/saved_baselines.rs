@@ -40,6 +40,15 @@ impl SavedBaselines {
         self.devices.insert(identity.unwrap_or(name).to_owned(), saved);
     }
 
+    /// Takes the values of `newer`. What it lacks stays.
+    pub fn update(&mut self, newer: &Self) {
+        for (key, saved) in &newer.devices {
+            let own = self.devices.entry(key.clone()).or_default();
+            own.name.clone_from(&saved.name);
+            own.baseline.update(&saved.baseline);
+        }
+    }
+
     /// Returns the baseline of a device; `None` if there is none for it.
     pub fn find(
         &self,

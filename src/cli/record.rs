@@ -52,6 +52,9 @@ pub(super) struct RecordArguments {
     /// Keep at most N older files, or as many as fit in SIZE, or both (30,2G; with --rotate; default all)
     #[arg(long, value_name = "N|SIZE", requires = "rotate", value_parser = kept_files)]
     keep: Option<KeptFiles>,
+    /// Keep unloaded latencies in FILE up to date, for --baseline or as /var/lib/blkstat/baseline.json for every live view
+    #[arg(long, value_name = "FILE")]
+    learn_baseline: Option<PathBuf>,
     #[command(flatten)]
     baseline: BaselineArguments,
 }
@@ -84,6 +87,7 @@ impl RecordArguments {
             schedule: parse_schedule(self.interval.as_ref(), self.count.as_ref())?,
             devices: self.device,
             baseline: self.baseline.option(saved_files(&root, environment)),
+            learn_baseline: self.learn_baseline,
             file: self.file,
             legacy_14_columns: self.columns == ColumnCount::Fourteen,
             append: self.append,

@@ -31,8 +31,9 @@ struct DeviceEntry {
     settings: Option<Settings>,
 }
 
+/// Feeds the analysis of each device.
 #[derive(Default)]
-struct Collector {
+pub(super) struct Collector {
     entries: Vec<DeviceEntry>,
     by_name: HashMap<String, usize>,
     /// Intervals seen so far.
@@ -74,7 +75,7 @@ pub fn collect(
                     on_interval(&rows.header);
                 }
                 NextInterval::Break => {
-                    collector.entries.iter_mut().for_each(|entry| entry.analysis.note_gap());
+                    collector.note_gap();
                     collector.add_devices(intervals);
                 }
                 NextInterval::End => break,
@@ -92,14 +93,14 @@ pub fn collect(
 
 impl Collector {
     /// Adds the selected devices of the last sample that are new.
-    fn add_devices(&mut self, intervals: &Intervals<'_>) {
+    pub(super) fn add_devices(&mut self, intervals: &Intervals<'_>) {
         for (place, (name, counters)) in intervals.selected_devices().enumerate() {
             self.entry(place, name).analysis.set_history(SinceBoot::from_counters(counters));
         }
     }
 
     /// Takes the counters of devices that appeared or were reset in the last interval.
-    fn take_histories(&mut self, intervals: &Intervals<'_>) {
+    pub(super) fn take_histories(&mut self, intervals: &Intervals<'_>) {
         if std::mem::take(&mut self.lacks_history) {
             self.add_devices(intervals);
         }
@@ -126,7 +127,7 @@ impl Collector {
 
     /// Learns the identities of the devices if the topology was read since the last call. A device whose identity
     /// changed is another one from now on.
-    fn identify_devices(&mut self, intervals: &Intervals<'_>) {
+    pub(super) fn identify_devices(&mut self, intervals: &Intervals<'_>) {
         if self.topology_revision == intervals.topology_revision() {
             return;
         }
@@ -158,7 +159,7 @@ impl Collector {
         self.entries.iter().filter_map(identity).collect()
     }
 
-    fn observe(&mut self, place: usize, row: &DeviceInterval<'_>, header: &IntervalHeader) {
+    pub(super) fn observe(&mut self, place: usize, row: &DeviceInterval<'_>, header: &IntervalHeader) {
         let (at_s, host) = (header.clock_s, &header.host);
         let intervals = self.intervals;
         let entry = self.entry(place, row.device);
@@ -176,6 +177,21 @@ impl Collector {
         }
         let is_continued = matches!(row.state, DeviceState::Active(_) | DeviceState::AccountingOff(_));
         self.lacks_history |= !is_continued;
+    }
+
+    /// Leaves out an interval of a device.
+    pub(super) fn skip(&mut self, place: usize, device: &str) {
+        self.entry(place, device).analysis.note_gap();
+    }
+
+    /// Notes a break in time, which no interval spans.
+    pub(super) fn note_gap(&mut self) {
+        self.entries.iter_mut().for_each(|entry| entry.analysis.note_gap());
+    }
+
+    /// Returns the analysis of each device so far, with its identity, if any.
+    pub(super) fn devices(&self) -> impl Iterator<Item = (&DeviceAnalysis, Option<&str>)> {
+        self.entries.iter().map(|entry| (&entry.analysis, entry.identity.as_deref()))
     }
 
     fn finish(self) -> Vec<DeviceAnalysis> {

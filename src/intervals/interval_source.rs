@@ -78,16 +78,18 @@ pub(super) struct IntervalSource<'a> {
 }
 
 impl<'a> IntervalSource<'a> {
-    /// Opens the source. If it `subdivides`, samples of the running system are at most a second apart, however long the
-    /// interval.
-    ///
-    /// # Errors
-    /// When a capture cannot be opened.
-    pub(super) fn open(input: &'a Input, clock: &'a dyn Clock, subdivides: bool) -> Result<Self> {
-        Ok(Self {
+    /// Takes samples from a source. If it `subdivides`, samples of the running system are at most a second apart, however
+    /// long the interval.
+    pub(super) fn new(
+        input: &'a Input,
+        samples: SampleSource<'a>,
+        clock: &'a dyn Clock,
+        subdivides: bool,
+    ) -> Self {
+        Self {
             input,
             clock,
-            samples: SampleSource::open(input, clock)?,
+            samples,
             subdivides,
             progress: Progress::Ended,
             missed_samples: 0,
@@ -104,7 +106,7 @@ impl<'a> IntervalSource<'a> {
             aggregation_start: (SampleTime::default(), 1.0),
             aggregate: None,
             has_pending_break: false,
-        })
+        }
     }
 
     /// The last sample.

@@ -23,6 +23,7 @@ mod device_record;
 mod device_tracker;
 mod interval_source;
 mod layers;
+mod learn_baselines;
 mod load_baselines;
 mod options;
 mod sample_pair;
@@ -38,6 +39,7 @@ pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader, IntervalRows,
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
+pub use learn_baselines::learn_baselines;
 pub use load_baselines::load_baselines;
 pub use options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
 pub use sample_source::OnWarning;

@@ -1,5 +1,6 @@
 //! The source of samples: the running system or a capture.
 
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -36,6 +37,8 @@ enum SourceKind<'a> {
         deadlines: Option<SampleDeadlines>,
         topology_read_at: Duration,
     },
+    /// Samples of the running system that another thread takes.
+    Received { samples: Receiver<Sample>, topology_read_at: Duration },
     Replay {
         replay: Box<Replay<'a>>,
         /// The number of headers before the topology was last taken.
@@ -62,17 +65,23 @@ impl<'a> SampleSource<'a> {
         Ok(Self { input, kind })
     }
 
+    /// Takes samples of the running system from another thread, until it hangs up.
+    pub(super) fn receive(input: &'a Input, samples: Receiver<Sample>) -> Self {
+        Self { input, kind: SourceKind::Received { samples, topology_read_at: Duration::ZERO } }
+    }
+
     /// The name of the source in messages.
     pub(super) fn name(&self) -> String {
         match &self.kind {
             SourceKind::Live { live, .. } => live.name(),
+            SourceKind::Received { .. } => "samples".to_owned(),
             SourceKind::Replay { replay, .. } => replay.name().to_owned(),
         }
     }
 
     /// Returns whether samples come from the running system.
     pub(super) fn is_live(&self) -> bool {
-        matches!(self.kind, SourceKind::Live { .. })
+        matches!(self.kind, SourceKind::Live { .. } | SourceKind::Received { .. })
     }
 
     /// Returns whether a capture turned out not to be text.
@@ -88,7 +97,9 @@ impl<'a> SampleSource<'a> {
     /// The requested time between the samples of a report; `None` for a capture that does not record it.
     pub(super) fn requested_interval(&self) -> Option<Duration> {
         match &self.kind {
-            SourceKind::Live { .. } => Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL)),
+            SourceKind::Live { .. } | SourceKind::Received { .. } => {
+                Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL))
+            }
             // Aggregated samples are farther apart, never closer.
             SourceKind::Replay { replay, .. } => Some(replay.header()?.interval?).max(self.input.interval),
         }
@@ -104,11 +115,12 @@ impl<'a> SampleSource<'a> {
         }
     }
 
-    /// Returns the next deadline after `now` and the number of intervals missed before it; `None` for a capture.
+    /// Returns the next deadline after `now` and the number of intervals missed before it; `None` where another program or
+    /// thread decides when samples are taken.
     pub(super) fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
         match &mut self.kind {
             SourceKind::Live { deadlines, .. } => deadlines.as_mut().map(|deadlines| deadlines.next(now)),
-            SourceKind::Replay { .. } => None,
+            SourceKind::Received { .. } | SourceKind::Replay { .. } => None,
         }
     }
 
@@ -119,6 +131,7 @@ impl<'a> SampleSource<'a> {
                 let at = sample.at.monotonic.unwrap_or_default();
                 Some(deadlines.as_mut().is_none_or(|deadlines| deadlines.ends_interval(at)))
             }
+            SourceKind::Received { .. } => Some(true),
             SourceKind::Replay { .. } => None,
         }
     }
@@ -145,6 +158,12 @@ impl<'a> SampleSource<'a> {
                 }
                 Ok(true)
             }
+            SourceKind::Received { samples, .. } => {
+                let received = samples.recv().ok();
+                let found = received.is_some();
+                *sample = received.unwrap_or_default();
+                Ok(found)
+            }
             SourceKind::Replay { replay, .. } => {
                 let found = replay.next(previous, sample);
                 let warnings = replay.take_warnings();
@@ -161,7 +180,7 @@ impl<'a> SampleSource<'a> {
     /// names.
     pub(super) fn topology(&mut self, newest: &Sample, previous: &Topology) -> Topology {
         match &mut self.kind {
-            SourceKind::Live { topology_read_at, .. } => {
+            SourceKind::Live { topology_read_at, .. } | SourceKind::Received { topology_read_at, .. } => {
                 *topology_read_at = newest.at.monotonic.unwrap_or_default();
                 reread_topology(&self.input.root, previous)
             }
@@ -176,7 +195,7 @@ impl<'a> SampleSource<'a> {
     /// Returns the machine as its firmware identifies itself; that of a capture without a header is unknown.
     pub(super) fn machine(&self) -> Machine {
         match &self.kind {
-            SourceKind::Live { .. } => read_machine(&self.input.root),
+            SourceKind::Live { .. } | SourceKind::Received { .. } => read_machine(&self.input.root),
             SourceKind::Replay { replay, .. } => {
                 replay.header().map(|header| header.machine.clone()).unwrap_or_default()
             }
@@ -186,7 +205,7 @@ impl<'a> SampleSource<'a> {
     /// Returns whether the topology should be read again.
     pub(super) fn is_topology_stale(&self, newest: &Sample) -> bool {
         match &self.kind {
-            SourceKind::Live { topology_read_at, .. } => {
+            SourceKind::Live { topology_read_at, .. } | SourceKind::Received { topology_read_at, .. } => {
                 newest.at.monotonic.is_some_and(|now| now > *topology_read_at + MAX_TOPOLOGY_AGE)
             }
             SourceKind::Replay { replay, header_count } => replay.header_count() != *header_count,
@@ -196,7 +215,7 @@ impl<'a> SampleSource<'a> {
     /// Returns whether the topology is known rather than inferred from device names.
     pub(super) fn has_known_topology(&self) -> bool {
         match &self.kind {
-            SourceKind::Live { .. } => true,
+            SourceKind::Live { .. } | SourceKind::Received { .. } => true,
             SourceKind::Replay { replay, .. } => recorded_topology(replay).is_some(),
         }
     }
@@ -204,7 +223,7 @@ impl<'a> SampleSource<'a> {
     /// Returns the baselines of the recording that is replayed; `None` without a recording.
     pub(super) fn recorded_baselines(&self) -> Option<&RecordedBaselines> {
         match &self.kind {
-            SourceKind::Live { .. } => None,
+            SourceKind::Live { .. } | SourceKind::Received { .. } => None,
             SourceKind::Replay { replay, .. } => replay.header().map(|header| &header.baselines),
         }
     }

@@ -1,5 +1,7 @@
 //! The stream of intervals.
 
+use std::sync::mpsc::Receiver;
+
 use anyhow::{Result, bail};
 
 use super::all_requests::are_all_requests_counted;
@@ -12,7 +14,7 @@ use super::interval_source::{IntervalSource, NextPair};
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
 use super::sample_pair::SamplePair;
-use super::sample_source::OnWarning;
+use super::sample_source::{OnWarning, SampleSource};
 use super::summary::{DeviceSummary, RunSpan};
 use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S, Settings};
 use crate::baselines::RecordedBaselines;
@@ -72,13 +74,40 @@ impl<'a> Intervals<'a> {
         baselines: &'a BaselineStore,
         clock: &'a dyn Clock,
     ) -> Result<Self> {
+        let samples = SampleSource::open(input, clock)?;
+        Self::new(input, selection, detail, baselines, samples, clock)
+    }
+
+    /// Takes samples of the running system from another thread, until it hangs up. Each ends an interval.
+    ///
+    /// # Errors
+    /// When the pattern of the selection is not a regular expression.
+    pub fn receive(
+        input: &'a Input,
+        selection: &'a DeviceSelection,
+        baselines: &'a BaselineStore,
+        samples: Receiver<Sample>,
+        clock: &'a dyn Clock,
+    ) -> Result<Self> {
+        let samples = SampleSource::receive(input, samples);
+        Self::new(input, selection, Detail::Report, baselines, samples, clock)
+    }
+
+    fn new(
+        input: &'a Input,
+        selection: &'a DeviceSelection,
+        detail: Detail,
+        baselines: &'a BaselineStore,
+        samples: SampleSource<'a>,
+        clock: &'a dyn Clock,
+    ) -> Result<Self> {
         Ok(Self {
             input,
             selection,
             baselines,
             filter: DeviceFilter::new(selection)?,
             // An analysis has no live verdicts: its intervals are as coarse as requested.
-            source: IntervalSource::open(input, clock, detail == Detail::Report)?,
+            source: IntervalSource::new(input, samples, clock, detail == Detail::Report),
             tracker: DeviceTracker::new(detail, baselines),
             old_attributes: None,
             topology: Topology::default(),

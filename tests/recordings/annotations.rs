@@ -107,3 +107,25 @@ fn a_recording_may_be_combined_with_a_capture_of_another_tool() {
     let (samples, warnings) = read((own + foreign).as_bytes());
     assert_eq!((samples.len(), warnings.len()), (1, 1));
 }
+
+#[test]
+fn notes_of_the_recorder_become_warnings_and_missed_samples() {
+    let text = String::from_utf8(write(&header("b", "h"), &[at(1, 1, 1), at(5, 5, 2)])).unwrap();
+    let second = text.rfind("TS ").unwrap();
+    let notes = "#blkstat {\"write_stalled_s\":3.5,\"write_error\":\"No space left on device\"}\n\
+         #blkstat {\"dropped_samples\":3,\"dropped_from\":\"1970-01-01T00:00:02Z\",\"dropped_to\":\"1970-01-01T00:00:04.5Z\"}\n\
+         #blkstat {\"clock_step_s\":-3600.25,\"suspended_s\":61.0}\n";
+    let (samples, warnings) = read(format!("{}{notes}{}", &text[..second], &text[second..]).as_bytes());
+    assert_eq!(samples.iter().map(|sample| sample.missed_samples).collect::<Vec<_>>(), [0, 3]);
+    assert!(samples.iter().all(|sample| sample.segment == 0));
+    let warnings: Vec<&str> = warnings.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(
+        warnings,
+        [
+            "3 samples from 1970-01-01T00:00:02Z to 1970-01-01T00:00:04Z dropped by the recorder, whose disk did not \
+             accept them",
+            "host was suspended for 61 s",
+            "wall clock was set back by 3600.2 s",
+        ]
+    );
+}

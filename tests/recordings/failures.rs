@@ -4,14 +4,20 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use blkstat::clock::WaitOutcome;
+use blkstat::counters::Sample;
 use blkstat::exit::Exit;
 use blkstat::plan::{Plan, Record};
 use blkstat::run::{RunContext, run};
 use blkstat::sink::Rotation;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::lab::{Lab, read, replay};
+use crate::support::program::blkstat;
 
 #[test]
 fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
@@ -147,4 +153,52 @@ fn a_full_disk_ends_a_recording_after_its_last_complete_sample() {
     let (_, err, _) = lab.record(lab.plan("full/new.txt", 5), 0);
     assert!(err.ends_with("; no samples saved\n"), "{err}");
     assert!(!lab.path("full/new.txt").exists());
+}
+
+#[test]
+fn a_recording_waits_while_the_disk_is_full_and_loses_nothing() {
+    let lab = Lab::new();
+    let Some(_mounted) = small_file_system(&lab, "full") else {
+        eprintln!("skipped: only root may mount");
+        return;
+    };
+    let (file, messages) = (lab.path("full/a.txt"), lab.path("messages"));
+    let options = format!("record {} 0.02 --root {}", file.display(), lab.root().display());
+    let mut recorder = blkstat(&options).spawn(Stdio::null(), fs::File::create(&messages).unwrap());
+    let wait_for = |is_reached: &dyn Fn() -> bool| {
+        let start = Instant::now();
+        while !is_reached() {
+            assert!(start.elapsed() < Duration::from_secs(60), "{:?}", fs::read_to_string(&messages));
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let says = |text: &str| fs::read_to_string(&messages).unwrap().contains(text);
+    wait_for(&|| fs::metadata(&file).is_ok_and(|metadata| metadata.len() > 0));
+    // The file system has no space for this, but takes what it has.
+    let _ = fs::write(lab.path("full/other"), vec![0; 64 * 1024]);
+    wait_for(&|| {
+        says("No space left on device (os error 28); samples are kept in memory until they can be written\n")
+    });
+    thread::sleep(Duration::from_millis(1200));
+    assert_eq!(replay(&file).1, Vec::<String>::new());
+    fs::remove_file(lab.path("full/other")).unwrap();
+    let remounted = Command::new("mount").args(["-o", "remount,size=1m"]).arg(lab.path("full")).status();
+    assert!(remounted.unwrap().success());
+    wait_for(&|| says(": samples are written again\n"));
+    kill_process(Pid::from_child(&recorder), Signal::INT).unwrap();
+    assert_eq!(recorder.wait().unwrap().code(), Some(130));
+    let (samples, warnings) = replay(&file);
+    assert_eq!(warnings, Vec::<String>::new());
+    let at = |sample: &Sample| sample.at.monotonic.unwrap();
+    let span = at(&samples[samples.len() - 1]) - at(&samples[0]);
+    let missed: u64 = samples.iter().map(|sample| sample.missed_samples).sum();
+    // Rounded: the first and the last may be late.
+    let expected = (span.as_secs_f64() / 0.02).round() as u64 + 1;
+    assert!(
+        (samples.len() as u64 + missed).abs_diff(expected) <= 1,
+        "{} + {missed} of {expected}",
+        samples.len()
+    );
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(",\"write_error\":\"No space left on device\"}\n"), "{text}");
 }

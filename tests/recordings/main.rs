@@ -8,8 +8,10 @@
 mod annotations;
 mod failures;
 mod format;
+mod hung_disk;
 mod killed;
 mod lab;
+mod learning;
 mod old_recordings;
 mod recordings;
 mod rotation;

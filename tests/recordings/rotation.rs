@@ -1,11 +1,12 @@
 //! Recordings in several files.
 
 use std::fs;
+use std::time::Duration;
 
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
 use blkstat::plan::Record;
-use blkstat::sink::rotated_name;
+use blkstat::sink::{Rotation, rotated_name};
 
 use super::lab::{Lab, by_size, replay};
 
@@ -71,4 +72,30 @@ fn a_rotation_does_not_touch_existing_files_unless_requested() {
     assert_eq!(fs::read(last).unwrap(), b"precious");
     lab.record_quietly(Record { force: true, ..plan(Some(1)) }, 0);
     assert_ne!(fs::read(&precious).unwrap(), b"precious");
+}
+
+#[test]
+fn files_are_rotated_at_each_period_of_time_and_deleted_beyond_a_total_size() {
+    let lab = Lab::new();
+    lab.record_quietly(lab.plan("one.txt", 40), 0);
+    let expected = replay(&lab.path("one.txt")).0;
+    let every = Some(Duration::from_secs(3));
+    let rotation = Rotation { every, ..Rotation::default() };
+    lab.record_quietly(Record { rotation: Some(rotation), ..lab.plan("r.txt.gz", 40) }, 0);
+    let parts: Vec<Vec<Sample>> = files(&lab, "r.txt.gz").iter().map(|file| replay(file).0).collect();
+    // The clock starts a second before a multiple of three seconds.
+    let period = |sample: &Sample| sample.at.wall.unwrap().as_second().div_euclid(3);
+    for part in &parts {
+        assert!(part.iter().all(|sample| period(sample) == period(&part[0])), "{part:?}");
+    }
+    assert_eq!(parts.len() as i64, period(&expected[40]) - period(&expected[0]) + 1);
+    assert_eq!(parts.concat(), expected);
+    let kept = Rotation { size: Some(3000), keep_bytes: Some(7000), ..Rotation::default() };
+    lab.record_quietly(Record { rotation: Some(kept), ..lab.plan("k.txt", 40) }, 0);
+    let files = files(&lab, "k.txt");
+    let bytes = |file: &std::path::PathBuf| fs::metadata(file).unwrap().len();
+    let older: u64 = files[..files.len() - 1].iter().map(bytes).sum();
+    assert!((4000..=7000).contains(&older), "{older}");
+    let samples: Vec<Sample> = files.iter().flat_map(|file| replay(file).0).collect();
+    assert_eq!(samples, expected[expected.len() - samples.len()..]);
 }

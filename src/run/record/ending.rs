@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use jiff::tz::TimeZone;
 
+use super::learner::EndingLearner;
 use crate::run::RunContext;
 use crate::run::progress::Progress;
 use crate::signals::end_process;
@@ -23,25 +24,35 @@ const CHECKS_BEFORE_MESSAGE: u32 = 10;
 pub(super) fn end_recording(
     queue: &WriteQueue,
     name: &str,
+    learner: Option<&EndingLearner>,
     progress: &mut Progress,
     context: &mut RunContext<'_>,
 ) -> Result<()> {
     queue.end();
     context.clock.clear_signal();
     let mut checks = 0;
-    while !queue.wait_until_done(CHECK_INTERVAL) {
+    let is_done = || {
+        let is_learned = || learner.is_none_or(|learner| learner.wait_until_done(CHECK_INTERVAL));
+        queue.wait_until_done(CHECK_INTERVAL) && is_learned()
+    };
+    while !is_done() {
+        let waiting = queue.progress().waiting;
         if let Some(signal) = context.clock.signal() {
             progress.clear(context);
-            context.print_error(format_args!("{} not written to {name}", samples(queue.progress().waiting)));
+            context.print_error(format_args!("{} not written to {name}", samples(waiting)));
             end_process(signal);
         }
         checks += 1;
         if checks == CHECKS_BEFORE_MESSAGE {
             progress.clear(context);
-            context.print_error(format_args!(
-                "waiting for {name}: {} not on disk yet; press Ctrl-C again to give up",
-                samples(queue.progress().waiting)
-            ));
+            if queue.is_done() {
+                context.print_error("waiting for baselines to be saved; press Ctrl-C again to give up");
+            } else {
+                context.print_error(format_args!(
+                    "waiting for {name}: {} not on disk yet; press Ctrl-C again to give up",
+                    samples(waiting)
+                ));
+            }
         }
     }
     let dropped = queue.progress().dropped;

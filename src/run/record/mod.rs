@@ -4,17 +4,20 @@
 //! After the first sample, the thread that samples opens files of /proc and /sys only.
 
 mod ending;
+mod learner;
 mod progress;
 mod recorder;
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use self::ending::{end_recording, saved};
+use self::learner::{BaselineFile, Learner};
 use self::progress::{Obstacle, print_summary, shows_progress, status};
 use self::recorder::Recorder;
 use super::progress::Progress;
@@ -58,9 +61,11 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     let interval = plan.schedule.interval.unwrap_or(DEFAULT_INTERVAL);
     let zone = context.time_zone(plan.time_zone.as_deref());
     let name = recording_name(plan);
+    let baseline_file = plan.learn_baseline.as_deref().map(BaselineFile::open).transpose()?;
     let file = open_file(plan, &name)?;
     let writes_to_terminal = file.is_none() && context.is_terminal;
-    let recorder = Recorder::new(plan, devices, &baselines, interval, zone);
+    let problem = Mutex::new(None);
+    let recorder = Recorder::new(plan, devices.clone(), &baselines, interval, zone);
     let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
     let mut nothing = io::sink();
     let RunContext { clock, out, err, is_terminal, may_lock_memory } = context;
@@ -82,14 +87,30 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
         writer
             .spawn_scoped(scope, move || write_recording(queue, destination))
             .context("cannot start to write")?;
-        let recording =
-            Recording { plan, name, interval, recorder, source, warnings, queue, writes_to_terminal };
+        let learner = baseline_file
+            .map(|file| Learner::start(scope, file, devices, plan, interval, &baselines, &problem))
+            .transpose()?;
+        let recording = Recording {
+            learner,
+            problem: &problem,
+            plan,
+            name,
+            interval,
+            recorder,
+            source,
+            warnings,
+            queue,
+            writes_to_terminal,
+        };
         recording.run(&mut sample, &mut context)
     })
 }
 
 /// A recording in progress.
 struct Recording<'a> {
+    learner: Option<Learner>,
+    /// The last problem of the learner, not yet reported.
+    problem: &'a Mutex<Option<String>>,
     plan: &'a Record,
     /// The name of the recording in messages, without control characters.
     name: String,
@@ -108,7 +129,9 @@ impl Recording<'_> {
         let is_shown = shows_progress(self.plan, self.interval) && !self.writes_to_terminal;
         let mut progress = Progress::new(is_shown, start);
         let ended = self.take_samples(sample, start, &mut progress, context);
-        let is_written = end_recording(self.queue, &self.name, &mut progress, context);
+        let learner = self.learner.take().map(Learner::end);
+        let is_written = end_recording(self.queue, &self.name, learner.as_ref(), &mut progress, context);
+        self.report_problem(context);
         progress.clear(context);
         self.warnings.finish(context.err);
         let state = self.queue.progress();
@@ -143,12 +166,16 @@ impl Recording<'_> {
         loop {
             let block = self.recorder.block(sample, &self.source, context);
             self.queue.push(block);
+            if let Some(learner) = &self.learner {
+                learner.push(sample);
+            }
             if self.recorder.samples == 1 {
                 lock_memory(context);
             }
             if self.plan.schedule.count.is_some_and(|count| self.recorder.samples > count) {
                 return Ok(Exit::Success);
             }
+            self.report_problem(context);
             if let Some(message) = obstacle.change(&self.queue.progress(), &self.name) {
                 progress.clear(context);
                 context.print_error(message);
@@ -164,6 +191,15 @@ impl Recording<'_> {
             }
             read_live(&mut self.source, sample, &mut self.warnings, context)?;
             sample.missed_samples = missed;
+        }
+    }
+}
+
+impl Recording<'_> {
+    /// Reports why baselines could not be saved. The next attempt is made after a while.
+    fn report_problem(&self, context: &mut RunContext<'_>) {
+        if let Some(problem) = self.problem.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            context.print_error(problem);
         }
     }
 }

@@ -1,0 +1,98 @@
+//! Learns unloaded latencies while samples come in, without an end.
+
+use anyhow::Result;
+
+use super::collect::Collector;
+use super::device_interval::{DeviceInterval, DeviceState};
+use super::stream::{Intervals, NextInterval};
+use crate::analysis::{DeviceBaseline, HostReport, SavedBaselines, Settings, UnloadedLatency, Verdict};
+
+/// Seconds between updates.
+const UPDATE_INTERVAL_S: f64 = 600.0;
+/// Seconds after which everything is learned again: a device may become slower or faster in the course of its life.
+const FORGET_AFTER_S: f64 = 24.0 * 3600.0;
+/// The fewest intervals with I/O from which a device is learned.
+const MIN_BUSY_INTERVALS: u64 = 60;
+
+/// Learns the baselines of devices from the intervals in which they are well: idle, ok or not yet judged. Neither a device
+/// at its limit nor one that is throttled is unloaded. `on_learned` is called every ten minutes, and at the end.
+///
+/// # Errors
+/// When the source cannot be read.
+pub fn learn_baselines(
+    intervals: &mut Intervals<'_>,
+    on_learned: &mut dyn FnMut(&SavedBaselines),
+) -> Result<()> {
+    if !intervals.start(&mut |_| {})? {
+        return Ok(());
+    }
+    let mut collector = Collector::default();
+    collector.add_devices(intervals);
+    let (mut since_update_s, mut since_start_s) = (0.0, 0.0);
+    loop {
+        collector.identify_devices(intervals);
+        collector.take_histories(intervals);
+        match intervals.next(&mut |_| {})? {
+            NextInterval::Rows(rows) => {
+                for (place, row) in rows.devices.iter().enumerate() {
+                    if is_loaded(row) {
+                        collector.skip(place, row.device);
+                    } else {
+                        collector.observe(place, row, &rows.header);
+                    }
+                }
+                since_update_s += rows.header.elapsed_s;
+                since_start_s += rows.header.elapsed_s;
+            }
+            NextInterval::Break => {
+                collector.note_gap();
+                collector.add_devices(intervals);
+            }
+            NextInterval::End | NextInterval::Signal(_) => break,
+        }
+        if since_update_s >= UPDATE_INTERVAL_S {
+            since_update_s = 0.0;
+            on_learned(&learned(&collector));
+            if since_start_s >= FORGET_AFTER_S {
+                since_start_s = 0.0;
+                collector = Collector::default();
+                collector.add_devices(intervals);
+            }
+        }
+    }
+    on_learned(&learned(&collector));
+    Ok(())
+}
+
+/// Returns whether the verdict on a device excludes the interval.
+fn is_loaded(row: &DeviceInterval<'_>) -> bool {
+    match &row.state {
+        DeviceState::Active(activity) => {
+            !matches!(activity.assessment.verdict, None | Some(Verdict::Idle | Verdict::Ok))
+        }
+        DeviceState::AccountingOff(_)
+        | DeviceState::Reset
+        | DeviceState::MemberReset
+        | DeviceState::Event(_) => false,
+    }
+}
+
+/// Returns what was learned of each device, without upper bounds: those are latencies of a loaded device.
+fn learned(collector: &Collector) -> SavedBaselines {
+    let mut baselines = SavedBaselines::default();
+    for (analysis, identity) in collector.devices() {
+        let report = analysis.clone().finish(&Settings::default(), &HostReport::default());
+        if report.busy_intervals < MIN_BUSY_INTERVALS {
+            continue;
+        }
+        let unloaded =
+            |values: Vec<UnloadedLatency>| values.into_iter().filter(|one| !one.is_upper_bound).collect();
+        let DeviceBaseline { read, write, flush } = report.baseline;
+        let baseline =
+            DeviceBaseline { read: unloaded(read), write: unloaded(write), flush: unloaded(flush) };
+        if !baseline.is_empty() {
+            baselines.insert(&report.device, identity, baseline);
+        }
+    }
+    baselines
+}
