@@ -57,8 +57,11 @@ impl RecordingFile {
     /// existing one keeps its format when it is appended to. `name` is the path as it appears in messages.
     ///
     /// # Errors
-    /// If the file exists and must not, is a directory, or cannot be written.
+    /// If the file exists and must not, is a directory, has a name that ends in `.zst`, or cannot be written.
     pub fn open(path: &Path, name: &str, if_exists: IfExists, rotation: Option<Rotation>) -> Result<Self> {
+        if path.extension().is_some_and(|extension| extension == "zst") {
+            bail!("cannot write {name}: zstd files can only be read; use a name that ends in .gz");
+        }
         if let Some(rotation) = rotation.filter(|_| if_exists == IfExists::Refuse && !path.exists()) {
             refuse_to_shift(path, name, rotation)?;
         }

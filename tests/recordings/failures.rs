@@ -23,7 +23,11 @@ use crate::support::program::blkstat;
 fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
     let lab = Lab::new();
     fs::create_dir(lab.path("folder")).unwrap();
-    for (name, why) in [("folder", "is a directory, not a file"), ("no/such", "No such file")] {
+    for (name, why) in [
+        ("folder", "is a directory, not a file"),
+        ("no/such", "No such file"),
+        ("a.zst", "zstd files can only be read; use a name that ends in .gz"),
+    ] {
         for plan in [lab.plan(name, 1), Record { append: true, ..lab.plan(name, 1) }] {
             let (_, err, exit) = lab.record(plan, 0);
             assert!(err.contains(why) && err.lines().count() == 1 && exit == Exit::Error, "{err}");

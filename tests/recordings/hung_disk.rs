@@ -209,8 +209,8 @@ fn check_complete(hung: &Path, other: &Path) {
     eprintln!("{} samples; latest {latest:.4} s, without the disk {other_latest:.4} s", samples.len());
     let expected = (HUNG + MARGIN).as_secs_f64() / INTERVAL.as_secs_f64();
     assert!(samples.len() as f64 + missed as f64 >= expected, "only {} samples", samples.len());
-    assert!(missed <= other_missed, "{missed} samples missed, and {other_missed} without the disk");
-    // The two share a busy machine.
+    // Both may miss one on a busy machine, where waiting for the disk would miss twenty.
+    assert!(missed <= other_missed + 1, "{missed} samples missed, and {other_missed} without the disk");
     assert!(latest <= other_latest + INTERVAL.as_secs_f64() / 2.0, "{latest} s late, and {other_latest} s");
     let stall = stall_seconds(hung).unwrap();
     assert!(stall > (HUNG / 2).as_secs_f64(), "a stall of only {stall} s");

@@ -19,7 +19,7 @@ pub(super) fn shows_progress(plan: &Record, interval: Duration) -> bool {
 }
 
 /// Returns the status of a recording after this number of samples, such as
-/// `120 samples, 1.2 MB, 0 dropped, slowest write 4 ms`.
+/// `120 samples, 1.2 MB, 0 dropped, slowest write 4.2 ms`.
 pub(super) fn status(samples: u64, state: &WriteProgress) -> String {
     let waiting = match state.waiting {
         // One sample is usually just being written.
@@ -55,7 +55,7 @@ pub(super) fn print_summary(
 fn written(state: &WriteProgress) -> String {
     let slowest = state.slowest;
     let slowest = if slowest < Duration::from_secs(1) {
-        format!("{} ms", slowest.as_millis())
+        format!("{:.1} ms", slowest.as_secs_f64() * 1000.0)
     } else {
         format!("{:.1} s", slowest.as_secs_f64())
     };
