@@ -40,19 +40,15 @@ impl fmt::Display for OutputError {
     }
 }
 
-/// Writes what `queue` has to the destination until the recording ends. Returns after an error, too, which the queue
-/// then has.
-pub fn write_recording<'a>(queue: &'a WriteQueue, destination: Destination<'a>) {
-    let clock = RealClock::new(None);
-    let last_sync = clock.monotonic();
-    let mut writer = Writer { queue, destination, header: Vec::new(), clock, last_sync, stall: None };
-    let result = catch_unwind(AssertUnwindSafe(|| writer.run()));
+/// Opens the destination, and writes what `queue` has until the recording ends. Returns after an error, too, which the
+/// queue then has.
+pub fn write_recording<'a>(queue: &'a WriteQueue, open: impl FnOnce() -> Result<Destination<'a>>) {
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let destination = open()?;
+        queue.open();
+        Writer::new(queue, destination).run()
+    }));
     let result = result.unwrap_or_else(|_| Err(anyhow!("the thread that writes the recording failed")));
-    if let (Err(_), Destination::File(file)) = (&result, &writer.destination) {
-        file.remove_if_empty();
-    }
-    // Closed first: the next recording may be to the same file.
-    drop(writer);
     queue.finish(result.err());
 }
 
@@ -68,8 +64,23 @@ struct Writer<'a> {
     stall: Option<WriteStall>,
 }
 
-impl Writer<'_> {
-    fn run(&mut self) -> Result<()> {
+impl<'a> Writer<'a> {
+    fn new(queue: &'a WriteQueue, destination: Destination<'a>) -> Self {
+        let clock = RealClock::new(None);
+        let last_sync = clock.monotonic();
+        Self { queue, destination, header: Vec::new(), clock, last_sync, stall: None }
+    }
+
+    /// Writes samples to the end, and closes the destination. A file to which nothing could be written is removed.
+    fn run(mut self) -> Result<()> {
+        let result = self.write_samples();
+        if let (Err(_), Destination::File(file)) = (&result, &self.destination) {
+            file.remove_if_empty();
+        }
+        result
+    }
+
+    fn write_samples(&mut self) -> Result<()> {
         loop {
             match self.queue.next(self.time_to_sync()) {
                 NextWrite::Sample(sample) => self.write_sample(sample)?,

@@ -23,6 +23,7 @@ pub struct WriteQueue {
 
 struct State {
     samples: SampleQueue,
+    is_open: bool,
     is_ending: bool,
     is_done: bool,
     progress: WriteProgress,
@@ -64,6 +65,7 @@ impl WriteQueue {
         let (failure, writer_end) = UnixStream::pair()?;
         let state = State {
             samples: SampleQueue::new(max_bytes),
+            is_open: false,
             is_ending: false,
             is_done: false,
             progress: WriteProgress::default(),
@@ -97,6 +99,13 @@ impl WriteQueue {
     /// Returns a file that becomes readable when the writer fails.
     pub fn failure(&self) -> BorrowedFd<'_> {
         self.failure.as_fd()
+    }
+
+    /// Waits until the writer has opened the destination or failed to, at most for `limit`. Returns whether it has.
+    pub fn wait_until_open(&self, limit: Duration) -> bool {
+        let is_opening = |state: &mut State| !state.is_open && !state.is_done;
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, is_opening);
+        !is_opening(&mut waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 
     /// Returns whether the writer has ended, because of an error or as requested.
@@ -150,6 +159,12 @@ impl WriteQueue {
     /// Updates the state of the recording.
     pub(super) fn update(&self, update: impl FnOnce(&mut WriteProgress)) {
         update(&mut self.lock().progress);
+    }
+
+    /// Notes that the destination is open.
+    pub(super) fn open(&self) {
+        self.lock().is_open = true;
+        self.changed.notify_all();
     }
 
     /// Notes that the writer has ended.

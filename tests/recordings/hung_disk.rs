@@ -262,6 +262,35 @@ fn a_recording_on_a_disk_of_one_byte_per_second_has_every_sample() {
 }
 
 #[test]
+fn a_recording_that_starts_while_the_disk_does_not_answer_has_every_sample() {
+    run_if_possible(|| {
+        let volume = Volume::new()?;
+        let (file, messages) = (volume.mount().join("a.txt"), volume.beside("messages"));
+        volume.freeze("--freeze");
+        let options = format!("record {} {}", file.display(), INTERVAL.as_secs_f64());
+        let recording = Running(blkstat(&options).spawn(Stdio::null(), File::create(&messages).unwrap()));
+        sleep(HUNG);
+        volume.freeze("--unfreeze");
+        sleep(MARGIN);
+        recording.interrupt();
+        let message = format!("blkstat: waiting to open {}; samples are kept in memory", file.display());
+        let messages = fs::read_to_string(messages).unwrap();
+        assert!(messages.starts_with(&message) && messages.lines().count() == 1, "{messages}");
+        let (samples, warnings) = replay(&file);
+        assert_eq!(warnings, Vec::<String>::new());
+        let (missed, _) = lateness(&samples[1..]);
+        // The first half second was spent on the attempt to open the file.
+        let expected = (HUNG - MARGIN).as_secs_f64() / INTERVAL.as_secs_f64();
+        assert!(
+            samples.len() as f64 >= expected && missed <= 5,
+            "{} samples, {missed} missed",
+            samples.len()
+        );
+        Ok(())
+    });
+}
+
+#[test]
 fn a_recording_says_what_it_waits_for_and_a_second_ctrl_c_ends_it() {
     run_if_possible(|| {
         let volume = Volume::new()?;

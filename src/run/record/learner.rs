@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use super::OPEN_PATIENCE;
 use crate::analysis::SavedBaselines;
 use crate::clock::RealClock;
 use crate::counters::Sample;
@@ -22,7 +23,7 @@ use crate::source::read_json_object;
 const MAX_WAITING: usize = 64;
 
 /// The file in which baselines are saved.
-pub(super) struct BaselineFile {
+struct BaselineFile {
     path: PathBuf,
     baselines: SavedBaselines,
 }
@@ -32,7 +33,7 @@ impl BaselineFile {
     ///
     /// # Errors
     /// If it cannot be written, or is not a saved baseline.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    fn open(path: &Path) -> Result<Self> {
         let name = || sanitize(&path.display().to_string()).into_owned();
         let mut baselines = SavedBaselines::default();
         if path.exists() {
@@ -83,14 +84,14 @@ impl EndingLearner {
 }
 
 impl Learner {
-    /// Starts to learn the baselines of these devices, by kernel name (all if empty). `baselines` are known already, and
-    /// show when a device is not unloaded. Errors are put into `problem`.
+    /// Starts to learn the baselines of these devices, by kernel name (all if empty), and to save them in a file.
+    /// `baselines` are known already, and show when a device is not unloaded. Later errors are put into `problem`.
     ///
     /// # Errors
-    /// If the thread cannot be created.
+    /// If the thread cannot be created, or the file cannot be used and that is known soon.
     pub(super) fn start<'scope, 'env>(
         scope: &'scope Scope<'scope, 'env>,
-        file: BaselineFile,
+        path: &'env Path,
         devices: Vec<String>,
         plan: &'env Record,
         interval: Duration,
@@ -100,14 +101,26 @@ impl Learner {
         let (samples, received) = sync_channel(MAX_WAITING);
         let input = Input { root: plan.root.clone(), interval: Some(interval), ..Input::default() };
         let (hang_up, ended) = channel();
+        let (opened, failed) = channel();
         let learn = move || {
             let _hang_up: Sender<()> = hang_up;
-            if let Err(error) = learn(file, &input, devices, baselines, received, problem) {
+            let learned = match BaselineFile::open(path) {
+                Ok(file) => {
+                    drop(opened);
+                    learn(file, &input, devices, baselines, received, problem)
+                }
+                // Without a receiver, sampling has begun.
+                Err(error) => opened.send(error).map_err(|unsent| unsent.0),
+            };
+            if let Err(error) = learned {
                 report(problem, &error);
             }
         };
         let thread = Builder::new().name("learner".to_owned());
         thread.spawn_scoped(scope, learn).context("cannot start to learn baselines")?;
+        if let Ok(error) = failed.recv_timeout(OPEN_PATIENCE) {
+            return Err(error);
+        }
         Ok(Self { samples, ended })
     }
 

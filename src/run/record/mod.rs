@@ -1,6 +1,7 @@
 //! `blkstat record`: writes samples of a live host to a file that every view can replay.
 //!
-//! One thread samples and another writes, so that a sample is taken on time whether or not the disk with the file answers.
+//! One thread samples and another opens and writes the file, so that a sample is taken on time whether or not its disk
+//! answers.
 //! After the first sample, the thread that samples opens files of /proc and /sys only.
 
 mod ending;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use self::ending::{end_recording, saved};
-use self::learner::{BaselineFile, Learner};
+use self::learner::Learner;
 use self::progress::{Obstacle, print_summary, shows_progress, status};
 use self::recorder::Recorder;
 use super::progress::Progress;
@@ -35,6 +36,9 @@ use crate::source::{DeviceResolver, Live, read_topology};
 
 /// The memory for samples that wait to be written: more than an hour of 50 devices, with a sample per second.
 const MAX_QUEUE_BYTES: usize = 32 * 1024 * 1024;
+
+/// The time that a file has to open before sampling goes on without it.
+const OPEN_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The stack of the thread that writes. All of it is locked in memory.
 const WRITER_STACK_BYTES: usize = 512 * 1024;
@@ -61,18 +65,13 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     let interval = plan.schedule.interval.unwrap_or(DEFAULT_INTERVAL);
     let zone = context.time_zone(plan.time_zone.as_deref());
     let name = recording_name(plan);
-    let baseline_file = plan.learn_baseline.as_deref().map(BaselineFile::open).transpose()?;
-    let file = open_file(plan, &name)?;
-    let writes_to_terminal = file.is_none() && context.is_terminal;
+    let writes_to_terminal = plan.writes_to_output() && context.is_terminal;
     let problem = Mutex::new(None);
     let recorder = Recorder::new(plan, devices.clone(), &baselines, interval, zone);
     let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
     let mut nothing = io::sink();
     let RunContext { clock, out, err, is_terminal, may_lock_memory } = context;
-    let destination = match file {
-        Some(file) => Destination::File(Box::new(file)),
-        None => Destination::Output(&mut **out),
-    };
+    let out = &mut **out;
     let mut context = RunContext {
         clock: *clock,
         out: &mut nothing,
@@ -82,14 +81,21 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     };
     thread::scope(|scope| {
         let _end = EndOnDrop(&queue);
-        let writer = thread::Builder::new().name("writer".to_owned()).stack_size(WRITER_STACK_BYTES);
-        let queue = &queue;
-        writer
-            .spawn_scoped(scope, move || write_recording(queue, destination))
-            .context("cannot start to write")?;
-        let learner = baseline_file
-            .map(|file| Learner::start(scope, file, devices, plan, interval, &baselines, &problem))
+        let learner = plan.learn_baseline.as_deref();
+        let learner = learner
+            .map(|path| Learner::start(scope, path, devices, plan, interval, &baselines, &problem))
             .transpose()?;
+        let writer = thread::Builder::new().name("writer".to_owned()).stack_size(WRITER_STACK_BYTES);
+        let (queue, file_name) = (&queue, name.clone());
+        let write = move || write_recording(queue, || open_destination(plan, &file_name, out));
+        writer.spawn_scoped(scope, write).context("cannot start to write")?;
+        if !queue.wait_until_open(OPEN_PATIENCE) {
+            context.print_error(format_args!(
+                "waiting to open {name}; samples are kept in memory until it is open"
+            ));
+        } else if let Some(error) = queue.take_error() {
+            return Err(error);
+        }
         let recording = Recording {
             learner,
             problem: &problem,
@@ -211,23 +217,28 @@ fn recording_name(plan: &Record) -> String {
     sanitize(&name).into_owned()
 }
 
-/// Opens the file of a recording; `None` if it goes to standard output.
+/// Opens the file of a recording, or takes standard output.
 ///
 /// # Errors
 /// If the file exists and must not be changed, or cannot be written.
-fn open_file(plan: &Record, name: &str) -> Result<Option<RecordingFile>> {
+fn open_destination<'a>(
+    plan: &Record,
+    name: &str,
+    out: &'a mut (dyn io::Write + Send),
+) -> Result<Destination<'a>> {
     if plan.writes_to_output() {
         if plan.rotation.is_some() {
             bail!("cannot rotate standard output; --rotate needs a file name");
         }
-        return Ok(None);
+        return Ok(Destination::Output(out));
     }
     let if_exists = match (plan.append, plan.force) {
         (true, _) => IfExists::Append,
         (_, true) => IfExists::Replace,
         _ => IfExists::Refuse,
     };
-    RecordingFile::open(&plan.file, name, if_exists, plan.rotation).map(Some)
+    let file = RecordingFile::open(&plan.file, name, if_exists, plan.rotation)?;
+    Ok(Destination::File(Box::new(file)))
 }
 
 /// Resolves the requested devices, given by any of their names, to kernel names.
