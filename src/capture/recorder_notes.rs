@@ -56,8 +56,10 @@ impl ClockChange {
     pub fn between(older: &SampleTime, newer: &SampleTime) -> Self {
         /// Longer than it takes to read the uptime and then the clocks, even on a busy host.
         const MIN_SUSPENDED_S: f64 = 2.0;
-        /// More than a clock is slewed in any interval of minutes.
+        /// More than the time between the readings of two clocks.
         const MIN_STEP_S: f64 = 0.2;
+        /// Twice as fast as the kernel slews a clock (adjtimex(2)).
+        const MAX_SLEW_RATIO: f64 = 0.001;
         let since = |time: fn(&SampleTime) -> Option<f64>| Some(time(newer)? - time(older)?);
         let Some(elapsed_s) = since(|at| at.monotonic.map(|time| time.as_secs_f64())) else {
             return Self::default();
@@ -66,6 +68,7 @@ impl ClockChange {
         let suspended_s = uptime_s.map(|uptime_s| uptime_s - elapsed_s).filter(|s| *s >= MIN_SUSPENDED_S);
         // After a suspend the step is only known as exactly as the time that it took.
         let min_step_s = if suspended_s.is_some() { MIN_SUSPENDED_S } else { MIN_STEP_S };
+        let min_step_s = min_step_s.max(elapsed_s * MAX_SLEW_RATIO);
         let wall_s = since(|at| at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9));
         let step_s = wall_s.map(|wall_s| wall_s - elapsed_s - suspended_s.unwrap_or(0.0));
         Self { step_s: step_s.filter(|step_s| step_s.abs() >= min_step_s), suspended_s }
@@ -110,6 +113,8 @@ mod tests {
         assert_eq!(change(at(2000, 1000, 600)), ClockChange::default());
         // A minute in which the clock is slewed, and a slow read of the uptime.
         assert_eq!(change(at(61_000, 60_030, 6_400)), ClockChange::default());
+        // An hour in which it is slewed as fast as possible.
+        assert_eq!(change(at(3_601_000, 3_601_800, 360_500)), ClockChange::default());
         assert_eq!(change(at(2000, -3_599_000, 600)).step_s, Some(-3600.0));
         let both = |change: ClockChange| (change.step_s, change.suspended_s);
         assert_eq!(both(change(at(2000, 301_000, 30_600))), (None, Some(300.0)));

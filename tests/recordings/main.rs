@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
 mod annotations;
+mod clocks;
 mod failures;
 mod format;
 mod hung_disk;
