@@ -6,8 +6,8 @@ use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::settings::BaselineSource;
 use crate::analysis::thresholds::{
     MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS,
-    MIN_LOADED_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_SINCE_BOOT_SATURATION,
-    MIN_SINGLE_REQUEST_SATURATION, MIN_SLOW_SATURATION,
+    MIN_LATENCY_REQUESTS, MIN_LOADED_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
+    MIN_SINCE_BOOT_SATURATION, MIN_SINGLE_REQUEST_SATURATION, MIN_SLOW_SATURATION,
 };
 
 /// The reason why a direction has no verdict.
@@ -205,6 +205,13 @@ impl DirectionLoad<'_> {
         self.load.totals(self.direction).ios / self.load.intervals < MIN_INTERVAL_REQUESTS
     }
 
+    /// The saturation from which requests that come one at a time are slow. A single one of a few that takes thirty times
+    /// as long raises their mean to several times the usual, as it may by chance.
+    fn min_slow_saturation(&self) -> f64 {
+        let requests = self.load.totals(self.direction).ios / self.load.intervals;
+        if requests < MIN_LATENCY_REQUESTS { MIN_SINGLE_REQUEST_SATURATION } else { MIN_SLOW_SATURATION }
+    }
+
     /// Requests came one at a time, or nearly so: their latency is that of the device, not of waiting for each other.
     /// The mean queue alone does not show it, as it is short for rare bursts, too.
     fn is_serial(&self) -> bool {
@@ -239,7 +246,11 @@ impl DirectionLoad<'_> {
             return Err(Doubt::NoBaseline);
         }
         if saturation >= MIN_SLOW_SATURATION {
-            return if self.is_serial() { Ok(Verdict::Slow) } else { Err(Doubt::Bursts) };
+            return match self.is_serial() {
+                false => Err(Doubt::Bursts),
+                true if saturation < self.min_slow_saturation() => Err(Doubt::FewRequests),
+                true => Ok(Verdict::Slow),
+            };
         }
         if saturation < MAX_UNBEATEN_RATIO && self.total_queue >= MIN_SATURATED_QUEUE {
             return Err(Doubt::Faster);

@@ -119,10 +119,14 @@ pub(super) fn finish(mut setup: Setup, random: &mut Random) -> Setup {
     if setup.history.is_empty() && random.chance(0.75) {
         // Mostly an easier life than now, sometimes one like the present.
         let times = if random.chance(0.8) { random.between(1.0, 1.3) } else { random.between(2.0, 8.0) };
+        // Mostly with requests of the same size, as a device has the same user for long.
+        let sizes = setup.loads.first().map_or(&[8][..], |load| load.mix.sectors);
+        let usual = sizes.iter().sum::<u32>() / sizes.len() as u32;
+        let sectors = u64::from(if random.chance(0.7) { usual } else { 8 });
         for operation in [Operation::Read, Operation::Write] {
             let ios = random.log_between(1e4, 1e8) as u64;
             let mean_s = setup.station.service_s[operation as usize] * times;
-            setup.history.push(History { operation, ios, sectors: 8, mean_s });
+            setup.history.push(History { operation, ios, sectors, mean_s });
         }
     }
     setup
