@@ -51,7 +51,12 @@ fn missing_baseline_text(assessment: &Assessment) -> Option<String> {
     let reason = match doubt {
         _ if has_other_reason => return None,
         Doubt::NoBaseline => format!("unloaded latency of {nouns} unknown; give it"),
-        Doubt::ConstantLoad => format!("{nouns} may be at a limit; give their unloaded latency"),
+        Doubt::ConstantLoad if has_flushes => {
+            format!("{nouns} may be at a limit; give their unloaded latency")
+        }
+        Doubt::ConstantLoad => {
+            return Some(format!("no verdict: {nouns} may be at a limit; give --baseline-ms or --cap"));
+        }
         _ => format!("{nouns} take far longer than since boot; give their unloaded latency"),
     };
     Some(format!("no verdict: {reason} with {option}"))
@@ -181,6 +186,10 @@ mod tests {
         assert_eq!(
             sentences(&[(Writes, None), (Flushes, Some(Doubt::ConstantLoad))]),
             ["no verdict: flushes may be at a limit; give their unloaded latency with --baseline"]
+        );
+        assert_eq!(
+            sentences(&[(Reads, Some(Doubt::ConstantLoad))]),
+            ["no verdict: reads may be at a limit; give --baseline-ms or --cap"]
         );
         // Another reason is explained with its numbers.
         assert_eq!(sentences(&[(Reads, Some(Doubt::Bursts)), (Writes, unknown)]).len(), 2);
