@@ -47,8 +47,7 @@ pub(in crate::analysis) fn find_steady_rates(
     let loads = steady_or_all(&loads.iter().collect::<Vec<_>>());
     let stated = stated.unwrap_or_default();
     let mut unclear = None;
-    let (mut joint, mut separate) = (Vec::new(), Vec::new());
-    for direction in directions(&loads) {
+    let mut find_in = |direction: IoDirection| {
         let requests = RateKind { direction, unit: RateUnit::Requests, device: *device };
         let by_requests = find_caps_by_rate_or_count(&loads, requests, stated.iops);
         let bytes = RateKind { direction, unit: RateUnit::Kib, device: *device };
@@ -57,19 +56,22 @@ pub(in crate::analysis) fn find_steady_rates(
         let are_large = by_requests.caps.iter().all(Plateau::has_large_requests);
         let prefer_bytes = by_requests.caps.is_empty()
             || (has_match(&by_bytes.caps) && (are_large || !has_match(&by_requests.caps)));
-        unclear = unclear.or(by_requests.unclear).or(by_bytes.unclear);
-        let caps = if prefer_bytes { by_bytes.caps } else { by_requests.caps };
-        if direction == IoDirection::Both {
-            joint = caps;
-        } else {
-            separate.push(caps);
+        unclear = unclear.take().or(by_requests.unclear).or(by_bytes.unclear);
+        if prefer_bytes { by_bytes.caps } else { by_requests.caps }
+    };
+    let caps = match only_direction(&loads) {
+        Some(direction) => find_in(direction),
+        None => {
+            let joint = find_in(IoDirection::Both);
+            if !joint.is_empty() && has_random_mix(&loads) {
+                joint
+            } else {
+                [IoDirection::Reads, IoDirection::Writes].map(find_in).concat()
+            }
         }
-    }
-    let caps = if joint.is_empty() || !has_random_mix(&loads) { separate.concat() } else { joint };
-    if !caps.is_empty() {
-        return SteadyRates { caps, unclear: None };
-    }
-    SteadyRates { caps: Vec::new(), unclear }
+    };
+    let unclear = unclear.filter(|_| caps.is_empty());
+    SteadyRates { caps, unclear }
 }
 
 /// Returns whether each direction varies nearly as much as by chance, as it does where both share a cap. Where each is
@@ -84,16 +86,16 @@ fn has_random_mix(loads: &[&LoadSample]) -> bool {
     is_random(IoDirection::Reads) && is_random(IoDirection::Writes)
 }
 
-/// The directions to look at: one alone where the other hardly works.
-fn directions(loads: &[&LoadSample]) -> Vec<IoDirection> {
+/// The direction to look at alone, because the other hardly works; `None` where both work.
+fn only_direction(loads: &[&LoadSample]) -> Option<IoDirection> {
     let ios = |direction: IoDirection| loads.iter().map(|load| load.totals(direction).ios).sum::<f64>();
     let (reads, writes) = (ios(IoDirection::Reads), ios(IoDirection::Writes));
     if writes <= MAX_NEGLIGIBLE_FRACTION * reads {
-        vec![IoDirection::Reads]
+        Some(IoDirection::Reads)
     } else if reads <= MAX_NEGLIGIBLE_FRACTION * writes {
-        vec![IoDirection::Writes]
+        Some(IoDirection::Writes)
     } else {
-        vec![IoDirection::Both, IoDirection::Reads, IoDirection::Writes]
+        None
     }
 }
 

@@ -1,5 +1,6 @@
 //! Steady rates: the loads that have one constant rate.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::cloud_limits::matches_limit_exactly;
@@ -64,12 +65,15 @@ pub(super) struct SteadyRate<'a> {
     pub(super) is_stated: bool,
     /// It matches exactly a limit of the cloud that the device is known to be a volume of.
     is_exact_limit: bool,
-    /// The largest dispersion that it may have: 1 is that of requests that complete at random.
-    dispersion: f64,
-    /// The dispersion at lighter loads of the device, in closed loops; `None` where there are too few of these.
-    light_dispersion: Option<Dispersion>,
-    /// The more regular of arrivals and completions.
-    pub(super) pace: Pace,
+    kind: RateKind,
+    /// The loads within its span that had a queue as long as those at the rate.
+    loaded: Vec<&'a LoadSample>,
+    /// The clearly slower loads of the device at clearly shorter queues.
+    lighter: Vec<&'a LoadSample>,
+    /// These three take long, and most rates are not looked at so closely.
+    dispersion: OnceCell<f64>,
+    light_dispersion: OnceCell<Option<Dispersion>>,
+    pace: OnceCell<Pace>,
     /// At a constant queue, and never more than one request at a time.
     is_of_one_client: bool,
     /// The number of requests in flight was the same all the time.
@@ -82,7 +86,7 @@ impl SteadyRate<'_> {
         let max = if self.is_exact_limit { MAX_POSSIBLE_CAP_DISPERSION } else { MAX_CAP_DISPERSION };
         self.is_stated
             || self.can_be_cap()
-                && (self.concurrency_grew && (self.dispersion < max || self.is_calibrated())
+                && (self.concurrency_grew && (self.dispersion() < max || self.is_calibrated())
                     || self.is_held())
     }
 
@@ -90,13 +94,13 @@ impl SteadyRate<'_> {
     /// at lighter loads.
     pub(super) fn can_be_cap(&self) -> bool {
         let max_even = |light: Dispersion| Self::max_calibrated(light.upper);
-        let is_as_even = self.light_dispersion.is_some_and(|light| self.dispersion >= max_even(light));
-        self.is_stated || (self.pace.is_held() && !is_as_even)
+        let is_as_even = || self.light_dispersion().is_some_and(|light| self.dispersion() >= max_even(light));
+        self.is_stated || (self.pace().is_held() && !is_as_even())
     }
 
     /// Returns whether the rate is far more exact than the device is at lighter loads.
     fn is_calibrated(&self) -> bool {
-        self.light_dispersion.is_some_and(|light| self.dispersion < Self::max_calibrated(light.lower))
+        self.light_dispersion().is_some_and(|light| self.dispersion() < Self::max_calibrated(light.lower))
     }
 
     /// The dispersion below that of a lighter load at which a rate is far more exact.
@@ -107,13 +111,13 @@ impl SteadyRate<'_> {
     /// Returns whether the rate is so exact, at a constant queue or whatever arrives, that no server would be.
     fn is_held(&self) -> bool {
         let (is_possible, max) = if self.min_queue >= MIN_CAPPED_QUEUE {
-            (self.is_at_constant_queue || self.pace == Pace::Completions, MAX_CONSTANT_QUEUE_DISPERSION)
+            (self.is_at_constant_queue || self.pace() == Pace::Completions, MAX_CONSTANT_QUEUE_DISPERSION)
         } else {
             (self.is_of_one_client, MAX_ONE_CLIENT_DISPERSION)
         };
         is_possible
             && self.loads.len() >= CONSTANT_QUEUE_INTERVALS
-            && (self.dispersion < max || self.is_calibrated())
+            && (self.dispersion() < max || self.is_calibrated())
     }
 
     /// Returns whether its own rate, or the user, says that it is a cap, and not only the limit that it matches.
@@ -123,17 +127,38 @@ impl SteadyRate<'_> {
 
     /// Returns whether the rate is more exact than that of busy servers.
     pub(super) fn is_low_dispersion(&self) -> bool {
-        self.dispersion < MAX_CAP_DISPERSION
+        self.dispersion() < MAX_CAP_DISPERSION
     }
 
     /// Returns whether it can be a cap, where another rate of the same load is proven to be one.
     pub(super) fn may_be_cap(&self) -> bool {
-        self.proves_cap() || (self.can_be_cap() && self.dispersion < MAX_POSSIBLE_CAP_DISPERSION)
+        self.proves_cap() || (self.can_be_cap() && self.dispersion() < MAX_POSSIBLE_CAP_DISPERSION)
     }
 
     /// Returns whether it can be a cap before another one, too short to show its pace.
     pub(super) fn may_be_brief_cap(&self) -> bool {
-        self.pace != Pace::Arrivals && self.dispersion < MAX_POSSIBLE_CAP_DISPERSION
+        self.pace() != Pace::Arrivals && self.dispersion() < MAX_POSSIBLE_CAP_DISPERSION
+    }
+
+    /// The largest dispersion that it may have: 1 is that of requests that complete at random.
+    fn dispersion(&self) -> f64 {
+        *self.dispersion.get_or_init(|| {
+            dispersion(&self.loaded, self.kind.direction, self.kind.unit)
+                .map_or(f64::INFINITY, |dispersion| dispersion.upper)
+        })
+    }
+
+    /// The dispersion at lighter loads of the device, in closed loops; `None` where there are too few of these.
+    fn light_dispersion(&self) -> Option<Dispersion> {
+        *self.light_dispersion.get_or_init(|| closed_loop_dispersion(self.lighter.clone(), self.kind))
+    }
+
+    /// The more regular of arrivals and completions.
+    fn pace(&self) -> Pace {
+        let RateKind { direction, unit, .. } = self.kind;
+        *self
+            .pace
+            .get_or_init(|| pace(&self.loaded, direction, unit, self.rate, self.is_at_constant_queue))
     }
 
     /// The index of its first interval.
@@ -151,7 +176,7 @@ impl SteadyRate<'_> {
     /// a queue.
     pub(super) fn evaluate<'a>(
         mut loads: Vec<&'a LoadSample>,
-        all: &[&LoadSample],
+        all: &[&'a LoadSample],
         kind: RateKind,
         stated: Option<f64>,
     ) -> Option<SteadyRate<'a>> {
@@ -162,7 +187,7 @@ impl SteadyRate<'_> {
         let has_grown = max_queue >= MIN_CONCURRENCY_GROWTH * min_queue;
         let loaded_ratio = if has_grown { LOADED_RATIO_GROWN } else { LOADED_RATIO_CONSTANT };
         let within_span = || all.iter().copied().filter(|load| (first..=last).contains(&load.interval_index));
-        let loaded: Vec<&LoadSample> =
+        let loaded: Vec<&'a LoadSample> =
             within_span().filter(|load| kind.queue(load) >= loaded_ratio * min_queue).collect();
         let relative_rate = |load: &LoadSample| kind.rate(load) / rate;
         let is_on_rate = |load: &&LoadSample| {
@@ -193,10 +218,12 @@ impl SteadyRate<'_> {
                 && rate_equal_below_and_above(&loads, kind, (min_queue * max_queue).sqrt()),
             is_stated: stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= SAME_LIMIT_TOLERANCE),
             is_exact_limit: matches_limit_exactly(&kind.device, kind.unit, iops, mib_per_s),
-            dispersion: dispersion(&loaded, kind.direction, kind.unit)
-                .map_or(f64::INFINITY, |dispersion| dispersion.upper),
-            light_dispersion: light_dispersion(all, kind, rate, min_queue, max_queue / rate),
-            pace: pace(&loaded, kind.direction, kind.unit, rate, is_at_constant_queue),
+            kind,
+            loaded,
+            lighter: lighter_loads(all, kind, rate, min_queue, max_queue / rate),
+            dispersion: OnceCell::new(),
+            light_dispersion: OnceCell::new(),
+            pace: OnceCell::new(),
             is_of_one_client: is_at_constant_queue
                 && loads.iter().all(|load| load.queue(IoDirection::Both) <= MAX_ONE_CLIENT_QUEUE),
             is_at_constant_queue,
@@ -208,29 +235,32 @@ impl SteadyRate<'_> {
     }
 }
 
-/// The dispersion at the queue with most intervals among the clearly slower closed loops of a device, whose queues are
-/// clearly shorter than `min_queue`; `None` where there are too few. Requests that arrive at random disperse by
-/// themselves and show nothing.
+/// The clearly slower loads of a device whose queues are clearly shorter than `min_queue`.
 ///
 /// Where requests take longer than the `longest`, in units of queue over rate, it is another limit that the load met.
-fn light_dispersion(
-    all: &[&LoadSample],
+fn lighter_loads<'a>(
+    all: &[&'a LoadSample],
     kind: RateKind,
     rate: f64,
     min_queue: f64,
     longest: f64,
-) -> Option<Dispersion> {
+) -> Vec<&'a LoadSample> {
     let is_lighter = |load: &&LoadSample| {
         MIN_RATE_CHANGE_RATIO * kind.rate(load) <= rate
             && MAX_LIGHTER_QUEUE_RATIO * kind.queue(load) <= min_queue
             && kind.queue(load) / kind.rate(load) <= longest
     };
-    let mut slower: Vec<&LoadSample> = all.iter().copied().filter(is_lighter).collect();
-    slower.sort_by(|a, b| kind.queue(a).total_cmp(&kind.queue(b)));
+    all.iter().copied().filter(is_lighter).collect()
+}
+
+/// The dispersion at the queue with most intervals among the closed loops of `lighter` loads; `None` where there are too
+/// few. Requests that arrive at random disperse by themselves and show nothing.
+fn closed_loop_dispersion(mut lighter: Vec<&LoadSample>, kind: RateKind) -> Option<Dispersion> {
+    lighter.sort_by(|a, b| kind.queue(a).total_cmp(&kind.queue(b)));
     let is_same = |a: &&LoadSample, b: &&LoadSample| {
         kind.queue(b) - kind.queue(a) <= SAME_QUEUE_TOLERANCE * kind.queue(b)
     };
-    let closed = slower
+    let closed = lighter
         .chunk_by(is_same)
         .filter(|group| group.len() >= MIN_LIGHT_INTERVALS && has_same_in_flight(group, kind.direction));
     let most = closed.max_by_key(|group| group.len())?;

@@ -111,9 +111,12 @@ pub struct Distribution {
     pub max: Option<f64>,
 }
 
-/// The weighted median of `(value, weight)` pairs, which it sorts; the mean of two values where half of the weight lies
+/// The weighted median of `(value, weight)` pairs, which it reorders; the mean of two values where half of the weight lies
 /// on each side. `None` without values.
 pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
+    if values.iter().all(|(_, weight)| *weight == 1.0) {
+        return median_of_equal_weights(values);
+    }
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut passed = 0.0;
@@ -127,6 +130,15 @@ pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<
         }
     }
     None
+}
+
+/// The median without sorting all values.
+fn median_of_equal_weights(values: &mut [(f64, f64)]) -> Option<f64> {
+    let last_below = values.len().checked_sub(1)? / 2;
+    let (_, (value, _), above) = values.select_nth_unstable_by(last_below, |a, b| a.0.total_cmp(&b.0));
+    let next = above.iter().map(|(next, _)| *next).min_by(f64::total_cmp);
+    let is_even = above.len() > last_below;
+    Some(next.filter(|_| is_even).map_or(*value, |next| (*value + next) / 2.0))
 }
 
 #[cfg(test)]
@@ -162,6 +174,10 @@ mod tests {
     fn the_median_of_two_equal_halves_lies_between_them() {
         assert_eq!(weighted_median(&mut [(3.0, 1.0), (1.0, 1.0)]), Some(2.0));
         assert_eq!(weighted_median(&mut [(3.0, 1.0), (1.0, 3.0)]), Some(1.0));
+        assert_eq!(weighted_median(&mut [(3.0, 2.0), (1.0, 2.0)]), Some(2.0));
+        assert_eq!(weighted_median(&mut [9.0, 1.0, 4.0, 7.0].map(|value| (value, 1.0))), Some(5.5));
+        assert_eq!(weighted_median(&mut [9.0, 1.0, 4.0].map(|value| (value, 1.0))), Some(4.0));
+        assert_eq!(weighted_median(&mut [(9.0, 1.0)]), Some(9.0));
         assert_eq!(weighted_median(&mut []), None);
     }
 }
