@@ -13,14 +13,56 @@ use crate::analysis::thresholds::{
 /// The directions that can have a cap.
 const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
 
+/// Intervals on a plateau at most after which it is looked for again.
+const MAX_UNSEARCHED_INTERVALS: u32 = 15;
+
+/// The plateau that the loads of a device lie on at present. While they stay on one that several searches have found,
+/// it is searched for more and more rarely, because a search takes longer than all else that is done in an interval.
+#[derive(Clone, Debug, Default)]
+pub(in crate::analysis) struct CurrentPlateau {
+    found: Option<Plateau>,
+    /// Intervals on it for which it may still be taken as it is.
+    unsearched_intervals: u32,
+    /// The intervals between the latest two searches.
+    latest_pause: u32,
+}
+
+impl CurrentPlateau {
+    /// The plateau that the latest of the `recent` loads lies on with a queue; `None` where there is none.
+    pub(in crate::analysis) fn observe(
+        &mut self,
+        recent: &[LoadSample],
+        stated: Option<StatedCap>,
+        device: &KnownDevice,
+    ) -> Option<Plateau> {
+        let latest = recent.last()?;
+        let stays = self.found.as_ref().is_some_and(|plateau| holds(plateau, latest));
+        if stays && self.unsearched_intervals > 0 {
+            self.unsearched_intervals -= 1;
+            return self.found.clone();
+        }
+        self.found = if may_be_plateau(recent, latest, stated) {
+            plateau_of_latest(recent, stated, device)
+        } else {
+            None
+        };
+        let is_confirmed = stays && self.found.is_some();
+        self.latest_pause =
+            if is_confirmed { (2 * self.latest_pause + 1).min(MAX_UNSEARCHED_INTERVALS) } else { 0 };
+        self.unsearched_intervals = self.latest_pause;
+        self.found.clone()
+    }
+
+    /// Marks a break in time.
+    pub(in crate::analysis) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
 /// Returns whether a search for plateaus can find one that the latest load lies on: enough intervals had about its
 /// rate, and either the number of clients was constant or queue or rate changed meanwhile. It costs little, and most
 /// intervals end here.
-pub(in crate::analysis) fn may_be_plateau(
-    recent: &[LoadSample],
-    latest: &LoadSample,
-    stated: Option<StatedCap>,
-) -> bool {
+fn may_be_plateau(recent: &[LoadSample], latest: &LoadSample, stated: Option<StatedCap>) -> bool {
     // The width of a plateau, and the distance from it at which the interval may lie.
     const MAX_DISTANCE: f64 = STEADY_WINDOW + ON_PLATEAU_TOLERANCE;
     let queue = latest.queue(IoDirection::Both);
@@ -91,28 +133,31 @@ fn has_changed_by(ratio: f64, mut values: impl Iterator<Item = f64>) -> bool {
 }
 
 /// The plateau that the latest load lies on with a queue; `None` where there is none.
-pub(in crate::analysis) fn plateau_of_latest(
+fn plateau_of_latest(
     recent: &[LoadSample],
     stated: Option<StatedCap>,
     device: &KnownDevice,
 ) -> Option<Plateau> {
     let latest = recent.last()?;
-    find_plateaus(recent, stated, device).into_iter().find(|plateau| {
-        let plateau_rate = match plateau.unit {
-            RateUnit::Requests => plateau.iops,
-            RateUnit::Kib => plateau.mib_per_s * 1024.0,
-        };
-        let min_queue = MIN_CAPPED_QUEUE.max(MIN_CAPPED_QUEUE_RATIO * plateau.queue_from);
-        let queue = latest.queue(plateau.direction);
-        let is_at_constant_queue = queue >= MIN_CONSTANT_QUEUE && plateau.is_at_constant_queue;
-        let is_loaded = queue >= min_queue || plateau.queue_from >= MIN_CAPPED_QUEUE || is_at_constant_queue;
-        let is_long = plateau.intervals as f64 >= MIN_PLATEAU_INTERVALS;
-        // The rate, or the number in an interval of the usual length.
-        let is_on_plateau =
-            [latest.seconds, plateau.seconds / plateau.intervals as f64].into_iter().any(|seconds| {
-                let rate = latest.amount(plateau.direction, plateau.unit) / seconds;
-                (rate / plateau_rate - 1.0).abs() <= ON_PLATEAU_TOLERANCE
-            });
-        is_on_plateau && is_loaded && is_long
-    })
+    find_plateaus(recent, stated, device).into_iter().find(|plateau| holds(plateau, latest))
+}
+
+/// Returns whether the load lies on the plateau with a queue.
+fn holds(plateau: &Plateau, load: &LoadSample) -> bool {
+    let plateau_rate = match plateau.unit {
+        RateUnit::Requests => plateau.iops,
+        RateUnit::Kib => plateau.mib_per_s * 1024.0,
+    };
+    let min_queue = MIN_CAPPED_QUEUE.max(MIN_CAPPED_QUEUE_RATIO * plateau.queue_from);
+    let queue = load.queue(plateau.direction);
+    let is_at_constant_queue = queue >= MIN_CONSTANT_QUEUE && plateau.is_at_constant_queue;
+    let is_loaded = queue >= min_queue || plateau.queue_from >= MIN_CAPPED_QUEUE || is_at_constant_queue;
+    let is_long = plateau.intervals as f64 >= MIN_PLATEAU_INTERVALS;
+    // The rate, or the number in an interval of the usual length.
+    let is_on_plateau =
+        [load.seconds, plateau.seconds / plateau.intervals as f64].into_iter().any(|seconds| {
+            let rate = load.amount(plateau.direction, plateau.unit) / seconds;
+            (rate / plateau_rate - 1.0).abs() <= ON_PLATEAU_TOLERANCE
+        });
+    is_on_plateau && is_loaded && is_long
 }

@@ -156,9 +156,7 @@ impl SteadyRate<'_> {
     /// The more regular of arrivals and completions.
     fn pace(&self) -> Pace {
         let RateKind { direction, unit, .. } = self.kind;
-        *self
-            .pace
-            .get_or_init(|| pace(&self.loaded, direction, unit, self.rate, self.is_at_constant_queue))
+        *self.pace.get_or_init(|| pace(&self.loaded, direction, unit, self.rate, self.is_at_constant_queue))
     }
 
     /// The index of its first interval.

@@ -8,7 +8,7 @@ use super::load_verdict::{Doubt, LoadAssessment};
 use super::stall::is_stall;
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
-use crate::analysis::caps::{Plateau, may_be_plateau, near_limit_of_latest, plateau_of_latest};
+use crate::analysis::caps::{CurrentPlateau, near_limit_of_latest};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::{KnownDevice, Settings, StatedCap};
 use crate::analysis::thresholds::{MIN_CHANGED_INTERVALS, SAME_LOAD_TOLERANCE, STILL_SATURATED_FRACTION};
@@ -28,6 +28,7 @@ pub struct LiveVerdict {
     device: KnownDevice,
     baselines: Baselines,
     recent: VecDeque<LoadSample>,
+    plateau: CurrentPlateau,
     debounce: Debounce,
     hung: HungRequests,
     /// Latest intervals in a row in which requests were of another kind than those of the baseline.
@@ -45,6 +46,7 @@ impl LiveVerdict {
             device: settings.device,
             baselines: Baselines::new(settings, since_boot),
             recent: VecDeque::with_capacity(MAX_RECENT_LOADS + SPARE_LOADS),
+            plateau: CurrentPlateau::default(),
             debounce: Debounce::default(),
             hung: HungRequests::default(),
             changed_intervals: 0,
@@ -71,7 +73,7 @@ impl LiveVerdict {
         self.remember(load);
         let mut assessment = assess_directions(&assessed);
         let mut verdict = self.still_in_trouble(&assessed);
-        if let Some(plateau) = self.current_plateau(&load) {
+        if let Some(plateau) = self.plateau.observe(self.recent.make_contiguous(), self.cap, &self.device) {
             verdict = Some(Verdict::Capped);
             assessment.evidence.insert(0, Evidence::ConstantRate(plateau));
         }
@@ -98,6 +100,7 @@ impl LiveVerdict {
     /// Marks a break in time: the next interval does not follow the latest. Baselines stay.
     pub fn interrupt(&mut self) {
         self.recent.clear();
+        self.plateau.clear();
         self.debounce.clear();
         self.hung.clear();
     }
@@ -162,16 +165,6 @@ impl LiveVerdict {
             self.recent.pop_front();
         }
         self.recent.push_back(load);
-    }
-
-    /// The plateau that the load lies on with a queue, if any.
-    fn current_plateau(&mut self, load: &LoadSample) -> Option<Plateau> {
-        let recent = self.recent.make_contiguous();
-        if may_be_plateau(recent, load, self.cap) {
-            plateau_of_latest(recent, self.cap, &self.device)
-        } else {
-            None
-        }
     }
 }
 
