@@ -7,8 +7,9 @@ mod rate_levels;
 mod since_boot;
 
 use std::collections::BTreeMap;
+use std::f64::consts::SQRT_2;
 
-use libm::{exp2, log2};
+use libm::{exp2, ilogb};
 
 pub use since_boot::SinceBoot;
 
@@ -363,12 +364,12 @@ impl Baselines {
 
 /// The class of a size: the nearest power of two in KiB.
 fn size_class(size_kib: f64) -> i32 {
-    log2(size_kib.max(MIN_SIZE_CLASS_KIB)).round() as i32
+    ilogb(SQRT_2 * size_kib.max(MIN_SIZE_CLASS_KIB))
 }
 
 /// The class of a queue: its power of two.
 fn queue_class(queue: f64) -> i32 {
-    log2(queue.max(MIN_QUEUE_CLASS)).floor() as i32
+    ilogb(queue.max(MIN_QUEUE_CLASS))
 }
 
 #[cfg(test)]

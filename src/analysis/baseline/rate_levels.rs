@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use libm::log2;
+use libm::ilogb;
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
@@ -10,9 +10,6 @@ use crate::analysis::thresholds::{
     MIN_LATENCY_SUM_MS, MIN_PROVEN_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
     SAME_LATENCY_TOLERANCE,
 };
-
-/// Levels per doubling of the rate.
-const LEVELS_PER_DOUBLING: f64 = 2.0;
 
 /// Sums over the intervals of similar rate.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +42,11 @@ impl RateLevel {
     }
 }
 
+/// The largest number of half powers of two whose product the rate is at least.
+fn half_powers_of_two(rate: f64) -> i32 {
+    ilogb(rate * rate)
+}
+
 /// Latency by rate. Its memory is bounded: a rate has few half powers of two.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RateLevels(BTreeMap<i32, RateLevel>);
@@ -54,7 +56,7 @@ impl RateLevels {
     pub(super) fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64) {
         let rate = totals.ios / seconds;
         if rate > 0.0 {
-            let level = self.0.entry((log2(rate) * LEVELS_PER_DOUBLING).floor() as i32).or_default();
+            let level = self.0.entry(half_powers_of_two(rate)).or_default();
             level.totals = level.totals.plus(totals);
             level.seconds += seconds;
             level.intervals += 1.0;

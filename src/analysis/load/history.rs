@@ -94,14 +94,15 @@ fn merge_similar(loads: &[LoadSample], class: fn(&LoadSample) -> LoadClass) -> V
         .chunks(MERGE_WINDOW)
         .flat_map(|window| {
             let mut merged: Vec<LoadSample> = Vec::with_capacity(MERGE_WINDOW);
-            let mut single: Vec<LoadSample> = Vec::new();
+            let mut single: Vec<(LoadClass, LoadSample)> = Vec::new();
             for load in window {
-                match single.iter().position(|other| class(other) == class(load)) {
-                    Some(index) => merged.push(single.swap_remove(index).merge(load)),
-                    None => single.push(*load),
+                let class = class(load);
+                match single.iter().position(|(other, _)| *other == class) {
+                    Some(index) => merged.push(single.swap_remove(index).1.merge(load)),
+                    None => single.push((class, *load)),
                 }
             }
-            merged.append(&mut single);
+            merged.extend(single.into_iter().map(|(_, load)| load));
             merged.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
             merged
         })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use libm::log2;
+use libm::ilogb;
 use serde::Serialize;
 
 use super::IoTotals;
@@ -114,7 +114,7 @@ impl BusyIntervals {
 
 /// The power of two of a rate; `None` without requests.
 fn rate_bin(totals: &BusyTotals) -> Option<i32> {
-    (totals.totals.ios > 0.0 && totals.seconds > 0.0).then(|| log2(totals.rate()).floor() as i32)
+    (totals.totals.ios > 0.0 && totals.seconds > 0.0).then(|| ilogb(totals.rate()))
 }
 
 fn add(bins: &mut RateBins, bin: Option<i32>, totals: BusyTotals) {
