@@ -161,3 +161,41 @@ fn holds(plateau: &Plateau, load: &LoadSample) -> bool {
         });
     is_on_plateau && is_loaded && is_long
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::stats::IoTotals;
+
+    /// A load of requests of 4 KiB at a constant queue of eight.
+    fn load(index: usize, ios: f64) -> LoadSample {
+        LoadSample {
+            interval_index: index as f64,
+            seconds: 1.0,
+            intervals: 1.0,
+            reads: IoTotals { ios, kib: 4.0 * ios, ms: 8000.0 },
+            is_steady: true,
+            in_flight_at_end: Some(8),
+            ..LoadSample::default()
+        }
+    }
+
+    #[test]
+    fn a_plateau_is_kept_until_the_load_leaves_it() {
+        let stated = Some(StatedCap { iops: Some(3000.0), mib_per_s: None });
+        let (mut current, mut recent) = (CurrentPlateau::default(), Vec::new());
+        let mut observe = |ios: f64| {
+            recent.push(load(recent.len(), ios));
+            let found = current.observe(&recent, stated, &KnownDevice::default());
+            (found.map(|plateau| plateau.intervals), current.unsearched_intervals)
+        };
+        (0..7).for_each(|_| assert_eq!(observe(3000.0), (None, 0)));
+        // Found, confirmed, and then kept for an interval, for three, and so on.
+        assert_eq!(observe(3000.0), (Some(8), 0));
+        assert_eq!(observe(3000.0), (Some(9), 1));
+        assert_eq!(observe(3000.0), (Some(9), 0));
+        assert_eq!(observe(3000.0), (Some(11), 3));
+        assert_eq!(observe(2000.0), (None, 0));
+        assert_eq!(observe(3000.0), (Some(12), 0));
+    }
+}

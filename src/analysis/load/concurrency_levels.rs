@@ -126,7 +126,9 @@ pub(in crate::analysis) fn weighted_median_of(
     quantity: impl Fn(&LoadSample) -> Option<f64>,
 ) -> Option<f64> {
     let weighted = |load: &&LoadSample| quantity(load).map(|value| (value, load.intervals));
-    weighted_median(&mut loads.iter().filter_map(weighted).collect::<Vec<_>>())
+    let mut known = Vec::with_capacity(loads.len());
+    known.extend(loads.iter().filter_map(weighted));
+    weighted_median(&mut known)
 }
 
 /// The saturation of several loads together; `None` where that of most of them is unknown.
