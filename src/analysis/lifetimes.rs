@@ -116,6 +116,7 @@ impl Lifetimes {
             let loads = lifetime.loads.finish();
             FinishedLifetime {
                 first_interval: lifetime.first_interval.unwrap_or(f64::INFINITY),
+                is_hard_disk: given.device.is_hard_disk,
                 steady_rates: find_steady_rates(&loads, settings.cap, &given.device),
                 near_limit: find_near_limit(&loads, &given.device),
                 loads,
@@ -136,9 +137,19 @@ pub(super) struct FinishedLifetimes {
     present: FinishedLifetime,
 }
 
+/// The loads of a lifetime with that which they are compared with.
+#[derive(Clone, Copy)]
+pub(super) struct LifetimeLoads<'a> {
+    pub(super) loads: &'a [LoadSample],
+    pub(super) baselines: &'a Baselines,
+    /// See [`KnownDevice::is_hard_disk`].
+    pub(super) is_hard_disk: bool,
+}
+
 struct FinishedLifetime {
     /// Infinite without a load.
     first_interval: f64,
+    is_hard_disk: bool,
     loads: Vec<LoadSample>,
     baselines: Baselines,
     steady_rates: SteadyRates,
@@ -169,8 +180,12 @@ impl FinishedLifetimes {
     }
 
     /// The loads and baselines of each lifetime.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (&[LoadSample], &Baselines)> {
-        self.iter().map(|lifetime| (lifetime.loads.as_slice(), &lifetime.baselines))
+    pub(super) fn parts(&self) -> impl Iterator<Item = LifetimeLoads<'_>> {
+        self.iter().map(|lifetime| LifetimeLoads {
+            loads: &lifetime.loads,
+            baselines: &lifetime.baselines,
+            is_hard_disk: lifetime.is_hard_disk,
+        })
     }
 
     /// The baselines of the present device.
@@ -257,7 +272,7 @@ mod tests {
     #[test]
     fn known_limits_are_those_of_the_device_of_the_longest_lifetime() {
         let device = |provider| Settings {
-            device: KnownDevice { size_bytes: None, provider: Some(provider) },
+            device: KnownDevice { size_bytes: None, provider: Some(provider), ..KnownDevice::default() },
             ..Settings::default()
         };
         let mut lifetimes = Lifetimes::default();

@@ -60,6 +60,6 @@ pub use thresholds::{
     MIN_STALL_S, MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
-    Assessment, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HeldBetween, Latency,
+    Assessment, DeepQueue, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HeldBetween, Latency,
     LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, Verdict, held_between, is_idle_below,
 };

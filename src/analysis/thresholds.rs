@@ -42,6 +42,15 @@ pub(super) const MIN_LOADED_RATE_RATIO: f64 = KNEE_FRACTION;
 /// Multiple of the mean latency since boot from which a device is in trouble: twice the threshold against a real
 /// baseline, because that mean is of mixed sizes and patterns.
 pub(super) const MIN_SINCE_BOOT_SATURATION: f64 = 6.0;
+/// Queue from which requests wait for each other at any hard disk: it has one actuator, or two, so that three of four wait.
+pub(super) const MIN_DEEP_QUEUE: f64 = 8.0;
+/// Fraction of the time for which a deep queue has requests in flight: a burst is over soon.
+pub(super) const MIN_DEEP_QUEUE_BUSY_FRACTION: f64 = 0.85;
+/// Milliseconds for which a slow hard disk of 5,400 revolutions per minute moves and turns to any place: half a revolution
+/// (5.6) and an average seek (9).
+pub(super) const MAX_HARD_DISK_ACCESS_MS: f64 = 15.0;
+/// KiB per millisecond that a hard disk transfers at least, at its inner tracks.
+pub(super) const MIN_HARD_DISK_KIB_PER_MS: f64 = 75.0;
 /// Latest intervals in which requests are looked for that hang while others complete.
 pub(super) const HUNG_WINDOW_INTERVALS: usize = 10;
 /// Multiple of the mean queue of those that complete, from which requests in flight hang...

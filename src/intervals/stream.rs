@@ -341,10 +341,10 @@ impl<'a> Intervals<'a> {
     }
 }
 
-/// Returns the facts about the device of this kernel name that decide which known limits may be its own.
+/// Returns the facts about the device of this kernel name that the analysis needs.
 fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevice {
     let (provider, size_bytes) = topology.volume(name, machine);
-    KnownDevice { size_bytes, provider }
+    KnownDevice { size_bytes, provider, is_hard_disk: topology.is_hard_disk(name, machine) }
 }
 
 /// The header of an interval. The time with a request in flight is not known where a device's requests are not.

@@ -1,6 +1,7 @@
 //! The block-device tree: partitions, stacked devices, kinds, queue settings, mount points. Plain data, which `source`
 //! reads from sysfs and procfs or which is inferred from the device names of a capture.
 
+mod hard_disk;
 mod infer;
 mod kind;
 mod named_device;

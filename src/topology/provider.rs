@@ -60,6 +60,11 @@ impl Machine {
         *self == Self::default()
     }
 
+    /// Returns whether the firmware identifies a virtual machine of a provider or of Hyper-V, whose disks are volumes.
+    pub(super) fn is_virtual(&self) -> bool {
+        self.provider().is_some()
+    }
+
     /// The provider of the machine; `None` where the firmware does not identify one.
     fn provider(&self) -> Option<Provider> {
         let is = |value: &Option<String>, text: &str| value.as_deref() == Some(text);

@@ -6,6 +6,7 @@ mod analyze;
 mod baselines;
 mod devices;
 mod faults;
+mod hard_disks;
 mod known_limits;
 mod live;
 mod native;

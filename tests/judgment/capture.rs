@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::random::Random;
-use crate::simulator::{Host, Nanos, Observed, Setup, nanos};
+use crate::simulator::{Device, Host, Nanos, Observed, Setup, nanos};
 use crate::truth::{Truth, truths};
 
 /// The wall clock at the start of every simulation, in seconds since 1970.
@@ -41,6 +41,16 @@ pub(crate) fn simulate(setup: &Setup, random: &mut Random) -> Capture {
     Capture { setup: setup.clone(), text, truths }
 }
 
+/// The model of a device in JSON. Stacked devices have none.
+fn model(setup: &Setup, device: &Device) -> &'static str {
+    match (device.kind, device.name) {
+        ("disk", _) if setup.station.sequential_s.is_some() => "\"ST4000NM0035-1V4\"",
+        ("disk", "sda") => "\"Samsung SSD 870 \"",
+        ("disk", "nvme0n1") => "\"SAMSUNG MZQL23T8HCLS-00A07\"",
+        _ => "null",
+    }
+}
+
 fn push_header(setup: &Setup, text: &mut String) {
     let nodes: Vec<String> = setup
         .devices
@@ -51,12 +61,13 @@ fn push_header(setup: &Setup, text: &mut String) {
                 setup.devices.get(index + 1).iter().map(|below| format!("\"{}\"", below.name)).collect();
             format!(
                 "{{\"name\":\"{}\",\"major\":{},\"minor\":{},\"kind\":\"{}\",\"backing_devices\":[{}],\
-                 \"size_bytes\":107374182400,\"rotational\":{},\"scheduler\":\"none\",\"iostats_enabled\":true}}",
+                 \"size_bytes\":107374182400,\"model\":{},\"rotational\":{},\"scheduler\":\"none\",\"iostats_enabled\":true}}",
                 device.name,
                 device.numbers.0,
                 device.numbers.1,
                 device.kind,
                 below.join(","),
+                model(setup, device),
                 setup.station.sequential_s.is_some(),
             )
         })

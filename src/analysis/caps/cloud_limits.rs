@@ -193,10 +193,10 @@ fn gp2_mib_per_s(gib: u64) -> f64 {
 mod tests {
     use super::*;
 
-    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None };
+    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None, is_hard_disk: false };
 
     fn device(gib: u64, provider: Option<Provider>) -> KnownDevice {
-        KnownDevice { size_bytes: Some(gib * BYTES_PER_GIB), provider }
+        KnownDevice { size_bytes: Some(gib * BYTES_PER_GIB), provider, ..KnownDevice::default() }
     }
 
     fn volumes(device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> Vec<CloudVolume> {
@@ -243,7 +243,8 @@ mod tests {
             assert_eq!(by_requests(&device(gib, None), 5000.0), found, "{gib}");
         }
         // A disk of 500 GB is not a volume of these.
-        let disk = KnownDevice { size_bytes: Some(500_107_862_016), provider: None };
+        let disk =
+            KnownDevice { size_bytes: Some(500_107_862_016), provider: None, ..KnownDevice::default() };
         assert_eq!(by_requests(&disk, 3000.0), []);
     }
 

@@ -116,7 +116,7 @@ mod tests {
     use crate::analysis::stats::IoTotals;
     use crate::topology::Provider;
 
-    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None };
+    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None, is_hard_disk: false };
 
     /// Loads of `(requests of 4 KiB, queue)` with a constant number in flight.
     fn loads(intervals: &[(f64, f64)]) -> Vec<LoadSample> {
@@ -173,11 +173,16 @@ mod tests {
         let spent = |rate| {
             loads(&[[(3000.0, 8.0); 10], [(rate, 8.0); 10], [(rate, 8.0); 10], [(rate, 8.0); 10]].concat())
         };
-        let volume = |gib: u64| KnownDevice { size_bytes: Some(gib << 30), provider: Some(Provider::Aws) };
+        let volume = |gib: u64| KnownDevice {
+            size_bytes: Some(gib << 30),
+            provider: Some(Provider::Aws),
+            ..KnownDevice::default()
+        };
         // Most of the time at the limit of the volume without credits.
         assert!(find_near_limit(&spent(600.0), &volume(200)).is_some());
         assert_eq!(find_near_limit(&spent(600.0), &volume(300)), None);
-        let azure = KnownDevice { size_bytes: None, provider: Some(Provider::Azure) };
+        let azure =
+            KnownDevice { size_bytes: None, provider: Some(Provider::Azure), ..KnownDevice::default() };
         assert!(find_near_limit(&spent(500.0), &azure).is_some());
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{Doubt, HeldBetween};
+use super::{DeepQueue, Doubt, HeldBetween};
 use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
 use crate::analysis::settings::BaselineSource;
@@ -58,7 +58,7 @@ impl Verdict {
             }
             Self::Saturated => {
                 "latency is at least 3 times unloaded latency (--saturation-threshold) with a queue of 2 or more and \
-                 no less work done than before, in three of the last four intervals"
+                 no less work done than before, or 8 or more wait at a hard disk, in three of the last four intervals"
             }
             Self::Capped => {
                 "the rate stays constant while the queue grows or stays long: a limit such as that of a cloud volume"
@@ -189,6 +189,8 @@ pub enum Evidence {
         /// The reason why this direction has no verdict; `None` where it has one.
         doubt: Option<Doubt>,
     },
+    /// More requests are in flight at a hard disk than it serves at a time.
+    DeepQueue(DeepQueue),
     /// The rate lies on a plateau.
     ConstantRate(Plateau),
     /// Most requests waited between the device and those below it.

@@ -101,6 +101,9 @@ pub enum Reason {
         latency: Option<Latency>,
         /// The maximum rate; `None` where the knee is not known.
         max_rate: Option<MaxRate>,
+        /// The mean queue of the loads that are saturated because a hard disk serves one request at a time; `None` where
+        /// most are compared with a baseline.
+        deep_queue: Option<f64>,
     },
     /// Requests took three times as long as at other times, although they came one at a time, or flushes did.
     Slow {

@@ -66,12 +66,16 @@ impl LiveVerdict {
         let Some(load) = LoadSample::from_stats(stats, host, self.intervals) else {
             return Assessment { evidence: vec![Evidence::NoLatency], ..Assessment::default() };
         };
-        let assessed = LoadAssessment::of(&load, &self.baselines, self.saturation_threshold);
+        let mut assessed = LoadAssessment::of(&load, &self.baselines, self.saturation_threshold);
+        if self.device.is_hard_disk {
+            assessed = assessed.at_hard_disk(&load, self.saturation_threshold);
+        }
         // The baselines learn after the assessment: an interval must not be compared with itself.
         self.baselines.learn(&load, |direction| assessed.is_slow(direction));
         self.forget_changed_requests(&load, &assessed);
         self.remember(load);
         let mut assessment = assess_directions(&assessed);
+        assessment.evidence.splice(0..0, assessed.deep_queue.map(Evidence::DeepQueue));
         let mut verdict = self.still_in_trouble(&assessed);
         if let Some(plateau) = self.plateau.observe(self.recent.make_contiguous(), self.cap, &self.device) {
             verdict = Some(Verdict::Capped);

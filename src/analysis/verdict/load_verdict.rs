@@ -1,6 +1,6 @@
 //! The verdict on a load alone: one interval, or several alike, against the baselines of its device.
 
-use super::{Verdict, more_severe};
+use super::{DeepQueue, Verdict, more_severe};
 use crate::analysis::baseline::{Baselines, Reference};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::settings::BaselineSource;
@@ -69,6 +69,8 @@ pub(in crate::analysis) struct LoadAssessment {
     pub(in crate::analysis) verdict: Option<Verdict>,
     /// The directions with requests.
     pub(in crate::analysis) directions: Vec<DirectionAssessment>,
+    /// The deep queue of a hard disk, where that is why it is saturated.
+    pub(in crate::analysis) deep_queue: Option<DeepQueue>,
 }
 
 impl LoadAssessment {
@@ -84,7 +86,19 @@ impl LoadAssessment {
         let verdict = directions.iter().fold(None, |worst, one| more_severe(worst, one.verdict.ok()));
         // A direction that is unknown may be worse than the others.
         let is_unknown = directions.iter().any(|one| one.is_major && one.verdict.is_err());
-        Self { verdict: verdict.filter(|verdict| *verdict != Verdict::Ok || !is_unknown), directions }
+        let verdict = verdict.filter(|verdict| *verdict != Verdict::Ok || !is_unknown);
+        Self { verdict, directions, deep_queue: None }
+    }
+
+    /// The same for a load of a hard disk, which a deep queue saturates whatever it is compared with.
+    pub(in crate::analysis) fn at_hard_disk(self, load: &LoadSample, saturation_threshold: f64) -> Self {
+        let is_worse = |verdict: Verdict| verdict.severity() > Verdict::Queueing.severity();
+        match DeepQueue::of(load, saturation_threshold) {
+            Some(deep_queue) if !self.verdict.is_some_and(is_worse) => {
+                Self { verdict: Some(Verdict::Saturated), deep_queue: Some(deep_queue), ..self }
+            }
+            _ => self,
+        }
     }
 
     /// Returns whether a direction takes far longer than its baseline, without a queue that explains it.

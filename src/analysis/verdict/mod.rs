@@ -2,6 +2,7 @@
 
 mod assessment;
 mod debounce;
+mod deep_queue;
 mod explanation;
 mod facts;
 mod held_between;
@@ -15,6 +16,7 @@ mod stall;
 mod verdict_shares;
 
 pub use assessment::{Assessment, Evidence, Latency, Verdict};
+pub use deep_queue::DeepQueue;
 pub use explanation::{DirectionLatency, ExceededCap, Explanation, MaxRate, OkMargin, Reason};
 pub use held_between::{HeldBetween, held_between, is_idle_below};
 pub use live_verdict::LiveVerdict;

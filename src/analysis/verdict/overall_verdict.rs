@@ -109,6 +109,7 @@ fn reason_saturated(facts: &DeviceFacts<'_>, shares: &VerdictShares, saturation_
         fraction: shares.saturated,
         latency: highest_level.or_else(|| shares.saturated_loads.latency()),
         max_rate,
+        deep_queue: shares.deep_queue(),
     }
 }
 

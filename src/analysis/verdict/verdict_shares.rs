@@ -3,6 +3,7 @@
 use super::load_verdict::LoadAssessment;
 use super::{Latency, Verdict, more_severe};
 use crate::analysis::baseline::Baselines;
+use crate::analysis::lifetimes::LifetimeLoads;
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS};
@@ -20,6 +21,8 @@ pub(in crate::analysis) struct VerdictShares {
     /// Number of saturated intervals.
     pub(super) saturated_intervals: f64,
     pub(super) saturated_loads: LoadSum,
+    /// Those of them that only the deep queue of a hard disk shows to be saturated.
+    pub(super) deep_queue_loads: LoadSum,
     /// Number of slow intervals.
     pub(super) slow_intervals: f64,
     pub(super) slow_loads: LoadSum,
@@ -31,12 +34,12 @@ pub(in crate::analysis) struct VerdictShares {
 impl VerdictShares {
     /// The shares of the loads of each lifetime of a device, against its baselines.
     pub(in crate::analysis) fn of_lifetimes<'a>(
-        lifetimes: impl Iterator<Item = (&'a [LoadSample], &'a Baselines)>,
+        lifetimes: impl Iterator<Item = LifetimeLoads<'a>>,
         saturation_threshold: f64,
     ) -> Self {
         let mut shares = Self::default();
-        for (loads, baselines) in lifetimes {
-            shares.add_lifetime(loads, baselines, saturation_threshold);
+        for lifetime in lifetimes {
+            shares.add_lifetime(&lifetime, saturation_threshold);
         }
         if shares.seconds > 0.0 {
             shares.ok /= shares.seconds;
@@ -47,6 +50,13 @@ impl VerdictShares {
             shares.ok_below_limit /= shares.seconds;
         }
         shares
+    }
+
+    /// The mean queue of the loads that only the deep queue of a hard disk shows to be saturated; `None` where these are
+    /// less than half of the saturated time.
+    pub(super) fn deep_queue(&self) -> Option<f64> {
+        let is_most = 2.0 * self.deep_queue_loads.seconds >= self.saturated_loads.seconds;
+        self.deep_queue_loads.latency().filter(|_| is_most).map(|latency| latency.queue)
     }
 
     /// The fractions of ok and unknown time if a limit above the device holds requests.
@@ -60,9 +70,10 @@ impl VerdictShares {
     }
 
     /// Adds the seconds of a lifetime, which are not yet divided by all of them.
-    fn add_lifetime(&mut self, loads: &[LoadSample], baselines: &Baselines, saturation_threshold: f64) {
-        let (verdicts, are_ok_below_limit): (Vec<_>, Vec<_>) =
-            load_verdicts(loads, baselines, saturation_threshold).into_iter().unzip();
+    fn add_lifetime(&mut self, lifetime: &LifetimeLoads<'_>, saturation_threshold: f64) {
+        let LifetimeLoads { loads, baselines, is_hard_disk } = *lifetime;
+        let judged = judge_loads(loads, baselines, is_hard_disk, saturation_threshold);
+        let verdicts: Vec<Option<Verdict>> = judged.iter().map(|one| one.verdict).collect();
         for (index, load) in loads.iter().enumerate() {
             self.seconds += load.seconds;
             match verdicts[index].filter(|_| is_confirmed(loads, &verdicts, index)) {
@@ -76,11 +87,14 @@ impl VerdictShares {
                     self.saturated += load.seconds;
                     self.saturated_intervals += load.intervals;
                     self.saturated_loads.add(load);
+                    if judged[index].is_deep_queue {
+                        self.deep_queue_loads.add(load);
+                    }
                 }
                 Some(_) => self.ok += load.seconds,
                 None => {
                     self.unknown += load.seconds;
-                    self.ok_below_limit += if are_ok_below_limit[index] { load.seconds } else { 0.0 };
+                    self.ok_below_limit += if judged[index].is_ok_below_limit { load.seconds } else { 0.0 };
                     self.unknown_loads.add(load);
                 }
             }
@@ -88,24 +102,39 @@ impl VerdictShares {
     }
 }
 
+/// The verdict on a load alone.
+struct JudgedLoad {
+    verdict: Option<Verdict>,
+    /// It would be ok if a limit above the device were known to hold requests.
+    is_ok_below_limit: bool,
+    /// It is saturated only by the deep queue of a hard disk.
+    is_deep_queue: bool,
+}
+
 /// The verdict on each load alone: against the baselines of all the time, or, where these are worse, against those that
-/// had been learned before. What lasts for most of the time is no trouble against the former. With each, whether the load
-/// would be ok if a limit above the device were known to hold requests.
-fn load_verdicts(
+/// had been learned before. What lasts for most of the time is no trouble against the former.
+fn judge_loads(
     loads: &[LoadSample],
     baselines: &Baselines,
+    is_hard_disk: bool,
     saturation_threshold: f64,
-) -> Vec<(Option<Verdict>, bool)> {
+) -> Vec<JudgedLoad> {
     let mut before = baselines.without_learned();
-    let verdict = |load: &LoadSample| {
+    let judge = |load: &LoadSample| {
         let earlier = LoadAssessment::of(load, &before, saturation_threshold);
         before.learn(load, |direction| earlier.is_slow(direction));
         let trouble = earlier.verdict.filter(|verdict| verdict.severity() > Verdict::Ok.severity());
-        let assessed = LoadAssessment::of(load, baselines, saturation_threshold);
-        let verdict = more_severe(assessed.verdict, trouble);
-        (verdict, verdict.is_none() && assessed.is_ok_below_limit())
+        let compared = LoadAssessment::of(load, baselines, saturation_threshold);
+        let assessed = LoadAssessment { verdict: more_severe(compared.verdict, trouble), ..compared };
+        let assessed =
+            if is_hard_disk { assessed.at_hard_disk(load, saturation_threshold) } else { assessed };
+        JudgedLoad {
+            verdict: assessed.verdict,
+            is_ok_below_limit: assessed.is_ok_below_limit(),
+            is_deep_queue: assessed.deep_queue.is_some(),
+        }
     };
-    loads.iter().map(verdict).collect()
+    loads.iter().map(judge).collect()
 }
 
 /// Returns whether trouble in a load is confirmed by its neighbors, as a live verdict is by the intervals before: a

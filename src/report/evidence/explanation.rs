@@ -2,7 +2,7 @@
 
 use super::limits::near_limit_text;
 use super::plateau::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
-use super::{latency_name, latency_text};
+use super::{deep_queue_text, latency_name, latency_text};
 use crate::analysis::{
     DirectionLatency, ExceededCap, Explanation, KNEE_FRACTION, Latency, MaxRate, OkMargin, Plateau, Reason,
 };
@@ -93,11 +93,12 @@ fn reason_text(reason: &Reason) -> String {
             duration(*for_s)
         ),
         Reason::Capped { plateaus } => capped_text(plateaus),
-        Reason::Saturated { fraction, latency, max_rate } => {
+        Reason::Saturated { fraction, latency, max_rate, deep_queue } => {
             let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));
             let max_rate = max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
+            let deep_queue = deep_queue.map(|queue| format!("; {}", deep_queue_text(queue))).unwrap_or_default();
             format!(
-                "is saturated {} of busy time{}{max_rate}",
+                "is saturated {} of busy time{}{max_rate}{deep_queue}",
                 percent_of(*fraction),
                 latency.unwrap_or_default()
             )
@@ -300,7 +301,7 @@ mod tests {
             stall_s: Some(3.0),
             exceeded_iops: Some(ExceededCap { cap: 3000.0, seen: 131_000.0 }),
             exceeded_mib_per_s: Some(ExceededCap { cap: 125.0, seen: 512.0 }),
-            ..Reason::Saturated { fraction: 0.46, latency, max_rate }.into()
+            ..Reason::Saturated { fraction: 0.46, latency, max_rate, deep_queue: None }.into()
         };
         assert_eq!(
             explanation_text("vda", &explanation),

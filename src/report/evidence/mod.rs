@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use limits::near_limit_text;
 use plateau::plateau_caveat;
 
-use crate::analysis::{Assessment, BaselineSource, Doubt, Evidence, IoDirection, Latency};
+use crate::analysis::{Assessment, BaselineSource, DeepQueue, Doubt, Evidence, IoDirection, Latency};
 use crate::report::layout::sentence_numbers::{counted, duration, multiple, number, per_second, queue, time};
 use crate::sanitize::sanitize;
 
@@ -100,6 +100,7 @@ fn evidence_text(evidence: &Evidence) -> String {
             let doubt = doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default();
             [latency_name(*direction), " ", &latency_text(latency, *source), &doubt].concat()
         }
+        Evidence::DeepQueue(DeepQueue { queue, .. }) => deep_queue_text(*queue),
         Evidence::ConstantRate(plateau) => {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
             format!("{rate}{limit}: {}{}", plateau_evidence(plateau), plateau_caveat(plateau))
@@ -148,6 +149,14 @@ fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
         Doubt::FewRequests => "; too few requests to judge by",
     };
     Cow::Borrowed(text)
+}
+
+/// The reason why a hard disk is saturated, without a baseline.
+fn deep_queue_text(queue: f64) -> String {
+    format!(
+        "{} at a time at a hard disk, which serves one at a time",
+        counted(queue.round() as u64, "request")
+    )
 }
 
 /// The addition about requests that no task waits for.
