@@ -71,6 +71,31 @@ fn the_maximum_does_not_exceed_the_highest_rate() {
     }
 }
 
+/// Requests that arrive evenly while the device, whose own rate is far higher, becomes slower by and by.
+fn paced_on_a_slowing_device(random: &mut Random, rate: f64, queues: &[f64]) -> Vec<Second> {
+    let mut in_flight = 1.0;
+    let seconds = queues.iter().flat_map(|queue| [*queue; 10]);
+    let second = |queue: f64| {
+        let now = (queue * (1.0 + 0.3 * random.normal())).round().max(0.0);
+        let done = rate - (now - std::mem::replace(&mut in_flight, now));
+        Second { in_flight: now as u64, ..reads(done, queue) }
+    };
+    seconds.map(second).collect()
+}
+
+#[test]
+fn the_pace_of_requests_is_not_the_capacity() {
+    let queues = [1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 16.0, 24.0];
+    for seed in 0..20 {
+        let mut random = Random(9600 + seed);
+        let rate = (300.0 * 10f64.powf(random.unit())).round();
+        let report = analyze(paced_on_a_slowing_device(&mut random, rate, &queues));
+        let capacity = report.capacity;
+        assert!(!capacity.knee_reached && capacity.is_offered_rate, "seed {seed}: {rate} {capacity:?}");
+        assert_eq!((capacity.knee_concurrency, report.plateaus.len()), (None, 0), "seed {seed}");
+    }
+}
+
 #[test]
 fn a_queue_that_only_grows_at_a_cap_is_capped() {
     for seed in 0..20 {

@@ -3,6 +3,7 @@
 use super::fit::CapacityFit;
 use super::rate_point::RatePoint;
 use super::report::{CapacityByDirection, CapacityReport};
+use crate::analysis::caps::{Pace, pace_of_level};
 use crate::analysis::load::{
     IoDirection, LoadSample, RateUnit, VonNeumannRatio, cluster_levels, count_transitions,
     is_single_direction, is_spread, weighted_median_of,
@@ -23,9 +24,16 @@ pub(in crate::analysis) fn capacity_by_direction(
         let own: Vec<&LoadSample> =
             used.iter().copied().filter(|load| is_single_direction(load, direction)).collect();
         let is_sweep = ratio.is_held() && is_spread(&own, direction);
+        let levels = cluster_levels(&own, direction);
         let fit = |unit| {
-            let points = rate_points(&own, direction, unit);
-            if is_sweep { CapacityFit::fit(&points) } else { CapacityFit::highest_only(&points) }
+            let points: Vec<RatePoint> =
+                levels.iter().filter_map(|level| rate_point(level, direction, unit)).collect();
+            if !is_sweep {
+                return CapacityFit::highest_only(&points);
+            }
+            let fit = CapacityFit::fit(&points);
+            let is_offered = fit.knee.is_some_and(|knee| is_offered_from(knee, &levels, direction));
+            if is_offered { CapacityFit::offered_only(&points) } else { fit }
         };
         (!own.is_empty()).then(|| CapacityReport::new(&fit(RateUnit::Requests), &fit(RateUnit::Kib)))
     };
@@ -36,14 +44,29 @@ pub(in crate::analysis) fn capacity_by_direction(
     }
 }
 
-/// The medians of the levels of loads.
-fn rate_points(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit) -> Vec<RatePoint> {
-    let point = |group: Vec<&LoadSample>| {
-        let concurrency = weighted_median_of(&group, |load| Some(load.queue(direction)))?;
-        let rate = weighted_median_of(&group, |load| Some(load.rate(direction, unit)))?;
-        let requests = weighted_median_of(&group, |load| Some(load.totals(direction).ios / load.intervals))?;
-        (concurrency >= MIN_LOADED_QUEUE && rate > 0.0 && requests >= MIN_INTERVAL_REQUESTS)
-            .then_some(RatePoint { concurrency, rate })
+/// The medians of a level of loads; `None` where it has too few requests.
+fn rate_point(level: &[&LoadSample], direction: IoDirection, unit: RateUnit) -> Option<RatePoint> {
+    let concurrency = weighted_median_of(level, |load| Some(load.queue(direction)))?;
+    let rate = weighted_median_of(level, |load| Some(load.rate(direction, unit)))?;
+    let requests = weighted_median_of(level, |load| Some(load.totals(direction).ios / load.intervals))?;
+    (concurrency >= MIN_LOADED_QUEUE && rate > 0.0 && requests >= MIN_INTERVAL_REQUESTS)
+        .then_some(RatePoint { concurrency, rate })
+}
+
+/// Returns whether the levels from the knee on show the rate at which requests arrived, rather than the one at which the
+/// device completes them: more time was spent at levels of the former kind than at those of the latter.
+fn is_offered_from(knee: f64, levels: &[Vec<&LoadSample>], direction: IoDirection) -> bool {
+    let is_beyond = |level: &&Vec<&LoadSample>| {
+        weighted_median_of(level, |load| Some(load.queue(direction))).is_some_and(|queue| queue >= knee)
     };
-    cluster_levels(loads, direction).into_iter().filter_map(point).collect()
+    let (mut offered, mut held) = (0.0, 0.0);
+    for level in levels.iter().filter(is_beyond) {
+        let intervals: f64 = level.iter().map(|load| load.intervals).sum();
+        match pace_of_level(level, direction) {
+            Pace::Arrivals => offered += intervals,
+            pace if pace.is_held() => held += intervals,
+            _ => {}
+        }
+    }
+    offered > held
 }

@@ -50,6 +50,8 @@ pub struct CapacityFit {
     pub r_squared: Option<f64>,
     /// The mean relative error of the model.
     pub relative_error: Option<f64>,
+    /// A model has a knee, but the rates beyond it are those at which requests arrived: the device may do more.
+    pub is_offered_rate: bool,
     /// The fitted law, where the knee was reached.
     pub usl: Option<Usl>,
     /// The fitted cap, where the knee was reached.
@@ -88,6 +90,11 @@ impl CapacityFit {
     pub fn highest_only(points: &[RatePoint]) -> Self {
         let highest_seen = points.iter().map(|point| point.rate).reduce(f64::max);
         Self { levels: points.len(), highest_seen, ..Self::default() }
+    }
+
+    /// The highest rate alone, for points whose rates are those at which requests arrived.
+    pub(super) fn offered_only(points: &[RatePoint]) -> Self {
+        Self { is_offered_rate: true, ..Self::highest_only(points) }
     }
 
     /// Returns whether the points show what the model says: about its maximum was seen, and its shape is not chance.

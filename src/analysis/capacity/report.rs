@@ -35,6 +35,9 @@ pub struct CapacityReport {
     pub max_iops: Option<f64>,
     /// The same in MiB per second.
     pub max_mib_per_s: Option<f64>,
+    /// The rates look like a maximum, but are those at which requests arrived: the device may do more.
+    #[serde(rename = "offered_rate")]
+    pub is_offered_rate: bool,
     /// The lowest plausible `max_iops`; `None` where the knee is not reached.
     pub max_iops_low: Option<f64>,
     /// The highest plausible `max_iops`.
@@ -73,6 +76,7 @@ impl CapacityReport {
             knee_reached: requests.knee_reached,
             confident: requests.confident,
             fitted_levels: requests.levels,
+            is_offered_rate: requests.is_offered_rate,
             max_iops: requests.max.or(requests.highest_seen),
             max_mib_per_s: max_kib.map(|kib| kib / 1024.0),
             max_iops_low: requests.max_range.map(|(low, _)| low),
@@ -98,6 +102,7 @@ impl CapacityReport {
         }
         Self {
             fitted_levels: self.fitted_levels,
+            is_offered_rate: self.is_offered_rate,
             max_iops: iops.max.or(self.max_iops),
             max_mib_per_s: mib_per_s.max.or(self.max_mib_per_s),
             ..Self::default()

@@ -18,3 +18,4 @@ pub use plateau::{LimitMatch, Plateau};
 pub(super) use find_plateaus::{SteadyRates, find_steady_rates};
 pub(super) use latest_plateau::CurrentPlateau;
 pub(super) use near_limit::{find_near_limit, near_limit_of_latest};
+pub(super) use pace::{Pace, pace_of_level};

@@ -11,7 +11,7 @@ use crate::analysis::thresholds::{
 
 /// The more regular of arrivals and completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(in crate::analysis) enum Pace {
     /// Requests arrive regularly: the rate is that of those who issue them.
     Arrivals,
     /// Requests complete regularly, whatever arrives: something holds the rate.
@@ -24,7 +24,7 @@ pub(super) enum Pace {
 
 impl Pace {
     /// Returns whether something holds the rate, rather than those who issue the requests.
-    pub(super) fn is_held(self) -> bool {
+    pub(in crate::analysis) fn is_held(self) -> bool {
         matches!(self, Self::Completions | Self::ClosedLoop)
     }
 }
@@ -62,6 +62,15 @@ pub(super) fn pace(
         _ if is_at_constant_queue || is_closed_loop(&in_upper_half(loads, direction)) => Pace::ClosedLoop,
         _ => Pace::Unclear,
     }
+}
+
+/// Returns the pace of loads at about one concurrency, at their own rate.
+pub(in crate::analysis) fn pace_of_level(loads: &[&LoadSample], direction: IoDirection) -> Pace {
+    let unit = RateUnit::Requests;
+    let rate = weighted_median_of(loads, |load| Some(load.rate(direction, unit)));
+    rate.map_or(Pace::Unclear, |rate| {
+        pace(loads, direction, unit, rate, has_constant_queue(loads, direction))
+    })
 }
 
 /// Returns whether the numbers completed in neighboring intervals under load are clearly more alike than their rates.

@@ -91,7 +91,7 @@ fn sentence(
             MissingMax::NotReached => "maximum not reached",
             MissingMax::NoModel => "maximum unknown",
         };
-        let reason = no_fit_reason(capacity.fitted_levels);
+        let reason = no_fit_reason(capacity);
         return Some(format!("{title}: {missing}; highest rate seen {max}{mib}. {reason}"));
     }
     let range = capacity.max_iops_low.zip(capacity.max_iops_high);
@@ -108,8 +108,11 @@ fn sentence(
     ))
 }
 
-fn no_fit_reason(levels: usize) -> String {
-    if levels < MIN_FIT_LEVELS {
+fn no_fit_reason(capacity: &CapacityReport) -> String {
+    let levels = capacity.fitted_levels;
+    if capacity.is_offered_rate {
+        "Requests arrived at that rate; the device may do more.".to_owned()
+    } else if levels < MIN_FIT_LEVELS {
         format!(
             "A fit needs {MIN_FIT_LEVELS} levels of concurrency {MIN_LOADED_QUEUE} or more; seen: {levels}."
         )
@@ -176,6 +179,21 @@ mod tests {
              more; seen: 2."
         );
         assert_eq!(reads(&CapacityReport::default()), None);
+    }
+
+    #[test]
+    fn the_pace_of_requests_is_not_called_a_maximum() {
+        let capacity = CapacityReport {
+            max_iops: Some(500.0),
+            fitted_levels: 9,
+            is_offered_rate: true,
+            ..CapacityReport::default()
+        };
+        assert_eq!(
+            reads(&capacity).unwrap(),
+            "Reads: maximum not reached; highest rate seen 500 reads/s. Requests arrived at that rate; the device may do \
+             more."
+        );
     }
 
     #[test]
