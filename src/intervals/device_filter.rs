@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use regex_lite::Regex;
 
 use super::device_lookup::{NotFound, find_device, similar_name, without_directory};
+use super::neighbors::neighbors;
 use super::options::DeviceSelection;
 use super::total_role::{TotalRole, total_roles};
 use crate::counters::{Counters, Device};
@@ -32,6 +33,8 @@ pub(super) struct DeviceAttributes {
     is_listed_only_while_active: bool,
     /// Asked for by name or by pattern.
     is_requested: bool,
+    /// Not asked for, but on a device that was, or below one: it shows where the requests of that device wait.
+    pub(super) is_neighbor: bool,
 }
 
 /// Returns the mount points of a device, then the file behind it, separated by commas.
@@ -79,14 +82,20 @@ impl<'a> DeviceFilter<'a> {
         let nodes: HashMap<&str, &Node> =
             topology.nodes().iter().map(|node| (node.name.as_str(), node)).collect();
         let requested = self.requested(devices, &nodes, resolver);
-        let roles = total_roles(devices, topology, self.is_restricted().then_some(requested.as_slice()));
+        let is_restricted = self.is_restricted();
+        let roles = total_roles(devices, topology, is_restricted.then_some(requested.as_slice()));
+        let names =
+            devices.iter().zip(&requested).filter(|(_, is_requested)| is_restricted && **is_requested);
+        let neighbors = neighbors(names.map(|(device, _)| device.name.as_str()), topology);
         let attributes: Vec<DeviceAttributes> = devices
             .iter()
-            .zip(requested.into_iter().zip(roles))
+            .zip(requested.iter().copied().zip(roles))
             .map(|(device, (is_requested, total_role))| {
+                let is_neighbor = !is_requested && neighbors.contains(device.name.as_str());
                 let node = nodes.get(device.name.as_str()).copied();
                 let identity = topology.identity(&device.name).map(str::to_owned);
-                DeviceAttributes { is_requested, total_role, identity, ..self.attributes_of(device, node) }
+                let base = self.attributes_of(device, node);
+                DeviceAttributes { is_requested, is_neighbor, total_role, identity, ..base }
             })
             .collect();
         let mut order: Vec<usize> = (0..devices.len()).collect();

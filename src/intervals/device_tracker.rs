@@ -48,6 +48,16 @@ pub(super) struct RowOptions {
     pub(super) host: HostStats,
 }
 
+/// The devices of an interval.
+pub(super) struct Rows<'a> {
+    /// Those to be listed.
+    pub(super) listed: Vec<DeviceInterval<'a>>,
+    /// Active devices on these or below them that are not to be listed.
+    pub(super) neighbors: Vec<DeviceInterval<'a>>,
+    /// The total, if wanted.
+    pub(super) total: Option<DeviceInterval<'a>>,
+}
+
 impl<'b> DeviceTracker<'b> {
     pub(super) fn new(detail: Detail, baselines: &'b BaselineStore) -> Self {
         Self {
@@ -204,15 +214,14 @@ impl<'b> DeviceTracker<'b> {
         }
     }
 
-    /// Returns the devices of an interval and, if wanted, their total. If the interval has several samples, each was
-    /// judged.
+    /// Returns the devices of an interval. If it has several samples, each was judged.
     pub(super) fn rows<'a>(
         &'a mut self,
         pair: &SamplePair<'a>,
         filter: &DeviceFilter<'_>,
         options: RowOptions,
-    ) -> (Vec<DeviceInterval<'a>>, Option<DeviceInterval<'a>>) {
-        let mut rows = Vec::new();
+    ) -> Rows<'a> {
+        let (mut rows, mut neighbors) = (Vec::new(), Vec::new());
         let mut total = Total::EMPTY;
         let seconds = pair.interval.seconds();
         let has_judged_samples = pair.aggregate.is_some();
@@ -291,10 +300,12 @@ impl<'b> DeviceTracker<'b> {
                 || matches!(row.state, DeviceState::Reset) && is_selected;
             if is_listed || self.detail == Detail::Analysis {
                 rows.push(row);
+            } else if attributes.is_neighbor {
+                neighbors.push(row);
             }
         }
         let total = if options.with_total { total.finish(pair.interval) } else { None };
-        (rows, total)
+        Rows { listed: rows, neighbors, total }
     }
 
     /// Returns the summaries of the selected devices, worst first.

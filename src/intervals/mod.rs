@@ -25,6 +25,7 @@ mod interval_source;
 mod layers;
 mod learn_baselines;
 mod load_baselines;
+mod neighbors;
 mod options;
 mod sample_pair;
 mod sample_source;

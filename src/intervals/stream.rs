@@ -9,7 +9,7 @@ use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
-use super::device_tracker::{DeviceTracker, RowOptions};
+use super::device_tracker::{DeviceTracker, RowOptions, Rows};
 use super::interval_source::{IntervalSource, NextPair};
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
@@ -201,8 +201,11 @@ impl<'a> Intervals<'a> {
         let options =
             RowOptions { without_util: is_too_short, with_total: self.selection.total, host: header.host };
         self.span.observe(header.elapsed_s, header.start, header.end);
-        let (mut devices, total) = self.tracker.rows(&pair, &self.filter, options);
+        let Rows { listed: mut devices, neighbors, total } = self.tracker.rows(&pair, &self.filter, options);
+        let listed_count = devices.len();
+        devices.extend(neighbors);
         note_held_between(&mut devices, &self.topology);
+        devices.truncate(listed_count);
         let has_found_any = self.filter.has_found_any();
         IntervalRows { header, devices, total, events, has_found_any }
     }
@@ -222,7 +225,7 @@ impl<'a> Intervals<'a> {
         tracker.learn(&newer.devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
         let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0, self.has_all_requests) };
         let options = RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
-        let (devices, total) = tracker.rows(&pair, &self.filter, options);
+        let Rows { listed: devices, total, .. } = tracker.rows(&pair, &self.filter, options);
         show(&IntervalRows { header, devices, total, events: Vec::new(), has_found_any: true });
         true
     }

@@ -56,3 +56,46 @@ fn devices_are_sorted_by_any_column() {
         assert_eq!(output(&format!("--from - --sort {title}"), &capture).2, 0, "{title}");
     }
 }
+
+/// 1,000 reads per second that wait for 16 ms at loop0 and take 0.2 ms at vda below. Topology is recorded.
+fn held_above_vda() -> String {
+    let line = |name: &str, second: u64, ms: u64, in_flight: u64| {
+        let (reads, time) = (1000 * second, 1000 * second * ms / 10);
+        format!(
+            "8 0 {name} {reads} 0 {} {time} 0 0 0 0 {in_flight} {} {time}\n",
+            8 * reads,
+            time.min(1000 * second)
+        )
+    };
+    let header = "#blkstat {\"version\":\"0.2.0\",\"devices\":[{\"name\":\"loop0\",\"kind\":\"loop\",\
+        \"backing_devices\":[\"vda1\"]},{\"name\":\"vda1\",\"kind\":\"partition\",\"backing_devices\":[\"vda\"]},\
+        {\"name\":\"vda\",\"kind\":\"disk\"}]}\n";
+    let sample = |second: u64| {
+        let devices =
+            ["vda", "vda1"].map(|name| line(name, second, 2, 0)).concat() + &line("loop0", second, 160, 16);
+        let end = 1_000_000_000 * second;
+        let at = 1_795_200_000 + second;
+        format!("TS {at}\n{devices}#blkstat {{\"monotonic_ns\":{end},\"complete\":true}}\n")
+    };
+    header.to_owned() + &(0..6).map(sample).collect::<String>()
+}
+
+#[test]
+fn a_selected_device_is_judged_with_those_above_and_below_it() {
+    let rows = |words: &str| -> Vec<serde_json::Value> {
+        let out = output(&format!("--json --from - {words}"), held_above_vda()).0;
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let all = rows("--partitions");
+    for name in ["loop0", "vda", "vda1"] {
+        let alone = rows(name);
+        let among_all: Vec<_> = all.iter().filter(|row| row["device"] == name).collect();
+        assert_eq!(alone.len(), 5, "{name}");
+        for (alone, among_all) in alone.iter().zip(among_all) {
+            assert_eq!(alone, among_all, "{name}");
+        }
+    }
+    let last = rows("loop0").pop().unwrap();
+    assert_eq!(last["verdict"], "saturated");
+    assert!(last["evidence"].to_string().contains("requests are held between them"), "{last}");
+}
