@@ -13,7 +13,7 @@ mod sample_queue;
 mod write_queue;
 
 pub use atomic_write::write_atomically;
-pub use open_file::IfExists;
+pub use open_file::{IfExists, block_device_message};
 pub use recording::RecordingFile;
 pub use recording_writer::{Destination, OutputError, write_recording};
 pub use rotation::{Rotation, rotated_name};

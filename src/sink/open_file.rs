@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -33,7 +34,8 @@ pub(super) fn refuse_to_shift(path: &Path, name: &str, rotation: Rotation) -> Re
     )
 }
 
-/// Opens the file for appending and returns whether it is new. An existing device or pipe is never refused.
+/// Opens the file for appending and returns whether it is new. A block device is always refused, because a recording would
+/// overwrite its data; another device or a pipe never is.
 pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<(File, bool)> {
     let metadata = match OpenOptions::new().read(true).append(true).create_new(true).open(path) {
         Ok(file) => return Ok((file, true)),
@@ -42,7 +44,11 @@ pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<
     };
     let is_special = match metadata {
         Ok(metadata) if metadata.is_dir() => bail!("{name} is a directory, not a file"),
+        Ok(metadata) if metadata.file_type().is_block_device() => bail!("{}", block_device_message(name)),
         Ok(metadata) => !metadata.is_file(),
+        Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
+            bail!("{name} is a symbolic link to a file that does not exist")
+        }
         Err(_) => false,
     };
     if if_exists == IfExists::Refuse && !is_special {
@@ -52,4 +58,11 @@ pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<
     options.append(true).read(!is_special);
     let file = options.open(path).with_context(|| format!("cannot write {name}"))?;
     Ok((file, false))
+}
+
+/// Returns the message about a block device that was given as the file to write.
+pub fn block_device_message(name: &str) -> String {
+    format!(
+        "{name} is a block device, not a file to write; to record it: blkstat record --device {name} FILE"
+    )
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -23,8 +24,10 @@ use crate::support::program::blkstat;
 fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
     let lab = Lab::new();
     fs::create_dir(lab.path("folder")).unwrap();
+    symlink("nowhere", lab.path("link")).unwrap();
     for (name, why) in [
         ("folder", "is a directory, not a file"),
+        ("link", "is a symbolic link to a file that does not exist"),
         ("no/such", "No such file"),
         ("a.zst", "zstd files can only be read; use a name that ends in .gz"),
     ] {
@@ -38,6 +41,31 @@ fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
     assert!(!lab.path("b.txt").exists());
     let (_, err, exit) = lab.record(Record { rotation: Some(Rotation::default()), ..lab.plan("-", 1) }, 0);
     assert!(err.contains("cannot rotate standard output") && exit == Exit::Error, "{err}");
+}
+
+#[test]
+fn a_device_is_never_the_file_of_a_recording() {
+    let lab = Lab::new();
+    let (_, err, exit) = lab.record(Record { file: "sda".into(), ..lab.plan("a.txt", 1) }, 0);
+    let message = "blkstat: sda is a block device, not a file to write; to record it: blkstat record --device sda FILE; \
+                   ./sda for a file named sda\n";
+    assert_eq!((err.as_str(), exit), (message, Exit::Error));
+    assert!(!PathBuf::from("sda").exists());
+    lab.record_quietly(lab.plan("sda", 1), 0);
+    // The nodes of a container without block devices cannot be tried.
+    let nodes = fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap().path());
+    let is_unused_loop = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.starts_with("loop")
+            && fs::metadata(path).unwrap().file_type().is_block_device()
+            && fs::read_to_string(format!("/sys/block/{name}/size")).is_ok_and(|size| size == "0\n")
+    };
+    let Some(node) = nodes.into_iter().find(is_unused_loop) else { return };
+    for plan in [lab.plan("b.txt", 1), Record { force: true, ..lab.plan("b.txt", 1) }] {
+        let (_, err, exit) = lab.record(Record { file: node.clone(), ..plan }, 0);
+        let message = format!("blkstat: {} is a block device, not a file to write; ", node.display());
+        assert!(err.starts_with(&message) && exit == Exit::Error, "{err}");
+    }
 }
 
 #[test]

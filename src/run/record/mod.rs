@@ -31,7 +31,9 @@ use crate::intervals::{NotFound, VerdictOptions, find_device, similar_name};
 use crate::plan::Record;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
-use crate::sink::{Destination, EndOnDrop, IfExists, RecordingFile, WriteQueue, write_recording};
+use crate::sink::{
+    Destination, EndOnDrop, IfExists, RecordingFile, WriteQueue, block_device_message, write_recording,
+};
 use crate::source::{DeviceResolver, Live, read_topology};
 
 /// The memory for samples that wait to be written: more than an hour of 50 devices, with a sample per second.
@@ -62,6 +64,9 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
             return Ok(Exit::NoData);
         }
     };
+    if let Some(device) = sample.devices.iter().find(|device| plan.file.as_os_str() == device.name.as_str()) {
+        bail!("{}; ./{1} for a file named {1}", block_device_message(&device.name), device.name);
+    }
     let interval = plan.schedule.interval.unwrap_or(DEFAULT_INTERVAL);
     let zone = context.time_zone(plan.time_zone.as_deref());
     let name = recording_name(plan);
