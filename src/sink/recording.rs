@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -134,16 +135,38 @@ impl RecordingFile {
         if self.rotation_step == RotationStep::Completed {
             shift_files(&self.path, rotation.keep).with_context(|| format!("cannot rename {name}"))?;
             self.rotation_step = RotationStep::Renamed;
-            self.is_directory_dirty = true;
             if let Some(max_bytes) = rotation.keep_bytes {
                 delete_excess(&self.path, max_bytes)
                     .with_context(|| format!("cannot delete old files of {name}"))?;
             }
         }
-        (self.file, self.is_new) = open_file(&self.path, name, IfExists::Refuse)?;
+        self.start_next()
+    }
+
+    /// Returns whether somebody deleted the file while it was open, so that nothing written to it can be read later.
+    pub fn is_deleted(&self) -> bool {
+        let is_unlinked = || self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
+        self.length.is_some() && self.rotation_step == RotationStep::NotStarted && is_unlinked()
+    }
+
+    /// Creates the file again after it was deleted.
+    ///
+    /// # Errors
+    /// If it cannot be created, or another one of its name exists by now.
+    pub fn recreate(&mut self) -> Result<()> {
+        self.gzip = self.gzip.is_some().then(Gzip::new);
+        self.pending.clear();
+        self.needs_newline = false;
+        self.start_next().with_context(|| format!("{} was deleted", self.name))
+    }
+
+    /// Creates an empty file in place of the one that was renamed or deleted.
+    fn start_next(&mut self) -> Result<()> {
+        (self.file, self.is_new) = open_file(&self.path, &self.name, IfExists::Refuse)?;
         self.rotation_step = RotationStep::NotStarted;
         self.length = Some(0);
         self.period = FilePeriod::default();
+        self.is_directory_dirty = true;
         self.lock()
     }
 

@@ -123,13 +123,15 @@ impl<'a> Writer<'a> {
             epoch_s: sample.at.map_or(0, |at| at.as_second()),
             utc_offset_s: sample.utc_offset_s,
         };
-        let is_due = match &mut self.destination {
-            Destination::File(file) => file.is_rotation_due(block.len(), at),
-            Destination::Output(_) => false,
-        };
-        if is_due {
-            self.on_file(RecordingFile::rotate)?;
-            block = self.block(&sample, true);
+        if let Destination::File(file) = &mut self.destination {
+            if file.is_deleted() {
+                self.on_file(RecordingFile::recreate)?;
+                self.queue.update(|progress| progress.deletions += 1);
+                block = self.block(&sample, true);
+            } else if file.is_rotation_due(block.len(), at) {
+                self.on_file(RecordingFile::rotate)?;
+                block = self.block(&sample, true);
+            }
         }
         let bytes = self.write_block(&block)?;
         self.queue.update(|progress| {
@@ -193,7 +195,7 @@ impl<'a> Writer<'a> {
                 result => break result,
             }
         };
-        if obstacle.is_some() {
+        if obstacle.is_some() && result.is_ok() {
             self.queue.update(|progress| progress.obstacle = None);
         }
         self.note_duration(start, obstacle);

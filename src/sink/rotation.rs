@@ -1,7 +1,7 @@
 //! Rotates files: FILE becomes FILE.1, FILE.1 becomes FILE.2 and so on; a higher number is older.
 
 use std::fs::{Metadata, remove_file, rename};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -130,7 +130,11 @@ pub(super) fn shift_files(path: &Path, keep: Option<u32>) -> io::Result<()> {
     for number in (1..free).rev() {
         rename(rotated_name(path, number), rotated_name(path, number + 1))?;
     }
-    rename(path, rotated_name(path, 1))
+    match rename(path, rotated_name(path, 1)) {
+        // Somebody moved it elsewhere, where it is complete.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
 }
 
 #[cfg(test)]

@@ -47,6 +47,8 @@ pub struct WriteProgress {
     pub last_at: Option<Timestamp>,
     /// The reason why nothing can be written at present, although it may be later; `None` if there is none.
     pub obstacle: Option<String>,
+    /// The number of times that the file was deleted by somebody else and created again.
+    pub deletions: u64,
 }
 
 /// The next thing for the writer to do.

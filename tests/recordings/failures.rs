@@ -17,7 +17,7 @@ use blkstat::sink::Rotation;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::lab::{Lab, read, replay};
+use super::lab::{Lab, by_size, read, replay, wait_for_samples};
 use crate::support::program::blkstat;
 
 #[test]
@@ -65,6 +65,28 @@ fn a_device_is_never_the_file_of_a_recording() {
         let (_, err, exit) = lab.record(Record { file: node.clone(), ..plan }, 0);
         let message = format!("blkstat: {} is a block device, not a file to write; ", node.display());
         assert!(err.starts_with(&message) && exit == Exit::Error, "{err}");
+    }
+}
+
+#[test]
+fn a_recording_that_is_deleted_goes_on_in_a_new_file() {
+    let lab = Lab::new();
+    lab.record_quietly(lab.plan("expected.txt", 6), 0);
+    let expected = replay(&lab.path("expected.txt")).0;
+    let rotation = Some(by_size(1 << 20, None));
+    for (name, rotation) in [("a.txt", None), ("b.txt.gz", None), ("c.txt", rotation)] {
+        let file = lab.path(name);
+        let clock = lab.clock(0, |n| {
+            if n == 3 {
+                wait_for_samples(&file, 3);
+                fs::remove_file(&file).unwrap();
+            }
+            WaitOutcome::Due
+        });
+        let (_, err, exit) = lab.record_with(Record { rotation, ..lab.plan(name, 6) }, &clock);
+        let message = "was deleted, with the samples before; the recording goes on in a new file\n";
+        assert!(err.ends_with(message) && err.lines().count() == 1 && exit == Exit::Success, "{err}");
+        assert_eq!(replay(&file), (expected[3..].to_vec(), Vec::new()));
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use blkstat::capture::Reader;
 use blkstat::clock::RealClock;
@@ -137,4 +138,13 @@ pub(crate) fn replay(path: &Path) -> (Vec<Sample>, Vec<String>) {
         std::mem::swap(&mut previous, &mut sample);
     }
     (samples, source.take_warnings().into_iter().map(|warning| warning.kind.to_string()).collect())
+}
+
+/// Waits until a file, which another thread writes, has this number of samples.
+pub(crate) fn wait_for_samples(file: &Path, count: usize) {
+    let start = Instant::now();
+    while replay(file).0.len() < count {
+        assert!(start.elapsed() < Duration::from_secs(60));
+        sleep(Duration::from_millis(1));
+    }
 }

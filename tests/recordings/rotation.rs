@@ -3,12 +3,13 @@
 use std::fs;
 use std::time::Duration;
 
+use blkstat::clock::WaitOutcome;
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
 use blkstat::plan::Record;
 use blkstat::sink::{Rotation, rotated_name};
 
-use super::lab::{Lab, by_size, replay};
+use super::lab::{Lab, by_size, replay, wait_for_samples};
 
 /// A rotated recording, the oldest file first.
 fn files(lab: &Lab, name: &str) -> Vec<std::path::PathBuf> {
@@ -98,4 +99,23 @@ fn files_are_rotated_at_each_period_of_time_and_deleted_beyond_a_total_size() {
     assert!((4000..=7000).contains(&older), "{older}");
     let samples: Vec<Sample> = files.iter().flat_map(|file| replay(file).0).collect();
     assert_eq!(samples, expected[expected.len() - samples.len()..]);
+}
+
+#[test]
+fn a_recording_that_is_moved_elsewhere_is_rotated_without_it() {
+    let lab = Lab::new();
+    lab.record_quietly(lab.plan("expected.txt", 40), 0);
+    let file = lab.path("a.txt");
+    let clock = lab.clock(0, |n| {
+        if n == 3 {
+            wait_for_samples(&file, 3);
+            fs::rename(&file, lab.path("moved.txt")).unwrap();
+        }
+        WaitOutcome::Due
+    });
+    let plan = Record { rotation: Some(by_size(3000, None)), ..lab.plan("a.txt", 40) };
+    assert_eq!(lab.record_with(plan, &clock), (String::new(), String::new(), Exit::Success));
+    let mut samples = replay(&lab.path("moved.txt")).0;
+    samples.extend(files(&lab, "a.txt").iter().flat_map(|file| replay(file).0));
+    assert_eq!(samples, replay(&lab.path("expected.txt")).0);
 }

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 
 use self::ending::{end_recording, saved};
 use self::learner::Learner;
-use self::progress::{Obstacle, print_summary, shows_progress, status};
+use self::progress::{FileEvents, print_summary, shows_progress, status};
 use self::recorder::Recorder;
 use super::progress::Progress;
 use super::warnings::Warnings;
@@ -110,6 +110,7 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
             recorder,
             source,
             warnings,
+            events: FileEvents::default(),
             queue,
             writes_to_terminal,
         };
@@ -129,6 +130,7 @@ struct Recording<'a> {
     recorder: Recorder<'a>,
     source: Live<'a>,
     warnings: Warnings,
+    events: FileEvents,
     queue: &'a WriteQueue,
     writes_to_terminal: bool,
 }
@@ -142,7 +144,7 @@ impl Recording<'_> {
         let ended = self.take_samples(sample, start, &mut progress, context);
         let learner = self.learner.take().map(Learner::end);
         let is_written = end_recording(self.queue, &self.name, learner.as_ref(), &mut progress, context);
-        self.report_problem(context);
+        self.report_events(&mut progress, context);
         progress.clear(context);
         self.warnings.finish(context.err);
         let state = self.queue.progress();
@@ -173,7 +175,6 @@ impl Recording<'_> {
         context: &mut RunContext<'_>,
     ) -> Result<Exit> {
         let mut deadlines = Deadlines::new(start, self.interval);
-        let mut obstacle = Obstacle::default();
         loop {
             let block = self.recorder.block(sample, &self.source, context);
             self.queue.push(block);
@@ -186,11 +187,7 @@ impl Recording<'_> {
             if self.plan.schedule.count.is_some_and(|count| self.recorder.samples > count) {
                 return Ok(Exit::Success);
             }
-            self.report_problem(context);
-            if let Some(message) = obstacle.change(&self.queue.progress(), &self.name) {
-                progress.clear(context);
-                context.print_error(message);
-            }
+            self.report_events(progress, context);
             progress.show(|| status(self.recorder.samples, &self.queue.progress()), context);
             let (deadline, missed) = deadlines.next(context.clock.monotonic());
             match context.clock.wait_for_input(Some(deadline), self.queue.failure()) {
@@ -204,12 +201,16 @@ impl Recording<'_> {
             sample.missed_samples = missed;
         }
     }
-}
 
-impl Recording<'_> {
-    /// Reports why baselines could not be saved. The next attempt is made after a while.
-    fn report_problem(&self, context: &mut RunContext<'_>) {
+    /// Reports what happened to the file, and why baselines could not be saved. The next attempt to save them is made
+    /// after a while.
+    fn report_events(&mut self, progress: &mut Progress, context: &mut RunContext<'_>) {
+        while let Some(message) = self.events.next_message(&self.queue.progress(), &self.name) {
+            progress.clear(context);
+            context.print_error(message);
+        }
         if let Some(problem) = self.problem.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            progress.clear(context);
             context.print_error(problem);
         }
     }

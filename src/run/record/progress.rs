@@ -62,19 +62,27 @@ fn written(state: &WriteProgress) -> String {
     format!("{}, {} dropped, slowest write {slowest}", bytes(state.bytes), state.dropped.count)
 }
 
-/// A reason why nothing can be written at present, which is reported once.
+/// What was already reported about the file.
 #[derive(Default)]
-pub(super) struct Obstacle {
-    reported: Option<String>,
+pub(super) struct FileEvents {
+    obstacle: Option<String>,
+    deletions: u64,
 }
 
-impl Obstacle {
-    /// Returns a message if there is a new reason, or none any more.
-    pub(super) fn change(&mut self, state: &WriteProgress, name: &str) -> Option<String> {
-        if self.reported == state.obstacle {
+impl FileEvents {
+    /// Returns a message about what has happened since the last call; `None` if nothing has. Only the first of several
+    /// events is reported; the next call reports the next one.
+    pub(super) fn next_message(&mut self, state: &WriteProgress, name: &str) -> Option<String> {
+        if self.deletions != state.deletions {
+            self.deletions = state.deletions;
+            return Some(format!(
+                "{name} was deleted, with the samples before; the recording goes on in a new file"
+            ));
+        }
+        if self.obstacle == state.obstacle {
             return None;
         }
-        self.reported.clone_from(&state.obstacle);
+        self.obstacle.clone_from(&state.obstacle);
         Some(match &state.obstacle {
             Some(reason) => format!("{reason}; samples are kept in memory until they can be written"),
             None => format!("{name}: samples are written again"),
