@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{PathBuf, absolute};
 
 use clap::{Args, ValueEnum};
 
@@ -82,6 +82,10 @@ impl RecordArguments {
                 "missing FILE before '{word}'; usage: blkstat record FILE [INTERVAL [COUNT]] \
                  (./{word} for a file of that name)"
             ));
+        }
+        let learns_in_file = |learned: &PathBuf| absolute(learned).ok() == absolute(&self.file).ok();
+        if self.learn_baseline.as_ref().is_some_and(learns_in_file) {
+            return Err("--learn-baseline needs a file of its own, not the one of the recording".to_owned());
         }
         Ok(Record {
             schedule: parse_schedule(self.interval.as_ref(), self.count.as_ref())?,

@@ -45,6 +45,10 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
             "record 1 5",
             "missing FILE before '1'; usage: blkstat record FILE [INTERVAL [COUNT]] (./1 for a file of that name)",
         ),
+        (
+            "record a.json --learn-baseline ./a.json",
+            "--learn-baseline needs a file of its own, not the one of the recording",
+        ),
     ] {
         let (out, err, code) = output(words, "");
         assert_eq!((out.as_str(), err, code), ("", format!("blkstat: {message}\n"), 2), "{words}");
