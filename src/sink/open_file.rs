@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::rotation::{Rotation, existing_rotated, rotated_name};
+use super::rotation::{rotated_name, rotated_numbers};
 
 /// The action for a file that already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,13 +21,14 @@ pub enum IfExists {
     Replace,
 }
 
-/// Fails if this recording would rename or delete existing rotated files: like FILE itself, they are not overwritten
-/// unless requested.
-pub(super) fn refuse_to_shift(path: &Path, name: &str, rotation: Rotation) -> Result<()> {
+/// Fails if there are rotated files, which this recording would rename or delete: like FILE itself, they are not
+/// overwritten unless requested.
+pub(super) fn refuse_to_shift(path: &Path, name: &str) -> Result<()> {
     // If the directory cannot be read, opening FILE or renaming it reports that.
-    let Ok(Some(number)) = existing_rotated(path, rotation.keep) else { return Ok(()) };
+    let numbers = rotated_numbers(path).unwrap_or_default();
+    let Some(number) = numbers.first() else { return Ok(()) };
     // `name` is without control characters, for messages.
-    let existing = rotated_name(Path::new(name), number);
+    let existing = rotated_name(Path::new(name), *number);
     bail!(
         "{} already exists and --rotate would rename or delete it; use --append or --force to allow that",
         existing.display()

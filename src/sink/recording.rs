@@ -63,8 +63,8 @@ impl RecordingFile {
         if path.extension().is_some_and(|extension| extension == "zst") {
             bail!("cannot write {name}: zstd files can only be read; use a name that ends in .gz");
         }
-        if let Some(rotation) = rotation.filter(|_| if_exists == IfExists::Refuse && !path.exists()) {
-            refuse_to_shift(path, name, rotation)?;
+        if rotation.is_some() && if_exists == IfExists::Refuse && !path.exists() {
+            refuse_to_shift(path, name)?;
         }
         let (file, is_new) = open_file(path, name, if_exists)?;
         let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
@@ -135,10 +135,8 @@ impl RecordingFile {
         if self.rotation_step == RotationStep::Completed {
             shift_files(&self.path, rotation.keep).with_context(|| format!("cannot rename {name}"))?;
             self.rotation_step = RotationStep::Renamed;
-            if let Some(max_bytes) = rotation.keep_bytes {
-                delete_excess(&self.path, max_bytes)
-                    .with_context(|| format!("cannot delete old files of {name}"))?;
-            }
+            delete_excess(&self.path, rotation)
+                .with_context(|| format!("cannot delete old files of {name}"))?;
         }
         self.start_next()
     }

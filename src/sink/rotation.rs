@@ -6,6 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The highest number of a rotated file.
+const MAX_NUMBER: u64 = u32::MAX as u64;
+
 /// When a file is rotated, and which rotated files are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
@@ -69,16 +72,11 @@ pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Returns the lowest number of an existing file that rotating `path` would rename or delete; `None` if there is none.
+/// Returns the numbers of the rotated files of `path`, in ascending order.
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub(super) fn existing_rotated(path: &Path, keep: Option<u32>) -> io::Result<Option<u64>> {
-    Ok(rotated_numbers(path)?.into_iter().find(|number| *number <= max_number(keep)))
-}
-
-/// Returns the numbers of the rotated files of `path`, in ascending order.
-fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
+pub(super) fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut found = Vec::new();
     for entry in parent.read_dir()? {
@@ -86,7 +84,7 @@ fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
         let digits = name.as_encoded_bytes().split(|byte| *byte == b'.').rev().take(2);
         let numbers = digits.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
         let is_rotated = |number: &u64| {
-            (1..=max_number(None)).contains(number) && rotated_name(path, *number).file_name() == Some(&name)
+            (1..=MAX_NUMBER).contains(number) && rotated_name(path, *number).file_name() == Some(&name)
         };
         found.extend(numbers.filter(is_rotated));
     }
@@ -94,25 +92,29 @@ fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
     Ok(found)
 }
 
-/// Deletes the oldest rotated files until the rest have at most this many bytes together.
+/// Deletes the oldest rotated files until the rest are as few and as small as the rotation allows.
 ///
 /// # Errors
 /// If the directory cannot be read or a file cannot be deleted.
-pub(super) fn delete_excess(path: &Path, max_bytes: u64) -> io::Result<()> {
+pub(super) fn delete_excess(path: &Path, rotation: Rotation) -> io::Result<()> {
+    if (rotation.keep, rotation.keep_bytes) == (None, None) {
+        return Ok(());
+    }
+    let max_bytes = rotation.keep_bytes.unwrap_or(u64::MAX);
     let mut bytes: u64 = 0;
-    for number in rotated_numbers(path)? {
+    for (older, number) in (1..).zip(rotated_numbers(path)?) {
         let file = rotated_name(path, number);
         bytes = bytes.saturating_add(file.symlink_metadata()?.len());
-        if bytes > max_bytes {
+        if bytes > max_bytes || older > max_files(rotation.keep) {
             remove_file(file)?;
         }
     }
     Ok(())
 }
 
-/// Returns the highest number of a rotated file.
-fn max_number(keep: Option<u32>) -> u64 {
-    u64::from(keep.unwrap_or(u32::MAX).max(1))
+/// Returns the maximum number of rotated files.
+fn max_files(keep: Option<u32>) -> u64 {
+    keep.map_or(MAX_NUMBER, |keep| u64::from(keep.max(1)))
 }
 
 /// Renames FILE to FILE.1 after renaming the rotated files up to the first gap to the next number. Only the file with
@@ -124,7 +126,7 @@ fn max_number(keep: Option<u32>) -> u64 {
 /// # Errors
 /// If a file cannot be renamed.
 pub(super) fn shift_files(path: &Path, keep: Option<u32>) -> io::Result<()> {
-    let last = max_number(keep);
+    let last = max_files(keep);
     let exists = |number: &u64| rotated_name(path, *number).symlink_metadata().is_ok();
     let free = (1..last).find(|number| !exists(number)).unwrap_or(last);
     for number in (1..free).rev() {
@@ -169,35 +171,37 @@ mod tests {
     }
 
     #[test]
-    fn only_files_that_a_rotation_would_touch_are_found() {
+    fn only_rotated_files_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f.txt");
         for other in ["f.txt", "f.txt.01", "f.txt.1.gz", "f.txt.0", "f.txt.old", "f.1.txt", "g.txt.1"] {
             write(folder.path().join(other), "").unwrap();
         }
-        assert_eq!(existing_rotated(&path, None).unwrap(), None);
+        assert!(rotated_numbers(&path).unwrap().is_empty());
         write(folder.path().join("f.txt.7"), "").unwrap();
         write(folder.path().join("f.txt.3"), "").unwrap();
-        let found = [None, Some(3), Some(2), Some(0)].map(|keep| existing_rotated(&path, keep).unwrap());
-        assert_eq!(found, [Some(3), Some(3), None, None]);
+        assert_eq!(rotated_numbers(&path).unwrap(), [3, 7]);
         write(folder.path().join("f.2.gz"), "").unwrap();
-        assert_eq!(existing_rotated(&folder.path().join("f.gz"), None).unwrap(), Some(2));
+        assert_eq!(rotated_numbers(&folder.path().join("f.gz")).unwrap(), [2]);
     }
 
     #[test]
-    fn the_oldest_files_are_deleted_beyond_a_total_size() {
+    fn the_oldest_files_are_deleted_beyond_a_number_or_a_total_size() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f.gz");
         for number in 1..=12 {
             write(rotated_name(&path, number), [0; 100]).unwrap();
         }
-        let left = || rotated_numbers(&path).unwrap();
-        delete_excess(&path, 1000).unwrap();
-        assert_eq!(left(), (1..=10).collect::<Vec<_>>());
-        delete_excess(&path, 399).unwrap();
-        assert_eq!(left(), [1, 2, 3]);
-        delete_excess(&path, 0).unwrap();
-        assert!(left().is_empty());
+        let left = |keep, keep_bytes| {
+            delete_excess(&path, Rotation { keep, keep_bytes, ..Rotation::default() }).unwrap();
+            rotated_numbers(&path).unwrap()
+        };
+        assert_eq!(left(None, None).len(), 12);
+        assert_eq!(left(None, Some(1000)), (1..=10).collect::<Vec<_>>());
+        std::fs::remove_file(rotated_name(&path, 2)).unwrap();
+        assert_eq!(left(Some(5), Some(1000)), [1, 3, 4, 5, 6]);
+        assert_eq!(left(Some(5), Some(399)), [1, 3, 4]);
+        assert!(left(None, Some(0)).is_empty());
     }
 
     #[test]

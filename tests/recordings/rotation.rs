@@ -56,6 +56,27 @@ fn only_the_requested_number_of_files_is_kept() {
 }
 
 #[test]
+fn files_of_an_earlier_recording_that_kept_more_are_deleted_if_appending_is_requested() {
+    let lab = Lab::new();
+    let plan = |keep| Record { rotation: Some(by_size(3000, keep)), ..lab.plan("r.txt", 40) };
+    lab.record_quietly(plan(None), 0);
+    let before = files(&lab, "r.txt");
+    assert!(before.len() > 4, "{before:?}");
+    lab.record_quietly(Record { append: true, ..plan(Some(3)) }, 41);
+    assert_eq!(files(&lab, "r.txt").len(), 4);
+    // Without that request, not even the files beyond the number to keep are touched.
+    fs::remove_file(lab.path("r.txt")).unwrap();
+    let (_, err, exit) = lab.record(plan(Some(2)), 82);
+    assert!(err.contains("r.txt.1 already exists") && exit == Exit::Error, "{err}");
+    for number in [1, 2] {
+        fs::remove_file(rotated_name(&lab.path("r.txt"), number)).unwrap();
+    }
+    let (_, err, exit) = lab.record(plan(Some(2)), 82);
+    assert!(err.contains("r.txt.3 already exists") && exit == Exit::Error, "{err}");
+    assert!(rotated_name(&lab.path("r.txt"), 3).exists());
+}
+
+#[test]
 fn a_rotation_does_not_touch_existing_files_unless_requested() {
     let lab = Lab::new();
     let plan = |keep| Record { rotation: Some(by_size(3000, keep)), ..lab.plan("r.txt", 40) };
