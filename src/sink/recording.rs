@@ -66,6 +66,9 @@ impl RecordingFile {
         if rotation.is_some() && if_exists == IfExists::Refuse && !path.exists() {
             refuse_to_shift(path, name)?;
         }
+        if rotation.is_some() && path.is_symlink() {
+            bail!("{name} is a symbolic link; --rotate would rename the link, not the file");
+        }
         let (file, is_new) = open_file(path, name, if_exists)?;
         let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
         let mut recording = Self {
