@@ -58,7 +58,8 @@ impl RecordingFile {
     /// existing one keeps its format when it is appended to. `name` is the path as it appears in messages.
     ///
     /// # Errors
-    /// If the file exists and must not, is a directory, has a name that ends in `.zst`, or cannot be written.
+    /// If the file exists and must not, is a directory or a block device, has a name that ends in `.zst`, is a symbolic
+    /// link and is to be rotated, or cannot be written.
     pub fn open(path: &Path, name: &str, if_exists: IfExists, rotation: Option<Rotation>) -> Result<Self> {
         if path.extension().is_some_and(|extension| extension == "zst") {
             bail!("cannot write {name}: zstd files can only be read; use a name that ends in .gz");
