@@ -44,8 +44,13 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let (mut out, mut err) = (io::sink(), io::stderr());
-                let mut context =
-                    RunContext { clock: &clock, out: &mut out, err: &mut err, is_terminal: false, may_lock_memory: false };
+                let mut context = RunContext {
+                    clock: &clock,
+                    out: &mut out,
+                    err: &mut err,
+                    is_terminal: false,
+                    may_lock_memory: false,
+                };
                 assert_eq!(run(&plan, &mut context), Exit::Success);
             });
         });
