@@ -26,8 +26,8 @@
 //!
 //! A module imports only modules to its left, and of those only the ones that `tests/repository/layering.rs` lists for it:
 //! [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
-//! [`topology`], [`baselines`], [`capture`], [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], [`iostat`],
-//! [`pt_diskstats`], [`plan`], [`cli`], [`run`].
+//! [`topology`], [`baselines`], [`attribution`], [`capture`], [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`],
+//! [`iostat`], [`pt_diskstats`], [`plan`], [`cli`], [`run`].
 //!
 //! # Rules that hold everywhere
 //!
@@ -38,6 +38,7 @@
 //! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].
 
 pub mod analysis;
+pub mod attribution;
 pub mod baselines;
 pub mod capture;
 pub mod cli;

@@ -120,6 +120,7 @@ fn samples(limit: usize) -> impl Strategy<Value = Vec<Sample>> {
                     cpu,
                     host,
                     missed_samples: step % 3,
+                    io_scan: None,
                 }
             })
             .collect()

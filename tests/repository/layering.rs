@@ -18,6 +18,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("counters", &["units"]),
     ("topology", &["counters"]),
     ("baselines", &[]),
+    ("attribution", &["counters"]),
     ("capture", &["baselines", "counters", "topology", "units", "sanitize"]),
     ("metrics", &["counters", "units"]),
     ("analysis", &["baselines", "counters", "metrics", "topology", "units"]),

@@ -1,7 +1,15 @@
 //! The kernel's counters of a device, and samples of a whole host.
 //!
-//! Plain data, which `capture` and `source` read and `metrics` interprets.
+//! Plain data, which `capture` and `source` read, and `metrics` and `attribution` interpret.
 
+mod io_scan;
+
+use std::sync::Arc;
+
+pub use self::io_scan::{
+    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, IoCounters, IoLimits,
+    IoScan, ProcessIo, ScanProblem, ScannedDevice,
+};
 use crate::units::SampleTime;
 
 /// The counters of one kind of request: reads, writes and discards have four columns each (the kernel's iostats.rst).
@@ -225,6 +233,8 @@ pub struct Sample {
     pub host: HostState,
     /// The number of deadlines that its recorder missed before it.
     pub missed_samples: u64,
+    /// The last finished scan of cgroups and processes; `None` where they are not scanned, or none has finished yet.
+    pub io_scan: Option<Arc<IoScan>>,
 }
 
 impl Sample {

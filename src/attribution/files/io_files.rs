@@ -1,0 +1,115 @@
+//! The files of version 2: `io.stat` and `io.max` (the kernel's cgroup-v2.rst).
+
+use super::{device_number, entry};
+use crate::counters::{CgroupDevice, DeviceNumber};
+
+/// Adds the counters of `io.stat` to the devices of a cgroup: `8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353`.
+///
+/// A device without counters on its line has none, and is left out. Linux 5.15 may not end such a line, so that the next
+/// device follows on it.
+pub fn parse_io_stat(text: &[u8], devices: &mut Vec<CgroupDevice>) {
+    each_value(text, |number, key, value| {
+        let io = &mut entry(devices, number).io;
+        // The counters of io.cost and io.latency may not be whole numbers.
+        let Ok(value) = value.parse() else { return };
+        match key {
+            "rbytes" => io.read_bytes = value,
+            "wbytes" => io.write_bytes = value,
+            "rios" => io.reads = value,
+            "wios" => io.writes = value,
+            _ => {}
+        }
+    });
+}
+
+/// Adds the limits of `io.max` to the devices of a cgroup: `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
+pub fn parse_io_max(text: &[u8], devices: &mut Vec<CgroupDevice>) {
+    each_value(text, |number, key, value| {
+        // `max` is no limit.
+        let Ok(value) = value.parse() else { return };
+        let limits = &mut entry(devices, number).limits;
+        match key {
+            "rbps" => limits.read_bytes_per_s = Some(value),
+            "wbps" => limits.write_bytes_per_s = Some(value),
+            "riops" => limits.read_iops = Some(value),
+            "wiops" => limits.write_iops = Some(value),
+            _ => {}
+        }
+    });
+}
+
+/// Calls `found` with the key and the value of each pair, and the device it belongs to.
+fn each_value(text: &[u8], mut found: impl FnMut(DeviceNumber, &str, &str)) {
+    let mut number = None;
+    for line in super::lines(text) {
+        for (at, word) in line.enumerate() {
+            match word.split_once('=') {
+                Some((key, value)) => {
+                    if let Some(number) = number {
+                        found(number, key, value);
+                    }
+                }
+                // A line that does not begin with a device belongs to none.
+                None if at == 0 || device_number(word).is_some() => number = device_number(word),
+                None => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::{IoCounters, IoLimits};
+
+    fn io_stat(text: &str) -> Vec<(DeviceNumber, [u64; 4])> {
+        let mut devices = Vec::new();
+        parse_io_stat(text.as_bytes(), &mut devices);
+        let values = |io: &IoCounters| [io.read_bytes, io.write_bytes, io.reads, io.writes];
+        devices.iter().map(|device| (device.number, values(&device.io))).collect()
+    }
+
+    #[test]
+    fn counters_are_found_by_their_keys() {
+        let text = "8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n\
+                    8:0 rbytes=90430464 wbytes=299008000 rios=8950 wios=1252 dbytes=50331648 dios=3021 \
+                    cost.usage=37.5 cost.wait=1\n";
+        let expected =
+            [((8, 0), [90_430_464, 299_008_000, 8950, 1252]), ((8, 16), [1_459_200, 314_773_504, 192, 353])];
+        assert_eq!(io_stat(text), expected);
+    }
+
+    #[test]
+    fn a_device_without_counters_may_end_its_line_or_not() {
+        let rest = "254:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0";
+        for before in ["7:7 \n7:6 \n", "7:7 7:6 "] {
+            let devices = io_stat(&format!("{before}{rest}"));
+            assert_eq!(devices, [((254, 0), [4096, 0, 1, 0])], "{before:?}");
+        }
+    }
+
+    #[test]
+    fn lines_of_other_forms_give_nothing() {
+        for text in ["", "\n\n", "(unknown) rbytes=5\n", "rbytes=5\n", "8:x rbytes=1\n", "8 rbytes=1\n"] {
+            assert_eq!(io_stat(text), [], "{text:?}");
+        }
+        assert_eq!(io_stat("8:0 rbytes=5\n(unknown) rbytes=7\n"), [((8, 0), [5, 0, 0, 0])]);
+        assert_eq!(io_stat("8:0 rbytes=5 wbytes=x rios=-1 wio"), [((8, 0), [5, 0, 0, 0])]);
+        let mut devices = Vec::new();
+        parse_io_stat(b"8:0 rbytes=\xff\n8:1 rbytes=3\n", &mut devices);
+        assert_eq!(devices.len(), 1);
+    }
+
+    #[test]
+    fn max_is_no_limit() {
+        let mut devices = Vec::new();
+        parse_io_max(
+            b"8:16 rbps=2097152 wbps=max riops=max wiops=120\n8:0 rbps=max wbps=max riops=max wiops=max\n",
+            &mut devices,
+        );
+        let limits =
+            IoLimits { read_bytes_per_s: Some(2_097_152), write_iops: Some(120), ..IoLimits::default() };
+        let expected = CgroupDevice { number: (8, 16), limits, ..CgroupDevice::default() };
+        assert_eq!(devices, [expected]);
+    }
+}

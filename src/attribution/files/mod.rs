@@ -1,0 +1,33 @@
+//! Parsers of the files of cgroups and processes. Each takes the bytes of a file. A line that it does not understand
+//! gives nothing, whatever the other lines say: the kernel's formats grow, and a file may end in the middle of a line.
+
+mod blkio;
+mod io_files;
+mod process;
+
+pub use self::blkio::{BlkioCounter, BlkioLimit, parse_blkio_counter, parse_blkio_limit};
+pub use self::io_files::{parse_io_max, parse_io_stat};
+pub use self::process::{ProcessStat, TaskState, parse_process_cgroup, parse_process_io, parse_process_stat};
+
+use crate::counters::{CgroupDevice, DeviceNumber};
+
+/// Splits a text into lines of words. Bytes that are not UTF-8 make a line that is left out.
+fn lines(text: &[u8]) -> impl Iterator<Item = std::str::SplitAsciiWhitespace<'_>> {
+    let lines = text.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| Some(std::str::from_utf8(line).ok()?.split_ascii_whitespace()))
+}
+
+/// Parses a device number such as `8:16`.
+fn device_number(word: &str) -> Option<DeviceNumber> {
+    let (major, minor) = word.split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Returns the entry of a device, which is added to those, ordered by number, if it is not among them.
+fn entry(devices: &mut Vec<CgroupDevice>, number: DeviceNumber) -> &mut CgroupDevice {
+    let at = devices.binary_search_by_key(&number, |device| device.number).unwrap_or_else(|at| {
+        devices.insert(at, CgroupDevice { number, ..CgroupDevice::default() });
+        at
+    });
+    &mut devices[at]
+}

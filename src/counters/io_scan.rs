@@ -1,0 +1,164 @@
+//! The counters of cgroups and processes, as one scan of a host finds them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Pressure;
+
+/// The number of a device: major and minor.
+pub type DeviceNumber = (u32, u32);
+
+/// One scan of the cgroups of a host, with the processes as they were last looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IoScan {
+    /// The monotonic time at which it began. Scans come from a thread of their own, so that this is not the time of the
+    /// sample that holds it.
+    pub at: Duration,
+    /// Every whole device, with its own counters at that time.
+    pub devices: Vec<ScannedDevice>,
+    /// The hierarchy that the cgroups are in; `None` without one that counts I/O.
+    pub hierarchy: Option<CgroupHierarchy>,
+    /// The cgroups with I/O or limits, parents before their children. The root is not among those of version 2, where it
+    /// has the counters of the devices.
+    pub cgroups: Vec<Cgroup>,
+    /// The processes, over the time between the last two looks at them; `None` before the second.
+    pub processes: Option<Arc<ProcessIo>>,
+    /// The tasks in uninterruptible sleep (state D); `None` where they were not looked for, because none waited for I/O.
+    pub blocked: Option<Vec<BlockedTask>>,
+    /// The scans left out since the one before, because they would have cost too much.
+    pub skipped: u64,
+    /// The reason for which cgroups are missing; `None` if none are.
+    pub problem: Option<ScanProblem>,
+}
+
+/// The reasons for which a scan has no cgroups, or not all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanProblem {
+    /// No hierarchy with the controller of block devices is mounted.
+    NoHierarchy,
+    /// The controller is off everywhere below the root of version 2.
+    ControllerOff,
+    /// There are more cgroups than a scan reads.
+    TooManyCgroups,
+    /// The files of some cgroups cannot be read.
+    NotPermitted,
+}
+
+/// The versions of cgroup hierarchies. They count, and limit, differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CgroupHierarchy {
+    /// `blkio`: counters and limits are those of the cgroup's own processes, without its descendants.
+    V1,
+    /// `io`: both include all descendants.
+    V2,
+}
+
+/// A whole device in a scan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScannedDevice {
+    /// Its number.
+    pub number: DeviceNumber,
+    /// The kernel's name.
+    pub name: String,
+    /// Its own counters, of requests rather than bios.
+    pub io: IoCounters,
+}
+
+/// Requests and bytes since the device, or the cgroup, exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoCounters {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Reads: requests of a device, bios of a cgroup.
+    pub reads: u64,
+    /// Writes: requests of a device, bios of a cgroup.
+    pub writes: u64,
+}
+
+/// The limits of a cgroup on a device; `None` where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoLimits {
+    /// Reads per second.
+    pub read_iops: Option<u64>,
+    /// Writes per second.
+    pub write_iops: Option<u64>,
+    /// Bytes read per second.
+    pub read_bytes_per_s: Option<u64>,
+    /// Bytes written per second.
+    pub write_bytes_per_s: Option<u64>,
+}
+
+impl IoLimits {
+    /// Returns whether there is no limit at all.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A cgroup in a scan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cgroup {
+    /// Its path in the hierarchy, such as `/system.slice/db.service`; `/` is the root.
+    pub path: Arc<str>,
+    /// Its devices, by number.
+    pub devices: Vec<CgroupDevice>,
+    /// The time that its tasks have waited for I/O; `None` where that is not known.
+    pub pressure: Option<Pressure>,
+}
+
+/// A cgroup's use of a device, and its limits there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CgroupDevice {
+    /// The number of the device.
+    pub number: DeviceNumber,
+    /// Its counters.
+    pub io: IoCounters,
+    /// Its limits.
+    pub limits: IoLimits,
+}
+
+/// The I/O of processes between two looks at them, on all devices together: the kernel does not count it by device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessIo {
+    /// The time between both looks.
+    pub elapsed: Duration,
+    /// The busiest processes, by bytes, the busiest first.
+    pub busiest: Vec<BusyProcess>,
+    /// The processes whose I/O this user may not see.
+    pub hidden: u64,
+    /// The scan left processes out because there are more than it reads.
+    pub is_partial: bool,
+}
+
+/// A process that read or wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BusyProcess {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, at most 15 bytes, in which any character may occur.
+    pub comm: String,
+    /// Its cgroup; `None` if it ended before that was read.
+    pub cgroup: Option<Arc<str>>,
+    /// Bytes read from devices.
+    pub read_bytes: u64,
+    /// Bytes that will be written to devices, counted when memory is modified, not when it is written back.
+    pub write_bytes: u64,
+}
+
+/// A task in uninterruptible sleep, which usually waits for a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockedTask {
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// The thread's name.
+    pub comm: String,
+    /// The cgroup of the process; `None` if it ended before that was read.
+    pub cgroup: Option<Arc<str>>,
+    /// The part of the time since the last scan that it waited for devices, in thousandths; `None` without
+    /// `kernel.task_delayacct`, and when it was not seen before.
+    pub delay_permille: Option<u64>,
+}
