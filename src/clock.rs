@@ -33,12 +33,27 @@ pub trait Clock {
     }
     /// Forgets that signal, so that the next one can be noticed.
     fn clear_signal(&self) {}
+    /// Returns whether the clock advances only by waits. A thread of its own then has no time in which to work.
+    fn is_manual(&self) -> bool {
+        false
+    }
     /// Waits until [`Clock::monotonic`] reaches `deadline`, or until a signal requests the end of the program.
     fn wait_until(&self, deadline: Duration) -> WaitOutcome;
     /// Like [`Clock::wait_until`], but also ends when `input` can be read. Without a deadline it waits indefinitely.
     fn wait_for_input(&self, deadline: Option<Duration>, _input: BorrowedFd<'_>) -> WaitOutcome {
         deadline.map_or(WaitOutcome::Input, |deadline| self.wait_until(deadline))
     }
+}
+
+/// Returns the CPU time that the calling thread has used.
+pub fn thread_cpu_time() -> Duration {
+    read_clock(ClockId::ThreadCPUTime)
+}
+
+/// Reads a clock that is never negative.
+fn read_clock(clock: ClockId) -> Duration {
+    let now = clock_gettime(clock);
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
 }
 
 /// The clock of the system.
@@ -55,9 +70,7 @@ impl<'a> RealClock<'a> {
 
 impl Clock for RealClock<'_> {
     fn monotonic(&self) -> Duration {
-        let now = clock_gettime(ClockId::Monotonic);
-        // The monotonic clock is never negative.
-        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
+        read_clock(ClockId::Monotonic)
     }
 
     #[allow(clippy::disallowed_methods)] // The one place that reads the real time.
@@ -126,6 +139,10 @@ impl<'a> ManualClock<'a> {
 impl Clock for ManualClock<'_> {
     fn monotonic(&self) -> Duration {
         self.now.get()
+    }
+
+    fn is_manual(&self) -> bool {
+        true
     }
 
     fn wall(&self) -> Timestamp {

@@ -1,12 +1,15 @@
 //! Reads samples from a live host or from a capture, and describes the host and its devices. Only this module opens
 //! files for reading, except those that `sink` appends to and the terminal.
 
+mod cgroups;
 mod device_resolver;
 mod host;
+mod io_scanner;
 mod iostat_f_dir;
 mod json_file;
 mod link;
 mod live;
+mod processes;
 mod replay;
 mod saved_file;
 mod small_file;
@@ -16,6 +19,7 @@ mod topology;
 
 pub use device_resolver::DeviceResolver;
 pub use host::{Host, read_machine, read_recording_header};
+pub use io_scanner::IoScanner;
 pub use json_file::read_json_object;
 pub use live::{Live, NoBlockDevices, Precedence};
 pub use replay::Replay;

@@ -11,9 +11,18 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// Reads the bytes of a file.
 pub(super) fn read_bytes(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = OpenOptions::new().read(true).open(path).ok()?;
-    let read = file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
-    (read < MAX_BYTES as usize).then_some(bytes)
+    read_bytes_into(path, &mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Reads the bytes of a file into a buffer, replacing its contents: for files that are read again and again.
+///
+/// # Errors
+/// If the file cannot be read or is too large.
+pub(super) fn read_bytes_into(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.clear();
+    let read = OpenOptions::new().read(true).open(path)?.take(MAX_BYTES).read_to_end(bytes)?;
+    if read < MAX_BYTES as usize { Ok(()) } else { Err(io::ErrorKind::FileTooLarge.into()) }
 }
 
 /// Reads a file as text; `None` also if it is not UTF-8.

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use block_dir::{check_block_dir, read_partitions};
 pub(super) use block_dir::{device_dir, device_name, list_devices, parse_devno, read_devno};
+pub(super) use mounts::unescape;
 
 use self::aliases::add_aliases;
 use self::device_index::DeviceIndex;

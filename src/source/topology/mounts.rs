@@ -110,7 +110,7 @@ fn parse_swaps(line: &str) -> Option<String> {
 }
 
 /// Decodes the kernel's escapes: a backslash and three octal digits are a byte.
-fn unescape(text: &str) -> String {
+pub(in crate::source) fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

@@ -1,0 +1,206 @@
+//! Reads the counters and limits of cgroups.
+
+mod files;
+mod hierarchy;
+
+use std::collections::HashMap;
+use std::fs::read_dir;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::files::{CgroupFiles, Reading};
+use self::hierarchy::{Hierarchy, find_hierarchy};
+use crate::counters::{Cgroup, CgroupHierarchy, ScanProblem};
+use crate::source::small_file::read_lossy;
+
+/// The time after which new cgroups are looked for. Until then, their I/O is part of their parent's in version 2.
+const DISCOVERY_PERIOD: Duration = Duration::from_secs(5);
+/// The time after which limits are read again.
+const LIMITS_PERIOD: Duration = Duration::from_secs(10);
+/// The most cgroups that are read; hosts with thousands of containers have fewer.
+const MAX_CGROUPS: usize = 20_000;
+
+/// Reads the cgroups of the system below a root.
+pub(super) struct CgroupReader {
+    hierarchy: Option<Hierarchy>,
+    /// The mount point below the root of the system that is read.
+    top: PathBuf,
+    /// Parents before their children.
+    cgroups: Vec<KnownCgroup>,
+    discovered_at: Option<Duration>,
+    limits_read_at: Option<Duration>,
+    problem: Option<ScanProblem>,
+}
+
+/// A cgroup with what was last read of it.
+struct KnownCgroup {
+    path: Arc<str>,
+    files: CgroupFiles,
+    /// The position of its parent; `None` for a cgroup whose parent is not read.
+    parent: Option<usize>,
+    /// Its counters changed in the last scan, or it is new.
+    has_changed: bool,
+    has_limits_read: bool,
+}
+
+/// The cgroups that one scan found.
+pub(super) struct ScannedCgroups {
+    pub(super) hierarchy: Option<CgroupHierarchy>,
+    pub(super) cgroups: Vec<Cgroup>,
+    pub(super) problem: Option<ScanProblem>,
+}
+
+impl CgroupReader {
+    /// Finds the hierarchy in the mounts of the system below `root`.
+    pub(super) fn new(root: &Path) -> Self {
+        // Below another root, this process has other mounts than the system there.
+        let tables: &[&str] = if root == Path::new("/") {
+            &["proc/self/mountinfo"]
+        } else {
+            &["proc/1/mountinfo", "proc/self/mountinfo"]
+        };
+        let hierarchy = tables
+            .iter()
+            .filter_map(|path| read_lossy(&root.join(path)))
+            .find_map(|text| find_hierarchy(&text));
+        let mountpoint = hierarchy.as_ref().map_or("", |found| found.mountpoint.trim_start_matches('/'));
+        Self {
+            top: root.join(mountpoint),
+            hierarchy,
+            cgroups: Vec::new(),
+            discovered_at: None,
+            limits_read_at: None,
+            problem: None,
+        }
+    }
+
+    /// The version of the hierarchy; `None` without one.
+    pub(super) fn version(&self) -> Option<CgroupHierarchy> {
+        self.hierarchy.as_ref().map(|hierarchy| hierarchy.version)
+    }
+
+    /// Reads all cgroups with I/O or limits; `now` is a monotonic time.
+    pub(super) fn read(&mut self, now: Duration) -> ScannedCgroups {
+        let Some(version) = self.version() else {
+            let problem = Some(ScanProblem::NoHierarchy);
+            return ScannedCgroups { hierarchy: None, cgroups: Vec::new(), problem };
+        };
+        if is_due(&mut self.discovered_at, DISCOVERY_PERIOD, now) {
+            self.discover(version);
+        }
+        let are_limits_due = is_due(&mut self.limits_read_at, LIMITS_PERIOD, now);
+        let mut problem = self.problem;
+        let mut cgroups = Vec::new();
+        for at in 0..self.cgroups.len() {
+            let is_idle = version == CgroupHierarchy::V2 && self.is_parent_idle(at);
+            let cgroup = &mut self.cgroups[at];
+            let reading =
+                if is_idle && !cgroup.has_changed { Reading::Same } else { cgroup.files.read_counters() };
+            match reading {
+                Reading::Changed => cgroup.has_changed = true,
+                Reading::Same => cgroup.has_changed = false,
+                Reading::Gone => continue,
+                Reading::Refused => {
+                    problem = Some(ScanProblem::NotPermitted);
+                    continue;
+                }
+            }
+            if are_limits_due || !cgroup.has_limits_read {
+                cgroup.files.read_limits();
+                cgroup.has_limits_read = true;
+            }
+            let devices = cgroup.files.devices();
+            if !devices.is_empty() {
+                let pressure = cgroup.files.read_pressure();
+                cgroups.push(Cgroup { path: Arc::clone(&cgroup.path), devices, pressure });
+            }
+        }
+        ScannedCgroups { hierarchy: Some(version), cgroups, problem }
+    }
+
+    /// Returns whether the counters of the parent, which include those of this cgroup, are as they were in the last scan.
+    fn is_parent_idle(&self, at: usize) -> bool {
+        self.cgroups[at].parent.is_some_and(|parent| !self.cgroups[parent].has_changed)
+    }
+
+    /// Lists the cgroups, keeping what is known of those that were there before.
+    fn discover(&mut self, version: CgroupHierarchy) {
+        let known = self.cgroups.drain(..).map(|cgroup| (Arc::clone(&cgroup.path), cgroup));
+        let mut known: HashMap<Arc<str>, KnownCgroup> = known.collect();
+        let shown = self.hierarchy.as_ref().map_or("/", |hierarchy| hierarchy.root.as_str());
+        // A root with `..` lies outside the namespace of this process.
+        let shown = if shown.contains("..") { "/" } else { shown };
+        self.problem = None;
+        let mut found: Vec<KnownCgroup> = Vec::new();
+        let mut pending = vec![(self.top.clone(), shown.to_owned(), None)];
+        let mut next = 0;
+        while next < pending.len() {
+            let (dir, path, parent) = std::mem::take(&mut pending[next]);
+            next += 1;
+            let is_top = next == 1;
+            // In version 2, the root has the counters of the devices, and a cgroup without the controller has no
+            // descendant with it.
+            let is_read = !is_top || version == CgroupHierarchy::V1 || shown != "/";
+            let is_listed = is_top || CgroupFiles::is_counted(&dir, version);
+            if !is_listed {
+                continue;
+            }
+            let mut position = None;
+            if is_read && CgroupFiles::is_counted(&dir, version) {
+                if found.len() == MAX_CGROUPS {
+                    self.problem = Some(ScanProblem::TooManyCgroups);
+                    break;
+                }
+                position = Some(found.len());
+                let new = || KnownCgroup {
+                    path: Arc::from(path.as_str()),
+                    files: CgroupFiles::new(&dir, version),
+                    parent,
+                    has_changed: true,
+                    has_limits_read: false,
+                };
+                let cgroup = known.remove(path.as_str()).unwrap_or_else(new);
+                found.push(KnownCgroup { parent, ..cgroup });
+            }
+            match child_names(&dir) {
+                Ok(names) => pending.extend(names.into_iter().map(|(child, name)| {
+                    (child, format!("{}/{name}", path.trim_end_matches('/')), position)
+                })),
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                    self.problem = Some(ScanProblem::NotPermitted);
+                }
+                // It was removed.
+                Err(_) => {}
+            }
+        }
+        if found.is_empty() && self.problem.is_none() {
+            self.problem = Some(ScanProblem::ControllerOff);
+        }
+        self.cgroups = found;
+    }
+}
+
+/// Returns whether a period has passed since `last`, which is then set to now.
+fn is_due(last: &mut Option<Duration>, period: Duration, now: Duration) -> bool {
+    let is_due = last.is_none_or(|last| now >= last + period);
+    if is_due {
+        *last = Some(now);
+    }
+    is_due
+}
+
+/// Lists the children of a cgroup, by name: their directories, and their names, in which bytes that are not UTF-8 are
+/// replaced.
+fn child_names(dir: &Path) -> io::Result<Vec<(PathBuf, String)>> {
+    let is_dir = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let entries = read_dir(dir)?.flatten().filter(is_dir);
+    let mut children: Vec<_> =
+        entries.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned())).collect();
+    children.sort();
+    Ok(children)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+use std::fs;
+
+use super::*;
+use crate::counters::IoLimits;
+
+const V2: &str = "25 22 0:23 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+const V1: &str = "36 30 0:32 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n\
+                  37 30 0:33 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
+/// A tree of files below a root.
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    fn new(mountinfo: &str) -> Self {
+        let tree = Self(tempfile::tempdir().unwrap());
+        tree.file("proc/1/mountinfo", mountinfo);
+        tree
+    }
+
+    fn file(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Writes the bytes that a cgroup of version 2 has read from 8:0.
+    fn io_stat(&self, path: &str, bytes: u64) {
+        let text = format!("8:0 rbytes={bytes} wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n");
+        self.file(&format!("sys/fs/cgroup{path}/io.stat"), &text);
+    }
+
+    fn remove(&self, path: &str) {
+        fs::remove_dir_all(self.0.path().join(path)).unwrap();
+    }
+
+    fn reader(&self) -> CgroupReader {
+        CgroupReader::new(self.0.path())
+    }
+}
+
+/// Returns the bytes read by each cgroup of a scan.
+fn read_bytes(reader: &mut CgroupReader, at_s: u64) -> Vec<(String, u64)> {
+    let scanned = reader.read(Duration::from_secs(at_s));
+    let bytes = |cgroup: &Cgroup| cgroup.devices.iter().map(|device| device.io.read_bytes).sum();
+    scanned.cgroups.iter().map(|cgroup| (cgroup.path.to_string(), bytes(cgroup))).collect()
+}
+
+fn named(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
+    expected.iter().map(|(path, bytes)| ((*path).to_owned(), *bytes)).collect()
+}
+
+#[test]
+fn cgroups_come_and_go() {
+    let tree = Tree::new(V2);
+    tree.io_stat("", 1000);
+    tree.io_stat("/a", 100);
+    tree.io_stat("/a/b", 60);
+    let mut reader = tree.reader();
+    assert_eq!(
+        read_bytes(&mut reader, 0),
+        named(&[("/a", 100), ("/a/b", 60)]),
+        "the root has the devices' counters"
+    );
+
+    tree.io_stat("/a", 200);
+    tree.io_stat("/a/b", 160);
+    tree.io_stat("/new", 5);
+    assert_eq!(read_bytes(&mut reader, 1), named(&[("/a", 200), ("/a/b", 160)]), "not looked for yet");
+    assert_eq!(read_bytes(&mut reader, 5), named(&[("/a", 200), ("/new", 5), ("/a/b", 160)]));
+
+    tree.remove("sys/fs/cgroup/a/b");
+    tree.io_stat("/a", 300);
+    assert_eq!(read_bytes(&mut reader, 6), named(&[("/a", 300), ("/new", 5)]));
+}
+
+#[test]
+fn below_an_idle_cgroup_nothing_is_read() {
+    let tree = Tree::new(V2);
+    tree.io_stat("/a", 100);
+    tree.io_stat("/a/b", 60);
+    let mut reader = tree.reader();
+    read_bytes(&mut reader, 0);
+    read_bytes(&mut reader, 1);
+    // No kernel would count in a child alone; this shows which files are read.
+    tree.io_stat("/a/b", 99);
+    assert_eq!(read_bytes(&mut reader, 2), named(&[("/a", 100), ("/a/b", 60)]));
+    tree.io_stat("/a", 139);
+    assert_eq!(read_bytes(&mut reader, 3), named(&[("/a", 139), ("/a/b", 99)]));
+}
+
+#[test]
+fn limits_are_read_again_after_a_while_and_listed_without_io() {
+    let tree = Tree::new(V2);
+    tree.file("sys/fs/cgroup/a/io.stat", "");
+    tree.file("sys/fs/cgroup/a/io.max", "8:0 rbps=max wbps=max riops=100 wiops=max\n");
+    let pressure = "some avg10=0 avg60=0 avg300=0 total=5\nfull avg10=0 avg60=0 avg300=0 total=3\n";
+    tree.file("sys/fs/cgroup/a/io.pressure", pressure);
+    let mut reader = tree.reader();
+    let mut limit = |at_s| {
+        let cgroups = reader.read(Duration::from_secs(at_s)).cgroups;
+        cgroups
+            .first()
+            .map(|cgroup| (cgroup.devices[0].limits, cgroup.pressure.map(|pressure| pressure.some_us)))
+    };
+    let iops = |read_iops| IoLimits { read_iops: Some(read_iops), ..IoLimits::default() };
+    assert_eq!(limit(0), Some((iops(100), Some(5))));
+    tree.file("sys/fs/cgroup/a/io.max", "8:0 rbps=max wbps=max riops=50 wiops=max\n");
+    assert_eq!(limit(9), Some((iops(100), Some(5))));
+    assert_eq!(limit(10), Some((iops(50), Some(5))));
+    tree.file("sys/fs/cgroup/a/io.max", "");
+    assert_eq!(limit(20), None);
+}
+
+#[test]
+fn in_a_hybrid_system_version_1_counts() {
+    let tree = Tree::new(V1);
+    tree.file("sys/fs/cgroup/unified/x/io.pressure", "");
+    for (path, bytes) in [("", 7), ("/db", 4096)] {
+        let file = |name: &str| format!("sys/fs/cgroup/blkio{path}/blkio.throttle.{name}");
+        tree.file(&file("io_service_bytes"), &format!("8:0 Read {bytes}\n8:0 Write 0\nTotal {bytes}\n"));
+        tree.file(&file("io_serviced"), "8:0 Read 3\n8:0 Write 0\nTotal 3\n");
+    }
+    tree.file("sys/fs/cgroup/blkio/db/blkio.throttle.read_iops_device", "8:0 777\n");
+    let scanned = tree.reader().read(Duration::ZERO);
+    assert_eq!(scanned.hierarchy, Some(CgroupHierarchy::V1));
+    let found: Vec<_> = scanned.cgroups.iter().map(|cgroup| (&*cgroup.path, cgroup.devices[0])).collect();
+    assert_eq!(found[0].0, "/", "processes of the root have counters of their own");
+    assert_eq!((found[1].0, found[1].1.io.read_bytes, found[1].1.io.reads), ("/db", 4096, 3));
+    assert_eq!(found[1].1.limits, IoLimits { read_iops: Some(777), ..IoLimits::default() });
+}
+
+#[test]
+fn a_scan_without_cgroups_says_why() {
+    let problem = |tree: &Tree| tree.reader().read(Duration::ZERO).problem;
+    assert_eq!(problem(&Tree::new("")), Some(ScanProblem::NoHierarchy));
+    let tree = Tree::new(V2);
+    tree.io_stat("", 1000);
+    tree.file("sys/fs/cgroup/system.slice/cgroup.procs", "1\n");
+    assert_eq!(problem(&tree), Some(ScanProblem::ControllerOff));
+    tree.io_stat("/system.slice", 5);
+    assert_eq!(problem(&tree), None);
+}
+
+#[test]
+fn names_may_hold_any_bytes() {
+    use std::os::unix::ffi::OsStrExt;
+    let tree = Tree::new(V2);
+    let dir = tree.0.path().join("sys/fs/cgroup").join(std::ffi::OsStr::from_bytes(b"a\x1b[2J\xff \n"));
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("io.stat"), "8:0 rbytes=1").unwrap();
+    assert_eq!(read_bytes(&mut tree.reader(), 0), named(&[("/a\u{1b}[2J\u{fffd} \n", 1)]));
+}
+
+#[test]
+fn ten_thousand_cgroups_are_read() {
+    let tree = Tree::new(V2);
+    for slice in 0..100 {
+        tree.io_stat(&format!("/s{slice:02}"), 100);
+        for unit in 0..99 {
+            tree.io_stat(&format!("/s{slice:02}/u{unit:02}"), 1);
+        }
+    }
+    let scanned = tree.reader().read(Duration::ZERO);
+    assert_eq!((scanned.cgroups.len(), scanned.problem), (10_000, None));
+    assert_eq!(&*scanned.cgroups[100].path, "/s00/u00", "parents first");
+}

@@ -1,0 +1,200 @@
+//! Scans cgroups and processes in a thread of its own, so that sampling never waits for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::cgroups::CgroupReader;
+use super::processes::ProcessReader;
+use super::small_file::read_bytes_into;
+use crate::capture::parse_diskstats;
+use crate::clock::{Clock, RealClock, thread_cpu_time};
+use crate::counters::{CgroupHierarchy, IoCounters, IoScan, Sample, ScannedDevice};
+use crate::topology::partition_parents;
+use crate::units::SECTOR_BYTES;
+
+/// The most CPU time that scans may use, as a fraction of the time that passes.
+const MAX_CPU_FRACTION: f64 = 0.05;
+/// The least and the most time by which a scan begins before the sample that takes it.
+const LEAD: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(200)];
+
+/// Scans the cgroups and processes of a system in the background.
+pub struct IoScanner {
+    worker: Worker,
+}
+
+enum Worker {
+    /// Scans at once: a clock that advances only by waits leaves no time for a thread.
+    Immediate(Box<Scan>),
+    Thread {
+        /// The times at which the next sample is due. The thread ends with this sender.
+        due: SyncSender<Duration>,
+        latest: Arc<Mutex<Option<Arc<IoScan>>>>,
+    },
+}
+
+impl IoScanner {
+    /// Starts to scan the system below `root`, for samples that `clock` times. `None` if no thread can be started.
+    pub fn start(root: &Path, clock: &dyn Clock) -> Option<Self> {
+        let scan = Box::new(Scan::new(root));
+        if clock.is_manual() {
+            return Some(Self { worker: Worker::Immediate(scan) });
+        }
+        let (due, requests) = sync_channel(1);
+        let latest = Arc::new(Mutex::new(None));
+        let shared = Arc::clone(&latest);
+        let run = move || scan_on_request(*scan, &requests, &shared);
+        thread::Builder::new().name("blkstat-scan".to_owned()).spawn(run).ok()?;
+        Some(Self { worker: Worker::Thread { due, latest } })
+    }
+
+    /// Asks for a scan that is finished when the next sample is due, at this monotonic time. While a scan is still under
+    /// way, this does nothing.
+    pub fn request(&self, due: Duration) {
+        if let Worker::Thread { due: requests, .. } = &self.worker {
+            // A thread that has not taken the last request is behind.
+            let _ = requests.try_send(due);
+        }
+    }
+
+    /// Returns the last finished scan; `now` is a monotonic time. `None` before the first.
+    pub fn latest(&mut self, now: Duration) -> Option<Arc<IoScan>> {
+        match &mut self.worker {
+            Worker::Immediate(scan) => Some(Arc::new(scan.read(now))),
+            Worker::Thread { latest, .. } => {
+                // A thread that panicked leaves its last scan.
+                latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+            }
+        }
+    }
+}
+
+/// Scans until no more requests can come.
+fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex<Option<Arc<IoScan>>>) {
+    let clock = RealClock::new(None);
+    let mut budget = Budget::default();
+    let mut skipped = 0;
+    let mut due = clock.monotonic();
+    let mut took = Duration::ZERO;
+    loop {
+        let begin = due.saturating_sub((2 * took).clamp(LEAD[0], LEAD[1]));
+        match requests.recv_timeout(begin.saturating_sub(clock.monotonic())) {
+            Ok(newer) => {
+                due = newer;
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let begun = clock.monotonic();
+        if budget.permits(begun) {
+            let cpu_before = thread_cpu_time();
+            let mut read = scan.read(begun);
+            read.skipped = std::mem::take(&mut skipped);
+            *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(read));
+            took = clock.monotonic().saturating_sub(begun);
+            budget.charge(begun, thread_cpu_time().saturating_sub(cpu_before));
+        } else {
+            skipped += 1;
+        }
+        match requests.recv() {
+            Ok(newer) => due = newer,
+            Err(_) => return,
+        }
+    }
+}
+
+/// Limits the CPU time of scans.
+#[derive(Default)]
+struct Budget {
+    /// The time before which no scan may begin.
+    next: Duration,
+}
+
+impl Budget {
+    fn permits(&self, now: Duration) -> bool {
+        now >= self.next
+    }
+
+    /// Accounts for a scan that began at a time.
+    fn charge(&mut self, begun: Duration, cpu: Duration) {
+        self.next = begun + cpu.div_f64(MAX_CPU_FRACTION);
+    }
+}
+
+/// One scan after another, with what is kept between them.
+struct Scan {
+    diskstats: PathBuf,
+    cgroups: CgroupReader,
+    processes: ProcessReader,
+    text: Vec<u8>,
+    sample: Sample,
+}
+
+impl Scan {
+    fn new(root: &Path) -> Self {
+        let cgroups = CgroupReader::new(root);
+        let is_v1 = cgroups.version() == Some(CgroupHierarchy::V1);
+        Self {
+            diskstats: root.join("proc/diskstats"),
+            cgroups,
+            processes: ProcessReader::new(root, is_v1),
+            text: Vec::new(),
+            sample: Sample::default(),
+        }
+    }
+
+    fn read(&mut self, now: Duration) -> IoScan {
+        let devices = self.read_devices();
+        let found = self.cgroups.read(now);
+        IoScan {
+            at: now,
+            devices,
+            hierarchy: found.hierarchy,
+            cgroups: found.cgroups,
+            processes: self.processes.read_io(now),
+            blocked: self.processes.read_blocked(now),
+            skipped: 0,
+            problem: found.problem,
+        }
+    }
+
+    /// Reads the counters of the whole devices at the time of the scan, with which those of cgroups can be compared.
+    fn read_devices(&mut self) -> Vec<ScannedDevice> {
+        self.sample.devices.clear();
+        if read_bytes_into(&self.diskstats, &mut self.text).is_ok() {
+            parse_diskstats(&self.text, &mut self.sample, |_, _| {});
+        }
+        let devices = &self.sample.devices;
+        let whole = devices.iter().zip(partition_parents(devices)).filter(|(_, parent)| parent.is_none());
+        let scanned = whole.map(|(device, _)| ScannedDevice {
+            number: (device.major, device.minor),
+            name: device.name.clone(),
+            io: IoCounters {
+                read_bytes: device.counters.reads.sectors.saturating_mul(SECTOR_BYTES),
+                write_bytes: device.counters.writes.sectors.saturating_mul(SECTOR_BYTES),
+                reads: device.counters.reads.ios,
+                writes: device.counters.writes.ios,
+            },
+        });
+        scanned.filter(|device| device.io != IoCounters::default()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scans_use_at_most_a_twentieth_of_the_time() {
+        let ms = Duration::from_millis;
+        let mut budget = Budget::default();
+        assert!(budget.permits(ms(0)));
+        budget.charge(ms(1000), ms(20));
+        assert!(!budget.permits(ms(1399)) && budget.permits(ms(1400)));
+        budget.charge(ms(1400), ms(3));
+        assert!(budget.permits(ms(1460)));
+    }
+}
