@@ -1,8 +1,17 @@
 //! Attribution: which cgroup or process does the I/O, and which limit it has reached. Pure: `source` reads the files.
 //!
-//! [`files`] parses the files of cgroups and processes, [`cgroup_name`] finds the name by which people know a cgroup.
+//! [`files`] parses the files of cgroups and processes, [`cgroup_name`] finds the name by which people know a cgroup. An
+//! [`Attributor`] turns one scan after another into an [`Attribution`]: the rates of each cgroup on each device and their
+//! shares, and the limits that have been reached.
 
+mod attributor;
 mod cgroup_name;
+mod deltas;
 pub mod files;
+mod io_rates;
+mod limit_use;
 
+pub use self::attributor::{Attribution, Attributor, CgroupUse, DeviceUse};
 pub use self::cgroup_name::cgroup_name;
+pub use self::io_rates::IoRates;
+pub use self::limit_use::{LimitKind, LimitUse};

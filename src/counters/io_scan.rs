@@ -102,6 +102,8 @@ impl IoLimits {
 pub struct Cgroup {
     /// Its path in the hierarchy, such as `/system.slice/db.service`; `/` is the root.
     pub path: Arc<str>,
+    /// It was found by this scan: its counters may have grown for longer than since the scan before.
+    pub is_new: bool,
     /// Its devices, by number.
     pub devices: Vec<CgroupDevice>,
     /// The time that its tasks have waited for I/O; `None` where that is not known.

@@ -22,7 +22,10 @@ const MODULES: &[(&str, &[&str])] = &[
     ("capture", &["baselines", "counters", "topology", "units", "sanitize"]),
     ("metrics", &["counters", "units"]),
     ("analysis", &["baselines", "counters", "metrics", "topology", "units"]),
-    ("source", &["attribution", "capture", "clock", "compression", "counters", "sanitize", "topology", "units"]),
+    (
+        "source",
+        &["attribution", "capture", "clock", "compression", "counters", "sanitize", "topology", "units"],
+    ),
     (
         "intervals",
         &[

@@ -42,7 +42,8 @@ struct KnownCgroup {
     parent: Option<usize>,
     /// Its counters changed in the last scan, or it is new.
     has_changed: bool,
-    has_limits_read: bool,
+    /// It was not read yet.
+    is_new: bool,
 }
 
 /// The cgroups that one scan found.
@@ -107,14 +108,14 @@ impl CgroupReader {
                     continue;
                 }
             }
-            if are_limits_due || !cgroup.has_limits_read {
+            let is_new = std::mem::take(&mut cgroup.is_new);
+            if are_limits_due || is_new {
                 cgroup.files.read_limits();
-                cgroup.has_limits_read = true;
             }
             let devices = cgroup.files.devices();
             if !devices.is_empty() {
                 let pressure = cgroup.files.read_pressure();
-                cgroups.push(Cgroup { path: Arc::clone(&cgroup.path), devices, pressure });
+                cgroups.push(Cgroup { path: Arc::clone(&cgroup.path), is_new, devices, pressure });
             }
         }
         ScannedCgroups { hierarchy: Some(version), cgroups, problem }
@@ -159,7 +160,7 @@ impl CgroupReader {
                     files: CgroupFiles::new(&dir, version),
                     parent,
                     has_changed: true,
-                    has_limits_read: false,
+                    is_new: true,
                 };
                 let cgroup = known.remove(path.as_str()).unwrap_or_else(new);
                 found.push(KnownCgroup { parent, ..cgroup });

@@ -67,6 +67,8 @@ fn cgroups_come_and_go() {
     tree.io_stat("/new", 5);
     assert_eq!(read_bytes(&mut reader, 1), named(&[("/a", 200), ("/a/b", 160)]), "not looked for yet");
     assert_eq!(read_bytes(&mut reader, 5), named(&[("/a", 200), ("/new", 5), ("/a/b", 160)]));
+    let is_new: Vec<bool> = reader.read(Duration::from_secs(5)).cgroups.iter().map(|c| c.is_new).collect();
+    assert_eq!(is_new, [false; 3], "read before");
 
     tree.remove("sys/fs/cgroup/a/b");
     tree.io_stat("/a", 300);

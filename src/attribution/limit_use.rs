@@ -1,0 +1,225 @@
+//! Limits of cgroups, and whether they bind.
+//!
+//! That a limit exists is a fact; that it holds requests back can only be inferred from the rate. No file says so: requests
+//! that wait for `io.max` are in no counter, and asynchronous ones raise no pressure.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::counters::{DeviceNumber, IoCounters, IoLimits};
+
+/// The fraction of a limit from which on it has been reached.
+const MIN_REACHED_FRACTION: f64 = 0.98;
+/// The multiple of a limit above which it cannot be in force.
+const MAX_REACHED_RATIO: f64 = 1.1;
+/// The intervals over which a limit must have been reached.
+const INTERVALS: usize = 3;
+/// The kernel grants each tenth of a second its part of the limit, rounded down: a limit of 777 is 770 per second, one of
+/// 19 is 10 (blk-throttle's slices; measured on Linux 6.18 with limits of 5 to 1234).
+const SLICES_PER_S: u64 = 10;
+
+/// The kinds of limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LimitKind {
+    /// Reads per second.
+    ReadIops,
+    /// Writes per second.
+    WriteIops,
+    /// Bytes read per second.
+    ReadBytes,
+    /// Bytes written per second.
+    WriteBytes,
+}
+
+impl LimitKind {
+    /// Returns the limits that are set, with their values.
+    pub fn of(limits: &IoLimits) -> impl Iterator<Item = (Self, u64)> + use<> {
+        let all = [
+            (Self::ReadIops, limits.read_iops),
+            (Self::WriteIops, limits.write_iops),
+            (Self::ReadBytes, limits.read_bytes_per_s),
+            (Self::WriteBytes, limits.write_bytes_per_s),
+        ];
+        all.into_iter().filter_map(|(kind, value)| Some((kind, value?)))
+    }
+
+    /// Returns the amount that the limit is about, and the mean amount of a request.
+    fn amount(self, io: &IoCounters) -> (u64, f64) {
+        let mean = |bytes: u64, requests: u64| bytes as f64 / requests.max(1) as f64;
+        match self {
+            Self::ReadIops => (io.reads, 1.0),
+            Self::WriteIops => (io.writes, 1.0),
+            Self::ReadBytes => (io.read_bytes, mean(io.read_bytes, io.reads)),
+            Self::WriteBytes => (io.write_bytes, mean(io.write_bytes, io.writes)),
+        }
+    }
+}
+
+/// The use of a limit in an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LimitUse {
+    /// The kind of limit.
+    pub kind: LimitKind,
+    /// Its value, per second.
+    pub value: u64,
+    /// The rate that it applies to, per second: with that of descendants in version 2.
+    pub rate: f64,
+    /// The rate has been at the limit for three intervals, or tasks have waited while the limit permits less than one
+    /// request in an interval.
+    pub is_reached: bool,
+}
+
+/// The use of a limit in one interval.
+#[derive(Clone, Copy, Debug)]
+struct Observed {
+    value: u64,
+    elapsed_s: f64,
+    amount: u64,
+    request: f64,
+    is_waiting: bool,
+}
+
+impl Observed {
+    /// Returns whether the amount is as much as the limit permits in the time, but for one request.
+    fn is_at_limit(&self) -> bool {
+        let amount = self.amount as f64;
+        let permitted = self.value as f64 * self.elapsed_s;
+        if permitted < self.request {
+            return self.is_waiting;
+        }
+        let by_slices = (self.value / SLICES_PER_S * SLICES_PER_S) as f64 * self.elapsed_s;
+        let least = if by_slices > 0.0 { by_slices } else { permitted };
+        let bounds =
+            MIN_REACHED_FRACTION * least - self.request..=MAX_REACHED_RATIO * permitted + self.request;
+        self.amount > 0 && bounds.contains(&amount)
+    }
+}
+
+/// Follows the use of limits over several intervals.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LimitHistory {
+    recent: HashMap<(Arc<str>, DeviceNumber, LimitKind), Vec<Observed>>,
+    /// Those of the present interval.
+    current: HashMap<(Arc<str>, DeviceNumber, LimitKind), Vec<Observed>>,
+}
+
+impl LimitHistory {
+    /// Adds an interval of a cgroup on a device, whose counters grew by `delta`; `is_waiting` if one of its tasks has waited
+    /// for I/O. Returns the use of each limit.
+    pub(super) fn observe(
+        &mut self,
+        (path, number): (&Arc<str>, DeviceNumber),
+        limits: &IoLimits,
+        (delta, elapsed_s): (&IoCounters, f64),
+        is_waiting: bool,
+    ) -> Vec<LimitUse> {
+        let observe = |(kind, value): (LimitKind, u64)| {
+            let (amount, request) = kind.amount(delta);
+            let key = (Arc::clone(path), number, kind);
+            let mut recent = self.recent.remove(&key).unwrap_or_default();
+            // A limit that was changed was not reached before.
+            recent.retain(|before| before.value == value);
+            if recent.len() == INTERVALS {
+                recent.remove(0);
+            }
+            // Without a request, they are taken to be as large as before.
+            let request =
+                if amount > 0 { request } else { recent.last().map_or(request, |last| last.request) };
+            recent.push(Observed { value, elapsed_s, amount, request, is_waiting });
+            let is_reached = is_reached(&recent);
+            self.current.insert(key, recent);
+            LimitUse { kind, value, rate: amount as f64 / elapsed_s, is_reached }
+        };
+        LimitKind::of(limits).map(observe).collect()
+    }
+
+    /// Ends an interval. Cgroups that were not observed in it are forgotten.
+    pub(super) fn end_interval(&mut self) {
+        self.recent = std::mem::take(&mut self.current);
+    }
+}
+
+/// Returns whether a limit was reached in each interval, and in all of them together: where few requests are permitted in an
+/// interval, one of them is much.
+fn is_reached(recent: &[Observed]) -> bool {
+    let Some(last) = recent.last().filter(|_| recent.len() == INTERVALS) else { return false };
+    let together = Observed {
+        elapsed_s: recent.iter().map(|observed| observed.elapsed_s).sum(),
+        amount: recent.iter().map(|observed| observed.amount).sum(),
+        ..*last
+    };
+    // An interval without a request is permitted where the limit is lower than one.
+    recent.iter().all(Observed::is_at_limit) && (together.amount == 0 || together.is_at_limit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns whether a limit on reads per second counts as reached after intervals of a second with these reads.
+    fn reached(limit: u64, reads: &[u64]) -> bool {
+        let mut history = LimitHistory::default();
+        let limits = IoLimits { read_iops: Some(limit), ..IoLimits::default() };
+        let path = Arc::from("/a");
+        let observe = |reads: &u64| {
+            let delta = IoCounters { reads: *reads, ..IoCounters::default() };
+            let found = history.observe((&path, (8, 0)), &limits, (&delta, 1.0), false);
+            history.end_interval();
+            found[0].is_reached
+        };
+        reads.iter().map(observe).last().unwrap()
+    }
+
+    #[test]
+    fn a_limit_must_be_reached_in_three_intervals() {
+        assert!(!reached(100, &[100, 100]) && reached(100, &[100, 100, 100]));
+        assert!(!reached(100, &[100, 90, 100]) && reached(100, &[90, 100, 100, 100]));
+        assert!(!reached(100, &[0, 0, 0]) && !reached(100, &[96, 96, 96]));
+        assert!(!reached(100, &[200, 200, 200]), "it is not in force");
+    }
+
+    #[test]
+    fn rates_that_the_kernel_grants_reach_the_limit() {
+        // Reads per second that Linux 6.18 granted.
+        for (limit, granted) in [(5, 5), (19, 10), (55, 50), (99, 90), (777, 770), (1234, 1230)] {
+            assert!(reached(limit, &[granted; 3]), "{limit}");
+            let less = granted * 9 / 10 - 1;
+            assert!(!reached(limit, &[less; 3]), "{limit}: {less}");
+        }
+    }
+
+    #[test]
+    fn one_request_more_or_less_is_permitted() {
+        assert!(reached(50, &[49, 50, 51]) && reached(3, &[2, 4, 3]));
+        assert!(!reached(3, &[2, 2, 2]), "two of three requests, again and again");
+    }
+
+    #[test]
+    fn with_less_than_a_request_permitted_waiting_tasks_are_the_evidence() {
+        let mut history = LimitHistory::default();
+        let limits = IoLimits { write_bytes_per_s: Some(1000), ..IoLimits::default() };
+        let mut observe = |bytes: u64, is_waiting| {
+            let delta = IoCounters { write_bytes: bytes, writes: bytes / 4096, ..IoCounters::default() };
+            let found = history.observe((&Arc::from("/a"), (8, 0)), &limits, (&delta, 1.0), is_waiting);
+            history.end_interval();
+            found[0].is_reached
+        };
+        assert_eq!([4096, 0, 0].map(|bytes| observe(bytes, true)), [false, false, true]);
+        assert!(!observe(4096, false));
+    }
+
+    #[test]
+    fn a_changed_limit_was_not_reached_before() {
+        let mut history = LimitHistory::default();
+        let path = Arc::from("/a");
+        let mut observe = |limit| {
+            let limits = IoLimits { read_iops: Some(limit), ..IoLimits::default() };
+            let delta = IoCounters { reads: limit, ..IoCounters::default() };
+            let found = history.observe((&path, (8, 0)), &limits, (&delta, 1.0), false);
+            history.end_interval();
+            found[0].is_reached
+        };
+        let found = [100, 100, 100, 50, 50, 50].map(&mut observe);
+        assert_eq!(found, [false, false, true, false, false, true]);
+    }
+}
