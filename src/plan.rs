@@ -8,6 +8,7 @@ use crate::iostat;
 use crate::pt_diskstats;
 use crate::report::Format;
 use crate::report::native::SortKey;
+use crate::report::who::{WhoFormat, WhoSort};
 use crate::schedule::Schedule;
 use crate::sink::Rotation;
 
@@ -28,6 +29,25 @@ pub enum Plan {
     Devices(Devices),
     /// Record samples of a live host.
     Record(Box<Record>),
+    /// Show the cgroups and processes that use devices.
+    Who(Box<Who>),
+}
+
+/// The options of `blkstat who`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Who {
+    /// The source of the samples.
+    pub input: Input,
+    /// The devices to include.
+    pub selection: DeviceSelection,
+    /// The output format.
+    pub format: WhoFormat,
+    /// The quantity by which cgroups and processes are sorted, the largest first.
+    pub sort: WhoSort,
+    /// The most cgroups on each device, and the most processes; `None` for no limit. Every blocked task is shown.
+    pub top: Option<usize>,
+    /// The value of the environment variable TZ.
+    pub time_zone: Option<OsString>,
 }
 
 /// The options of `blkstat record`.

@@ -1,13 +1,13 @@
 //! Turns scans into the use of each device by each cgroup.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::deltas::{CgroupDelta, cgroup_deltas, growth};
+use super::deltas::{Counted, add_new_cgroups, cgroup_deltas, growth};
 use super::io_rates::IoRates;
-use super::limit_use::{LimitHistory, LimitUse};
+use super::limit_use::{LimitHistory, LimitKey, LimitUse, limit_uses};
 use crate::counters::{
-    BlockedTask, Cgroup, CgroupHierarchy, DeviceNumber, IoLimits, IoScan, ProcessIo, ScanProblem,
+    BlockedTask, Cgroup, CgroupHierarchy, DeviceNumber, IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem,
     ScannedDevice,
 };
 
@@ -57,14 +57,17 @@ pub struct CgroupUse {
 }
 
 impl DeviceUse {
-    /// Returns the bytes per second that no cgroup did: those of the kernel itself, of processes in the root of version 2,
+    /// Returns the bytes per second that no cgroup read, and wrote: those of the kernel itself, of processes in the root of version 2,
     /// and writes that the kernel cannot charge to a cgroup. Only bytes can be compared, see [`IoRates`].
-    pub fn unattributed_bytes_per_s(&self) -> f64 {
-        let attributed: f64 = self.cgroups.iter().map(|cgroup| cgroup.rates.bytes_per_s()).sum();
-        (self.total.bytes_per_s() - attributed).max(0.0)
+    pub fn unattributed_bytes_per_s(&self) -> [f64; 2] {
+        let rest = |bytes: fn(&IoRates) -> f64| {
+            let attributed: f64 = self.cgroups.iter().map(|cgroup| bytes(&cgroup.rates)).sum();
+            (bytes(&self.total) - attributed).max(0.0)
+        };
+        [rest(|rates| rates.read_bytes_per_s), rest(|rates| rates.write_bytes_per_s)]
     }
 
-    /// Returns [`Self::unattributed_bytes_per_s`] in percent of the device's bytes; `None` if there were none.
+    /// Returns the bytes that no cgroup read or wrote, in percent of the device's bytes; `None` if there were none.
     pub fn unattributed_pct(&self) -> Option<f64> {
         let attributed: f64 = self.cgroups.iter().filter_map(|cgroup| cgroup.share_pct).sum();
         (self.total.bytes_per_s() > 0.0).then(|| (100.0 - attributed).max(0.0))
@@ -76,46 +79,106 @@ impl DeviceUse {
     }
 }
 
-/// Compares each scan with the one before.
+/// Compares the scans at both ends of an interval, and watches the limits in all scans between them.
 #[derive(Clone, Debug, Default)]
 pub struct Attributor {
+    /// The scan at the beginning of the interval.
+    begin: Option<Arc<IoScan>>,
+    /// The counters of the cgroups then, or when they were found since.
+    counted_at_begin: Counted,
     last: Option<Arc<IoScan>>,
+    counted_at_last: Counted,
     limits: LimitHistory,
+    /// The limits that were reached since the beginning.
+    reached: HashSet<LimitKey>,
+    /// The tasks that were blocked in any scan since the beginning.
+    blocked: Vec<BlockedTask>,
+    skipped: u64,
 }
 
 impl Attributor {
-    /// Takes the next scan. `None` for the first, for one that was taken before, and for one whose clock did not advance.
-    pub fn push(&mut self, scan: &Arc<IoScan>) -> Option<Attribution> {
-        let older = self.last.replace(Arc::clone(scan))?;
-        let elapsed_s = scan.at.checked_sub(older.at)?.as_secs_f64();
+    /// Takes the next scan; one that was taken before changes nothing.
+    pub fn observe(&mut self, scan: &Arc<IoScan>) {
+        if self.last.as_ref().is_some_and(|last| last.at == scan.at) {
+            return;
+        }
+        if let Some(last) = self.last.take() {
+            let elapsed_s = scan.at.saturating_sub(last.at).as_secs_f64();
+            add_new_cgroups(scan, &mut self.counted_at_last);
+            self.observe_limits(&last, scan, elapsed_s);
+        } else {
+            self.begin = Some(Arc::clone(scan));
+            self.counted_at_begin = counters_by_path(scan);
+        }
+        add_new_cgroups(scan, &mut self.counted_at_begin);
+        self.counted_at_last = counters_by_path(scan);
+        self.skipped = self.skipped.saturating_add(scan.skipped);
+        let is_known = |task: &BlockedTask| self.blocked.iter().any(|known| known.tid == task.tid);
+        let blocked: Vec<_> = scan.blocked.iter().flatten().filter(|task| !is_known(task)).cloned().collect();
+        self.blocked.extend(blocked);
+        self.last = Some(Arc::clone(scan));
+    }
+
+    /// Returns the use of devices since the last call, and begins another interval. `None` without two scans at different
+    /// times; the interval then continues.
+    pub fn finish_interval(&mut self) -> Option<Attribution> {
+        let (begin, last) = (self.begin.as_ref()?, self.last.as_ref()?);
+        let elapsed_s = last.at.checked_sub(begin.at)?.as_secs_f64();
         if elapsed_s == 0.0 {
             return None;
         }
-        let devices = self.device_uses(&older, scan, elapsed_s);
-        Some(Attribution {
+        let attribution = Attribution {
             elapsed_s,
-            hierarchy: scan.hierarchy,
-            devices,
-            processes: scan.processes.clone(),
-            blocked: scan.blocked.clone().unwrap_or_default(),
-            skipped: scan.skipped,
-            problem: scan.problem,
-        })
+            hierarchy: last.hierarchy,
+            devices: self.device_uses(begin, last, elapsed_s),
+            processes: last.processes.clone(),
+            blocked: std::mem::take(&mut self.blocked),
+            skipped: std::mem::take(&mut self.skipped),
+            problem: last.problem,
+        };
+        self.begin = self.last.clone();
+        self.counted_at_begin.clone_from(&self.counted_at_last);
+        self.reached.clear();
+        Some(attribution)
     }
 
-    /// Forgets the last scan: the next one belongs to another host, or to another boot.
+    /// Forgets all scans: the next one belongs to another host, or to another boot.
     pub fn interrupt(&mut self) {
         *self = Self::default();
     }
 
-    fn device_uses(&mut self, older: &IoScan, newer: &IoScan, elapsed_s: f64) -> Vec<DeviceUse> {
-        let mut by_device: HashMap<DeviceNumber, Vec<CgroupUse>> = HashMap::new();
-        for delta in cgroup_deltas(older, newer) {
-            if let Some(cgroup_use) = self.cgroup_use(&delta, older, newer, elapsed_s) {
-                by_device.entry(delta.number).or_default().push(cgroup_use);
+    fn observe_limits(&mut self, older: &IoScan, newer: &IoScan, elapsed_s: f64) {
+        if elapsed_s == 0.0 {
+            return;
+        }
+        for delta in cgroup_deltas(&self.counted_at_last, newer) {
+            let cgroup = &newer.cgroups[delta.cgroup];
+            let limits = limits_on(cgroup, delta.number);
+            if !limits.is_empty() {
+                let is_waiting = has_waited(cgroup, older, newer);
+                let observed = (&delta.counted, elapsed_s);
+                self.limits.observe((&cgroup.path, delta.number), &limits, observed, is_waiting);
             }
         }
         self.limits.end_interval();
+        self.reached.extend(self.limits.reached());
+    }
+
+    fn device_uses(&self, older: &IoScan, newer: &IoScan, elapsed_s: f64) -> Vec<DeviceUse> {
+        let mut by_device: HashMap<DeviceNumber, Vec<CgroupUse>> = HashMap::new();
+        for delta in cgroup_deltas(&self.counted_at_begin, newer) {
+            let cgroup = &newer.cgroups[delta.cgroup];
+            let limits = limits_on(cgroup, delta.number);
+            if limits.is_empty() && delta.own == IoCounters::default() {
+                continue;
+            }
+            let limits = limit_uses(&limits, &delta.counted, elapsed_s, |kind| {
+                self.reached.contains(&(Arc::clone(&cgroup.path), delta.number, kind))
+            });
+            let rates = IoRates::of(&delta.own, elapsed_s);
+            let cgroup_use = CgroupUse { path: Arc::clone(&cgroup.path), rates, share_pct: None, limits };
+            by_device.entry(delta.number).or_default().push(cgroup_use);
+        }
         let total = |device: &ScannedDevice| {
             let before = older.devices.iter().find(|old| old.name == device.name);
             growth(&device.io, &before.map(|before| before.io).unwrap_or_default())
@@ -128,31 +191,17 @@ impl Attributor {
         });
         uses.filter(|device| device.total != IoRates::default() || !device.cgroups.is_empty()).collect()
     }
+}
 
-    /// Returns the use of a device by a cgroup; `None` without I/O and limits.
-    fn cgroup_use(
-        &mut self,
-        delta: &CgroupDelta,
-        older: &IoScan,
-        newer: &IoScan,
-        elapsed_s: f64,
-    ) -> Option<CgroupUse> {
-        let cgroup = &newer.cgroups[delta.cgroup];
-        let limits = cgroup.devices.iter().find(|device| device.number == delta.number)?.limits;
-        if limits == IoLimits::default() && delta.own == Default::default() {
-            return None;
-        }
-        let has_waited = || has_waited(cgroup, older, newer);
-        let is_waiting = !limits.is_empty() && has_waited();
-        let limits = self.limits.observe(
-            (&cgroup.path, delta.number),
-            &limits,
-            (&delta.counted, elapsed_s),
-            is_waiting,
-        );
-        let rates = IoRates::of(&delta.own, elapsed_s);
-        Some(CgroupUse { path: Arc::clone(&cgroup.path), rates, share_pct: None, limits })
-    }
+/// Returns the counters of each cgroup of a scan.
+fn counters_by_path(scan: &IoScan) -> Counted {
+    scan.cgroups.iter().map(|cgroup| (Arc::clone(&cgroup.path), cgroup.devices.clone())).collect()
+}
+
+/// Returns the limits of a cgroup on a device.
+fn limits_on(cgroup: &Cgroup, number: DeviceNumber) -> IoLimits {
+    let device = cgroup.devices.iter().find(|device| device.number == number);
+    device.map(|device| device.limits).unwrap_or_default()
 }
 
 /// Returns whether tasks of a cgroup have waited for I/O between two scans: its pressure has risen, or a task of it is in
@@ -213,8 +262,10 @@ mod tests {
     /// Returns the path and the share in percent of each cgroup between two scans, and what is unattributed.
     fn shares(older: IoScan, newer: IoScan) -> (Vec<(String, f64)>, Option<f64>) {
         let mut attributor = Attributor::default();
-        assert_eq!(attributor.push(&Arc::new(older)), None);
-        let device = attributor.push(&Arc::new(newer)).unwrap().devices.remove(0);
+        attributor.observe(&Arc::new(older));
+        assert_eq!(attributor.finish_interval(), None);
+        attributor.observe(&Arc::new(newer));
+        let device = attributor.finish_interval().unwrap().devices.remove(0);
         let shares = device.cgroups.iter().map(|cgroup| (cgroup.path.to_string(), cgroup.share_pct.unwrap()));
         (shares.collect(), device.unattributed_pct())
     }
@@ -263,7 +314,10 @@ mod tests {
     fn a_scan_that_was_taken_before_gives_nothing() {
         let mut attributor = Attributor::default();
         let scan = Arc::new(scan(1, 0, &[]));
-        assert_eq!((attributor.push(&scan), attributor.push(&scan)), (None, None));
+        for _ in 0..2 {
+            attributor.observe(&scan);
+            assert_eq!(attributor.finish_interval(), None);
+        }
     }
 
     #[test]
@@ -276,13 +330,36 @@ mod tests {
         let mut attributor = Attributor::default();
         let reached: Vec<Option<bool>> = (0..4)
             .map(|at_s| {
-                let attribution = attributor.push(&limited(at_s, at_s * 50))?;
+                attributor.observe(&limited(at_s, at_s * 50));
+                let attribution = attributor.finish_interval()?;
                 let db = attribution.devices[0].cgroups.iter().find(|cgroup| &*cgroup.path == "/db")?;
                 assert_eq!((db.limits[0].rate, db.rates.reads_per_s), (50.0, 0.0));
                 Some(db.limits[0].is_reached)
             })
             .collect();
         assert_eq!(reached, [None, Some(false), Some(false), Some(true)]);
+    }
+
+    #[test]
+    fn an_interval_of_several_scans_has_the_rates_of_all_and_the_limits_of_any() {
+        let limited = |at_s, reads: u64| {
+            let mut scan = scan(at_s, reads * 4096, &[("/db", reads * 4096)]);
+            scan.cgroups[0].devices[0].limits.read_iops = Some(50);
+            scan.blocked = (at_s == 2).then(|| vec![BlockedTask { tid: 7, ..BlockedTask::default() }]);
+            Arc::new(scan)
+        };
+        let mut attributor = Attributor::default();
+        for (at_s, reads) in [(0, 0), (1, 50), (2, 100), (3, 150), (4, 160)] {
+            attributor.observe(&limited(at_s, reads));
+        }
+        let attribution = attributor.finish_interval().unwrap();
+        let db = &attribution.devices[0].cgroups[0];
+        assert_eq!((attribution.elapsed_s, db.rates.reads_per_s), (4.0, 40.0));
+        assert_eq!((db.limits[0].rate, db.limits[0].is_reached), (40.0, true));
+        assert_eq!(attribution.blocked.len(), 1);
+        attributor.observe(&limited(5, 160));
+        let attribution = attributor.finish_interval().unwrap();
+        assert!(!attribution.devices[0].cgroups[0].limits[0].is_reached && attribution.blocked.is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::counters::{Cgroup, CgroupHierarchy, DeviceNumber, IoCounters, IoScan};
+use crate::counters::{CgroupDevice, CgroupHierarchy, DeviceNumber, IoCounters, IoScan};
 
 /// The growth of the counters of a cgroup on a device.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,15 +32,22 @@ pub(super) fn growth(now: &IoCounters, before: &IoCounters) -> IoCounters {
     }
 }
 
-/// Returns the growth of each cgroup's counters. A new cgroup has none yet, because it is not known since when its counters
-/// grew; until the next scan its I/O is that of its parent in version 2.
-pub(super) fn cgroup_deltas(older: &IoScan, newer: &IoScan) -> Vec<CgroupDelta> {
-    let before: HashMap<&str, &Cgroup> = older.cgroups.iter().map(|cgroup| (&*cgroup.path, cgroup)).collect();
+/// The counters of each cgroup at one time, by path.
+pub(super) type Counted = HashMap<Arc<str>, Vec<CgroupDevice>>;
+
+/// Adds the cgroups that a scan found to those of an earlier one: since when their counters grew before is not known.
+pub(super) fn add_new_cgroups(scan: &IoScan, before: &mut Counted) {
+    let new = scan.cgroups.iter().filter(|cgroup| cgroup.is_new);
+    before.extend(new.map(|cgroup| (Arc::clone(&cgroup.path), cgroup.devices.clone())));
+}
+
+/// Returns the growth of each cgroup's counters. One that is not in `before` had none then.
+pub(super) fn cgroup_deltas(before: &Counted, newer: &IoScan) -> Vec<CgroupDelta> {
     let mut deltas = Vec::new();
     // The position in `deltas` of each cgroup on each device.
     let mut positions: HashMap<(&str, DeviceNumber), usize> = HashMap::new();
-    for (at, cgroup) in newer.cgroups.iter().enumerate().filter(|(_, cgroup)| !cgroup.is_new) {
-        let old_devices = before.get(&*cgroup.path).map_or(&[][..], |cgroup| &cgroup.devices);
+    for (at, cgroup) in newer.cgroups.iter().enumerate() {
+        let old_devices = before.get(&cgroup.path).map_or(&[][..], Vec::as_slice);
         for device in &cgroup.devices {
             let old = old_devices.iter().find(|old| old.number == device.number);
             let counted = growth(&device.io, &old.map(|old| old.io).unwrap_or_default());

@@ -95,25 +95,42 @@ impl Observed {
     }
 }
 
+/// A limit: the cgroup, the device and the kind.
+pub(super) type LimitKey = (Arc<str>, DeviceNumber, LimitKind);
+
+/// Returns the use of each limit by counters that grew by `delta` in some seconds.
+pub(super) fn limit_uses(
+    limits: &IoLimits,
+    delta: &IoCounters,
+    elapsed_s: f64,
+    is_reached: impl Fn(LimitKind) -> bool,
+) -> Vec<LimitUse> {
+    let of_kind = |(kind, value): (LimitKind, u64)| {
+        let rate = kind.amount(delta).0 as f64 / elapsed_s;
+        LimitUse { kind, value, rate, is_reached: is_reached(kind) }
+    };
+    LimitKind::of(limits).map(of_kind).collect()
+}
+
 /// Follows the use of limits over several intervals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LimitHistory {
-    recent: HashMap<(Arc<str>, DeviceNumber, LimitKind), Vec<Observed>>,
+    recent: HashMap<LimitKey, Vec<Observed>>,
     /// Those of the present interval.
-    current: HashMap<(Arc<str>, DeviceNumber, LimitKind), Vec<Observed>>,
+    current: HashMap<LimitKey, Vec<Observed>>,
 }
 
 impl LimitHistory {
     /// Adds an interval of a cgroup on a device, whose counters grew by `delta`; `is_waiting` if one of its tasks has waited
-    /// for I/O. Returns the use of each limit.
+    /// for I/O.
     pub(super) fn observe(
         &mut self,
         (path, number): (&Arc<str>, DeviceNumber),
         limits: &IoLimits,
         (delta, elapsed_s): (&IoCounters, f64),
         is_waiting: bool,
-    ) -> Vec<LimitUse> {
-        let observe = |(kind, value): (LimitKind, u64)| {
+    ) {
+        for (kind, value) in LimitKind::of(limits) {
             let (amount, request) = kind.amount(delta);
             let key = (Arc::clone(path), number, kind);
             let mut recent = self.recent.remove(&key).unwrap_or_default();
@@ -126,16 +143,18 @@ impl LimitHistory {
             let request =
                 if amount > 0 { request } else { recent.last().map_or(request, |last| last.request) };
             recent.push(Observed { value, elapsed_s, amount, request, is_waiting });
-            let is_reached = is_reached(&recent);
             self.current.insert(key, recent);
-            LimitUse { kind, value, rate: amount as f64 / elapsed_s, is_reached }
-        };
-        LimitKind::of(limits).map(observe).collect()
+        }
     }
 
     /// Ends an interval. Cgroups that were not observed in it are forgotten.
     pub(super) fn end_interval(&mut self) {
         self.recent = std::mem::take(&mut self.current);
+    }
+
+    /// Returns the limits that have been reached.
+    pub(super) fn reached(&self) -> impl Iterator<Item = LimitKey> {
+        self.recent.iter().filter(|(_, recent)| is_reached(recent)).map(|(key, _)| key.clone())
     }
 }
 
@@ -163,9 +182,9 @@ mod tests {
         let path = Arc::from("/a");
         let observe = |reads: &u64| {
             let delta = IoCounters { reads: *reads, ..IoCounters::default() };
-            let found = history.observe((&path, (8, 0)), &limits, (&delta, 1.0), false);
+            history.observe((&path, (8, 0)), &limits, (&delta, 1.0), false);
             history.end_interval();
-            found[0].is_reached
+            history.reached().count() == 1
         };
         reads.iter().map(observe).last().unwrap()
     }
@@ -200,9 +219,9 @@ mod tests {
         let limits = IoLimits { write_bytes_per_s: Some(1000), ..IoLimits::default() };
         let mut observe = |bytes: u64, is_waiting| {
             let delta = IoCounters { write_bytes: bytes, writes: bytes / 4096, ..IoCounters::default() };
-            let found = history.observe((&Arc::from("/a"), (8, 0)), &limits, (&delta, 1.0), is_waiting);
+            history.observe((&Arc::from("/a"), (8, 0)), &limits, (&delta, 1.0), is_waiting);
             history.end_interval();
-            found[0].is_reached
+            history.reached().count() == 1
         };
         assert_eq!([4096, 0, 0].map(|bytes| observe(bytes, true)), [false, false, true]);
         assert!(!observe(4096, false));
@@ -215,9 +234,9 @@ mod tests {
         let mut observe = |limit| {
             let limits = IoLimits { read_iops: Some(limit), ..IoLimits::default() };
             let delta = IoCounters { reads: limit, ..IoCounters::default() };
-            let found = history.observe((&path, (8, 0)), &limits, (&delta, 1.0), false);
+            history.observe((&path, (8, 0)), &limits, (&delta, 1.0), false);
             history.end_interval();
-            found[0].is_reached
+            history.reached().count() == 1
         };
         let found = [100, 100, 100, 50, 50, 50].map(&mut observe);
         assert_eq!(found, [false, false, true, false, false, true]);

@@ -78,6 +78,7 @@ impl AnalyzeArguments {
             interval: schedule.interval,
             count: schedule.count,
             strict: self.strict,
+            scans_io: false,
             ..Input::default()
         };
         let mut verdicts = self.verdicts.options(&input, environment);

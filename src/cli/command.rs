@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 
 use super::Arguments;
 use super::native::OPERANDS as VIEW_OPERANDS;
-use super::{analyze, record};
+use super::{analyze, record, who};
 
 /// An operand as the help shows it, with its meaning.
 pub(super) type Operand = (&'static str, &'static str);
@@ -17,6 +17,7 @@ pub(super) fn command() -> Command {
     Arguments::command()
         .help_template(template(VIEW_OPERANDS, true))
         .mut_subcommand("analyze", |command| command.help_template(template(analyze::OPERANDS, false)))
+        .mut_subcommand("who", |command| command.help_template(template(who::OPERANDS, false)))
         .mut_subcommand("record", |command| command.help_template(template(record::OPERANDS, false)))
 }
 
@@ -26,6 +27,7 @@ pub(super) fn operands(command: &str) -> &'static [Operand] {
         "blkstat" => VIEW_OPERANDS,
         "analyze" => analyze::OPERANDS,
         "record" => record::OPERANDS,
+        "who" => who::OPERANDS,
         _ => &[],
     }
 }

@@ -11,6 +11,7 @@ mod pt_diskstats;
 mod record;
 mod rotation;
 mod suggest;
+mod who;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -77,6 +78,8 @@ enum Command {
     },
     /// Analyze a capture or the running system: saturation, capacity, caps, with evidence
     Analyze(Box<analyze::AnalyzeArguments>),
+    /// Show which cgroups and processes do the I/O, and their limits
+    Who(Box<who::WhoArguments>),
     /// Record samples to a file for later replay
     Record(Box<record::RecordArguments>),
     /// Show the block-device tree and queue settings
@@ -146,6 +149,9 @@ pub fn plan(
         None => return Ok(Plan::View(Box::new(view.plan(root, environment).map_err(usage_error)?))),
         Some(Command::Analyze(analyze)) => {
             return Ok(Plan::Analyze(Box::new(analyze.plan(root, environment).map_err(usage_error)?)));
+        }
+        Some(Command::Who(who)) => {
+            return Ok(Plan::Who(Box::new(who.plan(root, environment).map_err(usage_error)?)));
         }
         Some(Command::Record(record)) => {
             return Ok(Plan::Record(Box::new(record.plan(root, environment).map_err(usage_error)?)));

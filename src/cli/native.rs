@@ -162,6 +162,7 @@ impl ViewArguments {
             count: schedule.count,
             realtime: self.realtime,
             strict: self.strict,
+            scans_io: false,
         };
         Ok(View {
             verdicts: self.verdicts.options(&input, environment),

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use crate::analysis::{Assessment, Verdict};
+use crate::attribution::Attribution;
 use crate::metrics::{DataFlag, HostStats, IntervalStats};
 
 /// One interval: its header, the devices, an optional total, and devices that appeared or disappeared.
@@ -17,6 +18,8 @@ pub struct IntervalRows<'a> {
     pub total: Option<DeviceInterval<'a>>,
     /// Devices that appeared or disappeared.
     pub events: Vec<DeviceEvent>,
+    /// The cgroups and processes that used the devices; `None` without two scans of them.
+    pub attribution: Option<Attribution>,
     /// A selected device was found so far: a requested one may appear later in a capture.
     pub has_found_any: bool,
 }

@@ -22,6 +22,8 @@ pub struct Input {
     pub realtime: bool,
     /// Treat a warning about a capture as an error.
     pub strict: bool,
+    /// Also scan the cgroups and processes of the running system.
+    pub scans_io: bool,
 }
 
 /// The devices to report.

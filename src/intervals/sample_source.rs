@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
-use crate::source::{DeviceResolver, Live, Replay, read_machine, reread_topology};
+use crate::source::{DeviceResolver, IoScanner, Live, Replay, read_machine, reread_topology};
 use crate::topology::{Machine, Topology};
 
 /// The age at which the topology of the running system is read again although no device name changed.
@@ -36,6 +36,8 @@ enum SourceKind<'a> {
         /// `None` before the first sample.
         deadlines: Option<SampleDeadlines>,
         topology_read_at: Duration,
+        /// `None` where cgroups and processes are not scanned.
+        scanner: Option<IoScanner>,
     },
     /// Samples of the running system that another thread takes.
     Received { samples: Receiver<Sample>, topology_read_at: Duration },
@@ -50,7 +52,7 @@ impl<'a> SampleSource<'a> {
     /// Opens the source.
     ///
     /// # Errors
-    /// When a capture cannot be opened.
+    /// When a capture cannot be opened, or no thread can be started.
     pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         let kind = match &input.from {
             Some(path) => {
@@ -59,7 +61,8 @@ impl<'a> SampleSource<'a> {
             }
             None => {
                 let live = Box::new(Live::new(&input.root, clock).with_host_state());
-                SourceKind::Live { live, deadlines: None, topology_read_at: Duration::ZERO }
+                let scanner = if input.scans_io { Some(IoScanner::start(&input.root, clock)?) } else { None };
+                SourceKind::Live { live, deadlines: None, topology_read_at: Duration::ZERO, scanner }
             }
         };
         Ok(Self { input, kind })
@@ -119,7 +122,13 @@ impl<'a> SampleSource<'a> {
     /// thread decides when samples are taken.
     pub(super) fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
         match &mut self.kind {
-            SourceKind::Live { deadlines, .. } => deadlines.as_mut().map(|deadlines| deadlines.next(now)),
+            SourceKind::Live { deadlines, scanner, .. } => {
+                let next = deadlines.as_mut()?.next(now);
+                if let Some(scanner) = scanner {
+                    scanner.request(next.0);
+                }
+                Some(next)
+            }
             SourceKind::Received { .. } | SourceKind::Replay { .. } => None,
         }
     }
@@ -147,7 +156,7 @@ impl<'a> SampleSource<'a> {
         on_warning: OnWarning<'_>,
     ) -> Result<bool> {
         match &mut self.kind {
-            SourceKind::Live { live, deadlines, .. } => {
+            SourceKind::Live { live, deadlines, scanner, .. } => {
                 let on_error = |line, error| {
                     let kind = CaptureWarningKind::Line(error);
                     on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
@@ -156,6 +165,8 @@ impl<'a> SampleSource<'a> {
                     None => live.read_first(sample, on_error)?,
                     Some(_) => live.read(sample, on_error)?,
                 }
+                let now = sample.at.monotonic.unwrap_or_default();
+                sample.io_scan = scanner.as_mut().and_then(|scanner| scanner.latest(now));
                 Ok(true)
             }
             SourceKind::Received { samples, .. } => {

@@ -1,5 +1,6 @@
 //! The stream of intervals.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
 use anyhow::{Result, bail};
@@ -17,6 +18,7 @@ use super::sample_pair::SamplePair;
 use super::sample_source::{OnWarning, SampleSource};
 use super::summary::{DeviceSummary, RunSpan};
 use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S, Settings};
+use crate::attribution::Attributor;
 use crate::baselines::RecordedBaselines;
 use crate::clock::Clock;
 use crate::counters::{Counters, CpuTimes, Device, Sample};
@@ -35,6 +37,7 @@ pub struct Intervals<'a> {
     selection: &'a DeviceSelection,
     baselines: &'a BaselineStore,
     source: IntervalSource<'a>,
+    attributor: Attributor,
     filter: DeviceFilter<'a>,
     tracker: DeviceTracker<'a>,
     /// The attributes of the devices at the beginning of the interval, if devices changed since.
@@ -108,6 +111,7 @@ impl<'a> Intervals<'a> {
             filter: DeviceFilter::new(selection)?,
             // An analysis has no live verdicts: its intervals are as coarse as requested.
             source: IntervalSource::new(input, samples, clock, detail == Detail::Report),
+            attributor: Attributor::default(),
             tracker: DeviceTracker::new(detail, baselines),
             old_attributes: None,
             topology: Topology::default(),
@@ -128,6 +132,7 @@ impl<'a> Intervals<'a> {
             let devices = &self.source.newest().devices;
             self.tracker.follow(&[], devices, &DeviceMatch::Mapped(Vec::new()));
             self.learn_topology();
+            self.observe_io_scan();
         }
         Ok(found)
     }
@@ -151,6 +156,8 @@ impl<'a> Intervals<'a> {
                     self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
                     self.learn_topology();
                     self.tracker.interrupt();
+                    self.attributor.interrupt();
+                    self.observe_io_scan();
                     return Ok(NextInterval::Break);
                 }
                 NextPair::End => return Ok(NextInterval::End),
@@ -171,6 +178,14 @@ impl<'a> Intervals<'a> {
             self.learn_topology();
         }
         self.tracker.judge_samples(&self.source.step(interval));
+        self.observe_io_scan();
+    }
+
+    /// Passes the scan of the last sample on.
+    fn observe_io_scan(&mut self) {
+        if let Some(scan) = &self.source.newest().io_scan {
+            self.attributor.observe(scan);
+        }
     }
 
     fn rows(&mut self, interval: Interval, missed_samples: u64) -> IntervalRows<'_> {
@@ -184,6 +199,8 @@ impl<'a> Intervals<'a> {
         if old_attributes.is_some() && !is_followed || self.is_topology_stale() {
             self.learn_topology();
         }
+        self.observe_io_scan();
+        let attribution = self.attributor.finish_interval();
         let pair = self.source.pair(interval);
         let mut events = match old_attributes {
             Some(old_attributes) => self.tracker.events(&pair, &self.filter, &old_attributes),
@@ -207,7 +224,7 @@ impl<'a> Intervals<'a> {
         note_held_between(&mut devices, &self.topology);
         devices.truncate(listed_count);
         let has_found_any = self.filter.has_found_any();
-        IntervalRows { header, devices, total, events, has_found_any }
+        IntervalRows { header, devices, total, events, attribution, has_found_any }
     }
 
     /// Hands the averages since boot to `show`. `false` if the uptime is not known. To be called after
@@ -226,7 +243,8 @@ impl<'a> Intervals<'a> {
         let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0, self.has_all_requests) };
         let options = RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
         let Rows { listed: devices, total, .. } = tracker.rows(&pair, &self.filter, options);
-        show(&IntervalRows { header, devices, total, events: Vec::new(), has_found_any: true });
+        let (events, attribution) = (Vec::new(), None);
+        show(&IntervalRows { header, devices, total, events, attribution, has_found_any: true });
         true
     }
 
@@ -275,6 +293,19 @@ impl<'a> Intervals<'a> {
         let devices = self.source.newest().devices.iter().zip(self.tracker.attributes());
         let selected = devices.filter(|(_, attributes)| self.filter.is_selected(attributes));
         selected.map(|(device, _)| (device.name.as_str(), &device.counters))
+    }
+
+    /// Returns the whole devices that the selected devices of the last sample are, or are on, by the kernel's names, each with
+    /// the selected partitions on it.
+    pub fn selected_disks(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut disks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, _) in self.selected_devices() {
+            match self.topology.disk_of(name).filter(|disk| !disk.is_empty()) {
+                Some(disk) => disks.entry(disk).or_default().push(name),
+                None => drop(disks.entry(name).or_default()),
+            }
+        }
+        disks
     }
 
     /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).

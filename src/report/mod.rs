@@ -9,6 +9,7 @@ pub(crate) mod evidence;
 pub mod json_csv;
 pub(crate) mod layout;
 pub mod native;
+pub mod who;
 
 use jiff::tz::TimeZone;
 

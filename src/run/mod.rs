@@ -8,6 +8,7 @@ mod pt_diskstats;
 mod record;
 mod view;
 mod warnings;
+mod who;
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -86,6 +87,7 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
         Plan::PtDiskstats(plan) => pt_diskstats::run(plan, context),
         Plan::Devices(plan) => devices::run(plan, context),
         Plan::Record(plan) => record::run(plan, context),
+        Plan::Who(plan) => who::run(plan, context),
     };
     outcome.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {

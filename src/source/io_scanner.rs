@@ -1,5 +1,6 @@
 //! Scans cgroups and processes in a thread of its own, so that sampling never waits for it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,7 @@ use crate::units::SECTOR_BYTES;
 /// The most CPU time that scans may use, as a fraction of the time that passes.
 const MAX_CPU_FRACTION: f64 = 0.05;
 /// The least and the most time by which a scan begins before the sample that takes it.
-const LEAD: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(200)];
+const LEAD: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
 
 /// Scans the cgroups and processes of a system in the background.
 pub struct IoScanner {
@@ -36,18 +37,21 @@ enum Worker {
 }
 
 impl IoScanner {
-    /// Starts to scan the system below `root`, for samples that `clock` times. `None` if no thread can be started.
-    pub fn start(root: &Path, clock: &dyn Clock) -> Option<Self> {
+    /// Starts to scan the system below `root`, for samples that `clock` times.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start(root: &Path, clock: &dyn Clock) -> io::Result<Self> {
         let scan = Box::new(Scan::new(root));
         if clock.is_manual() {
-            return Some(Self { worker: Worker::Immediate(scan) });
+            return Ok(Self { worker: Worker::Immediate(scan) });
         }
         let (due, requests) = sync_channel(1);
         let latest = Arc::new(Mutex::new(None));
         let shared = Arc::clone(&latest);
         let run = move || scan_on_request(*scan, &requests, &shared);
-        thread::Builder::new().name("blkstat-scan".to_owned()).spawn(run).ok()?;
-        Some(Self { worker: Worker::Thread { due, latest } })
+        thread::Builder::new().name("blkstat-scan".to_owned()).spawn(run)?;
+        Ok(Self { worker: Worker::Thread { due, latest } })
     }
 
     /// Asks for a scan that is finished when the next sample is due, at this monotonic time. While a scan is still under

@@ -12,6 +12,7 @@ mod live;
 mod native;
 mod other_causes;
 mod soak;
+mod who;
 
 #[path = "../support"]
 mod support {

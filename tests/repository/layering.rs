@@ -30,6 +30,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "intervals",
         &[
             "analysis",
+            "attribution",
             "baselines",
             "capture",
             "clock",
@@ -44,7 +45,7 @@ const MODULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("sink", &["capture", "clock", "compression", "os_error"]),
-    ("report", &["analysis", "intervals", "metrics", "sanitize", "topology"]),
+    ("report", &["analysis", "attribution", "counters", "intervals", "metrics", "sanitize", "topology"]),
     ("iostat", &["counters", "metrics", "report", "sanitize", "topology", "units"]),
     ("pt_diskstats", &["counters", "exit", "metrics", "report", "sanitize"]),
     ("plan", &["intervals", "iostat", "pt_diskstats", "report", "schedule", "sink"]),
@@ -69,6 +70,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "run",
         &[
             "analysis",
+            "attribution",
             "capture",
             "clock",
             "counters",

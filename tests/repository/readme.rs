@@ -157,6 +157,15 @@ fn every_field_of_an_analysis_and_of_the_device_tree_is_named() {
 }
 
 #[test]
+fn every_field_of_cgroups_and_processes_is_named() {
+    for snapshot in ["cgroup", "process"] {
+        let text =
+            std::fs::read_to_string(format!("fixtures/snapshots/who/host.{snapshot}.csv.txt")).unwrap();
+        assert_named(&readme(), "Who does the I/O", text.lines().next().unwrap().split(','));
+    }
+}
+
+#[test]
 fn every_column_and_sort_key_is_named() {
     let refusal = run("blkstat --sort nosuch --from fixtures/captures/mixed.txt").err;
     let keys = refusal.split_once("expected one of: ").unwrap().1.split(';').next().unwrap();
@@ -169,6 +178,7 @@ fn every_option_is_named() {
         ("", "The incident view"),
         ("analyze", "A verdict"),
         ("record", "Recording"),
+        ("who", "Who does the I/O"),
         ("devices", "The device tree"),
     ] {
         let help = print_of(&format!("blkstat {command} --help"));

@@ -12,8 +12,11 @@ use crate::report::layout::fixed_decimal;
 use crate::sanitize::{push_json_string, sanitize};
 
 /// The value of a field; `None` is null in JSON and an empty cell in CSV.
-pub(super) enum Field<'a> {
+pub(in crate::report) enum Field<'a> {
     Text(Option<&'a str>),
+    /// A text that was made for the field.
+    Name(Option<String>),
+    Flag(Option<bool>),
     Time(Option<Timestamp>),
     Number(Option<f64>),
     Whole(Option<u64>),
@@ -23,11 +26,13 @@ pub(super) enum Field<'a> {
     Sentences(Vec<String>),
 }
 
-use Field::{Number, Sentences, Text, Time, Whole, Words};
+use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Words};
 
-pub(super) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
+pub(in crate::report) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
     match field {
         Text(Some(text)) => push_json_string(text, out),
+        Name(Some(text)) => push_json_string(text, out),
+        Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
         Time(Some(time)) => {
             out.push(b'"');
             push_time(*time, out);
@@ -37,7 +42,9 @@ pub(super) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
         Whole(Some(value)) => push_whole(*value, out),
         Words(words) => push_array(words.iter().copied(), out),
         Sentences(texts) => push_array(texts.iter().map(String::as_str), out),
-        Text(None) | Time(None) | Number(None) | Whole(None) => out.extend_from_slice(b"null"),
+        Text(None) | Name(None) | Flag(None) | Time(None) | Number(None) | Whole(None) => {
+            out.extend_from_slice(b"null");
+        }
     }
 }
 
@@ -52,15 +59,17 @@ fn push_array<'a>(texts: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-pub(super) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
+pub(in crate::report) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
     match field {
         Text(Some(text)) => out.extend_from_slice(csv_text(text).as_bytes()),
+        Name(Some(text)) => out.extend_from_slice(csv_text(text).as_bytes()),
+        Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
         Time(Some(time)) => push_time(*time, out),
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(*value, out),
         Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
         Sentences(texts) => out.extend_from_slice(csv_text(&texts.join("; ")).as_bytes()),
-        Text(None) | Time(None) | Number(None) | Whole(None) => {}
+        Text(None) | Name(None) | Flag(None) | Time(None) | Number(None) | Whole(None) => {}
     }
 }
 
@@ -91,7 +100,7 @@ fn push_time(time: Timestamp, out: &mut Vec<u8>) {
 }
 
 /// Appends a number with at most six decimals, more than the counters resolve.
-pub(super) fn push_number(value: f64, out: &mut Vec<u8>) {
+pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
     const MICRO: f64 = 1e6;
     // Below this, a float holds all millionths as whole numbers.
     const EXACT: f64 = 9e9;

@@ -385,7 +385,14 @@ mod tests {
             missed_samples: 0,
             host: HostStats::default(),
         };
-        IntervalRows { header, devices, total: None, events: Vec::new(), has_found_any: true }
+        IntervalRows {
+            header,
+            devices,
+            total: None,
+            events: Vec::new(),
+            attribution: None,
+            has_found_any: true,
+        }
     }
 
     /// Prints two intervals of this number of devices, on a screen of ten lines or none.

@@ -31,13 +31,13 @@ fn the_help_explains_columns_and_verdicts() {
 
 #[test]
 fn usage_lines_have_whole_brackets() {
-    for command in ["", "analyze", "record", "man", "devices", "completions"] {
+    for command in ["", "analyze", "who", "record", "man", "devices", "completions"] {
         let (out, _, _) = output(&format!("{command} --help"), "");
         let usage = out.split("Options:").next().unwrap();
         for (open, close) in [('[', ']'), ('<', '>')] {
             assert_eq!(usage.matches(open).count(), usage.matches(close).count(), "{usage}");
         }
-        let takes_interval = matches!(command, "" | "analyze" | "record");
+        let takes_interval = matches!(command, "" | "analyze" | "who" | "record");
         assert_eq!(usage.contains("[INTERVAL [COUNT]]\n"), takes_interval, "{usage}");
     }
 }

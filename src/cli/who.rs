@@ -1,0 +1,107 @@
+//! The arguments of `blkstat who`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::command::Operand;
+use super::operands::devices_and_schedule;
+use crate::intervals::{DeviceSelection, Input};
+use crate::plan::Who;
+use crate::report::who::{WhoFormat, WhoKind, WhoSort};
+
+/// The operands of `who`, for the help.
+pub(super) const OPERANDS: &[Operand] = &[
+    ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)"),
+    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
+    ("[COUNT]", "Number of intervals (default: until Ctrl-C)"),
+];
+
+/// The arguments of `who`.
+#[derive(Args)]
+#[command(
+    override_usage = "blkstat who [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]",
+    after_help = "Processes are shown for all devices together: the kernel does not count their I/O by device."
+)]
+pub(super) struct WhoArguments {
+    // Completion scripts show these words; --help shows OPERANDS.
+    /// Devices, interval and number of intervals
+    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
+    operands: Vec<String>,
+    /// Replay a recording that includes cgroups and processes; - is standard input
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Print a JSON object per cgroup and device, and per process
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print lines of CSV of the kind that --kind selects
+    #[arg(long)]
+    csv: bool,
+    /// Kind of lines (with --csv)
+    #[arg(long, value_enum, requires = "csv", default_value = "cgroup")]
+    kind: Kind,
+    /// Sort by KEY, descending: MB/s (default), rMB/s, wMB/s, iops, r/s, w/s
+    #[arg(long, value_name = "KEY", value_parser = sort_key, hide_default_value = true)]
+    sort: Option<WhoSort>,
+    /// Show at most N cgroups per device and N processes, and every blocked task
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
+    /// Output width (default: terminal width, or 80)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
+    width: Option<u16>,
+    /// Treat warnings about a capture as errors
+    #[arg(long)]
+    strict: bool,
+}
+
+/// The values of `--kind`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Cgroup,
+    Process,
+}
+
+fn sort_key(word: &str) -> Result<WhoSort, String> {
+    let found = WhoSort::KEYS.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(word));
+    let keys = || WhoSort::KEYS.map(|(key, _)| key).join(", ");
+    found.map(|(_, sort)| sort).ok_or_else(|| format!("expected one of: {}", keys()))
+}
+
+impl WhoArguments {
+    /// Returns the view that the arguments request.
+    ///
+    /// # Errors
+    /// A message about an invalid operand.
+    pub(super) fn plan(
+        self,
+        root: PathBuf,
+        environment: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Who, String> {
+        let (devices, schedule) = devices_and_schedule(&self.operands)?;
+        let kind = match self.kind {
+            Kind::Cgroup => WhoKind::Cgroup,
+            Kind::Process => WhoKind::Process,
+        };
+        Ok(Who {
+            input: Input {
+                scans_io: self.from.is_none(),
+                from: self.from,
+                root,
+                interval: schedule.interval,
+                count: schedule.count,
+                realtime: false,
+                strict: self.strict,
+            },
+            selection: DeviceSelection { devices, ..DeviceSelection::default() },
+            format: match (self.json, self.csv) {
+                (true, _) => WhoFormat::Json,
+                (_, true) => WhoFormat::Csv(kind),
+                _ => WhoFormat::Table(self.width.map(usize::from)),
+            },
+            sort: self.sort.unwrap_or_default(),
+            top: self.top.map(|top| top as usize),
+            time_zone: environment("TZ"),
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! The cgroups and processes that use the devices: as a table for people, as JSON Lines and as CSV.
+
+mod fields;
+mod limit_text;
+mod notes;
+mod table;
+mod table_rows;
+
+use jiff::tz::TimeZone;
+
+pub use self::notes::{hidden_processes_text, problem_text};
+use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
+use crate::counters::BusyProcess;
+use crate::intervals::IntervalHeader;
+
+/// The use of the devices in an interval, in the order in which it is shown.
+#[derive(Clone, Debug)]
+pub struct WhoInterval<'a> {
+    /// The values that all devices of the interval share.
+    pub header: &'a IntervalHeader,
+    /// Its cgroups and processes, whose devices are in [`Self::devices`]; `None` if no scan was finished in the interval.
+    pub attribution: Option<&'a Attribution>,
+    /// The devices that are shown.
+    pub devices: Vec<WhoDevice<'a>>,
+    /// The processes with the most bytes.
+    pub processes: Vec<&'a BusyProcess>,
+}
+
+/// A device that is shown.
+#[derive(Clone, Debug)]
+pub struct WhoDevice<'a> {
+    /// Its use.
+    pub usage: &'a DeviceUse,
+    /// The cgroups that are shown.
+    pub cgroups: Vec<&'a CgroupUse>,
+    /// The partitions that were asked for: the kernel counts the I/O of cgroups on whole disks only.
+    pub partitions: Vec<&'a str>,
+}
+
+/// The lines of CSV, which have different columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhoKind {
+    /// A line per device and cgroup.
+    Cgroup,
+    /// A line per process or blocked task.
+    Process,
+}
+
+/// The output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhoFormat {
+    /// A table of this width for people; `None` for the width of the terminal.
+    Table(Option<usize>),
+    /// JSON Lines of both kinds.
+    Json,
+    /// CSV of one kind.
+    Csv(WhoKind),
+}
+
+/// The quantities by which cgroups and processes are sorted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhoSort {
+    /// Bytes read and written.
+    #[default]
+    Bytes,
+    /// Bytes read.
+    ReadBytes,
+    /// Bytes written.
+    WriteBytes,
+    /// Reads and writes.
+    Iops,
+    /// Reads.
+    Reads,
+    /// Writes.
+    Writes,
+}
+
+impl WhoSort {
+    /// The keys that users type, with the titles of columns among them.
+    pub const KEYS: [(&'static str, Self); 6] = [
+        ("MB/s", Self::Bytes),
+        ("rMB/s", Self::ReadBytes),
+        ("wMB/s", Self::WriteBytes),
+        ("iops", Self::Iops),
+        ("r/s", Self::Reads),
+        ("w/s", Self::Writes),
+    ];
+
+    /// Returns the value of a cgroup.
+    pub fn of_cgroup(self, rates: &IoRates) -> f64 {
+        match self {
+            Self::Bytes => rates.bytes_per_s(),
+            Self::ReadBytes => rates.read_bytes_per_s,
+            Self::WriteBytes => rates.write_bytes_per_s,
+            Self::Iops => rates.ios_per_s(),
+            Self::Reads => rates.reads_per_s,
+            Self::Writes => rates.writes_per_s,
+        }
+    }
+
+    /// Returns the value of a process, whose requests are not counted: bytes in the same direction.
+    pub fn of_process(self, process: &BusyProcess) -> u64 {
+        match self {
+            Self::ReadBytes | Self::Reads => process.read_bytes,
+            Self::WriteBytes | Self::Writes => process.write_bytes,
+            Self::Bytes | Self::Iops => process.read_bytes.saturating_add(process.write_bytes),
+        }
+    }
+}
+
+/// Writes intervals in one format.
+pub struct WhoWriter {
+    format: WhoFormat,
+    /// The width of a table.
+    width: usize,
+    time_zone: TimeZone,
+}
+
+impl WhoWriter {
+    /// Creates a writer; `width` is that of tables without one of their own.
+    pub fn new(format: WhoFormat, width: usize, time_zone: TimeZone) -> Self {
+        let width = if let WhoFormat::Table(Some(width)) = format { width } else { width };
+        Self { format, width, time_zone }
+    }
+
+    /// Adapts to the width of a terminal, unless another was chosen.
+    pub fn resize(&mut self, columns: usize) {
+        if self.format == WhoFormat::Table(None) {
+            self.width = columns;
+        }
+    }
+
+    /// Appends what precedes the first interval.
+    pub fn begin(&self, out: &mut Vec<u8>) {
+        if let WhoFormat::Csv(kind) = self.format {
+            fields::csv_header(kind, out);
+        }
+    }
+
+    /// Appends an interval.
+    pub fn push(&self, interval: &WhoInterval<'_>, out: &mut Vec<u8>) {
+        match self.format {
+            WhoFormat::Table(_) => table::table(interval, self.width, &self.time_zone, out),
+            WhoFormat::Json => fields::json_lines(interval, out),
+            WhoFormat::Csv(kind) => fields::csv_lines(interval, kind, out),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The table.
+
+use jiff::tz::TimeZone;
+
+use super::WhoInterval;
+use super::notes::interval_notes;
+use super::table_rows::{CgroupRow, ProcessRow, cgroup_rows, process_rows};
+use crate::report::layout::{Align, Spacing, ellipsize, plain_table};
+
+const SPACING: Spacing = Spacing { gap: 2, indent: 0 };
+/// The least width of the name of a cgroup.
+const MIN_NAME_WIDTH: usize = 12;
+
+/// Appends the table of an interval. Its lines are at most `width` columns wide, unless numbers alone are wider: names of
+/// cgroups are shortened in the middle.
+pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
+    let header = interval.header;
+    let time = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S").to_string());
+    let title = format!("{}  {:.3}s\n", time.unwrap_or_else(|| "--:--:--".to_owned()), header.elapsed_s);
+    out.extend_from_slice(title.as_bytes());
+    let cgroups: Vec<CgroupRow> = interval.devices.iter().flat_map(cgroup_rows).collect();
+    if !cgroups.is_empty() {
+        let titles = ["device, cgroup", "r/s", "w/s", "rMB/s", "wMB/s", "share", "limit"];
+        let numbers = cgroups.iter().map(|row| row.cells.clone());
+        // The first column takes what the others leave.
+        let taken = width_of(&titles[1..], numbers.clone());
+        let name_width = width.saturating_sub(taken).max(MIN_NAME_WIDTH);
+        let names = cgroups.iter().map(|row| {
+            let indent = if row.is_device { 0 } else { 2 };
+            format!("{:indent$}{}", "", ellipsize(&row.name, name_width - indent))
+        });
+        let rows = names.zip(numbers).map(|(name, cells)| [name].into_iter().chain(cells).collect());
+        let right = Align::Right;
+        let aligns = [Align::Left, right, right, right, right, right, Align::Left];
+        plain_table(&titles, &aligns, rows, SPACING, out);
+    }
+    processes(interval, width, out);
+    for note in interval_notes(interval.attribution) {
+        out.extend_from_slice(format!("({note})\n").as_bytes());
+    }
+    out.push(b'\n');
+}
+
+/// Appends the processes.
+fn processes(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
+    let rows: Vec<ProcessRow> = process_rows(interval);
+    if rows.is_empty() {
+        return;
+    }
+    let titles = ["process, all devices", "pid", "state", "rMB/s", "wMB/s", "delay", "cgroup"];
+    let cells = |row: &ProcessRow| row.cells.clone();
+    let taken = width_of(&titles[..6], rows.iter().map(cells));
+    let name_width = width.saturating_sub(taken).max(MIN_NAME_WIDTH);
+    let rows = rows.iter().map(|row| {
+        row.cells.iter().cloned().chain([ellipsize(&row.cgroup, name_width)]).collect::<Vec<String>>()
+    });
+    let right = Align::Right;
+    let aligns = [Align::Left, right, Align::Left, right, right, right, Align::Left];
+    plain_table(&titles, &aligns, rows, SPACING, out);
+}
+
+/// Returns the width of columns with the gap beside each.
+fn width_of(titles: &[&str], rows: impl Iterator<Item = Vec<String>>) -> usize {
+    use unicode_width::UnicodeWidthStr;
+    let mut widths: Vec<usize> = titles.iter().map(|title| title.width()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    widths.iter().map(|width| width + usize::from(SPACING.gap)).sum()
+}

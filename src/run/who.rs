@@ -1,0 +1,191 @@
+//! `blkstat who`: shows which cgroups and processes use the devices.
+
+use std::cmp::Reverse;
+
+use anyhow::Result;
+use jiff::tz::TimeZone;
+
+use super::RunContext;
+use super::emit;
+use super::warnings::Warnings;
+use crate::attribution::{Attribution, CgroupUse};
+use crate::counters::{BusyProcess, ScanProblem};
+use crate::exit::Exit;
+use crate::intervals::{BaselineStore, Detail, IntervalHeader, Intervals, NextInterval};
+use crate::plan::Who;
+use crate::report::who::{WhoDevice, WhoFormat, WhoInterval, WhoWriter, hidden_processes_text, problem_text};
+use crate::sanitize::sanitize;
+use crate::terminal::screen_size;
+
+/// The width of a table without a terminal.
+const DEFAULT_WIDTH: usize = 80;
+/// The cgroups on a device, and the processes, that a table shows unless another number is asked for.
+const DEFAULT_TOP: usize = 10;
+
+pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
+    let clock = context.clock;
+    let baselines = BaselineStore::default();
+    let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
+    let mut warnings = Warnings::about(&intervals.source_name());
+    let mut end = Exit::Success;
+    let mut output = Output::new(plan, context);
+    if intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
+        if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
+            context.print_error(not_found);
+            return Ok(Exit::NoData);
+        }
+        output.flush(context)?;
+        end = show(&mut intervals, &mut output, &mut warnings, context)?;
+    }
+    warnings.finish(context.err);
+    if end != Exit::Success {
+        return Ok(end);
+    }
+    let has_intervals = intervals.span().intervals > 0;
+    let reason = match intervals.not_found() {
+        Some(not_found) if has_intervals => not_found.to_string(),
+        _ if !has_intervals => intervals.no_data_reason()?.to_owned(),
+        _ if !intervals.is_live() && !output.has_attribution => {
+            "no cgroups or processes in this capture; 'blkstat record' includes them".to_owned()
+        }
+        _ => return Ok(Exit::Success),
+    };
+    context.print_error(format_args!("{}: {reason}", sanitize(&intervals.source_name())));
+    Ok(Exit::NoData)
+}
+
+/// Shows intervals until the input, the requested number of them, or a signal ends the run.
+fn show(
+    intervals: &mut Intervals<'_>,
+    output: &mut Output<'_>,
+    warnings: &mut Warnings,
+    context: &mut RunContext<'_>,
+) -> Result<Exit> {
+    loop {
+        let (header, attribution) =
+            match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
+                NextInterval::Rows(rows) => (rows.header, rows.attribution),
+                NextInterval::Break => continue,
+                NextInterval::End => return Ok(Exit::Success),
+                NextInterval::Signal(signal) => return Ok(Exit::Signal(signal)),
+            };
+        // A capture without scans has none to miss.
+        if attribution.is_some() || intervals.is_live() || output.has_attribution {
+            output.push(&header, attribution.as_ref(), intervals, context);
+            output.flush(context)?;
+        }
+    }
+}
+
+/// Writes the intervals of a run.
+struct Output<'a> {
+    plan: &'a Who,
+    writer: WhoWriter,
+    text: Vec<u8>,
+    /// Any interval had cgroups and processes.
+    has_attribution: bool,
+    /// The problem that was reported last.
+    problem: Option<ScanProblem>,
+    has_reported_hidden_processes: bool,
+}
+
+impl<'a> Output<'a> {
+    fn new(plan: &'a Who, context: &mut RunContext<'_>) -> Self {
+        let time_zone = match plan.format {
+            WhoFormat::Table(_) => context.time_zone(plan.time_zone.as_deref()),
+            WhoFormat::Json | WhoFormat::Csv(_) => TimeZone::UTC,
+        };
+        let writer = WhoWriter::new(plan.format, DEFAULT_WIDTH, time_zone);
+        let mut text = Vec::new();
+        writer.begin(&mut text);
+        Self {
+            plan,
+            writer,
+            text,
+            has_attribution: false,
+            problem: None,
+            has_reported_hidden_processes: false,
+        }
+    }
+
+    fn push(
+        &mut self,
+        header: &IntervalHeader,
+        attribution: Option<&Attribution>,
+        intervals: &Intervals<'_>,
+        context: &mut RunContext<'_>,
+    ) {
+        if let Some(attribution) = attribution {
+            self.has_attribution = true;
+            self.report_problems(attribution, context);
+        }
+        if let Some((columns, _)) = context.is_terminal.then(screen_size).flatten() {
+            self.writer.resize(columns);
+        }
+        let interval = WhoInterval {
+            header,
+            attribution,
+            devices: attribution.map(|found| self.devices(found, intervals)).unwrap_or_default(),
+            processes: attribution.map(|found| self.processes(found)).unwrap_or_default(),
+        };
+        self.writer.push(&interval, &mut self.text);
+    }
+
+    /// Reports what is missing once, until something else is.
+    fn report_problems(&mut self, attribution: &Attribution, context: &mut RunContext<'_>) {
+        if attribution.problem != std::mem::replace(&mut self.problem, attribution.problem)
+            && let Some(problem) = attribution.problem
+        {
+            context.print_error(problem_text(problem));
+        }
+        if !self.has_reported_hidden_processes
+            && let Some(text) = hidden_processes_text(attribution)
+        {
+            self.has_reported_hidden_processes = true;
+            context.print_error(text);
+        }
+    }
+
+    /// Returns the number of cgroups on a device, and of processes, that are shown. Programs get all of them.
+    fn top(&self) -> usize {
+        let default = if matches!(self.plan.format, WhoFormat::Table(_)) { DEFAULT_TOP } else { usize::MAX };
+        self.plan.top.unwrap_or(default)
+    }
+
+    /// Returns the selected devices with their cgroups in order.
+    fn devices<'b>(&self, attribution: &'b Attribution, intervals: &'b Intervals<'_>) -> Vec<WhoDevice<'b>> {
+        let disks = intervals.selected_disks();
+        let is_restricted = !self.plan.selection.devices.is_empty();
+        let selected = attribution.devices.iter().filter_map(|usage| {
+            let partitions = disks.get(usage.name.as_str());
+            let partitions = if is_restricted { partitions?.clone() } else { Vec::new() };
+            let mut cgroups: Vec<&CgroupUse> = usage.cgroups.iter().collect();
+            let value = |cgroup: &CgroupUse| self.plan.sort.of_cgroup(&cgroup.rates);
+            // Equal ones stay sorted by bytes.
+            cgroups.sort_by(|a, b| value(b).total_cmp(&value(a)));
+            let mut rank = 0..;
+            let is_at_limit = |cgroup: &CgroupUse| cgroup.limits.iter().any(|limit| limit.is_reached);
+            cgroups.retain(|cgroup| {
+                rank.next().is_some_and(|rank: usize| rank < self.top()) || is_at_limit(cgroup)
+            });
+            Some(WhoDevice { usage, cgroups, partitions })
+        });
+        selected.collect()
+    }
+
+    fn processes<'b>(&self, attribution: &'b Attribution) -> Vec<&'b BusyProcess> {
+        let busiest = attribution.processes.iter().flat_map(|processes| &processes.busiest);
+        let mut sorted: Vec<&BusyProcess> = busiest.collect();
+        sorted.sort_by_key(|process| Reverse(self.plan.sort.of_process(process)));
+        sorted.truncate(self.top());
+        sorted
+    }
+
+    /// Writes the text added since the last call.
+    ///
+    /// # Errors
+    /// If standard output cannot be written.
+    fn flush(&mut self, context: &mut RunContext<'_>) -> Result<()> {
+        if self.text.is_empty() { Ok(()) } else { emit(context.out, &mut self.text) }
+    }
+}

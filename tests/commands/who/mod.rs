@@ -1,0 +1,5 @@
+//! `blkstat who` on synthetic hosts.
+
+mod host;
+mod messages;
+mod output;

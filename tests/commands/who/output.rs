@@ -1,0 +1,99 @@
+//! Tables, JSON and CSV.
+
+use serde_json::Value;
+
+use super::host::{json, output};
+use crate::support::snapshot::assert_snapshot;
+
+#[test]
+fn tables_match_their_snapshots_and_fit_their_width() {
+    for width in [70, 80, 120] {
+        let out = output(&format!("--width {width}"), 3);
+        assert_snapshot(&format!("who/host.{width}.txt"), &out);
+        let longest = out.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= width, "{longest}: {out}");
+        assert!(!out.contains('\u{1b}'), "{out:?}");
+    }
+}
+
+#[test]
+fn machine_formats_match_their_snapshots() {
+    assert_snapshot("who/host.json.txt", &output("--json", 3));
+    assert_snapshot("who/host.cgroup.csv.txt", &output("--csv", 2));
+    assert_snapshot("who/host.process.csv.txt", &output("--csv --kind process", 2));
+}
+
+/// Returns the lines of a kind in the last of some intervals.
+fn last_interval(options: &str, seconds: u64, kind: &str) -> Vec<Value> {
+    let mut lines = json(options, seconds);
+    let last = lines.last().unwrap()["time"].clone();
+    lines.retain(|line| line["time"] == last && line["kind"] == kind);
+    lines
+}
+
+#[test]
+fn cgroups_have_their_own_bytes_and_the_rest_is_unattributed() {
+    let lines = last_interval("", 2, "cgroup");
+    let found: Vec<(&str, f64)> = lines
+        .iter()
+        .map(|line| (line["name"].as_str().unwrap(), line["share_pct"].as_f64().unwrap().round()))
+        .collect();
+    let expected = [
+        ("db.service", 67.0),
+        ("docker 3f2a9c1b7d5e", 27.0),
+        ("/evil\u{1b}[2J, \"quoted\"", 3.0),
+        ("unattributed", 3.0),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(lines[0]["cgroup"], "/system.slice/db.service");
+    assert_eq!((&lines[0]["reads_per_s"], &lines[0]["read_kib_per_s"]), (&100.0.into(), &400.0.into()));
+    assert!(lines[3]["reads_per_s"].is_null() && lines[3]["read_kib_per_s"] == 20.0, "{}", lines[3]);
+}
+
+#[test]
+fn a_limit_is_reached_after_three_intervals() {
+    let at_limit = |seconds| last_interval("", seconds, "cgroup")[0]["at_limit"].clone();
+    assert_eq!(at_limit(2), Value::Array(Vec::new()));
+    assert_eq!(at_limit(3), serde_json::json!(["read_iops"]));
+    assert_eq!(last_interval("", 3, "cgroup")[0]["read_iops_limit"], 100.0);
+}
+
+#[test]
+fn an_interval_of_several_seconds_finds_limits_too() {
+    let (out, _, _) = super::host::output_of(|_| {}, "--json 5 1", 5);
+    let line: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
+    assert_eq!((&line["at_limit"], &line["reads_per_s"]), (&serde_json::json!(["read_iops"]), &100.0.into()));
+}
+
+#[test]
+fn blocked_tasks_are_always_listed() {
+    for options in ["", "--top 1", "--sort w/s"] {
+        let lines = last_interval(options, 2, "process");
+        let blocked: Vec<&str> = lines
+            .iter()
+            .filter(|line| line["is_blocked"] == true)
+            .map(|line| line["comm"].as_str().unwrap())
+            .collect();
+        assert_eq!(blocked, ["mysqld", "x\u{1b}[2J"], "{options}");
+    }
+}
+
+#[test]
+fn top_limits_cgroups_and_processes_but_not_those_at_a_limit() {
+    let names = |options: &str, kind: &str| -> Vec<String> {
+        last_interval(options, 3, kind).iter().map(|line| line["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("--top 1", "cgroup"), ["db.service", "unattributed"]);
+    assert_eq!(names("--top 1 --sort w/s", "cgroup")[..1], ["db.service"]);
+    let processes = last_interval("--top 1", 3, "process");
+    assert_eq!(processes[0]["comm"], "mysqld");
+    assert!(processes.iter().all(|line| line["comm"] != "restic"));
+}
+
+#[test]
+fn a_partition_shows_its_whole_disk_and_says_so() {
+    let out = output("sda1", 2);
+    assert!(out.contains("sda (whole disk of sda1)"), "{out}");
+    let lines = last_interval("/dev/sda1", 2, "cgroup");
+    assert!(lines.iter().all(|line| line["device"] == "sda"));
+}
