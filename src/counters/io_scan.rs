@@ -11,7 +11,7 @@ pub type DeviceNumber = (u32, u32);
 /// One scan of the cgroups of a host, with the processes as they were last looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IoScan {
-    /// The monotonic time at which it began. Scans come from a thread of their own, so that this is not the time of the
+    /// The monotonic time at which it began to read counters. Scans come from a thread of their own, so that this is not the time of the
     /// sample that holds it.
     pub at: Duration,
     /// Every whole device, with its own counters at that time.

@@ -66,7 +66,7 @@ impl IoScanner {
     /// Returns the last finished scan; `now` is a monotonic time. `None` before the first.
     pub fn latest(&mut self, now: Duration) -> Option<Arc<IoScan>> {
         match &mut self.worker {
-            Worker::Immediate(scan) => Some(Arc::new(scan.read(now))),
+            Worker::Immediate(scan) => Some(Arc::new(scan.read(&|| now))),
             Worker::Thread { latest, .. } => {
                 // A thread that panicked leaves its last scan.
                 latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -95,7 +95,7 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex
         let begun = clock.monotonic();
         if budget.permits(begun) {
             let cpu_before = thread_cpu_time();
-            let mut read = scan.read(begun);
+            let mut read = scan.read(&|| clock.monotonic());
             read.skipped = std::mem::take(&mut skipped);
             *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(read));
             took = clock.monotonic().saturating_sub(begun);
@@ -150,11 +150,15 @@ impl Scan {
         }
     }
 
-    fn read(&mut self, now: Duration) -> IoScan {
+    /// Scans the system; `now` returns the monotonic time.
+    fn read(&mut self, now: &dyn Fn() -> Duration) -> IoScan {
+        self.cgroups.prepare(now());
+        let at = now();
         let devices = self.read_devices();
-        let found = self.cgroups.read(now);
+        let found = self.cgroups.read();
+        let now = now();
         IoScan {
-            at: now,
+            at,
             devices,
             hierarchy: found.hierarchy,
             cgroups: found.cgroups,

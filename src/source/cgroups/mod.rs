@@ -82,16 +82,25 @@ impl CgroupReader {
         self.hierarchy.as_ref().map(|hierarchy| hierarchy.version)
     }
 
-    /// Reads all cgroups with I/O or limits; `now` is a monotonic time.
-    pub(super) fn read(&mut self, now: Duration) -> ScannedCgroups {
-        let Some(version) = self.version() else {
-            let problem = Some(ScanProblem::NoHierarchy);
-            return ScannedCgroups { hierarchy: None, cgroups: Vec::new(), problem };
-        };
+    /// Looks for new cgroups and reads limits, if it is time to; `now` is a monotonic time. What takes long is done here, so
+    /// that all counters are read soon after each other.
+    pub(super) fn prepare(&mut self, now: Duration) {
+        let Some(version) = self.version() else { return };
         if is_due(&mut self.discovered_at, DISCOVERY_PERIOD, now) {
             self.discover(version);
         }
         let are_limits_due = is_due(&mut self.limits_read_at, LIMITS_PERIOD, now);
+        for cgroup in self.cgroups.iter_mut().filter(|cgroup| are_limits_due || cgroup.is_new) {
+            cgroup.files.read_limits();
+        }
+    }
+
+    /// Reads all cgroups with I/O or limits.
+    pub(super) fn read(&mut self) -> ScannedCgroups {
+        let Some(version) = self.version() else {
+            let problem = Some(ScanProblem::NoHierarchy);
+            return ScannedCgroups { hierarchy: None, cgroups: Vec::new(), problem };
+        };
         let mut problem = self.problem;
         let mut cgroups = Vec::new();
         for at in 0..self.cgroups.len() {
@@ -109,9 +118,6 @@ impl CgroupReader {
                 }
             }
             let is_new = std::mem::take(&mut cgroup.is_new);
-            if are_limits_due || is_new {
-                cgroup.files.read_limits();
-            }
             let devices = cgroup.files.devices();
             if !devices.is_empty() {
                 let pressure = cgroup.files.read_pressure();

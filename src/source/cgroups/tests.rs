@@ -38,9 +38,15 @@ impl Tree {
     }
 }
 
+/// Scans at a time in seconds.
+fn scan(reader: &mut CgroupReader, at_s: u64) -> ScannedCgroups {
+    reader.prepare(Duration::from_secs(at_s));
+    reader.read()
+}
+
 /// Returns the bytes read by each cgroup of a scan.
 fn read_bytes(reader: &mut CgroupReader, at_s: u64) -> Vec<(String, u64)> {
-    let scanned = reader.read(Duration::from_secs(at_s));
+    let scanned = scan(reader, at_s);
     let bytes = |cgroup: &Cgroup| cgroup.devices.iter().map(|device| device.io.read_bytes).sum();
     scanned.cgroups.iter().map(|cgroup| (cgroup.path.to_string(), bytes(cgroup))).collect()
 }
@@ -67,7 +73,7 @@ fn cgroups_come_and_go() {
     tree.io_stat("/new", 5);
     assert_eq!(read_bytes(&mut reader, 1), named(&[("/a", 200), ("/a/b", 160)]), "not looked for yet");
     assert_eq!(read_bytes(&mut reader, 5), named(&[("/a", 200), ("/new", 5), ("/a/b", 160)]));
-    let is_new: Vec<bool> = reader.read(Duration::from_secs(5)).cgroups.iter().map(|c| c.is_new).collect();
+    let is_new: Vec<bool> = scan(&mut reader, 5).cgroups.iter().map(|c| c.is_new).collect();
     assert_eq!(is_new, [false; 3], "read before");
 
     tree.remove("sys/fs/cgroup/a/b");
@@ -99,7 +105,7 @@ fn limits_are_read_again_after_a_while_and_listed_without_io() {
     tree.file("sys/fs/cgroup/a/io.pressure", pressure);
     let mut reader = tree.reader();
     let mut limit = |at_s| {
-        let cgroups = reader.read(Duration::from_secs(at_s)).cgroups;
+        let cgroups = scan(&mut reader, at_s).cgroups;
         cgroups
             .first()
             .map(|cgroup| (cgroup.devices[0].limits, cgroup.pressure.map(|pressure| pressure.some_us)))
@@ -123,7 +129,7 @@ fn in_a_hybrid_system_version_1_counts() {
         tree.file(&file("io_serviced"), "8:0 Read 3\n8:0 Write 0\nTotal 3\n");
     }
     tree.file("sys/fs/cgroup/blkio/db/blkio.throttle.read_iops_device", "8:0 777\n");
-    let scanned = tree.reader().read(Duration::ZERO);
+    let scanned = scan(&mut tree.reader(), 0);
     assert_eq!(scanned.hierarchy, Some(CgroupHierarchy::V1));
     let found: Vec<_> = scanned.cgroups.iter().map(|cgroup| (&*cgroup.path, cgroup.devices[0])).collect();
     assert_eq!(found[0].0, "/", "processes of the root have counters of their own");
@@ -133,7 +139,7 @@ fn in_a_hybrid_system_version_1_counts() {
 
 #[test]
 fn a_scan_without_cgroups_says_why() {
-    let problem = |tree: &Tree| tree.reader().read(Duration::ZERO).problem;
+    let problem = |tree: &Tree| scan(&mut tree.reader(), 0).problem;
     assert_eq!(problem(&Tree::new("")), Some(ScanProblem::NoHierarchy));
     let tree = Tree::new(V2);
     tree.io_stat("", 1000);
@@ -162,7 +168,7 @@ fn ten_thousand_cgroups_are_read() {
             tree.io_stat(&format!("/s{slice:02}/u{unit:02}"), 1);
         }
     }
-    let scanned = tree.reader().read(Duration::ZERO);
+    let scanned = scan(&mut tree.reader(), 0);
     assert_eq!((scanned.cgroups.len(), scanned.problem), (10_000, None));
     assert_eq!(&*scanned.cgroups[100].path, "/s00/u00", "parents first");
 }
