@@ -14,8 +14,10 @@ use super::stats::{
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
-    DeviceFacts, Hung, HungRequests, VerdictShares, is_stall, ok_below_limit, other_causes, overall_verdict,
+    DeviceFacts, Hung, HungRequests, ThrottledTime, VerdictShares, is_stall, ok_below_limit, other_causes,
+    overall_verdict,
 };
+use crate::attribution::ReachedLimit;
 use crate::metrics::{DataFlag, HostStats, IntervalStats};
 
 /// One interval of a device.
@@ -51,6 +53,7 @@ pub struct DeviceAnalysis {
     hung: HungRequests,
     /// The requests that hung for longest while others completed.
     longest_hung: Option<Hung>,
+    throttled: ThrottledTime,
     busy_intervals: u64,
     discards: f64,
     flushes: f64,
@@ -84,6 +87,7 @@ impl DeviceAnalysis {
             certain_stall_s: 0.0,
             hung: HungRequests::default(),
             longest_hung: None,
+            throttled: ThrottledTime::default(),
             busy_intervals: 0,
             discards: 0.0,
             flushes: 0.0,
@@ -146,6 +150,11 @@ impl DeviceAnalysis {
             totals.size_kib().into_iter().for_each(|size| direction.sizes_kib.add(size, totals.ios));
         }
         self.lifetimes.push(load);
+    }
+
+    /// Notes that a cgroup at its limit held the device back in an interval of this length in seconds.
+    pub fn note_throttled(&mut self, limit: &ReachedLimit, seconds: f64) {
+        self.throttled.add(limit, seconds);
     }
 
     /// Takes the counters of the device at the first sample, or the first after a reset. Later calls change nothing until
@@ -246,6 +255,8 @@ impl DeviceAnalysis {
             stalled_s: self.stalled_s,
             longest_stall_s: self.certain_stall_s,
             hung: self.longest_hung,
+            throttled_s: self.throttled.seconds,
+            limit: self.throttled.longest(),
             discards: self.discards,
             flushes: self.flushes,
             read,

@@ -215,7 +215,7 @@ fn has_waited(cgroup: &Cgroup, older: &IoScan, newer: &IoScan) -> bool {
 }
 
 /// Returns whether the cgroup `path` is `outer` or one of its descendants.
-fn contains(outer: &str, path: &str) -> bool {
+pub(super) fn contains(outer: &str, path: &str) -> bool {
     let outer = outer.trim_end_matches('/');
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -73,12 +73,13 @@ impl AnalyzeArguments {
             return Err(format!("'{word}' is a second FILE; analyze takes one"));
         }
         let input = Input {
+            // A limit of a cgroup does not show in the counters of a device.
+            scans_io: from.is_none(),
             from,
             root,
             interval: schedule.interval,
             count: schedule.count,
             strict: self.strict,
-            scans_io: false,
             ..Input::default()
         };
         let mut verdicts = self.verdicts.options(&input, environment);

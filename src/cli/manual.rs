@@ -186,6 +186,14 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
                 "Take into account a limit of 3000 IOPS and 125 MiB/s.",
             ),
         ],
+        "who" => &[
+            ("blkstat who", "Show the cgroups on each device, and processes, every second until Ctrl-C."),
+            ("blkstat who --top 3 sda 5", "Show the three busiest cgroups on a disk every five seconds."),
+            (
+                "blkstat who --json 10 | jq -c 'select(.at_limit != [])'",
+                "Print cgroups that are at a limit as JSON.",
+            ),
+        ],
         "record" => &[
             ("blkstat record incident.txt.gz 1 600", "Record ten minutes, compressed."),
             ("blkstat record --rotate 100M --keep 9 disk.txt", "Record until Ctrl-C, in at most ten files."),

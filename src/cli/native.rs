@@ -83,6 +83,9 @@ pub(super) struct ViewArguments {
     /// Show the evidence for each verdict
     #[arg(long)]
     explain: bool,
+    /// Find the cgroups and processes behind the load of each device, and limits that cgroups have reached
+    #[arg(long)]
+    who: bool,
     #[command(flatten)]
     verdicts: VerdictArguments,
 }
@@ -152,17 +155,18 @@ impl ViewArguments {
             all_columns: self.all_columns,
             mounts: self.mounts,
             explain: self.explain,
+            who: self.who,
             colors: permits_colors(environment),
             saturation_threshold: self.verdicts.saturation_threshold,
         };
         let input = Input {
+            scans_io: self.who && self.from.is_none(),
             from: self.from,
             root,
             interval: schedule.interval,
             count: schedule.count,
             realtime: self.realtime,
             strict: self.strict,
-            scans_io: false,
         };
         Ok(View {
             verdicts: self.verdicts.options(&input, environment),

@@ -169,6 +169,9 @@ impl Collector {
         match &row.state {
             DeviceState::Active(activity) => {
                 observe(&activity.stats, activity.flag, activity.stalled_s, false);
+                if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
+                    entry.analysis.note_throttled(limit, activity.stats.seconds);
+                }
             }
             DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, true),
             DeviceState::Reset | DeviceState::MemberReset => entry.analysis.note_reset(),

@@ -1,10 +1,12 @@
 //! The unit that every native output consumes: one device over one interval, and the values that all devices of an
 //! interval share.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::analysis::{Assessment, Verdict};
-use crate::attribution::Attribution;
+use crate::attribution::{Attribution, ReachedLimit};
 use crate::metrics::{DataFlag, HostStats, IntervalStats};
 
 /// One interval: its header, the devices, an optional total, and devices that appeared or disappeared.
@@ -85,8 +87,21 @@ pub struct DeviceActivity {
     pub assessment: Assessment,
     /// Seconds of the interval with that verdict; `None` without one.
     pub verdict_s: Option<f64>,
+    /// The limit that a cgroup which uses the device has reached; `None` without attribution, and where none has.
+    pub limit: Option<ReachedLimit>,
+    /// The cgroup that does most of the device's bytes; `None` without attribution or bytes.
+    pub top_cgroup: Option<TopCgroup>,
     /// The end of the sample that the evidence is about, where there are several; `None` without a wall clock too.
     pub evidence_at: Option<Timestamp>,
+}
+
+/// The cgroup that does most of a device's bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopCgroup {
+    /// Its path.
+    pub path: Arc<str>,
+    /// Its part of the bytes in percent.
+    pub share_pct: f64,
 }
 
 /// A device that appeared or disappeared. It has no other line in the interval.

@@ -130,7 +130,15 @@ impl DeviceRecord {
         let stalled_s = self.stall_timer.observe(&stats);
         self.summary.observe(&stats, stalled_s, at);
         let IntervalVerdict { assessment, verdict_s, evidence_at } = verdict;
-        DeviceActivity { stats, flag, stalled_s, assessment, verdict_s, evidence_at }
+        DeviceActivity {
+            stats,
+            flag,
+            stalled_s,
+            assessment,
+            verdict_s,
+            evidence_at,
+            ..DeviceActivity::default()
+        }
     }
 }
 

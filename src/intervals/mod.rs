@@ -21,6 +21,7 @@ mod device_judge;
 mod device_lookup;
 mod device_record;
 mod device_tracker;
+mod device_usage;
 mod interval_source;
 mod layers;
 mod learn_baselines;
@@ -38,6 +39,7 @@ pub use baseline_store::BaselineStore;
 pub use collect::{Collected, collect};
 pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader, IntervalRows,
+    TopCgroup,
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
 pub use learn_baselines::learn_baselines;

@@ -11,6 +11,7 @@ use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
 use super::device_tracker::{DeviceTracker, RowOptions, Rows};
+use super::device_usage::note_usage;
 use super::interval_source::{IntervalSource, NextPair};
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
@@ -222,6 +223,9 @@ impl<'a> Intervals<'a> {
         let listed_count = devices.len();
         devices.extend(neighbors);
         note_held_between(&mut devices, &self.topology);
+        if let Some(attribution) = &attribution {
+            note_usage(&mut devices, attribution, &self.topology);
+        }
         devices.truncate(listed_count);
         let has_found_any = self.filter.has_found_any();
         IntervalRows { header, devices, total, events, attribution, has_found_any }

@@ -18,6 +18,8 @@ use crate::units::SECTOR_BYTES;
 
 /// The most CPU time that scans may use, as a fraction of the time that passes.
 const MAX_CPU_FRACTION: f64 = 0.05;
+/// The CPU time in seconds that scans may use in advance.
+const MAX_CREDIT_S: f64 = 0.25;
 /// The least and the most time by which a scan begins before the sample that takes it.
 const LEAD: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
 
@@ -99,7 +101,7 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex
             read.skipped = std::mem::take(&mut skipped);
             *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(read));
             took = clock.monotonic().saturating_sub(begun);
-            budget.charge(begun, thread_cpu_time().saturating_sub(cpu_before));
+            budget.charge(thread_cpu_time().saturating_sub(cpu_before));
         } else {
             skipped += 1;
         }
@@ -110,21 +112,32 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex
     }
 }
 
-/// Limits the CPU time of scans.
-#[derive(Default)]
+/// Limits the CPU time of scans: a part of the time that passes, and something in advance, since the first scans take longer
+/// than those that follow.
 struct Budget {
-    /// The time before which no scan may begin.
-    next: Duration,
+    /// The CPU time that may be used, in seconds; below zero after a scan that took more.
+    credit_s: f64,
+    /// The time up to which credit was given.
+    credited_at: Option<Duration>,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { credit_s: MAX_CREDIT_S, credited_at: None }
+    }
 }
 
 impl Budget {
-    fn permits(&self, now: Duration) -> bool {
-        now >= self.next
+    /// Returns whether a scan may begin now.
+    fn permits(&mut self, now: Duration) -> bool {
+        let passed = now.saturating_sub(self.credited_at.replace(now).unwrap_or(now));
+        self.credit_s = (self.credit_s + MAX_CPU_FRACTION * passed.as_secs_f64()).min(MAX_CREDIT_S);
+        self.credit_s > 0.0
     }
 
-    /// Accounts for a scan that began at a time.
-    fn charge(&mut self, begun: Duration, cpu: Duration) {
-        self.next = begun + cpu.div_f64(MAX_CPU_FRACTION);
+    /// Accounts for a scan.
+    fn charge(&mut self, cpu: Duration) {
+        self.credit_s -= cpu.as_secs_f64();
     }
 }
 
@@ -196,13 +209,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scans_use_at_most_a_twentieth_of_the_time() {
-        let ms = Duration::from_millis;
+    fn scans_use_at_most_a_twentieth_of_the_time_after_the_first_ones() {
+        let cpu = Duration::from_millis(100);
         let mut budget = Budget::default();
-        assert!(budget.permits(ms(0)));
-        budget.charge(ms(1000), ms(20));
-        assert!(!budget.permits(ms(1399)) && budget.permits(ms(1400)));
-        budget.charge(ms(1400), ms(3));
-        assert!(budget.permits(ms(1460)));
+        let mut is_permitted = |second: u64| {
+            let is_permitted = budget.permits(Duration::from_secs(second));
+            if is_permitted {
+                budget.charge(cpu);
+            }
+            is_permitted
+        };
+        let scans: Vec<u64> = (0..1000).filter(|second| is_permitted(*second)).collect();
+        assert_eq!(scans[..5], [0, 1, 2, 3, 4]);
+        assert!(scans[5..].windows(2).all(|two| two[1] - two[0] == 2), "every other second: {scans:?}");
     }
 }

@@ -191,10 +191,12 @@ impl ProcessReader {
     }
 }
 
-/// Lists the numbers of the processes, or threads, in a directory.
+/// Lists the numbers of the processes, or threads, in a directory, in order.
 fn list_ids(dir: &Path) -> Vec<u32> {
     let entries = read_dir(dir).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    let mut ids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    ids.sort_unstable();
+    ids
 }
 
 fn read_stat(dir: &Path) -> Option<ProcessStat> {

@@ -21,7 +21,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("attribution", &["counters"]),
     ("capture", &["baselines", "counters", "topology", "units", "sanitize"]),
     ("metrics", &["counters", "units"]),
-    ("analysis", &["baselines", "counters", "metrics", "topology", "units"]),
+    ("analysis", &["attribution", "baselines", "counters", "metrics", "topology", "units"]),
     (
         "source",
         &["attribution", "capture", "clock", "compression", "counters", "sanitize", "topology", "units"],

@@ -6,6 +6,7 @@ use super::{DeepQueue, Doubt, HeldBetween};
 use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
 use crate::analysis::settings::BaselineSource;
+use crate::attribution::ReachedLimit;
 
 /// The state of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +25,8 @@ pub enum Verdict {
     Saturated,
     /// The rate stays constant however long the queue.
     Capped,
+    /// A cgroup that does most of the device's I/O has reached its limit, so that its requests wait above the device.
+    Throttled,
     /// Requests have been in flight for a second or more and none was completed, or some hang while others complete.
     Stalled,
     /// The kernel does not count this device's requests (queue/iostats is 0).
@@ -32,8 +35,9 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts, the most severe first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Stalled,
+        Self::Throttled,
         Self::Capped,
         Self::Saturated,
         Self::Slow,
@@ -63,6 +67,10 @@ impl Verdict {
             Self::Capped => {
                 "the rate stays constant while the queue grows or stays long: a limit such as that of a cloud volume"
             }
+            Self::Throttled => {
+                "a cgroup that does at least half of the device's bytes or requests, or whose tasks alone wait, has been \
+                 at its limit for three intervals (--who): requests wait above the device"
+            }
             Self::Stalled => {
                 "requests have been in flight for a second or more and none completed, or some hang while others \
                  complete"
@@ -80,6 +88,7 @@ impl Verdict {
             Self::Slow => "slow",
             Self::Saturated => "saturated",
             Self::Capped => "capped",
+            Self::Throttled => "throttled",
             Self::Stalled => "stalled",
             Self::AccountingOff => "accounting_off",
         }
@@ -95,7 +104,8 @@ impl Verdict {
             Self::Slow => 4,
             Self::Saturated => 5,
             Self::Capped => 6,
-            Self::Stalled => 7,
+            Self::Throttled => 7,
+            Self::Stalled => 8,
         }
     }
 }
@@ -146,6 +156,21 @@ impl Assessment {
             }
         }
         self.evidence.insert(0, Evidence::WaitingAbove { above: above.to_owned() });
+    }
+
+    /// Adds that a cgroup has reached its limit. It is the verdict if it holds the device back and no other verdict is more
+    /// severe; returns whether it is.
+    pub fn note_limit(&mut self, limit: &ReachedLimit) -> bool {
+        let is_more_severe =
+            self.verdict.is_none_or(|verdict| verdict.severity() < Verdict::Throttled.severity());
+        let is_verdict = limit.holds_device && is_more_severe;
+        if is_verdict {
+            self.verdict = Some(Verdict::Throttled);
+            self.evidence.insert(0, Evidence::AtLimit(limit.clone()));
+        } else {
+            self.evidence.push(Evidence::AtLimit(limit.clone()));
+        }
+        is_verdict
     }
 }
 
@@ -209,6 +234,8 @@ pub enum Evidence {
     },
     /// The rate lies near a known limit under load, but no cap is proved.
     NearLimit(NearLimit),
+    /// A cgroup that uses the device has reached its limit.
+    AtLimit(ReachedLimit),
 }
 
 /// A mean latency with the queue at which it was measured.
@@ -229,6 +256,6 @@ mod tests {
     #[test]
     fn all_verdicts_are_listed_from_most_to_least_severe() {
         let severities = Verdict::ALL.map(Verdict::severity);
-        assert_eq!(severities, [7, 6, 5, 4, 3, 2, 1, 0]);
+        assert_eq!(severities, [8, 7, 6, 5, 4, 3, 2, 1, 0]);
     }
 }

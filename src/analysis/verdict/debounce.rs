@@ -46,7 +46,11 @@ impl Debounce {
         let was_in_trouble = self.present.is_some_and(|present| present.severity() > Verdict::Ok.severity());
         let needed = match verdict {
             // These are certain in a single interval, or were found over several.
-            Verdict::Idle | Verdict::Stalled | Verdict::Capped | Verdict::AccountingOff => 1,
+            Verdict::Idle
+            | Verdict::Stalled
+            | Verdict::Throttled
+            | Verdict::Capped
+            | Verdict::AccountingOff => 1,
             Verdict::Ok if was_in_trouble => MIN_RECOVERED_INTERVALS,
             Verdict::Ok => 1,
             Verdict::Queueing | Verdict::Slow | Verdict::Saturated => MIN_SATURATED_INTERVALS,

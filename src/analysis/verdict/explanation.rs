@@ -3,6 +3,7 @@
 use super::Latency;
 use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
+use crate::attribution::ReachedLimit;
 
 /// The explanation of the verdict on a device over all intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,6 +87,13 @@ pub enum Reason {
         requests: u64,
         /// Seconds for which they were in flight at the end of every interval.
         for_s: f64,
+    },
+    /// A cgroup at its limit held the device back for a substantial part of the time.
+    Throttled {
+        /// Fraction of the time.
+        fraction: f64,
+        /// The limit that did so for longest.
+        limit: ReachedLimit,
     },
     /// Rates stayed constant at a cap.
     Capped {

@@ -5,6 +5,7 @@ use crate::analysis::capacity::CapacityReport;
 use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::ConcurrencyLevel;
 use crate::analysis::stats::{DirectionReport, Distribution};
+use crate::attribution::ReachedLimit;
 
 /// Facts about a device over all intervals.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,10 @@ pub(in crate::analysis) struct DeviceFacts<'a> {
     pub(in crate::analysis) longest_stall_s: f64,
     /// The requests that hung for longest while others completed.
     pub(in crate::analysis) hung: Option<Hung>,
+    /// Seconds in which a cgroup at its limit held the device back.
+    pub(in crate::analysis) throttled_s: f64,
+    /// The limit that did so for longest.
+    pub(in crate::analysis) limit: Option<&'a ReachedLimit>,
     /// Number of discards.
     pub(in crate::analysis) discards: f64,
     /// Number of flushes.

@@ -13,6 +13,7 @@ mod other_cause;
 mod other_causes;
 mod overall_verdict;
 mod stall;
+mod throttled_time;
 mod verdict_shares;
 
 pub use assessment::{Assessment, Evidence, Latency, Verdict};
@@ -31,4 +32,5 @@ pub(super) use hung_requests::{Hung, HungRequests};
 pub(super) use other_causes::other_causes;
 pub(super) use overall_verdict::{ok_below_limit, overall_verdict};
 pub(super) use stall::is_stall;
+pub(super) use throttled_time::ThrottledTime;
 pub(super) use verdict_shares::VerdictShares;

@@ -22,6 +22,7 @@ pub(in crate::analysis) fn overall_verdict(
     let is_brief_stall = facts.stalled_s < BRIEF_STALL_FRACTION * (shares.seconds + facts.stalled_s);
     let capped_s: f64 = facts.plateaus.iter().map(|plateau| plateau.seconds).sum();
     let is_capped = capped_s > 0.0 && capped_s >= MIN_TIME_FRACTION * shares.seconds;
+    let is_throttled = facts.throttled_s > 0.0 && facts.throttled_s >= MIN_TIME_FRACTION * shares.seconds;
     let is_saturated =
         shares.saturated >= MIN_TIME_FRACTION && shares.saturated_intervals >= MIN_VERDICT_INTERVALS as f64;
     let is_slow = shares.slow >= MIN_TIME_FRACTION && shares.slow_intervals >= MIN_VERDICT_INTERVALS as f64;
@@ -33,10 +34,14 @@ pub(in crate::analysis) fn overall_verdict(
         (None, Reason::NoIntervals.into())
     } else if !facts.was_busy {
         (Some(Verdict::Idle), Reason::Idle.into())
-    } else if is_stalled && !(is_brief_stall && (is_capped || is_saturated)) {
+    } else if is_stalled && !(is_brief_stall && (is_throttled || is_capped || is_saturated)) {
         (Some(Verdict::Stalled), Reason::Stalled { longest_s: facts.longest_stall_s }.into())
     } else if let Some(Hung { requests, for_s, .. }) = facts.hung.filter(Hung::is_certain) {
         (Some(Verdict::Stalled), Reason::Hung { requests, for_s }.into())
+    } else if let Some(limit) = facts.limit.filter(|_| is_throttled) {
+        let fraction = (facts.throttled_s / shares.seconds).min(1.0);
+        let reason = Reason::Throttled { fraction, limit: limit.clone() };
+        (Some(Verdict::Throttled), Explanation { stall_s, ..reason.into() })
     } else if is_capped {
         let reason = Reason::Capped { plateaus: facts.plateaus.to_vec() };
         (Some(Verdict::Capped), Explanation { stall_s, ..reason.into() })

@@ -1,5 +1,6 @@
 //! The explanation of a verdict over all intervals, as a sentence.
 
+use super::cgroup_limit::cgroup_limit_text;
 use super::limits::near_limit_text;
 use super::plateau::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
 use super::{deep_queue_text, latency_name, latency_text};
@@ -92,6 +93,9 @@ fn reason_text(reason: &Reason) -> String {
             counted(*requests, "request"),
             duration(*for_s)
         ),
+        Reason::Throttled { fraction, limit } => {
+            format!("is throttled {} of busy time: {}", percent_of(*fraction), cgroup_limit_text(limit))
+        }
         Reason::Capped { plateaus } => capped_text(plateaus),
         Reason::Saturated { fraction, latency, max_rate, deep_queue } => {
             let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));

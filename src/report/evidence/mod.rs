@@ -1,5 +1,6 @@
 //! Sentences for the evidence of verdicts, shared by the table, JSON, CSV and the report of an analysis.
 
+mod cgroup_limit;
 mod explanation;
 mod hidden_io_wait;
 mod limits;
@@ -12,6 +13,7 @@ pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};
 
 use std::borrow::Cow;
 
+use cgroup_limit::cgroup_limit_text;
 use limits::near_limit_text;
 use plateau::plateau_caveat;
 
@@ -106,6 +108,7 @@ fn evidence_text(evidence: &Evidence) -> String {
             format!("{rate}{limit}: {}{}", plateau_evidence(plateau), plateau_caveat(plateau))
         }
         Evidence::NearLimit(near) => near_limit_text(near),
+        Evidence::AtLimit(limit) => cgroup_limit_text(limit),
     }
 }
 

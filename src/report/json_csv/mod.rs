@@ -1,7 +1,10 @@
 //! JSON Lines and CSV: one line per device and interval, for a device that appeared or disappeared too. Field names are stable; new ones may be added at the end.
 
+mod device_limit;
 pub(in crate::report) mod value;
 
+use self::device_limit::DeviceLimit;
+pub(in crate::report) use self::device_limit::cgroup_limit_name;
 use self::value::{Field, push_csv, push_json};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
@@ -117,6 +120,16 @@ const COLUMNS: &[Column] = &[
     column("verdict_s", verdict_s),
     column("memory_pressure_some_pct", |header, _| Number(header.host.memory_pressure_some_pct)),
     column("hidden_io_wait_pct", |header, _| Number(hidden_io_wait_pct(&header.host))),
+    column("top_cgroup", |_, device| {
+        Text(device.activity().and_then(|activity| activity.top_cgroup.as_ref()).map(|top| &*top.path))
+    }),
+    column("top_cgroup_share_pct", |_, device| {
+        activity(device, |activity| activity.top_cgroup.as_ref().map(|top| top.share_pct))
+    }),
+    column("limit_kind", |_, device| Text(DeviceLimit::of(device).map(|limit| limit.kind))),
+    column("limit_value", |_, device| Number(DeviceLimit::of(device).map(|limit| limit.value))),
+    column("limit_source", |_, device| Text(DeviceLimit::of(device).map(|limit| limit.source))),
+    column("limit_cgroup", |_, device| Text(DeviceLimit::of(device).and_then(|limit| limit.cgroup))),
 ];
 
 /// JSON Lines: each device of an interval is an object on a line of its own.

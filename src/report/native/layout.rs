@@ -16,6 +16,8 @@ pub(super) struct Layout {
     pub(super) width: Option<usize>,
     /// Show the evidence below every verdict except idle and ok.
     pub(super) explain: bool,
+    /// Show the cgroups and blocked tasks below every verdict except idle and ok.
+    pub(super) who: bool,
     /// The lines of the screen, after which the column titles are repeated.
     pub(super) rows: usize,
     /// Lines go to a terminal: the column titles are repeated within a block too, before they scroll off. Without a

@@ -12,6 +12,7 @@ mod table;
 mod table_writer;
 mod verdict_cell;
 mod visible_columns;
+mod who_line;
 
 pub use sort_key::{SortKey, sort_keys};
 pub use table_writer::{TableOptions, TableWriter};

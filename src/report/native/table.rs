@@ -13,7 +13,9 @@ use super::verdict_cell::{VerdictLength, verdict_cell};
 use super::visible_columns::{
     ColumnContents, Content, ExtraVerdictWidth, VisibleColumns, visible_columns, width_above_mounts,
 };
+use super::who_line::who_line;
 use crate::analysis::{Verdict, hidden_io_wait_pct};
+use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::DirectionStats;
 use crate::report::evidence::{evidence_sentences, hidden_io_wait_text};
@@ -116,6 +118,9 @@ impl Table {
                 self.push_titles(out);
             }
             self.push_device(line, out);
+            if let Some(attribution) = rows.attribution.as_ref().filter(|_| self.layout.who) {
+                self.push_who(line, attribution, out);
+            }
         }
         self.explain_mark(&lines, out);
     }
@@ -268,6 +273,15 @@ impl Table {
         }
     }
 
+    /// Appends the cgroups that use a device, and the tasks that are blocked.
+    fn push_who(&mut self, line: &DeviceInterval<'_>, attribution: &Attribution, out: &mut Vec<u8>) {
+        if !matches!(line.verdict(), Some(Verdict::Idle | Verdict::Ok))
+            && let Some(text) = who_line(line.device, attribution)
+        {
+            self.push_wrapped(&text, "  ", out);
+        }
+    }
+
     /// Appends the evidence for a verdict.
     fn push_evidence(&mut self, line: &DeviceInterval<'_>, out: &mut Vec<u8>) {
         if matches!(line.verdict(), Some(Verdict::Idle | Verdict::Ok)) {
@@ -361,6 +375,7 @@ mod tests {
         Table::new(Layout {
             width: Some(width),
             explain: false,
+            who: false,
             rows: 10,
             is_screen,
             all_columns: false,

@@ -24,6 +24,8 @@ pub struct TableOptions {
     pub mounts: bool,
     /// Show the evidence for each verdict.
     pub explain: bool,
+    /// Show the cgroups and blocked tasks of devices that are not ok.
+    pub who: bool,
     /// Use colors on a terminal.
     pub colors: bool,
     /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
@@ -37,6 +39,7 @@ impl Default for TableOptions {
             all_columns: false,
             mounts: false,
             explain: false,
+            who: false,
             colors: false,
             saturation_threshold: DEFAULT_SATURATION_THRESHOLD,
         }
@@ -55,7 +58,8 @@ pub struct TableWriter {
 impl TableWriter {
     /// Creates a writer of the default size, which [`IntervalWriter::resize`] changes.
     pub fn new(options: &TableOptions, is_terminal: bool, time_zone: TimeZone) -> Self {
-        let TableOptions { width, all_columns, mounts, explain, colors, saturation_threshold } = *options;
+        let TableOptions { width, all_columns, mounts, explain, who, colors, saturation_threshold } =
+            *options;
         let layout = Layout {
             width: fitted_width(width, all_columns, is_terminal.then_some(DEFAULT_WIDTH)),
             rows: DEFAULT_ROWS,
@@ -63,6 +67,7 @@ impl TableWriter {
             all_columns,
             mounts,
             explain,
+            who,
             colors: colors && is_terminal,
             saturation_threshold,
             time_zone: time_zone.clone(),

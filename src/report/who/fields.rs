@@ -3,6 +3,7 @@
 use super::{WhoDevice, WhoInterval, WhoKind};
 use crate::attribution::{CgroupUse, LimitKind, cgroup_name};
 use crate::counters::{BlockedTask, BusyProcess};
+use crate::report::json_csv::cgroup_limit_name;
 use crate::report::json_csv::value::{Field, push_csv, push_json};
 
 use Field::{Flag, Name, Number, Text, Time, Whole, Words};
@@ -79,17 +80,12 @@ impl Row<'_> {
     /// Returns the limits that have been reached.
     fn reached(&self) -> Vec<&'static str> {
         let Self::Cgroup(_, cgroup) = self else { return Vec::new() };
-        cgroup.limits.iter().filter(|limit| limit.is_reached).map(|limit| limit_name(limit.kind)).collect()
-    }
-}
-
-/// Returns the name of a kind of limit in fields.
-pub(super) fn limit_name(kind: LimitKind) -> &'static str {
-    match kind {
-        LimitKind::ReadIops => "read_iops",
-        LimitKind::WriteIops => "write_iops",
-        LimitKind::ReadBytes => "read_kib_per_s",
-        LimitKind::WriteBytes => "write_kib_per_s",
+        cgroup
+            .limits
+            .iter()
+            .filter(|limit| limit.is_reached)
+            .map(|limit| cgroup_limit_name(limit.kind))
+            .collect()
     }
 }
 

@@ -58,17 +58,39 @@ pub(super) fn write_host(host: &FakeRoot, second: u64) {
     process(host, 3302, "x\u{1b}[2J", 'D', &format!("/{HOSTILE}"), 0);
 }
 
-/// Runs `blkstat who` for `seconds` intervals of one second on this host, after `change`.
-pub(super) fn output_of(change: impl Fn(&FakeRoot), options: &str, seconds: u64) -> (String, String, Exit) {
+/// Runs a command of blkstat for `seconds` intervals of one second on this host, after `change`.
+pub(super) fn run_on_host(
+    command: &str,
+    change: impl Fn(&FakeRoot),
+    options: &str,
+    seconds: u64,
+) -> (String, String, Exit) {
+    let write = |host: &FakeRoot, second| {
+        write_host(host, second);
+        change(host);
+    };
+    run_with(write, command, options, seconds)
+}
+
+/// Runs a command of blkstat for `seconds` intervals of one second on a host that `write` writes at each second.
+pub(super) fn run_with(
+    write: impl Fn(&FakeRoot, u64),
+    command: &str,
+    options: &str,
+    seconds: u64,
+) -> (String, String, Exit) {
     let host = FakeRoot::new();
-    write_host(&host, 0);
-    change(&host);
+    write(&host, 0);
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
-        write_host(&host, wait);
-        change(&host);
+        write(&host, wait);
         if wait > seconds { WaitOutcome::Signal(2) } else { WaitOutcome::Due }
     });
-    in_process("who").args(options.split_whitespace()).root(host.path()).run(&clock)
+    in_process(command).args(options.split_whitespace()).root(host.path()).run(&clock)
+}
+
+/// Runs `blkstat who` for `seconds` intervals of one second on this host, after `change`.
+pub(super) fn output_of(change: impl Fn(&FakeRoot), options: &str, seconds: u64) -> (String, String, Exit) {
+    run_on_host("who", change, options, seconds)
 }
 
 /// Runs `blkstat who` to its end. It must print no warning.

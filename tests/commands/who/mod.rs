@@ -3,3 +3,4 @@
 mod host;
 mod messages;
 mod output;
+mod verdict;

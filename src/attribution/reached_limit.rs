@@ -1,0 +1,183 @@
+//! The limit that holds the requests of a device back.
+
+use std::sync::Arc;
+
+use super::attributor::{Attribution, CgroupUse, DeviceUse, contains};
+use super::limit_use::LimitKind;
+use crate::counters::CgroupHierarchy;
+
+/// The part of a device's bytes or requests that cgroups at their limits must have for the limit to be what holds the device
+/// back: with less, most of its requests do not wait for a limit.
+const MIN_SHARE: f64 = 0.5;
+
+/// A limit that a cgroup has reached, as seen from a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReachedLimit {
+    /// The path of the cgroup.
+    pub cgroup: Arc<str>,
+    /// The device that the limit is on: this one, or one below it.
+    pub limited_device: String,
+    /// The kind of limit.
+    pub kind: LimitKind,
+    /// Its value, per second.
+    pub value: u64,
+    /// The hierarchy of the cgroup.
+    pub hierarchy: CgroupHierarchy,
+    /// The part of the device's bytes, in percent, that the cgroup and all it applies to have; `None` without bytes.
+    pub share_pct: Option<f64>,
+    /// The limits that were reached hold the device back: the cgroups do at least half of its bytes or requests, or are the
+    /// only ones whose tasks wait.
+    pub holds_device: bool,
+}
+
+/// A reached limit with the path of its cgroup and the name of its device.
+type Candidate<'a> = (&'a CgroupUse, &'a str, LimitKind, u64);
+
+impl Attribution {
+    /// Returns the limit that holds the requests of a device back, or that of the cgroup with most of its bytes among those
+    /// at a limit. The limits are on the device itself or on those `below` it. `None` if no cgroup that uses the device has
+    /// reached one.
+    pub fn reached_limit(&self, device: &str, below: &[String]) -> Option<ReachedLimit> {
+        let hierarchy = self.hierarchy?;
+        let usage = self.device(device)?;
+        let limited = [device].into_iter().chain(below.iter().map(String::as_str));
+        let candidates: Vec<Candidate<'_>> = limited.flat_map(|name| self.reached_on(name)).collect();
+        let applies = |(limited, ..): &Candidate<'_>, path: &str| match hierarchy {
+            CgroupHierarchy::V1 => *limited.path == *path,
+            CgroupHierarchy::V2 => contains(&limited.path, path),
+        };
+        let share = |is_limited: &dyn Fn(&str) -> bool, amount: fn(&CgroupUse) -> f64, total: f64| {
+            let held: f64 = usage.cgroups.iter().filter(|cgroup| is_limited(&cgroup.path)).map(amount).sum();
+            let all: f64 = usage.cgroups.iter().map(amount).sum();
+            let all = total.max(all);
+            (all > 0.0).then(|| held / all)
+        };
+        let bytes = |is_limited: &dyn Fn(&str) -> bool| {
+            share(is_limited, |cgroup| cgroup.rates.bytes_per_s(), usage.total.bytes_per_s())
+        };
+        let requests = |is_limited: &dyn Fn(&str) -> bool| {
+            share(is_limited, |cgroup| cgroup.rates.ios_per_s(), usage.total.ios_per_s())
+        };
+        let share_of =
+            |candidate: &Candidate<'_>| bytes(&|path| applies(candidate, path)).unwrap_or_default();
+        let first = candidates.iter().max_by(|a, b| {
+            // Of the limits of one cgroup, that on the device itself.
+            share_of(a).total_cmp(&share_of(b)).then_with(|| (a.1 == device).cmp(&(b.1 == device)))
+        })?;
+        let is_any = |path: &str| candidates.iter().any(|candidate| applies(candidate, path));
+        let is_much = |share: Option<f64>| share.is_some_and(|share| share >= MIN_SHARE);
+        let uses_device = usage.cgroups.iter().any(|cgroup| is_any(&cgroup.path));
+        let mut waiting = self.blocked.iter().filter_map(|task| task.cgroup.as_deref()).peekable();
+        let are_all_waiting_limited = waiting.peek().is_some() && waiting.all(is_any);
+        let holds_device =
+            is_much(bytes(&is_any)) || is_much(requests(&is_any)) || uses_device && are_all_waiting_limited;
+        uses_device.then(|| ReachedLimit {
+            cgroup: Arc::clone(&first.0.path),
+            limited_device: first.1.to_owned(),
+            kind: first.2,
+            value: first.3,
+            hierarchy,
+            share_pct: bytes(&|path| applies(first, path)).map(|share| 100.0 * share),
+            holds_device,
+        })
+    }
+
+    /// Returns the use of a device by the kernel's name; `None` if it had no I/O and no limits.
+    pub fn device(&self, name: &str) -> Option<&DeviceUse> {
+        self.devices.iter().find(|device| device.name == name)
+    }
+
+    fn reached_on<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Candidate<'a>> {
+        let cgroups = self.device(name).into_iter().flat_map(|device| &device.cgroups);
+        cgroups.flat_map(move |cgroup| {
+            let reached = cgroup.limits.iter().filter(|limit| limit.is_reached);
+            reached.map(move |limit| (cgroup, name, limit.kind, limit.value))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribution::{IoRates, LimitUse};
+    use crate::counters::BlockedTask;
+
+    fn cgroup(path: &str, bytes: f64, limit: Option<u64>) -> CgroupUse {
+        let rates = IoRates { reads_per_s: bytes / 4096.0, read_bytes_per_s: bytes, ..IoRates::default() };
+        let limits = limit.map(|value| LimitUse {
+            kind: LimitKind::ReadIops,
+            value,
+            rate: value as f64,
+            is_reached: true,
+        });
+        CgroupUse { path: path.into(), rates, share_pct: None, limits: limits.into_iter().collect() }
+    }
+
+    fn device(name: &str, cgroups: Vec<CgroupUse>) -> DeviceUse {
+        let bytes: f64 = cgroups.iter().map(|cgroup| cgroup.rates.read_bytes_per_s).sum();
+        let total = IoRates { reads_per_s: bytes / 4096.0, read_bytes_per_s: bytes, ..IoRates::default() };
+        DeviceUse { name: name.into(), total, cgroups, ..DeviceUse::default() }
+    }
+
+    fn attribution(devices: Vec<DeviceUse>) -> Attribution {
+        Attribution { hierarchy: Some(CgroupHierarchy::V2), devices, ..Attribution::default() }
+    }
+
+    fn held(attribution: &Attribution, name: &str, below: &[&str]) -> Option<(String, Option<f64>, bool)> {
+        let below: Vec<String> = below.iter().map(|name| (*name).to_owned()).collect();
+        let limit = attribution.reached_limit(name, &below)?;
+        Some((format!("{} on {}", limit.cgroup, limit.limited_device), limit.share_pct, limit.holds_device))
+    }
+
+    #[test]
+    fn cgroups_at_their_limit_hold_a_device_back_if_most_of_it_is_theirs() {
+        let of = |db, other| {
+            attribution(vec![device("sda", vec![cgroup("/db", db, Some(50)), cgroup("/other", other, None)])])
+        };
+        let found = |share, holds| Some(("/db on sda".to_owned(), Some(share), holds));
+        assert_eq!(held(&of(60.0, 40.0), "sda", &[]), found(60.0, true));
+        assert_eq!(held(&of(40.0, 60.0), "sda", &[]), found(40.0, false));
+        assert_eq!(held(&of(40.0, 60.0), "sdb", &[]), None);
+        let without = attribution(vec![device("sda", vec![cgroup("/db", 60.0, None)])]);
+        assert_eq!(held(&without, "sda", &[]), None);
+    }
+
+    #[test]
+    fn several_limited_cgroups_hold_it_together() {
+        let cgroups =
+            vec![cgroup("/a", 30.0, Some(50)), cgroup("/b", 30.0, Some(50)), cgroup("/c", 40.0, None)];
+        let (name, share, holds) = held(&attribution(vec![device("sda", cgroups)]), "sda", &[]).unwrap();
+        assert!(name.ends_with("on sda") && share == Some(30.0) && holds, "{name}");
+    }
+
+    #[test]
+    fn in_version_2_a_limit_applies_to_descendants() {
+        let cgroups =
+            vec![cgroup("/db", 0.0, Some(50)), cgroup("/db/w", 90.0, None), cgroup("/x", 10.0, None)];
+        let mut found = attribution(vec![device("sda", cgroups)]);
+        assert_eq!(held(&found, "sda", &[]), Some(("/db on sda".to_owned(), Some(90.0), true)));
+        found.hierarchy = Some(CgroupHierarchy::V1);
+        assert_eq!(held(&found, "sda", &[]), Some(("/db on sda".to_owned(), Some(0.0), false)));
+    }
+
+    #[test]
+    fn a_limit_on_a_device_below_holds_the_volume() {
+        let below = device("sda", vec![cgroup("/db", 60.0, Some(50)), cgroup("/x", 600.0, None)]);
+        let volume = device("dm-0", vec![cgroup("/db", 60.0, None)]);
+        let other = device("dm-1", vec![cgroup("/x", 600.0, None)]);
+        let found = attribution(vec![below, volume, other]);
+        assert_eq!(held(&found, "dm-0", &["sda"]), Some(("/db on sda".to_owned(), Some(100.0), true)));
+        assert_eq!(held(&found, "dm-1", &["sda"]), None);
+        assert!(!held(&found, "sda", &[]).unwrap().2);
+    }
+
+    #[test]
+    fn cgroups_that_alone_wait_hold_a_device_back() {
+        let cgroups = || vec![cgroup("/db", 1.0, Some(50)), cgroup("/other", 99.0, None)];
+        let task = |path: &str| BlockedTask { cgroup: Some(path.into()), ..BlockedTask::default() };
+        let with = |blocked| Attribution { blocked, ..attribution(vec![device("sda", cgroups())]) };
+        let holds = |found: &Attribution| held(found, "sda", &[]).unwrap().2;
+        assert!(holds(&with(vec![task("/db"), task("/db/w")])));
+        assert!(!holds(&with(vec![task("/db"), task("/other")])) && !holds(&with(Vec::new())));
+    }
+}

@@ -1,0 +1,85 @@
+//! Limits of cgroups in the incident view and in an analysis.
+
+use serde_json::{Value, json};
+
+use super::host::{run_on_host, write_host};
+
+fn lines(options: &str, seconds: u64) -> Vec<Value> {
+    let (out, err, _) = run_on_host("", |_| {}, &format!("--json {options} sda 1 {seconds}"), seconds);
+    assert_eq!(err, "");
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_device_whose_cgroup_is_at_its_limit_is_throttled() {
+    let lines = lines("--who", 4);
+    let verdicts: Vec<&Value> = lines.iter().map(|line| &line["verdict"]).collect();
+    assert!(verdicts[..2].iter().all(|verdict| *verdict != "throttled"), "{verdicts:?}");
+    assert!(verdicts[2..].iter().all(|verdict| *verdict == "throttled"), "{verdicts:?}");
+    let last = &lines[3];
+    assert_eq!(last["evidence"][0], "cgroup db.service is at its limit of 100 reads/s on sda (io.max)");
+    assert_eq!(last["top_cgroup"], "/system.slice/db.service");
+    assert_eq!(last["top_cgroup_share_pct"].as_f64().unwrap().round(), 67.0);
+    let limit =
+        ["limit_kind", "limit_value", "limit_source", "limit_cgroup"].map(|field| last[field].clone());
+    assert_eq!(
+        Value::from(limit.to_vec()),
+        json!(["read_iops", 100.0, "cgroup", "/system.slice/db.service"])
+    );
+}
+
+#[test]
+fn without_who_nothing_is_scanned() {
+    for line in lines("", 4) {
+        assert_ne!(line["verdict"], "throttled");
+        assert!(line["top_cgroup"].is_null() && line["limit_kind"].is_null(), "{line}");
+    }
+}
+
+#[test]
+fn the_table_names_cgroups_and_blocked_tasks_below_the_device() {
+    let (out, _, _) = run_on_host("", |_| {}, "--who --explain --width 100 1 4", 4);
+    let last = out.rsplit("00:00:04").next().unwrap();
+    assert!(last.contains("- throttled\n"), "{out}");
+    let who = "\n  who: db.service 67% (100 r/s), docker 3f2a9c1b7d5e 27%, /evil\\u{1b}[2J, \"quoted\" 3.3%; D state:\n  \
+               mysqld(2114) x\\u{1b}[2J(3302)\n";
+    assert!(last.contains(who), "{out}");
+    assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+    // A device that is idle or ok has no such line.
+    let (out, _, _) = run_on_host("", |_| {}, "--width 100 1 4", 4);
+    assert!(!out.contains("who:"), "{out}");
+}
+
+#[test]
+fn an_analysis_finds_the_limit_and_does_not_rule_the_disk_out() {
+    let (out, _, _) = run_on_host("analyze", |_| {}, "1 20", 20);
+    let expected =
+        "is throttled 90% of busy time: cgroup db.service is at its limit of 100 reads/s on sda (io.max)";
+    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(expected), "{out}");
+    assert!(!out.contains("Not the disk"), "{out}");
+    let (out, _, _) = run_on_host("analyze", |_| {}, "--json 1 20", 20);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&report["devices"][0]["verdict"], &report["not_the_disk"]),
+        (&"throttled".into(), &Value::Null)
+    );
+}
+
+#[test]
+fn a_cgroup_with_little_of_the_device_is_named_but_not_the_verdict() {
+    let add_load = |host: &crate::support::fake_root::FakeRoot, second: u64| {
+        write_host(host, second);
+        let reads = 1000 * second;
+        host.diskstats(&format!("8 0 sda {reads} 0 {} {reads} 0 0 0 0 0 0 0\n", reads * 8));
+        // Of another cgroup, none of whose tasks has a limit.
+        host.cpu("1 0 0 1 0 0 0 0", 0);
+    };
+    let (out, _, _) = super::host::run_with(add_load, "", "--who --json sda 1 4", 4);
+    let last: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert_ne!(last["verdict"], "throttled");
+    let evidence = last["evidence"].to_string();
+    let expected =
+        "cgroup db.service is at its limit of 100 reads/s on sda (io.max); it does 10% of the bytes here";
+    assert!(evidence.contains(expected), "{evidence}");
+}
