@@ -171,14 +171,20 @@ impl ProcessReader {
 
     /// Searches the threads of all processes for blocked ones.
     fn blocked_tasks(&self) -> impl Iterator<Item = (u32, u32, ProcessStat)> {
-        let tasks = list_ids(&self.proc).into_iter().flat_map(|pid| {
-            let dir = self.dir(pid).join("task");
-            list_ids(&dir).into_iter().map(move |tid| (pid, tid, dir.join(tid.to_string())))
-        });
-        tasks.take(MAX_TASKS).filter_map(|(pid, tid, dir)| {
-            let stat = read_stat(&dir).filter(|stat| stat.state == TaskState::Blocked)?;
-            Some((pid, tid, stat))
-        })
+        let tasks = list_ids(&self.proc).into_iter().flat_map(|pid| self.threads(pid));
+        tasks.take(MAX_TASKS).filter(|(_, _, stat)| stat.state == TaskState::Blocked)
+    }
+
+    /// Reads the threads of a process: its number and those of the threads. Most processes have a single one, which is the
+    /// process itself.
+    fn threads(&self, pid: u32) -> Vec<(u32, u32, ProcessStat)> {
+        let Some(stat) = read_stat(&self.dir(pid)) else { return Vec::new() };
+        if stat.threads == 1 {
+            return vec![(pid, pid, stat)];
+        }
+        let dir = self.dir(pid).join("task");
+        let thread = |tid: u32| Some((pid, tid, read_stat(&dir.join(tid.to_string()))?));
+        list_ids(&dir).into_iter().filter_map(thread).collect()
     }
 
     fn dir(&self, pid: u32) -> PathBuf {
@@ -230,12 +236,12 @@ mod tests {
         /// Writes a process that started at a time in seconds since boot, with the bytes that it read.
         fn process(&self, pid: u32, comm: &str, start_s: u64, read_bytes: u64) {
             self.file(&format!("{pid}/io"), &format!("read_bytes: {read_bytes}\nwrite_bytes: 0\n"));
-            self.file(&format!("{pid}/stat"), &stat(pid, comm, 'S', start_s, 0));
+            self.file(&format!("{pid}/stat"), &stat(pid, comm, 'S', start_s, 0, 2));
             self.file(&format!("{pid}/cgroup"), &format!("0::/system.slice/{comm}.service\n"));
         }
 
         fn thread(&self, pid: u32, tid: u32, comm: &str, state: char, delay_ticks: u64) {
-            self.file(&format!("{pid}/task/{tid}/stat"), &stat(tid, comm, state, 1, delay_ticks));
+            self.file(&format!("{pid}/task/{tid}/stat"), &stat(tid, comm, state, 1, delay_ticks, 2));
         }
 
         fn reader(&self) -> ProcessReader {
@@ -243,10 +249,10 @@ mod tests {
         }
     }
 
-    fn stat(id: u32, comm: &str, state: char, start_s: u64, delay_ticks: u64) -> String {
+    fn stat(id: u32, comm: &str, state: char, start_s: u64, delay_ticks: u64, threads: u64) -> String {
         let start = start_s * TICKS_PER_S;
         let zeros = |count: usize| "0 ".repeat(count);
-        format!("{id} ({comm}) {state} {}{start} {}{delay_ticks} 0 0\n", zeros(18), zeros(19))
+        format!("{id} ({comm}) {state} {}{threads} 0 {start} {}{delay_ticks} 0 0\n", zeros(16), zeros(19))
     }
 
     fn busiest(reader: &mut ProcessReader, at_s: u64) -> Option<Vec<(u32, String, u64)>> {
@@ -319,11 +325,22 @@ mod tests {
     }
 
     #[test]
+    fn a_process_of_one_thread_is_its_only_task() {
+        let proc = Proc::new();
+        proc.file("stat", "cpu 1 2\nprocs_blocked 1\n");
+        proc.file("9/stat", &stat(9, "dd", 'D', 1, 0, 1));
+        let blocked = proc.reader().read_blocked(Duration::from_secs(1)).unwrap();
+        let found: Vec<_> = blocked.iter().map(|task| (task.pid, task.tid, task.comm.as_str())).collect();
+        assert_eq!(found, [(9, 9, "dd")]);
+    }
+
+    #[test]
     fn the_delay_is_known_if_the_kernel_counts_it() {
         let proc = Proc::new();
         proc.file("stat", "cpu 1 2\nprocs_blocked 1\n");
         let mut reader = proc.reader();
         let mut delay = |at_s, ticks| {
+            proc.process(7, "db", 1, 0);
             proc.thread(7, 7, "db", 'D', ticks);
             reader.read_blocked(Duration::from_secs(at_s)).unwrap()[0].delay_permille
         };

@@ -18,6 +18,8 @@ pub struct ProcessStat {
     pub comm: String,
     /// Its state.
     pub state: TaskState,
+    /// The threads of the process.
+    pub threads: u64,
     /// The time at which it started, in clock ticks since boot. With the number it identifies a task.
     pub start_ticks: u64,
     /// The time for which it has waited for devices, in clock ticks. 0 unless `kernel.task_delayacct` is on.
@@ -54,6 +56,7 @@ pub fn parse_process_cgroup(text: &[u8], is_v1: bool) -> Option<String> {
 /// Parses /proc/PID/stat or /proc/PID/task/TID/stat. `None` for any other text.
 pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
     // The numbers of the fields in proc_pid_stat(5), less those up to the name.
+    const THREADS: usize = 20 - 3;
     const START_TIME: usize = 22 - 3;
     const DELAY: usize = 42 - 3;
     // The name may contain blanks and parentheses.
@@ -64,6 +67,7 @@ pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
     Some(ProcessStat {
         comm: String::from_utf8_lossy(&text[open + 1..close]).into_owned(),
         state: if *fields.first()? == "D" { TaskState::Blocked } else { TaskState::Other },
+        threads: number(THREADS)?,
         start_ticks: number(START_TIME)?,
         delay_ticks: number(DELAY)?,
     })
@@ -100,12 +104,12 @@ mod tests {
 
     #[test]
     fn a_name_may_contain_anything() {
-        let rest = "D 1 2 3 0 -1 4194304 5 0 0 0 6 7 0 0 20 0 1 0 12345 8 9 18446744073709551615 1 1 0 0 0 0 0 0 0 \
+        let rest = "D 1 2 3 0 -1 4194304 5 0 0 0 6 7 0 0 20 0 7 0 12345 8 9 18446744073709551615 1 1 0 0 0 0 0 0 0 \
                     0 0 0 17 1 0 0 678 0 0";
         for comm in ["fio", "a) R (b", "\u{1b}[2J", "", "kworker/u4:2+flush-254:0", ")"] {
             let stat = parse_process_stat(format!("4242 ({comm}) {rest}\n").as_bytes()).unwrap();
             assert_eq!((stat.comm.as_str(), stat.state), (comm, TaskState::Blocked));
-            assert_eq!((stat.start_ticks, stat.delay_ticks), (12_345, 678));
+            assert_eq!((stat.threads, stat.start_ticks, stat.delay_ticks), (7, 12_345, 678));
         }
         let asleep = format!("1 (x) {}", rest.replacen('D', "S", 1));
         assert_eq!(parse_process_stat(asleep.as_bytes()).unwrap().state, TaskState::Other);

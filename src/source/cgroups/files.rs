@@ -110,6 +110,11 @@ impl CgroupFiles {
         }
     }
 
+    /// Returns whether the cgroup has limits.
+    pub(super) fn is_limited(&self) -> bool {
+        !self.limited.is_empty()
+    }
+
     /// Reads the pressure of a cgroup with limits; `None` where it has none, or it is not known.
     pub(super) fn read_pressure(&self) -> Option<Pressure> {
         let is_known = self.version == CgroupHierarchy::V2 && !self.limited.is_empty();

@@ -19,6 +19,10 @@ use crate::source::small_file::read_lossy;
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(5);
 /// The time after which limits are read again.
 const LIMITS_PERIOD: Duration = Duration::from_secs(10);
+/// The scans without I/O after which a cgroup without limits is read less often.
+const IDLE_SCANS: u32 = 10;
+/// The scans of which one reads such a cgroup. When it has I/O again, it is not known since when, as of a new one.
+const IDLE_PERIOD: usize = 5;
 /// The most cgroups that are read; hosts with thousands of containers have fewer.
 const MAX_CGROUPS: usize = 20_000;
 
@@ -31,6 +35,8 @@ pub(super) struct CgroupReader {
     cgroups: Vec<KnownCgroup>,
     discovered_at: Option<Duration>,
     limits_read_at: Option<Duration>,
+    /// The number of scans so far.
+    scans: usize,
     problem: Option<ScanProblem>,
 }
 
@@ -42,8 +48,10 @@ struct KnownCgroup {
     parent: Option<usize>,
     /// Its counters changed in the last scan, or it is new.
     has_changed: bool,
-    /// It was not read yet.
+    /// It was not read yet, or not in the last scan.
     is_new: bool,
+    /// The scans since its counters changed, whether they read it or not.
+    idle_scans: u32,
 }
 
 /// The cgroups that one scan found.
@@ -73,6 +81,7 @@ impl CgroupReader {
             cgroups: Vec::new(),
             discovered_at: None,
             limits_read_at: None,
+            scans: 0,
             problem: None,
         }
     }
@@ -102,15 +111,24 @@ impl CgroupReader {
             return ScannedCgroups { hierarchy: None, cgroups: Vec::new(), problem };
         };
         let mut problem = self.problem;
+        self.scans = self.scans.wrapping_add(1);
         let mut cgroups = Vec::new();
         for at in 0..self.cgroups.len() {
-            let is_idle = version == CgroupHierarchy::V2 && self.is_parent_idle(at);
+            let is_below_idle = version == CgroupHierarchy::V2 && self.is_parent_idle(at);
             let cgroup = &mut self.cgroups[at];
-            let reading =
-                if is_idle && !cgroup.has_changed { Reading::Same } else { cgroup.files.read_counters() };
+            let is_resting = cgroup.idle_scans >= IDLE_SCANS && !cgroup.files.is_limited();
+            let is_skipped = is_below_idle && !cgroup.has_changed
+                || is_resting && at % IDLE_PERIOD != self.scans % IDLE_PERIOD;
+            let reading = if is_skipped { Reading::Same } else { cgroup.files.read_counters() };
             match reading {
-                Reading::Changed => cgroup.has_changed = true,
-                Reading::Same => cgroup.has_changed = false,
+                Reading::Changed => {
+                    cgroup.is_new |= is_resting;
+                    (cgroup.has_changed, cgroup.idle_scans) = (true, 0);
+                }
+                Reading::Same => {
+                    cgroup.has_changed = false;
+                    cgroup.idle_scans = cgroup.idle_scans.saturating_add(1);
+                }
                 Reading::Gone => continue,
                 Reading::Refused => {
                     problem = Some(ScanProblem::NotPermitted);
@@ -167,6 +185,7 @@ impl CgroupReader {
                     parent,
                     has_changed: true,
                     is_new: true,
+                    idle_scans: 0,
                 };
                 let cgroup = known.remove(path.as_str()).unwrap_or_else(new);
                 found.push(KnownCgroup { parent, ..cgroup });

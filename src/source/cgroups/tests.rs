@@ -7,12 +7,12 @@ const V2: &str = "25 22 0:23 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
 const V1: &str = "36 30 0:32 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n\
                   37 30 0:33 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
-/// A tree of files below a root.
+/// A tree of files below a root, in memory where that is possible: it may be large.
 struct Tree(tempfile::TempDir);
 
 impl Tree {
     fn new(mountinfo: &str) -> Self {
-        let tree = Self(tempfile::tempdir().unwrap());
+        let tree = Self(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap());
         tree.file("proc/1/mountinfo", mountinfo);
         tree
     }
@@ -94,6 +94,23 @@ fn below_an_idle_cgroup_nothing_is_read() {
     assert_eq!(read_bytes(&mut reader, 2), named(&[("/a", 100), ("/a/b", 60)]));
     tree.io_stat("/a", 139);
     assert_eq!(read_bytes(&mut reader, 3), named(&[("/a", 139), ("/a/b", 99)]));
+}
+
+#[test]
+fn a_cgroup_without_io_for_long_is_read_less_often_and_then_as_if_it_were_new() {
+    let tree = Tree::new(V2);
+    tree.io_stat("/a", 100);
+    let mut reader = tree.reader();
+    (0..=10).for_each(|_| drop(scan(&mut reader, 0)));
+    tree.io_stat("/a", 200);
+    let found: Vec<(u64, bool)> = (0..5)
+        .map(|_| {
+            let cgroup = scan(&mut reader, 0).cgroups.remove(0);
+            (cgroup.devices[0].io.read_bytes, cgroup.is_new)
+        })
+        .collect();
+    assert_eq!(found.iter().filter(|one| **one == (200, true)).count(), 1, "{found:?}");
+    assert_eq!(found[4].0, 200);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn cgroup(host: &FakeRoot, path: &str, reads: u64) {
 /// Writes a process that has read this number of requests of 4 KiB.
 fn process(host: &FakeRoot, pid: u32, comm: &str, state: char, cgroup: &str, reads: u64) {
     let dir = format!("proc/{pid}");
-    let stat = format!("{pid} ({comm}) {state} {}100 {}0 0\n", "0 ".repeat(18), "0 ".repeat(19));
+    let stat = format!("{pid} ({comm}) {state} {}1 0 100 {}0 0\n", "0 ".repeat(16), "0 ".repeat(19));
     host.file(&format!("{dir}/io"), format!("read_bytes: {}\nwrite_bytes: 0", reads * 4096))
         .file(&format!("{dir}/stat"), &stat)
         .file(&format!("{dir}/task/{pid}/stat"), &stat)
