@@ -3,4 +3,5 @@
 mod host;
 mod messages;
 mod output;
+mod real;
 mod verdict;
