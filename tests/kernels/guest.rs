@@ -25,23 +25,62 @@ pub(crate) const PROGRAMS: [&str; 13] = [
     "sfdisk",
 ];
 
-/// The disks of a guest, as `boot` names them.
-const DISKS: [&str; 5] = ["nvme", "nvme-multipath", "scsi", "scsi", "scsi-multipath"];
+/// The programs that only the guest that limits cgroups needs.
+const LOAD_PROGRAMS: [&str; 2] = ["fio", "mkfs.ext4"];
 
 /// The exit status of `boot` if no package of the kernel is to be had.
 const NO_KERNEL: i32 = 2;
 
 /// Linux 6.1, of Debian 12.
-pub(crate) static V6_1: Kernel = Kernel { version: "6.1", outcome: OnceLock::new() };
+pub(crate) static V6_1: Kernel = Kernel::new("6.1", Script::Devices);
 /// Linux 6.12, of Debian 13 and of the backports for Debian 12.
-pub(crate) static V6_12: Kernel = Kernel { version: "6.12", outcome: OnceLock::new() };
+pub(crate) static V6_12: Kernel = Kernel::new("6.12", Script::Devices);
+/// Linux 6.1, with limits of cgroups.
+pub(crate) static V6_1_LIMITS: Kernel = Kernel::new("6.1", Script::Limits);
+/// Linux 6.12, with limits of cgroups.
+pub(crate) static V6_12_LIMITS: Kernel = Kernel::new("6.12", Script::Limits);
 
 /// Held while a guest runs, because each needs the whole computer.
 static RUNNING: Mutex<()> = Mutex::new(());
 
+/// What a guest does.
+#[derive(Clone, Copy)]
+enum Script {
+    /// It stacks devices and loads them: `guest`.
+    Devices,
+    /// It limits cgroups of version 2 and loads disks in them: `guest_who`.
+    Limits,
+}
+
+impl Script {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Devices => "guest",
+            Self::Limits => "guest_who",
+        }
+    }
+
+    /// The disks of the guest, as `boot` names them.
+    fn disks(self) -> &'static [&'static str] {
+        match self {
+            Self::Devices => &["nvme", "nvme-multipath", "scsi", "scsi", "scsi-multipath"],
+            Self::Limits => &["nvme"],
+        }
+    }
+
+    fn programs(self) -> impl Iterator<Item = &'static str> {
+        let more: &[&str] = match self {
+            Self::Devices => &[],
+            Self::Limits => &LOAD_PROGRAMS,
+        };
+        PROGRAMS.iter().chain(more).copied()
+    }
+}
+
 /// A kernel, and its guest once it ran.
 pub(crate) struct Kernel {
     version: &'static str,
+    script: Script,
     outcome: OnceLock<Outcome>,
 }
 
@@ -62,6 +101,10 @@ pub(crate) struct Guest {
 }
 
 impl Kernel {
+    const fn new(version: &'static str, script: Script) -> Self {
+        Self { version, script, outcome: OnceLock::new() }
+    }
+
     /// Returns the guest, which ran to its end; `None` if it cannot or should not be run here.
     ///
     /// # Panics
@@ -72,7 +115,7 @@ impl Kernel {
             println!("skipped: BLKSTAT_KERNELS is not set");
             return None;
         };
-        match self.outcome.get_or_init(|| run(self.version)) {
+        match self.outcome.get_or_init(|| run(self.version, self.script)) {
             Outcome::Ran(guest) => Some(guest),
             Outcome::Failed(text) => panic!("the guest with Linux {} failed: {text}", self.version),
             Outcome::Impossible(reason) => {
@@ -85,25 +128,25 @@ impl Kernel {
 }
 
 /// Boots a kernel and waits for the end of its guest.
-fn run(version: &'static str) -> Outcome {
+fn run(version: &'static str, script: Script) -> Outcome {
     if !rustix::process::geteuid().is_root() {
         return Outcome::Impossible("needs root".to_owned());
     }
-    if let Some(program) = PROGRAMS.into_iter().find(|program| !is_installed(program)) {
+    if let Some(program) = script.programs().find(|program| !is_installed(program)) {
         return Outcome::Impossible(format!("needs {program}"));
     }
     let _running = RUNNING.lock().unwrap();
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels");
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
-    let folder = cache.join(format!("out-{version}"));
+    let folder = cache.join(format!("out-{version}-{}", script.name()));
     // What an earlier run left must not pass for the output of this one.
     let _ = fs::remove_dir_all(&folder);
     let output = Command::new(scripts.join("boot"))
         .arg(version)
         .args([&cache, &folder])
-        .args(DISKS)
+        .args(script.disks())
         .arg("--")
-        .arg(scripts.join("guest"))
+        .arg(scripts.join(script.name()))
         .arg(env!("CARGO_BIN_EXE_blkstat"))
         .output()
         .unwrap();

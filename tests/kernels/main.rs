@@ -2,7 +2,8 @@
 //! device-mapper on NVMe, device-mapper multipath on two paths of a SCSI disk, md RAID 1 on partitions of SCSI disks, NVMe
 //! with two paths, and zram.
 //!
-//! `boot` starts a kernel; `guest` runs in it, once, and keeps what iostat and blkstat print. The tests check that.
+//! `boot` starts a kernel; `guest` runs in it, once, and keeps what iostat and blkstat print. The tests check that. In another
+//! guest, `guest_who` limits cgroups of version 2, which are a kernel's own and which few test machines permit to change.
 //!
 //! They run only if BLKSTAT_KERNELS is set, since they take minutes. They need root, apt with packages of both kernels,
 //! and the programs of [`guest::PROGRAMS`]. Without them the tests are skipped; with BLKSTAT_KERNELS=required they fail.
@@ -11,6 +12,8 @@
 
 #[cfg(test)]
 mod guest;
+#[cfg(test)]
+mod limits;
 
 #[cfg(test)]
 mod tests {

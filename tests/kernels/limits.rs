@@ -1,0 +1,110 @@
+//! Limits of cgroups of version 2, against the rates that fio measured.
+
+use serde_json::Value;
+
+use crate::guest::{Guest, V6_1_LIMITS, V6_12_LIMITS};
+
+/// The largest relative difference of a rate from that of fio, over the seconds in which blkstat watched. On the emulated
+/// computer each second is a little different.
+const RATE_TOLERANCE: f64 = 0.05;
+
+fn on_each_kernel(check: impl Fn(&Guest)) {
+    for kernel in [&V6_1_LIMITS, &V6_12_LIMITS] {
+        if let Some(guest) = kernel.guest() {
+            check(guest);
+        }
+    }
+}
+
+/// Returns the lines of JSON in a file of the guest.
+fn lines(guest: &Guest, file: &str) -> Vec<Value> {
+    guest.read(file).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Returns the lines of a cgroup on a device.
+fn of_cgroup(guest: &Guest, file: &str, device: &str, cgroup: &str) -> Vec<Value> {
+    let mut lines = lines(guest, file);
+    lines.retain(|line| line["kind"] == "cgroup" && line["device"] == device && line["cgroup"] == cgroup);
+    assert!(!lines.is_empty(), "{}: no {cgroup} on {device}", guest.version);
+    lines
+}
+
+/// Returns the mean of a rate over all lines.
+fn mean(lines: &[Value], field: &str) -> f64 {
+    let weighted = |line: &Value| line[field].as_f64().unwrap() * line["elapsed_s"].as_f64().unwrap();
+    let seconds: f64 = lines.iter().map(|line| line["elapsed_s"].as_f64().unwrap()).sum();
+    lines.iter().map(weighted).sum::<f64>() / seconds
+}
+
+/// Returns the reads per second that fio measured, from its bandwidth: it rounds the rate itself down.
+fn fio_reads_per_s(guest: &Guest, file: &str) -> f64 {
+    let text = guest.read(file);
+    let kib_per_s: f64 = text.split(';').nth(6).unwrap().parse().unwrap();
+    kib_per_s / 4.0
+}
+
+#[track_caller]
+fn assert_near(guest: &Guest, rate: f64, expected: f64) {
+    assert!((rate / expected - 1.0).abs() < RATE_TOLERANCE, "{}: {rate} is not {expected}", guest.version);
+}
+
+#[test]
+fn a_limit_includes_the_cgroups_below_it() {
+    on_each_kernel(|guest| {
+        let disk = &guest.disks("nvme")[0];
+        let limited = of_cgroup(guest, "nested.json", disk, "/db.slice");
+        // Emulated seconds differ by more than the tolerance of a limit, now and then.
+        let is_at_limit = |line: &Value| line["at_limit"] == serde_json::json!(["read_iops"]);
+        assert!(limited.iter().any(is_at_limit), "{}: {limited:?}", guest.version);
+        for line in &limited {
+            // The reads are those of the cgroup below.
+            assert_eq!(
+                (line["read_iops_limit"].as_f64(), line["reads_per_s"].as_f64()),
+                (Some(100.0), Some(0.0))
+            );
+        }
+        for (cgroup, fio) in [("/db.slice/db.service", "nested.fio"), ("/backup.service", "nested-other.fio")]
+        {
+            let lines = of_cgroup(guest, "nested.json", disk, cgroup);
+            assert_near(guest, mean(&lines, "reads_per_s"), fio_reads_per_s(guest, fio));
+            assert!(lines.iter().all(|line| line["at_limit"] == serde_json::json!([])), "{lines:?}");
+        }
+    });
+}
+
+#[test]
+fn a_limit_on_the_disk_holds_the_volume_on_it_back() {
+    on_each_kernel(|guest| {
+        let disk = &guest.disks("nvme")[0];
+        for device in [disk.as_str(), "dm-0"] {
+            let lines = of_cgroup(guest, "volume.json", device, "/volume.service");
+            assert_near(guest, mean(&lines, "reads_per_s"), fio_reads_per_s(guest, "volume.fio"));
+        }
+        let view = lines(guest, "volume.view.json");
+        let throttled = view.iter().find(|line| line["verdict"] == "throttled");
+        let throttled = throttled.unwrap_or_else(|| panic!("{}: {view:?}", guest.version));
+        let evidence = format!("cgroup volume.service is at its limit of 50 reads/s on {disk} (io.max)");
+        assert_eq!((&throttled["device"], &throttled["evidence"][0]), (&"dm-0".into(), &evidence.into()));
+    });
+}
+
+#[test]
+fn asynchronous_reads_that_wait_for_a_limit_raise_no_pressure() {
+    on_each_kernel(|guest| {
+        let pressure = guest.read("volume.io.pressure");
+        assert!(pressure.lines().all(|line| line.ends_with("total=0")), "{}: {pressure}", guest.version);
+    });
+}
+
+#[test]
+fn memory_that_is_written_back_is_charged_to_the_cgroup_that_modified_it() {
+    on_each_kernel(|guest| {
+        let disk = &guest.disks("nvme")[0];
+        let lines = of_cgroup(guest, "writeback.json", disk, "/writer.service");
+        let busy: Vec<&Value> =
+            lines.iter().filter(|line| line["write_kib_per_s"].as_f64() > Some(0.0)).collect();
+        assert!(!busy.is_empty(), "{}: {lines:?}", guest.version);
+        let shares: Vec<f64> = busy.iter().map(|line| line["share_pct"].as_f64().unwrap()).collect();
+        assert!(shares.iter().any(|share| *share > 90.0), "{}: {shares:?}", guest.version);
+    });
+}
