@@ -65,6 +65,8 @@ pub struct Record {
     pub learn_baseline: Option<PathBuf>,
     /// Write only 14 columns per device, for old versions of pt-diskstats.
     pub legacy_14_columns: bool,
+    /// Also record cgroups and processes.
+    pub scans_io: bool,
     /// Append to an existing file.
     pub append: bool,
     /// Overwrite an existing file.

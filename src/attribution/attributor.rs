@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::deltas::{Counted, add_new_cgroups, cgroup_deltas, growth};
+use super::deltas::{Counted, add_new_cgroups, cgroup_deltas};
 use super::io_rates::IoRates;
 use super::limit_use::{LimitHistory, LimitKey, LimitUse, limit_uses};
 use crate::counters::{
@@ -181,7 +181,7 @@ impl Attributor {
         }
         let total = |device: &ScannedDevice| {
             let before = older.devices.iter().find(|old| old.name == device.name);
-            growth(&device.io, &before.map(|before| before.io).unwrap_or_default())
+            device.io.growth_since(&before.map(|before| before.io).unwrap_or_default())
         };
         let uses = newer.devices.iter().map(|device| {
             let mut cgroups = by_device.remove(&device.number).unwrap_or_default();

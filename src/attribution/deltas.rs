@@ -17,21 +17,6 @@ pub(super) struct CgroupDelta {
     pub(super) own: IoCounters,
 }
 
-/// Returns how much the counters grew from `before` to `now`. A counter that went back was reset: it is another cgroup or
-/// device, all of whose I/O is new.
-pub(super) fn growth(now: &IoCounters, before: &IoCounters) -> IoCounters {
-    let fields = |io: &IoCounters| [io.read_bytes, io.write_bytes, io.reads, io.writes];
-    if fields(now).iter().zip(fields(before)).any(|(now, before)| *now < before) {
-        return *now;
-    }
-    IoCounters {
-        read_bytes: now.read_bytes - before.read_bytes,
-        write_bytes: now.write_bytes - before.write_bytes,
-        reads: now.reads - before.reads,
-        writes: now.writes - before.writes,
-    }
-}
-
 /// The counters of each cgroup at one time, by path.
 pub(super) type Counted = HashMap<Arc<str>, Vec<CgroupDevice>>;
 
@@ -50,7 +35,7 @@ pub(super) fn cgroup_deltas(before: &Counted, newer: &IoScan) -> Vec<CgroupDelta
         let old_devices = before.get(&cgroup.path).map_or(&[][..], Vec::as_slice);
         for device in &cgroup.devices {
             let old = old_devices.iter().find(|old| old.number == device.number);
-            let counted = growth(&device.io, &old.map(|old| old.io).unwrap_or_default());
+            let counted = device.io.growth_since(&old.map(|old| old.io).unwrap_or_default());
             positions.insert((&cgroup.path, device.number), deltas.len());
             deltas.push(CgroupDelta { cgroup: at, number: device.number, counted, own: counted });
         }

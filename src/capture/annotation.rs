@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::diskstats_line::excerpt;
+use super::recorded_scan::RecordedScan;
 use super::recorder_notes::{ClockChange, DroppedSamples, WriteStall};
 use super::recording_header::RecordingHeader;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
@@ -57,6 +58,8 @@ pub(super) struct Annotation {
     writeback_kib: Option<u64>,
     #[serde(alias = "missed", skip_serializing_if = "Option::is_none")]
     missed_samples: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    io_scan: Option<Box<RecordedScan>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     complete: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,6 +201,16 @@ impl Annotation {
     /// Returns the change of the clocks that this line notes, if any.
     pub(super) fn noted_clock_change(&self) -> ClockChange {
         ClockChange { step_s: self.clock_step_s, suspended_s: self.suspended_s }
+    }
+
+    /// Creates a line with a part of the scan that belongs to the next sample.
+    pub(super) fn io_scan(part: RecordedScan) -> Self {
+        Self { io_scan: Some(Box::new(part)), ..Self::default() }
+    }
+
+    /// Extracts the part of a scan; `None` if the line has none.
+    pub(super) fn take_io_scan(&mut self) -> Option<RecordedScan> {
+        self.io_scan.take().map(|part| *part)
     }
 
     /// Returns whether this line ends a sample.

@@ -13,6 +13,7 @@ mod line_kind;
 mod line_reader;
 pub mod proc_files;
 mod reader;
+mod recorded_scan;
 mod recorder_notes;
 mod recording_header;
 mod segments;
@@ -23,6 +24,7 @@ mod writer;
 pub use diskstats_line::{LineError, parse_line};
 pub use header_writer::write_header;
 pub use reader::Reader;
+pub use recorded_scan::ScanWriter;
 pub use recorder_notes::{
     ClockChange, DroppedSamples, WriteStall, write_clock_change, write_dropped_samples, write_stall,
 };

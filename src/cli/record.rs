@@ -39,6 +39,9 @@ pub(super) struct RecordArguments {
     /// Columns per device line; 14 for old versions of pt-diskstats
     #[arg(long, value_name = "N", default_value = "all")]
     columns: ColumnCount,
+    /// Do not record cgroups and processes
+    #[arg(long)]
+    no_who: bool,
     /// Append to FILE
     #[arg(long, conflicts_with = "force")]
     append: bool,
@@ -94,6 +97,7 @@ impl RecordArguments {
             learn_baseline: self.learn_baseline,
             file: self.file,
             legacy_14_columns: self.columns == ColumnCount::Fourteen,
+            scans_io: !self.no_who,
             append: self.append,
             force: self.force,
             rotation: self.rotate.map(|limits| rotation(limits, self.keep)).transpose()?,

@@ -11,7 +11,7 @@ pub type DeviceNumber = (u32, u32);
 /// One scan of the cgroups of a host, with the processes as they were last looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IoScan {
-    /// The monotonic time at which it began to read counters. Scans come from a thread of their own, so that this is not the time of the
+    /// The monotonic time in the middle of reading the counters. Scans come from a thread of their own, so that this is not the time of the
     /// sample that holds it.
     pub at: Duration,
     /// Every whole device, with its own counters at that time.
@@ -75,6 +75,23 @@ pub struct IoCounters {
     pub reads: u64,
     /// Writes: requests of a device, bios of a cgroup.
     pub writes: u64,
+}
+
+impl IoCounters {
+    /// Returns how much the counters grew since `before`. A counter that went back was reset: it is that of another cgroup or
+    /// device, all of whose I/O is new.
+    pub fn growth_since(&self, before: &Self) -> Self {
+        let fields = |io: &Self| [io.read_bytes, io.write_bytes, io.reads, io.writes];
+        if fields(self).iter().zip(fields(before)).any(|(now, before)| *now < before) {
+            return *self;
+        }
+        Self {
+            read_bytes: self.read_bytes - before.read_bytes,
+            write_bytes: self.write_bytes - before.write_bytes,
+            reads: self.reads - before.reads,
+            writes: self.writes - before.writes,
+        }
+    }
 }
 
 /// The limits of a cgroup on a device; `None` where there is none.

@@ -81,6 +81,7 @@ impl IoScanner {
 fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex<Option<Arc<IoScan>>>) {
     let clock = RealClock::new(None);
     let mut budget = Budget::default();
+    let mut is_first = true;
     let mut skipped = 0;
     let mut due = clock.monotonic();
     let mut took = Duration::ZERO;
@@ -101,7 +102,10 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex
             read.skipped = std::mem::take(&mut skipped);
             *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(read));
             took = clock.monotonic().saturating_sub(begun);
-            budget.charge(thread_cpu_time().saturating_sub(cpu_before));
+            // The first scan takes longer than those that follow: it finds every cgroup.
+            if !std::mem::replace(&mut is_first, false) {
+                budget.charge(thread_cpu_time().saturating_sub(cpu_before));
+            }
         } else {
             skipped += 1;
         }
@@ -112,8 +116,7 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex
     }
 }
 
-/// Limits the CPU time of scans: a part of the time that passes, and something in advance, since the first scans take longer
-/// than those that follow.
+/// Limits the CPU time of scans: a part of the time that passes, and something in advance.
 struct Budget {
     /// The CPU time that may be used, in seconds; below zero after a scan that took more.
     credit_s: f64,
@@ -166,12 +169,12 @@ impl Scan {
     /// Scans the system; `now` returns the monotonic time.
     fn read(&mut self, now: &dyn Fn() -> Duration) -> IoScan {
         self.cgroups.prepare(now());
-        let at = now();
+        let begin = now();
         let devices = self.read_devices();
         let found = self.cgroups.read();
         let now = now();
         IoScan {
-            at,
+            at: begin + now.saturating_sub(begin) / 2,
             devices,
             hierarchy: found.hierarchy,
             cgroups: found.cgroups,

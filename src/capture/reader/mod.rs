@@ -18,6 +18,7 @@ use self::recording::RecordingState;
 use super::annotation::{Annotation, AnnotationError, find_embedded_annotation};
 use super::line_kind::LineKind;
 use super::line_reader::{LineReader, NextLine};
+use super::recorded_scan::ScanReader;
 use super::recording_header::RecordingHeader;
 use super::segments::SegmentTracker;
 use super::timestamp::TimestampLine;
@@ -43,6 +44,8 @@ pub struct Reader<R> {
     has_binary_data: bool,
     /// The samples that the recorder dropped before the next one.
     dropped_samples: u64,
+    /// The scans of cgroups and processes.
+    scans: ScanReader,
     warnings: Vec<CaptureWarning>,
 }
 
@@ -60,6 +63,7 @@ impl<R: Read> Reader<R> {
             first_line_before_timestamp: None,
             has_binary_data: false,
             dropped_samples: 0,
+            scans: ScanReader::default(),
             warnings: Vec::new(),
         }
     }
@@ -237,6 +241,9 @@ impl<R: Read> Reader<R> {
         self.recording.append_devices(annotation.take_devices());
         self.recording.append_baselines(annotation.take_baselines());
         self.read_notes(&annotation);
+        if let Some(part) = annotation.take_io_scan() {
+            self.scans.add(part);
+        }
         let Position::InSample(open) = &mut self.position else { return false };
         open.monotonic = annotation.monotonic().or(open.monotonic);
         open.uptime = annotation.uptime().or(open.uptime);
@@ -317,6 +324,7 @@ impl<R: Read> Reader<R> {
         sample.at = open.time();
         sample.devices.truncate(device_count);
         sample.written_time = open.written_time;
+        sample.io_scan = self.scans.take();
         true
     }
 

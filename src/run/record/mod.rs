@@ -34,7 +34,7 @@ use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
 use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, WriteQueue, block_device_message, write_recording,
 };
-use crate::source::{DeviceResolver, Live, read_topology};
+use crate::source::{DeviceResolver, IoScanner, Live, read_topology};
 
 /// The memory for samples that wait to be written: more than an hour of 50 devices, with a sample per second.
 const MAX_QUEUE_BYTES: usize = 32 * 1024 * 1024;
@@ -175,7 +175,13 @@ impl Recording<'_> {
         context: &mut RunContext<'_>,
     ) -> Result<Exit> {
         let mut deadlines = Deadlines::new(start, self.interval);
+        let mut scanner = match self.plan.scans_io {
+            true => Some(IoScanner::start(&self.plan.root, context.clock)?),
+            false => None,
+        };
         loop {
+            let now = sample.at.monotonic.unwrap_or_default();
+            sample.io_scan = scanner.as_mut().and_then(|scanner| scanner.latest(now));
             let block = self.recorder.block(sample, &self.source, context);
             self.queue.push(block);
             if let Some(learner) = &self.learner {
@@ -190,6 +196,9 @@ impl Recording<'_> {
             self.report_events(progress, context);
             progress.show(|| status(self.recorder.samples, &self.queue.progress()), context);
             let (deadline, missed) = deadlines.next(context.clock.monotonic());
+            if let Some(scanner) = &scanner {
+                scanner.request(deadline);
+            }
             match context.clock.wait_for_input(Some(deadline), self.queue.failure()) {
                 WaitOutcome::Signal(signal) => return Ok(Exit::Signal(signal)),
                 // The writer failed, and the end of the recording reports why.

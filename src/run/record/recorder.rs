@@ -6,7 +6,8 @@ use jiff::tz::TimeZone;
 
 use super::super::RunContext;
 use crate::capture::{
-    ClockChange, RecordFilter, RecordingHeader, SampleText, write_clock_change, write_header, write_sample,
+    ClockChange, RecordFilter, RecordingHeader, SampleText, ScanWriter, write_clock_change, write_header,
+    write_sample,
 };
 use crate::counters::Sample;
 use crate::intervals::BaselineStore;
@@ -28,6 +29,7 @@ pub(super) struct Recorder<'a> {
     /// The requests that each of them had completed.
     completed: Vec<[u64; 4]>,
     topology: Topology,
+    scans: ScanWriter,
     /// The time of the last sample.
     last_at: SampleTime,
     /// Samples taken.
@@ -53,6 +55,7 @@ impl<'a> Recorder<'a> {
             devices: Vec::new(),
             completed: Vec::new(),
             topology: Topology::default(),
+            scans: ScanWriter::default(),
             last_at: SampleTime::default(),
             samples: 0,
         }
@@ -85,6 +88,9 @@ impl<'a> Recorder<'a> {
             self.write_header(sample, &mut block.header, context);
         }
         write_clock_change(&ClockChange::between(&self.last_at, &sample.at), &mut block.notes);
+        if let Some(scan) = &sample.io_scan {
+            self.scans.write(scan, &mut block.text);
+        }
         let text = SampleText {
             at: sample.at,
             diskstats: source.text(),

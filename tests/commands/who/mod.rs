@@ -4,4 +4,5 @@ mod host;
 mod messages;
 mod output;
 mod real;
+mod recorded;
 mod verdict;

