@@ -11,7 +11,7 @@ pub(super) struct CgroupDelta {
     /// The position of the cgroup in the newer scan.
     pub(super) cgroup: usize,
     pub(super) number: DeviceNumber,
-    /// What the kernel counts and limits: with descendants in version 2.
+    /// The I/O that the kernel counts and limits: with that of descendants in version 2.
     pub(super) counted: IoCounters,
     /// Its own, without descendants.
     pub(super) own: IoCounters,

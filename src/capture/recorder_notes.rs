@@ -1,4 +1,4 @@
-//! What happened to a recorder and its host between two samples, as annotations of the recording.
+//! Annotations of a recording about events between two samples: dropped samples, errors, a clock that was set, suspends.
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ use crate::metrics::{HostStats, IntervalStats};
 /// Intervals in which plateaus are looked for.
 const MAX_RECENT_LOADS: usize = 64;
 
-/// Space for loads beyond those, so that they are moved to the front of it only once in so many intervals.
+/// Extra space, so that the loads are moved to its front only when it is full.
 const SPARE_LOADS: usize = 16;
 
 /// Assesses a device after every interval, from the intervals so far, in bounded memory.

@@ -30,7 +30,7 @@ impl ThrottledTime {
     }
 }
 
-/// What makes two limits the same.
+/// Identifies a limit: its cgroup, device, kind and value.
 fn key(limit: &ReachedLimit) -> (&str, &str, LimitKind, u64) {
     (&limit.cgroup, &limit.limited_device, limit.kind, limit.value)
 }

@@ -30,7 +30,7 @@ pub(super) struct RecordedScan {
     devices: Vec<RecordedDevice>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cgroups: Vec<RecordedCgroup>,
-    /// What is known of all processes; `None` before the first two looks at them.
+    /// The use by all processes; `None` until they have been read twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<RecordedProcesses>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -62,7 +62,7 @@ fn written(state: &WriteProgress) -> String {
     format!("{}, {} dropped, slowest write {slowest}", bytes(state.bytes), state.dropped.count)
 }
 
-/// What was already reported about the file.
+/// The events of the file that were already reported.
 #[derive(Default)]
 pub(super) struct FileEvents {
     obstacle: Option<String>,
