@@ -30,8 +30,7 @@ fn devices_below(name: &str, topology: &Topology) -> Vec<String> {
     let mut next = Some(name.to_owned());
     let mut position = 0;
     while let Some(device) = next {
-        let backing = topology.node(&device).map_or(&[][..], |node| &node.backing_devices);
-        for lower in backing {
+        for lower in topology.backing_devices(&device) {
             if lower != name && !below.contains(lower) {
                 below.push(lower.clone());
             }

@@ -32,7 +32,7 @@ fn clear_devices_below(devices: &mut [DeviceInterval<'_>], above: usize, topolog
         return;
     };
     let stats_above = activity.stats;
-    let backing = topology.node(name).map_or(&[][..], |node| &node.backing_devices);
+    let backing = topology.backing_devices(name);
     let disks = backing.iter().filter_map(|lower| topology.disk_of(lower));
     let below: Vec<&str> = backing.iter().map(String::as_str).chain(disks).collect();
     for device in devices.iter_mut().filter(|device| below.contains(&device.device)) {

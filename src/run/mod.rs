@@ -21,7 +21,7 @@ use self::warnings::Warnings;
 use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::exit::Exit;
-use crate::intervals::{self, BaselineOption, BaselineStore, VerdictOptions};
+use crate::intervals::{self, BaselineOption, BaselineStore, Intervals, VerdictOptions};
 use crate::memory_lock;
 use crate::os_error::os_error_text;
 use crate::plan::Plan;
@@ -64,6 +64,23 @@ impl RunContext<'_> {
     fn width(&self) -> usize {
         self.is_terminal.then(screen_size).flatten().map_or(DEFAULT_WIDTH, |(columns, _)| columns)
     }
+}
+
+/// Returns why a run that has ended shows less than was asked for; `None` where it shows all of it.
+///
+/// # Errors
+/// If a capture without samples is not even a text file.
+fn missing_data(intervals: &Intervals<'_>) -> Result<Option<String>> {
+    if intervals.span().intervals == 0 {
+        return Ok(Some(intervals.no_data_reason()?.to_owned()));
+    }
+    Ok(intervals.not_found().map(|not_found| not_found.to_string()))
+}
+
+/// Ends a run with the reason why it shows less than was asked for.
+fn end_without_data(reason: &str, intervals: &Intervals<'_>, context: &mut RunContext<'_>) -> Exit {
+    context.print_error(format_args!("{}: {reason}", sanitize(&intervals.source_name())));
+    Exit::NoData
 }
 
 /// Checks that a capture without samples is at least a text file.

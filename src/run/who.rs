@@ -5,16 +5,14 @@ use std::cmp::Reverse;
 use anyhow::Result;
 use jiff::tz::TimeZone;
 
-use super::RunContext;
-use super::emit;
 use super::warnings::Warnings;
+use super::{RunContext, emit, end_without_data, missing_data};
 use crate::attribution::{Attribution, CgroupUse};
 use crate::counters::{BusyProcess, ScanProblem};
 use crate::exit::Exit;
 use crate::intervals::{BaselineStore, Detail, IntervalHeader, Intervals, NextInterval};
 use crate::plan::Who;
 use crate::report::who::{WhoDevice, WhoFormat, WhoInterval, WhoWriter, hidden_processes_text, problem_text};
-use crate::sanitize::sanitize;
 use crate::terminal::screen_size;
 
 /// The width of a table without a terminal.
@@ -41,17 +39,10 @@ pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
     if end != Exit::Success {
         return Ok(end);
     }
-    let has_intervals = intervals.span().intervals > 0;
-    let reason = match intervals.not_found() {
-        Some(not_found) if has_intervals => not_found.to_string(),
-        _ if !has_intervals => intervals.no_data_reason()?.to_owned(),
-        _ if !intervals.is_live() && !output.has_attribution => {
-            "no cgroups or processes in this capture; 'blkstat record' includes them".to_owned()
-        }
-        _ => return Ok(Exit::Success),
-    };
-    context.print_error(format_args!("{}: {reason}", sanitize(&intervals.source_name())));
-    Ok(Exit::NoData)
+    let lacks_scans = !intervals.is_live() && !output.has_attribution;
+    let no_scans = "no cgroups or processes in this capture; 'blkstat record' includes them";
+    let reason = missing_data(&intervals)?.or_else(|| lacks_scans.then(|| no_scans.to_owned()));
+    Ok(reason.map_or(Exit::Success, |reason| end_without_data(&reason, &intervals, context)))
 }
 
 /// Shows intervals until the input, the requested number of them, or a signal ends the run.

@@ -93,6 +93,11 @@ impl Topology {
         self.index_by_name.get(name).copied()
     }
 
+    /// Returns the devices directly below this one; empty where they are not known.
+    pub fn backing_devices(&self, name: &str) -> &[String] {
+        self.node(name).map_or(&[], |node| &node.backing_devices)
+    }
+
     /// Returns the devices stacked directly on this one, in the order of [`Self::nodes`].
     pub fn holders(&self, name: &str) -> impl DoubleEndedIterator<Item = &Node> {
         let indices = self.holders.get(name).map_or(&[][..], Vec::as_slice);

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use self::output::Output;
 use super::warnings::Warnings;
-use super::{RunContext, lock_memory};
+use super::{RunContext, end_without_data, lock_memory, missing_data};
 use crate::exit::Exit;
 use crate::intervals::{Detail, Intervals, NextInterval, NotFound};
 use crate::plan::{SummaryMode, View};
@@ -55,14 +55,8 @@ pub(super) fn run(plan: &View, context: &mut RunContext<'_>) -> Result<Exit> {
     if end != Exit::Success {
         return Ok(end);
     }
-    let has_intervals = intervals.span().intervals > 0;
-    let reason = match intervals.not_found() {
-        Some(not_found) if has_intervals => not_found.to_string(),
-        _ if !has_intervals => intervals.no_data_reason()?.to_owned(),
-        _ => return Ok(Exit::Success),
-    };
-    context.print_error(format_args!("{}: {reason}", sanitize(&intervals.source_name())));
-    Ok(Exit::NoData)
+    let reason = missing_data(&intervals)?;
+    Ok(reason.map_or(Exit::Success, |reason| end_without_data(&reason, &intervals, context)))
 }
 
 /// Returns the message about devices that were not found, the first of which may be a typo of a command.
