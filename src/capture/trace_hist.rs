@@ -1,0 +1,163 @@
+//! Parses `hist` files of tracefs (Documentation/trace/histogram.rst of the kernel): a section for each trigger, with a line
+//! for each entry and totals at the end.
+
+use std::ops::RangeInclusive;
+
+/// The histogram of a trigger.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistSection<'a> {
+    /// The trigger that fills it, such as `hist:keys=dev:vals=hitcount:sort=hitcount:size=2048 [active]`.
+    pub trigger: &'a str,
+    /// The entries, in the order of the file.
+    pub entries: Vec<HistEntry<'a>>,
+    /// The number of events that are counted; 0 if the section is not complete.
+    pub hits: u64,
+    /// The number of events that are not counted, because the map was full.
+    pub dropped: u64,
+}
+
+/// An entry of a histogram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistEntry<'a> {
+    /// The text between the braces: names of keys with their values.
+    pub keys: &'a str,
+    /// The text after the braces: names of values with the values.
+    values: &'a str,
+}
+
+/// Returns the sections of a `hist` file. Lines of another kind are skipped.
+pub fn parse_hist(text: &str) -> Vec<HistSection<'_>> {
+    let mut sections: Vec<HistSection<'_>> = Vec::new();
+    for line in text.lines() {
+        if let Some(trigger) = line.strip_prefix("# trigger info: ") {
+            sections.push(HistSection { trigger, ..HistSection::default() });
+            continue;
+        }
+        let Some(section) = sections.last_mut() else { continue };
+        if let Some(entry) = parse_entry(line) {
+            section.entries.push(entry);
+        } else if let Some((name, value)) = line.trim().split_once(": ") {
+            let value = value.trim().parse().unwrap_or(0);
+            match name {
+                "Hits" => section.hits = value,
+                "Dropped" => section.dropped = value,
+                _ => {}
+            }
+        }
+    }
+    sections
+}
+
+fn parse_entry(line: &str) -> Option<HistEntry<'_>> {
+    // The last brace: the name of a process may contain some.
+    let (keys, values) = line.strip_prefix("{ ")?.rsplit_once(" } ")?;
+    Some(HistEntry { keys, values })
+}
+
+impl<'a> HistEntry<'a> {
+    /// Returns the value of a key; `None` if there is no such key. `next` is the name of the key after it, if any: a value may
+    /// contain any characters.
+    pub fn key(&self, name: &str, next: Option<&str>) -> Option<&'a str> {
+        let start = self.keys.find(&format!("{name}: "))?;
+        let value = &self.keys[start + name.len() + 2..];
+        let end = next.and_then(|next| value.find(&format!(", {next}: "))).unwrap_or(value.len());
+        Some(value[..end].trim())
+    }
+
+    /// Returns a value, such as `hitcount`; `None` if there is no such value.
+    pub fn value(&self, name: &str) -> Option<u64> {
+        let mut words = self.values.split_whitespace();
+        words.find(|word| word.strip_suffix(':') == Some(name))?;
+        words.next()?.parse().ok()
+    }
+}
+
+/// Returns the numbers that a key stands for: `~ 70000-70199` with `.buckets`, `~ 2^17` with `.log2`, which are those from
+/// the power before it (exclusive) to this one, or a single number. `None` for any other text.
+pub fn key_range(key: &str) -> Option<RangeInclusive<u64>> {
+    let key = key.trim_start_matches('~').trim();
+    if let Some(exponent) = key.strip_prefix("2^") {
+        let exponent: u32 = exponent.parse().ok()?;
+        let upper = 1_u64.checked_shl(exponent)?;
+        return Some(if exponent == 0 { 0..=1 } else { upper / 2 + 1..=upper });
+    }
+    if let Some((lower, upper)) = key.split_once('-') {
+        return Some(lower.trim().parse().ok()?..=upper.trim().parse().ok()?);
+    }
+    let number = key.parse().ok()?;
+    Some(number..=number)
+}
+
+/// Returns the name and the number of the thread of a key with `.execname`: `kworker/u4:1    [       213]`; `None` for any
+/// other text.
+pub fn key_thread(key: &str) -> Option<(&str, u32)> {
+    let (name, number) = key.strip_suffix(']')?.rsplit_once('[')?;
+    Some((name.trim_end(), number.trim().parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last two of four histograms that Linux 6.12.117 printed for the trigger of `source::tracefs`.
+    const LATENCIES: &str = include_str!("../../fixtures/tracefs/latency.hist");
+    /// From the same kernel, while fio used a device of device-mapper.
+    const USERS: &str = include_str!("../../fixtures/tracefs/users.hist");
+
+    #[test]
+    fn every_entry_is_read_and_the_sum_is_the_number_of_hits() {
+        for text in [LATENCIES, USERS] {
+            let sections = parse_hist(text);
+            assert!(!sections.is_empty());
+            for section in sections {
+                assert!(section.trigger.starts_with("hist:keys=dev,rwbs,"), "{section:?}");
+                let sum: u64 = section.entries.iter().map(|entry| entry.value("hitcount").unwrap()).sum();
+                assert_eq!((sum, section.dropped), (section.hits, 0));
+            }
+        }
+    }
+
+    #[test]
+    fn latencies_lie_within_their_buckets() {
+        let sections = parse_hist(LATENCIES);
+        assert_eq!(sections.iter().map(|section| section.hits).collect::<Vec<_>>(), [5, 0]);
+        for entry in sections.iter().flat_map(|section| &section.entries) {
+            let range = key_range(entry.key("lat", None).unwrap()).unwrap();
+            let mean = entry.value("lat").unwrap() / entry.value("hitcount").unwrap();
+            assert!(range.contains(&mean), "{entry:?}");
+            assert!(matches!(entry.key("rwbs", Some("lat")), Some("R" | "WS")), "{entry:?}");
+            assert!(entry.key("dev", Some("rwbs")).unwrap().parse::<u32>().is_ok());
+        }
+    }
+
+    #[test]
+    fn threads_have_names_and_numbers() {
+        let sections = parse_hist(USERS);
+        let threads: Vec<(&str, u32)> = sections[0]
+            .entries
+            .iter()
+            .map(|entry| key_thread(entry.key("common_pid", None).unwrap()).unwrap())
+            .collect();
+        assert!(threads.iter().any(|(name, tid)| *name == "fio" && *tid > 0), "{threads:?}");
+    }
+
+    #[test]
+    fn a_hostile_name_stays_in_its_entry() {
+        let line = "{ dev:    8388608, rwbs: R   , common_pid: a, rwbs: } [9] x [        12] } hitcount:          3  nr_sector:         24";
+        let text = format!("# trigger info: hist:keys=x [active]\n{line}\n{{ broken\nTotals:\n    Hits: 3\n");
+        let sections = parse_hist(&text);
+        let entry = &sections[0].entries[0];
+        assert_eq!((sections[0].entries.len(), sections[0].hits), (1, 3));
+        assert_eq!(entry.key("rwbs", Some("common_pid")), Some("R"));
+        assert_eq!(key_thread(entry.key("common_pid", None).unwrap()), Some(("a, rwbs: } [9] x", 12)));
+        assert_eq!((entry.value("nr_sector"), entry.value("none")), (Some(24), None));
+        assert_eq!(key_thread("fio [x]"), None);
+    }
+
+    #[test]
+    fn a_key_is_a_range_of_numbers() {
+        let ranges = ["~ 70000-70199", "~ 2^17", "~ 2^0", "42"].map(key_range);
+        assert_eq!(ranges, [Some(70_000..=70_199), Some(65_537..=131_072), Some(0..=1), Some(42..=42)]);
+        assert_eq!(["", "~ 2^64", "x-y", "1-"].map(key_range), [None, None, None, None]);
+    }
+}

@@ -1,0 +1,110 @@
+//! The arguments of `blkstat latency`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::command::Operand;
+use super::operands::devices_and_schedule;
+use super::range::RangeArguments;
+use crate::intervals::{DeviceSelection, Input};
+use crate::plan::Latency;
+use crate::report::latency::LatencyFormat;
+
+/// The operands of `latency`, for the help.
+pub(super) const OPERANDS: &[Operand] = &[
+    ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)"),
+    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
+    ("[COUNT]", "Number of intervals (default: until Ctrl-C)"),
+];
+
+/// The arguments of `latency`.
+#[derive(Args)]
+#[command(
+    override_usage = "blkstat latency [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]",
+    after_help = "Live, it needs root, and a kernel with histogram triggers (CONFIG_HIST_TRIGGERS). Latencies are of whole devices."
+)]
+pub(super) struct LatencyArguments {
+    // Completion scripts show these words; --help shows OPERANDS.
+    /// Devices, interval and number of intervals
+    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
+    operands: Vec<String>,
+    /// Replay a recording that includes single requests (record --trace); - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "cleanup")]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    range: RangeArguments,
+    /// Also show latencies from the time at which requests are queued
+    #[arg(long)]
+    queued: bool,
+    /// Print a heat map, a line per interval, device and kind of request
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    heatmap: bool,
+    /// Print a JSON object per device
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Also print the buckets of the histograms (with --json)
+    #[arg(long, requires = "json")]
+    buckets: bool,
+    /// Print lines of CSV
+    #[arg(long)]
+    csv: bool,
+    /// Pause tracing while it would use more than this percentage of the CPUs
+    #[arg(long, value_name = "PCT", default_value = "2", value_parser = percentage)]
+    max_overhead: f64,
+    /// Remove what was left in the kernel by runs that were killed, and exit
+    #[arg(long, conflicts_with_all = ["queued", "heatmap", "json", "csv", "operands"])]
+    cleanup: bool,
+    /// Treat warnings about a capture as errors
+    #[arg(long)]
+    strict: bool,
+    /// Output width (default: terminal width, or 120)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
+    width: Option<u16>,
+}
+
+/// Parses a percentage above 0, up to 100.
+pub(super) fn percentage(word: &str) -> Result<f64, String> {
+    let number: Option<f64> = word.trim_end_matches('%').parse().ok();
+    number
+        .filter(|number| *number > 0.0 && *number <= 100.0)
+        .ok_or_else(|| "expected a percentage above 0, up to 100".to_owned())
+}
+
+impl LatencyArguments {
+    /// Returns the view that the arguments request.
+    ///
+    /// # Errors
+    /// A message about an invalid operand.
+    pub(super) fn plan(
+        self,
+        root: PathBuf,
+        environment: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Latency, String> {
+        let (devices, schedule) = devices_and_schedule(&self.operands)?;
+        let width = self.width.map(usize::from);
+        Ok(Latency {
+            input: Input {
+                range: self.range.range(self.from.is_some(), environment)?,
+                from: self.from,
+                strict: self.strict,
+                root,
+                interval: schedule.interval,
+                count: schedule.count,
+                ..Input::default()
+            },
+            selection: DeviceSelection { devices, ..DeviceSelection::default() },
+            format: match (self.json, self.csv, self.heatmap) {
+                (true, _, _) => LatencyFormat::Json { buckets: self.buckets },
+                (_, true, _) => LatencyFormat::Csv,
+                (_, _, true) => LatencyFormat::Heatmap(width),
+                _ => LatencyFormat::Table(width),
+            },
+            queued: self.queued,
+            max_overhead: self.max_overhead / 100.0,
+            cleanup: self.cleanup,
+            time_zone: environment("TZ"),
+        })
+    }
+}

@@ -1,0 +1,299 @@
+//! Single requests between two samples, as histograms in the kernel have counted them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::DeviceNumber;
+
+/// The single requests that were traced since the sample before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TracedIo {
+    /// The time since the sample before.
+    pub elapsed: Duration,
+    /// The requests that each whole device completed, by its counters: reads, writes, discards and flushes.
+    pub completed: BTreeMap<DeviceNumber, [u64; 4]>,
+    /// The latencies by device, kind of request and span.
+    pub latencies: BTreeMap<LatencyKey, LatencyHistogram>,
+    /// The I/O of threads by device; `None` if it was not traced.
+    pub users: Option<Vec<TracedUser>>,
+    /// Requests that a full map in the kernel did not count.
+    pub dropped: u64,
+    /// The reason for which requests are missing; `None` if none are.
+    pub problem: Option<TraceProblem>,
+}
+
+/// The reasons for which requests are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceProblem {
+    /// Tracing was paused, since it would have cost more than was permitted.
+    Overhead,
+    /// The kernel's files could not be read or written.
+    Failed,
+}
+
+/// A histogram's device, kind of request and span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LatencyKey {
+    /// The device.
+    pub number: DeviceNumber,
+    /// The kind of request.
+    pub kind: RequestKind,
+    /// The part of a request's life.
+    pub span: LatencySpan,
+}
+
+/// The kinds of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RequestKind {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Discards, also secure erases.
+    Discard,
+    /// Flushes of the device's cache.
+    Flush,
+}
+
+impl RequestKind {
+    /// All kinds, in the order in which they are shown.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Discard, Self::Flush];
+
+    /// Returns the kind of the kernel's letters for a request (blk_fill_rwbs): an `F` for a flush before it, a letter for
+    /// the operation, and letters for its flags. `None` for requests that neither move data nor flush, such as commands
+    /// of a driver.
+    pub fn from_rwbs(letters: &str) -> Option<Self> {
+        let operation = match letters.strip_prefix('F') {
+            Some(rest) if rest.starts_with(['R', 'W', 'D', 'F', 'N']) => rest,
+            _ => letters,
+        };
+        Some(match operation.chars().next()? {
+            'R' => Self::Read,
+            'W' => Self::Write,
+            'D' => Self::Discard,
+            'F' => Self::Flush,
+            _ => return None,
+        })
+    }
+}
+
+/// The parts of a request's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LatencySpan {
+    /// From the time at which the driver got the request to its completion. On a device without requests of its own, such as
+    /// one of device-mapper: all of its time there.
+    Device,
+    /// From the time at which the request was queued to its completion.
+    Queued,
+}
+
+/// Latencies, counted in buckets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LatencyHistogram {
+    /// By the lower bound of each bucket.
+    buckets: BTreeMap<u64, LatencyBucket>,
+}
+
+/// The requests whose latencies lie between two bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatencyBucket {
+    /// The smallest latency that is counted, in nanoseconds.
+    pub lower_ns: u64,
+    /// The largest latency that is counted, in nanoseconds.
+    pub upper_ns: u64,
+    /// The number of requests.
+    pub count: u64,
+    /// The sum of their latencies, in nanoseconds.
+    pub sum_ns: u64,
+}
+
+impl LatencyBucket {
+    /// Returns the mean latency in nanoseconds, within the bounds.
+    pub fn mean_ns(&self) -> u64 {
+        let mean = self.sum_ns.checked_div(self.count).unwrap_or(self.lower_ns);
+        mean.clamp(self.lower_ns, self.upper_ns.max(self.lower_ns))
+    }
+
+    /// Returns an upper bound of the largest latency in nanoseconds; exact for a single request.
+    pub fn max_ns(&self) -> u64 {
+        let others = self.lower_ns.saturating_mul(self.count.saturating_sub(1));
+        self.sum_ns.saturating_sub(others).clamp(self.mean_ns(), self.upper_ns.max(self.lower_ns))
+    }
+}
+
+impl LatencyHistogram {
+    /// Adds the requests of a bucket.
+    pub fn add(&mut self, bucket: LatencyBucket) {
+        if bucket.count == 0 {
+            return;
+        }
+        let own =
+            self.buckets.entry(bucket.lower_ns).or_insert(LatencyBucket { count: 0, sum_ns: 0, ..bucket });
+        own.upper_ns = own.upper_ns.max(bucket.upper_ns);
+        own.count = own.count.saturating_add(bucket.count);
+        own.sum_ns = own.sum_ns.saturating_add(bucket.sum_ns);
+    }
+
+    /// Adds the requests of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        other.buckets().for_each(|bucket| self.add(*bucket));
+    }
+
+    /// Returns the requests that were added to an earlier state of this histogram.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut added = Self::default();
+        for bucket in self.buckets() {
+            let before = earlier.buckets.get(&bucket.lower_ns).copied().unwrap_or_default();
+            added.add(LatencyBucket {
+                count: bucket.count.saturating_sub(before.count),
+                sum_ns: bucket.sum_ns.saturating_sub(before.sum_ns),
+                ..*bucket
+            });
+        }
+        added
+    }
+
+    /// Returns the buckets with requests, the fastest first.
+    pub fn buckets(&self) -> impl DoubleEndedIterator<Item = &LatencyBucket> {
+        self.buckets.values()
+    }
+
+    /// Returns the number of requests.
+    pub fn count(&self) -> u64 {
+        self.buckets().fold(0, |sum, bucket| sum.saturating_add(bucket.count))
+    }
+}
+
+/// The I/O of a thread on a device: bios that it submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedUser {
+    /// The device; that of a partition where a partition was used.
+    pub number: DeviceNumber,
+    /// The thread.
+    pub tid: u32,
+    /// Its name at that time, in which any character may occur.
+    pub comm: Arc<str>,
+    /// Its process; `None` if it ended before that was read.
+    pub pid: Option<u32>,
+    /// Its cgroup; `None` if it ended before that was read.
+    pub cgroup: Option<Arc<str>>,
+    /// The kind of request.
+    pub kind: RequestKind,
+    /// The number of bios.
+    pub count: u64,
+    /// Their sectors of 512 bytes.
+    pub sectors: u64,
+}
+
+impl TracedIo {
+    /// Adds the requests that were traced after these.
+    pub fn extend(&mut self, later: &Self) {
+        self.elapsed = self.elapsed.saturating_add(later.elapsed);
+        for (number, counts) in &later.completed {
+            let own = self.completed.entry(*number).or_default();
+            own.iter_mut().zip(counts).for_each(|(own, count)| *own = own.saturating_add(*count));
+        }
+        for (key, histogram) in &later.latencies {
+            self.latencies.entry(*key).or_default().merge(histogram);
+        }
+        if let Some(users) = &later.users {
+            let own = self.users.get_or_insert_default();
+            users.iter().for_each(|user| add_user(own, user));
+        }
+        self.dropped = self.dropped.saturating_add(later.dropped);
+        self.problem = self.problem.or(later.problem);
+    }
+}
+
+/// Adds the I/O of a thread to a list.
+pub fn add_user(users: &mut Vec<TracedUser>, user: &TracedUser) {
+    let same = |own: &&mut TracedUser| {
+        (own.number, own.tid, own.kind) == (user.number, user.tid, user.kind) && own.comm == user.comm
+    };
+    match users.iter_mut().find(same) {
+        Some(own) => {
+            own.count = own.count.saturating_add(user.count);
+            own.sectors = own.sectors.saturating_add(user.sectors);
+            own.pid = own.pid.or(user.pid);
+            own.cgroup = own.cgroup.take().or_else(|| user.cgroup.clone());
+        }
+        None => users.push(user.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket(lower_ns: u64, upper_ns: u64, count: u64, sum_ns: u64) -> LatencyBucket {
+        LatencyBucket { lower_ns, upper_ns, count, sum_ns }
+    }
+
+    #[test]
+    fn the_letters_of_a_request_have_its_kind_after_a_flush_before_it() {
+        use RequestKind::{Discard, Flush, Read, Write};
+        let kinds = ["R", "RA", "WS", "FWFSM", "FF", "F", "FDS", "DE", "WSM", "N", ""];
+        let expected = [
+            Some(Read),
+            Some(Read),
+            Some(Write),
+            Some(Write),
+            Some(Flush),
+            Some(Flush),
+            Some(Discard),
+            Some(Discard),
+            Some(Write),
+            None,
+            None,
+        ];
+        assert_eq!(kinds.map(RequestKind::from_rwbs), expected);
+    }
+
+    #[test]
+    fn the_largest_latency_of_a_bucket_is_bounded_by_its_sum() {
+        assert_eq!(bucket(1000, 1199, 1, 1040).max_ns(), 1040);
+        // Two at 1000 and 1070, or two at 1035.
+        assert_eq!(
+            (bucket(1000, 1199, 2, 2070).mean_ns(), bucket(1000, 1199, 2, 2070).max_ns()),
+            (1035, 1070)
+        );
+        assert_eq!(bucket(1000, 1199, 9, 9 * 1190).max_ns(), 1199);
+        // The kernel read the count and the sum at different times.
+        assert_eq!(bucket(1000, 1199, 1, 0).mean_ns(), 1000);
+        assert_eq!(bucket(1000, 1199, 0, 5).max_ns(), 1000);
+    }
+
+    #[test]
+    fn histograms_and_users_add_up() {
+        let key = LatencyKey { number: (8, 0), kind: RequestKind::Read, span: LatencySpan::Device };
+        let user = TracedUser {
+            number: (8, 0),
+            tid: 7,
+            comm: "fio".into(),
+            pid: None,
+            cgroup: Some("/a".into()),
+            kind: RequestKind::Read,
+            count: 2,
+            sectors: 16,
+        };
+        let mut histogram = LatencyHistogram::default();
+        histogram.add(bucket(0, 199, 2, 300));
+        let one = TracedIo {
+            elapsed: Duration::from_secs(1),
+            completed: BTreeMap::from([((8, 0), [2, 0, 0, 1])]),
+            latencies: BTreeMap::from([(key, histogram)]),
+            users: Some(vec![user.clone(), TracedUser { tid: 8, ..user }]),
+            dropped: 3,
+            problem: None,
+        };
+        let mut sum = TracedIo::default();
+        sum.extend(&one);
+        sum.extend(&TracedIo { problem: Some(TraceProblem::Overhead), ..one });
+        assert_eq!(sum.latencies[&key].buckets().collect::<Vec<_>>(), [&bucket(0, 199, 4, 600)]);
+        assert_eq!(sum.completed[&(8, 0)], [4, 0, 0, 2]);
+        assert_eq!((sum.dropped, sum.problem), (6, Some(TraceProblem::Overhead)));
+        let users = sum.users.unwrap();
+        assert_eq!(users.iter().map(|user| (user.tid, user.sectors)).collect::<Vec<_>>(), [(7, 32), (8, 32)]);
+    }
+}

@@ -1,0 +1,233 @@
+//! Single requests of an interval, with the names of devices.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::counters::{
+    Device, DeviceNumber, LatencyHistogram, LatencySpan, RequestKind, TraceProblem, TracedIo, TracedUser,
+};
+use crate::topology::partition_parents;
+use crate::units::SECTOR_BYTES;
+
+/// The single requests of an interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TracedInterval {
+    /// The time in seconds in which they were completed.
+    pub elapsed_s: f64,
+    /// The whole devices that completed requests, in the order of /proc/diskstats.
+    pub devices: Vec<TracedDevice>,
+    /// The threads that submitted I/O, by device: the one with the most bytes first. `None` if they were not traced.
+    pub threads: Option<Vec<TracedThread>>,
+    /// Requests that a full map in the kernel did not count.
+    pub dropped: u64,
+    /// The reason for which requests are missing; `None` if none are.
+    pub problem: Option<TraceProblem>,
+}
+
+/// The I/O that a thread submitted to a device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TracedThread {
+    /// The kernel's name of the device, or of the partition.
+    pub device: String,
+    /// The thread.
+    pub tid: u32,
+    /// Its name, in which any character may occur.
+    pub comm: Arc<str>,
+    /// Its process; `None` if it ended before that was read.
+    pub pid: Option<u32>,
+    /// Its cgroup; `None` if it ended before that was read.
+    pub cgroup: Option<Arc<str>>,
+    /// Bios that read.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bios that write, without those that discard or only flush.
+    pub writes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+}
+
+/// What the kernel does in a thread of its own for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelRole {
+    /// It writes modified memory to disks.
+    Writeback,
+    /// It writes the journal of a file system.
+    Journal,
+    /// It moves memory to swap areas.
+    Swap,
+}
+
+impl TracedThread {
+    /// Returns what the thread does, by its name; `None` for a process, or another thread of the kernel.
+    pub fn kernel_role(&self) -> Option<KernelRole> {
+        let comm = &*self.comm;
+        if comm.starts_with("kworker/u") && self.writes > 0 || comm.starts_with("flush-") {
+            Some(KernelRole::Writeback)
+        } else if ["jbd2/", "xfsaild/", "btrfs-transacti"].iter().any(|name| comm.starts_with(name)) {
+            Some(KernelRole::Journal)
+        } else {
+            comm.starts_with("kswapd").then_some(KernelRole::Swap)
+        }
+    }
+}
+
+/// Returns the I/O of threads by device, the one with the most bytes first.
+fn threads(users: &[TracedUser], devices: &[Device]) -> Vec<TracedThread> {
+    let mut threads: BTreeMap<(DeviceNumber, u32, &str), TracedThread> = BTreeMap::new();
+    for user in users {
+        let Some(device) = devices.iter().find(|device| (device.major, device.minor) == user.number) else {
+            continue;
+        };
+        let thread = threads.entry((user.number, user.tid, &user.comm)).or_insert_with(|| TracedThread {
+            device: device.name.clone(),
+            tid: user.tid,
+            comm: Arc::clone(&user.comm),
+            pid: user.pid,
+            cgroup: user.cgroup.clone(),
+            ..TracedThread::default()
+        });
+        let (count, bytes) = match user.kind {
+            RequestKind::Read => (&mut thread.reads, &mut thread.read_bytes),
+            RequestKind::Write => (&mut thread.writes, &mut thread.write_bytes),
+            RequestKind::Discard | RequestKind::Flush => continue,
+        };
+        *count = count.saturating_add(user.count);
+        *bytes = bytes.saturating_add(user.sectors.saturating_mul(SECTOR_BYTES));
+    }
+    let mut threads: Vec<TracedThread> = threads.into_values().collect();
+    threads.sort_by_key(|thread| Reverse(thread.read_bytes.saturating_add(thread.write_bytes)));
+    threads
+}
+
+/// The single requests of a device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TracedDevice {
+    /// The kernel's name.
+    pub name: String,
+    /// Its number.
+    pub number: DeviceNumber,
+    /// The requests that it completed, by its counters: reads, writes, discards and flushes.
+    pub completed: [u64; 4],
+    /// The latencies.
+    pub latencies: BTreeMap<(RequestKind, LatencySpan), LatencyHistogram>,
+}
+
+impl TracedInterval {
+    /// Finds the names of devices among those of the last sample.
+    pub(super) fn new(traced: TracedIo, devices: &[Device]) -> Self {
+        let whole = devices.iter().zip(partition_parents(devices)).filter(|(_, parent)| parent.is_none());
+        let mut found: Vec<TracedDevice> = whole
+            .map(|(device, _)| {
+                let number = (device.major, device.minor);
+                let completed = traced.completed.get(&number).copied().unwrap_or_default();
+                TracedDevice { name: device.name.clone(), number, completed, latencies: BTreeMap::new() }
+            })
+            .collect();
+        for (key, histogram) in traced.latencies {
+            // The counters of a device with several paths do not say which of them is which.
+            if let Some(device) = found.iter_mut().find(|device| device.number == key.number) {
+                device.latencies.insert((key.kind, key.span), histogram);
+            }
+        }
+        found.retain(|device| device.completed != [0; 4] || !device.latencies.is_empty());
+        Self {
+            elapsed_s: traced.elapsed.as_secs_f64(),
+            devices: found,
+            threads: traced.users.map(|users| threads(&users, devices)),
+            dropped: traced.dropped,
+            problem: traced.problem,
+        }
+    }
+}
+
+impl TracedDevice {
+    /// Returns the latencies of a kind of request; `None` if none were traced.
+    pub fn histogram(&self, kind: RequestKind, span: LatencySpan) -> Option<&LatencyHistogram> {
+        self.latencies.get(&(kind, span))
+    }
+
+    /// Returns the percentage of the completed requests of these kinds whose latencies are known; `None` if none were
+    /// completed. Requests that were completed between the reading of counters and of histograms can make it differ a
+    /// little.
+    pub fn matched_pct(&self, kinds: &[RequestKind]) -> Option<f64> {
+        let completed: u64 = kinds.iter().map(|kind| self.completed_of(*kind)).sum();
+        let traced: u64 = kinds
+            .iter()
+            .filter_map(|kind| self.histogram(*kind, LatencySpan::Device))
+            .map(LatencyHistogram::count)
+            .sum();
+        (completed > 0).then(|| (traced as f64 / completed as f64 * 100.0).min(100.0))
+    }
+
+    /// Returns the number of completed requests of a kind, by the device's counters.
+    pub fn completed_of(&self, kind: RequestKind) -> u64 {
+        RequestKind::ALL.iter().position(|other| *other == kind).map_or(0, |at| self.completed[at])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(major: u32, minor: u32, name: &str) -> Device {
+        Device { major, minor, name: name.to_owned(), ..Device::default() }
+    }
+
+    #[test]
+    fn threads_are_listed_by_device_with_what_the_kernel_does_in_them() {
+        let user = |minor, tid, comm: &str, kind, sectors| TracedUser {
+            number: (8, minor),
+            tid,
+            comm: comm.into(),
+            pid: None,
+            cgroup: None,
+            kind,
+            count: 2,
+            sectors,
+        };
+        let traced = TracedIo {
+            users: Some(vec![
+                user(1, 7, "fio", RequestKind::Read, 8),
+                user(1, 7, "fio", RequestKind::Write, 16),
+                user(0, 9, "kworker/u4:1", RequestKind::Write, 80),
+                user(0, 10, "jbd2/sda1-8", RequestKind::Flush, 0),
+                user(5, 7, "gone", RequestKind::Read, 8),
+            ]),
+            ..TracedIo::default()
+        };
+        let devices = [device(8, 0, "sda"), device(8, 1, "sda1")];
+        let threads = TracedInterval::new(traced, &devices).threads.unwrap();
+        let summary = |thread: &TracedThread| {
+            (thread.device.clone(), thread.reads, thread.write_bytes, thread.kernel_role())
+        };
+        let expected = [
+            ("sda".to_owned(), 0, 40_960, Some(KernelRole::Writeback)),
+            ("sda1".to_owned(), 2, 8192, None),
+            ("sda".to_owned(), 0, 0, Some(KernelRole::Journal)),
+        ];
+        assert_eq!(threads.iter().map(summary).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn latencies_have_the_names_of_whole_devices() {
+        let key = |minor| crate::counters::LatencyKey {
+            number: (8, minor),
+            kind: RequestKind::Read,
+            span: LatencySpan::Device,
+        };
+        let mut histogram = LatencyHistogram::default();
+        histogram.add(crate::counters::LatencyBucket { lower_ns: 0, upper_ns: 9, count: 3, sum_ns: 5 });
+        let traced = TracedIo {
+            completed: BTreeMap::from([((8, 0), [4, 0, 0, 0])]),
+            latencies: BTreeMap::from([(key(0), histogram.clone()), (key(9), histogram)]),
+            ..TracedIo::default()
+        };
+        let devices = [device(8, 0, "sda"), device(8, 1, "sda1"), device(8, 16, "sdb")];
+        let interval = TracedInterval::new(traced, &devices);
+        assert_eq!(interval.devices.len(), 1);
+        assert_eq!(interval.devices[0].matched_pct(&RequestKind::ALL), Some(75.0));
+        assert_eq!(interval.devices[0].matched_pct(&[RequestKind::Write]), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! JSON Lines and CSV. Field names are stable; new ones may be added at the end.
+
+use super::LatencyInterval;
+use crate::counters::{LatencyHistogram, LatencySpan, RequestKind, TraceProblem};
+use crate::intervals::TracedDevice;
+use crate::metrics::LatencyStats;
+use crate::report::json_csv::value::{Field, push_csv, push_json, push_number};
+
+use Field::{Number, Text, Time, Whole};
+
+/// The kinds of requests with their names in fields.
+const KINDS: [(&str, RequestKind); 4] = [
+    ("read", RequestKind::Read),
+    ("write", RequestKind::Write),
+    ("flush", RequestKind::Flush),
+    ("discard", RequestKind::Discard),
+];
+/// The names of the percentiles, and of the largest latency.
+const LATENCIES: [&str; 5] = ["p50", "p95", "p99", "p999", "max"];
+const NS_PER_MS: f64 = 1e6;
+
+/// Calls `push` for each field of a device, in their order.
+fn each_field(interval: &LatencyInterval<'_>, device: &TracedDevice, push: &mut dyn FnMut(&str, &Field<'_>)) {
+    push("time", &Time(interval.header.end));
+    push("elapsed_s", &Number(Some(interval.traced.elapsed_s)));
+    push("device", &Text(Some(&device.name)));
+    for (name, kind) in KINDS {
+        each_latency(&format!("{name}_"), device.histogram(kind, LatencySpan::Device), push);
+    }
+    push("matched_pct", &Number(device.matched_pct(&RequestKind::ALL)));
+    for (name, kind) in KINDS {
+        each_latency(&format!("{name}_queued_"), device.histogram(kind, LatencySpan::Queued), push);
+    }
+    push("dropped_requests", &Whole(Some(interval.traced.dropped)));
+    push(
+        "problem",
+        &Text(interval.traced.problem.map(|problem| match problem {
+            TraceProblem::Overhead => "overhead",
+            TraceProblem::Failed => "failed",
+        })),
+    );
+}
+
+/// Calls `push` for the number of requests of a histogram, and their latencies.
+fn each_latency(prefix: &str, histogram: Option<&LatencyHistogram>, push: &mut dyn FnMut(&str, &Field<'_>)) {
+    let stats = histogram.and_then(LatencyStats::of);
+    // The latencies of no requests are not known; that there are none is.
+    let is_queued = prefix.ends_with("_queued_");
+    let count = stats.map(|stats| stats.count).or((!is_queued).then_some(0));
+    push(&format!("{prefix}count"), &Whole(count));
+    let values = stats.map(|stats| {
+        let [p50, p95, p99, p999] = stats.percentiles_ms;
+        [p50, p95, p99, p999, stats.max_ms]
+    });
+    for (at, name) in LATENCIES.iter().enumerate() {
+        push(&format!("{prefix}{name}_ms"), &Number(values.map(|values| values[at])));
+    }
+}
+
+/// Appends the lines of an interval as JSON objects.
+pub(super) fn json_lines(interval: &LatencyInterval<'_>, has_buckets: bool, out: &mut Vec<u8>) {
+    for device in &interval.devices {
+        let mut separator = b'{';
+        each_field(interval, device, &mut |name, value| {
+            out.push(std::mem::replace(&mut separator, b','));
+            out.extend_from_slice(format!("\"{name}\":").as_bytes());
+            push_json(value, out);
+        });
+        if has_buckets {
+            for (name, kind) in KINDS {
+                out.extend_from_slice(format!(",\"{name}_buckets\":").as_bytes());
+                push_buckets(device.histogram(kind, LatencySpan::Device), out);
+            }
+        }
+        out.extend_from_slice(b"}\n");
+    }
+}
+
+/// Appends the buckets of a histogram: the smallest latency, the largest, and the number of requests of each.
+fn push_buckets(histogram: Option<&LatencyHistogram>, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (at, bucket) in histogram.into_iter().flat_map(LatencyHistogram::buckets).enumerate() {
+        out.extend_from_slice(if at == 0 { b"[" } else { b",[" });
+        push_number(bucket.lower_ns as f64 / NS_PER_MS, out);
+        out.push(b',');
+        push_number(bucket.upper_ns as f64 / NS_PER_MS, out);
+        out.extend_from_slice(format!(",{}]", bucket.count).as_bytes());
+    }
+    out.push(b']');
+}
+
+/// Appends the names of the columns.
+pub(super) fn csv_header(out: &mut Vec<u8>) {
+    let header = crate::intervals::IntervalHeader::default();
+    let (traced, device) = (Default::default(), Default::default());
+    let interval = LatencyInterval { header: &header, traced: &traced, devices: Vec::new() };
+    let mut names: Vec<String> = Vec::new();
+    each_field(&interval, &device, &mut |name, _| names.push(name.to_owned()));
+    out.extend_from_slice(names.join(",").as_bytes());
+    out.push(b'\n');
+}
+
+/// Appends the lines of an interval as CSV.
+pub(super) fn csv_lines(interval: &LatencyInterval<'_>, out: &mut Vec<u8>) {
+    for device in &interval.devices {
+        let mut is_first = true;
+        each_field(interval, device, &mut |_, value| {
+            if !std::mem::replace(&mut is_first, false) {
+                out.push(b',');
+            }
+            push_csv(value, out);
+        });
+        out.push(b'\n');
+    }
+}

@@ -1,0 +1,90 @@
+//! The latencies of single requests: as a table with histograms for people, as a heat map over time, as JSON Lines and as CSV.
+
+mod fields;
+mod heatmap;
+mod notes;
+mod scale;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use jiff::tz::TimeZone;
+
+pub use self::notes::trace_notes;
+use crate::intervals::{IntervalHeader, TracedDevice, TracedInterval};
+
+/// The latencies of an interval.
+#[derive(Clone, Debug)]
+pub struct LatencyInterval<'a> {
+    /// The values that all devices of the interval share.
+    pub header: &'a IntervalHeader,
+    /// All that was traced, whose shown devices are in [`Self::devices`].
+    pub traced: &'a TracedInterval,
+    /// The devices that are shown.
+    pub devices: Vec<&'a TracedDevice>,
+}
+
+/// The output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatencyFormat {
+    /// A table of this width for people; `None` for the width of the terminal.
+    Table(Option<usize>),
+    /// A heat map for people, a line per interval, device and kind of request; the width is that of a table.
+    Heatmap(Option<usize>),
+    /// JSON Lines.
+    Json {
+        /// With the buckets of the histograms.
+        buckets: bool,
+    },
+    /// CSV.
+    Csv,
+}
+
+/// Writes intervals in one format.
+pub struct LatencyWriter {
+    format: LatencyFormat,
+    /// The width of a table.
+    width: usize,
+    /// Latencies from the time at which requests are queued are shown, too.
+    is_queued: bool,
+    time_zone: TimeZone,
+}
+
+impl LatencyWriter {
+    /// Creates a writer; `width` is that of tables without one of their own.
+    pub fn new(format: LatencyFormat, width: usize, is_queued: bool, time_zone: TimeZone) -> Self {
+        let width = match format {
+            LatencyFormat::Table(Some(width)) | LatencyFormat::Heatmap(Some(width)) => width,
+            _ => width,
+        };
+        Self { format, width, is_queued, time_zone }
+    }
+
+    /// Adapts to the width of a terminal, unless another was chosen.
+    pub fn resize(&mut self, columns: usize) {
+        if matches!(self.format, LatencyFormat::Table(None) | LatencyFormat::Heatmap(None)) {
+            self.width = columns;
+        }
+    }
+
+    /// Appends what precedes the first interval.
+    pub fn begin(&self, out: &mut Vec<u8>) {
+        match self.format {
+            LatencyFormat::Csv => fields::csv_header(out),
+            LatencyFormat::Heatmap(_) => heatmap::legend(self.width, out),
+            LatencyFormat::Table(_) | LatencyFormat::Json { .. } => {}
+        }
+    }
+
+    /// Appends an interval.
+    pub fn push(&self, interval: &LatencyInterval<'_>, out: &mut Vec<u8>) {
+        match self.format {
+            LatencyFormat::Table(_) => {
+                table::table(interval, self.width, self.is_queued, &self.time_zone, out);
+            }
+            LatencyFormat::Heatmap(_) => heatmap::lines(interval, self.width, &self.time_zone, out),
+            LatencyFormat::Json { buckets } => fields::json_lines(interval, buckets, out),
+            LatencyFormat::Csv => fields::csv_lines(interval, out),
+        }
+    }
+}

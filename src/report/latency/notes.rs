@@ -1,0 +1,58 @@
+//! Notes about requests that are missing.
+
+use crate::counters::{LatencySpan, RequestKind, TraceProblem};
+use crate::intervals::TracedInterval;
+use crate::report::layout::number_format::percent;
+
+/// The percentage of matched requests below which a note says so.
+const MIN_MATCHED_PCT: f64 = 95.0;
+/// The number of requests of an interval that were under way at its ends, and so say nothing about matching.
+const FEW_REQUESTS: u64 = 100;
+
+/// Returns what the interval lacks, for people.
+pub(super) fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !has_requests && traced.problem.is_none() {
+        notes.push("no requests".to_owned());
+    }
+    notes.extend(trace_notes(traced));
+    notes
+}
+
+/// Returns why requests are missing, with the remedy; empty if none are.
+pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
+    let mut notes = Vec::new();
+    match traced.problem {
+        Some(TraceProblem::Overhead) => notes.push(
+            "tracing is paused: at this rate it would cost more CPU time than --max-overhead permits"
+                .to_owned(),
+        ),
+        Some(TraceProblem::Failed) => notes
+            .push("requests are missing: the kernel's tracing files could not be read or written".to_owned()),
+        None => {}
+    }
+    if traced.dropped > 0 {
+        notes.push(format!(
+            "{} requests are missing: a histogram in the kernel was full; name fewer devices",
+            traced.dropped
+        ));
+    }
+    let completed: u64 = traced.devices.iter().flat_map(|device| device.completed).sum();
+    if traced.problem.is_none() && completed >= FEW_REQUESTS {
+        let count = |device: &crate::intervals::TracedDevice| -> u64 {
+            let histograms =
+                RequestKind::ALL.iter().filter_map(|kind| device.histogram(*kind, LatencySpan::Device));
+            histograms.map(crate::counters::LatencyHistogram::count).sum()
+        };
+        let traced_count: u64 = traced.devices.iter().map(count).sum();
+        let pct = traced_count as f64 / completed as f64 * 100.0;
+        if pct < MIN_MATCHED_PCT {
+            notes.push(format!(
+                "only {} of the requests are matched: the others began before tracing did, or the map of requests \
+                 under way was full; name fewer devices",
+                percent(pct)
+            ));
+        }
+    }
+    notes
+}

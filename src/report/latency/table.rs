@@ -1,0 +1,132 @@
+//! The table: a line for each device and kind of request, with a histogram as bars.
+
+use jiff::tz::TimeZone;
+
+use super::LatencyInterval;
+use super::notes::interval_notes;
+use super::scale::{columns_of, title};
+use crate::counters::{LatencyHistogram, LatencySpan, RequestKind};
+use crate::intervals::TracedDevice;
+use crate::metrics::LatencyStats;
+use crate::report::layout::number_format::{count, percent, time};
+use crate::report::layout::{Align, Spacing, plain_table};
+use crate::sanitize::sanitize;
+
+const SPACING: Spacing = Spacing { gap: 2, indent: 0 };
+/// The least and the most columns of a histogram.
+const BARS: [usize; 2] = [12, 48];
+/// Bars, the lowest first.
+const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const TITLES: [&str; 9] = ["device", "requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched"];
+
+/// Appends the table of an interval.
+pub(super) fn table(
+    interval: &LatencyInterval<'_>,
+    width: usize,
+    is_queued: bool,
+    time_zone: &TimeZone,
+    out: &mut Vec<u8>,
+) {
+    let header = interval.header;
+    let clock = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S ").to_string());
+    let line = format!("{}{:.1} s\n", clock.unwrap_or_default(), interval.traced.elapsed_s);
+    out.extend_from_slice(line.as_bytes());
+    let rows: Vec<Row<'_>> =
+        interval.devices.iter().flat_map(|device| device_rows(device, is_queued)).collect();
+    if !rows.is_empty() {
+        let bars = width.saturating_sub(width_of(&rows)).clamp(BARS[0], BARS[1]);
+        let bars_title = title(bars);
+        let titles: Vec<&str> = TITLES.into_iter().chain([bars_title.as_str()]).collect();
+        let right = Align::Right;
+        let left = Align::Left;
+        let aligns = [left, left, right, right, right, right, right, right, right, left];
+        let lines = rows.iter().map(|row| {
+            let mut cells = row.cells.clone();
+            cells.push(row.histogram.map(|histogram| bar_text(histogram, bars)).unwrap_or_default());
+            cells
+        });
+        plain_table(&titles, &aligns, lines, SPACING, out);
+    }
+    for note in interval_notes(interval.traced, !rows.is_empty()) {
+        out.extend_from_slice(format!("({note})\n").as_bytes());
+    }
+    out.push(b'\n');
+}
+
+struct Row<'a> {
+    cells: Vec<String>,
+    histogram: Option<&'a LatencyHistogram>,
+}
+
+/// Returns the rows of a device: a kind of request that it completed, or several.
+fn device_rows(device: &TracedDevice, is_queued: bool) -> Vec<Row<'_>> {
+    let spans: &[LatencySpan] =
+        if is_queued { &[LatencySpan::Device, LatencySpan::Queued] } else { &[LatencySpan::Device] };
+    let kinds = RequestKind::ALL.into_iter().flat_map(|kind| spans.iter().map(move |span| (kind, *span)));
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for (kind, span) in kinds {
+        let histogram = device.histogram(kind, span);
+        if histogram.is_none() && device.completed_of(kind) == 0 {
+            continue;
+        }
+        let name = if rows.is_empty() { sanitize(&device.name).into_owned() } else { String::new() };
+        rows.push(Row { cells: cells(device, name, kind, span), histogram });
+    }
+    rows
+}
+
+fn cells(device: &TracedDevice, name: String, kind: RequestKind, span: LatencySpan) -> Vec<String> {
+    let stats = device.histogram(kind, span).and_then(LatencyStats::of);
+    let is_device = span == LatencySpan::Device;
+    let matched = device.matched_pct(&[kind]).filter(|_| is_device);
+    let mut cells = vec![name, kind_text(kind, span).to_owned()];
+    match stats {
+        Some(stats) => {
+            cells.push(count(stats.count));
+            cells.extend(stats.percentiles_ms.into_iter().chain([stats.max_ms]).map(time));
+        }
+        None => cells.extend(["0", "", "", "", "", ""].map(str::to_owned)),
+    }
+    cells.push(matched.map(percent).unwrap_or_default());
+    cells
+}
+
+/// Returns the word for a kind of request.
+pub(super) fn kind_text(kind: RequestKind, span: LatencySpan) -> &'static str {
+    match (kind, span) {
+        (RequestKind::Read, LatencySpan::Device) => "read",
+        (RequestKind::Write, LatencySpan::Device) => "write",
+        (RequestKind::Discard, LatencySpan::Device) => "discard",
+        (RequestKind::Flush, LatencySpan::Device) => "flush",
+        (RequestKind::Read, LatencySpan::Queued) => "read+queue",
+        (RequestKind::Write, LatencySpan::Queued) => "write+queue",
+        (RequestKind::Discard, LatencySpan::Queued) => "discard+queue",
+        (RequestKind::Flush, LatencySpan::Queued) => "flush+queue",
+    }
+}
+
+/// Returns the width of the cells before the histogram, with a gap after each.
+fn width_of(rows: &[Row<'_>]) -> usize {
+    use unicode_width::UnicodeWidthStr;
+    let mut widths = TITLES.map(UnicodeWidthStr::width);
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(&row.cells) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    widths.iter().map(|width| width + usize::from(SPACING.gap)).sum()
+}
+
+/// Returns a histogram as bars: the highest is the most frequent latency, and a single request is visible.
+fn bar_text(histogram: &LatencyHistogram, columns: usize) -> String {
+    let counts = columns_of(histogram, columns);
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let bar = |count: u64| match count {
+        0 => ' ',
+        count => {
+            let level = (count as f64 / most as f64 * LEVELS.len() as f64).ceil() as usize;
+            LEVELS[level.clamp(1, LEVELS.len()) - 1]
+        }
+    };
+    counts.into_iter().map(bar).collect()
+}

@@ -1,0 +1,124 @@
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::*;
+use crate::counters::{LatencyBucket, LatencyHistogram, LatencySpan, RequestKind, TraceProblem};
+
+/// A histogram of requests at these microseconds.
+fn histogram(latencies_us: &[u64]) -> LatencyHistogram {
+    let mut histogram = LatencyHistogram::default();
+    for us in latencies_us {
+        let (lower_ns, sum_ns) = (us * 1000, us * 1000 + 50);
+        histogram.add(LatencyBucket { lower_ns, upper_ns: lower_ns + 199, count: 1, sum_ns });
+    }
+    histogram
+}
+
+/// 99 fast reads and a slow one, and a flush that was not matched, on a device with a hostile name.
+fn traced() -> TracedInterval {
+    let mut reads = vec![100; 90];
+    reads.extend([400; 9]);
+    reads.push(900_000);
+    let device = TracedDevice {
+        name: "sd\u{1b}a".to_owned(),
+        number: (8, 0),
+        completed: [100, 0, 0, 1],
+        latencies: BTreeMap::from([
+            ((RequestKind::Read, LatencySpan::Device), histogram(&reads)),
+            ((RequestKind::Read, LatencySpan::Queued), histogram(&[1000])),
+        ]),
+    };
+    TracedInterval { elapsed_s: 1.0, devices: vec![device], ..TracedInterval::default() }
+}
+
+fn printed(format: LatencyFormat, is_queued: bool, traced: &TracedInterval) -> String {
+    let header = IntervalHeader {
+        end: Timestamp::from_second(1_790_000_000).ok(),
+        elapsed_s: 1.0,
+        ..IntervalHeader::default()
+    };
+    let writer = LatencyWriter::new(format, 100, is_queued, TimeZone::UTC);
+    let mut out = Vec::new();
+    writer.begin(&mut out);
+    let interval = LatencyInterval { header: &header, traced, devices: traced.devices.iter().collect() };
+    writer.push(&interval, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn the_table_shows_percentiles_and_bars() {
+    let expected = "\
+14:13:20 1.0 s
+device     requests  count    p50    p95    p99  p99.9    max  matched  10µs     1ms  10ms     1s
+sd\\u{1b}a  read        100  100µs  400µs  400µs  900ms  900ms     100%      █  ▁               ▁
+           flush         0                                          0%
+
+";
+    let text = printed(LatencyFormat::Table(None), false, &traced());
+    assert_eq!(text, expected, "{text}");
+    let text = printed(LatencyFormat::Table(None), true, &traced());
+    let line = text.lines().find(|line| line.contains("read+queue")).unwrap();
+    assert!(line.split_whitespace().skip(1).take(2).eq(["1", "1.00ms"]), "{text}");
+}
+
+#[test]
+fn the_heat_map_has_a_line_for_each_kind_of_request() {
+    let text = printed(LatencyFormat::Heatmap(Some(100)), false, &traced());
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[2].starts_with("14:13:20 sd\\u{1b}a    read        100 "), "{text}");
+    assert!(
+        lines[2].ends_with("100µs   400µs") && lines[2].contains('█') && lines[2].contains('░'),
+        "{text}"
+    );
+}
+
+#[test]
+fn json_and_csv_have_the_same_fields() {
+    let json: Value =
+        serde_json::from_str(&printed(LatencyFormat::Json { buckets: false }, false, &traced())).unwrap();
+    let csv = printed(LatencyFormat::Csv, false, &traced());
+    let (names, values) = csv.trim_end().split_once('\n').unwrap();
+    assert_eq!(json.as_object().unwrap().len(), names.split(',').count());
+    assert_eq!(names.split(',').count(), values.split(',').count());
+    for (name, value) in names.split(',').zip(values.split(',')) {
+        let text = match &json[name] {
+            Value::Null => String::new(),
+            Value::String(text) => text.replace('\u{1b}', "\\u{1b}"),
+            other => other.to_string(),
+        };
+        assert_eq!(text, value, "{name}");
+    }
+    assert_eq!((&json["read_count"], &json["read_p50_ms"]), (&100.into(), &0.10005.into()));
+    assert_eq!((&json["read_max_ms"], &json["matched_pct"]), (&900.00005.into(), &99.009901.into()));
+    assert_eq!((&json["flush_count"], &json["flush_p50_ms"]), (&0.into(), &Value::Null));
+    assert_eq!(json["read_queued_p50_ms"], 1.00005);
+    assert_eq!((&json["write_queued_count"], &json["problem"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn buckets_are_those_of_the_kernel() {
+    let text = printed(LatencyFormat::Json { buckets: true }, false, &traced());
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["read_buckets"][0], serde_json::json!([0.1, 0.100199, 90]));
+    assert_eq!(
+        (json["read_buckets"].as_array().unwrap().len(), &json["write_buckets"]),
+        (3, &serde_json::json!([]))
+    );
+}
+
+#[test]
+fn what_is_missing_is_said_once_and_with_the_remedy() {
+    assert!(trace_notes(&traced()).is_empty());
+    let paused = TracedInterval { problem: Some(TraceProblem::Overhead), ..traced() };
+    assert!(trace_notes(&paused)[0].contains("--max-overhead"));
+    let full = TracedInterval { dropped: 7, ..traced() };
+    assert!(trace_notes(&full)[0].starts_with("7 requests are missing"));
+    let mut unmatched = traced();
+    unmatched.devices[0].completed[0] = 1000;
+    let text = printed(LatencyFormat::Table(None), false, &unmatched);
+    assert!(text.contains("(only 10% of the requests are matched"), "{text}");
+    assert!(printed(LatencyFormat::Table(None), false, &TracedInterval::default()).contains("(no requests)"));
+}

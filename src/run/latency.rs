@@ -1,0 +1,174 @@
+//! `blkstat latency`: shows the latencies of single requests.
+
+use anyhow::Result;
+use jiff::tz::TimeZone;
+
+use super::warnings::Warnings;
+use super::{RunContext, emit, end_without_data, missing_data};
+use crate::counters::DeviceNumber;
+use crate::exit::Exit;
+use crate::intervals::{BaselineStore, Detail, Intervals, NextInterval, TracedDevice};
+use crate::plan::Latency;
+use crate::report::latency::{LatencyFormat, LatencyInterval, LatencyWriter, trace_notes};
+use crate::sanitize::sanitize;
+use crate::source::{TraceOptions, Tracer, remove_leftovers};
+use crate::terminal::screen_size;
+
+/// The width of a table without a terminal.
+const DEFAULT_WIDTH: usize = 120;
+
+pub(super) fn run(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> {
+    if plan.cleanup {
+        return clean_up(plan, context);
+    }
+    let baselines = BaselineStore::default();
+    if plan.input.from.is_some() {
+        let clock = context.clock;
+        let intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
+        return show(plan, intervals, context);
+    }
+    let devices = match selected_numbers(plan, &baselines, context)? {
+        Ok(devices) => devices,
+        Err(exit) => return Ok(exit),
+    };
+    let options = TraceOptions {
+        latencies: true,
+        queued: plan.queued,
+        users: false,
+        devices,
+        max_overhead: plan.max_overhead,
+    };
+    let clock = context.clock;
+    let tracer = Tracer::start(&plan.input.root, options, clock)?;
+    let intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
+    show(plan, intervals.with_tracer(tracer), context)
+}
+
+/// Removes what processes left that were killed.
+fn clean_up(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> {
+    let removed = remove_leftovers(&plan.input.root)?;
+    let mut text: Vec<u8> =
+        removed.iter().flat_map(|name| format!("removed {}\n", sanitize(name)).into_bytes()).collect();
+    if removed.is_empty() {
+        text.extend_from_slice(b"nothing to remove\n");
+    }
+    emit(context.out, &mut text)?;
+    Ok(Exit::Success)
+}
+
+/// Returns the whole devices that are selected; none for all of them. Fails with the exit code if there are none of the
+/// requested ones.
+///
+/// # Errors
+/// If the devices cannot be read.
+fn selected_numbers(
+    plan: &Latency,
+    baselines: &BaselineStore,
+    context: &mut RunContext<'_>,
+) -> Result<Result<Vec<DeviceNumber>, Exit>> {
+    let clock = context.clock;
+    let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, baselines, clock)?;
+    let mut warnings = Warnings::about(&intervals.source_name());
+    intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
+    warnings.finish(context.err);
+    if !plan.selection.names_devices() {
+        return Ok(Ok(Vec::new()));
+    }
+    if let Some(not_found) = intervals.not_found() {
+        context.print_error(not_found);
+        return Ok(Err(Exit::NoData));
+    }
+    Ok(Ok(intervals.selected_disk_numbers()))
+}
+
+/// Shows intervals until the requested number of them, or a signal, ends the run.
+fn show(plan: &Latency, mut intervals: Intervals<'_>, context: &mut RunContext<'_>) -> Result<Exit> {
+    let mut warnings = Warnings::about(&intervals.source_name());
+    let mut output = Output::new(plan, context);
+    intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
+    output.flush(context)?;
+    let mut has_traced = false;
+    let end = loop {
+        let (header, traced) =
+            match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
+                NextInterval::Rows(rows) => (rows.header, rows.traced),
+                NextInterval::Break => continue,
+                NextInterval::End => break Exit::Success,
+                NextInterval::Signal(signal) => break Exit::Signal(signal),
+            };
+        let Some(traced) = traced else { continue };
+        has_traced = true;
+        let devices = output.shown_devices(&traced.devices, &intervals);
+        let interval = LatencyInterval { header: &header, traced: &traced, devices };
+        output.push(&interval, context);
+        output.flush(context)?;
+    };
+    warnings.finish(context.err);
+    if end != Exit::Success {
+        return Ok(end);
+    }
+    let no_requests = "no single requests in this capture; 'blkstat record --trace' includes them";
+    let lacks_requests = !intervals.is_live() && !has_traced;
+    let reason = missing_data(&intervals)?.or_else(|| lacks_requests.then(|| no_requests.to_owned()));
+    Ok(reason.map_or(Exit::Success, |reason| end_without_data(&reason, &intervals, context)))
+}
+
+/// Writes the intervals of a run.
+struct Output<'a> {
+    plan: &'a Latency,
+    writer: LatencyWriter,
+    text: Vec<u8>,
+    /// The notes that were printed last.
+    notes: Vec<String>,
+}
+
+impl<'a> Output<'a> {
+    fn new(plan: &'a Latency, context: &mut RunContext<'_>) -> Self {
+        let time_zone = match plan.format {
+            LatencyFormat::Table(_) | LatencyFormat::Heatmap(_) => {
+                context.time_zone(plan.time_zone.as_deref())
+            }
+            LatencyFormat::Json { .. } | LatencyFormat::Csv => TimeZone::UTC,
+        };
+        let mut writer = LatencyWriter::new(plan.format, DEFAULT_WIDTH, plan.queued, time_zone);
+        if let Some((columns, _)) = context.is_terminal.then(screen_size).flatten() {
+            writer.resize(columns);
+        }
+        let mut text = Vec::new();
+        writer.begin(&mut text);
+        Self { plan, writer, text, notes: Vec::new() }
+    }
+
+    /// Returns the devices that are selected.
+    fn shown_devices<'b>(
+        &self,
+        devices: &'b [TracedDevice],
+        intervals: &Intervals<'_>,
+    ) -> Vec<&'b TracedDevice> {
+        let disks = intervals.selected_disks();
+        let is_restricted = self.plan.selection.names_devices();
+        devices.iter().filter(|device| !is_restricted || disks.contains_key(device.name.as_str())).collect()
+    }
+
+    fn push(&mut self, interval: &LatencyInterval<'_>, context: &mut RunContext<'_>) {
+        if let Some((columns, _)) = context.is_terminal.then(screen_size).flatten() {
+            self.writer.resize(columns);
+        }
+        self.writer.push(interval, &mut self.text);
+        let is_for_programs = matches!(self.plan.format, LatencyFormat::Json { .. } | LatencyFormat::Csv);
+        let notes = if is_for_programs { trace_notes(interval.traced) } else { Vec::new() };
+        // Until something else is missing.
+        if notes.len() != self.notes.len() {
+            notes.iter().for_each(|note| context.print_error(note));
+        }
+        self.notes = notes;
+    }
+
+    /// Writes the text added since the last call.
+    ///
+    /// # Errors
+    /// If standard output cannot be written.
+    fn flush(&mut self, context: &mut RunContext<'_>) -> Result<()> {
+        if self.text.is_empty() { Ok(()) } else { emit(context.out, &mut self.text) }
+    }
+}

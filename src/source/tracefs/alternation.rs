@@ -1,0 +1,116 @@
+//! Sets of triggers in turn: each is replaced before its maps are full, and kept a while longer for the requests that were
+//! under way.
+
+use super::error::TraceError;
+use super::owner::Owner;
+use super::trace_dir::TraceDir;
+use super::trace_set::{SetCounts, SetKind, TraceSet};
+use crate::counters::{TracedIo, add_user};
+
+/// Sets of one kind.
+pub(super) struct Alternation {
+    dir: TraceDir,
+    owner: Owner,
+    kind: SetKind,
+    /// The number of sets that were built.
+    built: u64,
+    active: Option<StartedSet>,
+    /// The set before, which counts the requests that began before it was paused.
+    draining: Option<StartedSet>,
+}
+
+struct StartedSet {
+    set: TraceSet,
+    last: SetCounts,
+}
+
+impl Alternation {
+    /// Starts the first set.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub(super) fn start(dir: &TraceDir, owner: Owner, kind: SetKind, size: u32) -> Result<Self, TraceError> {
+        let (active, draining) = (None, None);
+        let mut alternation = Self { dir: dir.clone(), owner, kind, built: 0, active, draining };
+        alternation.renew(None, size, &mut TracedIo::default())?;
+        Ok(alternation)
+    }
+
+    /// Replaces the set by one with maps of `size` entries, and of another kind if there is one. Requests that the sets have
+    /// counted are added to `traced`. A few that begin between the end of one and the start of the other are not counted.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub(super) fn renew(
+        &mut self,
+        kind: Option<SetKind>,
+        size: u32,
+        traced: &mut TracedIo,
+    ) -> Result<(), TraceError> {
+        self.collect(traced)?;
+        self.draining = None;
+        if let Some(kind) = kind {
+            self.kind = kind;
+        }
+        let letter = match &self.kind {
+            SetKind::Latencies(_) => 'l',
+            SetKind::Users(_) => 'u',
+        };
+        let name = self.owner.name(&format!("{letter}{}", self.built));
+        self.built += 1;
+        let set = TraceSet::build(&self.dir, name, self.kind.clone(), size)?;
+        if let Some(active) = &self.active {
+            active.set.pause()?;
+        }
+        set.start()?;
+        let last = SetCounts::default();
+        self.draining = self.active.replace(StartedSet { set, last });
+        Ok(())
+    }
+
+    /// Stops to count new requests, until the next set is started.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub(super) fn pause(&self) -> Result<(), TraceError> {
+        self.active.as_ref().map_or(Ok(()), |active| active.set.pause())
+    }
+
+    /// The kind of the sets.
+    pub(super) fn kind(&self) -> &SetKind {
+        &self.kind
+    }
+
+    /// The entries of each map of the active set.
+    pub(super) fn size(&self) -> u32 {
+        self.active.as_ref().map_or(0, |active| active.set.size)
+    }
+
+    /// The entries of the fullest histogram that was read.
+    pub(super) fn entries(&self) -> usize {
+        self.active.as_ref().map_or(0, |active| active.last.entries)
+    }
+
+    /// Adds the requests that were counted since the last call.
+    ///
+    /// # Errors
+    /// If the histograms cannot be read.
+    pub(super) fn collect(&mut self, traced: &mut TracedIo) -> Result<(), TraceError> {
+        for started in self.draining.iter_mut().chain(&mut self.active) {
+            let counts = started.set.read()?;
+            for (key, histogram) in &counts.latencies {
+                let before = started.last.latencies.remove(key).unwrap_or_default();
+                let added = histogram.since(&before);
+                if added.count() > 0 {
+                    traced.latencies.entry(*key).or_default().merge(&added);
+                }
+            }
+            let users = traced.users.get_or_insert_default();
+            counts.users_since(&started.last).iter().for_each(|user| add_user(users, user));
+            let dropped = counts.dropped.saturating_sub(started.last.dropped);
+            traced.dropped = traced.dropped.saturating_add(dropped);
+            started.last = counts;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Pauses tracing while it would take too much CPU time.
+
+use std::time::Duration;
+
+/// The time for which tracing must be cheap enough before it is resumed.
+const RESUME_AFTER: Duration = Duration::from_secs(3);
+/// The part of the permitted cost below which tracing is resumed.
+const RESUME_FRACTION: f64 = 0.7;
+
+/// The cost of tracing and its limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Guard {
+    /// The CPU time in seconds that a request takes.
+    pub(super) cost_s: f64,
+    /// The number of CPUs.
+    pub(super) cpus: usize,
+    /// The most CPU time, as a fraction of that of all CPUs.
+    pub(super) max_fraction: f64,
+    is_paused: bool,
+    cheap_since: Option<Duration>,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    Keep,
+    Pause,
+    Resume,
+}
+
+impl Guard {
+    pub(super) fn new(cost_s: f64, cpus: usize, max_fraction: f64) -> Self {
+        Self { cost_s, cpus: cpus.max(1), max_fraction, is_paused: false, cheap_since: None }
+    }
+
+    /// Returns whether tracing is paused.
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Decides at a monotonic time, by the requests per second of all devices.
+    pub(super) fn decide(&mut self, now: Duration, requests_per_s: f64) -> Decision {
+        let fraction = requests_per_s * self.cost_s / self.cpus as f64;
+        if !self.is_paused {
+            if fraction <= self.max_fraction {
+                return Decision::Keep;
+            }
+            self.is_paused = true;
+            self.cheap_since = None;
+            return Decision::Pause;
+        }
+        if fraction > self.max_fraction * RESUME_FRACTION {
+            self.cheap_since = None;
+            return Decision::Keep;
+        }
+        let since = *self.cheap_since.get_or_insert(now);
+        if now.saturating_sub(since) < RESUME_AFTER {
+            return Decision::Keep;
+        }
+        self.is_paused = false;
+        Decision::Resume
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracing_pauses_above_the_limit_and_resumes_after_a_time_well_below_it() {
+        // 10 µs per request on two CPUs: 2% are 4000 requests per second.
+        let mut guard = Guard::new(10e-6, 2, 0.02);
+        let mut decide = |second: f64, rate: f64| guard.decide(Duration::from_secs_f64(second), rate);
+        assert_eq!([decide(0.0, 3990.0), decide(1.0, 4010.0)], [Decision::Keep, Decision::Pause]);
+        // Not low enough, then low for too short a time.
+        assert_eq!([decide(2.0, 3500.0), decide(3.0, 2000.0), decide(5.9, 2000.0)], [Decision::Keep; 3]);
+        assert_eq!([decide(6.0, 3500.0), decide(7.0, 100.0)], [Decision::Keep; 2]);
+        assert_eq!([decide(10.0, 100.0), decide(11.0, 100.0)], [Decision::Resume, Decision::Keep]);
+    }
+}

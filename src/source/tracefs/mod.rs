@@ -1,0 +1,24 @@
+//! Traces single requests with the histogram triggers of the kernel (Documentation/trace/histogram.rst), through files of
+//! tracefs alone.
+//!
+//! A [`Tracer`] keeps everything in tracing instances of its own, whose names begin with [`Owner::PREFIX`], so that other
+//! users of tracefs are not affected, and removes them when it is dropped. What a process that was killed left behind is
+//! recognized by its name and removed by [`remove_leftovers`].
+
+mod alternation;
+mod calibration;
+mod devices;
+mod error;
+mod event_pair;
+mod guard;
+mod leftovers;
+mod owner;
+mod session;
+mod threads;
+mod trace_dir;
+mod trace_set;
+mod tracer;
+
+pub use self::error::TraceError;
+pub use self::leftovers::remove_leftovers;
+pub use self::tracer::{TraceOptions, Tracer};

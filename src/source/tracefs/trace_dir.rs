@@ -1,0 +1,228 @@
+//! The directory in which tracefs is mounted.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::TraceError;
+use crate::source::small_file::{read_bytes_into, read_line, read_text};
+
+/// Tracefs below a root.
+#[derive(Clone, Debug)]
+pub(super) struct TraceDir {
+    path: PathBuf,
+}
+
+impl TraceDir {
+    /// Finds tracefs, and checks that the kernel can do what is needed.
+    ///
+    /// # Errors
+    /// The reason for which requests cannot be traced.
+    pub(super) fn find(root: &Path) -> Result<Self, TraceError> {
+        let candidates = ["sys/kernel/tracing", "sys/kernel/debug/tracing"].map(|path| root.join(path));
+        let mut is_denied = false;
+        for path in candidates {
+            match fs::metadata(path.join("events")) {
+                Ok(_) => return Self { path }.checked(root),
+                Err(error) => is_denied |= error.kind() == io::ErrorKind::PermissionDenied,
+            }
+        }
+        if is_denied {
+            return Err(TraceError::NotPermitted);
+        }
+        let systems = read_text(&root.join("proc/filesystems")).unwrap_or_default();
+        let has_tracefs = systems.lines().any(|line| line.split_whitespace().last() == Some("tracefs"));
+        Err(if has_tracefs { TraceError::NotMounted } else { TraceError::NoTracefs })
+    }
+
+    fn checked(self, root: &Path) -> Result<Self, TraceError> {
+        if is_locked_down(root) {
+            return Err(TraceError::LockedDown);
+        }
+        if let Err(error) = fs::read_dir(self.path.join("instances"))
+            && error.kind() == io::ErrorKind::PermissionDenied
+        {
+            return Err(TraceError::NotPermitted);
+        }
+        if !self.has("events/block") {
+            return Err(TraceError::MissingConfig("CONFIG_BLK_DEV_IO_TRACE"));
+        }
+        if !self.has("events/block/block_bio_queue/hist") {
+            return Err(TraceError::MissingConfig("CONFIG_HIST_TRIGGERS"));
+        }
+        if !self.has("synthetic_events") {
+            return Err(TraceError::MissingConfig("CONFIG_SYNTH_EVENTS"));
+        }
+        Ok(self)
+    }
+
+    /// Returns the path of a file.
+    pub(super) fn join(&self, file: &str) -> PathBuf {
+        self.path.join(file)
+    }
+
+    /// Returns whether a file exists.
+    pub(super) fn has(&self, file: &str) -> bool {
+        self.path.join(file).exists()
+    }
+
+    /// Reads a file into a buffer, replacing its contents.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) fn read_into(&self, file: &str, bytes: &mut Vec<u8>) -> Result<(), TraceError> {
+        let path = self.join(file);
+        read_bytes_into(&path, bytes).map_err(|error| TraceError::of_file(&path, error))
+    }
+
+    /// Reads a file; empty if it cannot be read.
+    pub(super) fn read(&self, file: &str) -> String {
+        read_text(&self.join(file)).unwrap_or_default()
+    }
+
+    /// Writes a line to a file. Files of tracefs are never truncated: that would remove what others wrote.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub(super) fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
+        let path = self.join(file);
+        let written = OpenOptions::new().append(true).open(&path).and_then(|mut open| {
+            // The kernel parses each write by itself.
+            open.write_all(format!("{text}\n").as_bytes())
+        });
+        written.map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => TraceError::NotPermitted,
+            io::ErrorKind::OutOfMemory => TraceError::OutOfMemory,
+            _ => {
+                let reason = self.logged_reason(file);
+                TraceError::Refused { path, text: text.to_owned(), error, reason }
+            }
+        })
+    }
+
+    /// Returns the last reason in the error log of a file's instance.
+    fn logged_reason(&self, file: &str) -> Option<String> {
+        let mut parts = file.split('/');
+        let log = match (parts.next(), parts.next()) {
+            (Some("instances"), Some(name)) => format!("instances/{name}/error_log"),
+            _ => "error_log".to_owned(),
+        };
+        let text = self.read(&log);
+        text.lines().rev().find_map(|line| Some(line.split_once("error: ")?.1.to_owned()))
+    }
+
+    /// Makes a tracing instance.
+    ///
+    /// # Errors
+    /// If the kernel refuses it, or the instance exists.
+    pub(super) fn make_instance(&self, name: &str) -> Result<(), TraceError> {
+        let path = self.path.join("instances").join(name);
+        fs::create_dir(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => TraceError::InstanceExists(name.to_owned()),
+            io::ErrorKind::PermissionDenied => TraceError::NotPermitted,
+            io::ErrorKind::OutOfMemory => TraceError::OutOfMemory,
+            _ => TraceError::of_file(&path, error),
+        })
+    }
+
+    /// Removes a tracing instance without triggers.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub(super) fn remove_instance_directory(&self, name: &str) -> Result<(), TraceError> {
+        let path = self.path.join("instances").join(name);
+        fs::remove_dir(&path).map_err(|error| TraceError::of_file(&path, error))
+    }
+
+    /// Returns the names in a directory, sorted; empty if it cannot be read.
+    pub(super) fn list(&self, directory: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path.join(directory)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// Returns whether the kernel's lockdown prohibits reading its memory, and so tracing.
+fn is_locked_down(root: &Path) -> bool {
+    let line = read_line(&root.join("sys/kernel/security/lockdown"));
+    line.is_some_and(|line| line.contains("[confidentiality]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Creates a root with these files, which are empty unless they have text after an `=`.
+    fn root(files: &[&str]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for file in files {
+            let (name, text) = file.split_once('=').unwrap_or((file, ""));
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn message(files: &[&str]) -> String {
+        let root = root(files);
+        TraceDir::find(root.path()).map_or_else(|error| error.to_string(), |_| "found".to_owned())
+    }
+
+    const HIST: &str = "sys/kernel/tracing/events/block/block_bio_queue/hist";
+    const SYNTHETIC: &str = "sys/kernel/tracing/synthetic_events";
+
+    #[test]
+    fn what_is_missing_is_named_with_the_remedy() {
+        for (files, expected) in [
+            (&["proc/filesystems=nodev\tsysfs\n"][..], "has no tracefs"),
+            (&["proc/filesystems=nodev\ttracefs\n"], "run 'mount -t tracefs tracefs /sys/kernel/tracing'"),
+            (&["sys/kernel/tracing/events/enable"], "built without CONFIG_BLK_DEV_IO_TRACE"),
+            (&["sys/kernel/tracing/events/block/enable"], "built without CONFIG_HIST_TRIGGERS"),
+            (&[HIST], "built without CONFIG_SYNTH_EVENTS"),
+            (&[HIST, SYNTHETIC], "found"),
+            (
+                &[HIST, SYNTHETIC, "sys/kernel/security/lockdown=none integrity [confidentiality]\n"],
+                "locked down",
+            ),
+            (&[HIST, SYNTHETIC, "sys/kernel/security/lockdown=none [integrity] confidentiality\n"], "found"),
+            (
+                &[
+                    "sys/kernel/debug/tracing/events/block/block_bio_queue/hist",
+                    "sys/kernel/debug/tracing/synthetic_events",
+                ],
+                "found",
+            ),
+        ] {
+            let message = message(files);
+            assert!(message.contains(expected) && !message.contains('\n'), "{files:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_refused_trigger_is_shown_with_the_reason_of_the_kernel() {
+        let root = root(&[
+            HIST,
+            SYNTHETIC,
+            "sys/kernel/tracing/instances/a/error_log=[ 9.1] hist:block:b: error: Couldn't find field\n  Command: x\n",
+        ]);
+        let dir = TraceDir::find(root.path()).unwrap();
+        let error = dir.write("instances/a/events/none/trigger", "hist:keys=x").unwrap_err().to_string();
+        assert!(error.contains("Couldn't find field") && error.contains("'hist:keys=x'"), "{error}");
+        assert!(dir.make_instance("a").unwrap_err().to_string().contains("'a' exists already"));
+        dir.make_instance("b").unwrap();
+        assert_eq!(dir.list("instances"), ["a", "b"]);
+        dir.remove_instance_directory("b").unwrap();
+        assert_eq!(dir.list("instances"), ["a"]);
+    }
+
+    #[test]
+    fn what_others_wrote_is_kept() {
+        let root = root(&[HIST, "sys/kernel/tracing/synthetic_events=theirs u32 a\n"]);
+        let dir = TraceDir::find(root.path()).unwrap();
+        dir.write("synthetic_events", "mine u32 b").unwrap();
+        assert_eq!(dir.read("synthetic_events"), "theirs u32 a\nmine u32 b\n");
+    }
+}

@@ -1,0 +1,211 @@
+//! A set of triggers in an instance of its own: histograms of latencies, or of the threads that submit bios.
+//!
+//! The map of a trigger never forgets a sector, and counts nothing more once it is full, so that a set is replaced by
+//! another before that happens ([`super::alternation`]). A set is built paused. Triggers with variables can be neither
+//! cleared nor paused by name; but a trigger on the instance's own print event, which a write to its marker causes, can
+//! start and stop them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::TraceError;
+use super::event_pair::{EventPair, device_filter, device_number, has_buckets, latency_triggers};
+use super::leftovers::remove_instance;
+use super::trace_dir::TraceDir;
+use crate::capture::trace_hist::{HistEntry, key_range, key_thread, parse_hist};
+use crate::counters::{DeviceNumber, LatencyBucket, LatencyHistogram, LatencyKey, RequestKind, TracedUser};
+
+/// The size in KiB of the buffer of an instance, which only the marker uses.
+const BUFFER_KIB: u32 = 4;
+/// The file whose writes start and stop a set.
+const MARKER: &str = "trace_marker";
+const PRINT_TRIGGER: &str = "events/ftrace/print/trigger";
+
+/// The content of a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SetKind {
+    /// The latencies between pairs of tracepoints.
+    Latencies(Vec<EventPair>),
+    /// The threads that submit bios to these devices; to all if empty.
+    Users(Vec<DeviceNumber>),
+}
+
+/// A device, a thread, its name and the kind of request.
+type UserKey = (DeviceNumber, u32, Arc<str>, RequestKind);
+
+/// What the histograms of a set have counted since it was started.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SetCounts {
+    pub(super) latencies: BTreeMap<LatencyKey, LatencyHistogram>,
+    /// Bios and sectors.
+    pub(super) users: BTreeMap<UserKey, (u64, u64)>,
+    pub(super) dropped: u64,
+    /// The entries of the fullest histogram.
+    pub(super) entries: usize,
+}
+
+/// A set of triggers. It is removed when it is dropped.
+pub(super) struct TraceSet {
+    dir: TraceDir,
+    name: String,
+    kind: SetKind,
+    /// The entries of each map.
+    pub(super) size: u32,
+    text: Vec<u8>,
+}
+
+impl TraceSet {
+    /// Builds a set, paused.
+    ///
+    /// # Errors
+    /// If the kernel refuses a part of it; nothing is left of it then.
+    pub(super) fn build(dir: &TraceDir, name: String, kind: SetKind, size: u32) -> Result<Self, TraceError> {
+        dir.make_instance(&name)?;
+        let set = Self { dir: dir.clone(), name, kind, size, text: Vec::new() };
+        // Does not matter if it fails: the buffer is larger then.
+        let _ = set.write("buffer_size_kb", &BUFFER_KIB.to_string());
+        match &set.kind {
+            SetKind::Latencies(pairs) => pairs.iter().try_for_each(|pair| set.add_pair(pair))?,
+            SetKind::Users(devices) => {
+                let filter = device_filter(devices);
+                let keys = "dev,rwbs,common_pid.execname";
+                let trigger = format!("hist:keys={keys}:vals=hitcount,nr_sector:size={size}:pause{filter}");
+                set.write("events/block/block_bio_queue/trigger", &trigger)?;
+            }
+        }
+        for event in set.start_events() {
+            set.write(PRINT_TRIGGER, &format!("enable_hist:block:{event}"))?;
+        }
+        Ok(set)
+    }
+
+    fn add_pair(&self, pair: &EventPair) -> Result<(), TraceError> {
+        let format = self.dir.read(&format!("events/block/{}/format", pair.events()[1]));
+        self.dir.write("synthetic_events", &pair.synthetic_event(&self.name, &format))?;
+        let [start, end] = pair.events().map(|event| format!("events/block/{event}/trigger"));
+        self.write(&start, &pair.start_trigger(&self.name, self.size))?;
+        self.write(&end, &pair.end_trigger(&self.name, self.size))?;
+        let file = pair.synthetic_file(&self.name, "trigger");
+        latency_triggers(has_buckets(&self.dir)).iter().try_for_each(|trigger| self.write(&file, trigger))
+    }
+
+    /// The tracepoints whose triggers are paused while the set is.
+    fn start_events(&self) -> Vec<&'static str> {
+        match &self.kind {
+            SetKind::Latencies(pairs) => pairs.iter().map(|pair| pair.start).collect(),
+            SetKind::Users(_) => vec!["block_bio_queue"],
+        }
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
+        self.dir.write(&self.in_instance(file), text)
+    }
+
+    fn in_instance(&self, file: &str) -> String {
+        format!("instances/{}/{file}", self.name)
+    }
+
+    /// Starts to count, and prepares [`Self::pause`].
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub(super) fn start(&self) -> Result<(), TraceError> {
+        self.write(MARKER, "start")?;
+        for event in self.start_events() {
+            self.write(PRINT_TRIGGER, &format!("!enable_hist:block:{event}"))?;
+            self.write(PRINT_TRIGGER, &format!("disable_hist:block:{event}"))?;
+        }
+        Ok(())
+    }
+
+    /// Stops to count requests that begin from now on. Those under way are still counted.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub(super) fn pause(&self) -> Result<(), TraceError> {
+        self.write(MARKER, "pause")
+    }
+
+    /// Reads what was counted since the set was started.
+    ///
+    /// # Errors
+    /// If the histograms cannot be read.
+    pub(super) fn read(&mut self) -> Result<SetCounts, TraceError> {
+        let mut counts = SetCounts::default();
+        let files: Vec<(String, Option<EventPair>)> = match &self.kind {
+            SetKind::Latencies(pairs) => pairs
+                .iter()
+                .map(|pair| (pair.synthetic_file(&self.name, "hist"), Some(pair.clone())))
+                .collect(),
+            SetKind::Users(_) => vec![("events/block/block_bio_queue/hist".to_owned(), None)],
+        };
+        for (file, pair) in files {
+            let file = self.in_instance(&file);
+            self.dir.read_into(&file, &mut self.text)?;
+            let text = String::from_utf8_lossy(&self.text);
+            for section in parse_hist(&text) {
+                counts.dropped = counts.dropped.saturating_add(section.dropped);
+                counts.entries = counts.entries.max(section.entries.len());
+                for entry in &section.entries {
+                    match &pair {
+                        Some(pair) => counts.add_latency(entry, pair),
+                        None => counts.add_user(entry),
+                    }
+                }
+            }
+        }
+        Ok(counts)
+    }
+}
+
+impl Drop for TraceSet {
+    fn drop(&mut self) {
+        // What the kernel refuses to remove now is removed by the next run, as after a kill.
+        let _ = remove_instance(&self.dir, &self.name);
+    }
+}
+
+impl SetCounts {
+    fn add_latency(&mut self, entry: &HistEntry<'_>, pair: &EventPair) {
+        let (Some(number), Some(letters), Some(range)) = (
+            entry.key("dev", Some("rwbs")).and_then(|number| number.parse().ok()).map(device_number),
+            entry.key("rwbs", Some("lat")),
+            entry.key("lat", None).and_then(key_range),
+        ) else {
+            return;
+        };
+        let Some(kind) = RequestKind::from_rwbs(letters) else { return };
+        // A filter with too many devices was left out.
+        if !pair.devices.is_empty() && !pair.devices.contains(&number) {
+            return;
+        }
+        let (count, sum_ns) = (entry.value("hitcount").unwrap_or(0), entry.value("lat").unwrap_or(0));
+        let bucket = LatencyBucket { lower_ns: *range.start(), upper_ns: *range.end(), count, sum_ns };
+        self.latencies.entry(LatencyKey { number, kind, span: pair.span }).or_default().add(bucket);
+    }
+
+    fn add_user(&mut self, entry: &HistEntry<'_>) {
+        let (Some(number), Some(letters), Some((comm, tid))) = (
+            entry.key("dev", Some("rwbs")).and_then(|number| number.parse().ok()).map(device_number),
+            entry.key("rwbs", Some("common_pid")),
+            entry.key("common_pid", None).and_then(key_thread),
+        ) else {
+            return;
+        };
+        let Some(kind) = RequestKind::from_rwbs(letters) else { return };
+        let sum = self.users.entry((number, tid, Arc::from(comm), kind)).or_default();
+        sum.0 = sum.0.saturating_add(entry.value("hitcount").unwrap_or(0));
+        sum.1 = sum.1.saturating_add(entry.value("nr_sector").unwrap_or(0));
+    }
+
+    /// Returns what was counted since `earlier`, as the users of devices.
+    pub(super) fn users_since(&self, earlier: &Self) -> Vec<TracedUser> {
+        let added = self.users.iter().map(|(key, (count, sectors))| {
+            let before = earlier.users.get(key).copied().unwrap_or_default();
+            let (number, tid, comm, kind) = key.clone();
+            let (count, sectors) = (count.saturating_sub(before.0), sectors.saturating_sub(before.1));
+            TracedUser { number, tid, comm, pid: None, cgroup: None, kind, count, sectors }
+        });
+        added.filter(|user| user.count > 0).collect()
+    }
+}

@@ -1,0 +1,135 @@
+//! `blkstat latency` where it cannot trace: its messages and exit codes. What it measures is tested on real kernels, in
+//! `tests/kernels`.
+
+use std::fs;
+
+use crate::support::fake_root::FakeRoot;
+use crate::support::program;
+
+const HIST: &str = "sys/kernel/tracing/events/block/block_bio_queue/hist";
+const SYNTHETIC: &str = "sys/kernel/tracing/synthetic_events";
+
+/// Runs `blkstat latency` on a host with one disk and these files. Returns its output, its messages and its exit code.
+fn latency(files: &[(&str, &str)], options: &str) -> (String, String, i32) {
+    let host = FakeRoot::new();
+    host.disk("sda", "8:0", 1024).diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
+    for (name, text) in files {
+        host.file(name, text);
+    }
+    fs::create_dir_all(host.path().join("sys/kernel/tracing/instances")).unwrap();
+    program::output(&format!("latency --root {} {options}", host.path().display()), "")
+}
+
+#[test]
+fn each_thing_that_is_missing_has_a_message_of_one_line_and_a_remedy() {
+    let lockdown = ("sys/kernel/security/lockdown", "none integrity [confidentiality]");
+    for (files, expected) in [
+        (&[][..], "this kernel has no tracefs (CONFIG_FTRACE)"),
+        (
+            &[("proc/filesystems", "nodev\ttracefs\n")],
+            "run 'mount -t tracefs tracefs /sys/kernel/tracing' as root",
+        ),
+        (&[("sys/kernel/tracing/events/block/enable", "0")], "built without CONFIG_HIST_TRIGGERS"),
+        (&[(HIST, "")], "built without CONFIG_SYNTH_EVENTS"),
+        (&[(HIST, ""), (SYNTHETIC, ""), lockdown], "the kernel is locked down"),
+        (&[(HIST, ""), (SYNTHETIC, "")], "no tracepoint block_rq_issue"),
+    ] {
+        let (out, err, code) = latency(files, "1 1");
+        assert_eq!((out.as_str(), code, err.lines().count()), ("", 2, 1), "{err}");
+        assert!(err.starts_with("blkstat: ") && err.contains(expected), "{err}");
+    }
+}
+
+#[test]
+fn an_instance_that_cannot_be_used_is_removed_again() {
+    let host = FakeRoot::new();
+    host.disk("sda", "8:0", 1024).diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
+    for event in ["block_rq_issue", "block_rq_complete", "block_bio_complete"] {
+        host.file(&format!("sys/kernel/tracing/events/block/{event}/format"), "");
+    }
+    for file in [HIST, SYNTHETIC] {
+        host.file(file, "");
+    }
+    let instances = host.path().join("sys/kernel/tracing/instances");
+    fs::create_dir_all(&instances).unwrap();
+    // A directory of this file system stays empty when it is made, so that nothing can be written to its files.
+    let (_, err, code) = program::output(&format!("latency --root {} 1 1", host.path().display()), "");
+    assert!(code == 2 && err.contains("the kernel refused"), "{err}");
+    assert_eq!(fs::read_dir(&instances).unwrap().count(), 0);
+}
+
+#[test]
+fn cleanup_removes_what_a_killed_run_left() {
+    let left = "sys/kernel/tracing/instances/blkstat_0_1_77_l0";
+    let files = [(HIST, ""), (SYNTHETIC, "")];
+    assert_eq!(latency(&files, "--cleanup"), ("nothing to remove\n".to_owned(), String::new(), 0));
+    let host = FakeRoot::new();
+    for (name, text) in files {
+        host.file(name, text);
+    }
+    fs::create_dir_all(host.path().join(left)).unwrap();
+    let (out, _, code) = program::output(&format!("latency --cleanup --root {}", host.path().display()), "");
+    assert_eq!((out.as_str(), code), ("removed blkstat_0_1_77_l0\n", 0));
+    assert!(!host.path().join(left).exists());
+}
+
+#[test]
+fn a_device_that_does_not_exist_is_no_data() {
+    let (_, err, code) = latency(&[], "sdx 1 1");
+    assert!(code == 1 && err.starts_with("blkstat: no such device 'sdx'"), "{err}");
+}
+
+#[test]
+fn invalid_arguments_are_usage_errors() {
+    for (options, expected) in [
+        ("--json --csv", "cannot be used with"),
+        ("--heatmap --json", "cannot be used with"),
+        ("--buckets", "--json"),
+        ("--max-overhead 0", "expected a percentage above 0, up to 100"),
+        ("--cleanup sda", "cannot be used with"),
+        ("1 sda", "unexpected 'sda' after INTERVAL"),
+    ] {
+        let (_, err, code) = latency(&[], options);
+        assert!(code == 2 && err.contains(expected), "{options}: {err}");
+    }
+}
+
+#[test]
+fn a_capture_without_single_requests_is_no_data() {
+    let (out, err, code) = program::output("latency --from fixtures/captures/mixed.txt", "");
+    let expected = "blkstat: fixtures/captures/mixed.txt: no single requests in this capture; \
+                    'blkstat record --trace' includes them\n";
+    assert_eq!((out.as_str(), err.as_str(), code), ("", expected, 1));
+}
+
+#[test]
+fn a_recording_shows_the_latencies_of_the_selected_devices() {
+    let recording = "fixtures/tracefs/recording.txt";
+    let (out, err, code) = program::output(&format!("latency --from {recording} --json"), "");
+    assert_eq!((err.as_str(), code), ("", 0));
+    assert!(out.contains("\"device\":\"dm-0\"") && out.contains("\"read_p99_ms\":"), "{out}");
+    let (table, _, _) = program::output(&format!("latency --from {recording} dm-0 --width 100"), "");
+    assert!(table.contains("dm-0") && !table.contains("nullb0"), "{table}");
+    let (map, _, _) = program::output(&format!("latency --from {recording} dm-0 --heatmap"), "");
+    assert!(map.contains('░'), "{map}");
+}
+
+#[test]
+fn a_recording_shows_threads_by_device() {
+    let (out, err, code) = program::output("who --from fixtures/tracefs/recording.txt dm-0 --json", "");
+    // The host had none.
+    assert!(code == 0 && err.starts_with("blkstat: no cgroups"), "{err}");
+    assert!(out.contains("\"device\":\"dm-0\",\"cgroup\":") && out.contains("\"comm\":\"fio\""), "{out}");
+    let (table, _, _) = program::output("who --from fixtures/tracefs/recording.txt dm-0", "");
+    assert!(table.contains("process  device") && !table.contains("process, all devices"), "{table}");
+}
+
+#[test]
+fn tracing_of_threads_needs_tracefs_too() {
+    let host = FakeRoot::new();
+    host.disk("sda", "8:0", 1024).diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
+    let (_, err, code) = program::output(&format!("who --trace --root {} 1 1", host.path().display()), "");
+    assert!(code == 2 && err.contains("no tracefs"), "{err}");
+    let (_, err, code) = program::output("who --max-overhead 5 1 1", "");
+    assert!(code == 2 && err.contains("--trace"), "{err}");
+}

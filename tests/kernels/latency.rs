@@ -1,0 +1,316 @@
+//! The latencies of single requests, against fio's log of every request.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::guest::{Guest, V6_1_LATENCY, V6_12_LATENCY};
+
+/// The most by which a latency that fio measured may exceed that of the kernel, in milliseconds: on the emulated computer, a
+/// process often waits for a CPU before it sees that its request was completed.
+const FIO_EXTRA_MS: f64 = 500.0;
+/// The difference of a percentile from that of the events of another tracer. Each takes the time of an event when its turn
+/// comes, which on the emulated computer is tens of microseconds after the other, or more if it lost its CPU in between.
+const EVENT_TOLERANCE: f64 = 0.2;
+/// The same in milliseconds.
+const EVENT_TOLERANCE_MS: f64 = 0.1;
+/// The relative width of a bucket.
+const BUCKET: f64 = 0.02;
+
+fn on_each_kernel(check: impl Fn(&Guest)) {
+    for kernel in [&V6_1_LATENCY, &V6_12_LATENCY] {
+        if let Some(guest) = kernel.guest() {
+            check(guest);
+        }
+    }
+}
+
+/// Returns the lines of a device.
+fn lines_of(guest: &Guest, name: &str, device: &str) -> Vec<Value> {
+    let text = guest.read(&format!("{name}.json"));
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["device"] == device).collect()
+}
+
+fn sum(lines: &[Value], field: &str) -> u64 {
+    lines.iter().filter_map(|line| line[field].as_u64()).sum()
+}
+
+/// Returns the latencies in milliseconds that fio logged for reads and for writes, each in order. `kind` is `clat`, from
+/// the submission to the completion, or `lat`, which includes the submission.
+fn fio_log(guest: &Guest, name: &str, kind: &str) -> [Vec<f64>; 2] {
+    let mut latencies = [Vec::new(), Vec::new()];
+    for line in guest.read(&format!("{name}_{kind}.1.log")).lines() {
+        let words: Vec<&str> = line.split(", ").collect();
+        let direction: usize = words[2].parse().unwrap();
+        latencies[direction].push(words[1].parse::<f64>().unwrap() / 1e6);
+    }
+    latencies.iter_mut().for_each(|list| list.sort_by(f64::total_cmp));
+    latencies
+}
+
+/// Returns the buckets of all lines, the fastest first: the smallest and the largest latency in milliseconds, and the
+/// number of requests.
+fn buckets(lines: &[Value], field: &str) -> Vec<(f64, f64, u64)> {
+    let all = lines.iter().flat_map(|line| line[field].as_array().unwrap());
+    let mut buckets: Vec<(f64, f64, u64)> = all
+        .map(|bucket| (bucket[0].as_f64().unwrap(), bucket[1].as_f64().unwrap(), bucket[2].as_u64().unwrap()))
+        .collect();
+    buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
+    buckets
+}
+
+/// Returns the largest latency of the bucket that has the request of this rank, from 1.
+fn nth(buckets: &[(f64, f64, u64)], rank: u64) -> f64 {
+    let mut passed = 0;
+    let found = buckets.iter().find(|(_, _, count)| {
+        passed += count;
+        passed >= rank
+    });
+    found.unwrap().1
+}
+
+#[test]
+fn every_request_that_fio_made_is_counted_once() {
+    on_each_kernel(|guest| {
+        let disk = guest.disks("nvme").remove(0);
+        for (name, device) in [("nvme", disk.as_str()), ("slow", "dm-0")] {
+            let lines = lines_of(guest, "latency", device);
+            let logged = fio_log(guest, name, "clat").map(|list| list.len() as u64);
+            // Opening a device reads its partition table.
+            let reads = sum(&lines, "read_count");
+            assert!(
+                (logged[0]..logged[0] + 20).contains(&reads),
+                "{}: {device}: {reads} of {}",
+                guest.version,
+                logged[0]
+            );
+            assert_eq!(sum(&lines, "write_count"), logged[1], "{}: {device}", guest.version);
+        }
+        // The device below has the requests of the slow one, too.
+        let logged = ["null", "slow"].map(|name| fio_log(guest, name, "clat")[1].len() as u64);
+        let lines = lines_of(guest, "latency", "nullb0");
+        assert_eq!(sum(&lines, "write_count"), logged[0] + logged[1], "{}", guest.version);
+    });
+}
+
+#[test]
+fn latencies_are_those_of_fio() {
+    on_each_kernel(|guest| {
+        let disk = guest.disks("nvme").remove(0);
+        for (name, device) in [("nvme", disk.as_str()), ("slow", "dm-0")] {
+            let lines = lines_of(guest, "latency", device);
+            let (own, logged) = (buckets(&lines, "write_buckets"), &fio_log(guest, name, "lat")[1]);
+            // Of the same requests, each took no longer in the kernel than fio saw, and so did each of the same rank.
+            for (rank, fio_ms) in (1..).zip(logged) {
+                let ms = nth(&own, rank);
+                let (least, most) = (fio_ms - FIO_EXTRA_MS, fio_ms * (1.0 + BUCKET) + 0.001);
+                assert!(
+                    ms > least && ms <= most,
+                    "{}: {device}: {rank}: {ms} is not {fio_ms}",
+                    guest.version
+                );
+            }
+        }
+        // A device that delays requests by 30 ms, by a clock that ticks every 4 ms.
+        let slow = buckets(&lines_of(guest, "latency", "dm-0"), "write_buckets");
+        let count: u64 = slow.iter().map(|(_, _, count)| count).sum();
+        assert!(nth(&slow, count / 2) > 26.0, "{}: {slow:?}", guest.version);
+    });
+}
+
+/// Returns the latencies in milliseconds of the writes among the events of another tracer, in order.
+fn event_latencies(guest: &Guest) -> Vec<f64> {
+    let mut issued: HashMap<String, f64> = HashMap::new();
+    let mut latencies = Vec::new();
+    for line in guest.read("nvme.trace").lines() {
+        let Some((before, after)) = line.split_once(": block_rq_") else { continue };
+        let ms = before.split_whitespace().last().unwrap().parse::<f64>().unwrap() * 1e3;
+        let words: Vec<&str> = after.split_whitespace().collect();
+        let sector = words[words.iter().position(|word| *word == "+").unwrap() - 1].to_owned();
+        if words[0] == "issue:" {
+            issued.insert(sector, ms);
+        } else if let Some(begin) = issued.remove(&sector).filter(|_| words[2].starts_with('W')) {
+            latencies.push(ms - begin);
+        }
+    }
+    latencies.sort_by(f64::total_cmp);
+    latencies
+}
+
+#[test]
+fn percentiles_are_those_of_the_events_of_another_tracer() {
+    on_each_kernel(|guest| {
+        let disk = guest.disks("nvme").remove(0);
+        let own = buckets(&lines_of(guest, "latency", &disk), "write_buckets");
+        let events = event_latencies(guest);
+        let count: u64 = own.iter().map(|(_, _, count)| count).sum();
+        assert_eq!(events.len() as u64, count, "{}", guest.version);
+        for percent in [25, 50, 75, 90, 95] {
+            let rank = (count * percent).div_ceil(100);
+            let (ms, expected) = (nth(&own, rank), events[rank as usize - 1]);
+            let tolerance = expected * EVENT_TOLERANCE + EVENT_TOLERANCE_MS;
+            assert!(
+                (ms - expected).abs() <= tolerance,
+                "{}: p{percent}: {ms} is not {expected}",
+                guest.version
+            );
+        }
+    });
+}
+
+#[test]
+fn percentiles_lie_within_the_buckets_and_buckets_are_narrow() {
+    on_each_kernel(|guest| {
+        for line in lines_of(guest, "latency", "nullb0") {
+            let all = buckets(std::slice::from_ref(&line), "read_buckets");
+            let count: u64 = all.iter().map(|(_, _, count)| count).sum();
+            assert_eq!(Some(count), line["read_count"].as_u64(), "{line}");
+            for (lower, upper, _) in &all {
+                assert!(upper - lower <= lower.max(0.01) * BUCKET, "{lower} to {upper}");
+            }
+            for (percent, field) in
+                [(50.0, "read_p50_ms"), (95.0, "read_p95_ms"), (99.0, "read_p99_ms"), (99.9, "read_p999_ms")]
+            {
+                let Some(ms) = line[field].as_f64() else { continue };
+                let rank = (percent / 100.0 * count as f64).ceil() as u64;
+                let upper = nth(&all, rank);
+                // Numbers have six decimals.
+                assert!(
+                    ms <= upper + 1e-5 && ms >= upper * (1.0 - BUCKET) - 2e-4,
+                    "{field} of {line}: {upper}"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn a_queued_request_takes_at_least_as_long_as_in_the_device() {
+    on_each_kernel(|guest| {
+        let disk = guest.disks("nvme").remove(0);
+        let lines = lines_of(guest, "other", &disk);
+        // Linux 6.1 has only the insertion into a scheduler, which an NVMe disk has not.
+        let queued = sum(&lines, "write_queued_count");
+        if guest.version == "6.1" {
+            assert_eq!(queued, 0);
+            return;
+        }
+        assert_eq!(queued, sum(&lines, "write_count"), "{}", guest.version);
+        for line in lines.iter().filter(|line| line["write_queued_count"] == line["write_count"]) {
+            if let (Some(queued), Some(device)) =
+                (line["write_queued_max_ms"].as_f64(), line["write_max_ms"].as_f64())
+            {
+                assert!(queued >= device * (1.0 - BUCKET), "{line}");
+            }
+        }
+        assert!(
+            guest.read("other.json").lines().all(|line| line.contains(&format!("\"device\":\"{disk}\"")))
+        );
+    });
+}
+
+#[test]
+fn sets_of_triggers_take_turns_and_miss_hardly_any_request() {
+    on_each_kernel(|guest| {
+        let lines = lines_of(guest, "renewed", "nullb0");
+        let reads = sum(&lines, "read_count");
+        // A request in flight while sets change may be in neither: 2 of 20,000 were seen.
+        assert!((19_980..20_050).contains(&reads), "{}: {reads}", guest.version);
+        assert!(lines.iter().all(|line| line["dropped_requests"] == 0), "{lines:?}");
+    });
+}
+
+#[test]
+fn nothing_is_left_in_the_kernel() {
+    on_each_kernel(|guest| {
+        assert_eq!(guest.read("two.instances").lines().count(), 2, "two at once");
+        let ends = [
+            ("latency", "130\n"),
+            ("other", "143\n"),
+            ("renewed", "143\n"),
+            ("who", "143\n"),
+            ("recording", "143\n"),
+        ];
+        for (name, exit) in ends {
+            assert_eq!(guest.read(&format!("{name}.exit")), exit, "{}: {name}", guest.version);
+            assert_eq!(
+                guest.read(&format!("{name}.err")).matches("cannot").count(),
+                0,
+                "{}: {name}",
+                guest.version
+            );
+        }
+        // The run that ended second leaves nothing; the first leaves what the second needs.
+        assert!(guest.read("other.left").contains("blkstat_"));
+        for name in ["latency", "who", "renewed", "cleanup"] {
+            assert_eq!(guest.read(&format!("{name}.left")), "", "{}: {name}", guest.version);
+        }
+        assert!(guest.read("killed.left").contains("_request"), "{}", guest.version);
+        assert!(guest.read("cleanup.txt").starts_with("removed blkstat_"), "{}", guest.version);
+    });
+}
+
+#[test]
+fn without_tracefs_a_message_says_how_to_mount_it() {
+    on_each_kernel(|guest| {
+        let message =
+            "blkstat: tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root\n";
+        assert_eq!(
+            (guest.read("unmounted.err").as_str(), guest.read("unmounted.exit").as_str()),
+            (message, "2\n")
+        );
+    });
+}
+
+/// Returns the bios of threads with a name on a device: reads or writes, and bytes.
+fn bios(guest: &Guest, file: &str, comm: &str, device: &str, direction: &str) -> [f64; 2] {
+    let lines = lines_of(guest, file, device);
+    let of_thread = lines
+        .iter()
+        .filter(|line| line["kind"] == "process" && line["comm"].as_str().unwrap().starts_with(comm));
+    of_thread.fold([0.0, 0.0], |[count, bytes], line| {
+        let amount = |field: String| line[field].as_f64().unwrap() * line["elapsed_s"].as_f64().unwrap();
+        [
+            count + amount(format!("{direction}s_per_s")),
+            bytes + amount(format!("{direction}_kib_per_s")) * 1024.0,
+        ]
+    })
+}
+
+#[test]
+fn threads_are_listed_by_device_with_every_bio() {
+    on_each_kernel(|guest| {
+        let disk = guest.disks("nvme").remove(0);
+        let writes = fio_log(guest, "threads", "clat")[1].len() as f64;
+        for file in ["who", "replayed-who"] {
+            // Rates have six decimals.
+            let near = |found: [f64; 2], expected: [f64; 2]| {
+                let is_near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() <= b * 1e-3 + 0.01);
+                assert!(is_near, "{} {file}: {found:?} is not {expected:?}", guest.version);
+            };
+            near(bios(guest, file, "fio", "dm-0", "write"), [writes, writes * 4096.0]);
+            // Seven of the device, and a few of the file system by the dd that writes a file.
+            let [reads, bytes] = bios(guest, file, "dd", &disk, "read");
+            assert!((6.99..12.0).contains(&reads), "{} {file}: {reads}", guest.version);
+            near([reads, bytes], [reads, reads * 4096.0]);
+            // A thread of the kernel delays them and passes them on.
+            let below = bios(guest, file, "", "nullb0", "write");
+            near(below, [writes, writes * 4096.0]);
+            let lines = lines_of(guest, file, &disk);
+            let has_role = |role: &str| lines.iter().any(|line| line["kernel_role"] == role);
+            assert!(has_role("writeback") && has_role("journal"), "{}: {lines:?}", guest.version);
+        }
+    });
+}
+
+#[test]
+fn a_recording_has_single_requests() {
+    on_each_kernel(|guest| {
+        let writes = fio_log(guest, "threads", "clat")[1].len() as u64;
+        for device in ["dm-0", "nullb0"] {
+            let lines = lines_of(guest, "replayed", device);
+            assert_eq!(sum(&lines, "write_count"), writes, "{}: {device}", guest.version);
+        }
+    });
+}
