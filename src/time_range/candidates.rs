@@ -1,0 +1,63 @@
+//! The moments that a point in time can mean, without knowledge of the capture.
+
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::{AmbiguousOffset, TimeZone};
+
+/// Days in which a time of day is looked for: it may not exist on one of them.
+const SEARCHED_DAYS: usize = 3;
+
+/// Returns the moments of a local date and time, in order: two where the clock is set back in between, none where it is set
+/// forward over that time.
+pub(super) fn moments(at: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
+    let offsets = match zone.to_ambiguous_timestamp(at).offset() {
+        AmbiguousOffset::Unambiguous { offset } => vec![offset],
+        AmbiguousOffset::Fold { before, after } => vec![before, after],
+        AmbiguousOffset::Gap { .. } => Vec::new(),
+    };
+    let mut moments: Vec<Timestamp> =
+        offsets.into_iter().filter_map(|offset| offset.to_timestamp(at).ok()).collect();
+    moments.sort();
+    moments
+}
+
+/// Returns the first moment at or after `from` with this local time of day; `None` at the end of the calendar.
+pub(super) fn next_time_of_day(time: Time, zone: &TimeZone, from: Timestamp) -> Option<Timestamp> {
+    let first: Date = from.to_zoned(zone.clone()).date();
+    let days = std::iter::successors(Some(first), |day| day.tomorrow().ok()).take(SEARCHED_DAYS);
+    days.flat_map(|day| moments(day.to_datetime(time), zone)).find(|moment| *moment >= from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A zone with summer time from the last Sunday of March to that of October, as in Berlin.
+    fn zone() -> TimeZone {
+        TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap()
+    }
+
+    fn texts(moments: &[Timestamp]) -> Vec<String> {
+        moments.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_time_occurs_once_twice_or_not_at_all() {
+        let at = |text: &str| texts(&moments(text.parse().unwrap(), &zone()));
+        assert_eq!(at("2026-11-20T16:04:00"), ["2026-11-20T15:04:00Z"]);
+        assert_eq!(at("2026-10-25T02:30:00"), ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]);
+        assert!(at("2026-03-29T02:30:00").is_empty());
+    }
+
+    #[test]
+    fn the_next_time_of_day_is_on_this_day_or_another() {
+        let next = |time: &str, from: &str| {
+            next_time_of_day(time.parse().unwrap(), &zone(), from.parse().unwrap()).unwrap().to_string()
+        };
+        assert_eq!(next("16:04:00", "2026-11-20T15:04:00Z"), "2026-11-20T15:04:00Z");
+        assert_eq!(next("16:04:00", "2026-11-20T15:04:00.1Z"), "2026-11-21T15:04:00Z");
+        assert_eq!(next("00:10:00", "2026-11-20T23:05:00Z"), "2026-11-20T23:10:00Z");
+        assert_eq!(next("02:30:00", "2026-10-25T00:31:00Z"), "2026-10-25T01:30:00Z");
+        assert_eq!(next("02:30:00", "2026-03-28T01:31:00Z"), "2026-03-30T00:30:00Z");
+    }
+}

@@ -1,0 +1,225 @@
+//! The grammar of points in time.
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::{DateTime, Time};
+
+/// The longest duration in seconds: 10,000 days.
+const MAX_DURATION_S: f64 = 10_000.0 * 86_400.0;
+
+/// The kinds of points in time that can be typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// `+5m`: this long after the start of the capture.
+    AfterStart(Duration),
+    /// `-10m`: this long before its end.
+    BeforeEnd(Duration),
+    /// `16:04`: a time of day in the displayed zone.
+    TimeOfDay(Time),
+    /// `2026-11-20T16:04`: a date and a time in the displayed zone.
+    Local(DateTime),
+    /// `2026-11-20T16:04Z`: with its distance from UTC.
+    Absolute(Timestamp),
+}
+
+/// A point in time as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimePoint {
+    kind: Kind,
+    text: String,
+}
+
+impl TimePoint {
+    /// The time after the start of the capture; `None` for another kind of point.
+    pub fn after_start(&self) -> Option<Duration> {
+        if let Kind::AfterStart(duration) = self.kind { Some(duration) } else { None }
+    }
+
+    /// The time before the end of the capture; `None` for another kind of point.
+    pub fn before_end(&self) -> Option<Duration> {
+        if let Kind::BeforeEnd(duration) = self.kind { Some(duration) } else { None }
+    }
+
+    /// The time of day; `None` for another kind of point.
+    pub(super) fn time_of_day(&self) -> Option<Time> {
+        if let Kind::TimeOfDay(time) = self.kind { Some(time) } else { None }
+    }
+
+    /// The date and time in the displayed zone; `None` for another kind of point.
+    pub(super) fn local(&self) -> Option<DateTime> {
+        if let Kind::Local(at) = self.kind { Some(at) } else { None }
+    }
+
+    /// The time that depends on no zone; `None` for another kind of point.
+    pub(super) fn absolute(&self) -> Option<Timestamp> {
+        if let Kind::Absolute(at) = self.kind { Some(at) } else { None }
+    }
+
+    /// Returns whether its meaning depends on a time zone.
+    pub fn needs_time_zone(&self) -> bool {
+        matches!(self.kind, Kind::TimeOfDay(_) | Kind::Local(_))
+    }
+
+    /// Returns whether it is a time of the clock rather than a duration.
+    pub fn needs_wall_clock(&self) -> bool {
+        !matches!(self.kind, Kind::AfterStart(_) | Kind::BeforeEnd(_))
+    }
+}
+
+impl Display for TimePoint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for TimePoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let kind = match text.as_bytes() {
+            [b'+', ..] => duration(&text[1..]).map(Kind::AfterStart),
+            [b'-', ..] => duration(&text[1..]).map(Kind::BeforeEnd),
+            _ => clock_time(text),
+        };
+        let kind = kind.ok_or(
+            "expected 16:04, 16:04:47, 2026-11-20T16:04, -10m (from the end) or +5m (from the start)",
+        )?;
+        Ok(Self { kind, text: text.to_owned() })
+    }
+}
+
+/// Parses a time of day, or a date with or without a time and a distance from UTC. A date alone is its midnight.
+fn clock_time(text: &str) -> Option<Kind> {
+    // The hour may have a single digit.
+    let padded = if text.as_bytes().get(1) == Some(&b':') { format!("0{text}") } else { text.to_owned() };
+    let is_time_of_day = padded.as_bytes().get(2) == Some(&b':') && padded.len() <= 18;
+    if is_time_of_day {
+        return padded.parse().ok().map(Kind::TimeOfDay);
+    }
+    let is_date = text.as_bytes().get(4) == Some(&b'-');
+    let absolute = || text.parse().ok().map(Kind::Absolute);
+    let local = || text.parse().ok().map(Kind::Local);
+    is_date.then(|| absolute().or_else(local)).flatten()
+}
+
+/// Parses a duration: numbers with units, such as `10m`, `1h30m` or `1.5h`; seconds without a unit.
+fn duration(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut seconds = 0.0;
+    let mut is_complete = false;
+    while !rest.is_empty() && !is_complete {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, after) = rest.split_at(digits);
+        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(letters);
+        let seconds_in_unit = match unit {
+            "" | "s" => 1.0,
+            "ms" => 1e-3,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return None,
+        };
+        // A number without a unit is the whole duration, or its last part.
+        is_complete = unit.is_empty();
+        seconds += number.parse::<f64>().ok()? * seconds_in_unit;
+        rest = after;
+    }
+    let is_valid = rest.is_empty() && !text.is_empty() && (0.0..=MAX_DURATION_S).contains(&seconds);
+    is_valid.then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> Kind {
+        text.parse::<TimePoint>().unwrap_or_else(|error| panic!("{text}: {error}")).kind
+    }
+
+    #[test]
+    fn durations_are_from_the_start_or_the_end() {
+        let minutes = |n: u64| Duration::from_secs(n * 60);
+        assert_eq!(kind("+5m"), Kind::AfterStart(minutes(5)));
+        assert_eq!(kind("-10m"), Kind::BeforeEnd(minutes(10)));
+        assert_eq!(kind("-1h30m"), Kind::BeforeEnd(minutes(90)));
+        assert_eq!(kind("-1.5h"), Kind::BeforeEnd(minutes(90)));
+        assert_eq!(kind("+2d"), Kind::AfterStart(minutes(2880)));
+        assert_eq!(kind("+90"), Kind::AfterStart(Duration::from_secs(90)));
+        assert_eq!(kind("-1m30"), Kind::BeforeEnd(Duration::from_secs(90)));
+        assert_eq!(kind("+250ms"), Kind::AfterStart(Duration::from_millis(250)));
+        assert_eq!(kind("-0"), Kind::BeforeEnd(Duration::ZERO));
+    }
+
+    #[test]
+    fn times_of_day_have_minutes_and_perhaps_seconds() {
+        let at = |hour, minute, second, nanosecond| {
+            Kind::TimeOfDay(Time::new(hour, minute, second, nanosecond).unwrap())
+        };
+        assert_eq!(kind("16:04"), at(16, 4, 0, 0));
+        assert_eq!(kind("8:04"), at(8, 4, 0, 0));
+        assert_eq!(kind(" 16:04:47 "), at(16, 4, 47, 0));
+        assert_eq!(kind("16:04:47.25"), at(16, 4, 47, 250_000_000));
+        assert_eq!(kind("16:04:47.123456789"), at(16, 4, 47, 123_456_789));
+    }
+
+    #[test]
+    fn dates_may_have_a_time_and_a_zone() {
+        let local = |text: &str| Kind::Local(text.parse().unwrap());
+        assert_eq!(kind("2026-11-20T16:04"), local("2026-11-20T16:04:00"));
+        assert_eq!(kind("2026-11-20 16:04:47.5"), local("2026-11-20T16:04:47.5"));
+        assert_eq!(kind("2026-11-20"), local("2026-11-20T00:00:00"));
+        let absolute = |text: &str| Kind::Absolute(text.parse().unwrap());
+        assert_eq!(kind("2026-11-20T16:04Z"), absolute("2026-11-20T16:04:00Z"));
+        assert_eq!(kind("2026-11-20T16:04:47+01:00"), absolute("2026-11-20T15:04:47Z"));
+        assert_eq!(kind("2026-11-20 16:04+0530"), absolute("2026-11-20T10:34:00Z"));
+    }
+
+    #[test]
+    fn a_point_is_shown_as_it_was_typed() {
+        for text in ["16:04", "-10m", "2026-11-20"] {
+            assert_eq!(text.parse::<TimePoint>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "",
+            "-",
+            "+",
+            "10m",
+            "16",
+            "1604",
+            "25:00",
+            "16:60",
+            "16:04x",
+            "+5x",
+            "-+5",
+            "+-5m",
+            "+1e3",
+            "+99999999999",
+            "2026-13-01",
+            "2026-11-31",
+            "2026",
+            "now",
+            "16:04Z",
+            "+.",
+            "-1..5h",
+            "16:4",
+            "\u{1b}[2J",
+            "+5m!",
+            "20/11/2026",
+            "2026-11-20T",
+            "ä",
+            "ä:00",
+        ] {
+            let error = text.parse::<TimePoint>().err().unwrap_or_else(|| panic!("{text} was accepted"));
+            assert!(error.starts_with("expected 16:04"));
+        }
+    }
+}

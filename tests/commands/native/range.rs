@@ -1,0 +1,303 @@
+//! `--begin` and `--end`: the part of a capture that is shown.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::in_process::in_process;
+use crate::support::program::{blkstat, output};
+use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::exit::Exit;
+
+/// 34 samples from 18:28:06 to 18:28:39.
+const MIXED: &str = "fixtures/captures/mixed.txt";
+
+/// Writes a capture with a sample at each of these seconds since 1970: 100 reads of 4 KiB and 1 ms more at each.
+fn capture(seconds: &[f64]) -> String {
+    let mut text = String::new();
+    for (n, second) in (1..).zip(seconds) {
+        let (ios, sectors, ms) = (100 * n, 800 * n, 100 * n);
+        writeln!(text, "TS {second}\n8 0 sda {ios} 0 {sectors} {ms} 0 0 0 0 0 {ms} {ms}").unwrap();
+    }
+    text
+}
+
+fn file(name: &str, text: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    (dir, path)
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut out, text).unwrap();
+    out.finish().unwrap()
+}
+
+/// The rows of a JSON output.
+fn rows(out: &str) -> Vec<Value> {
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The rows whose time of day is from `first` to `last`.
+fn between(rows: &[Value], first: &str, last: &str) -> Vec<Value> {
+    let is_between = |row: &&Value| {
+        let time = &row["time"].as_str().unwrap()[11..19];
+        time >= first && time <= last
+    };
+    rows.iter().filter(is_between).cloned().collect()
+}
+
+fn json(words: &str) -> Vec<Value> {
+    let (out, err, code) = output(&format!("--json {words}"), "");
+    assert_eq!((err.as_str(), code), ("", 0), "{words}");
+    rows(&out)
+}
+
+/// The message of a run that fails.
+fn error(words: &str, input: &str) -> String {
+    let (out, err, code) = output(words, input);
+    assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, 2), "{words}: {err}");
+    err.strip_prefix("blkstat: ").unwrap().trim_end().to_owned()
+}
+
+#[test]
+fn a_range_shows_what_the_whole_capture_shows_of_it() {
+    for capture in [MIXED, "fixtures/captures/stalls.txt", "fixtures/captures/capped-3000.txt"] {
+        let all = json(&format!("--all --from {capture}"));
+        let times: Vec<String> =
+            all.iter().map(|row| row["time"].as_str().unwrap()[..19].to_owned()).collect();
+        let (begin, first) = (&times[times.len() / 3], &times[times.len() / 3 + 1..]);
+        let first = first.iter().find(|time| *time > begin).unwrap();
+        let end = &times[times.len() * 2 / 3];
+        let shown = json(&format!("--all --from {capture} --begin {begin} --end {end}"));
+        assert!(!shown.is_empty());
+        assert_eq!(shown, between(&all, &first[11..], &end[11..]), "{capture} {begin} {end}");
+    }
+}
+
+#[test]
+fn the_ends_may_be_typed_in_many_ways() {
+    let expected = between(&json(&format!("--from {MIXED}")), "18:28:17", "18:28:20");
+    assert!(!expected.is_empty());
+    for range in [
+        "--begin 18:28:16 --end 18:28:20",
+        "--begin=18:28:16 --end=18:28:20",
+        "--begin 2026-11-20T18:28:16 --end 18:28:20.4",
+        "--begin 2026-11-20T19:28:16+01:00 --end 2026-11-20T18:28:20Z",
+        "--begin +10s --end +14s",
+        "--begin -23s --end -19",
+        "--begin=-23s --end 18:28:20",
+    ] {
+        assert_eq!(json(&format!("--from {MIXED} {range}")), expected, "{range}");
+    }
+}
+
+#[test]
+fn compressed_captures_and_pipes_have_the_same_ranges() {
+    let text = std::fs::read(MIXED).unwrap();
+    let (_dir, path) = file("mixed.gz", gzip(&text));
+    let gz = path.display();
+    for (range, is_known_in_pipe) in [
+        ("--begin 18:28:16 --end 18:28:20", true),
+        ("--begin +10s --end +14s", true),
+        ("--begin -23s --end -19s", false),
+        ("--end 18:28:09", true),
+        ("--begin 18:28:36", true),
+    ] {
+        let expected = json(&format!("--from {MIXED} {range}"));
+        assert!(!expected.is_empty());
+        assert_eq!(json(&format!("--from {gz} {range}")), expected, "{range}");
+        let (out, err, code) = output(&format!("--json --from - {range}"), &text);
+        if is_known_in_pipe {
+            assert_eq!((rows(&out), err.as_str(), code), (expected.clone(), "", 0), "{range}");
+        } else {
+            let message = "blkstat: --begin -23s is not known while standard input is read from a pipe; save the \
+                           capture to a file first\n";
+            assert_eq!((out.as_str(), err.as_str(), code), ("", message, 2));
+        }
+        // Standard input that is a file has an end.
+        let opened = std::fs::File::open(MIXED).unwrap();
+        let redirected = blkstat(&format!("--json --from - {range}")).stdin(opened).run();
+        assert_eq!((rows(&redirected.out), redirected.code), (expected, 0));
+    }
+}
+
+#[test]
+fn a_time_outside_the_capture_is_an_error_with_its_range() {
+    let covers = "covers 2026-11-20T18:28:06+00:00 to 2026-11-20T18:28:39+00:00";
+    for range in
+        ["--begin 18:28:05", "--end 18:28:40", "--begin -1h", "--begin +34s", "--end 2026-11-19", "--end +1h"]
+    {
+        let message = error(&format!("--from {MIXED} {range}"), "");
+        assert!(message.starts_with(&format!("{MIXED}: {range} is outside the capture")), "{message}");
+        assert!(message.ends_with(covers), "{message}");
+    }
+    let (out, err, code) = output("--json --from - --begin 19:00", std::fs::read(MIXED).unwrap());
+    assert_eq!((out.as_str(), code), ("", 2));
+    assert!(err.contains("--begin 19:00 is outside") && err.trim_end().ends_with(covers), "{err}");
+    let early = error("--from - --begin 2026-11-20T16:04", &capture(&[1_795_199_286.0, 1_795_199_287.0]));
+    assert_eq!(
+        early,
+        "--begin 2026-11-20T16:04 is outside the capture, which begins at 2026-11-20T18:28:06+00:00"
+    );
+}
+
+#[test]
+fn bare_times_are_in_the_zone_that_is_displayed() {
+    let expected = json(&format!("--from {MIXED} --begin 18:28:16 --end 18:28:20"));
+    let zoned = |words: &str, tz: &str| {
+        let outcome = blkstat(&format!("--json --from {MIXED} {words}")).env("TZ", tz).run();
+        (outcome.out, outcome.err, outcome.code)
+    };
+    let (out, err, code) = zoned("--begin 13:28:16 --end 13:28:20", "EST5");
+    assert_eq!((rows(&out), err.as_str(), code), (expected.clone(), "", 0));
+    let (_, err, code) = zoned("--begin 18:28:16", "EST5");
+    assert!(code == 2 && err.ends_with("covers 2026-11-20T13:28:06-05:00 to 2026-11-20T13:28:39-05:00\n"));
+    let (_, err, code) = zoned("--begin 18:28:16", "No/Such_Zone");
+    assert!(code == 2 && err.contains("unknown time zone 'No/Such_Zone' in TZ"), "{err}");
+    let (out, _, code) = zoned("--begin 2026-11-20T18:28:16Z --end +14s", "No/Such_Zone");
+    assert_eq!((rows(&out), code), (expected, 0));
+}
+
+#[test]
+fn a_time_that_occurs_twice_is_an_error_that_lists_its_dates() {
+    // Two days at one sample per hour, from midnight.
+    let hours: Vec<f64> = (0..48).map(|hour| f64::from(hour) * 3600.0 + 1_795_132_800.0).collect();
+    let text = capture(&hours);
+    let (_dir, path) = file("days.txt", &text);
+    let twice = "--begin 16:04 occurs 2 times in the capture; give one of 2026-11-20T16:04:00+00:00, \
+                 2026-11-21T16:04:00+00:00";
+    let from = path.display();
+    assert_eq!(error(&format!("--from {from} --begin 16:04"), ""), format!("{from}: {twice}"));
+    assert_eq!(json(&format!("--from {from} --begin 2026-11-21T16:04")).len(), 7);
+    // A pipe is shown until the time comes again.
+    let (out, err, code) = output("--json --from - --begin 16:04", &text);
+    assert_eq!((rows(&out).len(), err, code), (24, format!("blkstat: {twice}\n"), 2));
+    let (out, err, code) = output("--json --from - --begin 16:04 --end 20:00", &text);
+    assert_eq!((rows(&out).len(), err.as_str(), code), (4, "", 0));
+}
+
+#[test]
+fn a_clock_that_was_set_back_makes_times_ambiguous() {
+    let at = |minute: u32| 1_795_186_800.0 + 60.0 * f64::from(minute);
+    let minutes: Vec<f64> = (0..60).chain(30..80).map(at).collect();
+    let (_dir, path) = file("set-back.txt", capture(&minutes));
+    let from = path.display();
+    let message = error(&format!("--from {from} --begin 15:40"), "");
+    assert!(message.contains("occurs 2 times") && message.contains("set back over"), "{message}");
+    let shown = |range: &str| {
+        let (out, err, code) = output(&format!("--json --from {from} {range}"), "");
+        assert_eq!(code, 0, "{err}");
+        let times: Vec<String> =
+            rows(&out).iter().map(|row| row["time"].as_str().unwrap()[11..16].to_owned()).collect();
+        (times.len(), times.first().cloned().unwrap(), times.last().cloned().unwrap())
+    };
+    assert_eq!(shown("--begin 15:10 --end 15:20"), (10, "15:11".to_owned(), "15:20".to_owned()));
+    assert_eq!(shown("--begin 16:10"), (9, "16:11".to_owned(), "16:19".to_owned()));
+    assert_eq!(shown("--begin -30m"), (30, "15:50".to_owned(), "16:19".to_owned()));
+    // No interval spans the point at which the clock was set back.
+    assert_eq!(shown("--begin +58m --end +61m"), (3, "15:59".to_owned(), "15:32".to_owned()));
+}
+
+#[test]
+fn a_capture_without_a_wall_clock_has_durations_only() {
+    let seconds: Vec<f64> = (600..660).map(f64::from).collect();
+    let (_dir, path) = file("uptime.txt", capture(&seconds));
+    let from = path.display();
+    assert_eq!(json(&format!("--from {from} --begin +10s --end -39s")).len(), 10);
+    let message = error(&format!("--from {from} --begin 16:04"), "");
+    assert!(message.contains("hold none: they go from 600 to 659 s; use +DURATION"), "{message}");
+}
+
+#[test]
+fn a_range_that_ends_before_it_begins_or_holds_nothing_is_one_line() {
+    for (range, words) in [
+        ("--begin 18:28:20 --end 18:28:16", "--begin 18:28:20 is not before --end 18:28:16"),
+        ("--begin -5s --end +5s", "--begin -5s is not before --end +5s"),
+        ("--begin +5s --end +5s", "--begin +5s is not before --end +5s"),
+    ] {
+        assert_eq!(error(&format!("--from {MIXED} {range}"), ""), format!("{MIXED}: {words}"));
+    }
+    let text = std::fs::read_to_string(MIXED).unwrap();
+    let message = error("--from - --begin 18:28:20 --end 18:28:16", &text);
+    assert_eq!(message, "--end 18:28:16 comes before --begin 18:28:20 in the capture");
+    let (out, err, code) = output(&format!("--from {MIXED} --begin +8.1 --end +8.2"), "");
+    assert_eq!((out.as_str(), code), ("", 1));
+    assert_eq!(err, format!("blkstat: {MIXED}: no interval is between --begin and --end\n"));
+}
+
+#[test]
+fn the_running_system_has_no_range() {
+    for words in ["--begin 16:04 1 1", "--end -10m", "analyze --begin -10m 1 2", "who --end +5m 1 1"] {
+        let message = error(words, "");
+        assert!(message.contains("needs a capture, such as --from FILE"), "{message}");
+    }
+    let message = error("--from x --begin yesterday", "");
+    assert!(message.contains("expected 16:04, 16:04:47, 2026-11-20T16:04, -10m"), "{message}");
+}
+
+#[test]
+fn intervals_and_their_number_count_from_the_beginning_of_the_range() {
+    let shown = |words: &str| {
+        let times = json(&format!("--from {MIXED} vda {words}"));
+        times.iter().map(|row| row["time"].as_str().unwrap()[17..19].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown("--begin 18:28:16 1 2"), ["17", "18"]);
+    assert_eq!(shown("--begin 18:28:16 5 2"), ["21", "26"]);
+    assert_eq!(shown("--begin 18:28:17 --end 18:28:29 5"), ["22", "27", "29"]);
+}
+
+#[test]
+fn the_summary_is_that_of_the_range() {
+    let (out, err, code) =
+        output(&format!("--from {MIXED} vda --summary --begin 18:28:09 --end 18:28:13"), "");
+    assert_eq!((err.as_str(), code), ("", 0));
+    assert!(out.contains("summary of 4.0 s"), "{out}");
+    let whole = output(&format!("--from {MIXED} vda --summary"), "").0;
+    let peak = |text: &str| text.lines().last().unwrap().to_owned();
+    assert_ne!(peak(&out), peak(&whole));
+}
+
+#[test]
+fn a_realtime_replay_begins_at_once() {
+    let clock = ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+    let words = format!("--json --realtime --from {MIXED} --begin 18:28:16 --end 18:28:20");
+    let (_, err, exit) = in_process(&words).run(&clock);
+    assert_eq!((err.as_str(), exit), ("", Exit::Success));
+    let waited = blkstat::clock::Clock::monotonic(&clock).as_secs_f64();
+    assert!((waited - 4.0).abs() < 0.01, "{waited}");
+}
+
+#[test]
+fn the_time_before_the_range_is_the_baseline_of_an_analysis() {
+    // A minute unloaded, then a minute at 20 times the latency with a queue.
+    let mut text = String::new();
+    let (mut ios, mut ms) = (0, 0);
+    for second in 0..120u64 {
+        let (rate, latency) = if second < 60 { (200, 1) } else { (400, 20) };
+        ios += rate;
+        ms += rate * latency;
+        let sectors = ios * 8;
+        let inflight = if second < 60 { 0 } else { 8 };
+        let at = 1_795_186_800 + second;
+        writeln!(text, "TS {at}\n8 0 sda {ios} 0 {sectors} {ms} 0 0 0 0 {inflight} {} {ms}", second * 900)
+            .unwrap();
+    }
+    let (_dir, path) = file("loaded.txt", text);
+    let report = |words: &str| -> Value {
+        let (out, err, code) = output(&format!("analyze {} --json {words}", path.display()), "");
+        assert_eq!((err.as_str(), code), ("", 0));
+        serde_json::from_str::<Value>(&out).unwrap()["devices"][0].clone()
+    };
+    let loaded = report("--begin +60s");
+    assert_eq!(loaded["intervals"], 59);
+    assert_eq!(loaded["read"]["baseline_await_ms"], 1.0);
+    assert_eq!(loaded["read"]["saturation"]["p50"], 20.0);
+    // The unloaded minute is not a part of the workload.
+    assert_eq!(loaded["read"]["iops"]["p50"], 400.0);
+    let unloaded = report("--end +59s");
+    assert_eq!((&unloaded["intervals"], &unloaded["read"]["iops"]["p50"]), (&59.into(), &200.0.into()));
+}
