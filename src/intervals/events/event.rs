@@ -1,0 +1,157 @@
+//! An event: a device in trouble, with the numbers that describe it.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::analysis::{IoDirection, Plateau, RateUnit, Verdict};
+use crate::attribution::ReachedLimit;
+use crate::intervals::TopCgroup;
+
+/// A point in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moment {
+    /// The wall clock; `None` where the samples have no time.
+    pub at: Option<Timestamp>,
+    /// Seconds of all intervals before it. Breaks in time do not count.
+    pub run_s: f64,
+}
+
+impl Moment {
+    /// Returns the moment some seconds earlier, in the same segment.
+    pub(super) fn minus(self, seconds: f64) -> Self {
+        let duration = SignedDuration::try_from_secs_f64(seconds).unwrap_or_default();
+        Self { at: self.at.and_then(|at| at.checked_sub(duration).ok()), run_s: self.run_s - seconds }
+    }
+}
+
+/// A time in which a device was in trouble.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// The kernel's name of the device.
+    pub device: String,
+    /// The alias, or else the kernel's name.
+    pub label: String,
+    /// The worst verdict, never milder than `queueing`.
+    pub verdict: Verdict,
+    /// The onset of the trouble. Before the range of time that is shown, its seconds are negative.
+    pub begin: Moment,
+    /// The onset was observed. If not, the trouble was there at the first sample, or at the first after a break in time, and
+    /// may have begun before.
+    pub begin_is_known: bool,
+    /// The end of the interval in which the worst verdict was first claimed.
+    pub claimed_at: Moment,
+    /// The end of the last interval in trouble so far.
+    pub end: Moment,
+    /// It still lasts, or did when the run ended.
+    pub is_ongoing: bool,
+    /// Seconds from its beginning to its end, or so far.
+    pub duration_s: f64,
+    /// Seconds of it with the worst verdict.
+    pub verdict_s: f64,
+    /// The verdicts in the order of time, where they changed; at most [`Course::MAX`].
+    pub course: Vec<Course>,
+    /// The mean rate of the requests that the verdict is about; `None` where nothing completed.
+    pub rate: Option<EventRate>,
+    /// The highest mean latency of an interval; `None` where the kernel gives none.
+    pub peak_latency: Option<PeakLatency>,
+    /// The mean queue; during a stall the requests in flight. `None` where it is not known.
+    pub mean_queue: Option<f64>,
+    /// The longest mean queue of an interval.
+    pub peak_queue: Option<f64>,
+    /// The limit; `None` where none is known.
+    pub limit: Option<EventLimit>,
+    /// The cgroup that did most of the device's bytes, with its mean share; `None` without attribution.
+    pub top_cgroup: Option<TopCgroup>,
+    /// The kind of evidence for the worst verdict; `None` where it has none.
+    pub evidence: Option<EventEvidence>,
+    /// Requests waited between the device and these ones below it, by the kernel's names.
+    pub queued_above: Vec<String>,
+}
+
+/// A verdict within an event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Course {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Its onset.
+    pub begin: Moment,
+    /// Seconds from its onset to the end of the last interval with it.
+    pub duration_s: f64,
+}
+
+impl Course {
+    /// The verdicts that an event keeps.
+    pub const MAX: usize = 8;
+}
+
+/// The mean rate of requests in an event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventRate {
+    /// The requests that it counts.
+    pub direction: IoDirection,
+    /// The unit that the limit is about; requests where it is about none.
+    pub unit: RateUnit,
+    /// Requests or KiB per second.
+    pub per_s: f64,
+}
+
+/// The highest mean latency of an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PeakLatency {
+    /// Milliseconds.
+    pub await_ms: f64,
+    /// The requests that took so long.
+    pub direction: IoDirection,
+}
+
+/// The limit that a device was at.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EventLimit {
+    /// A constant rate.
+    Cap(Plateau),
+    /// A limit of a cgroup.
+    Cgroup(ReachedLimit),
+}
+
+/// The kind of evidence for a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventEvidence {
+    /// Latency as a multiple of unloaded latency.
+    Latency,
+    /// The rate stayed constant.
+    ConstantRate,
+    /// Requests waited between the device and those below it.
+    QueuedBetween,
+    /// A cgroup was at its limit.
+    CgroupLimit,
+    /// More requests were in flight at a hard disk than it serves at a time.
+    DeepQueue,
+    /// Requests were in flight and none completed.
+    NothingCompleted,
+    /// Some requests hung while others completed.
+    HungRequests,
+}
+
+impl EventEvidence {
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::ConstantRate => "constant_rate",
+            Self::QueuedBetween => "queued_between",
+            Self::CgroupLimit => "cgroup_limit",
+            Self::DeepQueue => "deep_queue",
+            Self::NothingCompleted => "nothing_completed",
+            Self::HungRequests => "hung_requests",
+        }
+    }
+}
+
+impl Event {
+    /// Compares two events for a list with the worst first: by verdict, then duration, then latency.
+    pub fn worst_first(&self, other: &Self) -> std::cmp::Ordering {
+        let latency = |event: &Self| event.peak_latency.map_or(0.0, |peak| peak.await_ms);
+        (other.verdict.severity().cmp(&self.verdict.severity()))
+            .then(other.duration_s.total_cmp(&self.duration_s))
+            .then(latency(other).total_cmp(&latency(self)))
+    }
+}

@@ -1,0 +1,169 @@
+//! Sums and peaks over the intervals of an event.
+
+use std::sync::Arc;
+
+use super::event::{EventRate, PeakLatency};
+use crate::analysis::{IoDirection, RateUnit, TroubleSpan};
+use crate::intervals::{DeviceActivity, TopCgroup};
+use crate::metrics::{DirectionStats, IntervalStats};
+
+/// The part of the queue that a direction must have for its latency to be that of the event: rare requests of another
+/// kind may take long without anybody waiting for them.
+const MIN_QUEUE_FRACTION: f64 = 0.1;
+
+/// The cgroups whose bytes are added up.
+const MAX_CGROUPS: usize = 8;
+
+/// The numbers of one interval, and of several added up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Figures {
+    seconds: f64,
+    /// Reads and writes completed, and their KiB.
+    ios: [f64; 2],
+    kib: [f64; 2],
+    flushes: f64,
+    queue_s: f64,
+    has_queue: bool,
+    peak_queue: f64,
+    peak_latency: Option<PeakLatency>,
+    /// The bytes of a cgroup in percent of the device's, times seconds.
+    cgroups: Vec<(Arc<str>, f64)>,
+}
+
+impl Figures {
+    /// The numbers of an interval.
+    pub(super) fn of(activity: &DeviceActivity) -> Self {
+        let stats = &activity.stats;
+        let directions = [&stats.reads, &stats.writes];
+        let queue = queue(stats);
+        let top = activity.top_cgroup.as_ref();
+        Self {
+            seconds: stats.seconds,
+            ios: directions.map(|of| of.ios.unwrap_or(0) as f64),
+            kib: directions.map(|of| of.kib_per_s.unwrap_or(0.0) * stats.seconds),
+            flushes: stats.flushes_per_s.unwrap_or(0.0) * stats.seconds,
+            queue_s: queue.unwrap_or(0.0) * stats.seconds,
+            has_queue: queue.is_some(),
+            peak_queue: queue.unwrap_or(0.0),
+            peak_latency: peak_latency(stats),
+            cgroups: top
+                .map(|top| (Arc::clone(&top.path), top.share_pct * stats.seconds))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// The numbers of a time of trouble that all intervals together show.
+    pub(super) fn of_span(span: &TroubleSpan) -> Self {
+        let load = &span.load;
+        let totals = [load.reads, load.writes];
+        Self {
+            seconds: load.seconds,
+            ios: totals.map(|totals| totals.ios),
+            kib: totals.map(|totals| totals.kib),
+            flushes: load.flushes.ios,
+            queue_s: totals.iter().map(|totals| totals.ms / 1000.0).sum(),
+            has_queue: true,
+            peak_queue: span.peak_queue,
+            peak_latency: span.peak_await.map(|(await_ms, direction)| PeakLatency { await_ms, direction }),
+            cgroups: Vec::new(),
+        }
+    }
+
+    /// Adds those of another time.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        for at in 0..2 {
+            self.ios[at] += other.ios[at];
+            self.kib[at] += other.kib[at];
+        }
+        self.flushes += other.flushes;
+        self.queue_s += other.queue_s;
+        self.has_queue |= other.has_queue;
+        self.peak_queue = self.peak_queue.max(other.peak_queue);
+        let await_ms = |peak: Option<PeakLatency>| peak.map_or(-1.0, |peak| peak.await_ms);
+        if await_ms(other.peak_latency) > await_ms(self.peak_latency) {
+            self.peak_latency = other.peak_latency;
+        }
+        for (path, share) in &other.cgroups {
+            match self.cgroups.iter().position(|(known, _)| known == path) {
+                Some(at) => self.cgroups[at].1 += share,
+                None if self.cgroups.len() < MAX_CGROUPS => self.cgroups.push((Arc::clone(path), *share)),
+                None => {}
+            }
+        }
+    }
+
+    /// Seconds of the intervals.
+    pub(super) fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// The highest mean latency of an interval.
+    pub(super) fn peak_latency(&self) -> Option<PeakLatency> {
+        self.peak_latency
+    }
+
+    /// The mean and the longest queue.
+    pub(super) fn queue(&self) -> Option<(f64, f64)> {
+        (self.has_queue && self.seconds > 0.0).then(|| (self.queue_s / self.seconds, self.peak_queue))
+    }
+
+    /// The mean rate; of the direction with most requests without a wanted one. `None` if nothing completed.
+    pub(super) fn rate(&self, wanted: Option<(IoDirection, RateUnit)>) -> Option<EventRate> {
+        let (direction, unit) = wanted.unwrap_or_else(|| (self.main_direction(), RateUnit::Requests));
+        let of = |[reads, writes]: [f64; 2]| match direction {
+            IoDirection::Reads => reads,
+            IoDirection::Writes => writes,
+            IoDirection::Both => reads + writes,
+            IoDirection::Flushes => self.flushes,
+        };
+        let amount = of(if unit == RateUnit::Kib { self.kib } else { self.ios });
+        let is_known = amount > 0.0 && self.seconds > 0.0;
+        is_known.then(|| EventRate { direction, unit, per_s: amount / self.seconds })
+    }
+
+    /// Reads or writes, where hardly any others complete.
+    fn main_direction(&self) -> IoDirection {
+        let [reads, writes] = self.ios;
+        let is_minor = |one: f64| one <= MIN_QUEUE_FRACTION * (reads + writes);
+        match (is_minor(reads), is_minor(writes)) {
+            (true, true) => IoDirection::Flushes,
+            (_, true) => IoDirection::Reads,
+            (true, _) => IoDirection::Writes,
+            _ => IoDirection::Both,
+        }
+    }
+
+    /// The cgroup with most of the bytes, and its mean share.
+    pub(super) fn top_cgroup(&self) -> Option<TopCgroup> {
+        let (path, sum) = self.cgroups.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(TopCgroup { path: Arc::clone(path), share_pct: sum / self.seconds })
+    }
+}
+
+/// The mean queue of an interval; where nothing completes, the requests in flight.
+fn queue(stats: &IntervalStats) -> Option<f64> {
+    match stats.in_flight.filter(|_| stats.completed == 0) {
+        Some(in_flight) => Some(in_flight as f64),
+        None => stats.queue.or_else(|| Some(stats.reads.queue? + stats.writes.queue?)),
+    }
+}
+
+fn peak_latency(stats: &IntervalStats) -> Option<PeakLatency> {
+    let flush_await_ms = stats.flush_await_ms;
+    let flush_queue = flush_await_ms.zip(stats.flushes_per_s).map(|(ms, per_s)| ms * per_s / 1000.0);
+    let of = |of: &DirectionStats| (of.await_ms, of.queue);
+    let all = [
+        (IoDirection::Reads, of(&stats.reads)),
+        (IoDirection::Writes, of(&stats.writes)),
+        (IoDirection::Flushes, (flush_await_ms, flush_queue)),
+    ];
+    let total: f64 = all.iter().filter_map(|(_, (_, queue))| *queue).sum();
+    let candidates = all
+        .into_iter()
+        .filter(|(_, (_, queue))| queue.is_some_and(|queue| queue >= MIN_QUEUE_FRACTION * total));
+    let peaks = candidates
+        .filter_map(|(direction, (await_ms, _))| Some(PeakLatency { await_ms: await_ms?, direction }));
+    peaks.max_by(|a, b| a.await_ms.total_cmp(&b.await_ms))
+}

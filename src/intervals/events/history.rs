@@ -1,0 +1,242 @@
+//! The events of one device.
+
+use std::collections::VecDeque;
+
+use super::event::Moment;
+use super::figures::Figures;
+use super::merge::{MAX_GAP_INTERVALS, is_same_event, merge};
+use super::phase::{Conclusion, Phase};
+use crate::analysis::Verdict;
+use crate::intervals::DeviceActivity;
+
+/// The intervals that an onset can reach back over: those in which a plateau is looked for.
+const MAX_RECENT: usize = 64;
+/// Intervals with `ok` that are kept, for an onset that may be among them.
+const RECENT_OK: usize = THROTTLED_INTERVALS - 1;
+/// The intervals that the claim `throttled` takes.
+const THROTTLED_INTERVALS: usize = 3;
+/// Less than any interval, more than the rounding error of a sum of seconds.
+const TOLERANCE_S: f64 = 1e-3;
+
+/// One interval of a device.
+#[derive(Clone, Debug)]
+struct RecentInterval {
+    begin_s: f64,
+    figures: Figures,
+}
+
+/// The recent past of a device and its event, in bounded memory.
+#[derive(Debug)]
+pub(super) struct DeviceHistory {
+    label: String,
+    recent: VecDeque<RecentInterval>,
+    /// An onset is not before this second of the run: the end of an interval without trouble, a break or a reset.
+    floor_s: f64,
+    /// The same without intervals that had the verdict `ok`.
+    throttled_floor_s: f64,
+    /// The phase that lasts.
+    current: Option<Phase>,
+    /// Intervals since its end.
+    gap_intervals: f64,
+    /// The event before it, which it may continue.
+    previous: Option<Phase>,
+    interval_s: f64,
+    /// The latest interval of the run in which the device was seen.
+    pub(super) seen: u64,
+}
+
+impl DeviceHistory {
+    /// A device that was idle until this second of the run.
+    pub(super) fn new(label: &str, run_s: f64) -> Self {
+        Self {
+            label: label.to_owned(),
+            recent: VecDeque::new(),
+            floor_s: run_s,
+            throttled_floor_s: run_s,
+            current: None,
+            gap_intervals: 0.0,
+            previous: None,
+            interval_s: 0.0,
+            seen: 0,
+        }
+    }
+
+    /// The alias of the device, or its name.
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Takes an interval that ended at `end`. Returns an event that has ended for good.
+    pub(super) fn observe(&mut self, activity: &DeviceActivity, end: Moment) -> Option<Phase> {
+        let seconds = activity.stats.seconds;
+        self.interval_s = seconds;
+        if self.recent.len() == MAX_RECENT {
+            self.recent.pop_front();
+        }
+        let begin_s = end.run_s - seconds;
+        self.recent.push_back(RecentInterval { begin_s, figures: Figures::of(activity) });
+        match activity.assessment.verdict {
+            Some(verdict) if verdict.severity() >= Verdict::Queueing.severity() => {
+                self.observe_trouble(verdict, activity, end)
+            }
+            Some(Verdict::Ok) => {
+                self.recent.drain(..self.recent.len().saturating_sub(RECENT_OK));
+                self.floor_s = end.run_s;
+                self.close()
+            }
+            Some(_) => self.observe_idle(end),
+            None => {
+                self.gap_intervals += 1.0;
+                if self.gap_intervals > MAX_GAP_INTERVALS { self.close() } else { None }
+            }
+        }
+    }
+
+    /// Takes an interval in which the device was idle.
+    pub(super) fn observe_idle(&mut self, end: Moment) -> Option<Phase> {
+        self.recent.clear();
+        (self.floor_s, self.throttled_floor_s) = (end.run_s, end.run_s);
+        self.close()
+    }
+
+    /// Ends what lasts, at a break in time or a reset. Returns the events.
+    pub(super) fn interrupt(&mut self, run_s: f64) -> impl Iterator<Item = Phase> + use<> {
+        let closed = self.close();
+        self.recent.clear();
+        (self.floor_s, self.throttled_floor_s) = (run_s, run_s);
+        closed.into_iter().chain(self.previous.take())
+    }
+
+    /// Takes the event that nothing can continue any more after an idle time until this second of the run; `None` without
+    /// one.
+    pub(super) fn take_ended(&mut self, run_s: f64) -> Option<Phase> {
+        let is_over = |phase: &mut Phase| run_s - phase.end.run_s > MAX_GAP_INTERVALS * self.interval_s;
+        self.previous.take_if(is_over)
+    }
+
+    /// Returns whether nothing is known about an idle device that a new history would not know.
+    pub(super) fn is_empty(&self) -> bool {
+        self.current.is_none() && self.previous.is_none()
+    }
+
+    /// The events that are not finished, the latest and the one before it, and whether they last.
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = (Phase, bool)> + use<> {
+        let (previous, current) = self.joined();
+        let is_ongoing = self.is_in_trouble();
+        let previous = previous.map(|phase| (phase, false));
+        previous.into_iter().chain(current.map(|phase| (phase, is_ongoing)))
+    }
+
+    /// The phase that lasts, from its onset, with earlier phases of the same verdict that belong to it; `None` without
+    /// trouble.
+    pub(super) fn present(&self) -> Option<Phase> {
+        let current = self.current.as_ref().filter(|_| self.is_in_trouble())?;
+        let previous = self.previous.as_ref().filter(|previous| previous.verdict == current.verdict);
+        match previous.filter(|previous| is_same_event(previous, current, self.interval_s)) {
+            Some(previous) => Some(merge(previous.clone(), current.clone())),
+            None => Some(current.clone()),
+        }
+    }
+
+    fn is_in_trouble(&self) -> bool {
+        self.current.is_some() && self.gap_intervals == 0.0
+    }
+
+    /// The previous event and the present one, which may be one.
+    fn joined(&self) -> (Option<Phase>, Option<Phase>) {
+        match (self.previous.clone(), self.current.clone()) {
+            (Some(previous), Some(current)) if is_same_event(&previous, &current, self.interval_s) => {
+                (None, Some(merge(previous, current)))
+            }
+            both => both,
+        }
+    }
+
+    fn observe_trouble(&mut self, verdict: Verdict, activity: &DeviceActivity, end: Moment) -> Option<Phase> {
+        self.gap_intervals = 0.0;
+        let conclusion = Conclusion::of(activity, verdict);
+        if let Some(current) = self.current.as_mut().filter(|current| current.verdict == verdict) {
+            if let Some(latest) = self.recent.back() {
+                current.extend(end, &latest.figures, conclusion);
+            }
+            return None;
+        }
+        let onset = self.onset(verdict, activity, end);
+        let current = self.current.take();
+        let is_worse = |current: &Phase| verdict.severity() > current.verdict.severity();
+        // The onset of a worse verdict lies within the milder one, or before it.
+        let replaced =
+            current.filter(|current| !is_worse(current) || current.begin.run_s < onset.run_s - TOLERANCE_S);
+        let begin = match &replaced {
+            Some(milder) if is_worse(milder) => onset,
+            Some(worse) if worse.end.run_s > onset.run_s => worse.end,
+            _ => onset,
+        };
+        let closed = replaced.and_then(|mut replaced| {
+            if replaced.end.run_s > begin.run_s {
+                replaced.set_end(begin);
+                if let Some(figures) = self.figures(replaced.begin, begin) {
+                    replaced.figures = figures;
+                }
+            }
+            self.push(replaced)
+        });
+        let figures = self.figures(begin, end).unwrap_or_else(|| Figures::of(activity));
+        self.current = Some(Phase::new(verdict, (begin, end), figures, conclusion));
+        closed
+    }
+
+    /// The onset of a verdict that is claimed for an interval.
+    fn onset(&self, verdict: Verdict, activity: &DeviceActivity, end: Moment) -> Moment {
+        let seconds = activity.stats.seconds;
+        // The evidence may be about an earlier sample of the interval.
+        let later_s = activity.evidence_at.zip(end.at).map_or(0.0, |(evidence_at, end)| {
+            end.duration_since(evidence_at).as_secs_f64().clamp(0.0, seconds)
+        });
+        let throttled_s = || {
+            let first = self.recent.len().saturating_sub(THROTTLED_INTERVALS);
+            self.recent.get(first).map(|first| end.run_s - first.begin_s)
+        };
+        let (lasted_s, floor_s) = match verdict {
+            Verdict::Throttled => (throttled_s(), self.throttled_floor_s),
+            _ => (activity.assessment.lasted_s, self.floor_s),
+        };
+        let previous_s = self.previous.as_ref().map_or(0.0, |previous| previous.end.run_s);
+        let lasted_s = later_s + lasted_s.unwrap_or(seconds - later_s);
+        end.minus(lasted_s.min(end.run_s - floor_s.max(previous_s)).max(0.0))
+    }
+
+    /// Adds up the numbers of the intervals between two moments; `None` where they are not all known any more.
+    fn figures(&self, begin: Moment, end: Moment) -> Option<Figures> {
+        self.recent.front().filter(|first| first.begin_s <= begin.run_s + TOLERANCE_S)?;
+        let mut sum = Figures::default();
+        for interval in &self.recent {
+            let middle_s = interval.begin_s + interval.figures.seconds() / 2.0;
+            if (begin.run_s..end.run_s).contains(&middle_s) {
+                sum.add(&interval.figures);
+            }
+        }
+        (sum.seconds() > 0.0).then_some(sum)
+    }
+
+    /// Ends the phase that lasts.
+    fn close(&mut self) -> Option<Phase> {
+        self.gap_intervals = 0.0;
+        let current = self.current.take()?;
+        self.push(current)
+    }
+
+    /// Adds a phase that has ended. Returns the event before it, if it is another one.
+    fn push(&mut self, ended: Phase) -> Option<Phase> {
+        match self.previous.take() {
+            Some(previous) if is_same_event(&previous, &ended, self.interval_s) => {
+                self.previous = Some(merge(previous, ended));
+                None
+            }
+            other => {
+                self.previous = Some(ended);
+                other
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Incidents: the events of devices that are stacked on each other, at the same time.
+
+use std::collections::{HashMap, HashSet};
+
+use super::event::Event;
+use crate::topology::Topology;
+
+/// The part of the shorter of two events that the longer one must cover.
+const MIN_OVERLAP_FRACTION: f64 = 0.5;
+
+/// Events with one cause, as far as the tree of devices shows: a partition, its disk and a volume on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incident {
+    /// The position of the event that leads it: the worst, and of several the one at the device where requests wait.
+    pub lead: usize,
+    /// The positions of the others, in the order of time.
+    pub others: Vec<usize>,
+}
+
+/// Groups events, which are in the order of time, into incidents, in the order in which these begin. Each event belongs to
+/// one. Two belong together where one device is below the other, on any layer, and they overlap in time.
+pub fn group_incidents(events: &[Event], topology: &Topology) -> Vec<Incident> {
+    let names: HashSet<&str> = events.iter().map(|event| event.device.as_str()).collect();
+    let below: HashMap<&str, HashSet<String>> =
+        names.iter().map(|name| (*name, all_below(name, topology).into_iter().collect())).collect();
+    let is_below = |lower: &Event, upper: &Event| {
+        below.get(upper.device.as_str()).is_some_and(|below| below.contains(&lower.device))
+    };
+    // The incident of each event, as the position of its first event.
+    let mut groups: Vec<usize> = (0..events.len()).collect();
+    let mut open: Vec<usize> = Vec::new();
+    for (index, event) in events.iter().enumerate() {
+        open.retain(|other| events[*other].end.run_s > event.begin.run_s);
+        for other in &open {
+            let earlier = &events[*other];
+            if overlaps(earlier, event) && (is_below(earlier, event) || is_below(event, earlier)) {
+                join(&mut groups, *other, index);
+            }
+        }
+        open.push(index);
+    }
+    let mut incidents: Vec<Vec<usize>> = vec![Vec::new(); events.len()];
+    (0..events.len()).for_each(|index| incidents[root(&groups, index)].push(index));
+    let lead_of = |members: Vec<usize>| {
+        let rank = |index: &usize| {
+            let event = &events[*index];
+            let others = members.iter().filter(|other| *other != index);
+            let layers_above = others.filter(|other| is_below(event, &events[**other])).count();
+            (event.verdict.severity(), !event.queued_above.is_empty(), layers_above)
+        };
+        // Of equals the first.
+        let lead = members.iter().rev().copied().max_by_key(rank)?;
+        Some(Incident { lead, others: members.iter().copied().filter(|index| *index != lead).collect() })
+    };
+    incidents.into_iter().filter_map(lead_of).collect()
+}
+
+/// The devices below one, the disk of a partition included.
+fn all_below(name: &str, topology: &Topology) -> Vec<String> {
+    let mut found = topology.devices_below(name);
+    let disks: Vec<String> = [name]
+        .into_iter()
+        .chain(found.iter().map(String::as_str))
+        .filter_map(|name| topology.disk_of(name))
+        .filter(|disk| !disk.is_empty())
+        .map(str::to_owned)
+        .collect();
+    found.extend(disks);
+    found
+}
+
+fn overlaps(a: &Event, b: &Event) -> bool {
+    let common_s = a.end.run_s.min(b.end.run_s) - a.begin.run_s.max(b.begin.run_s);
+    common_s > 0.0 && common_s >= MIN_OVERLAP_FRACTION * a.duration_s.min(b.duration_s)
+}
+
+fn root(groups: &[usize], mut index: usize) -> usize {
+    while groups[index] != index {
+        index = groups[index];
+    }
+    index
+}
+
+fn join(groups: &mut [usize], a: usize, b: usize) {
+    let (a, b) = (root(groups, a), root(groups, b));
+    groups[a.max(b)] = a.min(b);
+}

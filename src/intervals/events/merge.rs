@@ -1,0 +1,76 @@
+//! The rules by which phases of trouble become one event.
+
+use super::event::{Course, Moment};
+use super::phase::Phase;
+use crate::analysis::Verdict;
+
+/// Intervals without a verdict, or with another one, that do not split an event. To confirm a verdict takes three of four
+/// intervals, and to confirm the end of trouble two: what is shorter may be the flicker of one load.
+pub(super) const MAX_GAP_INTERVALS: f64 = 3.0;
+
+/// A milder phase of this length in seconds, or of [`MAX_GAP_INTERVALS`] where that is longer, belongs to the worse one
+/// next to it: the way into trouble, or out of it.
+const MAX_FLANK_S: f64 = 10.0;
+
+/// Returns whether two phases of a device that follow each other are one event. The present length of an interval is in
+/// seconds.
+pub(super) fn is_same_event(before: &Phase, after: &Phase, interval_s: f64) -> bool {
+    /// Less than any interval, more than the rounding error of a sum.
+    const TOLERANCE_S: f64 = 1e-3;
+    let max_gap_s = MAX_GAP_INTERVALS * interval_s;
+    let gap_s = after.begin.run_s - before.end.run_s;
+    if gap_s > max_gap_s + TOLERANCE_S || is_broken(before.end, after.begin) {
+        return false;
+    }
+    let (worse, milder) =
+        if before.verdict.severity() >= after.verdict.severity() { (before, after) } else { (after, before) };
+    let is_flank = milder.duration_s() <= MAX_FLANK_S.max(max_gap_s) + TOLERANCE_S;
+    worse.verdict == milder.verdict
+        || is_flank
+        || is_load(worse.verdict) && is_load(milder.verdict) && milder.duration_s() <= worse.duration_s()
+}
+
+/// Returns whether more time lies between two moments than that of intervals, or less: time broke, or the clock was set.
+fn is_broken(before: Moment, after: Moment) -> bool {
+    const MAX_DIFFERENCE_S: f64 = 1.0;
+    before.at.zip(after.at).is_some_and(|(from, to)| {
+        let difference_s = to.duration_since(from).as_secs_f64() - (after.run_s - before.run_s);
+        difference_s.abs() > MAX_DIFFERENCE_S
+    })
+}
+
+/// Verdicts that one load can have at different times, as the evidence grows or its strength changes. Not `stalled`, whose
+/// length is its most important number, nor `queueing`, which may last for hours around trouble.
+fn is_load(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Slow | Verdict::Saturated | Verdict::Capped | Verdict::Throttled)
+}
+
+/// Joins two phases that follow each other.
+pub(super) fn merge(before: Phase, after: Phase) -> Phase {
+    let is_same = before.verdict == after.verdict;
+    let mut figures = before.figures;
+    figures.add(&after.figures);
+    let (begin, end) = (before.begin, after.end);
+    let mut course = before.course;
+    after.course.into_iter().for_each(|one| push(&mut course, one));
+    let is_worse = after.verdict.severity() > before.verdict.severity();
+    let (verdict, claimed_at) =
+        if is_worse { (after.verdict, after.claimed_at) } else { (before.verdict, before.claimed_at) };
+    let (worse, milder, worse_s) = if is_worse || is_same {
+        (after.conclusion, before.conclusion, after.verdict_s)
+    } else {
+        (before.conclusion, after.conclusion, before.verdict_s)
+    };
+    let verdict_s = if is_same { before.verdict_s + after.verdict_s } else { worse_s };
+    let conclusion = worse.completed_by(milder);
+    Phase { verdict, verdict_s, begin, claimed_at, end, course, figures, conclusion }
+}
+
+/// Adds a verdict to a course. The first ones are kept: they show how it began.
+fn push(course: &mut Vec<Course>, next: Course) {
+    if let Some(last) = course.last_mut().filter(|last| last.verdict == next.verdict) {
+        last.duration_s = next.begin.run_s + next.duration_s - last.begin.run_s;
+    } else if course.len() < Course::MAX {
+        course.push(next);
+    }
+}

@@ -1,0 +1,196 @@
+//! A time with one verdict, and several of them merged: an event that is not finished.
+
+use super::event::{Course, Event, EventEvidence, EventLimit, Moment};
+use super::figures::Figures;
+use crate::analysis::{Evidence, IoDirection, RateUnit, TroubleSpan, Verdict};
+use crate::attribution::LimitKind;
+use crate::intervals::DeviceActivity;
+
+/// One or several times of trouble of a device that belong together.
+#[derive(Clone, Debug)]
+pub(super) struct Phase {
+    /// The worst verdict.
+    pub(super) verdict: Verdict,
+    /// Seconds with it.
+    pub(super) verdict_s: f64,
+    pub(super) begin: Moment,
+    pub(super) claimed_at: Moment,
+    pub(super) end: Moment,
+    pub(super) course: Vec<Course>,
+    pub(super) figures: Figures,
+    pub(super) conclusion: Conclusion,
+}
+
+/// The evidence for a verdict, as far as an event shows it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conclusion {
+    limit: Option<EventLimit>,
+    evidence: Option<EventEvidence>,
+    /// The requests that the verdict is about.
+    requests: Option<(IoDirection, RateUnit)>,
+    queued_above: Vec<String>,
+}
+
+impl Phase {
+    /// A phase from its onset to the end of the interval in which its verdict was claimed.
+    pub(super) fn new(
+        verdict: Verdict,
+        (begin, end): (Moment, Moment),
+        figures: Figures,
+        conclusion: Conclusion,
+    ) -> Self {
+        let verdict_s = end.run_s - begin.run_s;
+        let course = vec![Course { verdict, begin, duration_s: verdict_s }];
+        Self { verdict, verdict_s, begin, claimed_at: end, end, course, figures, conclusion }
+    }
+
+    /// Its length in seconds.
+    pub(super) fn duration_s(&self) -> f64 {
+        self.end.run_s - self.begin.run_s
+    }
+
+    /// Adds another interval with its verdict.
+    pub(super) fn extend(&mut self, end: Moment, figures: &Figures, conclusion: Conclusion) {
+        self.set_end(end);
+        self.figures.add(figures);
+        self.conclusion.update(conclusion);
+    }
+
+    /// Moves the end of a phase that has one verdict.
+    pub(super) fn set_end(&mut self, end: Moment) {
+        self.end = end;
+        self.verdict_s = self.duration_s();
+        if let Some(last) = self.course.last_mut() {
+            last.duration_s = end.run_s - last.begin.run_s;
+        }
+    }
+
+    /// Changes the seconds of all moments.
+    pub(super) fn shift(&mut self, seconds: f64) {
+        let own = [&mut self.begin, &mut self.claimed_at, &mut self.end];
+        let moments = own.into_iter().chain(self.course.iter_mut().map(|one| &mut one.begin));
+        moments.for_each(|moment| moment.run_s += seconds);
+    }
+
+    /// Gives a phase the worse verdict of a span that it lies in.
+    pub(super) fn raise(&mut self, span: &TroubleSpan) {
+        self.verdict = span.verdict;
+        self.verdict_s = self.duration_s();
+        self.course = vec![Course { verdict: span.verdict, begin: self.begin, duration_s: self.verdict_s }];
+        self.conclusion = Conclusion::of_span(span).completed_by(std::mem::take(&mut self.conclusion));
+    }
+
+    /// The event.
+    pub(super) fn to_event(&self, device: &str, label: &str, is_ongoing: bool) -> Event {
+        let Conclusion { limit, evidence, requests, queued_above } = &self.conclusion;
+        let queue = self.figures.queue();
+        Event {
+            device: device.to_owned(),
+            label: label.to_owned(),
+            verdict: self.verdict,
+            begin: self.begin,
+            begin_is_known: true,
+            claimed_at: self.claimed_at,
+            end: self.end,
+            is_ongoing,
+            duration_s: self.duration_s(),
+            verdict_s: self.verdict_s,
+            course: self.course.clone(),
+            rate: self.figures.rate(*requests),
+            peak_latency: self.figures.peak_latency(),
+            mean_queue: queue.map(|(mean, _)| mean),
+            peak_queue: queue.map(|(_, peak)| peak),
+            limit: limit.clone(),
+            top_cgroup: self.figures.top_cgroup(),
+            evidence: *evidence,
+            queued_above: queued_above.clone(),
+        }
+    }
+}
+
+impl Conclusion {
+    /// The conclusion from all intervals together.
+    pub(super) fn of_span(span: &TroubleSpan) -> Self {
+        let plateau = span.plateau.as_ref();
+        Self {
+            requests: plateau.map(|plateau| (plateau.direction, plateau.unit)),
+            limit: plateau.map(|plateau| EventLimit::Cap(plateau.clone())),
+            evidence: Some(match plateau {
+                Some(_) => EventEvidence::ConstantRate,
+                None => EventEvidence::Latency,
+            }),
+            queued_above: Vec::new(),
+        }
+    }
+
+    /// The conclusion of an interval with a verdict.
+    pub(super) fn of(activity: &DeviceActivity, verdict: Verdict) -> Self {
+        let evidence = &activity.assessment.evidence;
+        let mut found =
+            Self { evidence: evidence.iter().find_map(|one| kind(one, verdict)), ..Self::default() };
+        for one in evidence {
+            match one {
+                Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => {
+                    found.requests = Some((plateau.direction, plateau.unit));
+                    found.limit = Some(EventLimit::Cap(plateau.clone()));
+                }
+                Evidence::HeldBetween { below, .. } => found.queued_above.clone_from(below),
+                _ => {}
+            }
+        }
+        // A limit that is known says more than a rate that looks like one.
+        if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
+            found.requests = Some(limited_requests(limit.kind));
+            found.limit = Some(EventLimit::Cgroup(limit.clone()));
+        }
+        found
+    }
+
+    /// Replaces what a later interval knows.
+    fn update(&mut self, later: Self) {
+        self.limit = later.limit.or(self.limit.take());
+        self.requests = later.requests.or(self.requests);
+        self.evidence = self.evidence.or(later.evidence);
+        if self.queued_above.is_empty() {
+            self.queued_above = later.queued_above;
+        }
+    }
+
+    /// The conclusion of the worse of two phases, completed by that of the milder one.
+    pub(super) fn completed_by(mut self, milder: Self) -> Self {
+        if self.queued_above.is_empty() {
+            self.queued_above = milder.queued_above;
+        }
+        self.limit = self.limit.or(milder.limit);
+        self.requests = self.requests.or(milder.requests);
+        self
+    }
+}
+
+/// The requests that a limit of a cgroup is about.
+fn limited_requests(kind: LimitKind) -> (IoDirection, RateUnit) {
+    match kind {
+        LimitKind::ReadIops => (IoDirection::Reads, RateUnit::Requests),
+        LimitKind::WriteIops => (IoDirection::Writes, RateUnit::Requests),
+        LimitKind::ReadBytes => (IoDirection::Reads, RateUnit::Kib),
+        LimitKind::WriteBytes => (IoDirection::Writes, RateUnit::Kib),
+    }
+}
+
+/// The kind of a fact that supports a verdict; `None` where it does not.
+fn kind(evidence: &Evidence, verdict: Verdict) -> Option<EventEvidence> {
+    use EventEvidence as Kind;
+    match (evidence, verdict) {
+        (Evidence::NothingCompleted { .. }, Verdict::Stalled) => Some(Kind::NothingCompleted),
+        (Evidence::Hung { .. }, Verdict::Stalled) => Some(Kind::HungRequests),
+        (_, Verdict::Stalled) => None,
+        (Evidence::AtLimit(_), Verdict::Throttled) => Some(Kind::CgroupLimit),
+        (_, Verdict::Throttled) => None,
+        (Evidence::ConstantRate(_), Verdict::Capped) => Some(Kind::ConstantRate),
+        (_, Verdict::Capped) => None,
+        (Evidence::DeepQueue(_), _) => Some(Kind::DeepQueue),
+        (Evidence::Latency { doubt: None, .. }, _) => Some(Kind::Latency),
+        (Evidence::HeldBetween { .. }, _) => Some(Kind::QueuedBetween),
+        _ => None,
+    }
+}

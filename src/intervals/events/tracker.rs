@@ -1,0 +1,235 @@
+//! The events of all devices.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::event::{Event, Moment};
+use super::history::DeviceHistory;
+use super::phase::Phase;
+use super::retrospect::complete;
+use crate::analysis::{DeviceReport, Verdict};
+use crate::intervals::{DeviceState, EventKind, IntervalRows, RunClock};
+
+/// The finished events that are kept. Beyond twice that, the mildest and shortest are dropped.
+const MAX_EVENTS: usize = 10_000;
+
+/// The beginnings of segments that are kept.
+const MAX_SEGMENTS: usize = 1000;
+
+/// Less than any interval, more than the rounding error of a sum of seconds.
+const TOLERANCE_S: f64 = 1e-3;
+
+/// Follows the devices through the intervals and collects their events, in bounded memory.
+#[derive(Debug, Default)]
+pub struct EventTracker {
+    devices: HashMap<String, DeviceHistory>,
+    finished: Vec<DevicePhase>,
+    dropped: u64,
+    /// The end of the latest interval.
+    now: Moment,
+    /// The beginning of the range of time that is shown, in seconds of all intervals, those before it included.
+    range_begin_s: f64,
+    /// The seconds of the run at the first sample and after breaks in time; the latest [`MAX_SEGMENTS`].
+    segment_starts_s: VecDeque<f64>,
+    intervals: u64,
+}
+
+/// An event of a device.
+#[derive(Clone, Debug)]
+struct DevicePhase {
+    device: String,
+    label: String,
+    phase: Phase,
+    is_ongoing: bool,
+}
+
+/// The events of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Events {
+    /// The events, in the order in which they began.
+    pub list: Vec<Event>,
+    /// Events that were dropped, because there were too many; milder or shorter ones than those in the list.
+    pub dropped: u64,
+}
+
+/// The time for which a device has been in trouble.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Since {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Its onset.
+    pub begin: Moment,
+    /// Seconds from the onset to the end of the latest interval.
+    pub lasted_s: f64,
+}
+
+impl EventTracker {
+    /// Takes the next interval. One before the range of time that is shown counts for the onset of trouble that lasts into
+    /// the range.
+    pub fn observe(&mut self, rows: &IntervalRows<'_>) {
+        if rows.header.is_since_boot {
+            return;
+        }
+        let before_s = self.now.run_s;
+        if self.intervals == 0 {
+            self.segment_starts_s.push_back(before_s);
+        }
+        let end = Moment { at: rows.header.end, run_s: before_s + rows.header.elapsed_s };
+        self.now = end;
+        if rows.header.is_preceding {
+            self.range_begin_s = end.run_s;
+        }
+        self.intervals += 1;
+        for row in &rows.devices {
+            match &row.state {
+                DeviceState::Active(activity) => {
+                    let is_idle = activity.assessment.verdict == Some(Verdict::Idle);
+                    if is_idle && activity.limit.is_none() {
+                        continue;
+                    }
+                    let device = match self.devices.get_mut(row.device) {
+                        Some(device) => device,
+                        None => self
+                            .devices
+                            .entry(row.device.to_owned())
+                            .or_insert_with(|| DeviceHistory::new(row.label, before_s)),
+                    };
+                    device.seen = self.intervals;
+                    if let Some(ended) = device.observe(activity, end) {
+                        let label = device.label().to_owned();
+                        self.push(row.device, label, ended);
+                    }
+                }
+                DeviceState::AccountingOff(_) => {}
+                DeviceState::Reset | DeviceState::MemberReset => self.interrupt(row.device),
+                DeviceState::Event(EventKind::Appeared) => {}
+                DeviceState::Event(_) => self.interrupt(row.device),
+            }
+        }
+        for event in rows.events.iter().filter(|event| event.kind != EventKind::Appeared) {
+            self.interrupt(&event.device);
+        }
+        self.observe_idle_devices(end);
+    }
+
+    /// Notes a break in time: no event spans it.
+    pub fn note_break(&mut self) {
+        if self.segment_starts_s.len() == MAX_SEGMENTS {
+            self.segment_starts_s.pop_front();
+        }
+        self.segment_starts_s.push_back(self.now.run_s);
+        for (name, mut device) in std::mem::take(&mut self.devices) {
+            let ended: Vec<Phase> = device.interrupt(self.now.run_s).collect();
+            ended.into_iter().for_each(|phase| self.push(&name, device.label().to_owned(), phase));
+        }
+    }
+
+    /// Returns the time for which a device has been in trouble, by the kernel's name; `None` where it is not.
+    pub fn since(&self, device: &str) -> Option<Since> {
+        let Phase { verdict, begin, .. } = self.devices.get(device)?.present()?;
+        Some(Since { verdict, begin, lasted_s: self.now.run_s - begin.run_s })
+    }
+
+    /// Returns the events so far, those that last included.
+    pub fn events(&self) -> Events {
+        self.to_events(&self.all_phases())
+    }
+
+    /// Returns the events, completed by what the analysis of all intervals shows: where a live verdict had no baseline yet,
+    /// a later one may show trouble. The clock is that of all intervals.
+    pub fn events_with(&self, reports: &[DeviceReport], clock: &RunClock) -> Events {
+        let mut phases = self.all_phases();
+        for report in reports.iter().filter(|report| !report.trouble.is_empty()) {
+            let (own, others): (Vec<_>, Vec<_>) =
+                phases.into_iter().partition(|one| one.device == report.device);
+            let label = own.first().map_or(&report.device, |one| &one.label).clone();
+            let is_last_ongoing = own.last().is_some_and(|one| one.is_ongoing);
+            let own = complete(own.into_iter().map(|one| one.phase).collect(), &report.trouble, clock);
+            phases = others;
+            let run_s = self.now.run_s - self.range_begin_s;
+            phases.extend(own.into_iter().map(|phase| DevicePhase {
+                device: report.device.clone(),
+                label: label.clone(),
+                is_ongoing: is_last_ongoing && phase.end.run_s >= run_s - TOLERANCE_S,
+                phase,
+            }));
+        }
+        self.to_events(&phases)
+    }
+
+    fn all_phases(&self) -> Vec<DevicePhase> {
+        let unfinished = self.devices.iter().flat_map(|(name, device)| {
+            device.unfinished().map(|(phase, is_ongoing)| DevicePhase {
+                device: name.clone(),
+                label: device.label().to_owned(),
+                phase,
+                is_ongoing,
+            })
+        });
+        let mut all: Vec<DevicePhase> = self.finished.iter().cloned().chain(unfinished).collect();
+        // From here on, seconds are those since the beginning of the range.
+        all.iter_mut().for_each(|one| one.phase.shift(-self.range_begin_s));
+        all.retain(|one| one.phase.end.run_s > TOLERANCE_S);
+        all.sort_by(|a, b| a.phase.begin.run_s.total_cmp(&b.phase.begin.run_s));
+        all
+    }
+
+    /// Returns whether an event that begins after these seconds of the range began when the device was observed: not with
+    /// the first sample, or with the first after a break in time.
+    fn is_begin_known(&self, begin_s: f64) -> bool {
+        let run_s = begin_s + self.range_begin_s;
+        let at = self.segment_starts_s.partition_point(|start_s| *start_s < run_s - TOLERANCE_S);
+        self.segment_starts_s.get(at).is_none_or(|start_s| *start_s > run_s + TOLERANCE_S)
+    }
+
+    fn to_events(&self, phases: &[DevicePhase]) -> Events {
+        let to_event = |one: &DevicePhase| Event {
+            begin_is_known: self.is_begin_known(one.phase.begin.run_s),
+            ..one.phase.to_event(&one.device, &one.label, one.is_ongoing)
+        };
+        let mut list: Vec<Event> = phases.iter().map(to_event).collect();
+        list.sort_by(|a, b| {
+            (a.begin.run_s.total_cmp(&b.begin.run_s))
+                .then(b.verdict.severity().cmp(&a.verdict.severity()))
+                .then_with(|| a.device.cmp(&b.device))
+        });
+        Events { list, dropped: self.dropped }
+    }
+
+    /// Takes the interval of the devices that were idle in it.
+    fn observe_idle_devices(&mut self, end: Moment) {
+        let intervals = self.intervals;
+        let mut ended = Vec::new();
+        self.devices.retain(|name, device| {
+            if device.seen == intervals {
+                return true;
+            }
+            let phases = device.observe_idle(end).into_iter().chain(device.take_ended(end.run_s));
+            ended.extend(phases.map(|phase| (name.clone(), device.label().to_owned(), phase)));
+            !device.is_empty()
+        });
+        ended.into_iter().for_each(|(name, label, phase)| self.push(&name, label, phase));
+    }
+
+    /// Ends the events of a device whose counters were reset, or that has disappeared.
+    fn interrupt(&mut self, name: &str) {
+        let Some(mut device) = self.devices.remove(name) else { return };
+        let ended: Vec<Phase> = device.interrupt(self.now.run_s).collect();
+        ended.into_iter().for_each(|phase| self.push(name, device.label().to_owned(), phase));
+    }
+
+    fn push(&mut self, device: &str, label: String, phase: Phase) {
+        if phase.end.run_s <= self.range_begin_s {
+            return;
+        }
+        self.finished.push(DevicePhase { device: device.to_owned(), label, phase, is_ongoing: false });
+        if self.finished.len() >= 2 * MAX_EVENTS {
+            self.finished.sort_by(|a, b| {
+                let severity = |one: &DevicePhase| one.phase.verdict.severity();
+                let duration_s = |one: &DevicePhase| one.phase.duration_s();
+                severity(b).cmp(&severity(a)).then(duration_s(b).total_cmp(&duration_s(a)))
+            });
+            self.dropped += (self.finished.len() - MAX_EVENTS) as u64;
+            self.finished.truncate(MAX_EVENTS);
+        }
+    }
+}

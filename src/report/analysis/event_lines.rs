@@ -1,0 +1,142 @@
+//! The events, one per line, each with its time: a line that is found by searching says when.
+
+use std::borrow::Cow;
+
+use super::AnalysisReport;
+use super::times::Times;
+use crate::analysis::{IoDirection, RateUnit, Verdict};
+use crate::attribution::cgroup_name;
+use crate::intervals::{Event, EventLimit, EventRate};
+use crate::report::evidence::{limit_of_cgroup, plateau_rate};
+use crate::report::layout::sentence_numbers::{duration, number, per_second, percent, queue, time};
+use crate::sanitize::sanitize;
+
+/// The incidents that are listed without `--details`.
+const MAX_LISTED: usize = 20;
+
+/// The devices of an incident that are named beside the one that leads it.
+const MAX_OTHERS: usize = 4;
+
+/// The part of an event that its worst verdict must lack to have its own time beside that of the event.
+const MIN_OTHER_FRACTION: f64 = 0.1;
+
+/// Appends the incidents in the order of time, and how many are not listed.
+pub(super) fn push_events(report: &AnalysisReport<'_>, times: &Times<'_>, out: &mut Vec<u8>) {
+    if report.incidents.is_empty() {
+        return;
+    }
+    let events = &report.events.list;
+    let mut worst: Vec<usize> = (0..report.incidents.len()).collect();
+    worst.sort_by(|a, b| {
+        let lead = |index: &usize| &events[report.incidents[*index].lead];
+        lead(a).worst_first(lead(b))
+    });
+    let listed_count = if report.has_details { worst.len() } else { MAX_LISTED.min(worst.len()) };
+    let mut listed = worst[..listed_count].to_vec();
+    listed.sort_unstable();
+    push_line("Events", out);
+    for index in listed {
+        let incident = &report.incidents[index];
+        let others: Vec<&Event> = incident.others.iter().map(|other| &events[*other]).collect();
+        push_line(&event_line(&events[incident.lead], &others, times), out);
+    }
+    let milder = worst.len() - listed_count;
+    if milder > 0 {
+        push_line(&format!("+ {milder} milder or shorter ones (--details lists all)"), out);
+    }
+    if report.events.dropped > 0 {
+        push_line(&format!("+ {} more were too many to keep", report.events.dropped), out);
+    }
+}
+
+fn push_line(text: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'\n');
+}
+
+/// An event with the devices that were in trouble with it:
+/// `loop0 capped 16:04:47-16:05:12 (25 s) 2,000 reads/s, 11.9 ms, queue 24, limit 2,000 reads/s`.
+fn event_line(event: &Event, others: &[&Event], times: &Times<'_>) -> String {
+    let numbers = [
+        event.rate.as_ref().map(rate_text),
+        event.peak_latency.map(|peak| time(peak.await_ms)),
+        event.mean_queue.map(|mean| in_flight_text(event, mean)),
+        event.limit.as_ref().map(limit_text),
+        event
+            .top_cgroup
+            .as_ref()
+            .map(|top| format!("{} {}", sanitize(&cgroup_name(&top.path)), percent(top.share_pct))),
+        (!others.is_empty()).then(|| format!("also {}", names(others))),
+    ];
+    let numbers: Vec<String> = numbers.into_iter().flatten().collect();
+    format!(
+        "{} {} {} ({}) {}",
+        sanitize(&event.label),
+        event.verdict.name(),
+        time_range(event, times),
+        length(event),
+        numbers.join(", ")
+    )
+}
+
+/// The time of an event: `16:04:47-16:05:12`, or `since before 16:04:14, until 16:05:12` where its begin is not known.
+fn time_range(event: &Event, times: &Times<'_>) -> String {
+    if event.begin_is_known {
+        return times.range(event.begin, event.end);
+    }
+    let [begin, end] = times.both(event.begin, event.end);
+    format!("since before {begin}, until {end}")
+}
+
+/// The length of an event, and that of its worst verdict where it is much shorter.
+fn length(event: &Event) -> String {
+    let other_s = event.duration_s - event.verdict_s;
+    let worst = (event.course.len() > 1 && other_s >= MIN_OTHER_FRACTION * event.duration_s)
+        .then(|| format!(", {} for {}", event.verdict.name(), duration(event.verdict_s)));
+    let ongoing = if event.is_ongoing { ", ongoing" } else { "" };
+    let or_more = if event.begin_is_known { "" } else { " or more" };
+    format!("{}{or_more}{}{ongoing}", duration(event.duration_s), worst.unwrap_or_default())
+}
+
+fn rate_text(rate: &EventRate) -> String {
+    match rate.unit {
+        RateUnit::Requests => per_second(rate.per_s, rate.direction.noun()),
+        RateUnit::Kib => {
+            let direction = match rate.direction {
+                IoDirection::Both => String::new(),
+                direction => format!(" of {}", direction.noun()),
+            };
+            format!("{} MiB/s{direction}", number(rate.per_s / 1024.0))
+        }
+    }
+}
+
+fn in_flight_text(event: &Event, mean: f64) -> String {
+    if event.verdict == Verdict::Stalled {
+        format!("{:.0} in flight", event.peak_queue.unwrap_or(mean))
+    } else {
+        format!("queue {}", queue(mean))
+    }
+}
+
+fn limit_text(limit: &EventLimit) -> String {
+    match limit {
+        EventLimit::Cap(plateau) => format!("limit {}", plateau_rate(plateau)),
+        EventLimit::Cgroup(limit) => format!(
+            "limit {} of {} on {}",
+            limit_of_cgroup(limit.kind, limit.value),
+            sanitize(&cgroup_name(&limit.cgroup)),
+            sanitize(&limit.limited_device)
+        ),
+    }
+}
+
+/// The devices of other events, each once.
+fn names(events: &[&Event]) -> String {
+    let mut names: Vec<Cow<'_, str>> = events.iter().map(|event| sanitize(&event.label)).collect();
+    names.sort();
+    names.dedup();
+    let more = names.len().saturating_sub(MAX_OTHERS);
+    names.truncate(MAX_OTHERS);
+    if more > 0 { format!("{} +{more}", names.join(", ")) } else { names.join(", ") }
+}

@@ -1,0 +1,232 @@
+//! The table at the top: the devices that are not ok, the worst first, and the others in a line.
+
+use super::AnalysisReport;
+use super::paragraph::push_paragraph;
+use super::times::Times;
+use crate::analysis::{DeviceReport, Verdict};
+use crate::intervals::{Event, LatencySeries};
+use crate::report::layout::number_format as cells;
+use crate::report::layout::sentence_numbers::{counted, duration};
+use crate::report::layout::sparkline::{Point, sparkline};
+use crate::report::layout::{Align, Spacing, fit_columns, plain_table};
+use crate::sanitize::sanitize;
+use unicode_width::UnicodeWidthStr;
+
+/// The characters of a sparkline.
+const MAX_POINTS: usize = 30;
+const MIN_POINTS: usize = 8;
+/// The width of a line from which there is always a sparkline.
+const MIN_WIDTH_WITH_POINTS: usize = 80;
+/// The devices that the table lists without `--details`.
+const MAX_ROWS: usize = 15;
+/// The characters of a device's name.
+const MAX_NAME: usize = 20;
+/// Devices without a verdict and with little I/O that are rows of the table; more are put into one line.
+const MAX_LITTLE_ROWS: usize = 3;
+/// The mean queue up to which a device has little I/O: it works for a twentieth of the time.
+const MAX_LITTLE_QUEUE: f64 = 0.05;
+/// Blanks between columns.
+const GAP: usize = 2;
+
+/// A device of the table.
+pub(super) struct Row<'a> {
+    pub(super) report: &'a DeviceReport,
+    /// The worst of its events.
+    worst: Option<&'a Event>,
+    trouble_s: f64,
+}
+
+/// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or with
+/// trouble at some time. Many devices with little I/O and without a verdict are left out.
+pub(super) fn rows<'a>(report: &AnalysisReport<'a>) -> Vec<Row<'a>> {
+    let row = |device: &'a DeviceReport| {
+        let own = report.events.list.iter().filter(|event| event.device == device.device);
+        let trouble_s = own.clone().map(|event| event.end.run_s - event.begin.run_s.max(0.0)).sum();
+        Row { report: device, worst: own.min_by(|a, b| a.worst_first(b)), trouble_s }
+    };
+    let mut rows: Vec<Row<'a>> = report.devices.iter().map(row).filter(Row::is_listed).collect();
+    if rows.iter().filter(|row| row.has_little_io()).count() > MAX_LITTLE_ROWS {
+        rows.retain(|row| !row.has_little_io());
+    }
+    rows.sort_by(|a, b| {
+        (b.severity().cmp(&a.severity()))
+            .then(b.trouble_s.total_cmp(&a.trouble_s))
+            .then(b.max_await_ms().total_cmp(&a.max_await_ms()))
+    });
+    rows
+}
+
+impl Row<'_> {
+    fn is_listed(&self) -> bool {
+        let is_fine = matches!(self.report.verdict, Some(Verdict::Ok | Verdict::Idle));
+        self.report.intervals > 0 && (!is_fine || self.worst.is_some())
+    }
+
+    fn has_little_io(&self) -> bool {
+        let queue = self.report.all.queue.mean;
+        self.report.verdict.is_none()
+            && self.worst.is_none()
+            && queue.is_some_and(|queue| queue <= MAX_LITTLE_QUEUE)
+    }
+
+    /// The rank of the worse of the verdict and the worst event. Without a verdict a device ranks above `ok`.
+    fn severity(&self) -> (u8, u8) {
+        let own = self.report.verdict.map_or(2, |verdict| 2 * verdict.severity());
+        let at_worst = self.worst.map_or(0, |event| 2 * event.verdict.severity());
+        (own.max(at_worst), own)
+    }
+
+    fn max_await_ms(&self) -> f64 {
+        self.report.all.await_ms.max.unwrap_or(0.0)
+    }
+}
+
+/// Appends the span of the run, the table, and the devices that are ok or idle.
+pub(super) fn push_overview(
+    report: &AnalysisReport<'_>,
+    rows: &[Row<'_>],
+    times: &Times<'_>,
+    width: usize,
+    out: &mut Vec<u8>,
+) {
+    let seconds = report.clock.end().run_s;
+    let devices = counted(report.devices.len() as u64, "device");
+    push_paragraph(&format!("{}, {devices}; {}", duration(seconds), times.run()), 0, width, out);
+    out.push(b'\n');
+    let listed = if report.has_details { rows } else { &rows[..rows.len().min(MAX_ROWS)] };
+    if !listed.is_empty() {
+        push_table(report, listed, width, out);
+    }
+    if rows.len() > listed.len() {
+        let more = rows.len() - listed.len();
+        push_paragraph(&format!("+ {more} more that are not ok (--details lists all)"), 0, width, out);
+    }
+    push_others(report, rows, width, out);
+}
+
+/// The titles of the columns, and the ranks by which they are dropped where the width is too small for all.
+const COLUMNS: [(&str, u8); 10] = [
+    ("device", 9),
+    ("verdict", 9),
+    ("trouble", 7),
+    ("r/s", 6),
+    ("w/s", 6),
+    ("MB/s", 3),
+    ("await", 8),
+    ("max", 4),
+    ("queue", 5),
+    ("util", 2),
+];
+
+fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
+    let table: Vec<Vec<String>> = rows.iter().map(row_cells).collect();
+    let column_width = |column: usize| {
+        let texts = table.iter().map(|row| row[column].width());
+        GAP + texts.chain([COLUMNS[column].0.len()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(column_width).collect();
+    // The shape of the latency over time says more than the columns that are dropped for it.
+    let for_columns = if width >= MIN_WIDTH_WITH_POINTS { width - MIN_POINTS } else { width };
+    let kept = fit_columns(&widths, &COLUMNS.map(|(_, rank)| rank), for_columns).kept;
+    let points = width.saturating_sub(kept.iter().map(|column| widths[*column]).sum());
+    let points = if points >= MIN_POINTS { points.min(MAX_POINTS) } else { 0 };
+    let fits = |title: &&str| title.len() <= points;
+    let title = ["await over time", "history"].into_iter().find(fits).unwrap_or_default();
+    let header: Vec<&str> = kept.iter().map(|column| COLUMNS[*column].0).chain([title]).collect();
+    let aligns: Vec<Align> = (kept.iter())
+        .map(|column| if *column < 2 { Align::Left } else { Align::Right })
+        .chain([Align::Left])
+        .collect();
+    let rows = rows.iter().zip(table).map(|(row, cells)| {
+        let series = report.latencies.get(&row.report.device);
+        let drawn = series.map(|series| drawn(series, report, points)).unwrap_or_default();
+        kept.iter().map(|column| cells[*column].clone()).chain([drawn]).collect()
+    });
+    plain_table(&header, &aligns, rows, Spacing { gap: GAP as u16, indent: 0 }, out);
+}
+
+fn row_cells(row: &Row<'_>) -> Vec<String> {
+    let DeviceReport { read, write, all, util_pct, .. } = row.report;
+    let name: String = sanitize(&row.report.device).chars().take(MAX_NAME).collect();
+    let verdict = row.report.verdict.map_or("no verdict", Verdict::name);
+    // A device that is ok for most of the time is listed because of its worst event.
+    let verdict = match row.worst.filter(|_| matches!(row.report.verdict, Some(Verdict::Ok | Verdict::Idle)))
+    {
+        Some(event) => format!("{verdict}, {}", event.verdict.name()),
+        None => verdict.to_owned(),
+    };
+    let trouble = if row.trouble_s > 0.0 { duration(row.trouble_s) } else { "-".to_owned() };
+    let cell = |value: Option<f64>, format: fn(f64) -> String| value.map_or("-".to_owned(), format);
+    vec![
+        name,
+        verdict,
+        trouble,
+        cell(read.iops.mean, cells::number),
+        cell(write.iops.mean, cells::number),
+        cell(all.mib_per_s.mean, cells::number),
+        cell(all.await_ms.mean, cells::time),
+        cell(all.await_ms.max, cells::time),
+        cell(all.queue.mean, cells::queue),
+        cell(util_pct.mean, cells::percent),
+    ]
+}
+
+/// The latency of a device over the time of the run.
+fn drawn(series: &LatencySeries, report: &AnalysisReport<'_>, width: usize) -> String {
+    let total_s = report.clock.elapsed_s(report.clock.end().run_s);
+    let gaps = report.clock.gaps();
+    let step_s = total_s / width as f64;
+    let point = |index: usize| {
+        let (begin_s, end_s) = (index as f64 * step_s, (index + 1) as f64 * step_s);
+        let is_gap = gaps.iter().any(|(from, until)| *from <= begin_s && end_s <= *until);
+        match series.max(begin_s, end_s) {
+            Some(await_ms) => Point::Value(await_ms),
+            None if is_gap => Point::Gap,
+            None => Point::Nothing,
+        }
+    };
+    let points: Vec<Point> = (0..width).map(point).collect();
+    sparkline(&points, series.range().unwrap_or((1.0, 1.0)), report.is_unicode)
+}
+
+/// Appends the devices that are not in the table: those without a verdict in a line, and those that are ok or idle in
+/// another.
+fn push_others(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
+    let is_other = |device: &&DeviceReport| !rows.iter().any(|row| std::ptr::eq(row.report, *device));
+    let others: Vec<&DeviceReport> = report.devices.iter().filter(is_other).collect();
+    let of = |title: &str, is_meant: &dyn Fn(&DeviceReport) -> bool| {
+        let names: Vec<&str> =
+            others.iter().filter(|device| is_meant(device)).map(|device| device.device.as_str()).collect();
+        (!names.is_empty()).then(|| (format!("{} {title}: ", names.len()), names))
+    };
+    let groups = [
+        of("ok", &|device| device.intervals > 0 && device.verdict == Some(Verdict::Ok)),
+        of("idle", &|device| device.intervals > 0 && device.verdict == Some(Verdict::Idle)),
+        of("without an interval", &|device| device.intervals == 0),
+    ];
+    let groups: Vec<_> = groups.into_iter().flatten().collect();
+    let is_little = |device: &DeviceReport| device.intervals > 0 && device.verdict.is_none();
+    let little = of("without a verdict and with little I/O", &is_little);
+    // Each group may have as much of the line as the others.
+    let group_width = width / groups.len().max(1) - 2;
+    let text = |(title, names): &(String, Vec<&str>), width: usize| {
+        let mut text = title.clone();
+        for (index, name) in names.iter().enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            let name = format!("{comma}{}", sanitize(name));
+            if text.chars().count() + name.chars().count() + 5 > width {
+                text += if index > 0 { ", ..." } else { "..." };
+                break;
+            }
+            text += &name;
+        }
+        text
+    };
+    if let Some(little) = &little {
+        push_paragraph(&text(little, width), 0, usize::MAX, out);
+    }
+    let texts: Vec<String> = groups.iter().map(|group| text(group, group_width)).collect();
+    if !texts.is_empty() {
+        push_paragraph(&texts.join("; "), 0, usize::MAX, out);
+    }
+}

@@ -1,0 +1,52 @@
+//! Sparklines: a row of characters for values over time.
+
+use libm::log;
+
+/// The characters from low to high.
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// The same where only ASCII can be shown.
+const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
+/// The ratio of the highest to the lowest value below which all are low: a small change must not look like a large one.
+const MIN_RATIO: f64 = 4.0;
+
+/// A place in a sparkline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Point {
+    /// A value above zero; infinite where it is higher than any other.
+    Value(f64),
+    /// Nothing happened.
+    Nothing,
+    /// Nothing is known.
+    Gap,
+}
+
+/// Draws points on a logarithmic scale from `low` to `high`. Nothing is a blank, a gap a `~`, an infinite value a `!`.
+pub(crate) fn sparkline(points: &[Point], (low, high): (f64, f64), is_unicode: bool) -> String {
+    let characters = if is_unicode { BLOCKS } else { ASCII };
+    let top = characters.len() - 1;
+    let span = log((high / low).max(MIN_RATIO));
+    let draw = |point: &Point| match *point {
+        Point::Gap => '~',
+        Point::Nothing => ' ',
+        Point::Value(value) if value.is_infinite() => '!',
+        Point::Value(value) => {
+            let level = log((value / low).max(1.0)) / span * top as f64;
+            characters[(level.round() as usize).min(top)]
+        }
+    };
+    points.iter().map(draw).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Point::{Gap, Nothing, Value};
+
+    #[test]
+    fn values_are_drawn_by_their_order_of_magnitude() {
+        let points = [Value(1.0), Value(10.0), Value(100.0), Nothing, Gap, Value(f64::INFINITY)];
+        assert_eq!(sparkline(&points, (1.0, 100.0), true), "▁▅█ ~!");
+        assert_eq!(sparkline(&points, (1.0, 100.0), false), "_=# ~!");
+        assert_eq!(sparkline(&[Value(1.0), Value(1.1)], (1.0, 1.1), true), "▁▁");
+    }
+}

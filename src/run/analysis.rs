@@ -1,0 +1,116 @@
+//! The analysis of all intervals, which `analyze` and `report` show.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use anyhow::Result;
+
+use super::RunContext;
+use super::progress::Progress;
+use super::warnings::Warnings;
+use crate::analysis::{DeviceReport, HostReport, QueueByLayer, clear_lower_layers, queue_by_layer};
+use crate::exit::Exit;
+use crate::intervals::{Events, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect};
+use crate::sanitize::sanitize;
+use crate::topology::Topology;
+
+/// The result.
+pub(super) struct Analysis {
+    /// The devices in the order in which they appeared.
+    pub(super) reports: Vec<DeviceReport>,
+    /// The queue at each layer; `None` where no two devices are stacked.
+    pub(super) queue_by_layer: Option<QueueByLayer>,
+    /// The events.
+    pub(super) events: Events,
+    /// The host meanwhile.
+    pub(super) host: HostReport,
+    /// The latency of each device with I/O over time, by the kernel's name.
+    pub(super) latencies: HashMap<String, LatencySeries>,
+    /// The wall clock meanwhile.
+    pub(super) clock: RunClock,
+    /// The identity of each device that has one, by the kernel's name.
+    pub(super) identities: HashMap<String, String>,
+}
+
+/// Analyzes all intervals, each of which `on_interval` gets too. Shows progress and what is missing; `doing` says what is done
+/// until Ctrl-C without a COUNT. Returns the exit code, and the analysis unless there was nothing to analyze.
+///
+/// # Errors
+/// When the source cannot be read.
+pub(super) fn analyze_intervals(
+    intervals: &mut Intervals<'_>,
+    doing: &str,
+    mut progress: Progress,
+    on_interval: &mut dyn FnMut(&IntervalRows<'_>),
+    context: &mut RunContext<'_>,
+) -> Result<(Exit, Option<Analysis>)> {
+    let mut warnings = Warnings::about(&intervals.source_name());
+    let mut count = 0u64;
+    let is_unlimited = intervals.is_live() && !intervals.has_count();
+    let shared = RefCell::new(&mut *context);
+    let collected = collect(
+        intervals,
+        &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
+        &mut || {
+            if is_unlimited {
+                shared.borrow_mut().print_error(format_args!("{doing} until Ctrl-C (no COUNT given)"));
+            }
+        },
+        &mut |rows| {
+            on_interval(rows);
+            count += 1;
+            progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
+        },
+    );
+    progress.clear(context);
+    warnings.finish(context.err);
+    let collected = collected?;
+    if let Some(message) = intervals.mismatched_baselines() {
+        context.print_error(message);
+    }
+    let mut exit = collected.signal.map_or(Exit::Success, Exit::Signal);
+    let has_data = intervals.span().intervals > 0 && !collected.devices.is_empty();
+    if let Some(reason) = incomplete_reason(intervals, has_data)? {
+        context.print_error(reason);
+        exit = if exit == Exit::Success { Exit::NoData } else { exit };
+    }
+    if !has_data {
+        return Ok((exit, None));
+    }
+    let finished = collected.devices.into_iter().map(|device| {
+        let identity = collected.identities.get(device.name()).map(String::as_str);
+        let settings = intervals.settings(device.name(), identity);
+        device.finish(&settings, &collected.host)
+    });
+    let mut reports: Vec<DeviceReport> = finished.collect();
+    let unknown = Topology::default();
+    let queues = queue_by_layer(intervals.known_topology().unwrap_or(&unknown), &reports);
+    queues.iter().for_each(|queues| clear_lower_layers(&mut reports, queues));
+    let events = collected.events.events_with(&reports, &collected.clock);
+    let analysis = Analysis {
+        reports,
+        queue_by_layer: queues,
+        events,
+        latencies: collected.latencies,
+        clock: collected.clock,
+        host: collected.host,
+        identities: collected.identities,
+    };
+    Ok((exit, Some(analysis)))
+}
+
+/// Returns why the analysis lacks a requested device or any data; `None` if it is complete.
+fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option<String>> {
+    let has_intervals = intervals.span().intervals > 0;
+    let source = || sanitize(&intervals.source_name()).into_owned();
+    Ok(match intervals.not_found() {
+        // The user may have meant a capture.
+        Some(NotFound::Name { name, similar: None, list_command }) if intervals.is_live() => {
+            Some(format!("no such device or file '{}'; run '{list_command}' for a list", sanitize(&name)))
+        }
+        Some(not_found) if intervals.is_live() => Some(not_found.to_string()),
+        Some(not_found) if has_intervals => Some(format!("{}: {not_found}", source())),
+        _ if has_data => None,
+        _ => Some(format!("{}: {}", source(), intervals.no_data_reason()?)),
+    })
+}
