@@ -1,0 +1,257 @@
+//! The comparison of two captures, as text and as JSON.
+
+use serde::Serialize;
+
+use super::json::push_value;
+use super::paragraph::push_paragraph;
+use crate::analysis::{BlockMeans, DeviceReport, Difference, Outcome, Quantity, Verdict, compare};
+use crate::report::evidence::{explanation_text, plateau_rate};
+use crate::report::layout::number_format as cells;
+use crate::report::layout::sentence_numbers::{counted, number, time};
+use crate::sanitize::sanitize;
+
+/// A capture that is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparedCapture<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its devices.
+    pub devices: &'a [DeviceReport],
+    /// The seconds that were analyzed.
+    pub seconds: f64,
+}
+
+/// The devices that are in both captures.
+fn in_both<'a>(
+    before: &ComparedCapture<'a>,
+    after: &ComparedCapture<'a>,
+) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
+    let find = |name: &str| after.devices.iter().find(|device| device.device == name);
+    let is_busy = |one: &DeviceReport, other: &DeviceReport| one.busy_intervals + other.busy_intervals > 0;
+    let pairs = before.devices.iter().filter_map(|device| Some((device, find(&device.device)?)));
+    pairs.filter(|(one, other)| is_busy(one, other)).collect()
+}
+
+/// The names of the devices of a capture that the other lacks.
+fn only_in<'a>(capture: &ComparedCapture<'a>, other: &ComparedCapture<'_>) -> Vec<&'a str> {
+    let has = |name: &str| other.devices.iter().any(|device| device.device == name);
+    capture.devices.iter().map(|device| device.device.as_str()).filter(|name| !has(name)).collect()
+}
+
+/// Appends the comparison for a person, in lines of at most `width` columns where that is 60 or more.
+pub fn compare_text(
+    before: &ComparedCapture<'_>,
+    after: &ComparedCapture<'_>,
+    width: usize,
+    out: &mut Vec<u8>,
+) {
+    for (title, capture) in [("Before", before), ("After", after)] {
+        let span = format!("{title}: {}, {}", capture.name, cells::duration(capture.seconds));
+        push_paragraph(&span, 0, width, out);
+    }
+    let pairs = in_both(before, after);
+    for (old, new) in &pairs {
+        out.push(b'\n');
+        push_device(old, new, width, out);
+    }
+    if pairs.is_empty() {
+        out.push(b'\n');
+        push_paragraph("No device was active in both captures.", 0, width, out);
+    }
+    for (capture, other) in [(before, after), (after, before)] {
+        let names = only_in(capture, other);
+        if !names.is_empty() {
+            out.push(b'\n');
+            push_paragraph(&format!("Only in {}: {}.", capture.name, names.join(", ")), 0, width, out);
+        }
+    }
+}
+
+fn push_device(old: &DeviceReport, new: &DeviceReport, width: usize, out: &mut Vec<u8>) {
+    let verdict = |report: &DeviceReport| report.verdict.map_or("no verdict", Verdict::name);
+    let verdicts = match (verdict(old), verdict(new)) {
+        (one, other) if one == other => format!("{one} in both"),
+        (one, other) => format!("{one} -> {other}"),
+    };
+    push_paragraph(&format!("{}: {verdicts}", old.device), 0, width, out);
+    let differences = compare(old, new);
+    let of = |outcome| differences.iter().filter(move |one: &&Difference| one.outcome == outcome);
+    let sections = [
+        ("Changed", Outcome::Changed),
+        (
+            "Fewer than two blocks of 30 s with it in a capture: spread unknown, no claim",
+            Outcome::SpreadUnknown,
+        ),
+    ];
+    for (title, outcome) in sections {
+        if of(outcome).next().is_some() {
+            push_paragraph(title, 2, width, out);
+            of(outcome).for_each(|one| push_paragraph(&format!("{}.", sentence(one)), 4, width, out));
+        }
+    }
+    let same: Vec<String> = of(Outcome::NoDifference).map(|one| name(one.quantity)).collect();
+    if !same.is_empty() {
+        push_paragraph("No difference beyond the spread between blocks", 2, width, out);
+        push_paragraph(&format!("{}.", same.join("; ")), 4, width, out);
+    }
+    let has_like = differences.iter().any(|one| matches!(one.quantity, Quantity::LatencyAt(_)));
+    if !has_like && !old.blocks.is_empty() && !new.blocks.is_empty() {
+        let text = "Latency at like concurrency: the captures have no time with a like queue and size.";
+        push_paragraph(text, 2, width, out);
+    }
+    if !old.plateaus.is_empty() || !new.plateaus.is_empty() {
+        push_paragraph(&format!("Limits: {} -> {}.", caps(old), caps(new)), 2, width, out);
+    }
+    if old.verdict != new.verdict {
+        for (title, report) in [("Before", old), ("After", new)] {
+            let text = explanation_text(&report.device, &report.explanation);
+            push_paragraph(&format!("{title}: {text}."), 2, width, out);
+        }
+    }
+}
+
+/// The rates that stayed constant at a limit.
+fn caps(report: &DeviceReport) -> String {
+    let rates: Vec<String> = report.plateaus.iter().map(plateau_rate).collect();
+    if rates.is_empty() { "none seen".to_owned() } else { rates.join(", ") }
+}
+
+/// A quantity with its median and range in both captures.
+fn sentence(difference: &Difference) -> String {
+    let Difference { quantity, before, after, .. } = difference;
+    let value = |value: f64| value_text(*quantity, value);
+    let range = |means: &BlockMeans| match means.blocks {
+        1 => "1 block".to_owned(),
+        blocks => {
+            format!("{}: {} to {}", counted(blocks as u64, "block"), value(means.low), value(means.high))
+        }
+    };
+    let ranges = format!("{}; {}", range(before), range(after));
+    format!("{}: {} -> {} ({ranges})", name(*quantity), value(before.median), value(after.median))
+}
+
+/// The name of a quantity.
+fn name(quantity: Quantity) -> String {
+    match quantity {
+        Quantity::Rate(direction) => format!("{} per second", direction.noun()),
+        Quantity::Throughput(direction) => format!("{} throughput", direction.name()),
+        Quantity::Size(direction) => format!("{} size", direction.name()),
+        Quantity::ReadShare => "reads among requests".to_owned(),
+        Quantity::Queue => "queue".to_owned(),
+        Quantity::Latency(direction) => format!("{} latency at any queue", direction.name()),
+        Quantity::LatencyAt(class) => {
+            let queue = class.queue().map_or("queue below 0.7".to_owned(), |queue| format!("queue {queue}"));
+            format!("{} latency at {queue} and {} KiB", class.direction().name(), class.size_kib())
+        }
+    }
+}
+
+fn size_text(kib: f64) -> String {
+    format!("{} KiB", number(kib))
+}
+
+fn value_text(quantity: Quantity, value: f64) -> String {
+    match quantity {
+        Quantity::Rate(_) => number(value),
+        Quantity::Throughput(_) => format!("{} MiB/s", number(value)),
+        Quantity::Size(_) => size_text(value),
+        Quantity::ReadShare => cells::percent(value),
+        Quantity::Queue => cells::queue(value),
+        Quantity::Latency(_) | Quantity::LatencyAt(_) => time(value),
+    }
+}
+
+#[derive(Serialize)]
+struct JsonComparison<'a> {
+    device: &'a str,
+    verdict_before: Option<Verdict>,
+    verdict_after: Option<Verdict>,
+    explanation_before: String,
+    explanation_after: String,
+    quantities: Vec<JsonQuantity>,
+    limits_before: Vec<String>,
+    limits_after: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct JsonQuantity {
+    quantity: &'static str,
+    direction: Option<&'static str>,
+    queue_class: Option<f64>,
+    size_class_kib: Option<f64>,
+    outcome: &'static str,
+    before: JsonMeans,
+    after: JsonMeans,
+}
+
+#[derive(Serialize)]
+struct JsonMeans {
+    median: f64,
+    low: f64,
+    high: f64,
+    blocks: usize,
+}
+
+impl From<BlockMeans> for JsonMeans {
+    fn from(BlockMeans { median, low, high, blocks }: BlockMeans) -> Self {
+        Self { median, low, high, blocks }
+    }
+}
+
+impl From<&Difference> for JsonQuantity {
+    fn from(difference: &Difference) -> Self {
+        let (quantity, direction, class) = match difference.quantity {
+            Quantity::Rate(direction) => ("per_s", Some(direction), None),
+            Quantity::Throughput(direction) => ("mib_per_s", Some(direction), None),
+            Quantity::Size(direction) => ("size_kib", Some(direction), None),
+            Quantity::ReadShare => ("read_pct", None, None),
+            Quantity::Queue => ("queue", None, None),
+            Quantity::Latency(direction) => ("await_ms", Some(direction), None),
+            Quantity::LatencyAt(class) => ("await_ms_at_like_queue", Some(class.direction()), Some(class)),
+        };
+        Self {
+            quantity,
+            direction: direction.map(crate::analysis::IoDirection::name),
+            queue_class: class.and_then(|class| class.queue()),
+            size_class_kib: class.map(|class| class.size_kib()),
+            outcome: match difference.outcome {
+                Outcome::Changed => "changed",
+                Outcome::NoDifference => "no_difference",
+                Outcome::SpreadUnknown => "spread_unknown",
+            },
+            before: difference.before.into(),
+            after: difference.after.into(),
+        }
+    }
+}
+
+/// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line.
+pub fn compare_json(before: &ComparedCapture<'_>, after: &ComparedCapture<'_>, out: &mut Vec<u8>) {
+    let capture = |capture: &ComparedCapture<'_>| serde_json::json!({"file": sanitize(capture.name), "seconds": capture.seconds});
+    out.extend_from_slice(b"{\"before\":");
+    push_value(&capture(before), out);
+    out.extend_from_slice(b",\n\"after\":");
+    push_value(&capture(after), out);
+    out.extend_from_slice(b",\n\"devices\":[");
+    for (index, (old, new)) in in_both(before, after).into_iter().enumerate() {
+        out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
+        let explanation = |report: &DeviceReport| explanation_text(&report.device, &report.explanation);
+        let limits = |report: &DeviceReport| report.plateaus.iter().map(plateau_rate).collect();
+        let comparison = JsonComparison {
+            device: &old.device,
+            verdict_before: old.verdict,
+            verdict_after: new.verdict,
+            explanation_before: explanation(old),
+            explanation_after: explanation(new),
+            quantities: compare(old, new).iter().map(JsonQuantity::from).collect(),
+            limits_before: limits(old),
+            limits_after: limits(new),
+        };
+        push_value(&comparison, out);
+    }
+    out.extend_from_slice(b"\n],\n\"only_before\":");
+    push_value(&only_in(before, after), out);
+    out.extend_from_slice(b",\n\"only_after\":");
+    push_value(&only_in(after, before), out);
+    out.extend_from_slice(b"\n}\n");
+}
