@@ -1,0 +1,131 @@
+//! The history of one device.
+
+use super::DeviceQuantity;
+use crate::analysis::Verdict;
+use crate::intervals::device_interval::{DeviceActivity, DeviceInterval, DeviceState};
+use crate::intervals::series::{Extent, LatencyCounts, Series, TimeSpan, WorstVerdict};
+
+/// The history of a device: its quantities, its verdicts, and its requests by latency.
+#[derive(Clone, Debug)]
+pub struct DeviceHistory {
+    device: String,
+    label: String,
+    mountpoints: String,
+    verdicts: Series<WorstVerdict>,
+    /// Empty until the device does any I/O: most devices of a large host never do.
+    quantities: Vec<Series<Extent>>,
+    latencies: Series<LatencyCounts>,
+}
+
+impl DeviceHistory {
+    pub(super) fn new(device: &str) -> Self {
+        Self {
+            device: device.to_owned(),
+            label: device.to_owned(),
+            mountpoints: String::new(),
+            verdicts: Series::default(),
+            quantities: Vec::new(),
+            latencies: Series::default(),
+        }
+    }
+
+    /// The kernel's name.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// The latest alias, or else the kernel's name.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// The latest mount points and the file behind a loop device, separated by commas; empty without any.
+    pub fn mountpoints(&self) -> &str {
+        &self.mountpoints
+    }
+
+    /// Returns whether the device did any I/O, or had requests in flight.
+    pub fn is_active(&self) -> bool {
+        !self.quantities.is_empty()
+    }
+
+    /// The values of a quantity; empty for a device that was idle.
+    pub fn values(&self, quantity: DeviceQuantity) -> &[Extent] {
+        self.quantities.get(quantity as usize).map_or(&[], Series::values)
+    }
+
+    /// The verdicts.
+    pub fn verdicts(&self) -> &[WorstVerdict] {
+        self.verdicts.values()
+    }
+
+    /// Its reads, writes and flushes by latency.
+    pub fn latencies(&self) -> &[LatencyCounts] {
+        self.latencies.values()
+    }
+
+    pub(super) fn observe(&mut self, row: &DeviceInterval<'_>, index: usize, points: &[TimeSpan]) {
+        if self.label != row.label || self.mountpoints != row.mountpoints {
+            row.label.clone_into(&mut self.label);
+            row.mountpoints.clone_into(&mut self.mountpoints);
+        }
+        match &row.state {
+            DeviceState::Active(activity) => {
+                self.verdicts.at(index).observe(activity.assessment.verdict);
+                self.observe_activity(activity, index, points);
+            }
+            DeviceState::AccountingOff(_) => self.verdicts.at(index).observe(Some(Verdict::AccountingOff)),
+            DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => {}
+        }
+    }
+
+    fn observe_activity(&mut self, activity: &DeviceActivity, index: usize, points: &[TimeSpan]) {
+        let stats = &activity.stats;
+        if !self.is_active() {
+            if stats.is_idle() {
+                return;
+            }
+            self.quantities = vec![Series::default(); DeviceQuantity::ALL.len()];
+            self.fill_idle_points(activity, index, points);
+        }
+        for (series, quantity) in self.quantities.iter_mut().zip(DeviceQuantity::ALL) {
+            if let Some((value, weight)) = quantity.observed(activity) {
+                series.at(index).observe(value, weight);
+            }
+        }
+        let requests = |ios: Option<u64>| ios.map_or(0.0, |ios| ios as f64);
+        let flushes = stats.flushes_per_s.unwrap_or(0.0) * stats.seconds;
+        let latencies = [
+            (stats.reads.await_ms, requests(stats.reads.ios)),
+            (stats.writes.await_ms, requests(stats.writes.ios)),
+            (stats.flush_await_ms, flushes),
+        ];
+        for (await_ms, count) in latencies {
+            if let Some(await_ms) = await_ms {
+                self.latencies.at(index).observe(await_ms, count);
+            }
+        }
+    }
+
+    /// Adds zeros for the time in which the device was idle until now.
+    fn fill_idle_points(&mut self, first: &DeviceActivity, index: usize, points: &[TimeSpan]) {
+        let verdicts = self.verdicts.values().iter().take(index);
+        let is_idle = |verdict: &WorstVerdict| matches!(verdict.get(), Some(Some(Verdict::Idle) | None));
+        let idle: Vec<bool> = verdicts.map(is_idle).collect();
+        for (series, quantity) in self.quantities.iter_mut().zip(DeviceQuantity::ALL) {
+            // What is weighted by requests has no value without any.
+            let is_rate = quantity.observed(first).is_some_and(|(_, weight)| weight == first.stats.seconds);
+            for (point, span) in points.iter().enumerate().take(index) {
+                if is_rate && quantity != DeviceQuantity::DoubtfulUtilPct && idle.get(point) == Some(&true) {
+                    series.at(point).observe(0.0, span.end_s - span.start_s);
+                }
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, merged: &[usize]) {
+        self.verdicts.merge(merged);
+        self.quantities.iter_mut().for_each(|series| series.merge(merged));
+        self.latencies.merge(merged);
+    }
+}

@@ -1,0 +1,309 @@
+//! The history of all devices and of the host, in bounded memory: what a report draws.
+//!
+//! [`History`] takes every interval and keeps, for each device that did any I/O, its quantities ([`DeviceQuantity`]), its
+//! verdicts and its requests by latency; the quantities of the host ([`HostQuantity`]); and what cgroups and tasks did.
+//! All share the points of one [`super::series::Timeline`].
+
+mod blocked_tasks;
+mod clock;
+mod device;
+mod device_quantity;
+mod host_quantity;
+mod usage;
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+pub use blocked_tasks::BlockedTaskTime;
+pub use device::DeviceHistory;
+pub use device_quantity::DeviceQuantity;
+pub use host_quantity::HostQuantity;
+pub use usage::{CgroupHistory, UsageHistory};
+
+use self::blocked_tasks::BlockedTasks;
+use self::clock::HistoryClock;
+use super::device_interval::{IntervalHeader, IntervalRows};
+use super::series::{Extent, Series, TimeSpan, Timeline};
+
+/// The most points of a series.
+const MAX_POINTS: usize = 1000;
+/// The fewest points of a series, however many devices there are.
+const MIN_POINTS: usize = 100;
+/// The most points of all devices: with more devices, each gets fewer. A point of a device has about 400 bytes.
+const MAX_DEVICE_POINTS: usize = 40_000;
+
+/// The history of all devices and of the host.
+#[derive(Clone, Debug)]
+pub struct History {
+    timeline: Timeline,
+    clock: HistoryClock,
+    devices: Vec<DeviceHistory>,
+    index_by_name: HashMap<String, usize>,
+    active_devices: usize,
+    host: Vec<Series<Extent>>,
+    usage: Vec<UsageHistory>,
+    blocked: BlockedTasks,
+    /// The points up to the latest that cgroups were seen in.
+    attributed_points: usize,
+    missed_samples: u64,
+    intervals: u64,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            timeline: Timeline::new(MAX_POINTS),
+            clock: HistoryClock::default(),
+            devices: Vec::new(),
+            index_by_name: HashMap::new(),
+            active_devices: 0,
+            host: vec![Series::default(); HostQuantity::ALL.len()],
+            usage: Vec::new(),
+            blocked: BlockedTasks::default(),
+            attributed_points: 0,
+            missed_samples: 0,
+            intervals: 0,
+        }
+    }
+}
+
+impl History {
+    /// Takes an interval.
+    pub fn observe(&mut self, rows: &IntervalRows<'_>) {
+        let span = self.clock.place(&rows.header);
+        let placement = self.timeline.push(span);
+        if let Some(merged) = &placement.merged {
+            self.merge(merged);
+        }
+        let index = placement.index;
+        self.intervals += 1;
+        self.missed_samples = self.missed_samples.saturating_add(rows.header.missed_samples);
+        self.observe_host(&rows.header, index);
+        for (place, row) in rows.devices.iter().enumerate() {
+            let device = self.device_index(place, row.device);
+            let was_active = self.devices[device].is_active();
+            self.devices[device].observe(row, index, self.timeline.points());
+            self.active_devices += usize::from(!was_active && self.devices[device].is_active());
+        }
+        if let Some(attribution) = &rows.attribution {
+            let is_known = |usage: &UsageHistory, name: &str| usage.device() == name;
+            let first = self.first_scanned_point(span.end_s - attribution.elapsed_s).min(index);
+            for usage in &attribution.devices {
+                let at = self.usage.iter().position(|known| is_known(known, &usage.name));
+                let at = at.unwrap_or_else(|| {
+                    self.usage.push(UsageHistory::new(&usage.name));
+                    self.usage.len() - 1
+                });
+                self.usage[at].observe(usage, attribution.elapsed_s, first..index + 1);
+            }
+            self.attributed_points = index + 1;
+            self.blocked.observe(&attribution.blocked, attribution.elapsed_s, span);
+        }
+        let max_points = (MAX_DEVICE_POINTS / self.active_devices.max(1)).clamp(MIN_POINTS, MAX_POINTS);
+        if self.timeline.points().len() > max_points {
+            self.reduce(max_points);
+        }
+    }
+
+    /// Returns the first point that a scan of cgroups is about, given the time of the scan before it: scans may be rarer than
+    /// intervals.
+    fn first_scanned_point(&self, since_s: f64) -> usize {
+        let is_before = |point: &TimeSpan| f64::midpoint(point.start_s, point.end_s) <= since_s;
+        self.timeline.points().partition_point(is_before).max(self.attributed_points)
+    }
+
+    /// Merges points until at most `max_points` remain.
+    pub fn reduce(&mut self, max_points: usize) {
+        let merged = self.timeline.reduce(max_points);
+        self.merge(&merged);
+    }
+
+    fn merge(&mut self, merged: &[usize]) {
+        self.devices.iter_mut().for_each(|device| device.merge(merged));
+        self.host.iter_mut().for_each(|series| series.merge(merged));
+        self.usage.iter_mut().for_each(|usage| usage.merge(merged));
+        let last = self.attributed_points.checked_sub(1).and_then(|last| merged.get(last));
+        self.attributed_points = last.map_or(0, |last| last + 1);
+    }
+
+    fn observe_host(&mut self, header: &IntervalHeader, index: usize) {
+        for (series, quantity) in self.host.iter_mut().zip(HostQuantity::ALL) {
+            if let Some(value) = quantity.value(&header.host) {
+                series.at(index).observe(value, header.elapsed_s);
+            }
+        }
+    }
+
+    /// The index of a device, which is mostly at its place in the interval before.
+    fn device_index(&mut self, place: usize, name: &str) -> usize {
+        if self.devices.get(place).is_some_and(|device| device.device() == name) {
+            return place;
+        }
+        if let Some(index) = self.index_by_name.get(name) {
+            return *index;
+        }
+        self.devices.push(DeviceHistory::new(name));
+        self.index_by_name.insert(name.to_owned(), self.devices.len() - 1);
+        self.devices.len() - 1
+    }
+
+    /// The points of time that all series share.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// The span of all points, in seconds on the clock of [`Self::is_wall_clock`]; `None` without intervals.
+    pub fn span(&self) -> Option<TimeSpan> {
+        let (first, last) = (self.timeline.points().first()?, self.timeline.points().last()?);
+        Some(TimeSpan { start_s: first.start_s, end_s: last.end_s })
+    }
+
+    /// Returns whether the times of the points are seconds since 1970. Otherwise the samples have no wall clock, and the
+    /// first begins at 0.
+    pub fn is_wall_clock(&self) -> bool {
+        self.clock.is_wall_clock()
+    }
+
+    /// Returns the place of a moment among the points, given its wall clock, if any, and the seconds of all intervals before
+    /// it.
+    pub fn axis_s(&self, at: Option<Timestamp>, run_s: f64) -> f64 {
+        self.clock.axis_s(at, run_s)
+    }
+
+    /// Seconds by which the latest points are shown too late, because the clock went back before them; 0 if it did not.
+    pub fn clock_shift_s(&self) -> f64 {
+        self.clock.shift_s()
+    }
+
+    /// The history of a device by the kernel's name; `None` if it was in no interval.
+    pub fn device(&self, name: &str) -> Option<&DeviceHistory> {
+        self.index_by_name.get(name).map(|index| &self.devices[*index])
+    }
+
+    /// The devices in the order in which they appeared.
+    pub fn devices(&self) -> &[DeviceHistory] {
+        &self.devices
+    }
+
+    /// The values of a quantity of the host.
+    pub fn host(&self, quantity: HostQuantity) -> &[Extent] {
+        self.host[quantity as usize].values()
+    }
+
+    /// The use of a whole device by cgroups; `None` without attribution.
+    pub fn usage(&self, device: &str) -> Option<&UsageHistory> {
+        self.usage.iter().find(|usage| usage.device() == device)
+    }
+
+    /// The tasks that waited for devices, those that were seen waiting for longest first.
+    pub fn blocked_tasks(&self) -> Vec<&BlockedTaskTime> {
+        self.blocked.longest_first()
+    }
+
+    /// The number of intervals.
+    pub fn intervals(&self) -> u64 {
+        self.intervals
+    }
+
+    /// Samples that were missed, see [`IntervalHeader::missed_samples`].
+    pub fn missed_samples(&self) -> u64 {
+        self.missed_samples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState};
+    use crate::metrics::{DirectionStats, HostStats, IntervalStats};
+
+    fn rows<'a>(second: i64, device: &'a str, reads: u64, host: HostStats) -> IntervalRows<'a> {
+        let at = |second| jiff::Timestamp::from_second(1_800_000_000 + second).ok();
+        let header = IntervalHeader {
+            start: at(second),
+            end: at(second + 1),
+            clock_s: None,
+            elapsed_s: 1.0,
+            is_since_boot: false,
+            is_preceding: false,
+            missed_samples: 0,
+            host,
+        };
+        let direction = DirectionStats {
+            ios: Some(reads),
+            per_s: Some(reads as f64),
+            await_ms: (reads > 0).then_some(2.0),
+            ..DirectionStats::default()
+        };
+        let stats = IntervalStats {
+            seconds: 1.0,
+            reads: direction,
+            in_flight: Some(0),
+            completed: reads,
+            ..IntervalStats::default()
+        };
+        let state = DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }));
+        let row = DeviceInterval { device, label: device, mountpoints: "", state };
+        IntervalRows {
+            header,
+            devices: vec![row],
+            total: None,
+            events: Vec::new(),
+            attribution: None,
+            traced: None,
+            has_found_any: true,
+        }
+    }
+
+    #[test]
+    fn an_hour_keeps_its_means() {
+        let mut history = History::default();
+        for second in 0..3600 {
+            let host = HostStats { blocked: Some(second as u64 % 2), ..HostStats::default() };
+            history.observe(&rows(second, "sda", second as u64 % 100, host));
+        }
+        let device = history.device("sda").unwrap();
+        let points = history.timeline().points();
+        assert!((250..=1000).contains(&points.len()));
+        let rates = device.values(DeviceQuantity::ReadsPerS);
+        assert_eq!(rates.len(), points.len());
+        let requests: f64 = points
+            .iter()
+            .zip(rates)
+            .map(|(point, rate)| rate.mean().unwrap() * (point.end_s - point.start_s))
+            .sum();
+        assert!((requests / (36.0 * 4950.0) - 1.0).abs() < 1e-6, "{requests}");
+        assert_eq!(history.host(HostQuantity::Blocked)[3].max(), Some(1.0));
+        assert_eq!(history.span().unwrap(), TimeSpan { start_s: 1.8e9, end_s: 1.8e9 + 3600.0 });
+    }
+
+    #[test]
+    fn a_device_has_zeros_for_the_time_before_its_first_request() {
+        let mut history = History::default();
+        for second in 0..10 {
+            history.observe(&rows(second, "sda", if second < 5 { 0 } else { 9 }, HostStats::default()));
+        }
+        let device = history.device("sda").unwrap();
+        let rates: Vec<Option<f64>> =
+            device.values(DeviceQuantity::ReadsPerS).iter().map(Extent::mean).collect();
+        assert_eq!((rates[0], rates[4], rates[5]), (Some(0.0), Some(0.0), Some(9.0)));
+        assert_eq!(device.values(DeviceQuantity::ReadAwaitMs)[4].mean(), None);
+    }
+
+    #[test]
+    fn many_devices_have_fewer_points_each() {
+        let mut history = History::default();
+        let names: Vec<String> = (0..120).map(|index| format!("sd{index}")).collect();
+        for second in 0..700 {
+            let mut interval = rows(second, "x", 1, HostStats::default());
+            let row = interval.devices.remove(0);
+            interval.devices = names
+                .iter()
+                .map(|name| DeviceInterval { device: name, label: name, ..row.clone() })
+                .collect();
+            history.observe(&interval);
+        }
+        assert!(history.timeline().points().len() <= MAX_DEVICE_POINTS / 120);
+    }
+}

@@ -1,0 +1,171 @@
+//! The history of the cgroups on a device.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::attribution::DeviceUse;
+use crate::intervals::series::{Series, Sum};
+
+/// The most cgroups on a device that are followed; the bytes of the others are added up.
+const MAX_CGROUPS: usize = 24;
+
+/// The bytes of a cgroup on a device.
+#[derive(Clone, Debug)]
+pub struct CgroupHistory {
+    path: Arc<str>,
+    bytes: Series<Sum>,
+    total_bytes: f64,
+    /// It reached a limit at some time.
+    has_reached_limit: bool,
+}
+
+impl CgroupHistory {
+    /// The path of the cgroup.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its bytes read and written in each point.
+    pub fn bytes(&self) -> &[Sum] {
+        self.bytes.values()
+    }
+
+    /// All its bytes.
+    pub fn total_bytes(&self) -> f64 {
+        self.total_bytes
+    }
+
+    /// Returns whether it was at a limit of its own in any interval.
+    pub fn has_reached_limit(&self) -> bool {
+        self.has_reached_limit
+    }
+}
+
+/// The use of a whole device by cgroups.
+#[derive(Clone, Debug)]
+pub struct UsageHistory {
+    device: String,
+    cgroups: Vec<CgroupHistory>,
+    others: Series<Sum>,
+    unattributed: Series<Sum>,
+    seconds: f64,
+}
+
+impl UsageHistory {
+    pub(super) fn new(device: &str) -> Self {
+        Self {
+            device: device.to_owned(),
+            cgroups: Vec::new(),
+            others: Series::default(),
+            unattributed: Series::default(),
+            seconds: 0.0,
+        }
+    }
+
+    /// The kernel's name of the device.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// The cgroups with the most bytes, these first; at most 24.
+    pub fn cgroups(&self) -> Vec<&CgroupHistory> {
+        let mut cgroups: Vec<&CgroupHistory> = self.cgroups.iter().collect();
+        cgroups.sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes).then_with(|| a.path.cmp(&b.path)));
+        cgroups
+    }
+
+    /// The bytes of cgroups that are not followed, in each point.
+    pub fn others(&self) -> &[Sum] {
+        self.others.values()
+    }
+
+    /// The bytes of no cgroup, in each point: see [`DeviceUse::unattributed_bytes_per_s`].
+    pub fn unattributed(&self) -> &[Sum] {
+        self.unattributed.values()
+    }
+
+    /// The seconds in which the cgroups were observed.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Takes the use over some seconds, which are those of these points.
+    pub(super) fn observe(&mut self, usage: &DeviceUse, elapsed_s: f64, points: Range<usize>) {
+        self.seconds += elapsed_s;
+        for cgroup in &usage.cgroups {
+            let bytes = cgroup.rates.bytes_per_s() * elapsed_s;
+            let has_reached_limit = cgroup.limits.iter().any(|limit| limit.is_reached);
+            if bytes > 0.0 || has_reached_limit {
+                let cgroup = self.cgroup(&cgroup.path);
+                spread(bytes, points.clone(), &mut cgroup.bytes);
+                cgroup.total_bytes += bytes;
+                cgroup.has_reached_limit |= has_reached_limit;
+            }
+        }
+        let unattributed: f64 = usage.unattributed_bytes_per_s().iter().sum();
+        spread(unattributed * elapsed_s, points, &mut self.unattributed);
+        if self.cgroups.len() > 2 * MAX_CGROUPS {
+            self.fold_smallest();
+        }
+    }
+
+    fn cgroup(&mut self, path: &Arc<str>) -> &mut CgroupHistory {
+        let at = self.cgroups.iter().position(|cgroup| cgroup.path == *path).unwrap_or_else(|| {
+            let path = Arc::clone(path);
+            let bytes = Series::default();
+            self.cgroups.push(CgroupHistory { path, bytes, total_bytes: 0.0, has_reached_limit: false });
+            self.cgroups.len() - 1
+        });
+        &mut self.cgroups[at]
+    }
+
+    /// Adds the cgroups with the fewest bytes to the others.
+    fn fold_smallest(&mut self) {
+        self.cgroups.sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes));
+        for cgroup in self.cgroups.drain(MAX_CGROUPS..) {
+            for (index, bytes) in
+                cgroup.bytes.values().iter().enumerate().filter(|(_, sum)| sum.total() > 0.0)
+            {
+                self.others.at(index).add(bytes.total());
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, merged: &[usize]) {
+        self.cgroups.iter_mut().for_each(|cgroup| cgroup.bytes.merge(merged));
+        self.others.merge(merged);
+        self.unattributed.merge(merged);
+    }
+}
+
+/// Adds an equal part of an amount to each of these points.
+fn spread(amount: f64, points: Range<usize>, series: &mut Series<Sum>) {
+    let part = amount / points.len().max(1) as f64;
+    points.for_each(|point| series.at(point).add(part));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribution::{CgroupUse, IoRates};
+
+    #[test]
+    fn no_byte_is_lost_however_many_cgroups_there_are() {
+        let mut history = UsageHistory::new("sda");
+        for index in 0..200 {
+            let read_bytes_per_s = f64::from(index + 1);
+            let rates = IoRates { read_bytes_per_s, ..IoRates::default() };
+            let path = format!("/job-{index}").into();
+            let cgroup = CgroupUse { path, rates, share_pct: None, limits: Vec::new() };
+            let total = IoRates { read_bytes_per_s: read_bytes_per_s + 1.0, ..IoRates::default() };
+            let usage = DeviceUse { total, cgroups: vec![cgroup], ..DeviceUse::default() };
+            let point = index as usize / 10;
+            history.observe(&usage, 2.0, point..point + 2);
+        }
+        let sum = |sums: &[Sum]| sums.iter().map(Sum::total).sum::<f64>();
+        let cgroups = history.cgroups();
+        assert!(cgroups.len() <= 2 * MAX_CGROUPS && cgroups[0].path() == "/job-199");
+        let all: f64 = cgroups.iter().map(|cgroup| sum(cgroup.bytes())).sum::<f64>() + sum(history.others());
+        assert_eq!((all, sum(history.unattributed())), (2.0 * 20_100.0, 400.0));
+    }
+}

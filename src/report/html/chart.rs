@@ -1,0 +1,352 @@
+//! A chart over time: lines with the band from minimum to maximum, reference lines, dots and stacked areas.
+
+use std::fmt::Write;
+
+use super::escape::escape;
+use super::path::Path;
+use super::scale::{HEIGHT, Scale, Unit};
+use super::time_axis::{TimeAxis, WIDTH};
+use crate::intervals::series::{Extent, Timeline};
+
+/// What is the same in every chart over time of a page.
+#[derive(Clone, Copy)]
+pub(super) struct ChartTime<'a> {
+    /// The axis.
+    pub(super) axis: &'a TimeAxis,
+    /// The points.
+    pub(super) timeline: &'a Timeline,
+}
+
+/// The looks of a series. Each has a color and a stroke of its own, so that none rests on color alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Blue, solid.
+    Read,
+    /// Orange, dashed.
+    Write,
+    /// A third hue, dotted.
+    Flush,
+    /// Dark gray, solid: a quantity of all requests.
+    All,
+    /// Gray, thin: a bound.
+    Bound,
+    /// Gray, dotted: a value that cannot be true.
+    Doubtful,
+    /// Dots instead of a line: samples of a moment.
+    Dots,
+}
+
+impl Look {
+    fn class(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Flush => "flush",
+            Self::All => "all",
+            Self::Bound => "bound",
+            Self::Doubtful => "doubt",
+            Self::Dots => "dots",
+        }
+    }
+}
+
+/// A series of a chart.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'a> {
+    /// Its name in the legend.
+    pub(super) label: &'a str,
+    /// Its name in the embedded data.
+    pub(super) key: &'a str,
+    /// Its looks.
+    pub(super) look: Look,
+    /// Its values, one for each point of the timeline or fewer.
+    pub(super) values: &'a [Extent],
+}
+
+impl Line<'_> {
+    /// The greatest maximum; `None` without values.
+    fn max(&self) -> Option<f64> {
+        self.values.iter().filter_map(Extent::max).reduce(f64::max)
+    }
+
+    /// The least value above zero; `None` without any.
+    fn min_above_zero(&self) -> Option<f64> {
+        self.values.iter().filter_map(Extent::min).filter(|min| *min > 0.0).reduce(f64::min)
+    }
+}
+
+/// A horizontal line at a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reference {
+    /// Its label.
+    pub(super) label: String,
+    /// Its value.
+    pub(super) value: f64,
+}
+
+/// The kinds of axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ScaleKind {
+    /// From zero.
+    Linear,
+    /// Logarithmic.
+    Log,
+    /// From zero to 100% or more.
+    Percent,
+}
+
+/// A chart over time.
+pub(super) struct Chart<'a> {
+    /// The title.
+    pub(super) title: &'a str,
+    /// The question that it answers.
+    pub(super) question: &'a str,
+    /// The unit of its values.
+    pub(super) unit: Unit,
+    /// What a count counts, as the unit of the axis.
+    pub(super) counted: &'static str,
+    /// The kind of its axis.
+    pub(super) scale: ScaleKind,
+    /// The series.
+    pub(super) lines: Vec<Line<'a>>,
+    /// Lines at fixed values.
+    pub(super) references: Vec<Reference>,
+    /// The element that has the shades of the device's events; empty for none.
+    pub(super) shades: &'a str,
+}
+
+impl Chart<'_> {
+    /// Appends the chart; nothing if it has no value above zero.
+    pub(super) fn push(&self, time: ChartTime<'_>, out: &mut String) {
+        let shown: Vec<&Line<'_>> =
+            self.lines.iter().filter(|line| line.max().is_some_and(|max| max > 0.0)).collect();
+        if shown.is_empty() {
+            return;
+        }
+        let scale = self.scale(&shown);
+        let legend: Vec<LegendEntry<'_>> = shown
+            .iter()
+            .map(|line| LegendEntry { label: line.label, key: line.key, class: line.look.class() })
+            .collect();
+        push_head(self.title, self.question, self.unit, self.counted, &legend, out);
+        push_y_axis(&scale, self.unit, out);
+        begin_plot(self.title, out);
+        push_grid(&scale, out);
+        if !self.shades.is_empty() {
+            let _ = write!(out, "<use href=\"#{}\"/>", self.shades);
+        }
+        for line in &shown {
+            push_line(line, self.unit.factor(), &scale, time, out);
+        }
+        for reference in &self.references {
+            let y = scale.y(reference.value);
+            let _ = write!(out, "<path class=\"ref\" d=\"M0 {y}h{WIDTH}\"/>");
+        }
+        out.push_str("</svg>");
+        for reference in &self.references {
+            let top = (1.0 - scale.position(reference.value)) * 100.0;
+            let side = if top < 12.0 { "under" } else { "over" };
+            let label = escape(&reference.label);
+            let _ = write!(out, "<span class=\"ref {side}\" style=\"top:{top:.1}%\">{label}</span>");
+        }
+        end_plot(time.axis, out);
+    }
+
+    fn scale(&self, shown: &[&Line<'_>]) -> Scale {
+        let factor = self.unit.factor();
+        let references = self.references.iter().map(|reference| reference.value);
+        let max =
+            shown.iter().filter_map(|line| line.max()).map(|max| max * factor).chain(references.clone());
+        let max = max.fold(0.0, f64::max);
+        match self.scale {
+            ScaleKind::Linear => Scale::linear(max),
+            ScaleKind::Percent => Scale::percent(max),
+            ScaleKind::Log => {
+                let min = shown.iter().filter_map(|line| line.min_above_zero()).map(|min| min * factor);
+                Scale::log(min.chain(references).fold(f64::INFINITY, f64::min), max)
+            }
+        }
+    }
+}
+
+/// An entry of a legend, whose value the script fills in.
+pub(super) struct LegendEntry<'a> {
+    /// The name of the series.
+    pub(super) label: &'a str,
+    /// Its name in the embedded data.
+    pub(super) key: &'a str,
+    /// Its class.
+    pub(super) class: &'a str,
+}
+
+/// Appends the beginning of a panel: title, unit and question.
+pub(super) fn push_title(title: &str, question: &str, unit: Unit, counted: &'static str, out: &mut String) {
+    let _ = write!(
+        out,
+        "<figure class=\"panel\" data-u=\"{}\"><figcaption><b>{title}</b> <span class=\"unit\">{}</span><span \
+         class=\"q\">{question}</span>",
+        unit.key(),
+        unit.on_axis(counted)
+    );
+}
+
+/// Appends the beginning of a panel: title, question and legend.
+pub(super) fn push_head(
+    title: &str,
+    question: &str,
+    unit: Unit,
+    counted: &'static str,
+    legend: &[LegendEntry<'_>],
+    out: &mut String,
+) {
+    push_title(title, question, unit, counted, out);
+    out.push_str("<span class=\"legend\">");
+    for entry in legend {
+        let _ = write!(
+            out,
+            "<span class=\"key {}\" data-k=\"{}\">{}<output></output></span>",
+            entry.class,
+            escape(entry.key),
+            escape(entry.label)
+        );
+    }
+    out.push_str("</span></figcaption><div class=\"chart\">");
+}
+
+/// Appends the labels of the vertical axis.
+pub(super) fn push_y_axis(scale: &Scale, unit: Unit, out: &mut String) {
+    out.push_str("<div class=\"ys\">");
+    for tick in scale.ticks() {
+        let top = (1.0 - scale.position(tick)) * 100.0;
+        let _ = write!(out, "<i style=\"top:{top:.0}%\">{}</i>", unit.label(tick));
+    }
+    out.push_str("</div>");
+}
+
+/// Appends the beginning of the drawing of a chart over time, which the script can zoom.
+pub(super) fn begin_plot(title: &str, out: &mut String) {
+    let _ = write!(
+        out,
+        "<div class=\"plot time\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" \
+         aria-label=\"{title}\">"
+    );
+}
+
+/// Appends horizontal lines at the ticks, and vertical ones that all charts share.
+pub(super) fn push_grid(scale: &Scale, out: &mut String) {
+    out.push_str("<path class=\"grid\" d=\"");
+    for tick in scale.ticks() {
+        let _ = write!(out, "M0 {}h{WIDTH}", scale.y(tick));
+    }
+    out.push_str("\"/><use href=\"#hours\"/>");
+}
+
+/// Appends the end of the drawing, with the labels of the axis of time.
+pub(super) fn end_plot(axis: &TimeAxis, out: &mut String) {
+    out.push_str("</div>");
+    push_time_labels(axis, out);
+    out.push_str("</div></figure>");
+}
+
+/// Appends the labels of the axis of time.
+pub(super) fn push_time_labels(axis: &TimeAxis, out: &mut String) {
+    out.push_str("<div class=\"xs\">");
+    for tick in axis.ticks() {
+        let left = tick.position * 100.0;
+        let _ = write!(out, "<i style=\"left:{left:.1}%\">{}</i>", escape(&tick.label));
+    }
+    out.push_str("</div>");
+}
+
+/// Appends the band from minimum to maximum, where points have several values, and the mean.
+fn push_line(line: &Line<'_>, factor: f64, scale: &Scale, time: ChartTime<'_>, out: &mut String) {
+    let class = line.look.class();
+    let (mut mean, mut band) = (Path::default(), Path::default());
+    let y = |value: Option<f64>| value.map(|value| scale.y(value * factor));
+    for (index, (extent, span)) in line.values.iter().zip(time.timeline.points()).enumerate() {
+        let (Some(at), Some(top), Some(bottom)) = (y(extent.mean()), y(extent.max()), y(extent.min())) else {
+            mean.interrupt();
+            continue;
+        };
+        let (x, end) = (time.axis.x(span.start_s), time.axis.x(span.end_s));
+        if time.timeline.is_after_gap(index) {
+            mean.interrupt();
+        }
+        if line.look == Look::Dots {
+            mean.dot(i32::midpoint(x, end), at);
+        } else {
+            mean.step(x, end, at);
+        }
+        if bottom > top + 1 {
+            band.bar(i32::midpoint(x, end), top, bottom);
+        }
+    }
+    if !band.text().is_empty() {
+        let width = bar_width(time);
+        let _ = write!(out, "<path class=\"{class} band\" stroke-width=\"{width}\" d=\"{}\"/>", band.text());
+    }
+    let _ = write!(out, "<path class=\"{class}\" d=\"{}\"/>", mean.text());
+}
+
+/// The width of the bars of a band: that of most points, in units of the drawing.
+pub(super) fn bar_width(time: ChartTime<'_>) -> i32 {
+    let points = time.timeline.points();
+    let mut widths: Vec<i32> =
+        points.iter().map(|span| time.axis.x(span.end_s) - time.axis.x(span.start_s)).collect();
+    let middle = widths.len() / 2;
+    if widths.is_empty() { 1 } else { (*widths.select_nth_unstable(middle).1).max(1) }
+}
+
+/// A series of stacked areas.
+pub(super) struct Area<'a> {
+    /// Its name in the legend.
+    pub(super) label: String,
+    /// Its name in the embedded data.
+    pub(super) key: String,
+    /// Its class: `a1` to `a5`, or `rest`.
+    pub(super) class: &'a str,
+    /// Its value in each point of the timeline; `None` where there is none.
+    pub(super) values: Vec<Option<f64>>,
+}
+
+/// Appends stacked areas of percentages, the first at the bottom; nothing without values.
+pub(super) fn push_areas(
+    title: &str,
+    question: &str,
+    areas: &[Area<'_>],
+    shades: &str,
+    time: ChartTime<'_>,
+    out: &mut String,
+) {
+    if !areas.iter().any(|area| area.values.iter().flatten().any(|value| *value > 0.0)) {
+        return;
+    }
+    let legend: Vec<LegendEntry<'_>> = areas
+        .iter()
+        .map(|area| LegendEntry { label: &area.label, key: &area.key, class: area.class })
+        .collect();
+    push_head(title, question, Unit::Percent, "", &legend, out);
+    let scale = Scale::percent(100.0);
+    push_y_axis(&scale, Unit::Percent, out);
+    begin_plot(title, out);
+    push_grid(&scale, out);
+    let mut below = vec![0.0; time.timeline.points().len()];
+    for area in areas {
+        let mut path = Path::default();
+        for (index, (value, span)) in area.values.iter().zip(time.timeline.points()).enumerate() {
+            let Some(value) = value.filter(|value| *value > 0.0) else { continue };
+            let (bottom, top) = (scale.y(below[index]), scale.y(below[index] + value));
+            below[index] += value;
+            let (x, end) = (time.axis.x(span.start_s), time.axis.x(span.end_s));
+            if bottom > top {
+                path.rectangle(x, top, (end - x).max(1), bottom - top);
+            }
+        }
+        let _ = write!(out, "<path class=\"area {}\" d=\"{}\"/>", area.class, path.text());
+    }
+    if !shades.is_empty() {
+        let _ = write!(out, "<use href=\"#{shades}\"/>");
+    }
+    out.push_str("</svg>");
+    end_plot(time.axis, out);
+}

@@ -1,0 +1,159 @@
+//! The data of a page as JSON: what is drawn, for values under the cursor and to be saved as CSV.
+//!
+//! A series is a text of numbers separated by commas, which takes the least space: one for each point of time, nothing
+//! where there is no value. Minimum and maximum are left out where each point has a single value.
+
+use std::fmt::Write;
+
+use super::escape::json_in_html;
+use super::time_axis::TimeAxis;
+use super::verdict_band::class;
+use crate::intervals::series::{Extent, Timeline, WorstVerdict};
+
+/// Digits of a single value, of the mean of several, and of their minimum and maximum.
+const SINGLE_DIGITS: usize = 6;
+const MEAN_DIGITS: usize = 4;
+const EXTREME_DIGITS: usize = 3;
+
+/// The values of one series.
+pub(super) enum Values<'a> {
+    /// Minimum, mean and maximum.
+    Extents(&'a [Extent]),
+    /// A single value for each point.
+    Numbers(Vec<Option<f64>>),
+}
+
+/// The series of a device, of its cgroups or of the host.
+pub(super) struct Group<'a> {
+    /// The name of the device; `host` for the host.
+    pub(super) name: &'a str,
+    /// The verdicts; empty for the host.
+    pub(super) verdicts: &'a [WorstVerdict],
+    /// The name and the values of each series.
+    pub(super) series: Vec<(String, Values<'a>)>,
+}
+
+/// Appends the element with the data.
+pub(super) fn push_data(
+    axis: &TimeAxis,
+    is_wall_clock: bool,
+    timeline: &Timeline,
+    groups: &[Group<'_>],
+    out: &mut String,
+) {
+    let start_s = axis.span().start_s;
+    let _ = write!(
+        out,
+        "<script type=\"application/json\" id=\"data\">{{\"start\":{start_s:.3},\"end\":{:.3},\"wall\":{is_wall_clock},\"offsets\":[",
+        axis.span().end_s
+    );
+    for (index, (at_s, offset)) in axis.utc_offsets().into_iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let _ = write!(out, "{comma}[{at_s:.0},{offset}]");
+    }
+    out.push_str("],\"starts\":\"");
+    let times = |time: fn(&crate::intervals::series::TimeSpan) -> f64, out: &mut String| {
+        for (index, point) in timeline.points().iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            let _ = write!(out, "{comma}{}", short(&format!("{:.3}", time(point) - start_s)));
+        }
+    };
+    times(|point| point.start_s, out);
+    out.push_str("\",\"ends\":\"");
+    times(|point| point.end_s, out);
+    out.push_str("\",\"groups\":[");
+    for (index, group) in groups.iter().enumerate() {
+        out.push_str(if index == 0 { "\n" } else { ",\n" });
+        push_group(group, out);
+    }
+    out.push_str("]}</script>");
+}
+
+fn push_group(group: &Group<'_>, out: &mut String) {
+    let _ = write!(out, "{{\"name\":{},\"verdicts\":\"", json_in_html(group.name));
+    push_verdicts(group.verdicts, out);
+    out.push_str("\",\"series\":{");
+    for (index, (key, values)) in group.series.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let _ = write!(out, "{comma}{}:{{\"mean\":\"", json_in_html(key));
+        match values {
+            Values::Numbers(values) => push_numbers(values.iter().copied(), MEAN_DIGITS, out),
+            Values::Extents(extents) => {
+                let has_several = extents.iter().any(|extent| extent.min() != extent.max());
+                let digits = if has_several { MEAN_DIGITS } else { SINGLE_DIGITS };
+                push_numbers(extents.iter().map(Extent::mean), digits, out);
+                if has_several {
+                    out.push_str("\",\"min\":\"");
+                    push_numbers(extents.iter().map(Extent::min), EXTREME_DIGITS, out);
+                    out.push_str("\",\"max\":\"");
+                    push_numbers(extents.iter().map(Extent::max), EXTREME_DIGITS, out);
+                }
+            }
+        }
+        out.push_str("\"}");
+    }
+    out.push_str("}}");
+}
+
+/// Appends the verdict of each point as its name, or as the number of points that have the same one as the point before.
+fn push_verdicts(verdicts: &[WorstVerdict], out: &mut String) {
+    let name = |verdict: &WorstVerdict| verdict.get().map_or("", class);
+    for (index, run) in verdicts.chunk_by(|a, b| name(a) == name(b)).enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let _ = write!(out, "{comma}{}*{}", run.first().map_or("", name), run.len());
+    }
+}
+
+fn push_numbers(values: impl Iterator<Item = Option<f64>>, digits: usize, out: &mut String) {
+    for (index, value) in values.enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        if let Some(value) = value {
+            out.push_str(&significant(value, digits));
+        }
+    }
+}
+
+/// A number with this many digits that matter, in its shortest form.
+fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return "0".to_owned();
+    }
+    let exponent = libm::log10(value.abs()).floor() as i32;
+    let decimals = digits as i32 - 1 - exponent;
+    match decimals {
+        ..=0 => format!("{value:.0}"),
+        1..=12 => short(&format!("{value:.0$}", decimals as usize)),
+        _ => format!("{value:.0$e}", digits - 1),
+    }
+}
+
+/// The same number without zeros at the end, and without one before the point.
+fn short(text: &str) -> String {
+    if !text.contains('.') {
+        return text.to_owned();
+    }
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    match text.strip_prefix("0.") {
+        Some(rest) => format!(".{rest}"),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_keep_their_digits() {
+        let texts = [0.0, 0.000_123_456_7, 0.123_456, 2.5, 12.0, 12_345.67, 1_234_567.0]
+            .map(|value| significant(value, 5));
+        assert_eq!(texts, ["0", ".00012346", ".12346", "2.5", "12", "12346", "1234567"]);
+        for exponent in -9..9 {
+            let value = 1.234_567 * libm::pow(10.0, f64::from(exponent));
+            let read: f64 = significant(value, 5).replace("e", "E").parse().unwrap();
+            assert!((read / value - 1.0).abs() < 6e-5, "{value}");
+        }
+    }
+}

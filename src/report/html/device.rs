@@ -1,0 +1,286 @@
+//! The section of a device.
+
+use std::fmt::Write;
+
+use super::chart::{Area, Chart, ChartTime, Line, Look, Reference, ScaleKind};
+use super::data::{Group, Values};
+use super::escape::{escape, name};
+use super::events::{PlacedEvent, push_shades};
+use super::heat_map::push_heat_map;
+use super::scale::Unit;
+use super::stack::{has_link, push_stack};
+use super::usage::{push_cgroup_table, push_usage};
+use super::verdict_band::{class, push_band, word};
+use super::xy_chart::push_concurrency_charts;
+use crate::analysis::DeviceReport;
+use crate::intervals::{DeviceHistory, DeviceQuantity, UsageHistory};
+use crate::report::analysis::{AnalysisReport, capacity_sentences, cause_sentences};
+use crate::report::evidence::explanation_text;
+use crate::report::layout::sentence_numbers::{multiple, time as time_text};
+
+/// A device that has a section of its own.
+pub(super) struct Section<'a> {
+    /// Its place among the sections.
+    pub(super) index: usize,
+    /// Its analysis.
+    pub(super) report: &'a DeviceReport,
+    /// Its history; `None` if it was in no interval.
+    pub(super) history: Option<&'a DeviceHistory>,
+    /// Its events.
+    pub(super) events: Vec<&'a PlacedEvent<'a>>,
+    /// The cgroups on it, or on the device below; `None` without attribution.
+    pub(super) usage: Option<&'a UsageHistory>,
+    /// The shares of the cgroups.
+    pub(super) areas: Vec<Area<'a>>,
+}
+
+/// What is the same for all sections.
+#[derive(Clone, Copy)]
+pub(super) struct SectionContext<'a> {
+    /// The axis of time.
+    pub(super) time: ChartTime<'a>,
+    /// The analysis.
+    pub(super) analysis: &'a AnalysisReport<'a>,
+    /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
+    pub(super) saturation_threshold: f64,
+}
+
+impl<'a> Section<'a> {
+    /// The alias of the device, or the kernel's name.
+    pub(super) fn label(&self) -> &str {
+        self.history.map_or(&self.report.device, |history| history.label())
+    }
+
+    fn values(&self, quantity: DeviceQuantity) -> &'a [crate::intervals::series::Extent] {
+        self.history.map_or(&[], |history| history.values(quantity))
+    }
+
+    /// Appends the section.
+    pub(super) fn push(&self, context: SectionContext<'_>, out: &mut String) {
+        let time = context.time;
+        let verdict = self.report.verdict;
+        let _ = write!(
+            out,
+            "<section class=\"device\" id=\"d{0}\" data-g=\"{0}\"><h2>{1} <span class=\"tag {2}\">{3}</span>",
+            self.index,
+            name(self.label()),
+            class(verdict),
+            word(verdict)
+        );
+        let mut facts = Vec::new();
+        if self.label() != self.report.device {
+            facts.push(name(&self.report.device));
+        }
+        if let Some(mountpoints) =
+            self.history.map(|history| history.mountpoints()).filter(|text| !text.is_empty())
+        {
+            facts.push(name(mountpoints));
+        }
+        if !facts.is_empty() {
+            let _ = write!(out, " <small>{}</small>", facts.join(", "));
+        }
+        let explanation = explanation_text(&self.report.device, &self.report.explanation);
+        let _ = write!(out, "</h2><p class=\"why\">{}.</p>", escape(&explanation));
+        if let Some(history) = self.history {
+            push_band(history.verdicts(), time, out);
+        }
+        let shades = format!("e{}", self.index);
+        push_shades(&self.events, &shades, time, out);
+        out.push_str("<div class=\"panels\">");
+        self.charts(context.saturation_threshold, &shades).iter().for_each(|chart| chart.push(time, out));
+        if let Some(history) = self.history {
+            push_concurrency_charts(history, &self.report.levels, &self.report.capacity, out);
+            push_heat_map(history.latencies(), time, out);
+        }
+        if let Some(usage) = self.usage {
+            push_usage(usage, &self.areas, usage.device() != self.report.device, &shades, time, out);
+        }
+        out.push_str("</div><div class=\"details\">");
+        if let Some(queues) =
+            context.analysis.queue_by_layer.filter(|queues| has_link(queues, &self.report.device))
+        {
+            push_stack(queues, &self.report.device, out);
+        }
+        self.usage.into_iter().for_each(|usage| push_cgroup_table(usage, out));
+        let sentences: Vec<String> = capacity_sentences(context.analysis, self.report)
+            .into_iter()
+            .chain(cause_sentences(self.report))
+            .collect();
+        if !sentences.is_empty() {
+            out.push_str("<ul>");
+            for sentence in sentences {
+                let _ = write!(out, "<li>{}", escape(&sentence));
+            }
+            out.push_str("</ul>");
+        }
+        let _ = write!(
+            out,
+            "<p class=\"script\"><button type=\"button\" class=\"csv\" data-g=\"{}\">Save the data of {} as CSV</button></p></div></section>",
+            self.index,
+            name(self.label())
+        );
+    }
+
+    /// The charts over time.
+    fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> Vec<Chart<'b>> {
+        use DeviceQuantity as Q;
+        let line = |label, quantity: Q, look| Line {
+            label,
+            key: quantity.name(),
+            look,
+            values: self.values(quantity),
+        };
+        let chart = |title, question, unit, counted, scale, lines, references| Chart {
+            title,
+            question,
+            unit,
+            counted,
+            scale,
+            lines,
+            references,
+            shades,
+        };
+        let threshold = Reference {
+            label: format!("threshold {}", multiple(saturation_threshold)),
+            value: saturation_threshold,
+        };
+        vec![
+            chart(
+                "Latency",
+                "How long do requests take? ",
+                Unit::Milliseconds,
+                "",
+                ScaleKind::Log,
+                vec![
+                    line("read", Q::ReadAwaitMs, Look::Read),
+                    line("write", Q::WriteAwaitMs, Look::Write),
+                    line("flush", Q::FlushAwaitMs, Look::Flush),
+                ],
+                self.latency_references(saturation_threshold),
+            ),
+            chart(
+                "Operations",
+                "How much is asked of it? ",
+                Unit::PerSecond,
+                "",
+                ScaleKind::Linear,
+                vec![
+                    line("reads", Q::ReadsPerS, Look::Read),
+                    line("writes", Q::WritesPerS, Look::Write),
+                    line("flushes", Q::FlushesPerS, Look::Flush),
+                    line("discards", Q::DiscardsPerS, Look::Bound),
+                ],
+                Vec::new(),
+            ),
+            chart(
+                "Queue",
+                "How many requests wait or are served? ",
+                Unit::Count,
+                "requests",
+                ScaleKind::Linear,
+                vec![
+                    line("in flight, sampled", Q::InFlight, Look::Dots),
+                    line("mean queue", Q::Queue, Look::All),
+                ],
+                Vec::new(),
+            ),
+            chart(
+                "Bandwidth",
+                "How many bytes? ",
+                Unit::Bandwidth,
+                "",
+                ScaleKind::Linear,
+                vec![
+                    line("read", Q::ReadKibPerS, Look::Read),
+                    line("written", Q::WriteKibPerS, Look::Write),
+                    line("discarded", Q::DiscardKibPerS, Look::Bound),
+                ],
+                Vec::new(),
+            ),
+            chart(
+                "Saturation",
+                "How much slower than unloaded? ",
+                Unit::Multiple,
+                "",
+                ScaleKind::Log,
+                vec![
+                    line("reads", Q::ReadSaturation, Look::Read),
+                    line("writes", Q::WriteSaturation, Look::Write),
+                    line("flushes", Q::FlushSaturation, Look::Flush),
+                ],
+                vec![threshold],
+            ),
+            chart(
+                "Utilization",
+                "How often is there any request? ",
+                Unit::Percent,
+                "",
+                ScaleKind::Percent,
+                vec![
+                    line("util", Q::UtilPct, Look::All),
+                    line("? cannot be true", Q::DoubtfulUtilPct, Look::Doubtful),
+                    line("upper bound", Q::UtilUpperBoundPct, Look::Bound),
+                ],
+                Vec::new(),
+            ),
+            chart(
+                "I/O size",
+                "How large are requests? ",
+                Unit::Size,
+                "",
+                ScaleKind::Linear,
+                vec![line("reads", Q::ReadSizeKib, Look::Read), line("writes", Q::WriteSizeKib, Look::Write)],
+                Vec::new(),
+            ),
+            chart(
+                "Merged requests",
+                "Is the load sequential? ",
+                Unit::Percent,
+                "",
+                ScaleKind::Percent,
+                vec![
+                    line("reads", Q::ReadMergePct, Look::Read),
+                    line("writes", Q::WriteMergePct, Look::Write),
+                ],
+                Vec::new(),
+            ),
+        ]
+    }
+
+    /// The unloaded latency and the saturation threshold of the direction with more requests, or of both.
+    fn latency_references(&self, saturation_threshold: f64) -> Vec<Reference> {
+        let directions = [("read", &self.report.read), ("write", &self.report.write)];
+        let known = directions.into_iter().filter_map(|(word, of)| {
+            let has_requests = of.iops.max.is_some_and(|rate| rate > 0.0);
+            Some((word, of.baseline_await_ms.filter(|_| has_requests)?, of.iops.mean.unwrap_or(0.0)))
+        });
+        let main = known.max_by(|a, b| a.2.total_cmp(&b.2));
+        let references = main.map(|(word, baseline_ms, _)| {
+            let threshold_ms = baseline_ms * saturation_threshold;
+            [
+                Reference {
+                    label: format!("{word} baseline {}", time_text(baseline_ms)),
+                    value: baseline_ms,
+                },
+                Reference {
+                    label: format!("saturated from {}", time_text(threshold_ms)),
+                    value: threshold_ms,
+                },
+            ]
+        });
+        references.into_iter().flatten().collect()
+    }
+
+    /// The data of the section.
+    pub(super) fn data(&self) -> Group<'_> {
+        let drawn = DeviceQuantity::ALL.into_iter().filter(|quantity| {
+            !matches!(quantity, DeviceQuantity::Iops | DeviceQuantity::AwaitMs | DeviceQuantity::Concurrency)
+                && self.values(*quantity).iter().any(|extent| extent.max().is_some_and(|max| max > 0.0))
+        });
+        let mut series: Vec<(String, Values<'_>)> = drawn
+            .map(|quantity| (quantity.name().to_owned(), Values::Extents(self.values(quantity))))
+            .collect();
+        series.extend(self.areas.iter().map(|area| (area.key.clone(), Values::Numbers(area.values.clone()))));
+        Group { name: self.label(), verdicts: self.history.map_or(&[], |history| history.verdicts()), series }
+    }
+}

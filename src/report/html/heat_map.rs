@@ -1,0 +1,69 @@
+//! A heat map: requests by time and by the mean latency of their interval.
+
+use std::fmt::Write;
+
+use libm::log10;
+
+use super::chart::{ChartTime, bar_width, begin_plot, end_plot, push_grid, push_title, push_y_axis};
+use super::path::Path;
+use super::scale::{Scale, Unit};
+use crate::intervals::series::LatencyCounts;
+
+/// The shades, from few to many requests.
+const SHADES: usize = 5;
+
+/// Appends the heat map; nothing without requests. `shades` names the element with the shades of events.
+pub(super) fn push_heat_map(counts: &[LatencyCounts], time: ChartTime<'_>, out: &mut String) {
+    let classes = || counts.iter().flat_map(LatencyCounts::counts);
+    let (Some(first), Some(last)) = (classes().map(|one| one.0).min(), classes().map(|one| one.0).max())
+    else {
+        return;
+    };
+    let max_count = classes().map(|(_, count)| count).fold(1.0, f64::max);
+    let start_ms = LatencyCounts::class_start_ms;
+    let scale = Scale::log(start_ms(first), start_ms(last.saturating_add(1)));
+    let title = "Latencies of intervals, by requests";
+    push_title(title, "One speed, or several? ", Unit::Milliseconds, "", out);
+    out.push_str("<span class=\"legend\"><span class=\"key\">fewer ");
+    for shade in 0..SHADES {
+        let _ = write!(
+            out,
+            "<svg viewBox=\"0 0 8 8\" class=\"swatch\"><path class=\"heat h{shade}\" stroke-width=\"8\" d=\"M4 0v8\"/></svg>"
+        );
+    }
+    out.push_str(" more requests</span></span></figcaption><div class=\"chart\">");
+    push_y_axis(&scale, Unit::Milliseconds, out);
+    begin_plot(title, out);
+    push_grid(&scale, out);
+    let mut paths = vec![Path::default(); SHADES];
+    for (counts, span) in counts.iter().zip(time.timeline.points()) {
+        let (x, end) = (time.axis.x(span.start_s), time.axis.x(span.end_s));
+        for (class, count) in counts.counts() {
+            let (top, bottom) = (scale.y(start_ms(class + 1)), scale.y(start_ms(class)));
+            paths[shade(count, max_count)].bar(i32::midpoint(x, end), top, bottom);
+        }
+    }
+    for (shade, path) in paths.iter().enumerate() {
+        let (width, text) = (bar_width(time), path.text());
+        let _ = write!(out, "<path class=\"heat h{shade}\" stroke-width=\"{width}\" d=\"{text}\"/>");
+    }
+    out.push_str("</svg>");
+    end_plot(time.axis, out);
+}
+
+/// The shade of a number of requests, on a logarithmic scale over the upper four decades.
+fn shade(count: f64, max_count: f64) -> usize {
+    const DECADES: f64 = 4.0;
+    let position = 1.0 - log10(max_count / count.max(1e-9)) / DECADES;
+    ((position * SHADES as f64).floor().max(0.0) as usize).min(SHADES - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_requests_are_darker() {
+        assert_eq!([1e6, 1e5, 1e4, 1e3, 1e2, 1.0].map(|count| shade(count, 1e6)), [4, 3, 2, 1, 0, 0]);
+    }
+}

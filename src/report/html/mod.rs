@@ -1,0 +1,356 @@
+//! A page: one self-contained HTML file with charts. It needs no network and no fonts, which its Content-Security-Policy
+//! forbids, and no JavaScript: the charts are drawn as SVG. A small script adds values under the cursor, zoom and CSV.
+//!
+//! The page has the verdict sentence and the events, a band of verdicts for every device, a section for each device that was
+//! not ok or that was named, the host, a table of the other devices, and how to read it. Texts from outside pass through
+//! `escape`.
+
+mod chart;
+mod data;
+mod device;
+mod escape;
+mod events;
+mod guide;
+mod heat_map;
+mod host;
+mod overview;
+mod path;
+mod scale;
+mod stack;
+mod time_axis;
+mod usage;
+mod verdict_band;
+mod xy_chart;
+
+use std::cmp::Reverse;
+use std::fmt::Write;
+
+use self::chart::ChartTime;
+use self::data::push_data;
+use self::device::{Section, SectionContext};
+use self::escape::{escape, name, shell_word};
+use self::events::{PlacedEvent, headline};
+use self::overview::OverviewRow;
+use self::scale::HEIGHT;
+use self::time_axis::TimeAxis;
+use crate::analysis::{DeviceReport, Verdict};
+use crate::intervals::series::TimeSpan;
+use crate::intervals::{DeviceQuantity, History, HostQuantity};
+use crate::report::analysis::{AnalysisReport, host_sentences, not_the_disk_sentences};
+use crate::report::layout::sentence_numbers::{counted, duration};
+use crate::topology::Topology;
+
+const STYLE: &str = include_str!("assets/style.css");
+const SCRIPT: &str = include_str!("assets/script.js");
+/// The SHA-256 of the script in Base64: the only script that a browser runs on the page.
+const SCRIPT_SHA256: &str = "5m4DqskI7uPn6vZ5io34dIHFQC4DoYGR03sCBFsliQs=";
+
+/// The size that a page should have at most: with more charts, each has fewer points.
+const MAX_PAGE_BYTES: usize = 1_380_000;
+/// The bytes of a page without any device, and of a device without any point: titles, labels, sentences.
+const EMPTY_PAGE_BYTES: usize = 100_000;
+const EMPTY_DEVICE_BYTES: usize = 16_000;
+/// The bytes of a point of a series: drawn, and as data.
+const BYTES_PER_POINT: usize = 27;
+/// The size of the heat map, the verdict band and the charts against concurrency of a device, in series.
+const OTHER_SERIES: usize = 4;
+/// The fewest points of a series.
+const MIN_POINTS: usize = 40;
+
+/// The source of a page: what its head says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageSource {
+    /// The host's name; `None` where it is not known.
+    pub host: Option<String>,
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// The number of CPUs.
+    pub cpus: Option<usize>,
+    /// The capture, as it was given; `None` for the running system.
+    pub capture: Option<String>,
+}
+
+/// Everything that a page shows.
+pub struct Page<'a> {
+    /// The analysis.
+    pub analysis: AnalysisReport<'a>,
+    /// The history.
+    pub history: History,
+    /// The source.
+    pub source: &'a PageSource,
+    /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
+    pub saturation_threshold: f64,
+    /// Show cgroups and tasks.
+    pub has_who: bool,
+}
+
+impl Page<'_> {
+    /// Returns the page.
+    pub fn html(mut self) -> String {
+        let charted = self.charted();
+        self.fit(&charted);
+        let history = &self.history;
+        let span = history.span().unwrap_or(TimeSpan { start_s: 0.0, end_s: 1.0 });
+        let axis = TimeAxis::new(span, history.is_wall_clock().then(|| self.analysis.time_zone.clone()));
+        let time = ChartTime { axis: &axis, timeline: history.timeline() };
+        let mut events: Vec<PlacedEvent<'_>> =
+            self.analysis.events.list.iter().map(|event| PlacedEvent::new(event, history)).collect();
+        events.sort_by(|a, b| a.event.worst_first(b.event));
+        let reports = self.analysis.devices;
+        let sections: Vec<Section<'_>> = charted
+            .iter()
+            .enumerate()
+            .map(|(index, at)| self.section(index, &reports[*at], &events))
+            .collect();
+        let mut out = String::with_capacity(1 << 20);
+        self.push_head(&axis, &mut out);
+        self.push_summary(&events, time, &mut out);
+        let anchor = |device: &str| sections.iter().position(|section| section.report.device == device);
+        events::push_table(&events, &anchor, time, &mut out);
+        let rows: Vec<OverviewRow<'_>> = self
+            .by_severity()
+            .into_iter()
+            .map(|at| &reports[at])
+            .filter(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle))
+            .map(|report| OverviewRow { report, section: anchor(&report.device) })
+            .collect();
+        overview::push_overview(&rows, history, time, &mut out);
+        let context = SectionContext {
+            time,
+            analysis: &self.analysis,
+            saturation_threshold: self.saturation_threshold,
+        };
+        sections.iter().for_each(|section| section.push(context, &mut out));
+        self.push_host(sections.len(), time, &mut out);
+        let others: Vec<&DeviceReport> =
+            rows.iter().filter(|row| row.section.is_none()).map(|row| row.report).collect();
+        overview::push_ok_devices(&others, history, &mut out);
+        guide::push_guide(&mut out);
+        self.push_foot(&mut out);
+        let groups: Vec<_> = sections.iter().map(Section::data).chain([host::host_data(history)]).collect();
+        push_data(&axis, history.is_wall_clock(), history.timeline(), &groups, &mut out);
+        let _ = writeln!(out, "<script>{SCRIPT}</script></body></html>");
+        out
+    }
+
+    /// The devices with a section, the worst first: those that were not ok, and those that were named.
+    fn charted(&self) -> Vec<usize> {
+        let has_event = |report: &DeviceReport| {
+            self.analysis.events.list.iter().any(|event| event.device == report.device)
+        };
+        let is_charted = |at: &usize| {
+            let report = &self.analysis.devices[*at];
+            let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
+            report.intervals > 0 && (!is_well || has_event(report) || self.analysis.is_selection)
+        };
+        self.by_severity().into_iter().filter(is_charted).collect()
+    }
+
+    /// The devices, the worst first.
+    fn by_severity(&self) -> Vec<usize> {
+        let devices = self.analysis.devices;
+        let trouble_s = |device: &str| -> f64 {
+            let events = self.analysis.events.list.iter().filter(|event| event.device == device);
+            events.map(|event| event.duration_s).sum()
+        };
+        let mut order: Vec<(usize, f64)> =
+            devices.iter().enumerate().map(|(at, report)| (at, trouble_s(&report.device))).collect();
+        // A device without a verdict may be in trouble.
+        let rank = |verdict: Option<Verdict>| match verdict {
+            Some(verdict) if verdict.severity() > Verdict::AccountingOff.severity() => verdict.severity() + 2,
+            None => 4,
+            Some(verdict) => verdict.severity(),
+        };
+        order.sort_by(|a, b| {
+            let key = |at: usize| Reverse(rank(devices[at].verdict));
+            key(a.0).cmp(&key(b.0)).then(b.1.total_cmp(&a.1))
+        });
+        order.into_iter().map(|(at, _)| at).collect()
+    }
+
+    /// Merges points until the page is about as large as it should be.
+    fn fit(&mut self, charted: &[usize]) {
+        let has_value = |device: &crate::intervals::DeviceHistory, quantity: DeviceQuantity| {
+            device.values(quantity).iter().any(|extent| extent.max().is_some_and(|max| max > 0.0))
+        };
+        let series_of = |at: &usize| {
+            let device = self.history.device(&self.analysis.devices[*at].device);
+            device.map_or(0, |device| {
+                let drawn = DeviceQuantity::ALL.into_iter().filter(|quantity| has_value(device, *quantity));
+                drawn.count() + OTHER_SERIES
+            })
+        };
+        let series: usize = charted.iter().map(series_of).sum::<usize>() + HostQuantity::ALL.len();
+        let fixed = EMPTY_PAGE_BYTES + charted.len() * EMPTY_DEVICE_BYTES;
+        let points = MAX_PAGE_BYTES.saturating_sub(fixed) / BYTES_PER_POINT / series;
+        let points = points.max(MIN_POINTS);
+        self.history.reduce(points);
+    }
+
+    fn section<'b>(
+        &'b self,
+        index: usize,
+        report: &'b DeviceReport,
+        events: &'b [PlacedEvent<'b>],
+    ) -> Section<'b> {
+        let usage = self.has_who.then(|| self.usage(&report.device)).flatten();
+        let points = self.history.timeline().points().len();
+        Section {
+            index,
+            report,
+            history: self.history.device(&report.device),
+            events: events.iter().filter(|placed| placed.event.device == report.device).collect(),
+            usage,
+            areas: usage.map(|usage| usage::areas(usage, points)).unwrap_or_default(),
+        }
+    }
+
+    /// The cgroups on a device, or else on the whole devices below it.
+    fn usage(&self, device: &str) -> Option<&crate::intervals::UsageHistory> {
+        let topology: &Topology = self.analysis.topology;
+        let mut below: Vec<&str> = vec![device];
+        let mut at = 0;
+        while let Some(name) = below.get(at).copied() {
+            if let Some(usage) = self.history.usage(name).filter(|usage| !usage.cgroups().is_empty()) {
+                return Some(usage);
+            }
+            let next =
+                topology.backing_devices(name).iter().map(String::as_str).chain(topology.disk_of(name));
+            let next: Vec<&str> = next.filter(|name| !below.contains(name)).collect();
+            below.extend(next);
+            at += 1;
+        }
+        None
+    }
+
+    fn push_head(&self, axis: &TimeAxis, out: &mut String) {
+        let title = match &self.source.host {
+            Some(host) => format!("blkstat report: {host}"),
+            None => "blkstat report".to_owned(),
+        };
+        let _ = write!(
+            out,
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+             script-src 'sha256-{SCRIPT_SHA256}'; img-src data:; base-uri 'none'; form-action 'none'\">\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+             <meta name=\"color-scheme\" content=\"light dark\"><meta name=\"referrer\" content=\"no-referrer\">\
+             <meta name=\"generator\" content=\"blkstat {}\"><link rel=\"icon\" href=\"data:,\">\
+             <title>{}</title><style>{STYLE}</style></head><body>\
+             <svg class=\"defs\" aria-hidden=\"true\"><path id=\"hours\" class=\"grid\" d=\"",
+            env!("CARGO_PKG_VERSION"),
+            escape(&title)
+        );
+        for tick in axis.ticks() {
+            let _ = write!(
+                out,
+                "M{} 0v{HEIGHT}",
+                axis.x(axis.span().start_s + tick.position * (axis.span().end_s - axis.span().start_s))
+            );
+        }
+        out.push_str("\"/></svg>");
+    }
+
+    fn push_summary(&self, events: &[PlacedEvent<'_>], time: ChartTime<'_>, out: &mut String) {
+        out.push_str("<header><h1>");
+        match events.first() {
+            Some(worst) => {
+                let _ = write!(out, "{}", headline(worst, time));
+                let others = events.len() - 1;
+                if others > 0 {
+                    let _ = write!(out, " <a href=\"#events\">{} more.</a>", counted(others as u64, "event"));
+                }
+            }
+            None => out.push_str(&self.headline_without_events()),
+        }
+        out.push_str("</h1><p class=\"source\">");
+        let source = self.source;
+        let mut facts: Vec<String> =
+            source.host.iter().map(|host| format!("<b>{}</b>", name(host))).collect();
+        facts.extend(source.kernel.iter().map(|kernel| format!("Linux {}", name(kernel))));
+        facts.extend(source.cpus.filter(|cpus| *cpus > 0).map(|cpus| counted(cpus as u64, "CPU")));
+        let span = time.axis.span();
+        let (start, end) = (time.axis.date_and_clock(span.start_s), time.axis.date_and_clock(span.end_s));
+        let zone = time.axis.zone().map(|zone| format!(" {}", escape(&zone))).unwrap_or_default();
+        facts.push(format!("{start} to {end}{zone} ({})", duration(span.end_s - span.start_s)));
+        facts.push(counted(self.history.intervals(), "interval"));
+        facts.extend(source.capture.iter().map(|capture| format!("from {}", name(capture))));
+        out.push_str(&facts.join(", "));
+        out.push_str("</p>");
+        let sentences = not_the_disk_sentences(&self.analysis).unwrap_or_default();
+        if !sentences.is_empty() {
+            let _ = write!(out, "<p>Not the disk: {}</p>", escape(&sentences.join(" ")));
+        }
+        for remark in self.remarks() {
+            let _ = write!(out, "<p class=\"note\">{}</p>", escape(&remark));
+        }
+        out.push_str("</header>");
+    }
+
+    /// The first sentence where nothing happened that is known.
+    fn headline_without_events(&self) -> String {
+        let is_unknown = |report: &&DeviceReport| report.intervals > 0 && report.verdict.is_none();
+        let unknown = self.analysis.devices.iter().filter(is_unknown).count();
+        match unknown {
+            0 => "No device was in trouble.".to_owned(),
+            _ => format!("No trouble found, but no verdict on {}.", counted(unknown as u64, "device")),
+        }
+    }
+
+    /// What a reader must know about the data.
+    fn remarks(&self) -> Vec<String> {
+        let shift_s = self.history.clock_shift_s();
+        let mut remarks = Vec::new();
+        if shift_s > 0.0 {
+            remarks.push(format!(
+                "The clock went back: the latest times are shown {} too late.",
+                duration(shift_s)
+            ));
+        }
+        let missed = self.history.missed_samples();
+        if missed > 0 {
+            remarks.push(format!("{} missed: longer intervals stand for them.", counted(missed, "sample")));
+        }
+        if self.analysis.events.dropped > 0 {
+            remarks.push(format!(
+                "{} left out: milder or shorter than those shown.",
+                counted(self.analysis.events.dropped, "event")
+            ));
+        }
+        remarks
+    }
+
+    /// Appends the host; nothing if the capture has nothing about it.
+    fn push_host(&self, group: usize, time: ChartTime<'_>, out: &mut String) {
+        let mut content = String::new();
+        host::push_host_charts(&self.history, time, &mut content);
+        let sentences = host_sentences(&self.analysis);
+        let items: String = sentences.iter().map(|sentence| format!("<li>{}", escape(sentence))).collect();
+        let mut text = if items.is_empty() { items } else { format!("<ul>{items}</ul>") };
+        if self.has_who {
+            usage::push_blocked_tasks(&self.history, time, &mut text);
+        }
+        if !content.is_empty() || !text.is_empty() {
+            let _ = write!(
+                out,
+                "<section id=\"host\" data-g=\"{group}\"><h2>Host</h2><div class=\"panels\">{content}</div>{text}</section>"
+            );
+        }
+    }
+
+    fn push_foot(&self, out: &mut String) {
+        let points = self.history.timeline().points();
+        let longest = points.iter().map(|point| point.end_s - point.start_s).fold(0.0, f64::max);
+        let _ = write!(
+            out,
+            "<footer><p>Drawn: {} of up to {} each, with minimum, mean and maximum. ",
+            counted(points.len() as u64, "point"),
+            duration(longest)
+        );
+        if let Some(capture) = &self.source.capture {
+            let command = format!("blkstat --csv --from {}", shell_word(capture));
+            let _ = write!(out, "Exact values: <code>{}</code>. ", escape(&command));
+        }
+        let _ = write!(out, "Made by blkstat {}.</p></footer>", env!("CARGO_PKG_VERSION"));
+    }
+}

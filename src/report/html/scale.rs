@@ -1,0 +1,246 @@
+//! Axes of quantities: from a value to its height in a chart, and the round values that are labeled.
+
+use libm::log10;
+
+/// The height of a chart in units of its drawing, which a browser stretches.
+pub(super) const HEIGHT: f64 = 240.0;
+
+/// The unit of an axis, and of the values in a legend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Milliseconds, shown in µs, ms or s.
+    Milliseconds,
+    /// A rate of requests.
+    PerSecond,
+    /// KiB per second, shown in MiB/s.
+    Bandwidth,
+    /// A number of requests, or of tasks.
+    Count,
+    /// Percent.
+    Percent,
+    /// Multiples.
+    Multiple,
+    /// KiB.
+    Size,
+}
+
+impl Unit {
+    /// The unit as it stands on an axis.
+    pub(super) fn on_axis(self, what: &'static str) -> &'static str {
+        match self {
+            Self::Milliseconds => "log",
+            Self::PerSecond => "per s",
+            Self::Bandwidth => "MiB/s",
+            Self::Count => what,
+            Self::Percent => "%",
+            Self::Multiple => "times unloaded, log",
+            Self::Size => "KiB",
+        }
+    }
+
+    /// The name by which the script knows it.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "ms",
+            Self::PerSecond => "rate",
+            Self::Bandwidth => "mib",
+            Self::Count => "count",
+            Self::Percent => "pct",
+            Self::Multiple => "x",
+            Self::Size => "kib",
+        }
+    }
+
+    /// The factor from the unit of the data to that of the axis.
+    pub(super) fn factor(self) -> f64 {
+        if self == Self::Bandwidth { 1.0 / 1024.0 } else { 1.0 }
+    }
+
+    /// A round value as a label of the axis.
+    pub(super) fn label(self, value: f64) -> String {
+        match self {
+            Self::Milliseconds if value == 0.0 => "0".to_owned(),
+            Self::Milliseconds if value < 0.999 => format!("{} µs", plain(value * 1e3)),
+            Self::Milliseconds if value < 999.0 => format!("{} ms", plain(value)),
+            Self::Milliseconds => format!("{} s", plain(value / 1e3)),
+            Self::Percent => format!("{}%", plain(value)),
+            Self::Multiple => format!("{}x", plain(value)),
+            Self::PerSecond | Self::Bandwidth | Self::Count | Self::Size => plain(value),
+        }
+    }
+}
+
+/// A round number without superfluous digits: `0.5`, `20`, `2,000`, `150k`, `2M`.
+fn plain(value: f64) -> String {
+    let (scaled, suffix) = match value {
+        ..9_999.5 => (value, ""),
+        ..999_500.0 => (value / 1e3, "k"),
+        ..999_500_000.0 => (value / 1e6, "M"),
+        _ => (value / 1e9, "G"),
+    };
+    // A multiple of a power of ten has at most this many decimals.
+    let decimals = if scaled >= 1.0 || scaled <= 0.0 { 1 } else { (-log10(scaled)).ceil() as usize + 1 };
+    let text = format!("{scaled:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    if suffix.is_empty() && text.len() == 4 && !text.contains('.') {
+        return format!("{},{}", &text[..1], &text[1..]);
+    }
+    format!("{text}{suffix}")
+}
+
+/// An axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Scale {
+    /// From 0 to this value.
+    Linear {
+        /// The value at the top.
+        max: f64,
+    },
+    /// Logarithmic, between two values above zero.
+    Log {
+        /// The value at the bottom.
+        min: f64,
+        /// The value at the top.
+        max: f64,
+    },
+}
+
+impl Scale {
+    /// The axis from 0 for values up to `max`, with a round value at the top.
+    pub(super) fn linear(max: f64) -> Self {
+        Self::Linear { max: if max > 0.0 && max.is_finite() { round_up(max) } else { 1.0 } }
+    }
+
+    /// The axis of percentages: to 100, or further if a value is above.
+    pub(super) fn percent(max: f64) -> Self {
+        Self::Linear { max: if max <= 100.5 { 100.0 } else { round_up(max) } }
+    }
+
+    /// The logarithmic axis for positive values from `min` to `max`, with round values at both ends.
+    pub(super) fn log(min: f64, max: f64) -> Self {
+        let is_valid = min > 0.0 && max >= min && max.is_finite();
+        let (low, high) = if is_valid { (round_down(min), round_up(max)) } else { (0.1, 10.0) };
+        // Differences within a factor of less than ten would look large.
+        if high / low >= 9.99 {
+            Self::Log { min: low, max: high }
+        } else {
+            Self::Log { min: round_down(low / 2.0), max: round_up(round_down(low / 2.0) * 10.0) }
+        }
+    }
+
+    /// Returns the position of a value from 0 at the bottom to 1 at the top; values outside are at the ends.
+    pub(super) fn position(&self, value: f64) -> f64 {
+        let position = match *self {
+            Self::Linear { max } => value / max,
+            Self::Log { .. } if value <= 0.0 => 0.0,
+            Self::Log { min, max } => log10(value / min) / log10(max / min),
+        };
+        if position.is_finite() { position.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// Returns the distance of a value from the top of a chart of [`HEIGHT`].
+    pub(super) fn y(&self, value: f64) -> i32 {
+        ((1.0 - self.position(value)) * HEIGHT).round() as i32
+    }
+
+    /// The values to label, the lowest first: multiples of 1, 2 or 5 times a power of ten.
+    pub(super) fn ticks(&self) -> Vec<f64> {
+        const MAX_INTERVALS: f64 = 5.0;
+        const MAX_LOG_TICKS: usize = 8;
+        match *self {
+            Self::Linear { max } => {
+                let mut step = pow10(floor_log10(max / MAX_INTERVALS));
+                let factor =
+                    [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| max / (step * factor) <= MAX_INTERVALS);
+                step *= factor.unwrap_or(10.0);
+                (0..=(max / step + 1e-6).floor() as u32).map(|n| f64::from(n) * step).collect()
+            }
+            Self::Log { min, max } => {
+                let decades = (floor_log10(min)..=floor_log10(max * 1.000_001)).map(pow10);
+                let factors: &[f64] = if max / min > 300.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+                let ticks = decades.flat_map(|decade| factors.iter().map(move |factor| factor * decade));
+                let is_inside = |tick: &f64| (min * 0.999..=max * 1.001).contains(tick);
+                let ticks: Vec<f64> = ticks.filter(is_inside).collect();
+                let every = ticks.len().div_ceil(MAX_LOG_TICKS);
+                ticks.into_iter().step_by(every.max(1)).collect()
+            }
+        }
+    }
+}
+
+fn pow10(exponent: i32) -> f64 {
+    libm::pow(10.0, f64::from(exponent))
+}
+
+/// The largest power of ten that is not above a value, as an exponent.
+fn floor_log10(value: f64) -> i32 {
+    (log10(value) + 1e-9).floor().clamp(-30.0, 30.0) as i32
+}
+
+/// The next value of 1, 2 or 5 times a power of ten, or that value itself.
+fn round_up(value: f64) -> f64 {
+    let decade = pow10(floor_log10(value));
+    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * decade >= value * 0.999_999);
+    factor.unwrap_or(10.0) * decade
+}
+
+fn round_down(value: f64) -> f64 {
+    let decade = pow10(floor_log10(value));
+    let factor = [5.0, 2.0, 1.0].into_iter().find(|factor| factor * decade <= value * 1.000_001);
+    factor.unwrap_or(1.0) * decade
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(scale: Scale, unit: Unit) -> Vec<String> {
+        scale.ticks().into_iter().map(|tick| unit.label(tick)).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_reach_the_top() {
+        assert_eq!(
+            labels(Scale::linear(2003.0), Unit::PerSecond),
+            ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
+        );
+        assert_eq!(labels(Scale::linear(150_000.0), Unit::PerSecond), ["0", "50k", "100k", "150k", "200k"]);
+        assert_eq!(labels(Scale::linear(0.03), Unit::Count), ["0", "0.01", "0.02", "0.03", "0.04", "0.05"]);
+        assert_eq!(labels(Scale::percent(99.9), Unit::Percent), ["0%", "20%", "40%", "60%", "80%", "100%"]);
+        assert_eq!(labels(Scale::linear(0.0), Unit::Count), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
+    }
+
+    #[test]
+    fn logarithmic_ticks_are_decades_or_finer() {
+        let wide = Scale::log(0.03, 21.0);
+        assert_eq!(wide, Scale::Log { min: 0.02, max: 50.0 });
+        assert_eq!(labels(wide, Unit::Milliseconds), ["100 µs", "1 ms", "10 ms"]);
+        let narrow = Scale::log(0.9, 1.1);
+        assert_eq!(labels(narrow, Unit::Milliseconds), ["200 µs", "500 µs", "1 ms", "2 ms"]);
+        assert_eq!(labels(Scale::log(0.0, f64::NAN), Unit::Multiple).len(), 7);
+    }
+
+    #[test]
+    fn positions_are_between_bottom_and_top() {
+        let linear = Scale::linear(10.0);
+        assert_eq!((linear.y(0.0), linear.y(10.0), linear.y(5.0)), (240, 0, 120));
+        let log = Scale::log(0.1, 1000.0);
+        assert_eq!((log.y(0.1), log.y(10.0), log.y(0.0), log.y(1e9)), (240, 120, 240, 0));
+        assert_eq!(linear.y(f64::NAN), 240);
+    }
+
+    #[test]
+    fn every_positive_range_has_at_least_two_ticks() {
+        for exponent in -6..7 {
+            for factor in [1.0, 1.7, 3.3, 9.9] {
+                let value = factor * pow10(exponent);
+                for scale in
+                    [Scale::linear(value), Scale::log(value, value * 1.5), Scale::log(value, value * 300.0)]
+                {
+                    let ticks = scale.ticks();
+                    assert!((2..=8).contains(&ticks.len()), "{scale:?}: {ticks:?}");
+                }
+            }
+        }
+    }
+}

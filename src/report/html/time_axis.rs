@@ -1,0 +1,241 @@
+//! The axis of time that all panels share.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::intervals::series::TimeSpan;
+
+/// The width of a chart in units of its drawing, which a browser stretches.
+pub(super) const WIDTH: f64 = 2000.0;
+
+/// The distances of ticks in seconds.
+const STEPS_S: [f64; 27] = [
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    15.0,
+    30.0,
+    60.0,
+    120.0,
+    300.0,
+    600.0,
+    900.0,
+    1800.0,
+    3600.0,
+    7200.0,
+    10_800.0,
+    21_600.0,
+    43_200.0,
+    86_400.0,
+    172_800.0,
+    604_800.0,
+    1_209_600.0,
+];
+/// The most ticks of an axis, less one.
+const MAX_TICK_INTERVALS: f64 = 6.0;
+
+/// A labeled time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TimeTick {
+    /// Its place from 0 to 1.
+    pub(super) position: f64,
+    /// Its label.
+    pub(super) label: String,
+}
+
+/// The span of time that is drawn, and the clock that it is labeled with.
+#[derive(Clone, Debug)]
+pub(super) struct TimeAxis {
+    span: TimeSpan,
+    /// `None` where the samples have no wall clock: times are counted from the first.
+    time_zone: Option<TimeZone>,
+}
+
+impl TimeAxis {
+    /// Creates the axis of a span; `time_zone` is `None` where it has no wall clock.
+    pub(super) fn new(span: TimeSpan, time_zone: Option<TimeZone>) -> Self {
+        // A span without length could not be divided.
+        let end_s = span.end_s.max(span.start_s + 1e-3);
+        Self { span: TimeSpan { end_s, ..span }, time_zone }
+    }
+
+    /// The span.
+    pub(super) fn span(&self) -> TimeSpan {
+        self.span
+    }
+
+    /// Returns the place of a time from 0 to 1; times outside are at the ends.
+    pub(super) fn position(&self, seconds: f64) -> f64 {
+        let position = (seconds - self.span.start_s) / (self.span.end_s - self.span.start_s);
+        position.clamp(0.0, 1.0)
+    }
+
+    /// Returns the distance of a time from the left of a chart of [`WIDTH`].
+    pub(super) fn x(&self, seconds: f64) -> i32 {
+        (self.position(seconds) * WIDTH).round() as i32
+    }
+
+    /// Returns a time with seconds, `16:04:47`, or the time since the first sample, `+1:02:03`.
+    pub(super) fn clock(&self, seconds: f64) -> String {
+        match self.zoned(seconds) {
+            Some(zoned) => zoned.strftime("%H:%M:%S").to_string(),
+            None => elapsed(seconds, 0),
+        }
+    }
+
+    /// Returns a time with its date, `2026-11-22 16:04:47`.
+    pub(super) fn date_and_clock(&self, seconds: f64) -> String {
+        match self.zoned(seconds) {
+            Some(zoned) => zoned.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+            None => elapsed(seconds, 0),
+        }
+    }
+
+    /// Returns the name of the time zone, such as `UTC` or `CET`; `None` without a wall clock.
+    pub(super) fn zone(&self) -> Option<String> {
+        self.zoned(self.span.start_s).map(|zoned| zoned.strftime("%Z").to_string())
+    }
+
+    /// Returns whether the span begins and ends on different days.
+    pub(super) fn spans_days(&self) -> bool {
+        let date = |seconds| self.zoned(seconds).map(|zoned| zoned.date());
+        date(self.span.start_s) != date(self.span.end_s)
+    }
+
+    /// Returns the seconds by which local time is ahead of UTC, from each time on; the first is that of the beginning.
+    pub(super) fn utc_offsets(&self) -> Vec<(f64, i32)> {
+        let Some(time_zone) = &self.time_zone else { return vec![(self.span.start_s, 0)] };
+        let offset_at = |seconds| timestamp(seconds).map_or(0, |at| time_zone.to_offset(at).seconds());
+        let mut offsets = vec![(self.span.start_s, offset_at(self.span.start_s))];
+        let transitions = timestamp(self.span.start_s).map(|start| time_zone.following(start));
+        for transition in transitions.into_iter().flatten().take(100) {
+            let at_s = transition.timestamp().as_second() as f64;
+            if at_s >= self.span.end_s {
+                break;
+            }
+            offsets.push((at_s, offset_at(at_s)));
+        }
+        offsets
+    }
+
+    /// The ticks: round times on the clock. Where a day begins, the label is its date.
+    pub(super) fn ticks(&self) -> Vec<TimeTick> {
+        let length_s = self.span.end_s - self.span.start_s;
+        let fits = |step: &f64| length_s / step <= MAX_TICK_INTERVALS;
+        let step_s = STEPS_S
+            .into_iter()
+            .find(fits)
+            .unwrap_or((length_s / MAX_TICK_INTERVALS / 86_400.0).ceil() * 86_400.0);
+        let offset_s = f64::from(self.utc_offsets()[0].1);
+        let first = ((self.span.start_s + offset_s) / step_s - 1e-9).ceil();
+        let mut ticks = Vec::new();
+        for n in 0..=(MAX_TICK_INTERVALS as u32 + 1) {
+            let at_s = (first + f64::from(n)) * step_s - offset_s;
+            if at_s > self.span.end_s {
+                break;
+            }
+            ticks.push(TimeTick { position: self.position(at_s), label: self.label(at_s, step_s) });
+        }
+        ticks
+    }
+
+    fn label(&self, seconds: f64, step_s: f64) -> String {
+        let decimals = if step_s < 0.1 { 2 } else { usize::from(step_s < 1.0) };
+        let Some(zoned) = self.zoned(seconds) else { return elapsed(seconds, decimals) };
+        if zoned.hour() == 0
+            && zoned.minute() == 0
+            && zoned.second() == 0
+            && step_s >= 1.0
+            && self.spans_days()
+        {
+            return zoned.strftime("%b %-d").to_string();
+        }
+        let format = match step_s {
+            60.0.. => "%H:%M".to_owned(),
+            1.0.. => "%H:%M:%S".to_owned(),
+            _ => format!("%H:%M:%S%.{decimals}f"),
+        };
+        zoned.strftime(&format).to_string()
+    }
+
+    fn zoned(&self, seconds: f64) -> Option<jiff::Zoned> {
+        Some(timestamp(seconds)?.to_zoned(self.time_zone.clone()?))
+    }
+}
+
+/// The time of seconds since 1970, rounded to the nearest millisecond; `None` where it is too far from now.
+fn timestamp(seconds: f64) -> Option<Timestamp> {
+    Timestamp::from_millisecond((seconds * 1e3).round() as i64).ok()
+}
+
+/// The time since the first sample: `+0:05`, `+1:02:03`.
+fn elapsed(seconds: f64, decimals: usize) -> String {
+    let whole = seconds.max(0.0);
+    let (hours, minutes, rest) = ((whole / 3600.0).floor(), (whole / 60.0 % 60.0).floor(), whole % 60.0);
+    let width = if decimals == 0 { 2 } else { decimals + 3 };
+    let rest = format!("{rest:0width$.decimals$}");
+    if hours > 0.0 { format!("+{hours}:{minutes:02}:{rest}") } else { format!("+{minutes}:{rest}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(start: &str, length_s: f64, zone: Option<TimeZone>) -> TimeAxis {
+        let start_s = start.parse::<Timestamp>().unwrap().as_second() as f64;
+        TimeAxis::new(TimeSpan { start_s, end_s: start_s + length_s }, zone)
+    }
+
+    fn labels(axis: &TimeAxis) -> Vec<String> {
+        axis.ticks().into_iter().map(|tick| tick.label).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_times_on_the_local_clock() {
+        let utc = Some(TimeZone::UTC);
+        assert_eq!(
+            labels(&axis("2026-11-22T16:04:14Z", 106.0, utc.clone())),
+            ["16:04:30", "16:05:00", "16:05:30", "16:06:00"]
+        );
+        assert_eq!(
+            labels(&axis("2026-11-22T16:04:14Z", 3600.0, utc.clone())),
+            ["16:10", "16:20", "16:30", "16:40", "16:50", "17:00"]
+        );
+        let india = TimeZone::posix("IST-5:30").unwrap();
+        assert_eq!(
+            labels(&axis("2026-11-22T16:04:14Z", 5.0 * 3600.0, Some(india))),
+            ["22:00", "23:00", "Nov 23", "01:00", "02:00"]
+        );
+        let short = axis("2026-11-22T16:04:14Z", 1.0, utc);
+        assert_eq!(labels(&short)[..2], ["16:04:14.0", "16:04:14.2"]);
+    }
+
+    #[test]
+    fn without_a_clock_times_are_counted_from_the_first_sample() {
+        let axis = TimeAxis::new(TimeSpan { start_s: 0.0, end_s: 4000.0 }, None);
+        assert_eq!(labels(&axis), ["+0:00", "+15:00", "+30:00", "+45:00", "+1:00:00"]);
+        assert_eq!((axis.zone(), axis.clock(3723.4)), (None, "+1:02:03".to_owned()));
+    }
+
+    #[test]
+    fn a_change_of_the_offset_is_known() {
+        let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let axis = axis("2026-10-24T22:00:00Z", 86_400.0, Some(zone));
+        let offsets: Vec<i32> = axis.utc_offsets().into_iter().map(|(_, offset)| offset).collect();
+        assert_eq!(offsets, [7200, 3600]);
+    }
+
+    #[test]
+    fn a_span_without_length_can_be_drawn() {
+        let axis = TimeAxis::new(TimeSpan { start_s: 5.0, end_s: 5.0 }, None);
+        assert_eq!((axis.x(5.0), axis.x(99.0)), (0, 2000));
+        assert!(axis.ticks().len() <= 8);
+    }
+}
