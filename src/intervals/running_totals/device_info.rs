@@ -1,0 +1,109 @@
+//! The names of a device and its place in the stack.
+
+use crate::topology::{Kind, Node};
+
+/// The place of a device among the others: sums over [`StackRole::Physical`] count each request once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StackRole {
+    /// It serves requests itself; a total over all devices counts it.
+    #[default]
+    Physical,
+    /// A partition.
+    Partition,
+    /// It passes requests on to other devices: a logical volume, an array, a loop device.
+    Stacked,
+    /// A path to a disk that has several.
+    Path,
+    /// It stores data in memory.
+    Memory,
+}
+
+impl StackRole {
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Physical => "physical",
+            Self::Partition => "partition",
+            Self::Stacked => "stacked",
+            Self::Path => "path",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// The names of a device and its place in the stack. Texts that are not known are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// The kernel's name.
+    pub device: String,
+    /// The name that administrators use, such as that of a logical volume; otherwise the kernel's.
+    pub name: String,
+    /// The kind of device.
+    pub kind: Kind,
+    /// Its place in the stack.
+    pub role: StackRole,
+    /// The model that it reports.
+    pub model: String,
+    /// Its serial number.
+    pub serial: String,
+    /// A text that stays the same when it gets another name: see [`Node::identity`].
+    pub identity: String,
+}
+
+impl DeviceInfo {
+    /// Describes a device by its node of the topology, if it has one. `is_counted` is true where a total over all devices counts
+    /// its requests.
+    pub(super) fn new(device: &str, node: Option<&Node>, is_counted: bool) -> Self {
+        let kind = node.map_or_else(|| Kind::from_name(device), |node| node.kind);
+        let text = |value: fn(&Node) -> &Option<String>| {
+            node.and_then(|node| value(node).clone()).unwrap_or_default()
+        };
+        let alias = text(|node| &node.alias);
+        let role = match kind {
+            _ if is_counted => StackRole::Physical,
+            Kind::Partition => StackRole::Partition,
+            Kind::NvmePath => StackRole::Path,
+            kind if kind.is_memory() => StackRole::Memory,
+            _ => StackRole::Stacked,
+        };
+        Self {
+            name: if alias.is_empty() { device.to_owned() } else { alias },
+            device: device.to_owned(),
+            kind,
+            role,
+            model: text(|node| &node.model),
+            serial: text(|node| &node.serial),
+            identity: text(|node| &node.identity),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_devices_that_a_total_counts_are_physical() {
+        let role =
+            |kind, is_counted| DeviceInfo::new("x", Some(&Node { kind, ..Node::default() }), is_counted).role;
+        assert_eq!(role(Kind::Disk, true), StackRole::Physical);
+        assert_eq!(role(Kind::Lvm, false), StackRole::Stacked);
+        assert_eq!(role(Kind::Loop, false), StackRole::Stacked);
+        assert_eq!(role(Kind::Partition, false), StackRole::Partition);
+        assert_eq!(role(Kind::NvmePath, false), StackRole::Path);
+        assert_eq!(role(Kind::Zram, false), StackRole::Memory);
+    }
+
+    #[test]
+    fn a_volume_has_the_name_that_administrators_use() {
+        let node = Node {
+            alias: Some("vg0-root".into()),
+            serial: Some("S1".into()),
+            kind: Kind::Lvm,
+            ..Node::default()
+        };
+        let info = DeviceInfo::new("dm-0", Some(&node), false);
+        assert_eq!([&*info.device, &info.name, &info.serial, &info.model], ["dm-0", "vg0-root", "S1", ""]);
+        assert_eq!(DeviceInfo::new("dm-0", None, false).name, "dm-0");
+    }
+}

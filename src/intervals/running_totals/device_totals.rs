@@ -1,0 +1,204 @@
+//! The values of a device, added up over intervals.
+
+use super::buckets::{BucketCounts, QUEUE_BOUNDS, TimedRequests};
+use super::known_limit::KnownLimit;
+use crate::analysis::{BaselineSource, RateUnit, Verdict};
+use crate::intervals::{DeviceActivity, DeviceInterval};
+use crate::metrics::DirectionStats;
+
+/// The values of a device since the start.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceTotals {
+    /// The seconds with each verdict.
+    pub verdicts: VerdictSeconds,
+    /// Seconds in intervals in which requests were in flight and none completed.
+    pub stalled_s: f64,
+    /// Reads.
+    pub reads: TimedRequests,
+    /// Writes.
+    pub writes: TimedRequests,
+    /// Discards.
+    pub discards: TimedRequests,
+    /// The mean queue of each interval.
+    pub queue: BucketCounts<{ QUEUE_BOUNDS.len() }>,
+    /// The sum of these means.
+    pub queue_sum: f64,
+    /// Reads compared with their unloaded latency.
+    pub read_saturation: SaturationTotals,
+    /// Writes compared with their unloaded latency.
+    pub write_saturation: SaturationTotals,
+    /// The limit in requests per second that it reached last; `None` before it reached any.
+    pub request_limit: Option<KnownLimit>,
+    /// The limit in bytes per second that it reached last; `None` before it reached any.
+    pub byte_limit: Option<KnownLimit>,
+}
+
+/// Seconds with each verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct VerdictSeconds {
+    /// In the order of [`Verdict::ALL`].
+    seconds: [f64; Verdict::ALL.len()],
+    /// Seconds without a verdict.
+    unknown: f64,
+}
+
+/// The name of the time without a verdict.
+const UNKNOWN: &str = "unknown";
+
+impl VerdictSeconds {
+    fn add(&mut self, verdict: Option<Verdict>, seconds: f64) {
+        let position = verdict.and_then(|verdict| Verdict::ALL.iter().position(|one| *one == verdict));
+        *position.map_or(&mut self.unknown, |index| &mut self.seconds[index]) += seconds;
+    }
+
+    /// Returns the seconds with each verdict by its name, zero included, and with none.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let named = Verdict::ALL.iter().zip(self.seconds);
+        named.map(|(verdict, seconds)| (verdict.name(), seconds)).chain([(UNKNOWN, self.unknown)])
+    }
+}
+
+/// Requests whose unloaded latency is known. Their latency over their unloaded latency is the saturation, for any range of
+/// time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SaturationTotals {
+    /// The milliseconds that they took.
+    pub taken_ms: f64,
+    /// The milliseconds that they would have taken on the unloaded device.
+    pub unloaded_ms: f64,
+    /// The unloaded latency in milliseconds that the last of them were compared with, and its origin; `None` before the first.
+    pub baseline: Option<(f64, BaselineSource)>,
+}
+
+impl SaturationTotals {
+    /// Adds an interval with the saturation in it, if that is known.
+    fn observe(&mut self, stats: &DirectionStats, saturation: Option<f64>, source: Option<BaselineSource>) {
+        let (Some(ios), Some(await_ms), Some(saturation), Some(source)) =
+            (stats.ios, stats.await_ms, saturation.filter(|saturation| *saturation > 0.0), source)
+        else {
+            return;
+        };
+        let unloaded_ms = await_ms / saturation;
+        self.taken_ms += ios as f64 * await_ms;
+        self.unloaded_ms += ios as f64 * unloaded_ms;
+        self.baseline = Some((unloaded_ms, source));
+    }
+}
+
+impl DeviceTotals {
+    /// Adds an interval of this length.
+    pub(super) fn observe(&mut self, device: &DeviceInterval<'_>, elapsed_s: f64) {
+        let verdict = device.verdict();
+        let verdict_s = device.activity().and_then(|activity| activity.verdict_s).unwrap_or(elapsed_s);
+        let verdict_s = if verdict.is_some() { verdict_s.min(elapsed_s) } else { 0.0 };
+        self.verdicts.add(verdict, verdict_s);
+        // A longer interval has the time with its worst verdict.
+        self.verdicts.add(None, elapsed_s - verdict_s);
+        if let Some(activity) = device.activity() {
+            self.observe_activity(activity);
+        }
+        if let Some(limit) = KnownLimit::of(device) {
+            let known = match limit.unit {
+                RateUnit::Requests => &mut self.request_limit,
+                RateUnit::Kib => &mut self.byte_limit,
+            };
+            *known = Some(limit);
+        }
+    }
+
+    fn observe_activity(&mut self, activity: &DeviceActivity) {
+        let DeviceActivity { stats, assessment, .. } = activity;
+        if stats.is_stalled() {
+            self.stalled_s += stats.seconds;
+        }
+        self.reads.observe(&stats.reads);
+        self.writes.observe(&stats.writes);
+        self.discards.observe(&stats.discards);
+        if let Some(queue) = stats.queue {
+            self.queue.add(&QUEUE_BOUNDS, queue, 1);
+            self.queue_sum += queue;
+        }
+        let source = assessment.baseline_source;
+        self.read_saturation.observe(&stats.reads, assessment.read_saturation, source);
+        self.write_saturation.observe(&stats.writes, assessment.write_saturation, source);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Assessment;
+    use crate::intervals::{DeviceState, EventKind};
+    use crate::metrics::IntervalStats;
+
+    fn interval(state: DeviceState) -> DeviceInterval<'static> {
+        DeviceInterval { device: "sda", label: "sda", mountpoints: "", state }
+    }
+
+    fn active(
+        stats: IntervalStats,
+        assessment: Assessment,
+        verdict_s: Option<f64>,
+    ) -> DeviceInterval<'static> {
+        let activity = DeviceActivity { stats, assessment, verdict_s, ..DeviceActivity::default() };
+        interval(DeviceState::Active(Box::new(activity)))
+    }
+
+    fn seconds(totals: &DeviceTotals, name: &str) -> f64 {
+        totals.verdicts.iter().find(|(verdict, _)| *verdict == name).unwrap().1
+    }
+
+    #[test]
+    fn every_second_has_a_verdict_or_is_unknown() {
+        let mut totals = DeviceTotals::default();
+        let stats = IntervalStats { seconds: 2.0, ..IntervalStats::default() };
+        let capped = Assessment { verdict: Some(Verdict::Capped), ..Assessment::default() };
+        totals.observe(&active(stats, capped.clone(), Some(2.0)), 2.0);
+        totals.observe(&active(stats, capped, Some(0.5)), 2.0);
+        totals.observe(&active(stats, Assessment::default(), None), 2.0);
+        totals.observe(&interval(DeviceState::AccountingOff(Box::new(stats))), 2.0);
+        totals.observe(&interval(DeviceState::Reset), 2.0);
+        totals.observe(&interval(DeviceState::Event(EventKind::Appeared)), 2.0);
+        assert_eq!((seconds(&totals, "capped"), seconds(&totals, "accounting_off")), (2.5, 2.0));
+        assert_eq!(seconds(&totals, UNKNOWN), 7.5);
+        assert_eq!(totals.verdicts.iter().map(|(_, seconds)| seconds).sum::<f64>(), 12.0);
+    }
+
+    #[test]
+    fn intervals_without_completions_are_stalled() {
+        let mut totals = DeviceTotals::default();
+        let stalled = IntervalStats {
+            seconds: 1.5,
+            in_flight: Some(3),
+            in_flight_before: Some(3),
+            ..IntervalStats::default()
+        };
+        totals.observe(&active(stalled, Assessment::default(), None), 1.5);
+        totals.observe(&active(IntervalStats { completed: 1, ..stalled }, Assessment::default(), None), 1.5);
+        assert_eq!(totals.stalled_s, 1.5);
+    }
+
+    #[test]
+    fn saturation_over_any_time_follows_from_two_sums() {
+        let mut totals = DeviceTotals::default();
+        let mut observe = |ios, await_ms, saturation| {
+            let reads =
+                DirectionStats { ios: Some(ios), await_ms: Some(await_ms), ..DirectionStats::default() };
+            let assessment = Assessment {
+                read_saturation: saturation,
+                baseline_source: Some(BaselineSource::Learned),
+                ..Assessment::default()
+            };
+            let stats = IntervalStats { seconds: 1.0, reads, queue: Some(2.0), ..IntervalStats::default() };
+            totals.observe(&active(stats, assessment, None), 1.0);
+        };
+        observe(100, 4.0, Some(8.0));
+        observe(300, 1.0, Some(2.0));
+        observe(500, 9.0, None);
+        let SaturationTotals { taken_ms, unloaded_ms, baseline } = totals.read_saturation;
+        assert_eq!((taken_ms, unloaded_ms), (700.0, 200.0));
+        assert_eq!(baseline, Some((0.5, BaselineSource::Learned)));
+        assert_eq!(totals.write_saturation, SaturationTotals::default());
+        assert_eq!((totals.queue.count(), totals.queue_sum, totals.reads.ms), (3, 6.0, 5200));
+    }
+}

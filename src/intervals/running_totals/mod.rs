@@ -1,0 +1,192 @@
+//! Values that only grow, added up over all intervals since the start, for metrics: the counters of the kernel lack them, and
+//! a scrape now and then would miss what happens in between.
+
+mod buckets;
+mod cgroup_totals;
+mod device_info;
+mod device_totals;
+mod known_limit;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+pub use self::buckets::{BucketCounts, LATENCY_BOUNDS_MS, QUEUE_BOUNDS, TimedRequests};
+pub use self::cgroup_totals::CgroupLimitTime;
+use self::cgroup_totals::CgroupTotals;
+pub use self::device_info::{DeviceInfo, StackRole};
+pub use self::device_totals::{DeviceTotals, SaturationTotals, VerdictSeconds};
+pub use self::known_limit::{KnownLimit, LimitSource};
+use super::device_interval::IntervalRows;
+use super::stream::Intervals;
+use super::total::counts_in_total;
+use super::total_role::total_roles;
+use crate::counters::{Counters, Pressure};
+use crate::topology::Kind;
+
+/// The devices that have metrics, of those that are selected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceScope {
+    /// Include partitions.
+    pub partitions: bool,
+    /// Include loop, ram and zram devices that never did any I/O.
+    pub unused: bool,
+}
+
+/// Adds up intervals.
+#[derive(Debug, Default)]
+pub struct RunningTotals {
+    scope: DeviceScope,
+    devices: HashMap<String, Record>,
+    cgroups: CgroupTotals,
+    /// The revision of the topology that the identities are from; `None` before the first.
+    topology_revision: Option<u64>,
+    intervals: u64,
+    missed_samples: u64,
+    skipped_scans: u64,
+}
+
+/// A device of the last sample.
+#[derive(Debug, Default)]
+struct Record {
+    info: Arc<DeviceInfo>,
+    totals: DeviceTotals,
+}
+
+/// The metrics at the end of an interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MetricsSnapshot {
+    /// The time of the last sample; `None` without a wall clock.
+    pub at: Option<Timestamp>,
+    /// The intervals since the start.
+    pub intervals: u64,
+    /// The samples missed since the start.
+    pub missed_samples: u64,
+    /// The scans of cgroups that were left out since the start, because they would have cost too much.
+    pub skipped_scans: u64,
+    /// The time since boot that tasks have waited for I/O; `None` where the kernel does not count it.
+    pub io_pressure: Option<Pressure>,
+    /// The time since boot that tasks have waited for memory; `None` where the kernel does not count it.
+    pub memory_pressure: Option<Pressure>,
+    /// Tasks blocked on I/O at the time of the last sample; `None` if not known.
+    pub blocked: Option<u64>,
+    /// The devices of the last sample.
+    pub devices: Vec<DeviceSnapshot>,
+    /// The cgroups that have limits, sorted by device and path.
+    pub cgroups: Vec<CgroupLimitTime>,
+}
+
+/// The metrics of a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceSnapshot {
+    /// Its names and its place in the stack.
+    pub info: Arc<DeviceInfo>,
+    /// The counters of the kernel in the last sample.
+    pub counters: Counters,
+    /// Its values since the start.
+    pub totals: DeviceTotals,
+}
+
+impl RunningTotals {
+    /// Starts at zero, for the devices in scope.
+    pub fn new(scope: DeviceScope) -> Self {
+        Self { scope, ..Self::default() }
+    }
+
+    /// Adds an interval.
+    pub fn observe(&mut self, rows: &IntervalRows<'_>) {
+        let elapsed_s = rows.header.elapsed_s;
+        self.intervals += 1;
+        self.missed_samples = self.missed_samples.saturating_add(rows.header.missed_samples);
+        for device in &rows.devices {
+            if let Some(record) = self.devices.get_mut(device.device) {
+                record.totals.observe(device, elapsed_s);
+            } else {
+                let mut record = Record::default();
+                record.totals.observe(device, elapsed_s);
+                self.devices.insert(device.device.to_owned(), record);
+            }
+        }
+        if let Some(attribution) = &rows.attribution {
+            self.skipped_scans = self.skipped_scans.saturating_add(attribution.skipped);
+            self.cgroups.observe(attribution);
+        }
+    }
+
+    /// Returns the metrics after the last sample. Devices that are not in it are forgotten.
+    pub fn snapshot(&mut self, intervals: &Intervals<'_>) -> MetricsSnapshot {
+        if self.topology_revision != Some(intervals.topology_revision()) {
+            self.topology_revision = Some(intervals.topology_revision());
+            self.identify(intervals);
+        }
+        let sample = intervals.newest();
+        let devices = intervals.selected_devices().filter_map(|(name, counters)| {
+            let record = self.devices.get(name).filter(|record| self.is_in_scope(&record.info, counters))?;
+            let (info, totals) = (Arc::clone(&record.info), record.totals.clone());
+            Some(DeviceSnapshot { info, counters: *counters, totals })
+        });
+        MetricsSnapshot {
+            at: sample.at.wall,
+            intervals: self.intervals,
+            missed_samples: self.missed_samples,
+            skipped_scans: self.skipped_scans,
+            io_pressure: sample.host.pressure,
+            memory_pressure: sample.host.memory_pressure,
+            blocked: sample.host.blocked,
+            devices: devices.collect(),
+            cgroups: self.cgroups.times(),
+        }
+    }
+
+    /// Learns the identities of the devices of the last sample, and forgets those that it lacks.
+    fn identify(&mut self, intervals: &Intervals<'_>) {
+        let sample = intervals.newest();
+        let topology = intervals.topology();
+        // A total over the selected devices would count a volume if its disk is not selected.
+        let roles = total_roles(&sample.devices, topology, None);
+        let mut known = std::mem::take(&mut self.devices);
+        for (device, role) in sample.devices.iter().zip(roles) {
+            let mut record = known.remove(&device.name).unwrap_or_default();
+            let is_counted = counts_in_total(role, sample);
+            let info = DeviceInfo::new(&device.name, topology.node(&device.name), is_counted);
+            if *record.info != info {
+                record.info = Arc::new(info);
+            }
+            self.devices.entry(device.name.clone()).or_insert(record);
+        }
+    }
+
+    fn is_in_scope(&self, info: &DeviceInfo, counters: &Counters) -> bool {
+        let is_often_unused = info.kind.is_memory() || info.kind == Kind::Loop;
+        let was_ever_active = counters.completed() != [0; 4] || counters.in_flight > 0;
+        match info.kind {
+            Kind::Partition => self.scope.partitions,
+            _ => self.scope.unused || !is_often_unused || was_ever_active,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_and_devices_that_were_never_used_have_no_metrics_by_default() {
+        let counters = |ios| {
+            let mut counters = Counters::ZERO;
+            counters.reads.ios = ios;
+            counters
+        };
+        let is_in_scope = |scope, kind, ios| {
+            let info = DeviceInfo { kind, ..DeviceInfo::default() };
+            RunningTotals::new(scope).is_in_scope(&info, &counters(ios))
+        };
+        let default = DeviceScope::default();
+        assert!(is_in_scope(default, Kind::Disk, 0) && is_in_scope(default, Kind::Lvm, 0));
+        assert!(is_in_scope(default, Kind::Loop, 1) && !is_in_scope(default, Kind::Loop, 0));
+        assert!(!is_in_scope(default, Kind::Partition, 1));
+        let all = DeviceScope { partitions: true, unused: true };
+        assert!(Kind::ALL.into_iter().all(|kind| is_in_scope(all, kind, 0)));
+    }
+}

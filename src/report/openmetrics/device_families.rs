@@ -1,0 +1,326 @@
+//! The metrics of a device. The counters of the kernel have node_exporter's names after `node_disk_`, and its units.
+
+use super::family::Family;
+use super::text::{HistogramValue, Label, TextWriter, Value};
+use crate::analysis::RateUnit;
+use crate::counters::{Columns, Counters};
+use crate::intervals::{
+    DeviceSnapshot, KnownLimit, LATENCY_BOUNDS_MS, QUEUE_BOUNDS, SaturationTotals, TimedRequests,
+};
+use crate::metrics::in_flight;
+use crate::units::SECTOR_BYTES;
+
+/// Bytes of a KiB.
+const KIB: f64 = 1024.0;
+
+/// The upper bounds of the buckets of latency, in seconds.
+const LATENCY_BOUNDS_S: [f64; LATENCY_BOUNDS_MS.len()] = {
+    let mut bounds = LATENCY_BOUNDS_MS;
+    let mut index = 0;
+    while index < bounds.len() {
+        bounds[index] /= 1000.0;
+        index += 1;
+    }
+    bounds
+};
+
+/// A family with one metric or several of each device.
+pub(super) struct DeviceFamily {
+    pub(super) family: Family,
+    values: DeviceValues,
+}
+
+/// The values of a device in a family.
+enum DeviceValues {
+    /// A counter of the kernel; `None` where the kernel has none.
+    Kernel(fn(&Counters) -> Option<Value>),
+    /// Other values.
+    Own(fn(&DeviceSnapshot, &mut Metrics<'_, '_>)),
+}
+
+/// Writes the metrics of a device in a family.
+struct Metrics<'w, 't> {
+    family: &'w Family,
+    device: &'w str,
+    text: &'w mut TextWriter<'t>,
+}
+
+impl Metrics<'_, '_> {
+    fn push(&mut self, labels: &[Label<'_>], value: Value) {
+        let labels = with_device(self.device, labels);
+        self.text.metric(self.family, &labels, value);
+    }
+
+    fn histogram(&mut self, labels: &[Label<'_>], value: &HistogramValue<'_>) {
+        let labels = with_device(self.device, labels);
+        self.text.histogram(self.family, &labels, value);
+    }
+
+    fn latency(&mut self, direction: &str, requests: &TimedRequests) {
+        let value = HistogramValue {
+            bounds: &LATENCY_BOUNDS_S,
+            within: &requests.buckets.within,
+            count: requests.buckets.count(),
+            sum: requests.ms as f64 / 1e3,
+        };
+        self.histogram(&[("direction", direction)], &value);
+    }
+
+    fn limit(&mut self, limit: Option<&KnownLimit>) {
+        if let Some(limit) = limit {
+            let scale = if limit.unit == RateUnit::Kib { KIB } else { 1.0 };
+            let labels = [("direction", limit.direction.name()), ("source", limit.source.name())];
+            self.push(&labels, Value::Real(limit.per_second * scale));
+        }
+    }
+}
+
+impl DeviceFamily {
+    const fn kernel(family: Family, value: fn(&Counters) -> Option<Value>) -> Self {
+        Self { family, values: DeviceValues::Kernel(value) }
+    }
+
+    const fn own(family: Family, write: fn(&DeviceSnapshot, &mut Metrics<'_, '_>)) -> Self {
+        Self { family, values: DeviceValues::Own(write) }
+    }
+
+    /// Writes the metrics of a device.
+    pub(super) fn write(&self, device: &DeviceSnapshot, text: &mut TextWriter<'_>) {
+        let mut metrics = Metrics { family: &self.family, device: &device.info.device, text };
+        match self.values {
+            DeviceValues::Kernel(value) => {
+                if let Some(value) = value(&device.counters) {
+                    metrics.push(&[], value);
+                }
+            }
+            DeviceValues::Own(write) => write(device, &mut metrics),
+        }
+    }
+}
+
+fn with_device<'l>(device: &'l str, labels: &[Label<'l>]) -> Vec<Label<'l>> {
+    [("device", device)].into_iter().chain(labels.iter().copied()).collect()
+}
+
+/// Returns bytes, from a number of sectors.
+fn bytes(sectors: u64) -> Option<Value> {
+    Some(Value::Whole(sectors.saturating_mul(SECTOR_BYTES)))
+}
+
+/// Returns a value if the kernel prints the columns that it is from.
+fn since(columns: Columns, counters: &Counters, value: Value) -> Option<Value> {
+    (counters.columns >= columns).then_some(value)
+}
+
+/// Returns the two directions whose latency is compared with that of the unloaded device.
+fn compared(device: &DeviceSnapshot) -> [(&'static str, &SaturationTotals); 2] {
+    [("read", &device.totals.read_saturation), ("write", &device.totals.write_saturation)]
+}
+
+/// All families of devices.
+pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
+    DeviceFamily::own(
+        Family::info(
+            "blkstat_disk",
+            "Names of the device and its place in the stack. Sums over role=\"physical\" count each request once.",
+        ),
+        |device, metrics| {
+            let info = &device.info;
+            let labels = [
+                ("name", info.name.as_str()),
+                ("kind", info.kind.name()),
+                ("role", info.role.name()),
+                ("model", &info.model),
+                ("serial", &info.serial),
+                ("identity", &info.identity),
+            ];
+            metrics.push(&labels, Value::Whole(1));
+        },
+    ),
+    DeviceFamily::kernel(Family::counter("blkstat_disk_reads_completed", "Reads completed."), |counters| {
+        Some(Value::Whole(counters.reads.ios))
+    }),
+    DeviceFamily::kernel(
+        Family::counter(
+            "blkstat_disk_reads_merged",
+            "Reads merged with an adjacent one before they were issued.",
+        ),
+        |counters| since(Columns::Basic, counters, Value::Whole(counters.reads.merges)),
+    ),
+    DeviceFamily::kernel(Family::counter("blkstat_disk_read_bytes", "Bytes read."), |counters| {
+        bytes(counters.reads.sectors)
+    }),
+    DeviceFamily::kernel(
+        Family::counter(
+            "blkstat_disk_read_time_seconds",
+            "Time from start to completion, summed over all reads.",
+        ),
+        |counters| since(Columns::Basic, counters, Value::from_ms(counters.reads.ms)),
+    ),
+    DeviceFamily::kernel(Family::counter("blkstat_disk_writes_completed", "Writes completed."), |counters| {
+        Some(Value::Whole(counters.writes.ios))
+    }),
+    DeviceFamily::kernel(
+        Family::counter(
+            "blkstat_disk_writes_merged",
+            "Writes merged with an adjacent one before they were issued.",
+        ),
+        |counters| since(Columns::Basic, counters, Value::Whole(counters.writes.merges)),
+    ),
+    DeviceFamily::kernel(Family::counter("blkstat_disk_written_bytes", "Bytes written."), |counters| {
+        bytes(counters.writes.sectors)
+    }),
+    DeviceFamily::kernel(
+        Family::counter(
+            "blkstat_disk_write_time_seconds",
+            "Time from start to completion, summed over all writes.",
+        ),
+        |counters| since(Columns::Basic, counters, Value::from_ms(counters.writes.ms)),
+    ),
+    DeviceFamily::kernel(
+        Family::gauge("blkstat_disk_io_now", "Requests in flight at the time of the last sample."),
+        |counters| in_flight(counters).map(Value::Whole),
+    ),
+    DeviceFamily::kernel(
+        Family::counter(
+            "blkstat_disk_io_time_seconds",
+            "Time with a request in flight, as the kernel counts it.",
+        ),
+        |counters| since(Columns::Basic, counters, Value::from_ms(counters.busy_ms)),
+    ),
+    DeviceFamily::kernel(
+        Family::counter(
+            "blkstat_disk_io_time_weighted_seconds",
+            "Time multiplied by the requests in flight. Its rate is the mean queue.",
+        ),
+        |counters| since(Columns::Basic, counters, Value::from_ms(counters.weighted_ms)),
+    ),
+    DeviceFamily::kernel(
+        Family::counter("blkstat_disk_discards_completed", "Discards completed."),
+        |counters| since(Columns::Discards, counters, Value::Whole(counters.discards.ios)),
+    ),
+    DeviceFamily::kernel(
+        Family::counter(
+            "blkstat_disk_discards_merged",
+            "Discards merged with an adjacent one before they were issued.",
+        ),
+        |counters| since(Columns::Discards, counters, Value::Whole(counters.discards.merges)),
+    ),
+    DeviceFamily::kernel(
+        Family::counter("blkstat_disk_discarded_sectors", "Sectors of 512 bytes discarded."),
+        |counters| since(Columns::Discards, counters, Value::Whole(counters.discards.sectors)),
+    ),
+    DeviceFamily::kernel(
+        Family::counter(
+            "blkstat_disk_discard_time_seconds",
+            "Time from start to completion, summed over all discards.",
+        ),
+        |counters| since(Columns::Discards, counters, Value::from_ms(counters.discards.ms)),
+    ),
+    DeviceFamily::kernel(Family::counter("blkstat_disk_flush_requests", "Flushes completed."), |counters| {
+        since(Columns::Flushes, counters, Value::Whole(counters.flushes))
+    }),
+    DeviceFamily::kernel(
+        Family::counter(
+            "blkstat_disk_flush_requests_time_seconds",
+            "Time from start to completion, summed over all flushes.",
+        ),
+        |counters| since(Columns::Flushes, counters, Value::from_ms(counters.flush_ms)),
+    ),
+    DeviceFamily::own(
+        Family::counter(
+            "blkstat_disk_verdict_seconds",
+            "Seconds with each verdict since the start of blkstat; 'unknown' without one. See 'blkstat help verdicts'.",
+        ),
+        |device, metrics| {
+            for (verdict, seconds) in device.totals.verdicts.iter() {
+                metrics.push(&[("verdict", verdict)], Value::Real(seconds));
+            }
+        },
+    ),
+    DeviceFamily::own(
+        Family::counter(
+            "blkstat_disk_stalled_seconds",
+            "Seconds in intervals in which requests were in flight and none completed, since the start of blkstat.",
+        ),
+        |device, metrics| metrics.push(&[], Value::Real(device.totals.stalled_s)),
+    ),
+    DeviceFamily::own(
+        Family::histogram(
+            "blkstat_disk_interval_latency_seconds",
+            "Requests by the mean latency of the interval in which they completed: not request percentiles, since slow requests \
+             hide among fast ones of their interval. Sum and count are exact.",
+        ),
+        |device, metrics| {
+            metrics.latency("read", &device.totals.reads);
+            metrics.latency("write", &device.totals.writes);
+            if device.counters.columns >= Columns::Discards {
+                metrics.latency("discard", &device.totals.discards);
+            }
+        },
+    ),
+    DeviceFamily::own(
+        Family::histogram(
+            "blkstat_disk_interval_queue",
+            "Intervals by their mean number of requests waiting or being served. Bursts show that an average over a scrape hides.",
+        ),
+        |device, metrics| {
+            let totals = &device.totals;
+            let (within, count) = (&totals.queue.within, totals.queue.count());
+            let value = HistogramValue { bounds: &QUEUE_BOUNDS, within, count, sum: totals.queue_sum };
+            metrics.histogram(&[], &value);
+        },
+    ),
+    DeviceFamily::own(
+        Family::counter(
+            "blkstat_disk_compared_time_seconds",
+            "Time of the requests whose unloaded latency is known. Divided by blkstat_disk_unloaded_time_seconds_total, it is the \
+             saturation: latency as a multiple of unloaded latency.",
+        ),
+        |device, metrics| {
+            for (direction, totals) in compared(device) {
+                metrics.push(&[("direction", direction)], Value::Real(totals.taken_ms / 1e3));
+            }
+        },
+    ),
+    DeviceFamily::own(
+        Family::counter(
+            "blkstat_disk_unloaded_time_seconds",
+            "Time that the requests in blkstat_disk_compared_time_seconds_total would have taken on the unloaded device.",
+        ),
+        |device, metrics| {
+            for (direction, totals) in compared(device) {
+                metrics.push(&[("direction", direction)], Value::Real(totals.unloaded_ms / 1e3));
+            }
+        },
+    ),
+    DeviceFamily::own(
+        Family::gauge(
+            "blkstat_disk_unloaded_latency_seconds",
+            "Baseline: the unloaded latency that requests were compared with last, for requests of their size, and its source.",
+        ),
+        |device, metrics| {
+            for (direction, totals) in compared(device) {
+                if let Some((ms, source)) = totals.baseline {
+                    metrics
+                        .push(&[("direction", direction), ("source", source.name())], Value::Real(ms / 1e3));
+                }
+            }
+        },
+    ),
+    DeviceFamily::own(
+        Family::gauge(
+            "blkstat_disk_limit_iops",
+            "Limit in requests per second that the device reached last. Its source: a cgroup's, given (--cap), or inferred from a \
+             rate that stayed constant.",
+        ),
+        |device, metrics| metrics.limit(device.totals.request_limit.as_ref()),
+    ),
+    DeviceFamily::own(
+        Family::gauge(
+            "blkstat_disk_limit_bytes_per_second",
+            "Limit in bytes per second that the device reached last, and its source.",
+        ),
+        |device, metrics| metrics.limit(device.totals.byte_limit.as_ref()),
+    ),
+];

@@ -1,0 +1,120 @@
+//! Metrics for Prometheus: the text that it scrapes, the text of a recording that it imports, a dashboard and alert rules.
+//!
+//! The text is made here rather than by `prometheus-client`, which has neither timestamps, which a recording needs, nor the
+//! classic format, which node_exporter reads from files: three texts of one table are simpler than two ways to make them. A
+//! test lets a real Prometheus read all of them. All metrics are in the tables of `host_families` and `device_families`.
+
+mod alerts;
+mod dashboard;
+mod device_families;
+mod family;
+mod host_families;
+mod text;
+
+use std::time::Duration;
+
+pub use self::alerts::{ALERT_RULES, ALERT_TESTS};
+pub use self::dashboard::dashboard;
+use self::device_families::DEVICE_FAMILIES;
+use self::family::Family;
+use self::host_families::{CGROUP_FAMILY, HOST_FAMILIES, write_cgroups};
+use self::text::TextWriter;
+use crate::intervals::MetricsSnapshot;
+
+/// A text format of metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MetricsFormat {
+    /// OpenMetrics 1.0.0.
+    OpenMetrics,
+    /// Prometheus' text format 0.0.4.
+    Classic,
+}
+
+impl MetricsFormat {
+    /// Both formats.
+    pub const ALL: [Self; 2] = [Self::OpenMetrics, Self::Classic];
+
+    /// The value of the header `Content-Type`.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Classic => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+/// Returns the metrics as a scrape gets them; `interval` is the time between samples.
+pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration, format: MetricsFormat) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut text = TextWriter::new(format, None, "", &mut out);
+    for family in HOST_FAMILIES {
+        text.metadata(&family.family);
+        family.write(snapshot, Some(interval), &mut text);
+    }
+    for family in DEVICE_FAMILIES {
+        text.metadata(&family.family);
+        snapshot.devices.iter().for_each(|device| family.write(device, &mut text));
+    }
+    text.metadata(&CGROUP_FAMILY);
+    write_cgroups(&snapshot.cgroups, &mut text);
+    text.end();
+    out
+}
+
+/// Writes the metrics of a recording as OpenMetrics with timestamps, for `promtool tsdb create-blocks-from openmetrics`.
+///
+/// All metadata come first, then the metrics of one point in time after another, so that a recording of any length takes
+/// little memory. Prometheus reads that. OpenMetrics has all points of a metric together, which would take as much memory as the
+/// recording has points.
+pub struct BackfillWriter {
+    labels: String,
+}
+
+impl BackfillWriter {
+    /// Creates a writer that adds these labels, by their names and values, to every metric. A recording does not have those that
+    /// Prometheus adds when it scrapes, such as `instance`.
+    pub fn new(labels: &[(String, String)]) -> Self {
+        let labels = labels.iter().map(|(name, value)| text::label(name, value)).collect::<Vec<_>>();
+        Self { labels: labels.join(",") }
+    }
+
+    /// Writes what precedes the first point in time.
+    pub fn begin(&self, out: &mut Vec<u8>) {
+        let mut text = TextWriter::new(MetricsFormat::OpenMetrics, None, "", out);
+        families().for_each(|family| text.metadata(family));
+    }
+
+    /// Writes the metrics at one point in time; nothing if that is not known.
+    pub fn push(&self, snapshot: &MetricsSnapshot, out: &mut Vec<u8>) {
+        if snapshot.at.is_none() {
+            return;
+        }
+        let mut text = TextWriter::new(MetricsFormat::OpenMetrics, snapshot.at, &self.labels, out);
+        for family in HOST_FAMILIES {
+            family.write(snapshot, None, &mut text);
+        }
+        for family in DEVICE_FAMILIES {
+            snapshot.devices.iter().for_each(|device| family.write(device, &mut text));
+        }
+        write_cgroups(&snapshot.cgroups, &mut text);
+    }
+
+    /// Writes what follows the last point in time.
+    pub fn end(&self, out: &mut Vec<u8>) {
+        TextWriter::new(MetricsFormat::OpenMetrics, None, "", out).end();
+    }
+}
+
+/// Returns all families of metrics.
+fn families() -> impl Iterator<Item = &'static Family> {
+    let host = HOST_FAMILIES.iter().map(|family| &family.family);
+    host.chain(DEVICE_FAMILIES.iter().map(|family| &family.family)).chain([&CGROUP_FAMILY])
+}
+
+/// Returns the name, the type and the description of every metric, for the documentation.
+pub fn metric_descriptions() -> impl Iterator<Item = (String, &'static str, &'static str)> {
+    families().map(|family| (family.metric_name(), family.kind.name(), family.help))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! Tests of the text of metrics.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::*;
+use crate::analysis::{BaselineSource, IoDirection, RateUnit};
+use crate::counters::{Columns, Counters, Pressure, Requests};
+use crate::intervals::{
+    CgroupLimitTime, DeviceInfo, DeviceSnapshot, DeviceTotals, KnownLimit, LimitSource, SaturationTotals,
+};
+
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// A device with every metric.
+fn device(name: &str) -> DeviceSnapshot {
+    let requests = |n| Requests { ios: n, merges: n + 1, sectors: 8 * n, ms: 3 * n };
+    let limit = |unit| {
+        Some(KnownLimit {
+            direction: IoDirection::Both,
+            unit,
+            per_second: 3000.0,
+            source: LimitSource::Inferred,
+        })
+    };
+    let saturation = SaturationTotals {
+        taken_ms: 800.0,
+        unloaded_ms: 100.0,
+        baseline: Some((0.125, BaselineSource::Learned)),
+    };
+    let mut totals = DeviceTotals {
+        request_limit: limit(RateUnit::Requests),
+        byte_limit: limit(RateUnit::Kib),
+        read_saturation: saturation,
+        write_saturation: saturation,
+        ..DeviceTotals::default()
+    };
+    totals.reads.buckets.within[1] = 5;
+    totals.reads.buckets.above = 2;
+    totals.reads.ms = 4001;
+    DeviceSnapshot {
+        info: Arc::new(DeviceInfo { device: name.into(), name: "vg0-root".into(), ..DeviceInfo::default() }),
+        counters: Counters {
+            columns: Columns::Flushes,
+            reads: requests(10),
+            writes: requests(20),
+            discards: requests(30),
+            flushes: 40,
+            flush_ms: 41,
+            in_flight: 5,
+            busy_ms: 1234,
+            weighted_ms: 5678,
+        },
+        totals,
+    }
+}
+
+fn snapshot(devices: Vec<DeviceSnapshot>) -> MetricsSnapshot {
+    let pressure = Some(Pressure { some_us: 1_500_000, full_us: 500 });
+    MetricsSnapshot {
+        at: "2026-11-22T08:00:00.25Z".parse().ok(),
+        intervals: 60,
+        io_pressure: pressure,
+        memory_pressure: pressure,
+        blocked: Some(2),
+        devices,
+        cgroups: vec![CgroupLimitTime { device: "sda".into(), cgroup: Some("/db".into()), at_limit_s: 2.5 }],
+        ..MetricsSnapshot::default()
+    }
+}
+
+fn text(snapshot: &MetricsSnapshot, format: MetricsFormat) -> String {
+    String::from_utf8(metrics_text(snapshot, INTERVAL, format)).unwrap()
+}
+
+/// The lines that are not metadata.
+fn metrics(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| !line.starts_with('#')).collect()
+}
+
+#[test]
+fn a_device_with_three_directions_has_at_most_80_series() {
+    for format in MetricsFormat::ALL {
+        let text = text(&snapshot(vec![device("sda")]), format);
+        let of_device = metrics(&text).into_iter().filter(|line| line.starts_with("blkstat_disk_"));
+        let count = of_device.clone().count();
+        let distinct: BTreeSet<&str> = of_device.map(|line| line.rsplit_once(' ').unwrap().0).collect();
+        assert_eq!((count, distinct.len()), (78, 78), "{text}");
+    }
+}
+
+#[test]
+fn both_formats_have_the_same_metrics() {
+    let snapshot = snapshot(vec![device("sda"), device("dm-0")]);
+    let [open, classic] = MetricsFormat::ALL.map(|format| text(&snapshot, format));
+    assert_eq!(metrics(&open), metrics(&classic));
+    assert!(open.ends_with("# EOF\n") && !classic.contains("# EOF"));
+    assert!(
+        open.contains("# TYPE blkstat_disk info\n") && classic.contains("# TYPE blkstat_disk_info gauge\n")
+    );
+    assert!(open.contains("# TYPE blkstat_disk_read_bytes counter\n# UNIT blkstat_disk_read_bytes bytes\n"));
+    assert!(classic.contains("# TYPE blkstat_disk_read_bytes_total counter\n") && !classic.contains("UNIT"));
+    for line in [
+        "blkstat_disk_info{device=\"sda\",name=\"vg0-root\",kind=\"disk\",role=\"physical\",model=\"\",serial=\"\",identity=\"\"} 1",
+        "blkstat_disk_read_bytes_total{device=\"sda\"} 40960",
+        "blkstat_disk_read_time_seconds_total{device=\"sda\"} 0.03",
+        "blkstat_disk_io_now{device=\"dm-0\"} 5",
+        "blkstat_disk_io_time_weighted_seconds_total{device=\"sda\"} 5.678",
+        "blkstat_disk_discarded_sectors_total{device=\"sda\"} 240",
+        "blkstat_disk_interval_latency_seconds_bucket{device=\"sda\",direction=\"read\",le=\"0.0001\"} 0",
+        "blkstat_disk_interval_latency_seconds_bucket{device=\"sda\",direction=\"read\",le=\"1.0\"} 5",
+        "blkstat_disk_interval_latency_seconds_bucket{device=\"sda\",direction=\"read\",le=\"+Inf\"} 7",
+        "blkstat_disk_interval_latency_seconds_sum{device=\"sda\",direction=\"read\"} 4.001",
+        "blkstat_disk_interval_latency_seconds_count{device=\"sda\",direction=\"read\"} 7",
+        "blkstat_disk_limit_bytes_per_second{device=\"sda\",direction=\"all\",source=\"inferred\"} 3072000",
+        "blkstat_disk_unloaded_latency_seconds{device=\"sda\",direction=\"read\",source=\"learned\"} 0.000125",
+        "blkstat_pressure_io_waiting_seconds_total 1.5",
+        "blkstat_cgroup_at_limit_seconds_total{device=\"sda\",cgroup=\"/db\"} 2.5",
+        "blkstat_last_sample_timestamp_seconds 1795334400.25",
+        "blkstat_sample_interval_seconds 1",
+    ] {
+        assert!(metrics(&open).contains(&line), "{line}\n{open}");
+    }
+}
+
+#[test]
+fn hostile_names_cannot_leave_their_label() {
+    let hostile = "a\"} 1\n# EOF\nb\\\u{1b}[2J\u{202e}";
+    let mut info = (*device(hostile).info).clone();
+    info.name = hostile.into();
+    info.model = "\\".into();
+    let mut snapshot = snapshot(vec![DeviceSnapshot { info: Arc::new(info), ..device(hostile) }]);
+    snapshot.cgroups[0].cgroup = Some(hostile.into());
+    for format in MetricsFormat::ALL {
+        let text = text(&snapshot, format);
+        let escaped = "a\\\"} 1\\\\n# EOF\\\\nb\\\\\\\\u{1b}[2J\\\\u{202e}";
+        assert!(text.contains(&format!("blkstat_disk_io_now{{device=\"{escaped}\"}} 5\n")), "{text}");
+        assert!(text.lines().all(|line| line.starts_with("blkstat_") || line.starts_with("# ")), "{text}");
+        assert!(!text.contains('\u{1b}') && text.contains("model=\"\\\\\""));
+    }
+}
+
+#[test]
+fn what_the_kernel_does_not_count_is_missing() {
+    let mut old = device("sda");
+    old.counters.columns = Columns::Partition;
+    old.counters.in_flight = u64::from(u32::MAX);
+    old.totals = DeviceTotals::default();
+    let mut snapshot = snapshot(vec![old]);
+    (snapshot.io_pressure, snapshot.blocked, snapshot.at) = (None, None, None);
+    let text = text(&snapshot, MetricsFormat::Classic);
+    let lines = metrics(&text).join("\n");
+    for missing in [
+        "merged",
+        "read_time",
+        "io_now",
+        "discard",
+        "flush",
+        "limit_iops",
+        "unloaded_latency",
+        "io_waiting",
+        "last_sample",
+    ] {
+        assert!(!lines.contains(missing), "{missing}\n{lines}");
+    }
+    assert!(lines.contains("blkstat_disk_reads_completed_total{device=\"sda\"} 10"));
+}
+
+#[test]
+fn metadata_precede_each_family_once() {
+    let text = text(&snapshot(vec![device("sda"), device("sdb")]), MetricsFormat::OpenMetrics);
+    let types: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE ")).collect();
+    assert_eq!(types.len(), families().count());
+    let names: BTreeSet<&str> = types.iter().map(|line| line.split(' ').nth(2).unwrap()).collect();
+    assert_eq!(names.len(), types.len(), "no name twice");
+    // The metrics of a family stand together.
+    let mut family = "";
+    for line in text.lines() {
+        match line.strip_prefix("# TYPE ") {
+            Some(rest) => family = rest.split(' ').next().unwrap(),
+            None if line.starts_with('#') => {}
+            None => assert!(line.starts_with(family), "{line}"),
+        }
+    }
+}
+
+#[test]
+fn a_recording_has_timestamps_labels_and_one_end() {
+    let labels = [("instance".to_owned(), "db\"1".to_owned())];
+    let writer = BackfillWriter::new(&labels);
+    let mut out = Vec::new();
+    writer.begin(&mut out);
+    let first = snapshot(vec![device("sda")]);
+    writer.push(&first, &mut out);
+    writer.push(&MetricsSnapshot { at: None, ..first.clone() }, &mut out);
+    writer.push(&MetricsSnapshot { at: "2026-11-22T08:00:15Z".parse().ok(), ..first }, &mut out);
+    writer.end(&mut out);
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("blkstat_disk_io_now{instance=\"db\\\"1\",device=\"sda\"} 5 1795334400.250\n"));
+    assert!(text.contains("blkstat_disk_io_now{instance=\"db\\\"1\",device=\"sda\"} 5 1795334415.000\n"));
+    assert!(text.contains("blkstat_intervals_total{instance=\"db\\\"1\"} 60 "));
+    assert!(!text.contains("sample_interval_seconds{"));
+    assert_eq!((text.matches("# EOF").count(), text.ends_with("# EOF\n")), (1, true));
+    assert_eq!(text.matches("# TYPE ").count(), families().count());
+}
+
+#[test]
+fn every_metric_has_a_name_and_a_description_as_prometheus_wants_them() {
+    for (name, kind, help) in metric_descriptions() {
+        assert!(name.starts_with("blkstat_") && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
+        assert!(help.ends_with('.') && !help.contains('\n'), "{name}: {help}");
+        assert_eq!(name.ends_with("_total"), kind == "counter", "{name}");
+    }
+}

@@ -1,0 +1,233 @@
+//! The HTTP server of metrics.
+//!
+//! It answers GET and HEAD of three paths, reads no bodies, and holds no more than a few connections, each for a few seconds: a
+//! client that is slow, broken or hostile delays nothing else. A connection serves one request, so that none idles between
+//! scrapes.
+//!
+//! hyper on a single thread of tokio: both are maintained and parse hostile input for much of the network. tiny_http, which is
+//! smaller, was last released in 2022 and cannot limit the time of a connection.
+
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+
+use super::negotiation::{accepts_gzip, negotiate_format};
+use super::published::Published;
+use super::start_thread;
+use crate::clock::{Clock, RealClock};
+use crate::report::openmetrics::{MetricsFormat, metrics_text};
+use crate::sink::gzip_bytes;
+
+/// The most connections at a time. A further one ends the oldest.
+const MAX_CONNECTIONS: usize = 64;
+/// The longest time of a connection, from its beginning to the end of the answer.
+const MAX_CONNECTION_TIME: Duration = Duration::from_secs(10);
+/// The longest time until the head of a request is complete.
+const MAX_HEAD_TIME: Duration = Duration::from_secs(5);
+/// The most bytes of the head of a request; the least that hyper permits.
+const MAX_HEAD_BYTES: usize = 8192;
+/// The most headers of a request.
+const MAX_HEADERS: usize = 64;
+/// The wait after a connection could not be accepted, such as for lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// The text at `/`.
+const INDEX: &str = "blkstat export\n\n/metrics  metrics for Prometheus\n/healthz  200 while samples are taken in time, otherwise 503\n";
+
+/// A server with its address, not running yet.
+pub(super) struct HttpServer {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// A running server. It ends when this is dropped.
+pub(super) struct RunningServer {
+    address: SocketAddr,
+    /// The server ends when this is closed.
+    _stop: UnixStream,
+}
+
+impl RunningServer {
+    /// The address at which it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl HttpServer {
+    /// Takes an address.
+    ///
+    /// # Errors
+    /// If it cannot be used, such as because another program has it.
+    pub(super) fn bind(address: SocketAddr) -> Result<Self> {
+        let listener = TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))?;
+        listener.set_nonblocking(true).with_context(|| format!("cannot listen at {address}"))?;
+        let address = listener.local_addr().unwrap_or(address);
+        Ok(Self { listener, address })
+    }
+
+    /// Serves in a thread of its own.
+    ///
+    /// # Errors
+    /// If the system has no more threads or file descriptors.
+    pub(super) fn start(self, published: &Arc<Published>) -> Result<RunningServer> {
+        let (stop, stopped) = UnixStream::pair().context("cannot start to serve")?;
+        stopped.set_nonblocking(true).context("cannot start to serve")?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.context("cannot start to serve")?;
+        let answers = Arc::new(Answers { published: Arc::clone(published), rendered: Mutex::default() });
+        let listener = self.listener;
+        start_thread("http", move || {
+            // It ends with the program; an error leaves the other outputs running.
+            let _ = runtime.block_on(serve(listener, stopped, answers));
+        })?;
+        Ok(RunningServer { address: self.address, _stop: stop })
+    }
+}
+
+/// Accepts connections until `stopped` is closed at its other end.
+async fn serve(listener: TcpListener, stopped: UnixStream, answers: Arc<Answers>) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let stopped = tokio::net::UnixStream::from_std(stopped)?;
+    let mut connections: VecDeque<AbortHandle> = VecDeque::with_capacity(MAX_CONNECTIONS);
+    loop {
+        let accepted = poll_fn(|context| match stopped.poll_read_ready(context) {
+            Poll::Ready(_) => Poll::Ready(None),
+            Poll::Pending => listener.poll_accept(context).map(Some),
+        });
+        match accepted.await {
+            None => return Ok(()),
+            Some(Err(_)) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            Some(Ok((stream, _))) => {
+                connections.retain(|connection| !connection.is_finished());
+                if connections.len() >= MAX_CONNECTIONS
+                    && let Some(oldest) = connections.pop_front()
+                {
+                    oldest.abort();
+                }
+                let connection = serve_connection(stream, Arc::clone(&answers));
+                connections.push_back(tokio::spawn(connection).abort_handle());
+            }
+        }
+    }
+}
+
+/// Answers one request.
+async fn serve_connection(stream: TcpStream, answers: Arc<Answers>) {
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let response = answers.answer(&request);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(MAX_HEAD_TIME)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), answer);
+    // A client that does not finish its request or does not read its answer gets no more time, and any error is the client's.
+    let _ = tokio::time::timeout(MAX_CONNECTION_TIME, connection).await;
+}
+
+/// The body of an answer in one format.
+struct Rendered {
+    /// The number of the metrics.
+    number: u64,
+    format: MetricsFormat,
+    is_gzip: bool,
+    body: Bytes,
+}
+
+/// Makes answers. The metrics of an interval are rendered once for all clients.
+struct Answers {
+    published: Arc<Published>,
+    rendered: Mutex<Vec<Rendered>>,
+}
+
+impl Answers {
+    fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+        let path = request.uri().path();
+        if !matches!(path, "/" | "/metrics" | "/healthz") {
+            return text(StatusCode::NOT_FOUND, "not found; see /metrics\n");
+        }
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            let response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n");
+            return with_header(response, header::ALLOW, "GET, HEAD");
+        }
+        match path {
+            "/metrics" => self.metrics(request),
+            "/healthz" => self.health(),
+            _ => text(StatusCode::OK, INDEX),
+        }
+    }
+
+    fn health(&self) -> Response<Full<Bytes>> {
+        match self.published.lateness(RealClock::new(None).monotonic()) {
+            None => text(StatusCode::OK, "ok\n"),
+            Some(age) => {
+                let message = format!("late: the last sample is {:.1} s old\n", age.as_secs_f64());
+                text(StatusCode::SERVICE_UNAVAILABLE, message)
+            }
+        }
+    }
+
+    fn metrics<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+        let values =
+            |name: HeaderName| request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
+        let format = negotiate_format(values(header::ACCEPT));
+        let is_gzip = accepts_gzip(values(header::ACCEPT_ENCODING));
+        let Some(body) = self.body(format, is_gzip) else {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "no sample yet\n");
+        };
+        let response =
+            with_header(Response::new(Full::new(body)), header::CONTENT_TYPE, format.content_type());
+        let response = with_header(response, header::VARY, "Accept, Accept-Encoding");
+        if is_gzip { with_header(response, header::CONTENT_ENCODING, "gzip") } else { response }
+    }
+
+    /// Returns the latest metrics as text; `None` before the first.
+    fn body(&self, format: MetricsFormat, is_gzip: bool) -> Option<Bytes> {
+        let latest = self.published.latest()?;
+        let mut rendered = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
+        rendered.retain(|one| one.number == latest.number);
+        if let Some(one) = rendered.iter().find(|one| one.format == format && one.is_gzip == is_gzip) {
+            return Some(one.body.clone());
+        }
+        let text = metrics_text(&latest.snapshot, self.published.interval(), format);
+        let body = Bytes::from(if is_gzip { gzip_bytes(&text) } else { text });
+        rendered.push(Rendered { number: latest.number, format, is_gzip, body: body.clone() });
+        Some(body)
+    }
+}
+
+fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    with_header(response, header::CONTENT_TYPE, "text/plain; charset=utf-8")
+}
+
+fn with_header(
+    mut response: Response<Full<Bytes>>,
+    name: HeaderName,
+    value: &'static str,
+) -> Response<Full<Bytes>> {
+    response.headers_mut().insert(name, HeaderValue::from_static(value));
+    response
+}

@@ -1,0 +1,144 @@
+//! Metrics of a host while it changes, the text file, and the end.
+
+use std::fs::{read_to_string, write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::fake_root::{FakeRoot, busy_line};
+use crate::support::http::Exporter;
+use crate::support::program::blkstat;
+
+/// Waits until a condition holds.
+fn wait_for(what: &str, mut is_met: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_met() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Replaces /proc/diskstats as a whole, as the kernel prints it.
+fn replace_diskstats(host: &FakeRoot, lines: &str) {
+    let path = host.path().join("proc/diskstats");
+    let temporary = host.path().join("proc/diskstats.new");
+    write(&temporary, lines).unwrap();
+    std::fs::rename(temporary, path).unwrap();
+}
+
+fn host() -> FakeRoot {
+    let host = FakeRoot::in_memory();
+    host.disk("sda", "8:0", 1024).disk("sdb", "8:16", 1024).part("sda", "sda1", "8:1", 512).uptime("1000.00");
+    host.virtual_device("loop0", "7:0", 16)
+        .mapped("dm-0", "253:0", 512, "vg0-\"root", "LVM-a")
+        .on("dm-0", &["sda1"]);
+    host.file("sys/block/sda/device/model", "QEMU HARDDISK").file("sys/block/sda/device/serial", "S1 2");
+    let lines = [("8 0", "sda"), ("8 1", "sda1"), ("8 16", "sdb"), ("253 0", "dm-0")]
+        .map(|(number, name)| busy_line(number, name, 100, 0));
+    host.diskstats(&(lines.concat() + &busy_line("7 0", "loop0", 0, 0)));
+    host
+}
+
+#[test]
+fn volumes_disks_and_partitions_have_different_identities() {
+    let host = host();
+    let root = host.path().display();
+    let exporter = Exporter::start(&format!("--root {root}"));
+    let text = exporter.get("/metrics").text().to_owned();
+    for line in [
+        "blkstat_disk_info{device=\"sda\",name=\"sda\",kind=\"disk\",role=\"physical\",model=\"QEMU HARDDISK\",serial=\"S1_2\",identity=\"serial:S1_2\"} 1",
+        "blkstat_disk_info{device=\"dm-0\",name=\"vg0-\\\"root\",kind=\"lvm\",role=\"stacked\",model=\"\",serial=\"\",identity=\"dm:LVM-a\"} 1",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(!text.contains("device=\"sda1\"") && !text.contains("device=\"loop0\""));
+    let all = Exporter::start(&format!("--root {root} --partitions --all"));
+    let text = all.get("/metrics").text().to_owned();
+    assert!(text.contains("{device=\"sda1\"") && text.contains("{device=\"loop0\""));
+    let one = Exporter::start(&format!("--root {root} --device sdb"));
+    let text = one.get("/metrics").text().to_owned();
+    assert!(text.contains("{device=\"sdb\"") && !text.contains("{device=\"sda\""));
+}
+
+#[test]
+fn series_of_a_device_end_when_it_disappears() {
+    let host = host();
+    let exporter = Exporter::start(&format!("--root {} 50ms", host.path().display()));
+    assert!(exporter.get("/metrics").text().contains("device=\"sdb\""));
+    replace_diskstats(&host, &busy_line("8 0", "sda", 200, 0));
+    wait_for("sdb is gone", || !exporter.get("/metrics").text().contains("device=\"sdb\""));
+    let text = exporter.get("/metrics").text().to_owned();
+    assert!(text.contains("blkstat_disk_reads_completed_total{device=\"sda\"} 200\n"));
+    // The requests since the start of blkstat, each of 2 ms.
+    assert!(
+        text.contains("blkstat_disk_interval_latency_seconds_count{device=\"sda\",direction=\"read\"} 100\n")
+    );
+    assert!(
+        text.contains("blkstat_disk_interval_latency_seconds_sum{device=\"sda\",direction=\"read\"} 0.2\n")
+    );
+    assert!(
+        text.contains("direction=\"read\",le=\"0.001\"} 0\n")
+            && text.contains("direction=\"read\",le=\"0.003\"} 100\n")
+    );
+}
+
+#[test]
+fn the_text_file_is_replaced_as_a_whole_and_removed_at_the_end() {
+    let host = host();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("blkstat.prom");
+    let arguments = format!(
+        "export --root {} --textfile {} --textfile-every 20ms 10ms",
+        host.path().display(),
+        path.display()
+    );
+    let mut child = blkstat(&arguments).spawn(Stdio::null(), Stdio::null());
+    let is_whole = |path: &Path| {
+        read_to_string(path).is_ok_and(|text| {
+            assert!(text.starts_with("# HELP blkstat_build_info ") && text.ends_with('\n'), "{text}");
+            assert!(!text.contains("# EOF") && !text.contains("# UNIT"));
+            true
+        })
+    };
+    wait_for("the file is there", || is_whole(&path));
+    replace_diskstats(&host, &busy_line("8 0", "sda", 200, 0));
+    wait_for("the file is new", || {
+        is_whole(&path)
+            && read_to_string(&path).unwrap().contains("reads_completed_total{device=\"sda\"} 200\n")
+    });
+    for _ in 0..200 {
+        assert!(is_whole(&path));
+        let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let read: Vec<_> = names.filter(|name| name.to_str().unwrap().ends_with(".prom")).collect();
+        assert_eq!(read, ["blkstat.prom"]);
+    }
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_cannot_be_exported_is_said_in_a_line() {
+    let host = host();
+    let root = host.path().display();
+    let taken = Exporter::start(&format!("--root {root}"));
+    for (arguments, message, code) in [
+        (String::new(), "nothing to export to; use --listen PORT", 2),
+        (format!("--listen {}", taken.address), "cannot listen at 127.0.0.1:", 2),
+        ("--textfile /nosuch/x.prom".to_owned(), "cannot write /nosuch/x.prom: No such file or directory", 2),
+        ("--textfile x.txt".to_owned(), "node_exporter reads only files whose names end in .prom", 2),
+        ("--listen 0 --device nosuch".to_owned(), "no such device 'nosuch'", 1),
+        ("--listen 0 --begin 16:04".to_owned(), "--begin needs a capture", 2),
+        ("--label a=b --listen 0".to_owned(), "--label needs --from FILE", 2),
+        ("--listen example.com:80".to_owned(), "expected a port, or an IP address and a port", 2),
+        ("--listen 0 0".to_owned(), "invalid INTERVAL '0'", 2),
+    ] {
+        let outcome = blkstat(&format!("export --root {root} {arguments}")).run();
+        assert!(
+            outcome.err.contains(message) && outcome.err.lines().count() == 1,
+            "{}",
+            outcome.transcript()
+        );
+        assert_eq!(outcome.code, code, "{}", outcome.transcript());
+    }
+}

@@ -1,0 +1,5 @@
+//! `blkstat export`.
+
+mod clients;
+mod live;
+mod recordings;

@@ -1,0 +1,79 @@
+//! The metrics of recordings.
+
+use crate::support::program::{blkstat, output};
+
+/// Returns the points of a metric: its value and its time.
+fn points(text: &str, metric: &str) -> Vec<(f64, f64)> {
+    let values = text.lines().filter_map(|line| line.strip_prefix(metric));
+    let point = |rest: &str| {
+        let (value, time) = rest.trim().split_once(' ').unwrap();
+        (value.parse().unwrap(), time.parse().unwrap())
+    };
+    values.map(point).collect()
+}
+
+#[test]
+fn a_recording_becomes_points_with_times() {
+    let outcome = blkstat("export --from fixtures/captures/capped-3000.txt --label instance=db1").run();
+    assert_eq!((outcome.code, outcome.err.as_str()), (0, ""));
+    let text = outcome.out;
+    assert!(text.ends_with("# EOF\n"));
+    let reads = points(&text, "blkstat_disk_reads_completed_total{instance=\"db1\",device=\"loop0\"}");
+    // The first sample, those at 18:22:15, 30, 45 and 18:23:00, and the last.
+    let times: Vec<i64> = reads.iter().map(|(_, time)| time.floor() as i64 - 1_795_198_931).collect();
+    assert_eq!(times, [0, 4, 19, 34, 49, 58]);
+    assert!(reads.windows(2).all(|two| two[0].0 < two[1].0));
+    assert_eq!(reads[0].0, 54042.0);
+    let capped = points(
+        &text,
+        "blkstat_disk_verdict_seconds_total{instance=\"db1\",device=\"loop0\",verdict=\"capped\"}",
+    );
+    assert!(capped.last().unwrap().0 > 10.0 && capped[0].0 == 0.0, "{capped:?}");
+    let limit =
+        "blkstat_disk_limit_iops{instance=\"db1\",device=\"loop0\",direction=\"read\",source=\"inferred\"}";
+    assert!((points(&text, limit).last().unwrap().0 - 3000.0).abs() < 30.0);
+}
+
+#[test]
+fn the_time_between_points_and_the_range_can_be_chosen() {
+    let count = |arguments: &str| {
+        let text = blkstat(&format!("export --from fixtures/captures/capped-3000.txt {arguments}")).run().out;
+        points(&text, "blkstat_disk_io_now{device=\"vda\"}").len()
+    };
+    assert_eq!((count("1"), count("30"), count("1h")), (59, 4, 2));
+    assert_eq!(count("1 --begin +10s --end +20s"), 10);
+}
+
+#[test]
+fn counters_are_the_same_however_far_apart_points_are() {
+    let last = |arguments: &str| {
+        let text = blkstat(&format!("export --from fixtures/captures/stalls.txt {arguments}")).run().out;
+        let mut values: Vec<String> = Vec::new();
+        for name in [
+            "stalled_seconds_total{device=\"sda\"}",
+            "verdict_seconds_total{device=\"sda\",verdict=\"stalled\"}",
+        ] {
+            values.push(format!("{:?}", points(&text, &format!("blkstat_disk_{name}")).last().unwrap()));
+        }
+        values
+    };
+    assert_eq!(last("1"), last("1h"));
+}
+
+#[test]
+fn what_is_no_recording_ends_as_in_other_views() {
+    let (out, err, code) = output("export --from -", "no capture\n");
+    assert!(code == 1 && err.contains("no samples found") && out.ends_with("# EOF\n"), "{err}");
+    let (_, err, code) = output("export --from /nosuch", "");
+    assert!(code == 2 && err.contains("/nosuch"), "{err}");
+}
+
+#[test]
+fn hostile_names_in_a_capture_cannot_leave_their_label() {
+    let text = blkstat("export --from fixtures/captures/hostile.txt --all --partitions").run().out;
+    assert!(text.lines().count() > 100);
+    for line in text.lines() {
+        assert!(line.starts_with("blkstat_") || line.starts_with("# "), "{line:?}");
+        assert!(line.chars().all(|c| !c.is_control()), "{line:?}");
+    }
+}
