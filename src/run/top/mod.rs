@@ -1,0 +1,428 @@
+//! `blkstat top`: the full screen.
+
+mod recording;
+mod sampler;
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use self::recording::{Recording, base_name, export_recording, new_path};
+use self::sampler::{Sampler, Started, Update, is_no_data};
+use super::{RunContext, lock_memory};
+use crate::clock::{RealClock, poll_inputs};
+use crate::exit::Exit;
+use crate::intervals::Input;
+use crate::plan::{Report, Top};
+use crate::screen::{
+    Action, App, AppOptions, Event, ExportKind, Frame, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
+    Screen, Sort, Source, Theme,
+};
+use crate::signals::{ScreenSignals, suspend_process};
+use crate::source::read_hostname;
+use crate::terminal::{Keyboard, screen_size};
+use crate::time_range::{TimePoint, TimeRange};
+
+/// The memory for exact intervals of a capture.
+const CAPTURE_HISTORY: (usize, f64) = (256 << 20, f64::INFINITY);
+/// The time between looks at the clock, and that while a recording plays.
+const TICK: Duration = Duration::from_millis(500);
+const PLAY_TICK: Duration = Duration::from_millis(100);
+/// The time after which an escape is the key, not the beginning of a sequence.
+const ESCAPE_PATIENCE: Duration = Duration::from_millis(40);
+/// The shortest time between two pictures while a capture is read.
+const MIN_READING_TICK: Duration = Duration::from_millis(100);
+/// SIGHUP, for the exit code.
+const SIGHUP: u8 = 1;
+
+/// Shows the screen until the user quits.
+///
+/// # Errors
+/// If there is no terminal, or the source cannot be read.
+pub(super) fn run(plan: &Top, context: &mut RunContext<'_>) -> Result<Exit> {
+    let variable = |name: &str| plan.environment.get(name).cloned();
+    let term = variable("TERM").unwrap_or_default();
+    if !context.is_terminal || term.is_empty() || term == "dumb" {
+        let reason = if context.is_terminal { "TERM names no terminal that can" } else { "no terminal to" };
+        bail!("{reason} show the full screen; 'blkstat' prints the same as lines");
+    }
+    let baselines = super::load_baselines(&plan.verdicts, context)?;
+    let zone = context.time_zone(variable("TZ").as_deref());
+    let sampler = Sampler::start(plan, baselines, zone.clone())?;
+    let (started, first) = match wait_for_start(&sampler, plan.input.from.is_none(), context)? {
+        Ok(started) => started,
+        Err(exit) => return Ok(exit),
+    };
+    let options = app_options(plan, started, zone, &variable);
+    let signals = ScreenSignals::catch().context("cannot catch signals")?;
+    let Some(screen) = Screen::open(plan.has_mouse).context("cannot write to the terminal")? else {
+        bail!("standard input is not a terminal, so no keys can be read; 'blkstat' prints the same as lines");
+    };
+    let mut session = Session {
+        app: App::new(options),
+        screen,
+        sampler,
+        signals,
+        parser: InputParser::default(),
+        recording: None,
+        is_memory_locked: false,
+        error: None,
+        plan: plan.clone(),
+        finished: Arc::default(),
+    };
+    first.into_iter().for_each(|frame| session.app.push(*frame));
+    let exit = session.run(context);
+    let message = session.end();
+    let Session { sampler, error, .. } = session;
+    let messages = sampler.shared.take_messages();
+    // The screen is gone: what it could not show follows.
+    let _ = context.err.write_all(&messages);
+    if let Some(message) = message {
+        context.print_error(message);
+    }
+    match error {
+        Some(error) => Err(error),
+        None => exit,
+    }
+}
+
+/// What is known before the screen is shown: of a capture also its first interval.
+type Beginning = (Started, Option<Box<Frame>>);
+
+/// Waits for the first sample, or for the first interval of a capture. The exit code is that of a run that ends before it.
+fn wait_for_start(
+    sampler: &Sampler,
+    is_live: bool,
+    context: &mut RunContext<'_>,
+) -> Result<Result<Beginning, Exit>> {
+    let mut known = None;
+    loop {
+        if let Ok(update) = sampler.updates.try_recv() {
+            let messages = sampler.shared.take_messages();
+            match update {
+                Update::Started(started) if is_live => {
+                    let _ = context.err.write_all(&messages);
+                    return Ok(Ok((started, None)));
+                }
+                Update::Started(started) => known = Some(started),
+                Update::Frame(frame) => return Ok(Ok((known.unwrap_or_default(), Some(frame)))),
+                Update::Ended(Some(error)) if is_no_data(&error) => {
+                    let _ = context.err.write_all(&messages);
+                    context.print_error(format_args!("{error:#}"));
+                    return Ok(Err(Exit::NoData));
+                }
+                Update::Ended(Some(error)) => return Err(error),
+                Update::Ended(None) => bail!("no samples"),
+                Update::Events(_) | Update::Progress(_) => {}
+            }
+            continue;
+        }
+        poll_inputs(Some(TICK), &[Some(sampler.wake.as_fd())]);
+        if let Some(signal) = context.clock.signal() {
+            return Ok(Err(Exit::Signal(signal)));
+        }
+    }
+}
+
+fn app_options(
+    plan: &Top,
+    started: Started,
+    time_zone: TimeZone,
+    variable: &dyn Fn(&str) -> Option<std::ffi::OsString>,
+) -> AppOptions {
+    let source = match &plan.input.from {
+        Some(path) => Source::Capture(path.display().to_string()),
+        None => Source::Live,
+    };
+    let is_live = source == Source::Live;
+    AppOptions {
+        source,
+        host: started
+            .host
+            .or_else(|| read_hostname(&plan.input.root).filter(|_| is_live))
+            .unwrap_or_default(),
+        interval_s: started.interval.or(plan.input.interval).map(|interval| interval.as_secs_f64()),
+        time_zone,
+        theme: Theme::from_environment(plan.is_ascii, variable),
+        saturation_threshold: plan.verdicts.saturation_threshold,
+        sort: plan.sort.map_or(Sort::Severity, Sort::Key),
+        unfolds: plan.selection.all,
+        plays: plan.input.realtime,
+        history: if is_live { (LIVE_HISTORY_BYTES, LIVE_HISTORY_S) } else { CAPTURE_HISTORY },
+    }
+}
+
+/// The screen under way.
+struct Session {
+    app: App,
+    screen: Screen,
+    sampler: Sampler,
+    signals: ScreenSignals,
+    parser: InputParser,
+    recording: Option<Recording>,
+    is_memory_locked: bool,
+    /// The error that ended the sampling.
+    error: Option<anyhow::Error>,
+    plan: Top,
+    /// The message of a report that has been written.
+    finished: Arc<Mutex<Option<String>>>,
+}
+
+impl Session {
+    /// Shows intervals and takes keys until the user quits or a signal comes.
+    fn run(&mut self, context: &mut RunContext<'_>) -> Result<Exit> {
+        loop {
+            self.draw(context)?;
+            if let Some(exit) = self.wait(context)? {
+                return Ok(exit);
+            }
+            self.take_updates(context);
+            self.update_recording();
+            let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner).take();
+            finished.into_iter().for_each(|message| self.app.say(message));
+            let scans = self.app.wants_io_scans() || self.recording.is_some();
+            self.sampler.shared.wants_io_scans.store(scans, Ordering::Relaxed);
+            if self.signals.take_stop() {
+                self.suspend()?;
+            }
+        }
+    }
+
+    fn draw(&mut self, context: &RunContext<'_>) -> Result<()> {
+        let (columns, rows) = screen_size().unwrap_or((80, 24));
+        let limit = |length: usize| u16::try_from(length).unwrap_or(u16::MAX).min(1000);
+        let area = Rect { x: 0, y: 0, width: limit(columns), height: limit(rows) };
+        self.app.tick(context.clock.monotonic().as_secs_f64());
+        let mut buffer = Buffer::empty(area);
+        self.app.draw(&mut buffer);
+        self.screen.show(&buffer).context("cannot write to the terminal")
+    }
+
+    /// Waits for something to do. Returns the exit code if that is to end.
+    fn wait(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
+        let limit = match () {
+            () if self.parser.is_waiting() => ESCAPE_PATIENCE,
+            () if self.app.play_speed().is_some() => PLAY_TICK,
+            () => TICK,
+        };
+        let input = std::io::stdin();
+        let inputs = [Some(input.as_fd()), Some(self.sampler.wake.as_fd()), Some(self.signals.as_fd())];
+        let [has_keys, has_updates, has_signals] = poll_inputs(Some(limit), &inputs);
+        if let Some(signal) = context.clock.signal() {
+            return Ok(Some(Exit::Signal(signal)));
+        }
+        if self.signals.has_hung_up() {
+            return Ok(Some(Exit::Signal(SIGHUP)));
+        }
+        if has_signals {
+            self.signals.clear();
+        }
+        if has_updates {
+            while matches!((&self.sampler.wake).read(&mut [0; 256]), Ok(1..)) {}
+        }
+        if has_keys { self.take_keys(context) } else { self.flush_keys(context) }
+    }
+
+    /// Reads what was typed. The end of the input is that of the terminal.
+    fn take_keys(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
+        let mut bytes = [0; 1024];
+        let length = match Keyboard::read_bytes(&mut bytes) {
+            Ok(0) | Err(_) => return Ok(Some(Exit::Signal(SIGHUP))),
+            Ok(length) => length,
+        };
+        let mut events = Vec::new();
+        self.parser.push(&bytes[..length], |event| events.push(event));
+        self.handle(events, context)
+    }
+
+    fn flush_keys(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
+        let mut events = Vec::new();
+        if self.parser.is_waiting() {
+            self.parser.flush(|event| events.push(event));
+        }
+        self.handle(events, context)
+    }
+
+    fn handle(&mut self, events: Vec<Event>, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
+        for event in events {
+            match self.app.handle(event) {
+                Some(Action::Quit) => return Ok(Some(Exit::Success)),
+                Some(Action::Suspend) => self.suspend()?,
+                Some(Action::Redraw) => self.screen.forget(),
+                Some(Action::ToggleRecording) => self.toggle_recording(context),
+                Some(Action::Export { kind, range }) => self.export(kind, range),
+                None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the terminal back to the shell until it continues the program.
+    fn suspend(&mut self) -> Result<()> {
+        self.screen.leave();
+        suspend_process();
+        self.signals.clear();
+        let _ = self.signals.take_stop();
+        self.screen.resume().context("cannot write to the terminal")
+    }
+
+    /// Takes what the sampling thread has.
+    fn take_updates(&mut self, context: &RunContext<'_>) {
+        let began = context.clock.monotonic();
+        while let Ok(update) = self.sampler.updates.try_recv() {
+            match update {
+                Update::Frame(frame) => {
+                    self.app.push(*frame);
+                    if !std::mem::replace(&mut self.is_memory_locked, true)
+                        && self.app.options.source == Source::Live
+                    {
+                        lock_memory(context);
+                    }
+                }
+                Update::Events(events) => self.app.set_events(events),
+                Update::Progress(progress) => self.app.progress = Some(progress),
+                Update::Ended(None) => self.app.finish_loading(),
+                Update::Ended(Some(error)) => {
+                    self.app.finish_loading();
+                    let text = format!("{error:#}");
+                    self.app.say(text.clone());
+                    self.app.ended = Some(text);
+                    self.error = Some(error);
+                }
+                Update::Started(_) => {}
+            }
+            // A long capture is shown while it is read.
+            if context.clock.monotonic().saturating_sub(began) > MIN_READING_TICK {
+                break;
+            }
+        }
+    }
+
+    fn toggle_recording(&mut self, context: &RunContext<'_>) {
+        if let Some(recording) = self.recording.take() {
+            let message = recording.end(&self.sampler.shared);
+            self.app.recording = None;
+            self.app.say(message);
+            return;
+        }
+        let options = &self.app.options;
+        let now = context.clock.wall();
+        match Recording::start(&self.sampler.shared, &options.host, now, &options.time_zone) {
+            Ok(recording) => {
+                let status = recording.status();
+                self.app.say(format!("recording to {}; r stops", status.name));
+                self.app.recording = Some(status);
+                self.recording = Some(recording);
+            }
+            Err(error) => self.app.say(format!("{error:#}")),
+        }
+    }
+
+    /// Shows the state of the recording, and its failure.
+    fn update_recording(&mut self) {
+        let Some(recording) = &self.recording else { return };
+        if let Some(error) = recording.take_failure() {
+            self.sampler.shared.set_queue(None);
+            self.app.say(format!("the recording ended: {error:#}"));
+            self.app.recording = None;
+            self.recording = None;
+            return;
+        }
+        self.app.recording = Some(recording.status());
+    }
+
+    /// Exports the time shown.
+    fn export(&mut self, kind: ExportKind, range: Option<(Timestamp, Timestamp)>) {
+        let message = match self.try_export(kind, range) {
+            Ok(name) => format!("exported to {name}"),
+            Err(error) => format!("{error:#}"),
+        };
+        self.app.say(message);
+    }
+
+    fn try_export(&self, kind: ExportKind, range: Option<(Timestamp, Timestamp)>) -> Result<String> {
+        let range = range.context("these intervals have no time of day")?;
+        let options = &self.app.options;
+        let name = base_name(&options.host, range.0, &options.time_zone);
+        match (kind, &options.source) {
+            (ExportKind::Recording, Source::Live) => {
+                let history = self.sampler.shared.texts().as_mut().map(|texts| texts.snapshot());
+                export_recording(&history.unwrap_or_default(), range, &name)
+            }
+            (ExportKind::Recording, Source::Capture(_)) => {
+                bail!(
+                    "this is a recording already; --begin and --end show a part of it, h exports a report of it"
+                )
+            }
+            (ExportKind::Report, Source::Live) => {
+                let history = self.sampler.shared.texts().as_mut().map(|texts| texts.snapshot());
+                let recording = export_recording(&history.unwrap_or_default(), range, &name)?;
+                let input = Input { from: Some(PathBuf::from(&recording)), ..Input::default() };
+                self.start_report(input, &name)?;
+                Ok(format!("{recording}; the report follows"))
+            }
+            (ExportKind::Report, Source::Capture(_)) => {
+                let point = |at: Timestamp| at.to_string().parse::<TimePoint>().ok();
+                let range = TimeRange { begin: point(range.0), end: point(range.1), time_zone: None };
+                let input = Input { from: self.plan.input.from.clone(), range, ..Input::default() };
+                let path = self.start_report(input, &name)?;
+                Ok(format!("{}, which is being written", path.display()))
+            }
+        }
+    }
+
+    /// Starts to write a report in a thread of its own, which may take long. Returns its path.
+    fn start_report(&self, input: Input, base_name: &str) -> Result<PathBuf> {
+        let path = new_path(base_name, "html")?;
+        let plan = Report {
+            input,
+            selection: self.plan.selection.clone(),
+            verdicts: self.plan.verdicts.clone(),
+            output: path.clone(),
+            force: false,
+            has_who: true,
+            stderr_is_tty: false,
+            time_zone: self.plan.environment.get("TZ").cloned(),
+        };
+        let finished = Arc::clone(&self.finished);
+        let name = path.display().to_string();
+        let write = move || {
+            let clock = RealClock::new(None);
+            let (mut out, mut err) = (std::io::sink(), Vec::new());
+            let mut context = RunContext {
+                clock: &clock,
+                out: &mut out,
+                err: &mut err,
+                is_terminal: false,
+                may_lock_memory: false,
+            };
+            let message = match super::report::run(&plan, &mut context) {
+                Ok(Exit::Success) => format!("report written to {name}"),
+                Ok(_) => format!("{name}: {}", String::from_utf8_lossy(&err).trim()),
+                Err(error) => format!("{name}: {error:#}"),
+            };
+            *finished.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
+        };
+        thread::Builder::new()
+            .name("blkstat-report".to_owned())
+            .spawn(write)
+            .context("cannot start to write")?;
+        Ok(path)
+    }
+
+    /// Ends the recording and gives the terminal back. Returns a message about the recording.
+    fn end(&mut self) -> Option<String> {
+        self.screen.leave();
+        self.recording.take().map(|recording| recording.end(&self.sampler.shared))
+    }
+}

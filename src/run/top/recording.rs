@@ -1,0 +1,148 @@
+//! Recordings that begin with the history, and exports of a part of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::sampler::Shared;
+use crate::screen::{RecordingStatus, TextSnapshot};
+use crate::sink::{Destination, IfExists, RecordingFile, WriteQueue, write_recording};
+
+/// The memory for samples that wait to be written.
+const MAX_QUEUE_BYTES: usize = 32 << 20;
+/// The time that the end of a recording waits for the disk.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+/// The names that are tried if files of the first exist.
+const MAX_NAMES: usize = 100;
+
+/// A recording under way.
+pub(super) struct Recording {
+    path: PathBuf,
+    queue: Arc<WriteQueue>,
+    /// Samples of the history at its beginning.
+    samples_before: u64,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Recording {
+    /// Starts a recording in a new file of the current directory.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub(super) fn start(shared: &Shared, host: &str, now: Timestamp, zone: &TimeZone) -> Result<Self> {
+        let queue = Arc::new(WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?);
+        let path = new_path(&base_name(host, now, zone), "gz")?;
+        // No sample may come between the history and the queue.
+        let history = {
+            let mut texts = shared.texts();
+            let history = texts.as_mut().map(|texts| texts.snapshot()).unwrap_or_default();
+            shared.set_queue(Some(Arc::clone(&queue)));
+            history
+        };
+        let samples_before = history.samples();
+        let (thread_queue, thread_path) = (Arc::clone(&queue), path.clone());
+        let write = move || {
+            write_recording(&thread_queue, || open(&thread_path, &history));
+        };
+        let writer = thread::Builder::new().name("blkstat-record".to_owned()).spawn(write);
+        let writer = Some(writer.context("cannot start to write")?);
+        Ok(Self { path, queue, samples_before, writer })
+    }
+
+    /// The state of the recording.
+    pub(super) fn status(&self) -> RecordingStatus {
+        let progress = self.queue.progress();
+        RecordingStatus {
+            name: self.path.display().to_string(),
+            samples: self.samples_before + progress.samples,
+            problem: progress.obstacle,
+        }
+    }
+
+    /// Returns the error that ended the recording; `None` while it goes on.
+    pub(super) fn take_failure(&self) -> Option<anyhow::Error> {
+        self.queue.is_done().then(|| self.queue.take_error()).flatten()
+    }
+
+    /// Ends the recording and returns a message about it.
+    pub(super) fn end(mut self, shared: &Shared) -> String {
+        shared.set_queue(None);
+        self.queue.end();
+        let is_done = self.queue.wait_until_done(END_PATIENCE);
+        if is_done && let Some(writer) = self.writer.take() {
+            // A writer that failed has left its error.
+            let _ = writer.join();
+        }
+        let name = self.path.display().to_string();
+        let samples = self.samples_before + self.queue.progress().samples;
+        match self.queue.take_error() {
+            Some(error) => format!("{name}: {error:#}"),
+            None if !is_done => format!("{name}: the disk does not answer; the last samples may be lost"),
+            None => format!("{samples} samples recorded in {name}"),
+        }
+    }
+}
+
+/// Opens the file and writes the history.
+fn open<'a>(path: &Path, history: &TextSnapshot) -> Result<Destination<'a>> {
+    Ok(Destination::File(Box::new(write_history(path, history, None)?)))
+}
+
+/// Writes the samples of the history between two times, or all, to a new file.
+fn write_history(
+    path: &Path,
+    history: &TextSnapshot,
+    range: Option<(Timestamp, Timestamp)>,
+) -> Result<RecordingFile> {
+    let mut file = RecordingFile::open(path, &path.display().to_string(), IfExists::Refuse, None)?;
+    history.try_for_each(range, |text, _| file.write(&text).map(drop))?;
+    Ok(file)
+}
+
+/// Exports the samples between two times to a recording, and returns its name.
+///
+/// # Errors
+/// If the file cannot be written, or there are no samples of that time.
+pub(super) fn export_recording(
+    history: &TextSnapshot,
+    range: (Timestamp, Timestamp),
+    base_name: &str,
+) -> Result<String> {
+    if history.samples_in(range) < 2 {
+        bail!("there are no samples of this time");
+    }
+    let path = new_path(base_name, "gz")?;
+    let mut file = write_history(&path, history, Some(range))?;
+    file.finish()?;
+    file.sync()?;
+    Ok(path.display().to_string())
+}
+
+/// Returns the beginning of the name of a file: `blkstat-HOST-DATE-TIME`. Only letters, digits, dots, hyphens and
+/// underscores of the host's name are kept.
+pub(super) fn base_name(host: &str, at: Timestamp, zone: &TimeZone) -> String {
+    let keep = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let host: String = host.chars().filter(keep).take(64).collect();
+    let time = at.to_zoned(zone.clone()).strftime("%Y%m%d-%H%M%S").to_string();
+    if host.is_empty() { format!("blkstat-{time}") } else { format!("blkstat-{host}-{time}") }
+}
+
+/// Returns the path of a file that does not exist yet.
+///
+/// # Errors
+/// If files of all names exist.
+pub(super) fn new_path(base_name: &str, extension: &str) -> Result<PathBuf> {
+    let name = |number: usize| match number {
+        1 => format!("{base_name}.{extension}"),
+        number => format!("{base_name}-{number}.{extension}"),
+    };
+    let mut paths = (1..=MAX_NAMES).map(|number| PathBuf::from(name(number)));
+    paths
+        .find(|path| !path.exists() && !path.is_symlink())
+        .with_context(|| format!("{base_name}.{extension} exists"))
+}

@@ -1,0 +1,310 @@
+//! The thread that takes the samples, so that sampling waits neither for the terminal nor for a disk.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use jiff::tz::TimeZone;
+
+use crate::capture::RecordFilter;
+use crate::clock::{Clock, StoppableClock};
+use crate::counters::Sample;
+use crate::intervals::{BaselineStore, Detail, Event, Input, Intervals, NextInterval};
+use crate::plan::Top;
+use crate::run::recorder::Recorder;
+use crate::run::warnings::Warnings;
+use crate::run::{end_reason, missing_data};
+use crate::screen::{Frame, FrameEncoder, LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, Trouble, is_trouble};
+use crate::sink::{SampleBlock, WriteQueue};
+use crate::source::{Live, NoBlockDevices};
+use crate::topology::Topology;
+
+/// The intervals that may wait for the screen, as while a terminal is stopped: an hour.
+const MAX_WAITING: usize = 3600;
+/// The intervals of a capture between two lists of events.
+const INTERVALS_PER_LIST: u64 = 500;
+
+/// What the thread has for the screen.
+pub(super) enum Update {
+    /// The first sample has been taken.
+    Started(Started),
+    /// An interval.
+    Frame(Box<Frame>),
+    /// The events so far.
+    Events(Vec<Trouble>),
+    /// The part of the capture that has been read.
+    Progress(f64),
+    /// No more intervals come, for this reason.
+    Ended(Option<anyhow::Error>),
+}
+
+/// What is known once the first sample has been taken.
+#[derive(Debug, Default)]
+pub(super) struct Started {
+    /// The name of the host that was recorded.
+    pub(super) host: Option<String>,
+    /// The requested time between intervals.
+    pub(super) interval: Option<Duration>,
+}
+
+/// What the thread shares with the screen.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Cgroups and processes are wanted.
+    pub(super) wants_io_scans: AtomicBool,
+    texts: Mutex<Option<SampleTexts>>,
+    /// The queue of the recording under way.
+    queue: Mutex<Option<Arc<WriteQueue>>>,
+    /// Warnings and other messages, for when the screen has ended.
+    messages: Mutex<Vec<u8>>,
+}
+
+impl Shared {
+    /// The samples so far as text; `None` before the first, and for a capture.
+    pub(super) fn texts(&self) -> MutexGuard<'_, Option<SampleTexts>> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands the samples from now on to a recording, or to none. Samples are either in the texts before this call or in the
+    /// queue.
+    pub(super) fn set_queue(&self, queue: Option<Arc<WriteQueue>>) {
+        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = queue;
+    }
+
+    /// Takes the messages so far.
+    pub(super) fn take_messages(&self) -> Vec<u8> {
+        std::mem::take(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn say(&self, message: &dyn std::fmt::Display) {
+        // Writing to memory cannot fail.
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = writeln!(messages, "blkstat: {message}");
+    }
+
+    /// Keeps a sample for recordings that begin in the past, and hands it to the one under way.
+    fn push_sample(&self, block: SampleBlock) {
+        let mut texts = self.texts();
+        let texts = texts.get_or_insert_with(|| SampleTexts::new(LIVE_HISTORY_S, MAX_TEXT_BYTES));
+        let mut text = block.notes.clone();
+        if let Some(scan) = &block.scan {
+            scan.write(&mut text);
+        }
+        text.extend_from_slice(&block.text);
+        texts.push(block.at, &block.header, &text);
+        if let Some(queue) = &*self.queue.lock().unwrap_or_else(PoisonError::into_inner) {
+            queue.push(block);
+        }
+    }
+}
+
+/// The thread under way. It ends when this is dropped.
+pub(super) struct Sampler {
+    /// Its updates.
+    pub(super) updates: Receiver<Update>,
+    /// Becomes readable when there are updates.
+    pub(super) wake: UnixStream,
+    /// What it shares.
+    pub(super) shared: Arc<Shared>,
+    _stop: UnixStream,
+}
+
+impl Sampler {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub(super) fn start(plan: &Top, baselines: BaselineStore, zone: TimeZone) -> Result<Self> {
+        let (clock, stop) = StoppableClock::new().context("cannot start to sample")?;
+        let (wake, waker) = UnixStream::pair().context("cannot start to sample")?;
+        wake.set_nonblocking(true)?;
+        waker.set_nonblocking(true)?;
+        let (sender, updates) = sync_channel(MAX_WAITING);
+        let shared = Arc::new(Shared::default());
+        let (plan, thread_shared) = (plan.clone(), Arc::clone(&shared));
+        let run = move || {
+            let outlet = Outlet { sender, waker, is_live: plan.input.from.is_none() };
+            let ended = sample(&plan, &baselines, &zone, &clock, &thread_shared, &outlet);
+            outlet.send(Update::Ended(ended.err()));
+        };
+        thread::Builder::new()
+            .name("blkstat-sample".to_owned())
+            .spawn(run)
+            .context("cannot start to sample")?;
+        Ok(Self { updates, wake, shared, _stop: stop })
+    }
+}
+
+/// Sends updates and wakes the screen.
+struct Outlet {
+    sender: SyncSender<Update>,
+    waker: UnixStream,
+    is_live: bool,
+}
+
+impl Outlet {
+    /// Sends an update. `false` once nobody receives it. Of the running system intervals are left out while a terminal is
+    /// stopped for long; a capture waits.
+    fn send(&self, update: Update) -> bool {
+        let is_open = match update {
+            Update::Frame(_) if self.is_live => {
+                !matches!(self.sender.try_send(update), Err(TrySendError::Disconnected(_)))
+            }
+            update => self.sender.send(update).is_ok(),
+        };
+        // A full pipe wakes as well.
+        let _ = (&self.waker).write(&[0]);
+        is_open
+    }
+}
+
+/// Takes samples until the capture or the screen ends.
+fn sample(
+    plan: &Top,
+    baselines: &BaselineStore,
+    zone: &TimeZone,
+    clock: &StoppableClock,
+    shared: &Shared,
+    outlet: &Outlet,
+) -> Result<()> {
+    let input = Input { realtime: false, ..plan.input.clone() };
+    let mut intervals = Intervals::open(&input, &plan.selection, Detail::Report, baselines, clock)?;
+    let mut warnings = Warnings::about(&intervals.source_name());
+    let interval = intervals.requested_interval();
+    let filter = RecordFilter::default();
+    let mut recorder =
+        Recorder::new(&plan.input.root, filter, baselines, interval.unwrap_or_default(), zone.clone());
+    intervals.tap(Box::new(move |sample: &mut Sample, live: &Live<'_>| {
+        shared.push_sample(recorder.block(sample, live, &mut |_| {}));
+    }));
+    let mut text = Vec::new();
+    let outcome = follow(&mut intervals, clock, shared, outlet, &mut warnings, &mut text);
+    warnings.finish(&mut text);
+    shared.messages.lock().unwrap_or_else(PoisonError::into_inner).append(&mut text);
+    outcome
+}
+
+fn follow(
+    intervals: &mut Intervals<'_>,
+    clock: &StoppableClock,
+    shared: &Shared,
+    outlet: &Outlet,
+    warnings: &mut Warnings,
+    text: &mut Vec<u8>,
+) -> Result<()> {
+    if !intervals.start(&mut |warning| warnings.warn_capture(warning, text))? {
+        return no_data(intervals);
+    }
+    if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
+        return Err(NoData(not_found.to_string()).into());
+    }
+    if let Some(message) = intervals.mismatched_baselines() {
+        shared.say(&message);
+    }
+    let started = Started { host: intervals.host().name, interval: intervals.requested_interval() };
+    outlet.send(Update::Started(started));
+    let mut frames = Frames::default();
+    let mut count = 0;
+    loop {
+        intervals.set_io_scans(shared.wants_io_scans.load(Ordering::Relaxed), clock)?;
+        frames.update_topology(intervals);
+        let frame = match intervals.next(&mut |warning| warnings.warn_capture(warning, text))? {
+            NextInterval::Rows(rows) if rows.has_found_any => frames.encode(rows),
+            NextInterval::Rows(_) => continue,
+            NextInterval::Break => {
+                frames.encoder.interrupt();
+                continue;
+            }
+            NextInterval::End => break,
+            NextInterval::Signal(_) => return Ok(()),
+        };
+        count += 1;
+        frames.has_trouble |= (0..frame.len()).any(|row| is_trouble(frame.verdict(row)));
+        let is_list_due =
+            if intervals.is_live() { frames.has_trouble } else { count % INTERVALS_PER_LIST == 0 };
+        if !outlet.send(Update::Frame(Box::new(frame))) || clock.signal().is_some() {
+            return Ok(());
+        }
+        if is_list_due {
+            outlet.send(Update::Events(frames.events()));
+            frames.has_trouble = intervals.is_live() && frames.is_any_ongoing;
+        }
+        if let Some(progress) = intervals.progress().filter(|_| count % 50 == 0) {
+            outlet.send(Update::Progress(progress));
+        }
+    }
+    outlet.send(Update::Events(frames.events()));
+    if count == 0 { no_data(intervals) } else { Ok(()) }
+}
+
+/// Turns intervals into frames.
+#[derive(Default)]
+struct Frames {
+    encoder: FrameEncoder,
+    topology: Arc<Topology>,
+    revision: Option<u64>,
+    /// Devices are, or shortly were, in trouble.
+    has_trouble: bool,
+    is_any_ongoing: bool,
+}
+
+impl Frames {
+    fn update_topology(&mut self, intervals: &Intervals<'_>) {
+        if self.revision != Some(intervals.topology_revision()) {
+            self.revision = Some(intervals.topology_revision());
+            if *self.topology != *intervals.topology() {
+                self.topology = Arc::new(intervals.topology().clone());
+            }
+        }
+    }
+
+    fn encode(&mut self, rows: crate::intervals::IntervalRows<'_>) -> Frame {
+        self.encoder.encode(rows, Arc::clone(&self.topology))
+    }
+
+    fn events(&mut self) -> Vec<Trouble> {
+        let list = self.encoder.events().list;
+        self.is_any_ongoing = list.iter().any(|event| event.is_ongoing);
+        list.into_iter().map(trouble).collect()
+    }
+}
+
+fn trouble(event: Event) -> Trouble {
+    Trouble {
+        device: event.device,
+        verdict: event.verdict,
+        begin_s: event.begin.run_s,
+        end_s: event.end.run_s,
+        peak_ms: event.peak_latency.map(|peak| peak.await_ms),
+    }
+}
+
+/// The error of a source without data.
+#[derive(Debug)]
+pub(super) struct NoData(String);
+
+impl std::fmt::Display for NoData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoData {}
+
+/// Returns the error about a source without intervals.
+fn no_data(intervals: &Intervals<'_>) -> Result<()> {
+    match missing_data(intervals)? {
+        Some(reason) => Err(NoData(end_reason(&reason, intervals)).into()),
+        None => bail!("no intervals"),
+    }
+}
+
+/// Returns whether an error is about missing data rather than about a file.
+pub(super) fn is_no_data(error: &anyhow::Error) -> bool {
+    error.is::<NoData>() || error.is::<NoBlockDevices>()
+}

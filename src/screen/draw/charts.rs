@@ -1,0 +1,161 @@
+//! The charts of a device, on one time axis.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+use super::Regions;
+use super::chart::{Chart, GUTTER, Line, plot_area};
+use crate::metrics::IntervalStats;
+use crate::report::layout::number_format::{number, percent, time};
+use crate::screen::app::App;
+use crate::screen::history::{DeviceId, Moment, Point, Quantity};
+use crate::screen::theme::Series;
+use crate::screen::time_axis::Columns;
+
+const fn line(quantity: Quantity, series: Series, name: &'static str, factor: f64) -> Line {
+    Line { quantity, series, name, factor }
+}
+
+const LATENCIES: [Line; 3] = [
+    line(Quantity::ReadAwait, Series::Reads, "reads", 1.0),
+    line(Quantity::WriteAwait, Series::Writes, "writes", 1.0),
+    line(Quantity::FlushAwait, Series::Third, "flushes", 1.0),
+];
+const QUEUES: [Line; 2] = [
+    line(Quantity::Queue, Series::Reads, "queue", 1.0),
+    line(Quantity::InFlight, Series::Third, "in flight", 1.0),
+];
+const RATES: [Line; 2] = [
+    line(Quantity::Reads, Series::Reads, "reads", 1.0),
+    line(Quantity::Writes, Series::Writes, "writes", 1.0),
+];
+const UTIL: [Line; 1] = [line(Quantity::Util, Series::Reads, "util", 1.0)];
+
+/// The least height of a chart, and that from which on one more is shown.
+const MIN_CHART_HEIGHT: u16 = 4;
+/// The width from which on charts are in two columns.
+const MIN_WIDTH_OF_TWO: u16 = 150;
+/// The number of charts.
+const CHARTS: u16 = 5;
+
+impl App {
+    /// Draws as many charts of a device as there is space for, the most important first, with a common time axis below.
+    pub(super) fn draw_charts(&self, buffer: &mut Buffer, area: Rect, id: DeviceId, regions: &mut Regions) {
+        if area.height < MIN_CHART_HEIGHT {
+            return;
+        }
+        let across = if area.width >= MIN_WIDTH_OF_TWO { 2 } else { 1 };
+        let heights = area.height - 1;
+        let down = (heights / MIN_CHART_HEIGHT).clamp(1, CHARTS.div_ceil(across));
+        let width = area.width / across - if across > 1 { 1 } else { 0 };
+        let plot_width = usize::from(width.saturating_sub(GUTTER));
+        let per_cell = if self.options.theme.is_ascii { 1 } else { 2 };
+        let columns = self.axis.columns(self, plot_width * per_cell);
+        let points: Vec<Option<Point>> = (0..columns.width)
+            .map(|column| self.history.column(id, columns.seconds, columns.first + column as i64))
+            .collect();
+        let stats = self.stats_at_cursor(id);
+        let throughput = self.throughput_lines();
+        let mut y = area.y;
+        for row in 0..down {
+            // The first charts get the rows that are left over.
+            let height = heights / down + u16::from(row < heights % down);
+            for column in 0..across {
+                let chart_area = Rect { x: area.x + column * (width + 2), y, width, height };
+                let at = row * across + column;
+                if at >= CHARTS {
+                    continue;
+                }
+                let chart = self.chart(at, &throughput, stats.as_ref(), id);
+                chart.draw(buffer, chart_area, &points, self.options.theme);
+                let plot = plot_area(chart_area);
+                self.draw_cursor(buffer, plot, &columns, per_cell);
+                regions.charts.push((plot, columns, per_cell));
+            }
+            y += height;
+        }
+        for column in 0..across {
+            let x = area.x + column * (width + 2);
+            let labels = Rect { x: x + GUTTER, y, width: width.saturating_sub(GUTTER), height: 1 };
+            self.draw_time_labels(buffer, labels, &columns, per_cell);
+        }
+    }
+
+    /// Returns the chart of this number, in the order of their importance.
+    fn chart<'a>(
+        &self,
+        at: u16,
+        throughput: &'a [Line; 2],
+        stats: Option<&IntervalStats>,
+        id: DeviceId,
+    ) -> Chart<'a> {
+        let chart = |title: &str, lines: &'a [Line], least_top, format| Chart {
+            title: title.to_owned(),
+            lines,
+            is_logarithmic: false,
+            least_top,
+            format,
+            reference: None,
+            values: lines.iter().map(|line| stats.and_then(|stats| line.quantity.of(stats))).collect(),
+        };
+        match at {
+            0 => Chart {
+                is_logarithmic: true,
+                reference: self.unloaded_ms(id).map(|ms| (ms, format!("unloaded {}", time(ms)))),
+                ..chart("latency", &LATENCIES, 0.0, time)
+            },
+            1 => chart("queue", &QUEUES, 1.0, number),
+            2 => chart("requests/s", &RATES, 10.0, number),
+            3 => chart(self.unit.title(), throughput, 1.0, number),
+            _ => chart("util", &UTIL, 100.0, percent),
+        }
+    }
+
+    fn throughput_lines(&self) -> [Line; 2] {
+        let factor = self.unit.per_kib();
+        [
+            line(Quantity::ReadKib, Series::Reads, "reads", factor),
+            line(Quantity::WriteKib, Series::Writes, "writes", factor),
+        ]
+    }
+
+    /// The statistics of a device under the cursor; `None` where it has none.
+    fn stats_at_cursor(&self, id: DeviceId) -> Option<IntervalStats> {
+        match self.moment()? {
+            Moment::Exact(frame) => frame.stats(frame.row_of(id)?),
+            Moment::Coarse(span) => span.point(id).map(Point::mean_stats),
+        }
+    }
+
+    /// The unloaded latency that a device is compared with at the cursor, or was shortly before, in milliseconds; `None` where
+    /// it is not known.
+    fn unloaded_ms(&self, id: DeviceId) -> Option<f64> {
+        const SEARCHED: usize = 30;
+        let cursor_s = self.cursor_s();
+        let frames = self.history.frames();
+        let end = frames.partition_point(|frame| frame.end_s <= cursor_s + 1e-9);
+        let before = frames.range(end.saturating_sub(SEARCHED)..end).rev();
+        let found = before.filter_map(|frame| {
+            let device = frame.device(frame.row_of(id)?);
+            let activity = device.activity()?;
+            let assessment = &activity.assessment;
+            let of = |await_ms: Option<f64>, saturation: Option<f64>| {
+                await_ms.zip(saturation).map(|(await_ms, times)| await_ms / times).filter(|ms| ms.is_finite())
+            };
+            of(activity.stats.reads.await_ms, assessment.read_saturation)
+                .or_else(|| of(activity.stats.writes.await_ms, assessment.write_saturation))
+        });
+        found.into_iter().next()
+    }
+
+    /// Marks the column under the cursor.
+    fn draw_cursor(&self, buffer: &mut Buffer, plot: Rect, columns: &Columns, per_cell: usize) {
+        let Some(column) = columns.column_at(self.cursor_s()).filter(|_| !self.follows()) else { return };
+        let x = plot.x + (column / per_cell) as u16;
+        if x < plot.right() {
+            let style = Style::new().add_modifier(Modifier::REVERSED);
+            buffer.set_style(Rect { x, width: 1, ..plot }, style);
+        }
+    }
+}

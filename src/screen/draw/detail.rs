@@ -1,0 +1,376 @@
+//! The selected device: evidence, layers, limits, cgroups and tasks, and charts.
+
+use jiff::tz::TimeZone;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use unicode_width::UnicodeWidthStr;
+
+use super::{Regions, put};
+use crate::analysis::Verdict;
+use crate::attribution::{Attribution, CgroupUse, cgroup_name};
+use crate::counters::BlockedTask;
+use crate::intervals::{DeviceInterval, IntervalRows};
+use crate::report::IntervalWriter;
+use crate::report::evidence::evidence_sentences;
+use crate::report::layout::sentence_numbers::{number, percent};
+use crate::report::layout::{ellipsize, wrap};
+use crate::report::native::{TableOptions, TableWriter, cell, usage_line};
+use crate::report::who::limit_value;
+use crate::sanitize::sanitize;
+use crate::screen::app::{App, Page};
+use crate::screen::history::{Frame, Moment, is_trouble};
+use crate::topology::Topology;
+
+/// A line of text: pieces with their styles.
+type TextLine = Vec<(String, Style)>;
+
+/// The share of a page that text takes at most, in percent, where there are charts.
+const MAX_TEXT_PCT: u16 = 50;
+/// The least height of the charts below the list.
+const MIN_PANE_CHARTS: u16 = 5;
+/// The cgroups and tasks that are named on a page.
+const MAX_CGROUPS: usize = 6;
+const MAX_TASKS: usize = 8;
+/// The devices of a stack that are listed.
+const MAX_LAYERS: usize = 10;
+
+impl App {
+    /// Draws the selected device below the list.
+    pub(super) fn draw_pane(&self, buffer: &mut Buffer, area: Rect, regions: &mut Regions) {
+        let theme = self.options.theme;
+        let line = theme.text("─", "-").repeat(usize::from(area.width));
+        put(buffer, area.x, area.y, area.width, &line, theme.dim());
+        let rest = Rect { y: area.y + 1, height: area.height - 1, ..area };
+        let lines = self.text_lines(usize::from(area.width), false);
+        let charts = if rest.height >= MIN_PANE_CHARTS + 2 { MIN_PANE_CHARTS } else { 0 };
+        let text_height = (lines.len() as u16).min(rest.height - charts);
+        self.draw_lines(buffer, Rect { height: text_height, ..rest }, &lines);
+        if let Some(id) = self.selected.filter(|_| charts > 0) {
+            let charts = Rect { y: rest.y + text_height, height: rest.height - text_height, ..rest };
+            self.draw_charts(buffer, charts, id, regions);
+        }
+    }
+
+    /// Draws the selected device on the whole screen.
+    pub(super) fn draw_detail(&self, buffer: &mut Buffer, area: Rect, regions: &mut Regions) {
+        let lines = self.text_lines(usize::from(area.width), true);
+        let most = (area.height * MAX_TEXT_PCT / 100).max(4);
+        let text_height = (lines.len() as u16).min(most);
+        self.draw_lines(buffer, Rect { height: text_height, ..area }, &lines);
+        if let Some(id) = self.selected {
+            let charts = Rect { y: area.y + text_height, height: area.height - text_height, ..area };
+            self.draw_charts(buffer, charts, id, regions);
+        }
+    }
+
+    fn draw_lines(&self, buffer: &mut Buffer, area: Rect, lines: &[TextLine]) {
+        let is_cut = lines.len() > usize::from(area.height);
+        for (at, line) in lines.iter().take(usize::from(area.height)).enumerate() {
+            let y = area.y + at as u16;
+            let mut x = area.x;
+            for (text, style) in line {
+                x = put(buffer, x, y, area.right() - x, &self.options.theme.plain(text), *style);
+            }
+            if is_cut && at + 1 == usize::from(area.height) {
+                super::put_right(
+                    buffer,
+                    area.right(),
+                    y,
+                    &format!(" +{} lines", lines.len() - at - 1),
+                    self.options.theme.dim(),
+                );
+            }
+        }
+    }
+
+    /// Returns the text about the selected device at the cursor; all of it on a page of its own.
+    fn text_lines(&self, width: usize, is_page: bool) -> Vec<TextLine> {
+        let theme = self.options.theme;
+        let dim = |text: &str| vec![vec![(text.to_owned(), theme.dim())]];
+        let Some(id) = self.selected else { return dim("no device") };
+        let frame = match self.moment() {
+            Some(Moment::Exact(frame)) => frame,
+            Some(Moment::Coarse(_)) => {
+                return dim("only means are kept of this time; evidence is kept with the exact intervals");
+            }
+            None => return Vec::new(),
+        };
+        let Some(row) = frame.row_of(id) else {
+            return dim("this device is not listed in this interval");
+        };
+        let device = frame.device(row);
+        let mut lines = vec![self.title_line(&device, frame.lasted_s(row), width)];
+        self.push_sentences(&device, frame, width, &mut lines);
+        if is_page {
+            push_table_lines(&device, frame, &self.options.time_zone, width, &mut lines);
+        }
+        self.push_layers(&device, frame, width, is_page, &mut lines);
+        self.push_usage(&device, frame, width, is_page, &mut lines);
+        lines
+    }
+
+    /// Returns the name, the verdict and its length, and where the device is mounted.
+    fn title_line(&self, device: &DeviceInterval<'_>, lasted_s: f64, width: usize) -> TextLine {
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let verdict = device.verdict();
+        let mut name = sanitize(device.label).into_owned();
+        if device.label != device.device {
+            name += &format!(" ({})", sanitize(device.device));
+        }
+        let for_s = if is_trouble(verdict) {
+            format!(" for {}", crate::report::layout::sentence_numbers::duration(lasted_s.round()))
+        } else {
+            String::new()
+        };
+        let verdict_text = verdict.map_or("no verdict", Verdict::name);
+        let used = name.width() + verdict_text.len() + for_s.len() + 6;
+        let mounts = if device.mountpoints.is_empty() || used + 10 > width {
+            String::new()
+        } else {
+            format!("    {}", ellipsize(&sanitize(device.mountpoints), width - used))
+        };
+        vec![
+            (name, bold),
+            (": ".to_owned(), Style::new()),
+            (verdict_text.to_owned(), self.options.theme.verdict(verdict).add_modifier(Modifier::BOLD)),
+            (for_s, Style::new()),
+            (mounts, self.options.theme.dim()),
+        ]
+    }
+
+    /// Appends the evidence.
+    fn push_sentences(
+        &self,
+        device: &DeviceInterval<'_>,
+        frame: &Frame,
+        width: usize,
+        lines: &mut Vec<TextLine>,
+    ) {
+        let Some(activity) = device.activity() else { return };
+        let at = activity
+            .evidence_at
+            .map(|at| at.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S: ").to_string());
+        let mut sentences = evidence_sentences(&activity.assessment);
+        let hidden = crate::analysis::hidden_io_wait_pct(&frame.header.host).filter(|hidden| *hidden > 0.0);
+        sentences.extend(hidden.map(crate::report::evidence::hidden_io_wait_text));
+        for sentence in sentences {
+            let sentence = at.clone().unwrap_or_default() + &sentence;
+            push_wrapped(&sanitize(&sentence), width, Style::new(), lines);
+        }
+    }
+
+    /// Appends the devices below and above, with where requests wait.
+    fn push_layers(
+        &self,
+        device: &DeviceInterval<'_>,
+        frame: &Frame,
+        width: usize,
+        is_page: bool,
+        lines: &mut Vec<TextLine>,
+    ) {
+        let layers = layers(device.device, frame);
+        if layers.len() < 2 || !is_page && !is_trouble(device.verdict()) {
+            return;
+        }
+        let theme = self.options.theme;
+        let title = format!(
+            "  {:<16}{:<11}{:>7}{:>7}{:>9}{:>9}{:>7}",
+            "layer", "verdict", "queue", "inflt", "r_await", "w_await", "util"
+        );
+        lines.push(vec![(title, theme.dim())]);
+        let queue = |row: usize| frame.stats(row).and_then(|stats| stats.queue).unwrap_or(0.0);
+        for (at, (depth, row)) in layers.iter().enumerate() {
+            let layer = frame.device(*row);
+            let Some(activity) = layer.activity() else { continue };
+            let text = |title: &str| cell(title, activity, self.options.saturation_threshold).0;
+            let name = format!("{}{}", " ".repeat(*depth), sanitize(layer.label));
+            // Requests wait where the queue is longer than in the layers below.
+            let below: f64 = layers[at + 1..]
+                .iter()
+                .take_while(|(d, _)| d > depth)
+                .map(|(_, row)| queue(*row))
+                .fold(0.0, f64::max);
+            let waits = queue(*row) - below;
+            let is_most =
+                waits >= 1.0 && layers.iter().all(|(_, other)| queue(*other) - below <= queue(*row));
+            let verdict = layer.verdict();
+            let mut line = vec![
+                (format!("  {:<16}", ellipsize(&name, 15)), Style::new()),
+                (format!("{:<11}", verdict.map_or("-", Verdict::name)), theme.verdict(verdict)),
+                (
+                    format!(
+                        "{:>7}{:>7}{:>9}{:>9}{:>7}",
+                        text("queue"),
+                        text("inflt"),
+                        text("r_await"),
+                        text("w_await"),
+                        text("util")
+                    ),
+                    Style::new(),
+                ),
+            ];
+            if is_most && width > 80 {
+                let mark = theme.text("  ◀ requests wait here", "  < requests wait here");
+                line.push((mark.to_owned(), theme.verdict(verdict)));
+            }
+            lines.push(line);
+        }
+    }
+
+    /// Appends the cgroups with their limits, and the tasks that wait.
+    fn push_usage(
+        &self,
+        device: &DeviceInterval<'_>,
+        frame: &Frame,
+        width: usize,
+        is_page: bool,
+        lines: &mut Vec<TextLine>,
+    ) {
+        let theme = self.options.theme;
+        let Some(attribution) = frame.attribution.as_deref() else {
+            let text = if self.wants_io_scans() && self.follows() {
+                "who: cgroups and processes are being read ..."
+            } else if is_page {
+                "who: cgroups and processes of this interval are not known"
+            } else {
+                return;
+            };
+            lines.push(vec![(format!("  {text}"), theme.dim())]);
+            return;
+        };
+        // Cgroups are counted for whole devices.
+        let name =
+            frame.topology.disk_of(device.device).filter(|disk| !disk.is_empty()).unwrap_or(device.device);
+        if !is_page {
+            if let Some(text) = usage_line(name, attribution) {
+                push_wrapped(&text, width, Style::new(), lines);
+            }
+            return;
+        }
+        let usage = attribution.device(name);
+        let cgroups = usage.map_or(&[][..], |usage| &usage.cgroups);
+        for cgroup in cgroups.iter().take(MAX_CGROUPS) {
+            push_wrapped(&cgroup_text(cgroup), width, Style::new(), lines);
+        }
+        let more = cgroups.len().saturating_sub(MAX_CGROUPS);
+        if more > 0 {
+            lines.push(vec![(format!("  and {more} more cgroups: blkstat who"), theme.dim())]);
+        }
+        push_blocked(attribution, width, theme.emphasis(crate::report::native::Emphasis::Warning), lines);
+        if cgroups.is_empty() && attribution.blocked.is_empty() {
+            lines.push(vec![("  who: no cgroup used this device".to_owned(), theme.dim())]);
+        }
+    }
+
+    /// Returns whether the page of the device is shown.
+    pub(super) fn is_on_page(&self) -> bool {
+        self.page == Page::Detail
+    }
+}
+
+/// Appends a text in lines, indented.
+fn push_wrapped(text: &str, width: usize, style: Style, lines: &mut Vec<TextLine>) {
+    for line in wrap(text, width.saturating_sub(2).max(20)) {
+        lines.push(vec![(format!("  {line}"), style)]);
+    }
+}
+
+/// Appends the lines of the device as the scrolling view prints them: the titles and the cells.
+fn push_table_lines(
+    device: &DeviceInterval<'_>,
+    frame: &Frame,
+    time_zone: &TimeZone,
+    width: usize,
+    lines: &mut Vec<TextLine>,
+) {
+    let options = TableOptions { width: Some(width), ..TableOptions::default() };
+    let mut writer = TableWriter::new(&options, false, time_zone.clone());
+    let rows = IntervalRows {
+        header: frame.header,
+        devices: vec![device.clone()],
+        total: None,
+        events: Vec::new(),
+        attribution: None,
+        traced: None,
+        has_found_any: true,
+    };
+    let mut text = Vec::new();
+    writer.push_interval(&rows, &mut text);
+    let text = String::from_utf8_lossy(&text);
+    let all: Vec<&str> = text.lines().collect();
+    let last = all.iter().rposition(|line| line.starts_with("device"));
+    if let Some(titles) = last {
+        for (at, line) in all.iter().skip(titles).take(2).enumerate() {
+            let style = if at == 0 { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
+            lines.push(vec![((*line).to_owned(), style)]);
+        }
+    }
+}
+
+/// Returns the rows of the devices that a device is stacked on or that are stacked on it, from the top to the bottom, each
+/// with its depth.
+fn layers(name: &str, frame: &Frame) -> Vec<(usize, usize)> {
+    let rows: std::collections::HashMap<&str, usize> =
+        (0..frame.len()).map(|row| (&*frame.names(row).device, row)).collect();
+    let topology: &Topology = &frame.topology;
+    let mut above = Vec::new();
+    let mut at = name.to_owned();
+    loop {
+        let holder = topology.holders(&at).find(|holder| rows.contains_key(holder.name.as_str()));
+        let holder = holder.filter(|holder| !above.contains(&holder.name) && holder.name != name);
+        let Some(holder) = holder.filter(|_| above.len() < MAX_LAYERS) else { break };
+        let next = holder.name.clone();
+        above.push(next.clone());
+        at = next;
+    }
+    above.reverse();
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for (depth, above) in above.iter().enumerate() {
+        found.extend(rows.get(above.as_str()).map(|row| (depth, *row)));
+    }
+    let mut pending = vec![(above.len(), name.to_owned())];
+    while let Some((depth, name)) = pending.pop() {
+        let Some(row) = rows.get(name.as_str()) else { continue };
+        if found.len() >= MAX_LAYERS || found.iter().any(|(_, known)| known == row) {
+            continue;
+        }
+        found.push((depth, *row));
+        pending.extend(topology.backing_devices(&name).iter().rev().map(|below| (depth + 1, below.clone())));
+    }
+    found
+}
+
+/// Returns a cgroup with its share, its rates and its limits.
+fn cgroup_text(cgroup: &CgroupUse) -> String {
+    let name = cgroup_name(&cgroup.path);
+    let rates = &cgroup.rates;
+    let share = cgroup.share_pct.map(percent).unwrap_or_else(|| "-".to_owned());
+    let mut text = format!(
+        "who: {} {share}, {} r/s, {} w/s",
+        sanitize(&name),
+        number(rates.reads_per_s),
+        number(rates.writes_per_s)
+    );
+    for limit in &cgroup.limits {
+        let reached = if limit.is_reached { "at its limit of" } else { "limit" };
+        text += &format!("; {reached} {}", limit_value(limit.kind, limit.value));
+    }
+    text
+}
+
+/// Appends the tasks in uninterruptible sleep.
+fn push_blocked(attribution: &Attribution, width: usize, style: Style, lines: &mut Vec<TextLine>) {
+    let name = |task: &BlockedTask| {
+        let cgroup = task.cgroup.as_deref().map(|path| format!(" {}", sanitize(&cgroup_name(path))));
+        format!("{}({}){}", sanitize(&task.comm), task.tid, cgroup.unwrap_or_default())
+    };
+    let blocked = &attribution.blocked;
+    if blocked.is_empty() {
+        return;
+    }
+    let named: Vec<String> = blocked.iter().take(MAX_TASKS).map(name).collect();
+    let more = blocked.len() - named.len();
+    let more = if more > 0 { format!(" +{more}") } else { String::new() };
+    push_wrapped(&format!("D state: {}{more}", named.join(", ")), width, style, lines);
+}

@@ -1,0 +1,111 @@
+//! The first line: the host, the time, and what the screen shows of it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use unicode_width::UnicodeWidthStr;
+
+use super::put;
+use crate::intervals::IntervalHeader;
+use crate::report::layout::number_format::{duration, number};
+use crate::report::native::{Emphasis, host_segments};
+use crate::sanitize::sanitize;
+use crate::screen::app::{App, Source};
+use crate::screen::history::Moment;
+
+/// The blanks between two segments.
+const GAP: u16 = 2;
+
+impl App {
+    pub(super) fn draw_head(&self, buffer: &mut Buffer, area: Rect) {
+        let (state, state_style) = self.state();
+        let state_width = u16::try_from(state.width()).unwrap_or(u16::MAX).min(area.width / 2);
+        let mut x = put(buffer, area.x, area.y, 8, "blkstat ", Style::new().add_modifier(Modifier::BOLD));
+        let name = match &self.options.source {
+            Source::Live => sanitize(&self.options.host).into_owned(),
+            Source::Capture(name) => sanitize(name).into_owned(),
+        };
+        let name = crate::report::layout::ellipsize(&name, usize::from(area.width / 4));
+        if !name.is_empty() {
+            x = put(buffer, x, area.y, area.width / 4, &self.options.theme.plain(&name), Style::new()) + GAP;
+        }
+        let end = area.right().saturating_sub(state_width + GAP);
+        for (text, emphasis) in self.head_segments(usize::from(end.saturating_sub(x))) {
+            let style = self.options.theme.emphasis(emphasis);
+            if x < end {
+                x = put(buffer, x, area.y, end - x, &text, style) + GAP;
+            }
+        }
+        put(buffer, area.right() - state_width, area.y, state_width, &state, state_style);
+    }
+
+    /// Returns the time and the host in at most `width` columns.
+    fn head_segments(&self, width: usize) -> Vec<(String, Emphasis)> {
+        let time_zone = &self.options.time_zone;
+        match self.moment() {
+            None => vec![("waiting for the first interval".to_owned(), Emphasis::Dim)],
+            Some(Moment::Exact(frame)) => {
+                let mut segments = host_segments(&frame.header, time_zone, width);
+                // The date of what is not now.
+                if let Some(end) = frame.header.end.filter(|_| !self.follows()) {
+                    let date = end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %Z").to_string();
+                    let used: usize = segments.iter().map(|(text, _)| text.len() + usize::from(GAP)).sum();
+                    if used + date.len() <= width {
+                        segments.insert(0, (date, Emphasis::Dim));
+                    }
+                }
+                let used: usize = segments.iter().map(|(text, _)| text.len() + usize::from(GAP)).sum();
+                segments.extend(swap_text(&frame.header).filter(|(text, _)| used + text.len() <= width));
+                segments
+            }
+            Some(Moment::Coarse(span)) => {
+                let end = span
+                    .end
+                    .map(|end| end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string());
+                let text = format!(
+                    "{}  means of {}, worst verdicts",
+                    end.unwrap_or_default(),
+                    duration(span.end_s - span.begin_s)
+                );
+                vec![(text, Emphasis::Warning)]
+            }
+        }
+    }
+
+    /// Returns what the screen shows in time: live, paused, a replay, or why nothing comes.
+    fn state(&self) -> (String, Style) {
+        let theme = self.options.theme;
+        if let Some(reason) = self.ended.as_ref().filter(|_| self.options.source == Source::Live) {
+            return (format!(" {} ", sanitize(reason)), theme.loud());
+        }
+        if let Some(late_s) = self.late_s() {
+            return (format!(" NO SAMPLE FOR {} ", duration(late_s)), theme.loud());
+        }
+        let event = self.event_at_cursor().filter(|_| !self.follows());
+        let event = event.map(|(at, count)| format!("event {at} of {count}  ")).unwrap_or_default();
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let state = match (&self.options.source, self.progress) {
+            (Source::Live, _) if self.follows() => "LIVE".to_owned(),
+            (Source::Live, _) => {
+                let newest_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
+                return (
+                    format!("{event}PAUSED -{}", duration(newest_s - self.cursor_s())),
+                    bold.add_modifier(Modifier::REVERSED),
+                );
+            }
+            (Source::Capture(_), Some(progress)) => format!("{event}READING {:.0}%", progress * 100.0),
+            (Source::Capture(_), None) => match self.play_speed() {
+                Some(speed) => format!("{event}REPLAY x{speed:.0}"),
+                None => format!("{event}REPLAY"),
+            },
+        };
+        (state, bold)
+    }
+}
+
+/// Returns the pages that are swapped; `None` while none are.
+fn swap_text(header: &IntervalHeader) -> Option<(String, Emphasis)> {
+    let (read, written) = header.host.swap_in_pages_per_s.zip(header.host.swap_out_pages_per_s)?;
+    let text = format!("swap {}/s in {}/s out", number(read), number(written));
+    (read + written > 0.0).then_some((text, Emphasis::Warning))
+}

@@ -1,0 +1,67 @@
+//! The help: keys, marks and colors.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+use super::{Regions, put};
+use crate::analysis::Verdict;
+use crate::report::layout::wrap;
+use crate::screen::app::App;
+use crate::screen::keys::KEYS;
+
+/// The width of the keys.
+const KEYS_WIDTH: usize = 18;
+
+impl App {
+    pub(super) fn draw_help(&self, buffer: &mut Buffer, area: Rect, regions: &mut Regions) {
+        let lines = self.help_lines(usize::from(area.width));
+        let last = lines.len().saturating_sub(usize::from(area.height));
+        regions.scroll = regions.scroll.min(last);
+        for (at, line) in lines.iter().skip(regions.scroll).take(usize::from(area.height)).enumerate() {
+            let mut x = area.x;
+            for (text, style) in line {
+                x = put(buffer, x, area.y + at as u16, area.right() - x, text, *style);
+            }
+        }
+    }
+
+    fn help_lines(&self, width: usize) -> Vec<Vec<(String, Style)>> {
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let mut lines = Vec::new();
+        for (heading, keys) in KEYS {
+            lines.push(vec![(heading.to_owned(), bold)]);
+            for (keys, meaning) in keys {
+                self.push_term(keys, Style::new(), meaning, width, &mut lines);
+            }
+            lines.push(Vec::new());
+        }
+        lines.push(vec![("Verdicts, most severe first, with their marks".to_owned(), bold)]);
+        for verdict in Verdict::ALL {
+            let term = format!("{} {}", self.options.theme.mark(Some(verdict)), verdict.name());
+            let style = self.options.theme.verdict(Some(verdict));
+            self.push_term(&term, style, verdict.meaning(), width, &mut lines);
+        }
+        let unknown = "not enough data for a verdict, such as an unknown unloaded latency";
+        self.push_term("? -", self.options.theme.verdict(None), unknown, width, &mut lines);
+        lines.push(Vec::new());
+        let columns = "Columns and marks in cells: blkstat help columns";
+        lines.push(vec![(columns.to_owned(), Style::new())]);
+        lines
+    }
+
+    fn push_term(
+        &self,
+        term: &str,
+        style: Style,
+        meaning: &str,
+        width: usize,
+        lines: &mut Vec<Vec<(String, Style)>>,
+    ) {
+        let mut term = term;
+        for line in wrap(meaning, width.saturating_sub(KEYS_WIDTH + 3)) {
+            lines.push(vec![(format!("  {term:<KEYS_WIDTH$} "), style), (line, Style::new())]);
+            term = "";
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The list: a line for each device.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use unicode_width::UnicodeWidthStr;
+
+use super::{Regions, put, put_right};
+use crate::analysis::Verdict;
+use crate::intervals::DeviceActivity;
+use crate::report::layout::number_format::number;
+use crate::report::layout::{ellipsize, fit_columns};
+use crate::report::native::{Cell, Emphasis, cell, state_message};
+use crate::sanitize::sanitize;
+use crate::screen::app::{App, ThroughputUnit};
+use crate::screen::history::is_trouble;
+use crate::screen::rows::{Row, Rows};
+use crate::screen::sort::Sort;
+use crate::screen::theme::Theme;
+
+/// A column with its width, and the rank by which it stays: the lowest go first.
+struct Column {
+    title: &'static str,
+    width: usize,
+    rank: u8,
+}
+
+const fn column(title: &'static str, width: usize, rank: u8) -> Column {
+    Column { title, width, rank }
+}
+
+/// The columns after the name. What names no column here is the latency of both directions: see [`App::cell`].
+const COLUMNS: [Column; 11] = [
+    column("verdict", 10, 9),
+    column("since", 7, 7),
+    column("r/s", 6, 6),
+    column("w/s", 6, 6),
+    column("MB/s", 6, 2),
+    column("r_await", 8, 9),
+    column("w_await", 8, 1),
+    column("queue", 6, 9),
+    column("inflt", 6, 4),
+    column("util", 6, 5),
+    column("sat", 6, 3),
+];
+
+/// The least and the largest width of names.
+const NAME_WIDTHS: (usize, usize) = (10, 24);
+/// The least and the largest width of the ribbon, and of the sparkline.
+const STRIP_WIDTHS: (usize, usize) = (10, 60);
+/// The blanks before the ribbon.
+const STRIP_GAP: usize = 2;
+
+/// The columns that are shown, and the widths of the rest.
+struct ListLayout {
+    name_width: usize,
+    columns: Vec<usize>,
+    /// The width of the ribbon, and of the sparkline; 0 where the ribbon is not shown.
+    strip_width: usize,
+    has_sparkline: bool,
+    /// One column has the latencies of both directions.
+    joins_latencies: bool,
+}
+
+impl ListLayout {
+    fn new(width: usize, longest_name: usize) -> Self {
+        let widest = (width / 5).clamp(NAME_WIDTHS.0, NAME_WIDTHS.1);
+        let name_width = longest_name.clamp(NAME_WIDTHS.0, widest);
+        let available = width.saturating_sub(name_width + 1);
+        let widths = COLUMNS.map(|column| column.width);
+        let fitted = fit_columns(&widths, &COLUMNS.map(|column| column.rank), available);
+        let used: usize = fitted.kept.iter().map(|at| widths[*at]).sum();
+        let rest = available.saturating_sub(used + STRIP_GAP);
+        let joins_latencies = fitted.dropped.iter().any(|at| COLUMNS[*at].title == "w_await");
+        let (least, most) = STRIP_WIDTHS;
+        let has_sparkline = rest > 2 * least;
+        let strip_width = match rest {
+            _ if !fitted.dropped.is_empty() || rest < least => 0,
+            rest if has_sparkline => ((rest - 1) / 2).min(most),
+            rest => rest,
+        };
+        Self { name_width, columns: fitted.kept, strip_width, has_sparkline, joins_latencies }
+    }
+
+    /// Returns the place of the ribbon in the first line.
+    fn strip(&self, area: Rect) -> Rect {
+        let used: usize = self.columns.iter().map(|at| COLUMNS[*at].width).sum();
+        let x = area.x + (self.name_width + 1 + used + STRIP_GAP) as u16;
+        Rect { x, width: self.strip_width as u16, y: area.y, height: 1 }
+    }
+}
+
+/// The height from which on a screen shows the selected device below the list, and the least height of that.
+const MIN_HEIGHT_WITH_PANE: u16 = 20;
+const MIN_PANE_HEIGHT: u16 = 5;
+
+impl App {
+    /// Draws the list and returns the area below it, which may be empty.
+    pub(super) fn draw_list(&self, buffer: &mut Buffer, area: Rect, regions: &mut Regions) -> Rect {
+        let rows = self.rows();
+        let longest = rows.listed.iter().map(|row| name_text(row, self.options.theme).width()).max();
+        let layout = ListLayout::new(usize::from(area.width), longest.unwrap_or(0));
+        self.draw_titles(buffer, area, &layout, regions);
+        let summary = self.summary_line(&rows);
+        let needed = rows.listed.len().max(1) + 1 + usize::from(!summary.is_empty());
+        let height = self.list_height(area.height, needed);
+        let lines = usize::from(height) - 1 - usize::from(!summary.is_empty());
+        regions.list_rows = lines;
+        regions.scroll = self.first_line(&rows, lines, regions.scroll);
+        regions.list_top = area.y + 1;
+        regions.names_width = layout.name_width as u16;
+        let shown = rows.listed.iter().skip(regions.scroll).take(lines);
+        let mut y = area.y + 1;
+        for row in shown {
+            regions.devices.push(row.names.id);
+            self.draw_row(buffer, Rect { y, height: 1, ..area }, row, &layout);
+            y += 1;
+        }
+        if rows.listed.is_empty() && self.history.newest().is_some() {
+            let text =
+                if rows.filtered > 0 { "no device matches the filter" } else { "no device did any I/O" };
+            put(buffer, area.x, y, area.width, text, self.options.theme.dim());
+            y += 1;
+        }
+        if !summary.is_empty() {
+            put(buffer, area.x, y, area.width, &summary, self.options.theme.dim());
+            let more = rows.listed.len().saturating_sub(regions.scroll + lines);
+            if more > 0 {
+                put_right(buffer, area.right(), y, &format!("{more} more below"), self.options.theme.dim());
+            }
+        }
+        if layout.strip_width > 0 {
+            self.draw_strips(buffer, area, &layout.strip(area), layout.has_sparkline, regions);
+        }
+        Rect { y: area.y + height, height: area.height - height, ..area }
+    }
+
+    /// The height of the list with its titles: what it needs, and at most a part of a screen that shows a device below.
+    fn list_height(&self, height: u16, needed: usize) -> u16 {
+        if height < MIN_HEIGHT_WITH_PANE {
+            let needed = u16::try_from(needed).unwrap_or(u16::MAX);
+            return if height.saturating_sub(needed) >= MIN_PANE_HEIGHT { needed } else { height };
+        }
+        let most = height * 9 / 20;
+        u16::try_from(needed).unwrap_or(u16::MAX).min(most.max(6))
+    }
+
+    /// The first line that is shown, so that the selected device is.
+    fn first_line(&self, rows: &Rows<'_>, lines: usize, scroll: usize) -> usize {
+        let last = rows.listed.len().saturating_sub(lines);
+        let selected = rows.listed.iter().position(|row| Some(row.names.id) == self.selected);
+        let scroll = scroll.min(last);
+        match selected {
+            Some(at) if at < scroll => at,
+            Some(at) if at >= scroll + lines => (at + 1).saturating_sub(lines),
+            _ => scroll,
+        }
+    }
+
+    /// Returns what is not listed: `12 ok, 20 idle (f unfolds)`.
+    fn summary_line(&self, rows: &Rows<'_>) -> String {
+        let (ok, idle) = rows.folded;
+        let mut parts = Vec::new();
+        parts.extend((ok > 0).then(|| format!("{ok} ok")));
+        parts.extend((idle > 0).then(|| format!("{idle} idle")));
+        let mut text = parts.join(", ");
+        if !text.is_empty() {
+            text += " (f unfolds)";
+        }
+        if rows.filtered > 0 {
+            let filter = self.filter.as_ref().map_or("", |(text, _)| text);
+            let gap = if text.is_empty() { "" } else { "; " };
+            text += &format!("{gap}{} do not match /{}/ (Esc shows all)", rows.filtered, sanitize(filter));
+        }
+        self.options.theme.plain(&text)
+    }
+
+    fn draw_titles(&self, buffer: &mut Buffer, area: Rect, layout: &ListLayout, regions: &mut Regions) {
+        regions.titles_row = area.y;
+        let bold = |sort: Option<Sort>| {
+            let is_key = sort == Some(self.sort);
+            let style = Style::new().add_modifier(Modifier::BOLD);
+            if is_key { style.add_modifier(Modifier::UNDERLINED) } else { style }
+        };
+        put(buffer, area.x, area.y, area.width, "device", bold(Some(Sort::Name)));
+        regions.titles.push((area.x, area.x + layout.name_width as u16, Sort::Name));
+        let mut x = area.x + layout.name_width as u16 + 1;
+        for column in layout.columns.iter().map(|at| &COLUMNS[*at]) {
+            let end = x + column.width as u16;
+            let title = match column.title {
+                "MB/s" => self.unit.title(),
+                "r_await" if layout.joins_latencies => "await",
+                title => title,
+            };
+            let sort = Sort::by_column(column.title);
+            if column.title == "verdict" {
+                put(buffer, x, area.y, end - x, title, bold(sort));
+            } else {
+                put_right(buffer, end, area.y, title, bold(sort));
+            }
+            regions.titles.extend(sort.map(|sort| (x, end, sort)));
+            x = end;
+        }
+    }
+
+    fn draw_row(&self, buffer: &mut Buffer, area: Rect, row: &Row<'_>, layout: &ListLayout) {
+        let theme = self.options.theme;
+        let name = ellipsize(&name_text(row, theme), layout.name_width);
+        let verdict = row.device.verdict();
+        let name_style =
+            if is_trouble(verdict) { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
+        put(buffer, area.x, area.y, area.width, &theme.plain(&name), name_style);
+        let begin = area.x + layout.name_width as u16 + 1;
+        let mut x = begin;
+        let first_widths: usize = layout.columns.iter().map(|at| COLUMNS[*at].width).sum();
+        let message_width = first_widths.saturating_sub(COLUMNS[0].width + COLUMNS[1].width);
+        let message = state_message(&row.device.state, message_width);
+        for column in layout.columns.iter().map(|at| &COLUMNS[*at]) {
+            let end = x + column.width as u16;
+            match (column.title, &message) {
+                ("verdict", _) => {
+                    let text = ellipsize(verdict.map_or("-", Verdict::name), column.width - 1);
+                    put(buffer, x, area.y, end - x, &theme.plain(&text), theme.verdict(verdict));
+                }
+                ("since", _) => {
+                    let since = row.lasted_s.filter(|_| is_trouble(verdict)).map(since_text);
+                    let style = if since.is_some() { Style::new() } else { theme.dim() };
+                    put_right(buffer, end, area.y, since.as_deref().unwrap_or("-"), style);
+                }
+                // In the place of the other cells.
+                (_, Some(_)) => {}
+                (title, None) => {
+                    if let Some(activity) = row.device.activity() {
+                        let (text, emphasis) = self.cell(title, activity, layout.joins_latencies);
+                        put_right(buffer, end, area.y, &theme.plain(&text), theme.emphasis(emphasis));
+                    }
+                }
+            }
+            x = end;
+        }
+        if let Some((text, emphasis)) = message {
+            let x = begin + (COLUMNS[0].width + COLUMNS[1].width) as u16 + 1;
+            put(buffer, x, area.y, message_width as u16, &theme.plain(&text), theme.emphasis(emphasis));
+        }
+        if Some(row.names.id) == self.selected {
+            buffer.set_style(area, theme.selected());
+        }
+    }
+
+    /// Returns a cell: that of the table, except that throughput has the unit that was chosen.
+    fn cell(&self, title: &str, activity: &DeviceActivity, joins_latencies: bool) -> Cell {
+        let threshold = self.options.saturation_threshold;
+        let stats = &activity.stats;
+        match title {
+            "MB/s" if self.unit != ThroughputUnit::Mib => {
+                let kib = stats.reads.kib_per_s.into_iter().chain(stats.writes.kib_per_s);
+                let kib = kib.reduce(|a, b| a + b);
+                kib.map_or(("-".to_owned(), Emphasis::Dim), |kib| {
+                    (number(kib * self.unit.per_kib()), Emphasis::Plain)
+                })
+            }
+            "r_await" if joins_latencies && stats.writes.await_ms > stats.reads.await_ms => {
+                cell("w_await", activity, threshold)
+            }
+            title => cell(title, activity, threshold),
+        }
+    }
+}
+
+/// Returns the name of a device, below those that it is stacked on.
+fn name_text(row: &Row<'_>, theme: Theme) -> String {
+    let name = sanitize(row.device.label);
+    match row.depth {
+        0 => name.into_owned(),
+        depth => format!("{}{}{name}", "  ".repeat(depth - 1), theme.text("└ ", "`-")),
+    }
+}
+
+/// Seconds in at most six characters: `24 s`, `3 min`, `2 h`, `5 d`.
+fn since_text(seconds: f64) -> String {
+    match seconds {
+        ..99.5 => format!("{seconds:.0} s"),
+        ..5970.0 => format!("{:.0} min", seconds / 60.0),
+        ..171_000.0 => format!("{:.0} h", seconds / 3600.0),
+        _ => format!("{:.0} d", seconds / 86_400.0),
+    }
+}

@@ -1,0 +1,132 @@
+//! Draws the state into a buffer of cells.
+
+mod chart;
+mod charts;
+mod detail;
+mod head;
+mod help;
+mod list;
+mod status;
+mod strip;
+mod time_labels;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::app::{App, Page};
+use super::history::DeviceId;
+use super::sort::Sort;
+use super::time_axis::Columns;
+
+/// The smallest screen.
+pub(crate) const MIN_SIZE: (u16, u16) = (60, 15);
+
+/// Where things are on the screen, for the mouse and for what depends on the size.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Regions {
+    /// The first line that is shown.
+    scroll: usize,
+    /// The rows of the list.
+    pub(crate) list_rows: usize,
+    /// The details of a device are shown.
+    pub(crate) shows_detail: bool,
+    list_top: u16,
+    devices: Vec<DeviceId>,
+    titles: Vec<(u16, u16, Sort)>,
+    titles_row: u16,
+    names_width: u16,
+    /// Charts, with the columns in a cell.
+    charts: Vec<(Rect, Columns, usize)>,
+}
+
+impl Regions {
+    /// Returns the time at a place; `None` outside charts.
+    pub(crate) fn chart_at(&self, column: u16, row: u16) -> Option<f64> {
+        let contains = |area: &Rect| area.contains((column, row).into());
+        let (area, columns, per_cell) = self.charts.iter().find(|(area, ..)| contains(area))?;
+        Some(columns.time_at(usize::from(column - area.x) * per_cell))
+    }
+
+    /// Returns the device of a line of the list; `None` outside it.
+    pub(crate) fn device_at(&self, _: u16, row: u16) -> Option<DeviceId> {
+        self.devices.get(usize::from(row.checked_sub(self.list_top)?)).copied()
+    }
+
+    /// Returns whether a column is in the names of the list.
+    pub(crate) fn is_name_at(&self, column: u16) -> bool {
+        column < self.names_width
+    }
+
+    /// Returns the order of a column by its title; `None` elsewhere.
+    pub(crate) fn title_at(&self, column: u16, row: u16) -> Option<Sort> {
+        let is_at = |(begin, end, _): &&(u16, u16, Sort)| (*begin..*end).contains(&column);
+        self.titles.iter().find(is_at).filter(|_| row == self.titles_row).map(|(_, _, sort)| *sort)
+    }
+}
+
+impl App {
+    /// Draws the screen.
+    pub(crate) fn draw(&mut self, buffer: &mut Buffer) {
+        let area = buffer.area;
+        self.size = (area.width, area.height);
+        if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
+            let text =
+                format!("{}x{} is too small: {}x{} needed", area.width, area.height, MIN_SIZE.0, MIN_SIZE.1);
+            put(buffer, 0, 0, area.width, &text, Style::new());
+            return;
+        }
+        self.select_default();
+        let newest_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
+        let (cursor_s, follows) = (self.cursor_s(), self.follows());
+        self.axis.follow(cursor_s, newest_s, follows);
+        let mut regions = Regions { scroll: self.scroll, ..Regions::default() };
+        self.draw_head(buffer, Rect { height: 1, ..area });
+        let body = Rect { y: area.y + 1, height: area.height - 2, ..area };
+        match self.page {
+            Page::Help => self.draw_help(buffer, body, &mut regions),
+            Page::Detail => {
+                regions.shows_detail = true;
+                self.draw_detail(buffer, body, &mut regions);
+            }
+            Page::List => {
+                let pane = self.draw_list(buffer, body, &mut regions);
+                if pane.height > 0 {
+                    regions.shows_detail = true;
+                    self.draw_pane(buffer, pane, &mut regions);
+                }
+            }
+        }
+        self.draw_status(buffer, Rect { y: area.y + area.height - 1, height: 1, ..area });
+        self.scroll = regions.scroll;
+        self.regions = regions;
+    }
+
+    /// Selects the first device of the list, unless the user has selected one.
+    fn select_default(&mut self) {
+        let ids = self.listed_ids();
+        let is_listed = self.selected.is_some_and(|id| ids.contains(&id));
+        // Where the cursor is in the past, an event has selected its device.
+        if !is_listed && self.page == Page::List
+            || self.selected.is_none()
+            || !self.has_selected && self.follows()
+        {
+            self.selected = ids.first().copied().or(self.selected);
+        }
+    }
+}
+
+/// Writes a text in at most `width` columns, and returns the column after it.
+fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
+    if y >= buffer.area.bottom() || x >= buffer.area.right() {
+        return x;
+    }
+    let (x, _) = buffer.set_stringn(x, y, text, usize::from(width), style);
+    x
+}
+
+/// Writes a text that ends at a column.
+fn put_right(buffer: &mut Buffer, end: u16, y: u16, text: &str, style: Style) {
+    let width = u16::try_from(unicode_width::UnicodeWidthStr::width(text)).unwrap_or(u16::MAX);
+    put(buffer, end.saturating_sub(width), y, width, text, style);
+}

@@ -1,0 +1,114 @@
+//! The last line: what is being typed, a message, or the keys that matter now.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use unicode_width::UnicodeWidthStr;
+
+use super::put;
+use crate::report::layout::ellipsize;
+use crate::report::layout::sentence_numbers::counted;
+use crate::sanitize::sanitize;
+use crate::screen::app::{App, Page, Source};
+use crate::screen::prompt::Question;
+
+/// A key and what it does now.
+type Hint = (&'static str, &'static str);
+
+impl App {
+    pub(super) fn draw_status(&self, buffer: &mut Buffer, area: Rect) {
+        let theme = self.options.theme;
+        let mut area = area;
+        if let Some(text) = self.recording_text() {
+            let text = ellipsize(&text, usize::from(area.width / 2));
+            let width = text.width() as u16;
+            let style = theme.emphasis(crate::report::native::Emphasis::Alert);
+            put(buffer, area.right() - width, area.y, width, &theme.plain(&text), style);
+            area.width -= width + 1;
+        }
+        if let Some(prompt) = &self.prompt {
+            let (question, answer) = match prompt.question {
+                Question::Filter => ("show devices that match: /", prompt.text.as_str()),
+                Question::Time => ("go to (18:04, 18:04:47, -5m, +5m): ", prompt.text.as_str()),
+                Question::Export => ("export the time shown as: r recording, h HTML report, Esc cancels", ""),
+            };
+            let x =
+                put(buffer, area.x, area.y, area.width, question, Style::new().add_modifier(Modifier::BOLD));
+            if prompt.question != Question::Export {
+                let x =
+                    put(buffer, x, area.y, area.right().saturating_sub(x), &sanitize(answer), Style::new());
+                put(buffer, x, area.y, 1, " ", Style::new().add_modifier(Modifier::REVERSED));
+            }
+            return;
+        }
+        if let Some((text, _)) = &self.message {
+            let text = ellipsize(&sanitize(text), usize::from(area.width));
+            put(
+                buffer,
+                area.x,
+                area.y,
+                area.width,
+                &theme.plain(&text),
+                Style::new().add_modifier(Modifier::BOLD),
+            );
+            return;
+        }
+        let mut x = area.x;
+        for (key, meaning) in self.hints() {
+            let key = match key {
+                "left right" => theme.text("←→", "left right"),
+                key => key,
+            };
+            let width = (key.width() + 1 + meaning.len()) as u16;
+            if x + width > area.right() {
+                break;
+            }
+            x = put(buffer, x, area.y, width, key, Style::new().add_modifier(Modifier::BOLD));
+            x = put(buffer, x + 1, area.y, width, meaning, theme.dim()) + 2;
+        }
+    }
+
+    /// Returns the keys that matter now, the most important first.
+    fn hints(&self) -> Vec<Hint> {
+        let mut hints: Vec<Hint> = vec![("q", "quit"), ("?", "help")];
+        if self.page == Page::Help {
+            hints.push(("Esc", "back"));
+            return hints;
+        }
+        hints.push(if self.is_on_page() { ("Esc", "back") } else { ("Enter", "detail") });
+        let is_live = self.options.source == Source::Live;
+        hints.push(match (is_live, self.follows(), self.play_speed()) {
+            (true, true, _) => ("p", "pause"),
+            (true, false, _) => ("p", "live"),
+            (false, _, None) => ("p", "play"),
+            (false, _, Some(_)) => ("p", "stop"),
+        });
+        hints.extend(self.play_speed().map(|_| ("x", "speed")));
+        hints.push(("left right", "step"));
+        if !self.events.is_empty() {
+            hints.extend([("[ ]", "events"), ("w", "worst")]);
+        }
+        hints.push(("b", "go to"));
+        if !self.is_on_page() {
+            hints.extend([("s", "sort"), ("/", "filter")]);
+            hints.push(if self.folds { ("f", "unfold") } else { ("f", "fold") });
+            hints.push(("t", "tree"));
+        }
+        hints.push(("+ -", "zoom"));
+        if is_live {
+            hints.push(if self.recording.is_some() { ("r", "stop recording") } else { ("r", "record") });
+        }
+        hints.push(("e", "export"));
+        hints
+    }
+
+    /// Returns the state of the recording; `None` without one.
+    fn recording_text(&self) -> Option<String> {
+        let recording = self.recording.as_ref()?;
+        let name = sanitize(&recording.name);
+        Some(match &recording.problem {
+            Some(problem) => format!("REC {name}: {}", sanitize(problem)),
+            None => format!("REC {name} {}", counted(recording.samples, "sample")),
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! The last minutes of each device in one line: a ribbon of verdicts, and a sparkline of latencies.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+use super::{Regions, put};
+use crate::report::layout::number_format::duration;
+use crate::screen::app::App;
+use crate::screen::history::{Point, Quantity};
+
+/// The latencies of the lowest and the highest line, in milliseconds.
+const LATENCIES_MS: (f32, f32) = (0.1, 100.0);
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const ASCII_BARS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
+
+impl App {
+    /// Draws the ribbons and the sparklines of the devices that are listed, with a title in the first line. `first` is the
+    /// place of the first ribbon.
+    pub(super) fn draw_strips(
+        &self,
+        buffer: &mut Buffer,
+        area: Rect,
+        first: &Rect,
+        has_sparkline: bool,
+        regions: &mut Regions,
+    ) {
+        let theme = self.options.theme;
+        let width = usize::from(first.width);
+        let columns = self.axis.columns(self, width);
+        let shown_s = columns.seconds * width as f64;
+        let title_width = area.right().saturating_sub(first.x);
+        let shown = duration(shown_s);
+        let word = if self.follows() { "last " } else { "" };
+        let titles = [format!("{word}{shown}: verdict, await 0.1-100 ms"), format!("{word}{shown}"), shown];
+        let title =
+            titles.iter().find(|title| title.len() <= usize::from(title_width)).map_or("", |title| title);
+        put(buffer, first.x, area.y, title_width, title, Style::new().add_modifier(Modifier::BOLD));
+        let cursor = columns.column_at(self.cursor_s()).filter(|_| !self.follows());
+        let places = [first.x, first.x + first.width + 1];
+        let places = if has_sparkline { &places[..] } else { &places[..1] };
+        for (line, id) in regions.devices.iter().enumerate() {
+            let y = regions.list_top + line as u16;
+            for column in 0..width {
+                let point = self.history.column(*id, columns.seconds, columns.first + column as i64);
+                let Some(point) = point else { continue };
+                let style = theme.verdict(point.verdict());
+                let bar = bar(&point, theme.is_ascii);
+                let mark = theme.mark(point.verdict());
+                for (x, symbol) in places.iter().zip([mark, bar]) {
+                    buffer[(x + column as u16, y)].set_char(symbol).set_style(style);
+                }
+            }
+            if let Some(column) = cursor {
+                for x in places {
+                    buffer[(x + column as u16, y)].set_style(Style::new().add_modifier(Modifier::REVERSED));
+                }
+            }
+        }
+        let lines = regions.devices.len() as u16;
+        for x in places {
+            let strip = Rect { x: *x, y: regions.list_top, width: first.width, height: lines };
+            regions.charts.push((strip, columns, 1));
+        }
+    }
+}
+
+/// Returns the bar of the longest mean latency of a direction; a blank without any.
+fn bar(point: &Point, is_ascii: bool) -> char {
+    let longest = [Quantity::ReadAwait, Quantity::WriteAwait]
+        .map(|quantity| point.extent(quantity).max)
+        .into_iter()
+        .filter(|latency| !latency.is_nan())
+        .reduce(f32::max);
+    let Some(latency) = longest else { return ' ' };
+    let (low, high) = LATENCIES_MS;
+    let height = libm::log10f(latency.max(low) / low) / libm::log10f(high / low);
+    let bars = if is_ascii { &ASCII_BARS } else { &BARS };
+    bars[((height * 8.0) as usize).min(7)]
+}

@@ -1,0 +1,97 @@
+//! Times of day below charts.
+
+use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+use super::put;
+use crate::screen::app::App;
+use crate::screen::history::Moment;
+use crate::screen::time_axis::Columns;
+
+/// Round steps between labels, in seconds.
+const STEPS_S: [i64; 17] =
+    [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
+/// The least distance of labels.
+const MIN_DISTANCE: f64 = 12.0;
+
+impl App {
+    /// Writes round times of day below a chart, and the time under the cursor.
+    pub(super) fn draw_time_labels(
+        &self,
+        buffer: &mut Buffer,
+        area: Rect,
+        columns: &Columns,
+        per_cell: usize,
+    ) {
+        let theme = self.options.theme;
+        let cell_s = columns.seconds * per_cell as f64;
+        let step = STEPS_S.into_iter().find(|step| *step as f64 >= cell_s * MIN_DISTANCE).unwrap_or(86_400);
+        let mut free_from = area.x;
+        let mut last: Option<i64> = None;
+        for x in area.x..area.right() {
+            let time_s = columns.time_at(usize::from(x - area.x) * per_cell);
+            let Some(wall) = self.wall_at(time_s) else { continue };
+            let zoned = wall.to_zoned(self.options.time_zone.clone());
+            let local_s = wall.as_second() + i64::from(zoned.offset().seconds());
+            let tick = local_s.div_euclid(step);
+            let is_new = last.replace(tick).is_some_and(|last| last != tick);
+            if !is_new || x < free_from {
+                continue;
+            }
+            let at =
+                Timestamp::from_second(tick * step - i64::from(zoned.offset().seconds())).unwrap_or(wall);
+            let format = if step >= 86_400 {
+                "%m-%d"
+            } else if step >= 60 {
+                "%H:%M"
+            } else {
+                "%H:%M:%S"
+            };
+            let label = at.to_zoned(self.options.time_zone.clone()).strftime(format).to_string();
+            let text = format!("{}{label}", theme.text("╵", "'"));
+            if x + text.chars().count() as u16 <= area.right() {
+                free_from = put(buffer, x, area.y, area.right() - x, &text, theme.dim()) + 1;
+            }
+        }
+        self.draw_cursor_time(buffer, area, columns, per_cell);
+    }
+
+    fn draw_cursor_time(&self, buffer: &mut Buffer, area: Rect, columns: &Columns, per_cell: usize) {
+        let (Some(column), Some(end)) =
+            (columns.column_at(self.cursor_s()), self.moment().and_then(|moment| moment.end()))
+        else {
+            return;
+        };
+        let time = end.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S").to_string();
+        let x = area.x + (column / per_cell) as u16;
+        let mark = self.options.theme.text("▲", "^");
+        const WIDTH: u16 = 10;
+        let is_left = x + WIDTH > area.right();
+        let text = if is_left { format!("{time} {mark}") } else { format!("{mark} {time}") };
+        let x = (if is_left { (x + 1).saturating_sub(WIDTH) } else { x }).max(area.x);
+        // A label that it covers in part would look like a time.
+        let mut begin = x;
+        while begin > area.x && buffer[(begin - 1, area.y)].symbol() != " " {
+            begin -= 1;
+        }
+        let mut end = x + WIDTH;
+        while end < area.right() && buffer[(end, area.y)].symbol() != " " {
+            end += 1;
+        }
+        (begin..end).for_each(|x| buffer[(x, area.y)].reset());
+        put(buffer, x, area.y, WIDTH, &text, Style::new().add_modifier(Modifier::BOLD));
+    }
+
+    /// Returns the time of day at a time of the run; `None` outside it, and without a wall clock.
+    fn wall_at(&self, time_s: f64) -> Option<Timestamp> {
+        let newest_s = self.history.newest()?.end_s;
+        if time_s < 0.0 || time_s > newest_s {
+            return None;
+        }
+        let moment: Moment<'_> = self.history.at(time_s)?;
+        let before = jiff::SignedDuration::try_from_secs_f64(moment.end_s() - time_s).ok()?;
+        moment.end()?.checked_sub(before).ok()
+    }
+}

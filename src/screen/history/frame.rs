@@ -1,0 +1,272 @@
+//! One interval as the history keeps it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::point::Point;
+use super::row::{Rare, peek_verdict, put_row, read_row, read_row_stats};
+use crate::analysis::Verdict;
+use crate::attribution::Attribution;
+use crate::intervals::{
+    DeviceEvent, DeviceInterval, DeviceState, EventTracker, Events, IntervalHeader, IntervalRows,
+};
+use crate::metrics::IntervalStats;
+use crate::topology::Topology;
+use crate::units::Interval;
+
+/// The number of a device: the same for all intervals in which the kernel gave it the same name.
+pub(crate) type DeviceId = u32;
+
+/// The names of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DeviceNames {
+    /// The number of the device.
+    pub(crate) id: DeviceId,
+    /// The kernel's name.
+    pub(crate) device: Arc<str>,
+    /// The alias, or else the kernel's name.
+    pub(crate) label: Arc<str>,
+    /// The mount points; empty without any.
+    pub(crate) mountpoints: Arc<str>,
+}
+
+impl DeviceNames {
+    fn are_of(&self, device: &DeviceInterval<'_>) -> bool {
+        *self.device == *device.device
+            && *self.label == *device.label
+            && *self.mountpoints == *device.mountpoints
+    }
+}
+
+/// The devices of an interval, in their order.
+#[derive(Debug, Default)]
+struct Layout {
+    names: Vec<Arc<DeviceNames>>,
+    rows: HashMap<DeviceId, usize>,
+}
+
+/// One interval.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    /// The values that all devices share.
+    pub(crate) header: IntervalHeader,
+    /// Seconds of all intervals up to its end.
+    pub(crate) end_s: f64,
+    /// Time broke before it.
+    pub(crate) follows_break: bool,
+    /// The cgroups and processes; `None` where they are not known.
+    pub(crate) attribution: Option<Arc<Attribution>>,
+    /// The devices and how they are stacked.
+    pub(crate) topology: Arc<Topology>,
+    layout: Arc<Layout>,
+    offsets: Box<[u32]>,
+    bytes: Box<[u8]>,
+    rare: Option<Box<Rare>>,
+    /// Seconds for which each device has had its verdict, or has been in trouble.
+    lasted_s: Box<[f32]>,
+    events: Vec<DeviceEvent>,
+}
+
+impl Frame {
+    /// Its beginning: seconds of all intervals before it.
+    pub(crate) fn begin_s(&self) -> f64 {
+        self.end_s - self.header.elapsed_s
+    }
+
+    /// The number of devices.
+    pub(crate) fn len(&self) -> usize {
+        self.layout.names.len()
+    }
+
+    /// The names of the device in a row.
+    pub(crate) fn names(&self, row: usize) -> &DeviceNames {
+        &self.layout.names[row]
+    }
+
+    /// Returns the row of a device; `None` where the interval lacks it.
+    pub(crate) fn row_of(&self, id: DeviceId) -> Option<usize> {
+        self.layout.rows.get(&id).copied()
+    }
+
+    /// Returns the verdict of the device in a row.
+    pub(crate) fn verdict(&self, row: usize) -> Option<Verdict> {
+        peek_verdict(self.row_bytes(row))
+    }
+
+    /// Returns the seconds for which the device in a row has had its verdict, or has been in trouble.
+    pub(crate) fn lasted_s(&self, row: usize) -> f64 {
+        f64::from(self.lasted_s.get(row).copied().unwrap_or(0.0))
+    }
+
+    /// Returns the device in a row as it was when the interval ended.
+    pub(crate) fn device(&self, row: usize) -> DeviceInterval<'_> {
+        let names = self.names(row);
+        let state = read_row(self.row_bytes(row), self.interval(), self.rare());
+        DeviceInterval { device: &names.device, label: &names.label, mountpoints: &names.mountpoints, state }
+    }
+
+    /// Returns the statistics of the device in a row; `None` without activity.
+    pub(crate) fn stats(&self, row: usize) -> Option<IntervalStats> {
+        read_row_stats(self.row_bytes(row), self.interval(), self.rare())
+    }
+
+    /// Returns the device in a row as a point of a chart, with its names.
+    pub(crate) fn point(&self, row: usize) -> (Arc<DeviceNames>, Point) {
+        let point = Point::of(self.verdict(row), self.stats(row).as_ref(), self.header.elapsed_s);
+        (Arc::clone(&self.layout.names[row]), point)
+    }
+
+    #[cfg(test)]
+    /// Returns the whole interval as it was.
+    pub(crate) fn to_rows(&self) -> IntervalRows<'_> {
+        IntervalRows {
+            header: self.header,
+            devices: (0..self.len()).map(|row| self.device(row)).collect(),
+            total: None,
+            events: self.events.clone(),
+            attribution: self.attribution.as_deref().cloned(),
+            traced: None,
+            has_found_any: true,
+        }
+    }
+
+    /// The devices that appeared or disappeared.
+    pub(crate) fn events(&self) -> &[DeviceEvent] {
+        &self.events
+    }
+
+    /// An estimate of its memory, without what it shares with other intervals.
+    pub(super) fn memory(&self) -> usize {
+        let attribution = self.attribution.as_ref().map_or(0, |attribution| attribution_bytes(attribution));
+        size_of::<Self>()
+            + self.offsets.len() * (size_of::<u32>() + size_of::<f32>())
+            + self.bytes.len()
+            + self.rare.as_ref().map_or(0, |rare| size_of::<Rare>() + rare.bytes())
+            + self.events.iter().map(|event| 64 + event.device.len() + event.label.len()).sum::<usize>()
+            + attribution
+    }
+
+    fn row_bytes(&self, row: usize) -> &[u8] {
+        let begin = self.offsets.get(row).copied().unwrap_or_default() as usize;
+        let end = self.offsets.get(row + 1).map_or(self.bytes.len(), |end| *end as usize);
+        self.bytes.get(begin..end).unwrap_or_default()
+    }
+
+    fn interval(&self) -> Interval {
+        interval(&self.header)
+    }
+
+    fn rare(&self) -> &Rare {
+        static NONE: Rare = Rare::NONE;
+        self.rare.as_deref().unwrap_or(&NONE)
+    }
+}
+
+/// Returns the length of an interval.
+fn interval(header: &IntervalHeader) -> Interval {
+    Interval::from_nanos((header.elapsed_s * 1e9).round() as u64).unwrap_or(Interval::HUNDREDTH)
+}
+
+fn attribution_bytes(attribution: &Attribution) -> usize {
+    let cgroups: usize = attribution.devices.iter().map(|device| 120 + device.cgroups.len() * 200).sum();
+    cgroups + attribution.blocked.len() * 90 + size_of::<Attribution>()
+}
+
+/// Turns intervals into frames.
+#[derive(Debug, Default)]
+pub(crate) struct FrameEncoder {
+    ids: HashMap<Arc<str>, DeviceId>,
+    layout: Arc<Layout>,
+    tracker: EventTracker,
+    run_s: f64,
+    follows_break: bool,
+}
+
+impl FrameEncoder {
+    /// Notes a break in time.
+    pub(crate) fn interrupt(&mut self) {
+        self.follows_break = true;
+        self.tracker.note_break();
+    }
+
+    /// Returns the events so far, those that last included.
+    pub(crate) fn events(&self) -> Events {
+        self.tracker.events()
+    }
+
+    /// Returns the frame of the next interval, with the devices of the time.
+    pub(crate) fn encode(&mut self, rows: IntervalRows<'_>, topology: Arc<Topology>) -> Frame {
+        self.tracker.observe(&rows);
+        self.run_s += rows.header.elapsed_s;
+        let IntervalRows { header, devices, events, attribution, .. } = rows;
+        self.update_layout(&devices);
+        let mut rare = Rare::default();
+        let mut bytes = Vec::with_capacity(devices.len() * 32);
+        let mut offsets = Vec::with_capacity(devices.len());
+        let mut lasted_s = Vec::with_capacity(devices.len());
+        for device in &devices {
+            offsets.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+            put_row(&device.state, interval(&header), &mut rare, &mut bytes);
+            let since = self.tracker.since(device.device);
+            lasted_s.push(since.map_or(0.0, |since| since.lasted_s as f32));
+        }
+        Frame {
+            header,
+            end_s: self.run_s,
+            follows_break: std::mem::take(&mut self.follows_break),
+            attribution: attribution.map(Arc::new),
+            topology,
+            layout: Arc::clone(&self.layout),
+            offsets: offsets.into(),
+            bytes: bytes.into(),
+            rare: (rare.bytes() > 0).then(|| Box::new(rare)),
+            lasted_s: lasted_s.into(),
+            events,
+        }
+    }
+
+    /// Makes the layout that of these devices. It rarely changes.
+    fn update_layout(&mut self, devices: &[DeviceInterval<'_>]) {
+        let mut pairs = self.layout.names.iter().zip(devices);
+        if self.layout.names.len() == devices.len() && pairs.all(|(names, device)| names.are_of(device)) {
+            return;
+        }
+        let old = Arc::clone(&self.layout);
+        let names: Vec<Arc<DeviceNames>> = devices.iter().map(|device| self.names_of(device, &old)).collect();
+        let rows = names.iter().enumerate().map(|(row, names)| (names.id, row)).collect();
+        self.layout = Arc::new(Layout { names, rows });
+    }
+
+    fn names_of(&mut self, device: &DeviceInterval<'_>, old: &Layout) -> Arc<DeviceNames> {
+        let next = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
+        let id = match self.ids.get(device.device) {
+            Some(id) => *id,
+            None => *self.ids.entry(device.device.into()).or_insert(next),
+        };
+        let known = old.rows.get(&id).map(|row| &old.names[*row]);
+        let known = known.filter(|names| names.are_of(device));
+        known.map(Arc::clone).unwrap_or_else(|| {
+            Arc::new(DeviceNames {
+                id,
+                device: device.device.into(),
+                label: device.label.into(),
+                mountpoints: device.mountpoints.into(),
+            })
+        })
+    }
+}
+
+/// Returns whether a device is in trouble: not ok, not idle, and known.
+pub(crate) fn is_trouble(verdict: Option<Verdict>) -> bool {
+    verdict.is_some_and(|verdict| verdict.severity() >= Verdict::Queueing.severity())
+}
+
+/// Returns the activity's verdict rank for sorting: an unknown verdict ranks above ok and below every trouble.
+pub(crate) fn severity(verdict: Option<Verdict>) -> u8 {
+    verdict.unwrap_or(Verdict::AccountingOff).severity()
+}
+
+/// Returns whether a state has no cells.
+pub(crate) fn is_event(state: &DeviceState) -> bool {
+    matches!(state, DeviceState::Event(_))
+}

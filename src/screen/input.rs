@@ -1,0 +1,295 @@
+//! What the user does, from the bytes that a terminal sends: keys, and the mouse in SGR mode (xterm's ctlseqs).
+
+/// Something that happened to the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A key.
+    Key(Key),
+    /// A button of the mouse, or its wheel.
+    Mouse(Mouse),
+}
+
+/// A key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// A character.
+    Char(char),
+    /// A letter with Ctrl, in lower case.
+    Ctrl(char),
+    /// Enter.
+    Enter,
+    /// Esc.
+    Esc,
+    /// The key that deletes backwards.
+    Backspace,
+    /// Tab.
+    Tab,
+    /// An arrow.
+    Up,
+    /// An arrow.
+    Down,
+    /// An arrow.
+    Left,
+    /// An arrow.
+    Right,
+    /// An arrow with Shift.
+    ShiftLeft,
+    /// An arrow with Shift.
+    ShiftRight,
+    /// An arrow with Ctrl.
+    CtrlLeft,
+    /// An arrow with Ctrl.
+    CtrlRight,
+    /// Home.
+    Home,
+    /// End.
+    End,
+    /// A page up.
+    PageUp,
+    /// A page down.
+    PageDown,
+}
+
+/// A button of the mouse, or its wheel, at a place on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mouse {
+    /// What happened.
+    pub(crate) action: MouseAction,
+    /// The column, from 0.
+    pub(crate) column: u16,
+    /// The row, from 0.
+    pub(crate) row: u16,
+}
+
+/// What can be done with a mouse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MouseAction {
+    /// The left button was pressed.
+    Press,
+    /// The mouse was moved with the left button pressed.
+    Drag,
+    /// The left button was released.
+    Release,
+    /// The wheel was turned up.
+    WheelUp,
+    /// The wheel was turned down.
+    WheelDown,
+}
+
+/// Turns bytes into events. What is not complete yet waits for more bytes.
+#[derive(Debug, Default)]
+pub(crate) struct InputParser {
+    pending: Vec<u8>,
+}
+
+/// The longest sequence of a terminal; what is longer is not one.
+const MAX_SEQUENCE_BYTES: usize = 32;
+
+/// The beginning of the bytes.
+enum Parsed {
+    /// An event, if it means anything here, of this number of bytes.
+    Event(Option<Event>, usize),
+    /// It is not complete.
+    Incomplete,
+}
+
+impl InputParser {
+    /// Takes bytes and hands over the events.
+    pub(crate) fn push(&mut self, bytes: &[u8], mut on_event: impl FnMut(Event)) {
+        self.pending.extend_from_slice(bytes);
+        let mut rest = self.pending.as_slice();
+        while !rest.is_empty() {
+            match parse(rest) {
+                Parsed::Event(event, length) => {
+                    event.into_iter().for_each(&mut on_event);
+                    rest = &rest[length.clamp(1, rest.len())..];
+                }
+                Parsed::Incomplete => break,
+            }
+        }
+        self.pending = rest.to_vec();
+    }
+
+    /// Returns whether bytes wait for others. After some time these will not come: [`Self::flush`].
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Takes what is incomplete as it is: an escape on its own is the key.
+    pub(crate) fn flush(&mut self, mut on_event: impl FnMut(Event)) {
+        let pending = std::mem::take(&mut self.pending);
+        if pending.first() == Some(&ESC) {
+            on_event(Event::Key(Key::Esc));
+            self.push(pending.get(1..).unwrap_or_default(), on_event);
+        }
+    }
+}
+
+const ESC: u8 = 0x1b;
+
+fn parse(bytes: &[u8]) -> Parsed {
+    let key = |key, length| Parsed::Event(Some(Event::Key(key)), length);
+    match bytes {
+        [ESC] => Parsed::Incomplete,
+        [ESC, b'[', rest @ ..] => parse_csi(rest),
+        [ESC, b'O'] => Parsed::Incomplete,
+        [ESC, b'O', letter, ..] => Parsed::Event(letter_key(*letter, "").map(Event::Key), 3),
+        // Esc, and then another key.
+        [ESC, ..] => key(Key::Esc, 1),
+        [b'\r' | b'\n', ..] => key(Key::Enter, 1),
+        [b'\t', ..] => key(Key::Tab, 1),
+        [0x7f | 0x08, ..] => key(Key::Backspace, 1),
+        [control @ 1..=26, ..] => key(Key::Ctrl(char::from(control - 1 + b'a')), 1),
+        [first, ..] => parse_character(bytes, *first),
+        [] => Parsed::Incomplete,
+    }
+}
+
+/// Parses a character in UTF-8. Bytes that are none are skipped.
+fn parse_character(bytes: &[u8], first: u8) -> Parsed {
+    let length = match first {
+        0x20..=0x7e => 1,
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return Parsed::Event(None, 1),
+    };
+    let Some(bytes) = bytes.get(..length) else { return Parsed::Incomplete };
+    match std::str::from_utf8(bytes).ok().and_then(|text| text.chars().next()) {
+        Some(c) if !c.is_control() => Parsed::Event(Some(Event::Key(Key::Char(c))), length),
+        Some(_) => Parsed::Event(None, length),
+        None => Parsed::Event(None, 1),
+    }
+}
+
+/// Parses what follows `ESC [`.
+fn parse_csi(bytes: &[u8]) -> Parsed {
+    const START: usize = 2;
+    // The Linux console sends function keys as `ESC [ [ A`.
+    if bytes.first() == Some(&b'[') {
+        return if bytes.len() < 2 { Parsed::Incomplete } else { Parsed::Event(None, START + 2) };
+    }
+    let Some(end) = bytes.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
+        let is_sequence = bytes.len() < MAX_SEQUENCE_BYTES && bytes.iter().all(|b| (0x20..0x40).contains(b));
+        return if is_sequence { Parsed::Incomplete } else { Parsed::Event(None, START + bytes.len()) };
+    };
+    let parameters = std::str::from_utf8(&bytes[..end]).unwrap_or_default();
+    let event = match (bytes[end], parameters.strip_prefix('<')) {
+        (letter @ (b'M' | b'm'), Some(mouse)) => parse_mouse(mouse, letter).map(Event::Mouse),
+        (b'~', _) => tilde_key(parameters).map(Event::Key),
+        (letter, _) => letter_key(letter, parameters).map(Event::Key),
+    };
+    Parsed::Event(event, START + end + 1)
+}
+
+/// Returns the key of a sequence that ends in a letter. The parameter after `;` has the modifiers.
+fn letter_key(letter: u8, parameters: &str) -> Option<Key> {
+    let modifier = parameters.split_once(';').map_or("", |(_, modifier)| modifier);
+    Some(match (letter, modifier) {
+        (b'A', _) => Key::Up,
+        (b'B', _) => Key::Down,
+        (b'C', "2") => Key::ShiftRight,
+        (b'C', "5") => Key::CtrlRight,
+        (b'C', _) => Key::Right,
+        (b'D', "2") => Key::ShiftLeft,
+        (b'D', "5") => Key::CtrlLeft,
+        (b'D', _) => Key::Left,
+        (b'H', _) => Key::Home,
+        (b'F', _) => Key::End,
+        (b'M', "") => Key::Enter,
+        _ => return None,
+    })
+}
+
+/// Returns the key of a sequence that ends in `~`.
+fn tilde_key(parameters: &str) -> Option<Key> {
+    Some(match parameters.split(';').next()? {
+        "1" | "7" => Key::Home,
+        "4" | "8" => Key::End,
+        "5" => Key::PageUp,
+        "6" => Key::PageDown,
+        _ => return None,
+    })
+}
+
+/// Parses `BUTTON;COLUMN;ROW`; a final `m` is a release.
+fn parse_mouse(parameters: &str, letter: u8) -> Option<Mouse> {
+    let mut numbers = parameters.split(';').map(|number| number.parse::<u16>().ok());
+    let mut next = || numbers.next().flatten();
+    let (button, column, row) = (next()?, next()?, next()?);
+    let action = match (button, letter) {
+        (0, b'M') => MouseAction::Press,
+        (0, _) => MouseAction::Release,
+        (32, _) => MouseAction::Drag,
+        (64, _) => MouseAction::WheelUp,
+        (65, _) => MouseAction::WheelDown,
+        _ => return None,
+    };
+    Some(Mouse { action, column: column.checked_sub(1)?, row: row.checked_sub(1)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(bytes: &[u8]) -> Vec<Event> {
+        let mut events = Vec::new();
+        InputParser::default().push(bytes, |event| events.push(event));
+        events
+    }
+
+    #[test]
+    fn keys_of_common_terminals_are_recognized() {
+        let keys: &[(&[u8], Key)] = &[
+            (b"q", Key::Char('q')),
+            ("ä".as_bytes(), Key::Char('ä')),
+            (b"\r", Key::Enter),
+            (b"\x03", Key::Ctrl('c')),
+            (b"\x7f", Key::Backspace),
+            (b"\x1b[A", Key::Up),
+            (b"\x1bOB", Key::Down),
+            (b"\x1b[1;2C", Key::ShiftRight),
+            (b"\x1b[1;5D", Key::CtrlLeft),
+            (b"\x1b[5~", Key::PageUp),
+            (b"\x1b[1~", Key::Home),
+            (b"\x1b[F", Key::End),
+        ];
+        for (bytes, key) in keys {
+            assert_eq!(events(bytes), [Event::Key(*key)], "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_sequence_in_pieces_waits_and_an_escape_alone_is_the_key() {
+        let mut parser = InputParser::default();
+        let mut events = Vec::new();
+        parser.push(b"\x1b", |event| events.push(event));
+        assert!(events.is_empty() && parser.is_waiting());
+        parser.push(b"[", |event| events.push(event));
+        parser.push(b"B", |event| events.push(event));
+        assert_eq!(events, [Event::Key(Key::Down)]);
+        parser.push(b"\x1b", |event| events.push(event));
+        parser.flush(|event| events.push(event));
+        assert_eq!(events.last(), Some(&Event::Key(Key::Esc)));
+        assert!(!parser.is_waiting());
+    }
+
+    #[test]
+    fn the_mouse_is_at_a_place_counted_from_zero() {
+        let at = |action| Event::Mouse(Mouse { action, column: 9, row: 4 });
+        assert_eq!(events(b"\x1b[<0;10;5M"), [at(MouseAction::Press)]);
+        assert_eq!(events(b"\x1b[<0;10;5m"), [at(MouseAction::Release)]);
+        assert_eq!(events(b"\x1b[<65;10;5M"), [at(MouseAction::WheelDown)]);
+        assert_eq!(events(b"\x1b[<0;0;5M"), []);
+    }
+
+    #[test]
+    fn garbage_is_skipped_and_what_follows_is_read() {
+        let last = |bytes: &[u8]| events(bytes).last().copied();
+        for garbage in
+            [&b"\xff\xfe"[..], b"\x1b[999;999;999z", b"\x1b[[A", b"\x1b[<1;2;3M", b"\x00", b"\xe2\x28"]
+        {
+            assert_eq!(last(&[garbage, b"x"].concat()), Some(Event::Key(Key::Char('x'))), "{garbage:?}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What each key does.
+
+use jiff::Timestamp;
+
+use super::app::{Action, App, Cursor, ExportKind, Page, Source};
+use super::input::{Event, Key, Mouse, MouseAction};
+use super::prompt::{Prompt, Question, Typed};
+use super::sort::Sort;
+use crate::time_range::{TimePoint, occurrences};
+
+/// A key with its meaning, for the help: the keys, and what they do.
+pub(crate) const KEYS: [(&str, &[(&str, &str)]); 4] = [
+    (
+        "Devices",
+        &[
+            ("up down, k j", "select a device; PgUp PgDn by a page"),
+            ("g G, Home End", "first and last device"),
+            ("Enter, Esc", "the selected device on the whole screen, and back"),
+            ("s S", "sort by the next column, or the one before; clicking a title does, too"),
+            ("/", "show only devices whose name matches a regular expression; Esc shows all"),
+            ("f", "fold or unfold devices that are ok or idle"),
+            ("t", "disks with what is stacked on them, as a tree"),
+            ("u", "throughput in MB/s (MiB), KB/s (KiB) or Mbit/s"),
+        ],
+    ),
+    (
+        "Time",
+        &[
+            ("p, space", "pause; a recording plays or stops"),
+            ("left right, h l", "back and forward by an interval; Shift by 10 s, Ctrl by a minute"),
+            ("< >, , .", "back and forward by a minute, by 10 s"),
+            ("[ ]", "previous and next event"),
+            ("w", "the worst interval"),
+            ("b", "go to a time: 18:04, 18:04:47, 2026-11-20T18:04, -5m (before the newest interval)"),
+            ("0 $", "the first interval, and the newest one"),
+            ("+ -", "shorter and longer time axis"),
+            ("x", "speed of a recording that plays"),
+        ],
+    ),
+    (
+        "Files",
+        &[
+            ("r", "start a recording that begins with the history, or stop it"),
+            ("e", "export the time shown"),
+        ],
+    ),
+    ("Screen", &[("?", "this help"), ("Ctrl-L", "draw again"), ("Ctrl-Z", "suspend"), ("q, Ctrl-C", "quit")]),
+];
+
+/// Ten seconds and a minute, by which time is stepped.
+const STEP_S: f64 = 10.0;
+const LONG_STEP_S: f64 = 60.0;
+
+impl App {
+    /// Takes an event. Returns what the program should do.
+    pub(crate) fn handle(&mut self, event: Event) -> Option<Action> {
+        match event {
+            Event::Key(key) => self.press(key),
+            Event::Mouse(mouse) => {
+                self.point(mouse);
+                None
+            }
+        }
+    }
+
+    fn press(&mut self, key: Key) -> Option<Action> {
+        if self.prompt.is_some() {
+            return self.type_key(key);
+        }
+        match key {
+            Key::Char('q') | Key::Ctrl('c') => return Some(Action::Quit),
+            Key::Ctrl('z') => return Some(Action::Suspend),
+            Key::Ctrl('l') => return Some(Action::Redraw),
+            Key::Char('?') => {
+                self.page = if self.page == Page::Help { Page::List } else { Page::Help };
+                self.scroll = 0;
+            }
+            Key::Char('r') if self.options.source == Source::Live => return Some(Action::ToggleRecording),
+            Key::Char('r') => {
+                self.say("only the running system can be recorded; e exports a part of a recording")
+            }
+            Key::Char('e') => self.prompt = Some(Prompt::new(Question::Export, "")),
+            Key::Char('/') => {
+                let text = self.filter.as_ref().map_or(String::new(), |(text, _)| text.clone());
+                self.prompt = Some(Prompt::new(Question::Filter, &text));
+            }
+            Key::Char('b') => self.prompt = Some(Prompt::new(Question::Time, "")),
+            Key::Enter | Key::Esc => self.turn_page(key),
+            key => {
+                if !self.press_time_key(key) {
+                    self.press_list_key(key);
+                }
+            }
+        }
+        None
+    }
+
+    fn turn_page(&mut self, key: Key) {
+        self.scroll = 0;
+        self.page = match (self.page, key) {
+            (Page::List, Key::Enter) if self.selected.is_some() => Page::Detail,
+            (Page::List, Key::Esc) => {
+                self.filter = None;
+                Page::List
+            }
+            (Page::Detail | Page::Help, _) | (Page::List, _) => Page::List,
+        };
+    }
+
+    /// Takes a key that moves in time. Returns whether it is one.
+    fn press_time_key(&mut self, key: Key) -> bool {
+        match key {
+            Key::Char('p' | ' ') => self.toggle_pause(),
+            Key::Left | Key::Char('h') => self.step(false),
+            Key::Right | Key::Char('l') => self.step(true),
+            Key::ShiftLeft | Key::Char(',') => self.move_by(-STEP_S),
+            Key::ShiftRight | Key::Char('.') => self.move_by(STEP_S),
+            Key::CtrlLeft | Key::Char('<') => self.move_by(-LONG_STEP_S),
+            Key::CtrlRight | Key::Char('>') => self.move_by(LONG_STEP_S),
+            Key::Char('[') => self.go_to_next_event(false),
+            Key::Char(']') => self.go_to_next_event(true),
+            Key::Char('w') => self.go_to_worst(),
+            Key::Char('0') => self.move_to_end(false),
+            Key::Char('$') => self.move_to_end(true),
+            Key::Char('+' | '=') => self.axis.zoom(true),
+            Key::Char('-') => self.axis.zoom(false),
+            Key::Char('x') => self.change_speed(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn press_list_key(&mut self, key: Key) {
+        if self.page == Page::Help {
+            return self.scroll_text(key);
+        }
+        let page = self.regions.list_rows.max(2) as isize - 1;
+        match key {
+            Key::Up | Key::Char('k') => self.select_by(-1),
+            Key::Down | Key::Char('j') => self.select_by(1),
+            Key::PageUp => self.select_by(-page),
+            Key::PageDown => self.select_by(page),
+            Key::Home | Key::Char('g') => self.select_by(isize::MIN / 2),
+            Key::End | Key::Char('G') => self.select_by(isize::MAX / 2),
+            Key::Char('s') => self.sort_by(self.sort.next(true)),
+            Key::Char('S') => self.sort_by(self.sort.next(false)),
+            Key::Char('f') => {
+                self.folds = !self.folds;
+                self.scroll = 0;
+            }
+            Key::Char('t') => {
+                self.is_tree = !self.is_tree;
+                self.say(if self.is_tree { "tree of devices" } else { "list of devices" });
+            }
+            Key::Char('u') => self.change_unit(),
+            _ => {}
+        }
+    }
+
+    fn scroll_text(&mut self, key: Key) {
+        let page = usize::from(self.size.1.max(4)) - 3;
+        self.scroll = match key {
+            Key::Up | Key::Char('k') => self.scroll.saturating_sub(1),
+            Key::Down | Key::Char('j') => self.scroll + 1,
+            Key::PageUp => self.scroll.saturating_sub(page),
+            Key::PageDown => self.scroll + page,
+            Key::Home | Key::Char('g') => 0,
+            _ => self.scroll,
+        };
+    }
+
+    fn sort_by(&mut self, sort: Sort) {
+        self.sort = sort;
+        self.say(format!("sorted by {}", sort.name()));
+    }
+
+    /// Selects the device this many lines below the selected one. On its own page, the next device is shown.
+    fn select_by(&mut self, lines: isize) {
+        let ids = self.listed_ids();
+        let Some(last) = ids.len().checked_sub(1) else { return };
+        let at = self.selected.and_then(|id| ids.iter().position(|one| *one == id));
+        let target = at.map_or(0, |at| (at as isize).saturating_add(lines).clamp(0, last as isize) as usize);
+        self.selected = Some(ids[target]);
+        self.has_selected = true;
+    }
+
+    /// Takes a key while a line is being typed.
+    fn type_key(&mut self, key: Key) -> Option<Action> {
+        let mut prompt = self.prompt.take()?;
+        if prompt.question == Question::Export {
+            return self.choose_export(key);
+        }
+        let typed = prompt.press(key);
+        match (prompt.question, typed) {
+            (Question::Filter, Typed::Cancelled) => self.set_filter(&prompt.before),
+            (Question::Filter, _) => self.set_filter(&prompt.text),
+            (Question::Time, Typed::Done) => self.go_to_text(&prompt.text),
+            (Question::Time | Question::Export, _) => {}
+        }
+        if typed == Typed::Going {
+            self.prompt = Some(prompt);
+        }
+        None
+    }
+
+    fn choose_export(&mut self, key: Key) -> Option<Action> {
+        let kind = match key {
+            Key::Char('r') => ExportKind::Recording,
+            Key::Char('h') => ExportKind::Report,
+            _ => return None,
+        };
+        Some(Action::Export { kind, range: self.shown_range() })
+    }
+
+    /// Goes to a time as it was typed. Of several, as of days, the nearest to that under the cursor is meant.
+    fn go_to_text(&mut self, text: &str) {
+        let point: TimePoint = match text.trim().parse() {
+            Ok(point) => point,
+            Err(error) => return self.say(error),
+        };
+        let cursor = self.moment().and_then(|moment| moment.end());
+        let times = self.history.times();
+        if let (Some(before), Some(newest)) = (point.before_end(), times.last()) {
+            return self.go_to_wall(newest.saturating_sub(before).unwrap_or(*newest));
+        }
+        let found = occurrences(&point, &self.options.time_zone, times.iter().copied());
+        let distance = |at: Timestamp| cursor.map(|cursor| at.duration_since(cursor).abs());
+        let nearest = found.iter().min_by_key(|occurrence| distance(occurrence.at)).map(|found| found.at);
+        match nearest {
+            Some(wall) => self.go_to_wall(wall),
+            None => self.say(format!("no interval at {}", text.trim())),
+        }
+    }
+
+    /// Takes the mouse.
+    fn point(&mut self, mouse: Mouse) {
+        match mouse.action {
+            MouseAction::WheelUp | MouseAction::WheelDown => {
+                let down = mouse.action == MouseAction::WheelDown;
+                if self.page == Page::Help {
+                    self.scroll_text(if down { Key::Down } else { Key::Up });
+                } else if self.regions.chart_at(mouse.column, mouse.row).is_some() {
+                    self.axis.zoom(!down);
+                } else {
+                    self.select_by(if down { 1 } else { -1 });
+                }
+            }
+            MouseAction::Press | MouseAction::Drag => {
+                if let Some(time_s) = self.regions.chart_at(mouse.column, mouse.row) {
+                    self.has_moved = true;
+                    if let Some(end_s) = self.history.at(time_s.max(0.0)).map(|moment| moment.end_s()) {
+                        self.cursor = Cursor::At(end_s);
+                    }
+                }
+                if let Some(id) = self.regions.device_at(mouse.column, mouse.row)
+                    && self.page == Page::List
+                {
+                    let is_again = self.selected == Some(id) && mouse.action == MouseAction::Press;
+                    self.selected = Some(id);
+                    self.has_selected = true;
+                    if is_again && self.regions.is_name_at(mouse.column) {
+                        self.page = Page::Detail;
+                    }
+                } else if mouse.action == MouseAction::Press
+                    && let Some(sort) = self.regions.title_at(mouse.column, mouse.row)
+                {
+                    self.sort_by(sort);
+                }
+            }
+            MouseAction::Release => {}
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `blkstat top`: the full screen.
+//!
+//! ```text
+//! IntervalRows ──FrameEncoder──▶ Frame ──▶ App (History, cursor, selection) ──draw──▶ Buffer ──▶ Screen (terminal)
+//!                    bytes of the terminal ──InputParser──▶ Event ──▶ App ──▶ Action (what the run does)
+//! ```
+//!
+//! `App` is pure: it takes intervals and events, keeps every interval exactly as the other views print it (`History`),
+//! and draws itself into a buffer of cells. Only `terminal` writes to a terminal. Cells, sentences and the host line are
+//! those of the table, from `report`.
+
+mod app;
+mod draw;
+mod history;
+mod input;
+mod keys;
+mod prompt;
+mod rows;
+mod sort;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod time_axis;
+mod trouble;
+
+pub(crate) use app::{Action, App, AppOptions, ExportKind, RecordingStatus, Source};
+pub(crate) use history::{Frame, FrameEncoder, SampleTexts, TextSnapshot, is_trouble};
+pub(crate) use input::{Event, InputParser};
+pub(crate) use sort::Sort;
+pub(crate) use terminal::Screen;
+pub(crate) use theme::Theme;
+pub(crate) use trouble::Trouble;
+
+/// The seconds for which the intervals and samples of the running system are kept exactly.
+pub(crate) const LIVE_HISTORY_S: f64 = 3600.0;
+/// The memory for intervals of the running system, in bytes. Together with that of the samples and of the time before it is
+/// less than 64 MiB.
+pub(crate) const LIVE_HISTORY_BYTES: usize = 32 << 20;
+/// The memory for samples of the running system as text, in bytes.
+pub(crate) const MAX_TEXT_BYTES: usize = 28 << 20;

@@ -1,0 +1,215 @@
+//! The lines of the list: which devices, in which order.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+use super::app::App;
+use super::history::{CoarseSpan, DeviceId, DeviceNames, Frame, Moment, is_event, is_trouble};
+use super::sort::Sort;
+use crate::analysis::{Assessment, Verdict};
+use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState};
+use crate::topology::Topology;
+
+/// A line of the list.
+#[derive(Clone, Debug)]
+pub(crate) struct Row<'a> {
+    /// The names of the device.
+    pub(crate) names: &'a DeviceNames,
+    /// The device in the interval under the cursor.
+    pub(crate) device: DeviceInterval<'a>,
+    /// Seconds for which it has had its verdict, or has been in trouble; `None` where only means are known.
+    pub(crate) lasted_s: Option<f64>,
+    /// The number of devices above it in the tree.
+    pub(crate) depth: usize,
+}
+
+/// The lines of the list, and what is not listed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows<'a> {
+    pub(crate) listed: Vec<Row<'a>>,
+    /// Devices that are folded: those that are ok, and those that are idle.
+    pub(crate) folded: (usize, usize),
+    /// Devices that the filter leaves out.
+    pub(crate) filtered: usize,
+}
+
+/// A device that was in trouble stays in the list for this time, so that it does not come and go.
+const STAYS_S: f64 = 30.0;
+
+impl App {
+    /// Returns the lines of the list at the cursor.
+    pub(crate) fn rows(&self) -> Rows<'_> {
+        let mut rows = match self.moment() {
+            Some(Moment::Exact(frame)) => exact_rows(frame),
+            Some(Moment::Coarse(span)) => coarse_rows(span),
+            None => return Rows::default(),
+        };
+        let total = rows.len();
+        if let Some((_, regex)) = &self.filter {
+            rows.retain(|row| regex.is_match(row.device.label) || regex.is_match(row.device.device));
+        }
+        let filtered = total - rows.len();
+        let folded = if self.folds { self.fold(&mut rows) } else { (0, 0) };
+        // Of equally severe devices, the one that has been in trouble longest is the more likely cause.
+        let key = |row: &Row<'_>| {
+            (self.sort.value(&row.device), row.lasted_s.filter(|_| self.sort == Sort::Severity))
+        };
+        rows.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(Ordering::Equal));
+        if self.is_tree
+            && let Some(topology) = self.topology()
+        {
+            rows = as_tree(rows, topology);
+        }
+        Rows { listed: rows, folded, filtered }
+    }
+
+    /// Returns the devices of the list in their order.
+    pub(crate) fn listed_ids(&self) -> Vec<DeviceId> {
+        self.rows().listed.iter().map(|row| row.names.id).collect()
+    }
+
+    /// The devices of the moment under the cursor and how they are stacked; `None` before the first interval.
+    pub(crate) fn topology(&self) -> Option<&Topology> {
+        match self.moment()? {
+            Moment::Exact(frame) => Some(&frame.topology),
+            Moment::Coarse(_) => self.history.frames().front().map(|frame| &*frame.topology),
+        }
+    }
+
+    /// Removes the devices that are ok or idle, and returns their numbers. A device that was in trouble shortly before stays, as
+    /// do the devices that others in trouble are stacked on. Without any trouble the devices that are ok stay.
+    fn fold(&self, rows: &mut Vec<Row<'_>>) -> (usize, usize) {
+        let recent = self.recently_in_trouble();
+        let matters = |row: &Row<'_>| {
+            let is_calm = matches!(row.device.verdict(), Some(Verdict::Ok | Verdict::Idle));
+            !is_calm || is_event(&row.device.state) || recent.contains(&row.names.id)
+        };
+        let mut kept: HashSet<DeviceId> =
+            rows.iter().filter(|row| matters(row)).map(|row| row.names.id).collect();
+        if kept.is_empty() {
+            let ok = rows.iter().filter(|row| row.device.verdict() == Some(Verdict::Ok));
+            kept.extend(ok.map(|row| row.names.id));
+        } else if let Some(topology) = self.topology() {
+            let ids: HashMap<&str, DeviceId> =
+                rows.iter().map(|row| (row.device.device, row.names.id)).collect();
+            let in_trouble = rows.iter().filter(|row| is_trouble(row.device.verdict()));
+            for row in in_trouble {
+                let below = topology.backing_devices(row.device.device);
+                kept.extend(below.iter().filter_map(|name| ids.get(name.as_str())));
+            }
+        }
+        let mut folded = (0, 0);
+        rows.retain(|row| {
+            let stays =
+                kept.contains(&row.names.id) || self.has_selected && self.selected == Some(row.names.id);
+            if !stays {
+                let is_ok = row.device.verdict() == Some(Verdict::Ok);
+                if is_ok {
+                    folded.0 += 1
+                } else {
+                    folded.1 += 1
+                };
+            }
+            stays
+        });
+        folded
+    }
+
+    /// Returns the devices that were in trouble shortly before the time under the cursor.
+    fn recently_in_trouble(&self) -> HashSet<DeviceId> {
+        let cursor_s = self.cursor_s();
+        let frames = self.history.frames();
+        let first = frames.partition_point(|frame| frame.end_s <= cursor_s - STAYS_S);
+        let mut found = HashSet::new();
+        for frame in frames.range(first..).take_while(|frame| frame.end_s <= cursor_s + 1e-9) {
+            let in_trouble = (0..frame.len()).filter(|row| is_trouble(frame.verdict(*row)));
+            found.extend(in_trouble.map(|row| frame.names(row).id));
+        }
+        found
+    }
+}
+
+fn exact_rows(frame: &Frame) -> Vec<Row<'_>> {
+    let row = |row| Row {
+        names: frame.names(row),
+        device: frame.device(row),
+        lasted_s: Some(frame.lasted_s(row)),
+        depth: 0,
+    };
+    (0..frame.len()).map(row).collect()
+}
+
+fn coarse_rows(span: &CoarseSpan) -> Vec<Row<'_>> {
+    let rows = span.points().iter().map(|point| {
+        let (names, point): (&DeviceNames, _) = (&point.0, &point.1);
+        let assessment = Assessment { verdict: point.verdict(), ..Assessment::default() };
+        let activity = DeviceActivity { stats: point.mean_stats(), assessment, ..DeviceActivity::default() };
+        let state = DeviceState::Active(Box::new(activity));
+        let device = DeviceInterval {
+            device: &names.device,
+            label: &names.label,
+            mountpoints: &names.mountpoints,
+            state,
+        };
+        Row { names, device, lasted_s: None, depth: 0 }
+    });
+    rows.collect()
+}
+
+/// Returns the rows with those that are stacked on others below these.
+fn as_tree<'a>(rows: Vec<Row<'a>>, topology: &Topology) -> Vec<Row<'a>> {
+    let order: Vec<&str> = rows.iter().map(|row| row.device.device).collect();
+    let listed: HashSet<&str> = order.iter().copied().collect();
+    let parent = |name: &str| {
+        topology
+            .backing_devices(name)
+            .iter()
+            .find(|below| listed.contains(below.as_str()) && below.as_str() != name)
+    };
+    let mut children: HashMap<&str, Vec<&str>> = HashMap::new();
+    let mut roots = Vec::new();
+    for name in &order {
+        match parent(name) {
+            Some(parent) => children.entry(parent.as_str()).or_default().push(name),
+            None => roots.push(*name),
+        }
+    }
+    // The tree of the most severe device comes first: the order is that of the first device of each tree.
+    let root_of = |name: &str| {
+        let mut name = name;
+        for _ in 0..order.len() {
+            match parent(name) {
+                Some(below) => name = below.as_str(),
+                None => break,
+            }
+        }
+        name.to_owned()
+    };
+    let mut sorted_roots: Vec<&str> = Vec::new();
+    for name in &order {
+        let root = root_of(name);
+        if let Some(root) = roots.iter().find(|one| **one == root)
+            && !sorted_roots.contains(root)
+        {
+            sorted_roots.push(root);
+        }
+    }
+    let mut placed: Vec<(&str, usize)> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut pending: Vec<(&str, usize)> = sorted_roots.into_iter().rev().map(|root| (root, 0)).collect();
+    while let Some((name, depth)) = pending.pop() {
+        if seen.insert(name) {
+            placed.push((name, depth));
+            let above = children.get(name).into_iter().flatten().rev();
+            pending.extend(above.map(|child| (*child, depth + 1)));
+        }
+    }
+    // Devices of a circle, which a hostile capture may describe.
+    placed.extend(order.iter().filter(|name| !seen.contains(**name)).map(|name| (*name, 0)));
+    let places: HashMap<String, (usize, usize)> =
+        placed.iter().enumerate().map(|(at, (name, depth))| ((*name).to_owned(), (at, *depth))).collect();
+    let mut rows = rows;
+    rows.iter_mut().for_each(|row| row.depth = places.get(row.device.device).map_or(0, |(_, depth)| *depth));
+    rows.sort_by_key(|row| places.get(row.device.device).map_or(usize::MAX, |(at, _)| *at));
+    rows
+}

@@ -1,0 +1,521 @@
+//! The screen as a whole: captures, keys, and what is then on the screen.
+
+#[cfg(test)]
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::app::{Action, App, AppOptions, Cursor, ExportKind, Page, Source};
+use super::history::{Frame, FrameEncoder, History, SampleTexts};
+use super::input::InputParser;
+use super::sort::Sort;
+use super::theme::{ColorDepth, Theme};
+use super::trouble::Trouble;
+use super::{LIVE_HISTORY_BYTES, MAX_TEXT_BYTES};
+use crate::analysis::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
+use crate::clock::RealClock;
+use crate::counters::{Columns, Counters, Requests};
+use crate::intervals::{
+    BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState, Input,
+    IntervalHeader, IntervalRows, Intervals, NextInterval,
+};
+use crate::metrics::{DirectionStats, IntervalStats};
+use crate::report::IntervalWriter;
+use crate::report::native::{TableOptions, TableWriter};
+use crate::units::Interval;
+
+const THEME: Theme = Theme { depth: ColorDepth::None, is_light: false, is_ascii: false };
+
+/// Returns the frames of a capture with its events, and calls `see` with each interval.
+fn frames_of(capture: &str, all: bool, mut see: impl FnMut(&IntervalRows<'_>)) -> (Vec<Frame>, Vec<Trouble>) {
+    let input = Input { from: Some(Path::new("fixtures").join(capture)), ..Input::default() };
+    let selection = DeviceSelection { all, ..DeviceSelection::default() };
+    let (baselines, clock) = (BaselineStore::default(), RealClock::new(None));
+    let mut intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, &clock).unwrap();
+    let mut encoder = FrameEncoder::default();
+    let mut frames = Vec::new();
+    assert!(intervals.start(&mut |_| {}).unwrap());
+    loop {
+        let topology = Arc::new(intervals.topology().clone());
+        match intervals.next(&mut |_| {}).unwrap() {
+            NextInterval::Rows(rows) => {
+                see(&rows);
+                frames.push(encoder.encode(rows, topology));
+            }
+            NextInterval::Break => encoder.interrupt(),
+            NextInterval::End => break,
+            NextInterval::Signal(_) => unreachable!(),
+        }
+    }
+    let trouble = |event: crate::intervals::Event| Trouble {
+        device: event.device,
+        verdict: event.verdict,
+        begin_s: event.begin.run_s,
+        end_s: event.end.run_s,
+        peak_ms: event.peak_latency.map(|peak| peak.await_ms),
+    };
+    (frames, encoder.events().list.into_iter().map(trouble).collect())
+}
+
+fn app(source: Source) -> App {
+    App::new(AppOptions {
+        source,
+        host: "db7".to_owned(),
+        interval_s: Some(1.0),
+        time_zone: TimeZone::UTC,
+        theme: THEME,
+        saturation_threshold: 3.0,
+        sort: Sort::default(),
+        unfolds: false,
+        plays: false,
+        history: (64 << 20, f64::INFINITY),
+    })
+}
+
+/// Returns the screen of a capture that has been read.
+fn replay(capture: &str) -> App {
+    let (frames, events) = frames_of(capture, false, |_| {});
+    let mut app = app(Source::Capture(capture.to_owned()));
+    frames.into_iter().for_each(|frame| app.push(frame));
+    app.set_events(events);
+    app.finish_loading();
+    app
+}
+
+/// Returns the screen of the running system, which did what a capture recorded.
+fn live(capture: &str) -> App {
+    let (frames, events) = frames_of(capture, false, |_| {});
+    let mut app = app(Source::Live);
+    frames.into_iter().for_each(|frame| app.push(frame));
+    app.set_events(events);
+    app
+}
+
+fn draw(app: &mut App, width: u16, height: u16) -> Buffer {
+    let mut buffer = Buffer::empty(Rect { x: 0, y: 0, width, height });
+    app.draw(&mut buffer);
+    buffer
+}
+
+/// Returns the lines of the screen without blanks at their ends.
+fn lines(app: &mut App, width: u16, height: u16) -> Vec<String> {
+    let buffer = draw(app, width, height);
+    let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    (0..height).map(line).collect()
+}
+
+/// Presses keys as a terminal sends them. Returns what the program should do.
+fn press(app: &mut App, keys: &str) -> Vec<Action> {
+    let mut events = Vec::new();
+    let mut parser = InputParser::default();
+    parser.push(keys.as_bytes(), |event| events.push(event));
+    parser.flush(|event| events.push(event));
+    events.into_iter().filter_map(|event| app.handle(event)).collect()
+}
+
+fn text(app: &mut App) -> String {
+    lines(app, 120, 40).join("\n")
+}
+
+/// The table as the scrolling view prints it.
+fn table(rows: &IntervalRows<'_>) -> String {
+    let options = TableOptions { all_columns: true, explain: true, who: true, ..TableOptions::default() };
+    let mut out = Vec::new();
+    TableWriter::new(&options, false, TimeZone::UTC).push_interval(rows, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn every_interval_of_the_past_is_exactly_what_the_scrolling_view_prints() {
+    let mut checked = 0;
+    for capture in [
+        "captures/capped-3000.txt",
+        "captures/mixed.txt",
+        "captures/stalls.txt",
+        "captures/hotplug.txt",
+        "captures/old-kernel.txt",
+        "captures/faults.txt",
+        "captures/hostile.txt",
+        "recordings-0.1.0/recording.txt",
+    ] {
+        let mut printed = Vec::new();
+        let (frames, _) = frames_of(capture, true, |rows| {
+            printed.push((table(rows), IntervalRows { total: None, ..rows.clone() }.devices.len()));
+        });
+        for (frame, (printed, devices)) in frames.iter().zip(&printed) {
+            assert_eq!(table(&frame.to_rows()), *printed, "{capture}");
+            checked += devices;
+        }
+    }
+    assert!(checked > 350, "{checked}");
+}
+
+#[test]
+fn a_capture_opens_at_the_worst_interval_of_its_worst_event() {
+    let mut app = replay("captures/capped-3000.txt");
+    let text = text(&mut app);
+    assert!(text.contains("REPLAY") && text.contains("event 1 of 1"), "{text}");
+    assert!(text.contains("loop0: capped for"), "{text}");
+    assert!(text.contains("rate stayed constant"), "{text}");
+}
+
+#[test]
+fn all_sizes_from_60x15_to_300x100_are_drawn_and_the_important_columns_stay() {
+    for capture in ["captures/capped-3000.txt", "captures/mixed.txt", "captures/hostile.txt"] {
+        let mut app = replay(capture);
+        for (width, height) in [(60, 15), (80, 24), (100, 30), (120, 40), (200, 60), (300, 100)] {
+            for page in ["", "\r", "?", "t"] {
+                press(&mut app, page);
+                // Messages go after a while.
+                app.tick(app.now_s + 10.0);
+                let lines = lines(&mut app, width, height);
+                assert_eq!(lines.len(), usize::from(height));
+                assert!(lines[0].starts_with("blkstat "), "{lines:#?}");
+                assert!(lines[usize::from(height) - 1].starts_with("q quit"), "{lines:#?}");
+                if page.is_empty() {
+                    for title in ["device", "verdict", "await", "queue"] {
+                        assert!(lines[1].contains(title), "{title}: {lines:#?}");
+                    }
+                    assert_eq!(lines[1].contains("w_await"), width >= 100, "{lines:#?}");
+                }
+                press(&mut app, "\x1b");
+            }
+        }
+        assert!(lines(&mut app, 59, 15)[0].contains("too small"));
+    }
+}
+
+#[test]
+fn time_is_stepped_and_the_newest_interval_is_followed_again() {
+    let mut app = live("captures/capped-3000.txt");
+    assert_eq!(app.cursor, Cursor::Newest);
+    let newest = app.cursor_s();
+    press(&mut app, "\x1b[D");
+    assert!((newest - app.cursor_s() - 1.0).abs() < 0.1, "{}", app.cursor_s());
+    assert!(text(&mut app).contains("PAUSED -1.0 s"));
+    press(&mut app, ",");
+    assert!((newest - app.cursor_s() - 11.0).abs() < 0.1, "{}", app.cursor_s());
+    press(&mut app, "<");
+    assert!((newest - app.cursor_s()) > 40.0, "the beginning");
+    press(&mut app, "0");
+    assert!((app.cursor_s() - 1.0).abs() < 0.1);
+    press(&mut app, "h");
+    assert!(text(&mut app).contains("no earlier interval"));
+    press(&mut app, "$");
+    assert_eq!(app.cursor, Cursor::Newest);
+    press(&mut app, "p");
+    assert_eq!(app.cursor, Cursor::At(newest));
+    press(&mut app, " ");
+    assert_eq!(app.cursor, Cursor::Newest);
+    press(&mut app, "pl");
+    assert_eq!(app.cursor, Cursor::Newest, "forward from the newest interval");
+}
+
+#[test]
+fn a_time_is_found_by_the_clock_and_by_distance() {
+    let mut app = replay("captures/capped-3000.txt");
+    press(&mut app, "b18:22:30\r");
+    assert!(lines(&mut app, 120, 40)[0].contains("18:22:30"));
+    let newest = app.history.newest().unwrap().end_s;
+    press(&mut app, "b-10s\r");
+    assert!((newest - app.cursor_s() - 10.0).abs() < 1.1, "{}", app.cursor_s());
+    let before = app.cursor_s();
+    press(&mut app, "bnonsense\r");
+    assert!(app.message.is_some());
+    press(&mut app, "b05:00\r");
+    assert!(text(&mut app).contains("no interval at 05:00"));
+    assert_eq!(app.cursor_s(), before);
+}
+
+#[test]
+fn events_and_the_worst_interval_are_found() {
+    let mut app = replay("captures/sweep-randread.txt");
+    press(&mut app, "0");
+    let mut seen = Vec::new();
+    for _ in 0..app.events.len() {
+        press(&mut app, "]");
+        seen.push(app.cursor_s());
+        assert!(app.event_at_cursor().is_some());
+    }
+    press(&mut app, "]");
+    assert!(text(&mut app).contains("no later event"));
+    assert!(seen.len() == 2 && seen.is_sorted(), "{seen:?}");
+    press(&mut app, "0w");
+    let worst = app.events.iter().map(|event| event.verdict.severity()).max();
+    let row = app.rows().listed.into_iter().find(|row| Some(row.names.id) == app.selected).unwrap();
+    assert_eq!(row.device.verdict().map(|verdict| verdict.severity()), worst);
+}
+
+#[test]
+fn the_list_is_sorted_filtered_folded_and_drawn_as_a_tree() {
+    let mut app = replay("recordings-0.1.0/recording.txt");
+    let names = |app: &App| -> Vec<String> {
+        app.rows().listed.iter().map(|row| row.device.label.to_owned()).collect()
+    };
+    press(&mut app, "f");
+    let unfolded = names(&app);
+    press(&mut app, "f");
+    let rows = app.rows();
+    assert_eq!(rows.listed.len() + rows.folded.0 + rows.folded.1, unfolded.len());
+    drop(rows);
+    press(&mut app, "fs");
+    assert_eq!(app.sort.name(), "r/s");
+    press(&mut app, "S");
+    assert_eq!(app.sort.name(), "verdict");
+    press(&mut app, &format!("/^{}$\r", unfolded[0]));
+    assert_eq!(names(&app), [unfolded[0].clone()]);
+    assert!(text(&mut app).contains("do not match"));
+    press(&mut app, "\x1b");
+    assert_eq!(names(&app).len(), unfolded.len());
+    press(&mut app, "/([\r");
+    assert!(names(&app).is_empty(), "a text that is no expression is searched as it is");
+    press(&mut app, "\x1bt");
+    let depths: Vec<usize> = app.rows().listed.iter().map(|row| row.depth).collect();
+    assert_eq!(depths.len(), unfolded.len());
+    assert!(depths[0] == 0 && depths.iter().any(|depth| *depth > 0), "{depths:?}");
+}
+
+/// Returns a screen as the README shows it: each line with four blanks before it.
+fn block(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("    {line}").trim_end().to_owned() + "\n").collect()
+}
+
+#[test]
+fn the_screens_in_the_readme_are_real() {
+    let readme = include_str!("../../README.md");
+    let mut app = replay("captures/capped-3000.txt");
+    app.options.source = Source::Capture("capped-3000.txt".to_owned());
+    for (keys, height) in [("", 24), ("\r", 32)] {
+        press(&mut app, keys);
+        let shown = block(&lines(&mut app, 100, height));
+        assert!(readme.contains(&shown), "the README lacks\n{shown}");
+    }
+}
+
+#[test]
+fn names_with_escape_codes_stay_text() {
+    let mut app = replay("captures/hostile.txt");
+    press(&mut app, "f");
+    for page in ["", "\r"] {
+        press(&mut app, page);
+        let buffer = draw(&mut app, 120, 40);
+        let symbols = buffer.content.iter().map(|cell| cell.symbol());
+        assert!(symbols.flat_map(str::chars).all(|c| !c.is_control()));
+    }
+}
+
+#[test]
+fn with_ascii_every_character_is() {
+    for capture in ["captures/capped-3000.txt", "captures/mixed.txt", "captures/hostile.txt"] {
+        let mut app = replay(capture);
+        app.options.theme.is_ascii = true;
+        for page in ["", "\r", "\x1b?"] {
+            press(&mut app, page);
+            let text = text(&mut app);
+            assert!(text.is_ascii(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn keys_that_leave_the_screen_are_actions() {
+    let mut app = live("captures/capped-3000.txt");
+    assert_eq!(press(&mut app, "q"), [Action::Quit]);
+    assert_eq!(press(&mut app, "\x03"), [Action::Quit]);
+    assert_eq!(press(&mut app, "\x1a"), [Action::Suspend]);
+    assert_eq!(press(&mut app, "r"), [Action::ToggleRecording]);
+    let exported = press(&mut app, "er");
+    let [Action::Export { kind: ExportKind::Recording, range: Some((begin, end)) }] = &exported[..] else {
+        panic!("{exported:?}");
+    };
+    assert!(begin < end);
+    assert_eq!(press(&mut app, "ex"), [], "any other key exports nothing");
+    assert!(app.prompt.is_none());
+}
+
+#[test]
+fn the_mouse_selects_devices_titles_and_times() {
+    let mut app = live("captures/capped-3000.txt");
+    press(&mut app, "f");
+    draw(&mut app, 120, 40);
+    let ids = app.listed_ids();
+    press(&mut app, "\x1b[<0;3;4M");
+    assert_eq!(app.selected, Some(ids[1]));
+    press(&mut app, "\x1b[<0;3;4M");
+    assert_eq!(app.page, Page::Detail);
+    draw(&mut app, 120, 40);
+    press(&mut app, "\x1b[<0;100;20M");
+    assert_ne!(app.cursor, Cursor::Newest);
+    let span_s = app.axis.span_s();
+    press(&mut app, "\x1b[<64;100;20M");
+    assert!(app.axis.span_s() < span_s);
+    press(&mut app, "\x1b");
+    draw(&mut app, 120, 40);
+    press(&mut app, "\x1b[<0;25;2M");
+    assert_eq!(app.sort.name(), "verdict");
+}
+
+#[test]
+fn a_late_sample_and_the_end_of_the_source_are_loud() {
+    let mut app = live("captures/capped-3000.txt");
+    app.tick(10.0);
+    app.arrived_s = Some(10.0);
+    app.tick(11.5);
+    assert!(!text(&mut app).contains("NO SAMPLE"));
+    app.tick(14.0);
+    assert!(text(&mut app).contains("NO SAMPLE FOR 4.0 s"));
+    app.ended = Some("cannot read /proc/diskstats".to_owned());
+    assert!(text(&mut app).contains("cannot read /proc/diskstats"));
+}
+
+#[test]
+fn a_recording_plays_at_its_speed_and_stops_at_its_end() {
+    let mut app = replay("captures/capped-3000.txt");
+    app.tick(100.0);
+    press(&mut app, "0p");
+    let begin = app.cursor_s();
+    for tenth in 1..=55 {
+        app.tick(100.0 + f64::from(tenth) / 10.0);
+    }
+    assert!((app.cursor_s() - begin - 5.0).abs() < 0.1, "{}", app.cursor_s() - begin);
+    press(&mut app, "xx");
+    app.tick(106.5);
+    app.tick(150.0);
+    assert!(text(&mut app).contains("end of the recording"));
+    assert_eq!(app.play_speed(), None);
+}
+
+#[test]
+fn what_is_wanted_of_cgroups_depends_on_what_is_shown() {
+    let mut app = live("captures/capped-3000.txt");
+    draw(&mut app, 80, 15);
+    press(&mut app, "\r");
+    draw(&mut app, 80, 15);
+    assert!(app.wants_io_scans());
+    press(&mut app, "\x1b?");
+    draw(&mut app, 80, 15);
+    assert!(!app.wants_io_scans());
+    let mut app = replay("captures/capped-3000.txt");
+    draw(&mut app, 120, 40);
+    assert!(!app.wants_io_scans(), "of a recording");
+}
+
+#[test]
+fn events_of_the_terminal_do_not_disturb() {
+    let mut app = live("captures/mixed.txt");
+    assert_eq!(press(&mut app, "\x1b[999;999H\u{7f}äöü~^"), []);
+    text(&mut app);
+}
+
+/// A pseudo-random number below `below`, the next after `seed` (Numerical Recipes' generator).
+fn random(seed: &mut u64, below: u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) % below
+}
+
+#[test]
+fn an_hour_of_100_busy_devices_is_kept_exactly_in_64_mib() {
+    const DEVICES: usize = 100;
+    let (seed, interval) = (&mut 1, Interval::from_nanos(1_000_000_000).unwrap());
+    let mut counters = vec![Counters { columns: Columns::Flushes, ..Counters::ZERO }; DEVICES];
+    let names: Vec<String> = (0..DEVICES).map(|number| format!("nvme{number}n1")).collect();
+    let mut encoder = FrameEncoder::default();
+    let mut app = app(Source::Live);
+    // A twelfth of an hour, in a twelfth of the memory.
+    app.history = History::new(300.0, LIVE_HISTORY_BYTES / 12);
+    let mut texts = SampleTexts::new(300.0, MAX_TEXT_BYTES / 12);
+    let topology = Arc::new(crate::topology::Topology::default());
+    for second in 0..370 {
+        let before = counters.clone();
+        let mut text = String::new();
+        for (one, name) in counters.iter_mut().zip(&names) {
+            for requests in [&mut one.reads, &mut one.writes] {
+                let ios = random(seed, 5000);
+                requests.ios += ios;
+                requests.merges += random(seed, 100);
+                requests.sectors += ios * 8;
+                requests.ms += ios * (1 + random(seed, 5));
+            }
+            one.flushes += random(seed, 50);
+            one.flush_ms += random(seed, 100);
+            one.in_flight = random(seed, 64);
+            one.busy_ms += random(seed, 1000);
+            one.weighted_ms += random(seed, 30_000);
+            let Requests { ios, merges, sectors, ms } = one.reads;
+            let writes = one.writes;
+            text += &format!(
+                " 259 0 {name} {ios} {merges} {sectors} {ms} {} {} {} {} {} {} {} 0 0 0 0 {} {}\n",
+                writes.ios,
+                writes.merges,
+                writes.sectors,
+                writes.ms,
+                one.in_flight,
+                one.busy_ms,
+                one.weighted_ms,
+                one.flushes,
+                one.flush_ms
+            );
+        }
+        let at = jiff::Timestamp::from_second(1_700_000_000 + second).unwrap();
+        texts.push(Some(at), b"", text.as_bytes());
+        let devices = before.iter().zip(&counters).zip(&names).map(|((before, after), name)| {
+            let stats = IntervalStats::between(before, after, interval).unwrap();
+            DeviceInterval { device: name, label: name, mountpoints: "/srv", state: busy(stats, seed) }
+        });
+        let header = IntervalHeader { end: Some(at), elapsed_s: 1.0, ..app_header() };
+        let rows = IntervalRows {
+            header,
+            devices: devices.collect(),
+            total: None,
+            events: Vec::new(),
+            attribution: None,
+            traced: None,
+            has_found_any: true,
+        };
+        app.push(encoder.encode(rows, Arc::clone(&topology)));
+    }
+    assert!(app.history.frames().len() >= 300, "{}", app.history.frames().len());
+    assert!(texts.snapshot().samples() >= 300, "{}", texts.snapshot().samples());
+    let bytes = app.history.memory() + texts.memory();
+    assert!(bytes <= (64 << 20) / 12, "{bytes}");
+    assert!(app.history.before(app.history.frames()[0].end_s).is_some(), "the time before is known");
+}
+
+/// Returns a device that is saturated, with the usual evidence.
+fn busy(stats: IntervalStats, seed: &mut u64) -> DeviceState {
+    let mut saturation = || Some(3.0 + random(seed, 1000) as f64 / 7.0);
+    let (reads, writes) = (saturation(), saturation());
+    let evidence = |direction, of: &DirectionStats, saturation| Evidence::Latency {
+        direction,
+        latency: Latency {
+            await_ms: of.await_ms.unwrap_or_default(),
+            queue: of.queue.unwrap_or_default(),
+            saturation,
+        },
+        source: Some(BaselineSource::Learned),
+        doubt: None,
+    };
+    let assessment = Assessment {
+        verdict: Some(Verdict::Saturated),
+        read_saturation: reads,
+        write_saturation: writes,
+        baseline_source: Some(BaselineSource::Learned),
+        evidence: vec![
+            evidence(IoDirection::Reads, &stats.reads, reads),
+            evidence(IoDirection::Writes, &stats.writes, writes),
+        ],
+        lasted_s: Some(17.0),
+        ..Assessment::default()
+    };
+    let activity = DeviceActivity { stats, assessment, verdict_s: Some(1.0), ..DeviceActivity::default() };
+    DeviceState::Active(Box::new(activity))
+}
+
+/// Returns the values of an interval that matter to nothing here.
+fn app_header() -> IntervalHeader {
+    let (frames, _) = frames_of("captures/pt/ten.txt", false, |_| {});
+    frames[0].header
+}

@@ -1,0 +1,247 @@
+//! Colors and characters: for 16, 256 or 16 million colors or none, a dark or a light background, UTF-8 or ASCII.
+
+use std::ffi::OsString;
+
+use ratatui::style::{Color, Modifier, Style};
+
+use crate::analysis::Verdict;
+use crate::report::native::Emphasis;
+
+/// The colors that a terminal has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColorDepth {
+    /// None, or NO_COLOR is set.
+    None,
+    /// The colors of the terminal's own palette.
+    Sixteen,
+    /// The palette of xterm.
+    Many,
+    /// 8 bits for each of red, green and blue.
+    True,
+}
+
+/// The looks of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Theme {
+    /// The colors.
+    pub(crate) depth: ColorDepth,
+    /// The background is light.
+    pub(crate) is_light: bool,
+    /// Only ASCII.
+    pub(crate) is_ascii: bool,
+}
+
+/// A color: on a dark background, on a light one, and of 16 colors.
+#[derive(Clone, Copy)]
+struct Hue {
+    dark: u32,
+    light: u32,
+    basic: Color,
+}
+
+const GREEN: Hue = Hue { dark: 0x4d_af7c, light: 0x2e_7d4f, basic: Color::Green };
+const YELLOW: Hue = Hue { dark: 0xe6_c34a, light: 0x9a_7b00, basic: Color::Yellow };
+const ORANGE: Hue = Hue { dark: 0xe8_853d, light: 0xb8_5c00, basic: Color::LightRed };
+const PURPLE: Hue = Hue { dark: 0xb0_7ae0, light: 0x7b_3fb5, basic: Color::Magenta };
+const GRAY: Hue = Hue { dark: 0x8a_8a8a, light: 0x6c_6c6c, basic: Color::DarkGray };
+const BLUE: Hue = Hue { dark: 0x5a_a7e0, light: 0x1f_6fb0, basic: Color::Blue };
+const RED: Hue = Hue { dark: 0xe5_484d, light: 0xc1_272d, basic: Color::Red };
+const CYAN: Hue = Hue { dark: 0x4c_c5c5, light: 0x00_7f7f, basic: Color::Cyan };
+
+/// A line of a chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Series {
+    /// Reads, or what has no direction.
+    Reads,
+    /// Writes.
+    Writes,
+    /// Flushes, or requests in flight.
+    Third,
+    /// A line to compare with.
+    Reference,
+}
+
+impl Theme {
+    /// Returns the looks that the environment asks for. `is_ascii` is the option for ASCII only.
+    pub(crate) fn from_environment(is_ascii: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
+        let term = text("TERM").unwrap_or_default();
+        let has_no_color = text("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let is_true = text("COLORTERM").is_some_and(|value| value == "truecolor" || value == "24bit");
+        let depth = match term.as_str() {
+            _ if has_no_color || term.starts_with("vt1") || term.starts_with("vt2") => ColorDepth::None,
+            _ if is_true || term.ends_with("-direct") => ColorDepth::True,
+            _ if term.contains("256color") => ColorDepth::Many,
+            _ => ColorDepth::Sixteen,
+        };
+        // The locale of the terminal: the first of these that is set.
+        let locale =
+            ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| text(name).filter(|v| !v.is_empty()));
+        let locale = locale.unwrap_or_default().to_ascii_lowercase();
+        let has_utf8 = locale.contains("utf-8") || locale.contains("utf8");
+        // The console of Linux has few characters.
+        let is_ascii = is_ascii || !has_utf8 || term == "linux";
+        Self { depth, is_light: has_light_background(text("COLORFGBG").as_deref()), is_ascii }
+    }
+
+    fn style_of(self, hue: Hue) -> Style {
+        let rgb = if self.is_light { hue.light } else { hue.dark };
+        let [_, red, green, blue] = rgb.to_be_bytes();
+        match self.depth {
+            ColorDepth::None => Style::new(),
+            ColorDepth::Sixteen => Style::new().fg(hue.basic),
+            ColorDepth::Many => Style::new().fg(Color::Indexed(nearest_indexed(red, green, blue))),
+            ColorDepth::True => Style::new().fg(Color::Rgb(red, green, blue)),
+        }
+    }
+
+    /// Returns the style of a verdict.
+    pub(crate) fn verdict(self, verdict: Option<Verdict>) -> Style {
+        match verdict {
+            Some(Verdict::Ok) => self.style_of(GREEN),
+            Some(Verdict::Queueing) => self.style_of(YELLOW),
+            Some(Verdict::Saturated) => self.style_of(ORANGE),
+            Some(Verdict::Capped) => self.style_of(PURPLE),
+            Some(Verdict::Throttled) => self.style_of(PURPLE).add_modifier(Modifier::UNDERLINED),
+            Some(Verdict::AccountingOff) | None => self.style_of(GRAY),
+            Some(Verdict::Slow) => self.style_of(BLUE),
+            Some(Verdict::Stalled) => self.style_of(RED).add_modifier(Modifier::BOLD),
+            Some(Verdict::Idle) => self.dim(),
+        }
+    }
+
+    /// Returns the style of an emphasis of the table.
+    pub(crate) fn emphasis(self, emphasis: Emphasis) -> Style {
+        match emphasis {
+            Emphasis::Plain => Style::new(),
+            Emphasis::Bold => Style::new().add_modifier(Modifier::BOLD),
+            Emphasis::Dim => self.dim(),
+            Emphasis::Alert => self.style_of(RED).add_modifier(Modifier::BOLD),
+            Emphasis::Warning => self.style_of(YELLOW),
+        }
+    }
+
+    /// Returns the style of what matters less.
+    pub(crate) fn dim(self) -> Style {
+        match self.depth {
+            ColorDepth::None => Style::new(),
+            _ => self.style_of(GRAY),
+        }
+    }
+
+    /// Returns the style of what must be seen.
+    pub(crate) fn loud(self) -> Style {
+        self.style_of(RED).add_modifier(Modifier::BOLD | Modifier::REVERSED)
+    }
+
+    /// Returns the style of the selected line.
+    pub(crate) fn selected(self) -> Style {
+        match self.depth {
+            ColorDepth::None | ColorDepth::Sixteen => Style::new().add_modifier(Modifier::REVERSED),
+            ColorDepth::Many => Style::new().bg(Color::Indexed(if self.is_light { 254 } else { 237 })),
+            ColorDepth::True if self.is_light => Style::new().bg(Color::Rgb(0xe0, 0xe4, 0xea)),
+            ColorDepth::True => Style::new().bg(Color::Rgb(0x33, 0x3a, 0x44)),
+        }
+    }
+
+    /// Returns the style of a line of a chart.
+    pub(crate) fn series(self, series: Series) -> Style {
+        match series {
+            Series::Reads => self.style_of(BLUE),
+            Series::Writes => self.style_of(ORANGE),
+            Series::Third => self.style_of(CYAN),
+            Series::Reference => self.dim(),
+        }
+    }
+
+    /// Returns the mark of a verdict in a ribbon.
+    pub(crate) fn mark(self, verdict: Option<Verdict>) -> char {
+        match verdict {
+            Some(Verdict::Idle) => ' ',
+            Some(Verdict::Ok) => '.',
+            Some(Verdict::Queueing) => '-',
+            Some(Verdict::Saturated) => '=',
+            Some(Verdict::Capped) => 'C',
+            Some(Verdict::Throttled) => 'T',
+            Some(Verdict::AccountingOff) => 'x',
+            Some(Verdict::Slow) => 's',
+            Some(Verdict::Stalled) => '!',
+            None => '?',
+        }
+    }
+
+    /// Returns one of two texts: that in UTF-8, or that in ASCII.
+    pub(crate) fn text(self, utf8: &'static str, ascii: &'static str) -> &'static str {
+        if self.is_ascii { ascii } else { utf8 }
+    }
+
+    /// Returns a text that the terminal can show: without ASCII's neighbors if it has only ASCII.
+    pub(crate) fn plain(self, text: &str) -> String {
+        if !self.is_ascii || text.is_ascii() {
+            return text.to_owned();
+        }
+        let replace = |c: char| match c {
+            'µ' => 'u'.to_string(),
+            '…' => "~".to_owned(),
+            '≤' => "<=".to_owned(),
+            '±' => "+-".to_owned(),
+            '–' | '—' => "-".to_owned(),
+            c if c.is_ascii() => c.to_string(),
+            _ => "?".to_owned(),
+        };
+        text.chars().map(replace).collect()
+    }
+}
+
+/// Returns whether COLORFGBG, which some terminals set to `foreground;background`, names a light background.
+fn has_light_background(variable: Option<&str>) -> bool {
+    let background = variable.and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
+    background.is_some_and(|color| color == 7 || (9..=15).contains(&color))
+}
+
+/// Returns the nearest color of the 6 x 6 x 6 cube and the grays of xterm's palette.
+fn nearest_indexed(red: u8, green: u8, blue: u8) -> u8 {
+    const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+    if red == green && green == blue {
+        return 232 + (red.saturating_sub(8) / 10).min(23);
+    }
+    let level = |value: u8| {
+        let distance = |at: &usize| LEVELS[*at].abs_diff(value);
+        (0..LEVELS.len()).min_by_key(distance).unwrap_or(0) as u8
+    };
+    16 + 36 * level(red) + 6 * level(green) + level(blue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn theme(variables: &[(&str, &str)]) -> Theme {
+        let find = |name: &str| variables.iter().find(|(one, _)| *one == name).map(|(_, value)| value.into());
+        Theme::from_environment(false, &find)
+    }
+
+    #[test]
+    fn the_environment_decides_on_colors_and_characters() {
+        let utf8 = ("LANG", "en_US.UTF-8");
+        assert_eq!(theme(&[("TERM", "xterm"), utf8]).depth, ColorDepth::Sixteen);
+        assert_eq!(theme(&[("TERM", "xterm-256color"), utf8]).depth, ColorDepth::Many);
+        assert_eq!(theme(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]).depth, ColorDepth::True);
+        assert_eq!(theme(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]).depth, ColorDepth::None);
+        assert!(!theme(&[("TERM", "xterm"), utf8]).is_ascii);
+        assert!(theme(&[("TERM", "linux"), utf8]).is_ascii);
+        assert!(theme(&[("TERM", "xterm"), ("LC_ALL", "C"), utf8]).is_ascii);
+        assert!(theme(&[("COLORFGBG", "0;15")]).is_light);
+        assert!(!theme(&[("COLORFGBG", "15;0")]).is_light);
+    }
+
+    #[test]
+    fn without_color_nothing_is_colored() {
+        let theme = Theme { depth: ColorDepth::None, is_light: false, is_ascii: true };
+        for verdict in Verdict::ALL {
+            assert_eq!(theme.verdict(Some(verdict)).fg, None);
+        }
+        assert_eq!(theme.series(Series::Writes).fg, None);
+        assert_eq!(theme.plain("10µs ±1"), "10us +-1");
+    }
+}

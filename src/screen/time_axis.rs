@@ -1,0 +1,115 @@
+//! The time that charts show.
+
+use super::app::App;
+
+/// The spans of time to choose from, in seconds.
+const SPANS_S: [f64; 13] = [
+    30.0,
+    60.0,
+    180.0,
+    600.0,
+    1800.0,
+    3600.0,
+    7200.0,
+    14_400.0,
+    28_800.0,
+    86_400.0,
+    259_200.0,
+    604_800.0,
+    2_592_000.0,
+];
+/// Three minutes.
+const DEFAULT_SPAN: usize = 2;
+
+/// The time that charts show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeAxis {
+    span: usize,
+    /// The end of the time that is shown while the cursor is in the past, so that the picture stands still; `None` where it
+    /// follows.
+    pinned_end_s: Option<f64>,
+    /// Seconds that a replay has played since the interval under the cursor.
+    pub(crate) played_s: f64,
+}
+
+impl Default for TimeAxis {
+    fn default() -> Self {
+        Self { span: DEFAULT_SPAN, pinned_end_s: None, played_s: 0.0 }
+    }
+}
+
+impl TimeAxis {
+    /// The length of the time shown, in seconds.
+    pub(crate) fn span_s(&self) -> f64 {
+        SPANS_S[self.span]
+    }
+
+    /// Shows less time, or more.
+    pub(crate) fn zoom(&mut self, into: bool) {
+        self.span = if into { self.span.saturating_sub(1) } else { (self.span + 1).min(SPANS_S.len() - 1) };
+        self.pinned_end_s = None;
+    }
+
+    /// Shows at least these seconds.
+    pub(crate) fn show_at_least(&mut self, seconds: f64) {
+        self.span = SPANS_S.iter().position(|span| *span >= seconds).unwrap_or(SPANS_S.len() - 1);
+        self.pinned_end_s = None;
+    }
+
+    /// Keeps the cursor within the time shown. To be called before drawing.
+    pub(crate) fn follow(&mut self, cursor_s: f64, newest_s: f64, follows: bool) {
+        let span_s = self.span_s();
+        if follows {
+            self.pinned_end_s = None;
+            return;
+        }
+        let end_s = self.pinned_end_s.unwrap_or(newest_s);
+        let is_visible = cursor_s <= end_s + 1e-9 && cursor_s > end_s - span_s;
+        let end_s = if is_visible { end_s } else { (cursor_s + span_s / 2.0).min(newest_s.max(cursor_s)) };
+        self.pinned_end_s = Some(end_s);
+    }
+
+    /// The beginning and the end of the time shown, in seconds of all intervals so far.
+    pub(crate) fn window(&self, app: &App) -> (f64, f64) {
+        let newest_s = app.history.newest().map_or(0.0, |newest| newest.end_s);
+        let end_s = self.pinned_end_s.unwrap_or(newest_s);
+        (end_s - self.span_s(), end_s)
+    }
+
+    /// The columns of a chart of this width: the seconds of a column, a whole multiple of the interval where that is shorter,
+    /// and the number of the first column.
+    pub(crate) fn columns(&self, app: &App, width: usize) -> Columns {
+        let width = width.max(1);
+        let interval_s = app.options.interval_s.unwrap_or(1.0).max(0.01);
+        let wanted_s = self.span_s() / width as f64;
+        let seconds =
+            if wanted_s > interval_s { (wanted_s / interval_s).ceil() * interval_s } else { wanted_s };
+        let (_, end_s) = self.window(app);
+        let last = ((end_s - 1e-6) / seconds).floor() as i64;
+        Columns { seconds, first: last + 1 - width as i64, width }
+    }
+}
+
+/// The columns of a chart.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Columns {
+    /// The seconds of a column.
+    pub(crate) seconds: f64,
+    /// The number of the first column: column 0 begins with the first interval.
+    pub(crate) first: i64,
+    /// The number of columns.
+    pub(crate) width: usize,
+}
+
+impl Columns {
+    /// Returns the column that contains the end of an interval; `None` outside the chart.
+    pub(crate) fn column_at(&self, end_s: f64) -> Option<usize> {
+        let number = ((end_s - 1e-6) / self.seconds).floor() as i64;
+        usize::try_from(number - self.first).ok().filter(|column| *column < self.width)
+    }
+
+    /// Returns the time in the middle of a column.
+    pub(crate) fn time_at(&self, column: usize) -> f64 {
+        (self.first as f64 + column as f64 + 0.5) * self.seconds
+    }
+}

@@ -1,0 +1,169 @@
+//! `blkstat top`: the real program on a pseudo-terminal. What is drawn is tested in `src/screen`.
+
+mod session;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use self::session::Session;
+use crate::support::fake_root::FakeRoot;
+use crate::support::program::{blkstat, output};
+
+const CAPTURE: &str = "--from fixtures/captures/capped-3000.txt";
+const ENTER_SCREEN: &str = "\x1b[?1049h";
+const LEAVE_SCREEN: &str = "\x1b[?1049l";
+const MOUSE_ON: &str = "\x1b[?1000h";
+
+#[test]
+fn a_capture_is_shown_searched_and_left_as_the_terminal_was() {
+    let mut session = Session::start(CAPTURE, (100, 30), &[]);
+    session.wait_for(ENTER_SCREEN);
+    session.wait_for("loop0: ");
+    session.wait_for("capped");
+    session.wait_for("REPLAY");
+    assert!(session.text().contains(MOUSE_ON));
+    session.press("?", "regular expression");
+    session.press("q", LEAVE_SCREEN);
+    assert_eq!(session.end(), 0);
+    assert!(session.is_restored());
+}
+
+#[test]
+fn colors_characters_and_the_mouse_are_as_the_terminal_and_the_options_say() {
+    let colored = Session::start(CAPTURE, (100, 30), &[]);
+    colored.wait_for("REPLAY");
+    assert!(colored.text().contains("\x1b[38;5;"), "{}", colored.text());
+    let plain = Session::start(&format!("{CAPTURE} --ascii --no-mouse"), (100, 30), &[("NO_COLOR", "1")]);
+    plain.wait_for("REPLAY");
+    let text = plain.text();
+    assert!(text.is_ascii() && !text.contains(MOUSE_ON), "{text}");
+    assert!(!text.contains("\x1b[38;"), "{text}");
+}
+
+#[test]
+fn the_size_follows_the_terminal_at_once() {
+    let session = Session::start(CAPTURE, (100, 30), &[]);
+    session.wait_for("REPLAY");
+    session.resize((50, 10));
+    session.send(Signal::WINCH);
+    session.wait_for("50x10 is too small");
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_and_fg_takes_it_again() {
+    let mut session = Session::start(CAPTURE, (100, 30), &[]);
+    session.wait_for("REPLAY");
+    session.press("\x1a", LEAVE_SCREEN);
+    session.wait_until_stopped();
+    assert!(session.is_restored());
+    let before = session.text().matches(ENTER_SCREEN).count();
+    session.send(Signal::CONT);
+    session.press("p", "stop");
+    assert_eq!(session.text().matches(ENTER_SCREEN).count(), before + 1);
+    assert!(!session.is_restored());
+}
+
+#[test]
+fn a_signal_ends_it_with_the_terminal_restored() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let mut session = Session::start(CAPTURE, (100, 30), &[]);
+        session.wait_for("REPLAY");
+        session.send(signal);
+        assert_eq!(session.end(), code);
+        session.wait_for(LEAVE_SCREEN);
+        assert!(session.is_restored());
+    }
+}
+
+#[test]
+fn without_a_terminal_it_is_refused_with_a_hint() {
+    let (out, err, code) = output(&format!("top {CAPTURE}"), "");
+    assert_eq!((out.as_str(), code), ("", 2));
+    assert!(err.contains("'blkstat' prints the same as lines"), "{err}");
+    let mut session = Session::start(CAPTURE, (100, 30), &[("TERM", "dumb")]);
+    assert_eq!(session.end(), 2);
+    session.wait_for("'blkstat' prints the same as lines");
+    assert!(!session.text().contains(ENTER_SCREEN));
+}
+
+#[test]
+fn bad_input_is_one_clear_line() {
+    let mut session = Session::start("--from fixtures/captures/nosuch.txt", (100, 30), &[]);
+    assert_eq!(session.end(), 2);
+    session.wait_for("cannot open fixtures/captures/nosuch.txt");
+    assert!(!session.text().contains(ENTER_SCREEN));
+    let mut session = Session::start("--from fixtures/captures/pt/single.txt", (100, 30), &[]);
+    assert_eq!(session.end(), 1);
+    session.wait_for("two are needed");
+    assert_eq!(blkstat("top 1 5").run().code, 2);
+    assert_eq!(blkstat("top --from -").run().code, 2);
+}
+
+/// Returns the text of /proc/diskstats after a number of steps, in each of which 50 reads took half a millisecond each.
+fn diskstats(step: u64) -> String {
+    let (reads, ms) = (1000 + 50 * step, 500 + 25 * step);
+    format!("8 0 sda {reads} 0 {} {ms} 10 0 80 5 0 {ms} {ms} 0 0 0 0 0 0\n", 8 * reads)
+}
+
+/// Ends a thread that looks at the flag, also where a test fails.
+struct EndOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// The recordings in a directory.
+fn recordings(directory: &FakeRoot) -> Vec<PathBuf> {
+    let files = fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "gz")).collect()
+}
+
+#[test]
+fn a_recording_begins_with_the_history_and_never_overwrites() {
+    let (root, directory) = (FakeRoot::in_memory(), FakeRoot::new());
+    root.file("proc/diskstats", diskstats(0)).file("proc/sys/kernel/hostname", "db7");
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _end = EndOnDrop(&is_over);
+        scope.spawn(|| {
+            for step in 1.. {
+                if is_over.load(Ordering::SeqCst) {
+                    return;
+                }
+                // At once, as the kernel does.
+                root.file("proc/next", diskstats(step));
+                fs::rename(root.path().join("proc/next"), root.path().join("proc/diskstats")).unwrap();
+                thread::sleep(Duration::from_millis(50));
+            }
+        });
+        let arguments = format!("--root {} 0.1", root.path().display());
+        let mut session = Session::start_in(directory.path(), &arguments, (120, 30), &[]);
+        session.wait_for("LIVE");
+        session.press("", "sda");
+        thread::sleep(Duration::from_secs(2));
+        session.press("r", "recording to blkstat-db7-");
+        thread::sleep(Duration::from_millis(500));
+        session.press("r", "samples recorded in");
+        session.press("r", "recording to blkstat-db7-");
+        session.press("er", "exported to blkstat-db7-");
+        session.press("p", "PAUSED");
+        session.press("q", "\x1b[?1049l");
+        assert_eq!(session.end(), 0);
+    });
+    let files = recordings(&directory);
+    assert_eq!(files.len(), 3, "{files:?}");
+    for file in files {
+        let (out, err, code) = output(&format!("--json --from {}", file.display()), "");
+        assert_eq!((err.as_str(), code), ("", 0), "{}", file.display());
+        // Two seconds of history, a sample in each tenth: fewer on a busy machine.
+        assert!(out.lines().count() >= 10, "{}: {out}", file.display());
+        assert!(out.contains("\"device\":\"sda\""), "{out}");
+    }
+}

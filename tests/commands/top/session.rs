@@ -1,0 +1,146 @@
+//! `blkstat top` on a pseudo-terminal.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcgetwinsize, tcsetwinsize};
+
+use crate::support::program::{BLKSTAT, Program};
+use crate::support::terminal::open_terminal;
+
+/// The longest wait for anything that the program does soon unless it hangs.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// The program on a terminal.
+pub(super) struct Session {
+    keyboard: File,
+    terminal: File,
+    pub(super) child: Child,
+    output: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Session {
+    /// Starts `blkstat top` with these arguments on a terminal of this size.
+    pub(super) fn start(arguments: &str, size: (u16, u16), variables: &[(&str, &str)]) -> Self {
+        Self::start_in(Path::new("."), arguments, size, variables)
+    }
+
+    /// Starts it in a directory.
+    pub(super) fn start_in(
+        directory: &Path,
+        arguments: &str,
+        size: (u16, u16),
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let (keyboard, terminal) = open_terminal();
+        resize(&terminal, size);
+        let words = ["setsid", "--ctty", BLKSTAT, "top"];
+        let mut program = Program::new(&words).args(arguments.split_whitespace());
+        for (name, value) in [("TERM", "xterm-256color"), ("LC_ALL", "C.UTF-8")].iter().chain(variables) {
+            program = program.env(name, value);
+        }
+        let program = program.current_dir(directory).stdin(terminal.try_clone().unwrap());
+        let child = program.spawn(terminal.try_clone().unwrap(), Stdio::from(terminal.try_clone().unwrap()));
+        let output = Arc::new(Mutex::new(Vec::new()));
+        let mut screen = keyboard.try_clone().unwrap();
+        let shared = Arc::clone(&output);
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length @ 1..) = screen.read(&mut bytes) {
+                shared.lock().unwrap().extend_from_slice(&bytes[..length]);
+            }
+        });
+        Self { keyboard, terminal, child, output }
+    }
+
+    /// Everything that was written to the terminal so far.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.output.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until the terminal shows a text, or was sent a command.
+    pub(super) fn wait_for(&self, text: &str) {
+        self.wait_for_after(0, text);
+    }
+
+    /// Presses keys, and waits until the terminal shows a text, or is sent a command.
+    pub(super) fn press(&mut self, keys: &str, expected: &str) {
+        let before = self.output.lock().unwrap().len();
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self.wait_for_after(before, expected);
+    }
+
+    fn wait_for_after(&self, begin: usize, text: &str) {
+        let start = Instant::now();
+        let has_text = || {
+            let written = self.output.lock().unwrap();
+            String::from_utf8_lossy(&written[begin..]).contains(text) || self.shown(&written).contains(text)
+        };
+        while !has_text() {
+            let shown = self.shown(&self.output.lock().unwrap());
+            assert!(start.elapsed() < MAX_WAIT, "no '{text}' in:\n{shown}\nafter {}", self.text());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What a terminal shows that was sent these bytes.
+    fn shown(&self, written: &[u8]) -> String {
+        let size = tcgetwinsize(&self.terminal).unwrap();
+        let mut terminal = vt100::Parser::new(size.ws_row, size.ws_col, 0);
+        terminal.process(written);
+        terminal.screen().contents()
+    }
+
+    /// Changes the size of the terminal.
+    pub(super) fn resize(&self, size: (u16, u16)) {
+        resize(&self.terminal, size);
+    }
+
+    /// Sends the program a signal.
+    pub(super) fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits until the program is stopped, as by Ctrl-Z.
+    pub(super) fn wait_until_stopped(&self) {
+        let status = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED).unwrap().unwrap().1;
+        assert!(status.stopped(), "{status:?}");
+    }
+
+    /// Returns whether keys are echoed by the terminal and lines are edited, as for a shell.
+    pub(super) fn is_restored(&self) -> bool {
+        let modes = tcgetattr(&self.terminal).unwrap().local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    /// Waits for the end of the program and returns its exit code.
+    pub(super) fn end(&mut self) -> i32 {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code().unwrap_or(-1);
+            }
+            assert!(start.elapsed() < MAX_WAIT, "it does not end: {}", self.text());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A test that failed leaves no program behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn resize(terminal: &File, (columns, rows): (u16, u16)) {
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(terminal, size).unwrap();
+}
