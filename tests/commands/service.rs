@@ -1,0 +1,86 @@
+//! `blkstat service`: the files for systemd.
+
+use std::ffi::OsString;
+
+use blkstat::plan::{ExportTarget, Plan};
+
+use crate::support::program::output;
+
+/// Returns a file that is printed.
+fn printed(words: &str) -> String {
+    let (out, err, code) = output(&format!("service {words}"), "");
+    assert_eq!((err.as_str(), code), ("", 0), "{words}");
+    out
+}
+
+/// Returns the values of a setting of a unit.
+fn values<'a>(unit: &'a str, setting: &str) -> Vec<&'a str> {
+    unit.lines().filter_map(|line| line.strip_prefix(setting)?.strip_prefix('=')).collect()
+}
+
+/// Returns the plan for the command line that a unit starts.
+fn started_plan(unit: &str) -> Plan {
+    let command = values(unit, "ExecStart");
+    let [command] = command.as_slice() else { panic!("{command:?}") };
+    blkstat::cli::plan(command.split_whitespace().map(OsString::from), &|_| None).unwrap()
+}
+
+#[test]
+fn the_recorder_rotates_keeps_and_learns_in_its_state_directory() {
+    let unit = printed("recorder");
+    let Plan::Record(record) = started_plan(&unit) else { panic!("{unit}") };
+    let rotation = record.rotation.unwrap();
+    assert!(rotation.size.is_some() && rotation.every.is_some(), "{rotation:?}");
+    assert!(rotation.keep.is_some() && rotation.keep_bytes.is_some(), "{rotation:?}");
+    assert!(record.append && record.scans_io && record.schedule.count.is_none());
+    // The live views read this file by default.
+    assert_eq!(record.learn_baseline.unwrap().to_str(), Some("/var/lib/blkstat/baseline.json"));
+    assert!(record.file.starts_with("/var/lib/blkstat"));
+    assert_eq!(
+        (values(&unit, "StateDirectory"), values(&unit, "StateDirectoryMode")),
+        (vec!["blkstat"], vec!["0755"])
+    );
+}
+
+#[test]
+fn the_exporter_listens_on_the_loopback_address() {
+    let unit = printed("exporter");
+    let Plan::Export(export) = started_plan(&unit) else { panic!("{unit}") };
+    let ExportTarget::Live { listen: Some(address), textfile: None } = export.target else {
+        panic!("{unit}")
+    };
+    assert!(address.ip().is_loopback(), "{address}");
+    assert!(printed("exporter").contains(&format!("http://{address}/metrics")), "{address}");
+}
+
+#[test]
+fn a_unit_hides_nothing_that_blkstat_reads() {
+    for name in ["recorder", "exporter"] {
+        let unit = printed(name);
+        for setting in
+            ["ProcSubset", "ProtectProc", "DynamicUser", "PrivateDevices", "PrivateUsers", "RootDirectory"]
+        {
+            assert!(values(&unit, setting).is_empty(), "{name}: {setting}");
+        }
+        for setting in
+            ["OOMScoreAdjust", "LimitMEMLOCK", "User", "ProtectSystem", "NoNewPrivileges", "SystemCallFilter"]
+        {
+            assert!(!values(&unit, setting).is_empty(), "{name}: {setting}");
+        }
+        assert_eq!(values(&unit, "SuccessExitStatus"), ["130 143"]);
+        let user = format!("\nu {} ", values(&unit, "User")[0]);
+        assert!(printed("sysusers").contains(&user), "{user}");
+    }
+}
+
+#[test]
+fn a_unit_starts_the_program_that_is_given() {
+    let unit = printed("recorder --program /opt/blkstat-0.2/bin/blkstat");
+    assert!(values(&unit, "ExecStart")[0].starts_with("/opt/blkstat-0.2/bin/blkstat record "), "{unit}");
+    for path in ["blkstat", "/a b", "/a%n", "/a\nUser=root", "/$A", "/\"a"] {
+        let run = crate::support::program::blkstat("service recorder --program").args([path]).run();
+        assert_eq!((run.out.as_str(), run.code), ("", 2), "{path:?}");
+        assert!(run.err.lines().count() == 1 && run.err.contains("expected an absolute path"), "{}", run.err);
+    }
+    assert_eq!(output("service nosuch", "").2, 2);
+}
