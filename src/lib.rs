@@ -4,7 +4,7 @@
 //! # The path of a sample
 //!
 //! ```text
-//! source ──Sample──▶ intervals ──DeviceInterval──▶ report (table, JSON, CSV, summary)
+//! source ──Sample──▶ intervals ──DeviceInterval──▶ report (table, JSON, CSV, summary, HTML)
 //! live | replay      metrics + live verdict │
 //!    │                                      └────▶ analysis ──DeviceReport──▶ report (text, JSON, fio job)
 //!    └─────Sample──▶ iostat, pt_diskstats ──▶ the text of those tools
@@ -18,6 +18,8 @@
 //!   aggregation over a longer interval, hot-plug, device selection, totals, and the live verdict of each device.
 //! - [`analysis`] turns intervals into verdicts with their evidence, as data.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
+//!   Metrics for Prometheus are such a report, of values that [`intervals`] adds up and `run::export` publishes.
+//! - `screen`, with the cargo feature `top`, is the full screen: its state, its keys, and drawing to cells of a terminal.
 //! - [`iostat`] and [`pt_diskstats`] replicate these tools: device selection, arithmetic and text.
 //! - [`cli`] parses arguments into a [`plan::Plan`], and [`run`] carries it out, with a file or folder for each command.
 //!   [`sink`] writes recordings.
@@ -25,17 +27,19 @@
 //! # Module order
 //!
 //! A module imports only modules to its left, and of those only the ones that `tests/repository/layering.rs` lists for it:
-//! [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
+//! [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
 //! [`topology`], [`baselines`], [`attribution`], [`capture`], [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`],
-//! [`iostat`], [`pt_diskstats`], [`plan`], [`cli`], [`run`].
+//! `screen`, [`iostat`], [`pt_diskstats`], [`plan`], [`cli`], [`run`].
 //!
 //! # Rules that hold everywhere
 //!
 //! - A value that is not known is `None`, never zero; each format decides how to print it.
 //! - The time between samples is a [`units::Interval`], which cannot be zero, measured with the monotonic clock.
 //! - Only [`clock`] reads the real time and waits, so that tests can replace it.
-//! - Only [`source`] opens files for reading and [`sink`] for writing, except that [`terminal`] opens `/dev/tty`.
+//! - Only [`source`] opens files for reading and [`sink`] for writing, except that [`terminal`] opens `/dev/tty`, and that
+//!   [`source`] writes to tracefs, in which a write is a command to the kernel.
 //! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].
+//! - Only `run::export` opens a socket, to listen where the user asks for it.
 
 pub mod analysis;
 pub mod attribution;
@@ -57,9 +61,12 @@ pub mod report;
 pub mod run;
 pub mod sanitize;
 pub mod schedule;
+#[cfg(feature = "top")]
+pub mod screen;
 pub mod signals;
 pub mod sink;
 pub mod source;
 pub mod terminal;
+pub mod time_range;
 pub mod topology;
 pub mod units;

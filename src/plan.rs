@@ -1,12 +1,16 @@
 //! The plan of a run: what the arguments request, as plain data. `cli` creates it and `run` executes it.
 
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::intervals::{BaselineOption, DeviceSelection, Input, VerdictOptions};
+use crate::intervals::{BaselineOption, DeviceScope, DeviceSelection, Input, VerdictOptions};
 use crate::iostat;
 use crate::pt_diskstats;
 use crate::report::Format;
+use crate::report::latency::LatencyFormat;
 use crate::report::native::SortKey;
 use crate::report::who::{WhoFormat, WhoSort};
 use crate::schedule::Schedule;
@@ -19,6 +23,8 @@ pub enum Plan {
     View(Box<View>),
     /// Analyze a capture or the running system.
     Analyze(Box<Analyze>),
+    /// Write a page about a capture or the running system.
+    Report(Box<Report>),
     /// Print this text.
     Print(Vec<u8>),
     /// Run as sysstat's iostat.
@@ -31,6 +37,85 @@ pub enum Plan {
     Record(Box<Record>),
     /// Show the cgroups and processes that use devices.
     Who(Box<Who>),
+    /// Print the version, how the program was built, and which sources of a host it can read.
+    Version {
+        /// The directory that contains `proc` and `sys`; `/` for the running system.
+        root: PathBuf,
+    },
+    /// Export metrics for Prometheus.
+    Export(Box<Export>),
+    /// Show the latencies of single requests.
+    Latency(Box<Latency>),
+    /// Show the full screen.
+    Top(Box<Top>),
+}
+
+/// The options of `blkstat top`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Top {
+    /// The source of the samples.
+    pub input: Input,
+    /// The devices to include.
+    pub selection: DeviceSelection,
+    /// The options of the verdicts.
+    pub verdicts: VerdictOptions,
+    /// Sort by this key, descending; `None` sorts by severity.
+    pub sort: Option<SortKey>,
+    /// Show only characters of ASCII.
+    pub is_ascii: bool,
+    /// Take the mouse.
+    pub has_mouse: bool,
+    /// The variables of the environment that describe the terminal, by name.
+    pub environment: BTreeMap<&'static str, OsString>,
+}
+
+impl Top {
+    /// The variables that describe a terminal.
+    pub const VARIABLES: [&str; 8] =
+        ["TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG", "TZ"];
+}
+
+/// The options of `blkstat export`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Export {
+    /// The source of the samples.
+    pub input: Input,
+    /// The devices to include.
+    pub selection: DeviceSelection,
+    /// Which of them have metrics.
+    pub scope: DeviceScope,
+    /// The options of the verdicts.
+    pub verdicts: VerdictOptions,
+    /// The destination.
+    pub target: ExportTarget,
+}
+
+/// The destination of metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExportTarget {
+    /// Those of the running system, until a signal comes.
+    Live {
+        /// The address to serve them at; `None` does not listen.
+        listen: Option<SocketAddr>,
+        /// The file to keep up to date.
+        textfile: Option<Textfile>,
+    },
+    /// Those of a recording, to standard output.
+    Backfill {
+        /// The time between points.
+        every: Duration,
+        /// Labels of every metric, by name and value.
+        labels: Vec<(String, String)>,
+    },
+}
+
+/// A file for node_exporter's textfile collector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Textfile {
+    /// The file, whose name ends in `.prom`.
+    pub path: PathBuf,
+    /// The time between two versions of it.
+    pub every: Duration,
 }
 
 /// The options of `blkstat who`.
@@ -40,12 +125,34 @@ pub struct Who {
     pub input: Input,
     /// The devices to include.
     pub selection: DeviceSelection,
+    /// Trace which threads submit I/O to which device, as long as that takes no more than this fraction of the CPU time of all
+    /// CPUs.
+    pub trace: Option<f64>,
     /// The output format.
     pub format: WhoFormat,
     /// The quantity by which cgroups and processes are sorted, the largest first.
     pub sort: WhoSort,
     /// The most cgroups on each device, and the most processes; `None` for no limit. Every blocked task is shown.
     pub top: Option<usize>,
+    /// The value of the environment variable TZ.
+    pub time_zone: Option<OsString>,
+}
+
+/// The options of `blkstat latency`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latency {
+    /// The source of the samples.
+    pub input: Input,
+    /// The devices to include.
+    pub selection: DeviceSelection,
+    /// The output format.
+    pub format: LatencyFormat,
+    /// Also show latencies from the time at which requests are queued.
+    pub queued: bool,
+    /// The most CPU time that tracing may take, as a fraction of that of all CPUs.
+    pub max_overhead: f64,
+    /// Only remove what runs left in the kernel that were killed.
+    pub cleanup: bool,
     /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,
 }
@@ -67,6 +174,9 @@ pub struct Record {
     pub legacy_14_columns: bool,
     /// Also record cgroups and processes.
     pub scans_io: bool,
+    /// Also record the latencies of single requests, as long as that takes no more than this fraction of the CPU time of all
+    /// CPUs.
+    pub trace: Option<f64>,
     /// Append to an existing file.
     pub append: bool,
     /// Overwrite an existing file.
@@ -135,12 +245,41 @@ pub struct Analyze {
     pub selection: DeviceSelection,
     /// The options of the verdicts.
     pub verdicts: VerdictOptions,
+    /// Compare the capture with this later one; `None` to analyze it.
+    pub compare_with: Option<PathBuf>,
     /// The output format.
     pub format: AnalyzeFormat,
+    /// Show all details of each device.
+    pub has_details: bool,
+    /// The terminal shows more than ASCII.
+    pub is_unicode: bool,
+    /// The variable TZ; `None` if it is not set.
+    pub time_zone: Option<OsString>,
     /// Save the learned baselines in this file; `None` does not save them.
     pub save_baseline: Option<PathBuf>,
     /// Standard error is a terminal, which then also shows progress.
     pub stderr_is_tty: bool,
+}
+
+/// The options of `blkstat report`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The source of the samples.
+    pub input: Input,
+    /// The devices to include; those that are named have charts even if they are ok.
+    pub selection: DeviceSelection,
+    /// The options of the verdicts.
+    pub verdicts: VerdictOptions,
+    /// The page to write; `-` is standard output.
+    pub output: PathBuf,
+    /// Overwrite an existing page.
+    pub force: bool,
+    /// Show cgroups and tasks.
+    pub has_who: bool,
+    /// Standard error is a terminal, which then also shows progress.
+    pub stderr_is_tty: bool,
+    /// The value of the environment variable TZ.
+    pub time_zone: Option<OsString>,
 }
 
 /// The output format of an analysis.

@@ -4,10 +4,10 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 
 /// Records a SIGINT or SIGTERM, and can be polled: it becomes readable when one is received.
 pub struct Signals {
@@ -51,6 +51,59 @@ impl Signals {
         // Reads one byte per signal until the pipe is empty.
         while matches!((&self.pipe).read(&mut [0; 64]), Ok(1..)) {}
     }
+}
+
+/// Records the signals that a full screen needs to know, and can be polled: it becomes readable when one is received.
+pub struct ScreenSignals {
+    pipe: UnixStream,
+    hangup: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
+}
+
+impl ScreenSignals {
+    /// Installs handlers for SIGHUP, SIGTSTP, SIGCONT and SIGWINCH.
+    ///
+    /// # Errors
+    /// If no file descriptors are left, or a handler cannot be installed.
+    pub fn catch() -> io::Result<Self> {
+        let (pipe, write) = UnixStream::pair()?;
+        pipe.set_nonblocking(true)?;
+        write.set_nonblocking(true)?;
+        let (hangup, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        signal_hook::flag::register(SIGHUP, Arc::clone(&hangup))?;
+        signal_hook::flag::register(SIGTSTP, Arc::clone(&stop))?;
+        for signal in [SIGHUP, SIGTSTP, SIGCONT, SIGWINCH] {
+            signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
+        }
+        Ok(Self { pipe, hangup, stop })
+    }
+
+    /// Forgets that there were signals, so that the next one can be noticed.
+    pub fn clear(&self) {
+        while matches!((&self.pipe).read(&mut [0; 64]), Ok(1..)) {}
+    }
+
+    /// Returns whether the terminal was closed.
+    pub fn has_hung_up(&self) -> bool {
+        self.hangup.load(Ordering::SeqCst)
+    }
+
+    /// Returns whether the program is to be suspended, once for each time.
+    pub fn take_stop(&self) -> bool {
+        self.stop.swap(false, Ordering::SeqCst)
+    }
+}
+
+impl AsFd for ScreenSignals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
+/// Stops the program, as Ctrl-Z does by default, until it is continued.
+pub fn suspend_process() {
+    // An error leaves the program running.
+    let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
 }
 
 /// Ends the program at once, as this signal does by default, even while a thread waits for a disk that does not answer.

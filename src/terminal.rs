@@ -27,6 +27,42 @@ impl Keyboard {
         Some(keyboard)
     }
 
+    /// Switches standard input to raw mode, in which Ctrl-C and Ctrl-Z are keys; `None` if it is not a terminal or refuses the
+    /// mode.
+    pub fn open_raw() -> Option<Self> {
+        let input = io::stdin();
+        if !input.is_terminal() {
+            return None;
+        }
+        let keyboard = Self { saved: tcgetattr(&input).ok()? };
+        keyboard.set_raw().ok()?;
+        Some(keyboard)
+    }
+
+    /// Switches to raw mode again, after [`Self::restore`].
+    ///
+    /// # Errors
+    /// If the terminal refuses the mode.
+    pub fn set_raw(&self) -> io::Result<()> {
+        let mut raw = self.saved.clone();
+        raw.make_raw();
+        Ok(tcsetattr(io::stdin(), OptionalActions::Now, &raw)?)
+    }
+
+    /// Restores the previous settings.
+    pub fn restore(&self) {
+        // A closed terminal needs no restoring.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.saved);
+    }
+
+    /// Reads what was typed into `bytes`, without waiting for more; 0 once the terminal is closed.
+    ///
+    /// # Errors
+    /// If the terminal cannot be read.
+    pub fn read_bytes(bytes: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(io::stdin(), bytes)?)
+    }
+
     /// Makes each key readable at once and turns echo off. Unlike raw mode, this keeps signals and output processing.
     fn set_unbuffered(&self) -> io::Result<()> {
         let mut unbuffered = self.saved.clone();
@@ -72,8 +108,7 @@ impl Keyboard {
 
 impl Drop for Keyboard {
     fn drop(&mut self) {
-        // A closed terminal needs no restoring.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.saved);
+        self.restore();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The analysis of one device: intervals in, a report out.
 
 use super::baseline::{Baseline, Baselines, SinceBoot};
+use super::blocks::BlockHistory;
 use super::capacity::CapacityReport;
 use super::caps::{Plateau, SteadyRates};
 use super::host::HostReport;
@@ -29,6 +30,8 @@ pub struct Observation<'a> {
     pub flag: Option<DataFlag>,
     /// The end of the interval in seconds on any clock that all devices share; `None` where there is none.
     pub at_s: Option<f64>,
+    /// Seconds of all intervals before it, those without the device included.
+    pub run_s: f64,
     /// The length of the current stall in seconds, as [`crate::metrics::StallTimer::observe`] returns it.
     pub stalled_s: f64,
     /// The kernel does not count the device's requests (queue/iostats is 0).
@@ -58,6 +61,7 @@ pub struct DeviceAnalysis {
     discards: f64,
     flushes: f64,
     util_pct: Histogram,
+    blocks: BlockHistory,
     timeline: ActivityTimeline,
     lifetimes: Lifetimes,
     reads: DirectionAnalysis,
@@ -92,6 +96,7 @@ impl DeviceAnalysis {
             discards: 0.0,
             flushes: 0.0,
             util_pct: Histogram::default(),
+            blocks: BlockHistory::default(),
             timeline: ActivityTimeline::default(),
             lifetimes: Lifetimes::default(),
             reads: DirectionAnalysis::default(),
@@ -136,15 +141,29 @@ impl DeviceAnalysis {
         if let (Some(at_s), Some(ios)) = (observation.at_s, both.ios) {
             self.timeline.add(at_s, ios as f64);
         }
-        self.observe_load(stats, observation.host);
+        self.observe_load(stats, observation.host, observation.run_s);
     }
 
-    fn observe_load(&mut self, stats: &IntervalStats, host: &HostStats) {
-        let Some(load) = LoadSample::from_stats(stats, host, self.intervals as f64 - 1.0) else {
+    /// Takes an interval before those that are analyzed: it shows unloaded latencies and caps, and counts for nothing else.
+    pub fn observe_preceding(&mut self, stats: &IntervalStats, host: &HostStats) {
+        self.hung.observe(stats, host);
+        self.lifetimes.observe_preceding(LoadSample::from_stats(stats, host, 0.0));
+    }
+
+    /// Notes a break in time before the intervals that are analyzed.
+    pub fn note_preceding_gap(&mut self) {
+        self.hung.clear();
+    }
+
+    fn observe_load(&mut self, stats: &IntervalStats, host: &HostStats, begin_s: f64) {
+        let load = LoadSample::from_stats(stats, host, self.intervals as f64 - 1.0);
+        self.blocks.observe(load.as_ref(), stats.seconds);
+        let Some(load) = load else {
             self.excluded.untimed += u64::from(stats.completed > 0 && stats.reads.queue.is_none());
             self.lifetimes.interrupt();
             return;
         };
+        let load = LoadSample { begin_s, ..load };
         self.busy_intervals += 1;
         for (direction, totals) in [(&mut self.reads, load.reads), (&mut self.writes, load.writes)] {
             totals.size_kib().into_iter().for_each(|size| direction.sizes_kib.add(size, totals.ios));
@@ -269,8 +288,10 @@ impl DeviceAnalysis {
             unclear: steady_rates.unclear.as_ref(),
             near_limit: lifetimes.near_limit().cloned(),
         };
-        let shares = VerdictShares::of_lifetimes(lifetimes.parts(), settings.saturation_threshold);
+        let judged = VerdictShares::of_lifetimes(lifetimes.parts(), settings.saturation_threshold);
+        let shares = judged.shares;
         let (verdict, explanation) = overall_verdict(&facts, &shares, settings);
+        let trouble = judged.trouble.finish(verdict, &steady_rates.caps, &loads);
         DeviceReport {
             device: self.device,
             ok_below_limit: ok_below_limit(&facts, &shares, &explanation).map(Box::new),
@@ -295,7 +316,9 @@ impl DeviceAnalysis {
                 write: writes.export(),
                 flush: flushes.export(),
             },
+            blocks: self.blocks.finish(),
             timeline: self.timeline,
+            trouble,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::baseline::{Baselines, SinceBoot};
 use super::capacity::{CapacityByDirection, capacity_by_direction};
-use super::caps::{NearLimit, SteadyRates, find_near_limit, find_steady_rates};
+use super::caps::{NearLimit, SteadyRates, find_near_limit, find_steady_rates_after};
 use super::load::{IoDirection, LoadHistory, LoadSample, VonNeumannRatio};
 use super::saved_baselines::DeviceBaseline;
 use super::settings::{BaselineSource, KnownDevice, Settings};
@@ -26,6 +26,9 @@ struct Lifetime {
     /// `None` without a load.
     first_interval: Option<f64>,
     loads: LoadHistory,
+    /// Those before the range of time that is analyzed, which show what the device can do.
+    preceding: LoadHistory,
+    preceding_count: f64,
     learned: Baselines,
     since_boot: Option<SinceBoot>,
     /// The values given for the device; `None` where those of the present device hold.
@@ -56,6 +59,8 @@ impl Default for Lifetime {
         Self {
             first_interval: None,
             loads: LoadHistory::default(),
+            preceding: LoadHistory::default(),
+            preceding_count: 0.0,
             learned: Baselines::default(),
             since_boot: None,
             given: None,
@@ -72,6 +77,20 @@ impl Lifetimes {
         present.learned.learn(&load, |_| false);
         present.sweeps.iter_mut().for_each(|sweep| sweep.observe(&load));
         present.loads.push(load);
+    }
+
+    /// Takes a load before those that are analyzed, or an interval without one. Unloaded latencies are learned from it, and
+    /// caps are looked for in it too.
+    pub(super) fn observe_preceding(&mut self, load: Option<LoadSample>) {
+        let present = &mut self.present;
+        match load {
+            Some(load) => {
+                present.learned.learn(&load, |_| false);
+                present.preceding.push(LoadSample { interval_index: present.preceding_count, ..load });
+            }
+            None => present.preceding.interrupt(),
+        }
+        present.preceding_count += 1.0;
     }
 
     /// The latest loads of the present lifetime, `count` at most.
@@ -114,10 +133,19 @@ impl Lifetimes {
             let given = lifetime.given.unwrap_or_else(|| Given::from_settings(settings));
             let since_boot = lifetime.since_boot.unwrap_or_default();
             let loads = lifetime.loads.finish();
+            let preceding = (lifetime.preceding.finish().into_iter()).map(|load| LoadSample {
+                interval_index: load.interval_index - lifetime.preceding_count,
+                ..load
+            });
             FinishedLifetime {
                 first_interval: lifetime.first_interval.unwrap_or(f64::INFINITY),
                 is_hard_disk: given.device.is_hard_disk,
-                steady_rates: find_steady_rates(&loads, settings.cap, &given.device),
+                steady_rates: find_steady_rates_after(
+                    preceding.collect(),
+                    &loads,
+                    settings.cap,
+                    &given.device,
+                ),
                 near_limit: find_near_limit(&loads, &given.device),
                 loads,
                 baselines: lifetime.learned.with_given(&given.baseline, given.source, since_boot),

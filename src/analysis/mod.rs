@@ -18,14 +18,18 @@
 //! | `caps` | rates that stay constant, plateaus, known limits |
 //! | `capacity` | models of rate against concurrency and their fit |
 //! | `verdict` | live and overall verdict, evidence, other causes |
+//! | `blocks` | the load in blocks of time |
 //! | `report` | the report of a device |
+//! | `compare` | two reports of a device |
 //! | `host_findings` | what the host shows about other causes than the disks |
 //! | `stack` | queue by layer of stacked devices |
 //! | `device` | from the intervals of a device to its report |
 
 mod baseline;
+mod blocks;
 mod capacity;
 mod caps;
+mod compare;
 mod device;
 mod host;
 mod host_findings;
@@ -40,10 +44,12 @@ mod thresholds;
 mod verdict;
 
 pub use baseline::{Baseline, Baselines, Reference, SinceBoot};
+pub use blocks::{Block, MIN_BLOCK_S, RequestClass};
 pub use capacity::{
     CapParameters, CapacityByDirection, CapacityFit, CapacityReport, HardCap, Model, RatePoint, Usl,
 };
 pub use caps::{CloudLimit, CloudVolume, LimitMatch, NearLimit, Plateau, find_plateaus};
+pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
 pub use device::{DeviceAnalysis, Observation};
 pub use host::{HostAnalysis, HostReport, Range, hidden_io_wait_pct, high_memory_pressure_pct};
 pub use host_findings::{HostFinding, host_findings, not_the_disk};
@@ -61,5 +67,5 @@ pub use thresholds::{
 };
 pub use verdict::{
     Assessment, DeepQueue, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HeldBetween, Latency,
-    LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, Verdict, held_between, is_idle_below,
+    LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, TroubleSpan, Verdict, held_between, is_idle_below,
 };

@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
+use super::blocks::Block;
 use super::capacity::{CapacityByDirection, CapacityReport};
 use super::caps::Plateau;
 use super::load::ConcurrencyLevel;
 use super::saved_baselines::DeviceBaseline;
 use super::stats::{ActivityTimeline, DirectionReport, Distribution};
-use super::verdict::{Explanation, OtherCause, Verdict};
+use super::verdict::{Explanation, OtherCause, TroubleSpan, Verdict};
 
 /// The number of intervals that are not in the report, or not in all of it, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -66,6 +67,10 @@ pub struct DeviceReport {
     pub plateaus: Vec<Plateau>,
     /// The baselines learned or given, by size, as they can be saved.
     pub baseline: DeviceBaseline,
+    /// The load in blocks of time, to compare captures.
+    pub blocks: Vec<Block>,
     /// Requests over time, to compare devices.
     pub timeline: ActivityTimeline,
+    /// The times of trouble as the verdict on all intervals together sees them, apart from stalls and limits of cgroups.
+    pub trouble: Vec<TroubleSpan>,
 }

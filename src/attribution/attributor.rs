@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::deltas::{Counted, add_new_cgroups, cgroup_deltas};
+use super::deltas::{AheadOfParents, CgroupDelta, Counted, add_new_cgroups, cgroup_deltas};
 use super::io_rates::IoRates;
 use super::limit_use::{LimitHistory, LimitKey, LimitUse, limit_uses};
 use crate::counters::{
-    BlockedTask, Cgroup, CgroupHierarchy, DeviceNumber, IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem,
-    ScannedDevice,
+    BlockedTask, Cgroup, CgroupHierarchy, DeviceNumber, HungRead, IoCounters, IoLimits, IoScan, Pressure,
+    ProcessIo, ScanProblem, ScannedDevice,
 };
 
 /// The use of all devices between two scans.
@@ -22,6 +22,8 @@ pub struct Attribution {
     pub devices: Vec<DeviceUse>,
     /// The processes, on all devices together; `None` where they are not known yet.
     pub processes: Option<Arc<ProcessIo>>,
+    /// The read of a process that hung at the end of the interval; `None` if none did.
+    pub hung_read: Option<HungRead>,
     /// The tasks in uninterruptible sleep.
     pub blocked: Vec<BlockedTask>,
     /// Scans that were left out in between, because they would have cost too much.
@@ -86,6 +88,7 @@ pub struct Attributor {
     begin: Option<Arc<IoScan>>,
     /// The counters of the cgroups then, or when they were found since.
     counted_at_begin: Counted,
+    ahead_at_begin: AheadOfParents,
     last: Option<Arc<IoScan>>,
     counted_at_last: Counted,
     limits: LimitHistory,
@@ -127,11 +130,13 @@ impl Attributor {
         if elapsed_s == 0.0 {
             return None;
         }
+        let deltas = cgroup_deltas(&self.counted_at_begin, last, &mut self.ahead_at_begin);
         let attribution = Attribution {
             elapsed_s,
             hierarchy: last.hierarchy,
-            devices: self.device_uses(begin, last, elapsed_s),
+            devices: self.device_uses(begin, last, deltas, elapsed_s),
             processes: last.processes.clone(),
+            hung_read: last.hung_read,
             blocked: std::mem::take(&mut self.blocked),
             skipped: std::mem::take(&mut self.skipped),
             problem: last.problem,
@@ -151,11 +156,13 @@ impl Attributor {
         if elapsed_s == 0.0 {
             return;
         }
-        for delta in cgroup_deltas(&self.counted_at_last, newer) {
+        let pressures = pressures_by_path(older);
+        // A limit holds for a cgroup and its descendants together.
+        for delta in cgroup_deltas(&self.counted_at_last, newer, &mut AheadOfParents::new()) {
             let cgroup = &newer.cgroups[delta.cgroup];
             let limits = limits_on(cgroup, delta.number);
             if !limits.is_empty() {
-                let is_waiting = has_waited(cgroup, older, newer);
+                let is_waiting = has_waited(cgroup, &pressures, newer);
                 let observed = (&delta.counted, elapsed_s);
                 self.limits.observe((&cgroup.path, delta.number), &limits, observed, is_waiting);
             }
@@ -164,9 +171,15 @@ impl Attributor {
         self.reached.extend(self.limits.reached());
     }
 
-    fn device_uses(&self, older: &IoScan, newer: &IoScan, elapsed_s: f64) -> Vec<DeviceUse> {
+    fn device_uses(
+        &self,
+        older: &IoScan,
+        newer: &IoScan,
+        deltas: Vec<CgroupDelta>,
+        elapsed_s: f64,
+    ) -> Vec<DeviceUse> {
         let mut by_device: HashMap<DeviceNumber, Vec<CgroupUse>> = HashMap::new();
-        for delta in cgroup_deltas(&self.counted_at_begin, newer) {
+        for delta in deltas {
             let cgroup = &newer.cgroups[delta.cgroup];
             let limits = limits_on(cgroup, delta.number);
             if limits.is_empty() && delta.own == IoCounters::default() {
@@ -198,6 +211,11 @@ fn counters_by_path(scan: &IoScan) -> Counted {
     scan.cgroups.iter().map(|cgroup| (Arc::clone(&cgroup.path), cgroup.devices.clone())).collect()
 }
 
+/// Returns the pressure of each cgroup of a scan that has one.
+fn pressures_by_path(scan: &IoScan) -> HashMap<&str, Pressure> {
+    scan.cgroups.iter().filter_map(|cgroup| Some((&*cgroup.path, cgroup.pressure?))).collect()
+}
+
 /// Returns the limits of a cgroup on a device.
 fn limits_on(cgroup: &Cgroup, number: DeviceNumber) -> IoLimits {
     let device = cgroup.devices.iter().find(|device| device.number == number);
@@ -206,8 +224,8 @@ fn limits_on(cgroup: &Cgroup, number: DeviceNumber) -> IoLimits {
 
 /// Returns whether tasks of a cgroup have waited for I/O between two scans: its pressure has risen, or a task of it is in
 /// uninterruptible sleep.
-fn has_waited(cgroup: &Cgroup, older: &IoScan, newer: &IoScan) -> bool {
-    let before = older.cgroups.iter().find(|old| old.path == cgroup.path).and_then(|old| old.pressure);
+fn has_waited(cgroup: &Cgroup, older: &HashMap<&str, Pressure>, newer: &IoScan) -> bool {
+    let before = older.get(&*cgroup.path);
     let has_pressure = cgroup.pressure.zip(before).is_some_and(|(now, before)| now.some_us > before.some_us);
     let is_inside =
         |task: &BlockedTask| task.cgroup.as_deref().is_some_and(|path| contains(&cgroup.path, path));
@@ -280,6 +298,20 @@ mod tests {
         let newer = scan(2, 1000, &[("/s", 800), ("/s/db", 700), ("/s/db/w", 100), ("/t", 100)]);
         let expected = named(&[("/s/db", 60.0), ("/s", 10.0), ("/s/db/w", 10.0), ("/t", 10.0)]);
         assert_eq!(shares(older, newer), (expected, Some(10.0)));
+    }
+
+    #[test]
+    fn a_child_that_was_read_after_its_parent_leaves_it_no_io_of_its_own() {
+        let mut attributor = Attributor::default();
+        attributor.observe(&Arc::new(scan(0, 0, &[("/s", 0), ("/s/db", 0)])));
+        let mut own = Vec::new();
+        for (at_s, parent, child) in [(1, 900, 950), (2, 1900, 1950), (3, 3000, 3000), (4, 4100, 4000)] {
+            attributor.observe(&Arc::new(scan(at_s, parent, &[("/s", parent), ("/s/db", child)])));
+            let device = attributor.finish_interval().unwrap().devices.remove(0);
+            let of_parent = device.cgroups.iter().find(|cgroup| &*cgroup.path == "/s");
+            own.push(of_parent.map(|cgroup| cgroup.rates.read_bytes_per_s));
+        }
+        assert_eq!(own, [None, None, None, Some(100.0)]);
     }
 
     #[test]
@@ -367,7 +399,7 @@ mod tests {
         let blocked = BlockedTask { cgroup: Some("/a/b".into()), ..BlockedTask::default() };
         let older = scan(0, 0, &[]);
         let newer = IoScan { blocked: Some(vec![blocked]), ..scan(1, 0, &[]) };
-        let waits = |path: &str| has_waited(&cgroup(path, 0), &older, &newer);
+        let waits = |path: &str| has_waited(&cgroup(path, 0), &pressures_by_path(&older), &newer);
         assert!(waits("/") && waits("/a") && waits("/a/b"));
         assert!(!waits("/a/b/c") && !waits("/a/bc") && !waits("/b"));
     }

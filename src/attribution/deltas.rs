@@ -15,7 +15,13 @@ pub(super) struct CgroupDelta {
     pub(super) counted: IoCounters,
     /// Its own, without descendants.
     pub(super) own: IoCounters,
+    /// Whether its counters were known before and none went back.
+    continues: bool,
 }
+
+/// By how much the counters of cgroups' children were ahead of their own when they were last read. The files are read one
+/// after the other, the parent first.
+pub(super) type AheadOfParents = HashMap<(Arc<str>, DeviceNumber), IoCounters>;
 
 /// The counters of each cgroup at one time, by path.
 pub(super) type Counted = HashMap<Arc<str>, Vec<CgroupDevice>>;
@@ -26,8 +32,13 @@ pub(super) fn add_new_cgroups(scan: &IoScan, before: &mut Counted) {
     before.extend(new.map(|cgroup| (Arc::clone(&cgroup.path), cgroup.devices.clone())));
 }
 
-/// Returns the growth of each cgroup's counters. One that is not in `before` had none then.
-pub(super) fn cgroup_deltas(before: &Counted, newer: &IoScan) -> Vec<CgroupDelta> {
+/// Returns the growth of each cgroup's counters. One that is not in `before` had none then. What the children were ahead
+/// before is not taken for I/O of the parent, and `ahead` has the state of the newer scan afterwards.
+pub(super) fn cgroup_deltas(
+    before: &Counted,
+    newer: &IoScan,
+    ahead: &mut AheadOfParents,
+) -> Vec<CgroupDelta> {
     let mut deltas = Vec::new();
     // The position in `deltas` of each cgroup on each device.
     let mut positions: HashMap<(&str, DeviceNumber), usize> = HashMap::new();
@@ -35,13 +46,15 @@ pub(super) fn cgroup_deltas(before: &Counted, newer: &IoScan) -> Vec<CgroupDelta
         let old_devices = before.get(&cgroup.path).map_or(&[][..], Vec::as_slice);
         for device in &cgroup.devices {
             let old = old_devices.iter().find(|old| old.number == device.number);
-            let counted = device.io.growth_since(&old.map(|old| old.io).unwrap_or_default());
+            let old = old.map(|old| old.io);
+            let counted = device.io.growth_since(&old.unwrap_or_default());
+            let continues = old.is_some_and(|old| old.plus(&counted) == device.io);
             positions.insert((&cgroup.path, device.number), deltas.len());
-            deltas.push(CgroupDelta { cgroup: at, number: device.number, counted, own: counted });
+            deltas.push(CgroupDelta { cgroup: at, number: device.number, counted, own: counted, continues });
         }
     }
     if newer.hierarchy == Some(CgroupHierarchy::V2) {
-        subtract_children(newer, &positions, &mut deltas);
+        subtract_children(newer, &positions, ahead, &mut deltas);
     }
     deltas
 }
@@ -50,19 +63,29 @@ pub(super) fn cgroup_deltas(before: &Counted, newer: &IoScan) -> Vec<CgroupDelta
 fn subtract_children(
     scan: &IoScan,
     positions: &HashMap<(&str, DeviceNumber), usize>,
+    ahead: &mut AheadOfParents,
     deltas: &mut [CgroupDelta],
 ) {
-    for at in 0..deltas.len() {
-        let CgroupDelta { cgroup, number, counted, .. } = deltas[at];
-        let path: Arc<str> = Arc::clone(&scan.cgroups[cgroup].path);
-        let mut above = parents(&path).filter_map(|path| positions.get(&(path, number)));
+    // What is subtracted from each parent, and whether all of it is the growth of counters that were known before.
+    let mut below: HashMap<usize, (IoCounters, bool)> = HashMap::new();
+    for CgroupDelta { cgroup, number, counted, continues, .. } in &*deltas {
+        let path = &scan.cgroups[*cgroup].path;
+        let mut above = parents(path).filter_map(|path| positions.get(&(path, *number)));
         if let Some(parent) = above.next() {
-            let own = &mut deltas[*parent].own;
-            // The files are read one after the other, so that a child may be ahead of its parent.
-            own.read_bytes = own.read_bytes.saturating_sub(counted.read_bytes);
-            own.write_bytes = own.write_bytes.saturating_sub(counted.write_bytes);
-            own.reads = own.reads.saturating_sub(counted.reads);
-            own.writes = own.writes.saturating_sub(counted.writes);
+            let (sum, all_continue) = below.entry(*parent).or_insert((IoCounters::default(), true));
+            *sum = sum.plus(counted);
+            *all_continue &= *continues;
+        }
+    }
+    let mut before = std::mem::take(ahead);
+    for (parent, (sum, all_continue)) in below {
+        let delta = &mut deltas[parent];
+        let key = (Arc::clone(&scan.cgroups[delta.cgroup].path), delta.number);
+        let sum = sum.plus(&before.remove(&key).unwrap_or_default());
+        delta.own = delta.counted.minus(&sum);
+        let still_ahead = sum.minus(&delta.counted);
+        if all_continue && delta.continues && still_ahead != IoCounters::default() {
+            ahead.insert(key, still_ahead);
         }
     }
 }

@@ -14,21 +14,26 @@ mod line_reader;
 pub mod proc_files;
 mod reader;
 mod recorded_scan;
+mod recorded_trace;
 mod recorder_notes;
 mod recording_header;
 mod segments;
+mod time_scan;
 mod timestamp;
+pub mod trace_hist;
 mod warning;
 mod writer;
 
 pub use diskstats_line::{LineError, parse_line};
 pub use header_writer::write_header;
 pub use reader::Reader;
-pub use recorded_scan::ScanWriter;
+pub use recorded_scan::{ScanGrowth, ScanWriter};
+pub use recorded_trace::write_traced;
 pub use recorder_notes::{
     ClockChange, DroppedSamples, WriteStall, write_clock_change, write_dropped_samples, write_stall,
 };
 pub use recording_header::RecordingHeader;
+pub use time_scan::{scan_times, scan_times_backward};
 pub use warning::{CaptureWarning, CaptureWarningKind};
 pub use writer::{RecordFilter, SampleText, write_sample};
 

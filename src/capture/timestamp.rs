@@ -29,6 +29,11 @@ impl TimestampLine {
     }
 }
 
+/// Returns the time of a line that begins a sample; `None` for any other line, and without a valid time.
+pub(super) fn timestamp_of_line(line: &[u8]) -> Option<Timestamp> {
+    if is_timestamp(line) { parse_time(line) } else { None }
+}
+
 fn is_timestamp(line: &[u8]) -> bool {
     matches!(line, [b'T', b'S', b' ' | b'\t', ..] | [b'T', b'S'])
 }

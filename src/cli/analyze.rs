@@ -9,6 +9,7 @@ use clap::Args;
 use super::command::Operand;
 use super::native::VerdictArguments;
 use super::operands::devices_and_schedule;
+use super::range::RangeArguments;
 use crate::intervals::{BaselineOption, DeviceSelection, Input};
 use crate::plan::{Analyze, AnalyzeFormat};
 
@@ -25,7 +26,9 @@ pub(super) const OPERANDS: &[Operand] = &[
 
 /// The arguments of `analyze`.
 #[derive(Args)]
-#[command(override_usage = "blkstat analyze [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]")]
+#[command(
+    override_usage = "blkstat analyze [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare BEFORE AFTER [DEVICE]..."
+)]
 pub(super) struct AnalyzeArguments {
     // Completion scripts show these words; --help shows OPERANDS.
     /// Capture, devices, interval and number of intervals
@@ -34,6 +37,14 @@ pub(super) struct AnalyzeArguments {
     /// Capture to analyze, if its name could be taken for a device
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+    #[command(flatten)]
+    range: RangeArguments,
+    /// Compare two captures: load, latency at like queue and size, limits and verdict
+    #[arg(long, conflicts_with_all = ["fio", "save_baseline", "from"])]
+    compare: bool,
+    /// Show workload, queue levels and capacity of each device (default where a device is named)
+    #[arg(long, conflicts_with_all = ["json", "fio", "compare"])]
+    details: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -63,18 +74,33 @@ impl AnalyzeArguments {
         root: PathBuf,
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Analyze, String> {
-        let (from, operands) = match (&self.from, self.operands.first()) {
-            (Some(file), _) => (Some(file.clone()), &self.operands[..]),
-            (None, Some(word)) if is_file(word) => (Some(PathBuf::from(word)), &self.operands[1..]),
-            (None, _) => (None, &self.operands[..]),
+        let (from, operands) = file_and_operands(self.from, &self.operands);
+        let (compare_with, operands) = match (self.compare, operands.first()) {
+            (false, _) => (None, operands),
+            (true, Some(word)) if from.is_some() && is_file(word) => {
+                (Some(PathBuf::from(word)), &operands[1..])
+            }
+            (true, _) => return Err("--compare needs two captures: --compare BEFORE AFTER".to_owned()),
         };
+        if compare_with.is_some()
+            && from == compare_with
+            && from.as_ref().is_some_and(|file| file.as_os_str() == "-")
+        {
+            return Err("only one capture can be standard input".to_owned());
+        }
         let (devices, schedule) = devices_and_schedule(operands)?;
         if let Some(word) = devices.iter().find(|word| is_file(word)) {
-            return Err(format!("'{word}' is a second FILE; analyze takes one"));
+            let taken = if self.compare {
+                "third FILE; --compare takes two"
+            } else {
+                "second FILE; analyze takes one"
+            };
+            return Err(format!("'{word}' is a {taken}"));
         }
         let input = Input {
             // A limit of a cgroup does not show in the counters of a device.
             scans_io: from.is_none(),
+            range: self.range.range(from.is_some(), environment)?,
             from,
             root,
             interval: schedule.interval,
@@ -87,10 +113,15 @@ impl AnalyzeArguments {
             // A baseline must not be learned from the one that it replaces.
             verdicts.baseline = BaselineOption::Learned;
         }
+        let selection = DeviceSelection { devices, regex: self.devices_regex, ..DeviceSelection::default() };
         Ok(Analyze {
+            compare_with,
             verdicts,
             input,
-            selection: DeviceSelection { devices, regex: self.devices_regex, ..DeviceSelection::default() },
+            has_details: self.details || selection.names_devices(),
+            selection,
+            is_unicode: is_unicode(environment),
+            time_zone: environment("TZ"),
             format: match (self.json, self.fio) {
                 (true, _) => AnalyzeFormat::Json,
                 (_, true) => AnalyzeFormat::Fio,
@@ -102,9 +133,26 @@ impl AnalyzeArguments {
     }
 }
 
+/// Returns whether the locale is one of UTF-8 (setlocale(3)).
+fn is_unicode(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| environment(name).filter(|value| !value.is_empty()))
+        .map(|value| value.to_string_lossy().to_ascii_lowercase());
+    locale.is_some_and(|locale| locale.contains("utf-8") || locale.contains("utf8"))
+}
+
+/// Splits `[FILE] [DEVICE]... [INTERVAL [COUNT]]` into the capture, which may be given as `from`, and the other operands.
+pub(super) fn file_and_operands(from: Option<PathBuf>, operands: &[String]) -> (Option<PathBuf>, &[String]) {
+    match (from, operands) {
+        (None, [word, rest @ ..]) if is_file(word) => (Some(PathBuf::from(word)), rest),
+        (from, operands) => (from, operands),
+    }
+}
+
 /// Returns whether a word names a capture rather than a device: `-`, a path outside /dev, or a regular file in the
 /// current directory.
-fn is_file(word: &str) -> bool {
+pub(super) fn is_file(word: &str) -> bool {
     word == "-"
         || (word.contains('/') && !word.starts_with("/dev/") && !word.starts_with("mapper/"))
         || Path::new(word).is_file()

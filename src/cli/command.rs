@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 
 use super::Arguments;
 use super::native::OPERANDS as VIEW_OPERANDS;
-use super::{analyze, record, who};
+use super::{analyze, export, latency, record, report, top, who};
 
 /// An operand as the help shows it, with its meaning.
 pub(super) type Operand = (&'static str, &'static str);
@@ -16,8 +16,12 @@ pub(super) type Operand = (&'static str, &'static str);
 pub(super) fn command() -> Command {
     Arguments::command()
         .help_template(template(VIEW_OPERANDS, true))
+        .mut_subcommand("top", |command| command.help_template(template(top::OPERANDS, false)))
         .mut_subcommand("analyze", |command| command.help_template(template(analyze::OPERANDS, false)))
+        .mut_subcommand("report", |command| command.help_template(template(report::OPERANDS, false)))
         .mut_subcommand("who", |command| command.help_template(template(who::OPERANDS, false)))
+        .mut_subcommand("export", |command| command.help_template(template(export::OPERANDS, false)))
+        .mut_subcommand("latency", |command| command.help_template(template(latency::OPERANDS, false)))
         .mut_subcommand("record", |command| command.help_template(template(record::OPERANDS, false)))
 }
 
@@ -26,7 +30,11 @@ pub(super) fn operands(command: &str) -> &'static [Operand] {
     match command {
         "blkstat" => VIEW_OPERANDS,
         "analyze" => analyze::OPERANDS,
+        "export" => export::OPERANDS,
+        "latency" => latency::OPERANDS,
         "record" => record::OPERANDS,
+        "report" => report::OPERANDS,
+        "top" => top::OPERANDS,
         "who" => who::OPERANDS,
         _ => &[],
     }

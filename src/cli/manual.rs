@@ -194,9 +194,29 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
                 "Print cgroups that are at a limit as JSON.",
             ),
         ],
+        "latency" => &[
+            ("blkstat latency", "Show percentiles of the latencies of all devices every second, as root."),
+            (
+                "blkstat latency nvme0n1 --heatmap 5",
+                "Show how the latencies of a disk change, a line per five seconds.",
+            ),
+            ("blkstat latency --cleanup", "Remove what a run left in the kernel that was killed."),
+        ],
         "record" => &[
             ("blkstat record incident.txt.gz 1 600", "Record ten minutes, compressed."),
             ("blkstat record --rotate 100M --keep 9 disk.txt", "Record until Ctrl-C, in at most ten files."),
+        ],
+        "export" => &[
+            ("blkstat export --listen 9980", "Serve metrics at http://127.0.0.1:9980/metrics until Ctrl-C."),
+            (
+                "blkstat export --textfile /var/lib/prometheus/node-exporter/blkstat.prom",
+                "Write metrics for a node_exporter that runs already.",
+            ),
+            (
+                "blkstat export --from incident.txt.gz --label instance=db1 > incident.om",
+                "Convert a recording for promtool tsdb create-blocks-from openmetrics.",
+            ),
+            ("blkstat export --alerts > blkstat-alerts.yml", "Print alert rules."),
         ],
         "devices" => &[
             ("blkstat devices", "Show how the devices of this host are stacked."),
@@ -209,6 +229,35 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
         "completions" => {
             &[("blkstat completions bash > blkstat.bash", "Write the completion script of bash.")]
         }
+        "service" => &[
+            (
+                "blkstat service recorder > /etc/systemd/system/blkstat-recorder.service",
+                "Install the unit of the recorder.",
+            ),
+            ("blkstat service sysusers > /etc/sysusers.d/blkstat.conf", "Install the user that it runs as."),
+            (
+                "systemd-sysusers && systemctl enable --now blkstat-recorder",
+                "Create the user and start recording.",
+            ),
+        ],
+        "report" => &[
+            (
+                "blkstat report incident.gz -o incident.html",
+                "Write one page about a recording, for a ticket.",
+            ),
+            (
+                "blkstat report incident.gz --begin 16:00 --end 16:30 -o incident.html --no-who",
+                "Write one about half an hour of it, without names of cgroups and processes.",
+            ),
+        ],
+        "top" => &[
+            ("blkstat top", "Show the full screen of this host."),
+            (
+                "blkstat top --from incident.gz",
+                "Begin a recording at its worst event and move through its time.",
+            ),
+        ],
+        "version" => &[("blkstat version --verbose", "Show what a bug report should say about this host.")],
         "man" => &[("blkstat man analyze > blkstat-analyze.1", "Write the page of a command to a file.")],
         _ => &[],
     }

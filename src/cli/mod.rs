@@ -3,25 +3,33 @@
 mod analyze;
 mod baselines;
 mod command;
+mod export;
 mod iostat;
+mod latency;
 mod manual;
 mod native;
 mod operands;
 mod pt_diskstats;
+mod range;
 mod record;
+mod report;
 mod rotation;
+mod service;
 mod suggest;
+mod top;
+mod version;
 mod who;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::command::command;
 use self::manual::{command_names, manual_page};
+use self::version::version_flags;
 use crate::exit::Exit;
 use crate::plan::{Devices, Plan};
 use crate::report::native::help;
@@ -42,6 +50,7 @@ pub struct ArgError {
 #[command(
     name = "blkstat",
     version,
+    disable_version_flag = true,
     args_conflicts_with_subcommands = true,
     override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ...",
     subcommand_help_heading = "COMMANDS",
@@ -53,6 +62,9 @@ struct Arguments {
     /// Use DIR/proc and DIR/sys instead of /proc and /sys
     #[arg(long, value_name = "DIR", default_value = "/", global = true, hide_default_value = true)]
     root: PathBuf,
+    /// Print the version; twice, also what a bug report needs
+    #[arg(short = 'V', long, action = ArgAction::Version)]
+    version: (),
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -76,12 +88,20 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Show the full screen: devices, verdicts and charts, live and through time, or of a recording
+    Top(Box<top::TopArguments>),
     /// Analyze a capture or the running system: saturation, capacity, caps, with evidence
     Analyze(Box<analyze::AnalyzeArguments>),
+    /// Write one self-contained HTML page with charts, for a ticket or a post-mortem
+    Report(Box<report::ReportArguments>),
     /// Show which cgroups and processes do the I/O, and their limits
     Who(Box<who::WhoArguments>),
+    /// Show percentiles of the latencies of single requests (root)
+    Latency(Box<latency::LatencyArguments>),
     /// Record samples to a file for later replay
     Record(Box<record::RecordArguments>),
+    /// Export metrics for Prometheus: over HTTP, as a text file, or from a recording
+    Export(Box<export::ExportArguments>),
     /// Show the block-device tree and queue settings
     #[command(override_usage = "blkstat devices [OPTIONS]")]
     Devices {
@@ -101,11 +121,23 @@ enum Command {
         /// Shell
         shell: Shell,
     },
+    /// Print a systemd unit that records all the time, or one that exports metrics
+    Service(service::ServiceArguments),
+    /// Print the version
+    #[command(override_usage = "blkstat version [OPTIONS]")]
+    Version {
+        /// Print also how blkstat was built and which sources of this host it can read, for bug reports
+        #[arg(short, long)]
+        verbose: bool,
+    },
     /// Print the manual page, or that of a command
-    #[command(override_usage = "blkstat man [COMMAND]")]
+    #[command(override_usage = "blkstat man [COMMAND | --list]")]
     Man {
         /// Command (default: the program)
         command: Option<String>,
+        /// Print the names of all commands that have a page
+        #[arg(long, conflicts_with = "command")]
+        list: bool,
     },
 }
 
@@ -128,17 +160,14 @@ pub fn plan(
             return plan;
         }
     }
-    if let [_, argument] = arguments.as_slice()
-        && (argument == "--version" || argument == "-V")
-    {
-        let message = concat!("blkstat ", env!("CARGO_PKG_VERSION"), "\n").to_owned();
-        return Err(ArgError { message, exit: Exit::Success });
+    if let Some(version) = version_flags(&arguments) {
+        return version;
     }
     if let Some(help) = help_topic(&arguments) {
         return Err(help);
     }
     let matches = command().try_get_matches_from(&arguments);
-    let Arguments { view, root, command } = matches
+    let Arguments { view, root, command, version: () } = matches
         .and_then(|matches| Arguments::from_arg_matches(&matches))
         .map_err(|error| clap_error(&error, &arguments))?;
     let usage_error = |message: String| ArgError {
@@ -150,17 +179,32 @@ pub fn plan(
         Some(Command::Analyze(analyze)) => {
             return Ok(Plan::Analyze(Box::new(analyze.plan(root, environment).map_err(usage_error)?)));
         }
+        Some(Command::Report(report)) => {
+            return Ok(Plan::Report(Box::new(report.plan(root, environment).map_err(usage_error)?)));
+        }
+        Some(Command::Top(top)) => {
+            return Ok(Plan::Top(Box::new(top.plan(root, environment).map_err(usage_error)?)));
+        }
         Some(Command::Who(who)) => {
             return Ok(Plan::Who(Box::new(who.plan(root, environment).map_err(usage_error)?)));
+        }
+        Some(Command::Latency(latency)) => {
+            return Ok(Plan::Latency(Box::new(latency.plan(root, environment).map_err(usage_error)?)));
         }
         Some(Command::Record(record)) => {
             return Ok(Plan::Record(Box::new(record.plan(root, environment).map_err(usage_error)?)));
         }
+        Some(Command::Export(export)) => return export.plan(root, environment).map_err(usage_error),
         Some(Command::Devices { json, all, from }) => {
             return Ok(Plan::Devices(Devices { json, all, root, from }));
         }
+        Some(Command::Service(service)) => return Ok(Plan::Print(service.text().into_bytes())),
+        Some(Command::Version { verbose }) => return Ok(version::plan(verbose, root)),
         Some(Command::Completions { shell }) => return Ok(Plan::Print(completions(shell))),
-        Some(Command::Man { command }) => {
+        Some(Command::Man { list: true, .. }) => {
+            return Ok(Plan::Print((command_names().join("\n") + "\n").into_bytes()));
+        }
+        Some(Command::Man { command, .. }) => {
             let page = manual_page(command.as_deref()).ok_or_else(|| {
                 let name = command.unwrap_or_default();
                 usage_error(format!(

@@ -8,6 +8,7 @@ use clap::Args;
 use super::baselines::{BaselineArguments, saved_files};
 use super::command::Operand;
 use super::operands::{devices_and_schedule, two_numbers};
+use super::range::RangeArguments;
 use super::suggest::similar_command;
 use crate::analysis::StatedCap;
 use crate::intervals::{DeviceSelection, Input, VerdictOptions};
@@ -35,6 +36,8 @@ pub(super) struct ViewArguments {
     /// Replay at the recorded speed (with --from)
     #[arg(long, requires = "from")]
     realtime: bool,
+    #[command(flatten)]
+    range: RangeArguments,
     /// Print a JSON object per device and interval
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -42,7 +45,7 @@ pub(super) struct ViewArguments {
     #[arg(long)]
     csv: bool,
     /// Start with averages since boot
-    #[arg(long)]
+    #[arg(long, conflicts_with = "begin")]
     since_boot: bool,
     /// Show only devices whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
@@ -133,7 +136,7 @@ fn cap(word: &str) -> Result<StatedCap, String> {
     Ok(StatedCap { iops, mib_per_s })
 }
 
-fn sort_key(word: &str) -> Result<SortKey, String> {
+pub(super) fn sort_key(word: &str) -> Result<SortKey, String> {
     let keys = || sort_keys().collect::<Vec<_>>().join(", ");
     SortKey::named(word).ok_or_else(|| format!("expected one of: {}", keys()))
 }
@@ -159,14 +162,17 @@ impl ViewArguments {
             colors: permits_colors(environment),
             saturation_threshold: self.verdicts.saturation_threshold,
         };
+        let is_replay = self.from.is_some();
         let input = Input {
-            scans_io: self.who && self.from.is_none(),
+            scans_io: self.who && !is_replay,
             from: self.from,
             root,
             interval: schedule.interval,
             count: schedule.count,
+            range: self.range.range(is_replay, environment)?,
             realtime: self.realtime,
             strict: self.strict,
+            ..Input::default()
         };
         Ok(View {
             verdicts: self.verdicts.options(&input, environment),

@@ -47,7 +47,7 @@ pub(super) fn is_number_or_interval(word: &str) -> bool {
 }
 
 /// Parses a duration: a number of seconds, or a number followed by `us`, `ms`, `s`, `m` or `h`.
-fn parse_interval(word: &str) -> Result<Duration, String> {
+pub(super) fn parse_interval(word: &str) -> Result<Duration, String> {
     const EXPECTED: &str = "expected 10ms or more, such as 1, 0.5, 100ms, 2s or 1m";
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let seconds_in_unit = match &word[digits.len()..] {

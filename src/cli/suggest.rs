@@ -6,8 +6,23 @@ use std::path::Path;
 use super::iostat;
 
 /// The names of all commands.
-pub(super) const COMMANDS: [&str; 9] =
-    ["iostat", "pt-diskstats", "analyze", "who", "record", "devices", "completions", "man", "help"];
+pub(super) const COMMANDS: [&str; 15] = [
+    "iostat",
+    "pt-diskstats",
+    "top",
+    "analyze",
+    "report",
+    "who",
+    "latency",
+    "record",
+    "export",
+    "devices",
+    "completions",
+    "service",
+    "version",
+    "man",
+    "help",
+];
 
 /// Options of 0.1.0 and their present names.
 const RENAMED_OPTIONS: [(&str, &str); 2] =

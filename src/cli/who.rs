@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::command::Operand;
+use super::latency::percentage;
 use super::operands::devices_and_schedule;
+use super::range::RangeArguments;
 use crate::intervals::{DeviceSelection, Input};
 use crate::plan::Who;
 use crate::report::who::{WhoFormat, WhoKind, WhoSort};
@@ -22,7 +24,7 @@ pub(super) const OPERANDS: &[Operand] = &[
 #[derive(Args)]
 #[command(
     override_usage = "blkstat who [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]",
-    after_help = "Processes are shown for all devices together: the kernel does not count their I/O by device."
+    after_help = "Without --trace, processes are shown for all devices together: the kernel does not count their I/O by device."
 )]
 pub(super) struct WhoArguments {
     // Completion scripts show these words; --help shows OPERANDS.
@@ -32,6 +34,14 @@ pub(super) struct WhoArguments {
     /// Replay a recording that includes cgroups and processes; - is standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+    #[command(flatten)]
+    range: RangeArguments,
+    /// Show the exact I/O of processes by device, also of short-lived ones, through histograms in the kernel (root)
+    #[arg(long, conflicts_with = "from")]
+    trace: bool,
+    /// Pause tracing while it would use more than this percentage of the CPUs (with --trace)
+    #[arg(long, value_name = "PCT", default_value = "2", requires = "trace", value_parser = percentage)]
+    max_overhead: f64,
     /// Print a JSON object per cgroup and device, and per process
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -86,13 +96,15 @@ impl WhoArguments {
         Ok(Who {
             input: Input {
                 scans_io: self.from.is_none(),
+                range: self.range.range(self.from.is_some(), environment)?,
                 from: self.from,
                 root,
                 interval: schedule.interval,
                 count: schedule.count,
-                realtime: false,
                 strict: self.strict,
+                ..Input::default()
             },
+            trace: self.trace.then_some(self.max_overhead / 100.0),
             selection: DeviceSelection { devices, ..DeviceSelection::default() },
             format: match (self.json, self.csv) {
                 (true, _) => WhoFormat::Json,

@@ -23,6 +23,8 @@ pub struct IoScan {
     pub cgroups: Vec<Cgroup>,
     /// The processes, over the time between the last two looks at them; `None` before the second.
     pub processes: Option<Arc<ProcessIo>>,
+    /// The read of a process that hangs, in which case no processes are known; `None` if none does.
+    pub hung_read: Option<HungRead>,
     /// The tasks in uninterruptible sleep (state D); `None` where they were not looked for, because none waited for I/O.
     pub blocked: Option<Vec<BlockedTask>>,
     /// The scans left out since the one before, because they would have cost too much.
@@ -85,11 +87,25 @@ impl IoCounters {
         if fields(self).iter().zip(fields(before)).any(|(now, before)| *now < before) {
             return *self;
         }
+        self.minus(before)
+    }
+
+    /// Returns the sum of both.
+    pub fn plus(&self, other: &Self) -> Self {
+        self.combined(other, u64::saturating_add)
+    }
+
+    /// Returns the difference of both, without what is negative.
+    pub fn minus(&self, other: &Self) -> Self {
+        self.combined(other, u64::saturating_sub)
+    }
+
+    fn combined(&self, other: &Self, combine: fn(u64, u64) -> u64) -> Self {
         Self {
-            read_bytes: self.read_bytes - before.read_bytes,
-            write_bytes: self.write_bytes - before.write_bytes,
-            reads: self.reads - before.reads,
-            writes: self.writes - before.writes,
+            read_bytes: combine(self.read_bytes, other.read_bytes),
+            write_bytes: combine(self.write_bytes, other.write_bytes),
+            reads: combine(self.reads, other.reads),
+            writes: combine(self.writes, other.writes),
         }
     }
 }
@@ -149,6 +165,15 @@ pub struct ProcessIo {
     pub hidden: u64,
     /// The scan left processes out because there are more than it reads.
     pub is_partial: bool,
+}
+
+/// A read of the I/O of a process that has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HungRead {
+    /// The process.
+    pub pid: u32,
+    /// The time since processes were last read.
+    pub elapsed: Duration,
 }
 
 /// A process that read or wrote.

@@ -2,13 +2,22 @@
 //!
 //! Plain data, which `capture` and `source` read, and `metrics` and `attribution` interpret.
 
+mod host_sources;
 mod io_scan;
+mod traced_io;
 
 use std::sync::Arc;
 
+pub use self::host_sources::{
+    Access, CgroupSource, DiskstatsSource, HostSources, Privileges, ProcessIoSource,
+};
 pub use self::io_scan::{
-    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, IoCounters, IoLimits,
-    IoScan, ProcessIo, ScanProblem, ScannedDevice,
+    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
+    IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice,
+};
+pub use self::traced_io::{
+    LatencyBucket, LatencyHistogram, LatencyKey, LatencySpan, RequestKind, TraceProblem, TracedIo,
+    TracedUser, add_user,
 };
 use crate::units::SampleTime;
 
@@ -235,6 +244,8 @@ pub struct Sample {
     pub missed_samples: u64,
     /// The last finished scan of cgroups and processes; `None` where they are not scanned, or none has finished yet.
     pub io_scan: Option<Arc<IoScan>>,
+    /// The single requests since the sample before; `None` where they are not traced.
+    pub traced: Option<Arc<TracedIo>>,
 }
 
 impl Sample {

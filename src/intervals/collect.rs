@@ -4,10 +4,13 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 
-use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader};
+use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
+use super::events::EventTracker;
+use super::latency_series::LatencySeries;
+use super::run_clock::RunClock;
 use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
-use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation, Settings, SinceBoot};
+use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, IoTotals, Observation, Settings, SinceBoot};
 use crate::metrics::IntervalStats;
 
 /// The collected intervals.
@@ -18,6 +21,12 @@ pub struct Collected {
     pub identities: HashMap<String, String>,
     /// The host over all intervals.
     pub host: HostReport,
+    /// The events of the selected devices as the live verdicts show them.
+    pub events: EventTracker,
+    /// The latency of each device with I/O over time, by the kernel's name.
+    pub latencies: HashMap<String, LatencySeries>,
+    /// The wall clock meanwhile.
+    pub clock: RunClock,
     /// The signal that ended the collection; `None` if the source ended.
     pub signal: Option<u8>,
 }
@@ -29,6 +38,7 @@ struct DeviceEntry {
     identity: Option<String>,
     /// The settings for that device; `None` until its identity was looked for.
     settings: Option<Settings>,
+    latency: LatencySeries,
 }
 
 /// Feeds the analysis of each device.
@@ -38,13 +48,15 @@ pub(super) struct Collector {
     by_name: HashMap<String, usize>,
     /// Intervals seen so far.
     intervals: u64,
+    /// The wall clock over these.
+    clock: RunClock,
     /// The revision of the topology that identities are from.
     topology_revision: u64,
     /// The counters of a device at its first sample, or the first after a reset, were not taken yet.
     lacks_history: bool,
 }
 
-/// Reads all intervals. `on_start` is called after the first sample, `on_interval` with the header of each interval. If
+/// Reads all intervals. `on_start` is called after the first sample, `on_interval` with each interval. If
 /// the first sample of the running system lacks a requested device, no interval is read.
 ///
 /// # Errors
@@ -53,10 +65,11 @@ pub fn collect(
     intervals: &mut Intervals<'_>,
     on_warning: OnWarning<'_>,
     on_start: &mut dyn FnMut(),
-    on_interval: &mut dyn FnMut(&IntervalHeader),
+    on_interval: &mut dyn FnMut(&IntervalRows<'_>),
 ) -> Result<Collected> {
     let mut collector = Collector::default();
     let mut host = HostAnalysis::default();
+    let mut events = EventTracker::default();
     let mut signal = None;
     let has_sample = intervals.start(on_warning)?;
     if has_sample && !(intervals.is_live() && intervals.not_found().is_some()) {
@@ -65,18 +78,30 @@ pub fn collect(
         loop {
             collector.identify_devices(intervals);
             collector.take_histories(intervals);
-            match intervals.next(on_warning)? {
+            match intervals.next_with_preceding(on_warning)? {
+                NextInterval::Rows(rows) if rows.header.is_preceding => {
+                    for (place, row) in rows.devices.iter().enumerate() {
+                        collector.observe_preceding(place, row, &rows.header);
+                    }
+                    events.observe(&rows);
+                }
                 NextInterval::Rows(rows) => {
+                    collector.clock.observe(&rows.header);
                     for (place, row) in rows.devices.iter().enumerate() {
                         collector.observe(place, row, &rows.header);
                     }
                     collector.intervals += 1;
                     host.observe(&rows.header.host, rows.header.elapsed_s);
-                    on_interval(&rows.header);
+                    events.observe(&rows);
+                    on_interval(&rows);
                 }
                 NextInterval::Break => {
-                    collector.note_gap();
+                    match intervals.is_before_range() {
+                        true => collector.note_preceding_gap(),
+                        false => collector.note_gap(),
+                    }
                     collector.add_devices(intervals);
+                    events.note_break();
                 }
                 NextInterval::End => break,
                 NextInterval::Signal(number) => {
@@ -88,7 +113,10 @@ pub fn collect(
     }
     collector.identify_devices(intervals);
     let identities = collector.identities();
-    Ok(Collected { devices: collector.finish(), identities, host: host.finish(), signal })
+    let clock = std::mem::take(&mut collector.clock);
+    let latencies = collector.latencies();
+    let host = host.finish();
+    Ok(Collected { devices: collector.finish(), identities, host, events, latencies, clock, signal })
 }
 
 impl Collector {
@@ -118,6 +146,7 @@ impl Collector {
                 intervals_before: self.intervals,
                 identity: None,
                 settings: None,
+                latency: LatencySeries::default(),
             });
             self.by_name.insert(name.to_owned(), self.entries.len() - 1);
             self.entries.len() - 1
@@ -159,12 +188,32 @@ impl Collector {
         self.entries.iter().filter_map(identity).collect()
     }
 
+    /// Returns the latency of each device that had I/O.
+    fn latencies(&mut self) -> HashMap<String, LatencySeries> {
+        let of =
+            |entry: &mut DeviceEntry| (entry.analysis.name().to_owned(), std::mem::take(&mut entry.latency));
+        self.entries.iter_mut().filter(|entry| !entry.latency.is_empty()).map(of).collect()
+    }
+
     pub(super) fn observe(&mut self, place: usize, row: &DeviceInterval<'_>, header: &IntervalHeader) {
         let (at_s, host) = (header.clock_s, &header.host);
         let intervals = self.intervals;
+        let run_s = (self.clock.end().run_s - header.elapsed_s).max(0.0);
+        let begin_s = self.clock.elapsed_s(run_s);
         let entry = self.entry(place, row.device);
+        if let Some(await_ms) = row.stats().and_then(mean_await_ms) {
+            entry.latency.add(begin_s, header.elapsed_s, await_ms);
+        }
         let mut observe = |stats: &IntervalStats, flag, stalled_s, is_accounting_off| {
-            entry.analysis.observe(&Observation { stats, flag, at_s, stalled_s, is_accounting_off, host });
+            entry.analysis.observe(&Observation {
+                stats,
+                flag,
+                at_s,
+                run_s,
+                stalled_s,
+                is_accounting_off,
+                host,
+            });
         };
         match &row.state {
             DeviceState::Active(activity) => {
@@ -182,6 +231,21 @@ impl Collector {
         self.lacks_history |= !is_continued;
     }
 
+    /// Takes an interval before the range that is analyzed, from which baselines are learned.
+    fn observe_preceding(&mut self, place: usize, row: &DeviceInterval<'_>, header: &IntervalHeader) {
+        let entry = self.entry(place, row.device);
+        match &row.state {
+            DeviceState::Active(activity) => {
+                entry.analysis.observe_preceding(&activity.stats, &header.host);
+            }
+            DeviceState::AccountingOff(_) => {}
+            DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => {
+                entry.analysis.note_return();
+                self.lacks_history = true;
+            }
+        }
+    }
+
     /// Leaves out an interval of a device.
     pub(super) fn skip(&mut self, place: usize, device: &str) {
         self.entry(place, device).analysis.note_gap();
@@ -190,6 +254,11 @@ impl Collector {
     /// Notes a break in time, which no interval spans.
     pub(super) fn note_gap(&mut self) {
         self.entries.iter_mut().for_each(|entry| entry.analysis.note_gap());
+    }
+
+    /// Notes a break in time before the range that is analyzed.
+    fn note_preceding_gap(&mut self) {
+        self.entries.iter_mut().for_each(|entry| entry.analysis.note_preceding_gap());
     }
 
     /// Returns the analysis of each device so far, with its identity, if any.
@@ -205,4 +274,14 @@ impl Collector {
         });
         finished.collect()
     }
+}
+
+/// Returns the mean latency of reads and writes in milliseconds, infinite where requests were in flight and none completed;
+/// `None` without I/O.
+fn mean_await_ms(stats: &IntervalStats) -> Option<f64> {
+    if stats.is_stalled() {
+        return Some(f64::INFINITY);
+    }
+    let totals = |of| IoTotals::from_stats(of, stats.seconds);
+    totals(&stats.reads)?.plus(&totals(&stats.writes)?).await_ms()
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::traced::TracedInterval;
 use crate::analysis::{Assessment, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::metrics::{DataFlag, HostStats, IntervalStats};
@@ -22,12 +23,14 @@ pub struct IntervalRows<'a> {
     pub events: Vec<DeviceEvent>,
     /// The cgroups and processes that used the devices; `None` without two scans of them.
     pub attribution: Option<Attribution>,
+    /// The single requests of the interval; `None` where they were not traced.
+    pub traced: Option<TracedInterval>,
     /// A selected device was found so far: a requested one may appear later in a capture.
     pub has_found_any: bool,
 }
 
 /// The values that all devices of an interval share.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IntervalHeader {
     /// The beginning of the interval; `None` without a wall clock.
     pub start: Option<Timestamp>,
@@ -39,6 +42,8 @@ pub struct IntervalHeader {
     pub elapsed_s: f64,
     /// These are the averages since boot.
     pub is_since_boot: bool,
+    /// It is before the range of time that is shown. Only an analysis gets such intervals: it learns baselines from them.
+    pub is_preceding: bool,
     /// Intervals that were skipped before this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
     /// The host over the interval.

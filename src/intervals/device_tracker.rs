@@ -88,7 +88,7 @@ impl<'b> DeviceTracker<'b> {
         filter: &mut DeviceFilter<'_>,
     ) {
         (self.attributes, self.order) = filter.attributes(devices, topology, resolver);
-        if self.detail == Detail::Analysis {
+        if self.detail.lists_all() {
             // The order of the capture, which is the order of the report.
             self.order = (0..devices.len()).collect();
         }
@@ -117,6 +117,12 @@ impl<'b> DeviceTracker<'b> {
     /// Notes the beginning of a segment: the next interval does not follow the latest.
     pub(super) fn interrupt(&mut self) {
         self.records.iter_mut().for_each(DeviceRecord::interrupt);
+    }
+
+    /// Forgets the summaries of all devices: the range of time that is shown begins.
+    pub(super) fn clear_summaries(&mut self) {
+        self.records.iter_mut().for_each(|record| record.summary = DeviceSummary::default());
+        self.departed = DepartedDevices::default();
     }
 
     /// Moves the records to the places of their devices in the newer sample. If devices changed, returns the attributes
@@ -183,7 +189,7 @@ impl<'b> DeviceTracker<'b> {
 
     /// Judges the devices in a sample within an interval, or at the end of one of several samples.
     pub(super) fn judge_samples(&mut self, step: &SamplePair<'_>) {
-        if self.detail == Detail::Analysis {
+        if !self.detail.has_verdicts() {
             return;
         }
         let (seconds, end) = (step.interval.seconds(), step.newer.at.wall);
@@ -228,13 +234,14 @@ impl<'b> DeviceTracker<'b> {
         for index in self.order.iter().copied() {
             let attributes = &self.attributes[index];
             let is_selected = filter.is_selected(attributes);
-            if self.detail == Detail::Analysis && !is_selected {
+            let is_needed = is_selected || self.detail.has_verdicts() && attributes.is_neighbor;
+            if self.detail.lists_all() && !is_needed {
                 continue;
             }
             let record = &mut self.records[index];
             let verdict = if has_judged_samples { record.take_verdict(seconds) } else { None };
             let Some(device) = pair.device(index) else {
-                if self.detail == Detail::Analysis {
+                if self.detail.lists_all() && is_selected {
                     rows.push(row(
                         &pair.newer.devices[index],
                         attributes,
@@ -276,13 +283,13 @@ impl<'b> DeviceTracker<'b> {
                 }
                 Some(stats) => {
                     let known = self.known_devices.get(index).copied().unwrap_or_default();
-                    let new_live_verdict = (self.detail == Detail::Report).then_some(|| {
+                    let new_live_verdict = self.detail.has_verdicts().then_some(|| {
                         new_live_verdict(self.baselines, attributes, known, &self.recorded, device.older)
                     });
                     let verdict = match verdict {
                         _ if !has_judged_samples => record.judge(&stats, &options.host, new_live_verdict),
                         Some(verdict) => verdict,
-                        None if self.detail == Detail::Report => IntervalVerdict::idle(seconds),
+                        None if self.detail.has_verdicts() => IntervalVerdict::idle(seconds),
                         None => IntervalVerdict::default(),
                     };
                     let max_in_flight = pair.max_in_flight(&device);
@@ -298,7 +305,7 @@ impl<'b> DeviceTracker<'b> {
             let row = row(device.newer, attributes, state);
             let is_listed = filter.is_listed(attributes, counters, row.stats())
                 || matches!(row.state, DeviceState::Reset) && is_selected;
-            if is_listed || self.detail == Detail::Analysis {
+            if is_listed || self.detail.lists_all() && is_selected {
                 rows.push(row);
             } else if attributes.is_neighbor {
                 neighbors.push(row);

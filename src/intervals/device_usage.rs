@@ -14,7 +14,7 @@ pub(super) fn note_usage(devices: &mut [DeviceInterval<'_>], attribution: &Attri
         let top = attribution.device(device.device).and_then(|usage| usage.top_cgroup());
         activity.top_cgroup =
             top.and_then(|top| Some(TopCgroup { path: Arc::clone(&top.path), share_pct: top.share_pct? }));
-        activity.limit = attribution.reached_limit(device.device, &devices_below(device.device, topology));
+        activity.limit = attribution.reached_limit(device.device, &topology.devices_below(device.device));
         if let Some(limit) = &activity.limit
             && activity.assessment.note_limit(limit)
         {
@@ -22,23 +22,6 @@ pub(super) fn note_usage(devices: &mut [DeviceInterval<'_>], attribution: &Attri
             activity.evidence_at = None;
         }
     }
-}
-
-/// Returns all devices below one, on any layer. A recording may hold devices in a circle.
-fn devices_below(name: &str, topology: &Topology) -> Vec<String> {
-    let mut below: Vec<String> = Vec::new();
-    let mut next = Some(name.to_owned());
-    let mut position = 0;
-    while let Some(device) = next {
-        for lower in topology.backing_devices(&device) {
-            if lower != name && !below.contains(lower) {
-                below.push(lower.clone());
-            }
-        }
-        next = below.get(position).cloned();
-        position += 1;
-    }
-    below
 }
 
 #[cfg(test)]
@@ -133,6 +116,6 @@ mod tests {
     fn devices_in_a_circle_are_walked_once() {
         let topology =
             Topology::new(vec![node("a", Kind::Dm, &["b", "c"]), node("b", Kind::Dm, &["a", "b"])]);
-        assert_eq!(devices_below("a", &topology), ["b", "c"]);
+        assert_eq!(topology.devices_below("a"), ["b", "c"]);
     }
 }

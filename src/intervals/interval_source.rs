@@ -19,8 +19,9 @@ use crate::units::{Elapsed, Interval, SampleTime};
 pub(super) enum NextPair {
     /// A sample within an interval of several samples, or at its end, with the time since the sample before it.
     Step(Interval),
-    /// The two samples at the ends of an interval with the time between them, and the samples missed on the way.
-    Pair { interval: Interval, missed_samples: u64 },
+    /// The two samples at the ends of an interval with the time between them, and the samples missed on the way. One that
+    /// `is_preceding` is before the range of time that is shown.
+    Pair { interval: Interval, missed_samples: u64, is_preceding: bool },
     /// A new segment began: no interval spans this point.
     Break,
     /// No more samples.
@@ -75,6 +76,8 @@ pub(super) struct IntervalSource<'a> {
     aggregate: Option<Aggregate>,
     /// `incoming` begins a new segment; the interval that ended before it comes first.
     has_pending_break: bool,
+    /// No sample of the range of time that is shown was read yet.
+    is_preceding: bool,
 }
 
 impl<'a> IntervalSource<'a> {
@@ -106,6 +109,7 @@ impl<'a> IntervalSource<'a> {
             aggregation_start: (SampleTime::default(), 1.0),
             aggregate: None,
             has_pending_break: false,
+            is_preceding: false,
         }
     }
 
@@ -146,6 +150,7 @@ impl<'a> IntervalSource<'a> {
             self.segment_start = Some((self.clock.monotonic(), self.newer.at));
             self.aggregation_start = (self.newer.at, 1.0);
             self.samples.start_deadlines(&self.newer, self.subdivides);
+            self.is_preceding = self.samples.is_preceding();
         }
         Ok(found)
     }
@@ -168,7 +173,7 @@ impl<'a> IntervalSource<'a> {
 
     fn advance(&mut self, on_warning: OnWarning<'_>) -> Result<NextPair> {
         if let Progress::AtEnd(interval) = self.progress {
-            return Ok(NextPair::Pair { interval, missed_samples: self.missed_samples });
+            return Ok(NextPair::Pair { interval, missed_samples: self.missed_samples, is_preceding: false });
         }
         let deadline = self.samples.next_deadline(self.clock.monotonic());
         if let Some((due, _)) = deadline
@@ -194,12 +199,17 @@ impl<'a> IntervalSource<'a> {
     /// Reads the next sample of an interval.
     fn read_step(&mut self, on_warning: OnWarning<'_>) -> Result<NextPair> {
         self.is_first_step = self.needs_read;
-        let pair = |interval, missed_samples| NextPair::Pair { interval, missed_samples };
+        let pair =
+            |interval, missed_samples| NextPair::Pair { interval, missed_samples, is_preceding: false };
         match self.read(on_warning) {
             Ok(true) => {}
             // A shorter interval may be left at the end of an aggregated capture.
             Ok(false) => {
                 let rest = if self.needs_read { None } else { self.elapsed() };
+                if self.needs_read {
+                    // The last sample stays the newest.
+                    std::mem::swap(&mut self.older, &mut self.newer);
+                }
                 return Ok(rest.map_or(NextPair::End, |interval| pair(interval, self.missed_samples)));
             }
             // A signal interrupts a read; that is not the capture's fault.
@@ -216,6 +226,15 @@ impl<'a> IntervalSource<'a> {
                 .map_or(NextPair::Break, |interval| pair(interval, self.missed_samples)));
         };
         self.missed_samples = self.missed_samples.saturating_add(self.newer.missed_samples);
+        // The samples before the range are judged one by one, however long the intervals of the range are.
+        if self.samples.is_preceding() {
+            let missed_samples = self.missed_samples;
+            return Ok(NextPair::Pair { interval, missed_samples, is_preceding: true });
+        }
+        if std::mem::take(&mut self.is_preceding) {
+            self.aggregation_start = (self.older.at, 1.0);
+            self.segment_start = Some((self.clock.monotonic(), self.older.at));
+        }
         if let Some(signal) = self.wait_for_recorded_time() {
             return Ok(NextPair::Signal(signal));
         }
@@ -238,6 +257,7 @@ impl<'a> IntervalSource<'a> {
     fn begin_segment(&mut self) -> NextPair {
         self.needs_read = false;
         self.aggregation_start = (self.newer.at, 1.0);
+        self.is_preceding &= self.samples.is_preceding();
         self.wait_for_recorded_time().map_or(NextPair::Break, NextPair::Signal)
     }
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::analysis::{DEFAULT_SATURATION_THRESHOLD, DeviceBaseline, StatedCap};
+use crate::source::ScanScope;
+use crate::time_range::TimeRange;
 
 /// The source of the samples and how often to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +18,9 @@ pub struct Input {
     /// aggregates samples, each of which is judged: those of a capture, and of the running system one per second or a
     /// little more often.
     pub interval: Option<Duration>,
+    /// The part of a capture that is shown. Intervals before it are judged, so that they serve as baseline, but are neither
+    /// shown nor counted.
+    pub range: TimeRange,
     /// The number of intervals after which the stream ends; `None` runs until interrupted or to the end of the capture.
     pub count: Option<u64>,
     /// Replay at the recorded speed.
@@ -24,6 +29,13 @@ pub struct Input {
     pub strict: bool,
     /// Also scan the cgroups and processes of the running system.
     pub scans_io: bool,
+    /// Ignore the cgroups and processes that a recording holds.
+    pub ignores_scans: bool,
+    /// The part of them that is scanned.
+    pub scan_scope: ScanScope,
+    /// Take a single sample per interval of the running system, however long it is: each verdict is that of a whole
+    /// interval.
+    pub single_samples: bool,
 }
 
 /// The devices to report.
@@ -54,8 +66,22 @@ pub enum Detail {
     /// The devices of a report: selected and, unless asked for, active; each with a live verdict.
     #[default]
     Report,
-    /// Every selected device, idle or not, without live verdicts: the input of an analysis.
+    /// Every selected device, idle or not, with a live verdict on each interval as long as it is: the input of an analysis.
     Analysis,
+    /// The same without live verdicts, at less cost.
+    Statistics,
+}
+
+impl Detail {
+    /// Returns whether every selected device is listed, idle or not.
+    pub(super) fn lists_all(self) -> bool {
+        self != Self::Report
+    }
+
+    /// Returns whether devices are judged.
+    pub(super) fn has_verdicts(self) -> bool {
+        self != Self::Statistics
+    }
 }
 
 /// The options of the assessment of devices.

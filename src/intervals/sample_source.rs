@@ -1,18 +1,22 @@
 //! The source of samples: the running system or a capture.
 
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
 use super::options::Input;
+use super::range::{Place, RangeFilter};
 use crate::baselines::RecordedBaselines;
 use crate::capture::{CaptureWarning, CaptureWarningKind};
 use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
-use crate::source::{DeviceResolver, IoScanner, Live, Replay, read_machine, reread_topology};
+use crate::source::{
+    DeviceResolver, IoScanner, Live, Replay, Tracer, read_machine, read_recording_header, reread_topology,
+};
 use crate::topology::{Machine, Topology};
 
 /// The age at which the topology of the running system is read again although no device name changed.
@@ -24,12 +28,16 @@ const MAX_SAMPLE_STEP: Duration = Duration::from_secs(1);
 /// Called for each warning about the input.
 pub type OnWarning<'w> = &'w mut dyn FnMut(&CaptureWarning);
 
+/// Called with each sample of the running system, and the texts that it was read from.
+pub type OnLiveSample<'a> = Box<dyn FnMut(&mut Sample, &Live<'a>) + 'a>;
+
 /// Samples of the running system, each at its deadline, or of a capture.
 pub(super) struct SampleSource<'a> {
     input: &'a Input,
     kind: SourceKind<'a>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum SourceKind<'a> {
     Live {
         live: Box<Live<'a>>,
@@ -38,6 +46,9 @@ enum SourceKind<'a> {
         topology_read_at: Duration,
         /// `None` where cgroups and processes are not scanned.
         scanner: Option<IoScanner>,
+        /// `None` where requests are not traced.
+        tracer: Option<Tracer>,
+        on_sample: Option<OnLiveSample<'a>>,
     },
     /// Samples of the running system that another thread takes.
     Received { samples: Receiver<Sample>, topology_read_at: Duration },
@@ -45,32 +56,101 @@ enum SourceKind<'a> {
         replay: Box<Replay<'a>>,
         /// The number of headers before the topology was last taken.
         header_count: u64,
+        /// `None` where the whole capture is shown.
+        range: Option<Box<RangeFilter>>,
+        /// The place of the last sample.
+        place: Place,
     },
+}
+
+/// The host that samples are from. `None` is a value that is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostIdentity {
+    /// Its name.
+    pub name: Option<String>,
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// The number of CPUs, including those that are offline.
+    pub cpus: Option<usize>,
 }
 
 impl<'a> SampleSource<'a> {
     /// Opens the source.
     ///
     /// # Errors
-    /// When a capture cannot be opened, or no thread can be started.
+    /// When a capture cannot be opened or lacks the range, or no thread can be started.
     pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         let kind = match &input.from {
             Some(path) => {
                 let replay = Box::new(Replay::open(path, clock)?);
-                SourceKind::Replay { replay, header_count: 0 }
+                let range = match &input.range {
+                    range if range.is_everything() => None,
+                    range => Some(Box::new(RangeFilter::new(range, &replay)?)),
+                };
+                SourceKind::Replay { replay, header_count: 0, range, place: Place::Within }
             }
             None => {
                 let live = Box::new(Live::new(&input.root, clock).with_host_state());
-                let scanner = if input.scans_io { Some(IoScanner::start(&input.root, clock)?) } else { None };
-                SourceKind::Live { live, deadlines: None, topology_read_at: Duration::ZERO, scanner }
+                let scanner = if input.scans_io {
+                    Some(IoScanner::start(&input.root, clock, input.scan_scope)?)
+                } else {
+                    None
+                };
+                SourceKind::Live {
+                    live,
+                    deadlines: None,
+                    topology_read_at: Duration::ZERO,
+                    scanner,
+                    tracer: None,
+                    on_sample: None,
+                }
             }
         };
         Ok(Self { input, kind })
     }
 
+    /// Also traces the requests of the running system.
+    pub(super) fn trace(&mut self, started: Tracer) {
+        if let SourceKind::Live { tracer, .. } = &mut self.kind {
+            *tracer = Some(started);
+        }
+    }
+
     /// Takes samples of the running system from another thread, until it hangs up.
     pub(super) fn receive(input: &'a Input, samples: Receiver<Sample>) -> Self {
         Self { input, kind: SourceKind::Received { samples, topology_read_at: Duration::ZERO } }
+    }
+
+    /// Has each sample of the running system handed to `on_sample`, too.
+    pub(super) fn tap(&mut self, tap: OnLiveSample<'a>) {
+        if let SourceKind::Live { on_sample, .. } = &mut self.kind {
+            *on_sample = Some(tap);
+        }
+    }
+
+    /// Starts or stops to scan the cgroups and processes of the running system.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(super) fn set_io_scans(&mut self, scans_io: bool, clock: &dyn Clock) -> Result<()> {
+        if let SourceKind::Live { scanner, .. } = &mut self.kind
+            && scanner.is_some() != scans_io
+        {
+            *scanner = if scans_io {
+                Some(IoScanner::start(&self.input.root, clock, self.input.scan_scope)?)
+            } else {
+                None
+            };
+        }
+        Ok(())
+    }
+
+    /// Returns the part of a capture that has been read; `None` where its size is not known.
+    pub(super) fn progress(&self) -> Option<f64> {
+        match &self.kind {
+            SourceKind::Replay { replay, .. } => replay.progress(),
+            SourceKind::Live { .. } | SourceKind::Received { .. } => None,
+        }
     }
 
     /// The name of the source in messages.
@@ -145,10 +225,16 @@ impl<'a> SampleSource<'a> {
         }
     }
 
-    /// Reads the sample that follows `previous` into `sample`. `false` at the end of a capture.
+    /// Returns whether the last sample precedes the range of time that is shown.
+    pub(super) fn is_preceding(&self) -> bool {
+        matches!(self.kind, SourceKind::Replay { place: Place::Preceding, .. })
+    }
+
+    /// Reads the sample that follows `previous` into `sample`. `false` at the end of a capture, or of the range that is
+    /// shown.
     ///
     /// # Errors
-    /// When the source cannot be read; with `strict` also on a warning about a capture.
+    /// When the source cannot be read, or lacks the range; with `strict` also on a warning about a capture.
     pub(super) fn read(
         &mut self,
         previous: &Sample,
@@ -156,7 +242,7 @@ impl<'a> SampleSource<'a> {
         on_warning: OnWarning<'_>,
     ) -> Result<bool> {
         match &mut self.kind {
-            SourceKind::Live { live, deadlines, scanner, .. } => {
+            SourceKind::Live { live, deadlines, scanner, tracer, on_sample, .. } => {
                 let on_error = |line, error| {
                     let kind = CaptureWarningKind::Line(error);
                     on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
@@ -167,6 +253,10 @@ impl<'a> SampleSource<'a> {
                 }
                 let now = sample.at.monotonic.unwrap_or_default();
                 sample.io_scan = scanner.as_mut().and_then(|scanner| scanner.latest(now));
+                sample.traced = tracer.as_ref().map(|tracer| Arc::new(tracer.read(now)));
+                if let Some(on_sample) = on_sample {
+                    on_sample(sample, live);
+                }
                 Ok(true)
             }
             SourceKind::Received { samples, .. } => {
@@ -175,14 +265,22 @@ impl<'a> SampleSource<'a> {
                 *sample = received.unwrap_or_default();
                 Ok(found)
             }
-            SourceKind::Replay { replay, .. } => {
+            SourceKind::Replay { place: Place::Following, .. } => Ok(false),
+            SourceKind::Replay { replay, range, place, .. } => {
                 let found = replay.next(previous, sample);
                 let warnings = replay.take_warnings();
                 if let Some(warning) = warnings.first().filter(|_| self.input.strict) {
                     bail!("{}:{}: {}", sanitize(replay.name()), warning.line, warning.kind);
                 }
                 warnings.iter().for_each(on_warning);
-                found
+                let found = found?;
+                let Some(range) = range else { return Ok(found) };
+                if !found {
+                    range.finish()?;
+                    return Ok(false);
+                }
+                *place = range.place(sample, replay.sample_position())?;
+                Ok(*place != Place::Following)
             }
         }
     }
@@ -195,12 +293,29 @@ impl<'a> SampleSource<'a> {
                 *topology_read_at = newest.at.monotonic.unwrap_or_default();
                 reread_topology(&self.input.root, previous)
             }
-            SourceKind::Replay { replay, header_count } => {
+            SourceKind::Replay { replay, header_count, .. } => {
                 *header_count = replay.header_count();
                 let recorded = recorded_topology(replay).cloned();
                 recorded.unwrap_or_else(|| Topology::from_names(&newest.devices))
             }
         }
+    }
+
+    /// Describes the host; nothing is known of a capture without a header.
+    pub(super) fn host(&self) -> HostIdentity {
+        let live_header;
+        let header = match &self.kind {
+            SourceKind::Live { .. } | SourceKind::Received { .. } => {
+                live_header = read_recording_header(&self.input.root, &Topology::default());
+                Some(&live_header)
+            }
+            SourceKind::Replay { replay, .. } => replay.header(),
+        };
+        header.map_or_else(HostIdentity::default, |header| HostIdentity {
+            name: header.host.clone(),
+            kernel: header.kernel.clone(),
+            cpus: header.cpus,
+        })
     }
 
     /// Returns the machine as its firmware identifies itself; that of a capture without a header is unknown.
@@ -219,7 +334,10 @@ impl<'a> SampleSource<'a> {
             SourceKind::Live { topology_read_at, .. } | SourceKind::Received { topology_read_at, .. } => {
                 newest.at.monotonic.is_some_and(|now| now > *topology_read_at + MAX_TOPOLOGY_AGE)
             }
-            SourceKind::Replay { replay, header_count } => replay.header_count() != *header_count,
+            // A header after the range is that of samples which are not shown.
+            SourceKind::Replay { replay, header_count, place, .. } => {
+                *place != Place::Following && replay.header_count() != *header_count
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -16,15 +17,17 @@ use super::interval_source::{IntervalSource, NextPair};
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
 use super::sample_pair::SamplePair;
-use super::sample_source::{OnWarning, SampleSource};
+use super::sample_source::{HostIdentity, OnLiveSample, OnWarning, SampleSource};
 use super::summary::{DeviceSummary, RunSpan};
+use super::traced::TracedInterval;
 use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S, Settings};
 use crate::attribution::Attributor;
 use crate::baselines::RecordedBaselines;
 use crate::clock::Clock;
-use crate::counters::{Counters, CpuTimes, Device, Sample};
+use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample, TracedIo};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
+use crate::source::Tracer;
 use crate::topology::{Machine, Topology};
 use crate::units::Interval;
 
@@ -39,6 +42,8 @@ pub struct Intervals<'a> {
     baselines: &'a BaselineStore,
     source: IntervalSource<'a>,
     attributor: Attributor,
+    /// The single requests of the interval so far.
+    traced: Option<TracedIo>,
     filter: DeviceFilter<'a>,
     tracker: DeviceTracker<'a>,
     /// The attributes of the devices at the beginning of the interval, if devices changed since.
@@ -50,6 +55,8 @@ pub struct Intervals<'a> {
     /// The samples have the requests of all devices.
     has_all_requests: bool,
     span: RunSpan,
+    /// No interval of the range of time that is shown was returned yet.
+    is_before_range: bool,
 }
 
 /// The next step of the stream.
@@ -110,9 +117,15 @@ impl<'a> Intervals<'a> {
             selection,
             baselines,
             filter: DeviceFilter::new(selection)?,
-            // An analysis has no live verdicts: its intervals are as coarse as requested.
-            source: IntervalSource::new(input, samples, clock, detail == Detail::Report),
+            // An analysis judges its intervals as they are: as coarse as requested.
+            source: IntervalSource::new(
+                input,
+                samples,
+                clock,
+                detail == Detail::Report && !input.single_samples,
+            ),
             attributor: Attributor::default(),
+            traced: None,
             tracker: DeviceTracker::new(detail, baselines),
             old_attributes: None,
             topology: Topology::default(),
@@ -120,7 +133,38 @@ impl<'a> Intervals<'a> {
             topology_revision: 0,
             has_all_requests: false,
             span: RunSpan::default(),
+            is_before_range: input.range.begin.is_some(),
         })
+    }
+
+    /// Also traces the requests of the running system: [`IntervalRows::traced`].
+    pub fn with_tracer(mut self, tracer: Tracer) -> Self {
+        self.source.samples.trace(tracer);
+        self
+    }
+
+    /// Has each sample of the running system handed to `tap`, too, with the texts that it was read from. Samples of a capture
+    /// are not.
+    pub fn tap(&mut self, tap: OnLiveSample<'a>) {
+        self.source.samples.tap(tap);
+    }
+
+    /// Starts or stops to scan the cgroups and processes of the running system, regardless of the input.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn set_io_scans(&mut self, scans_io: bool, clock: &dyn Clock) -> Result<()> {
+        self.source.samples.set_io_scans(scans_io, clock)
+    }
+
+    /// Returns the part of a capture that has been read, from 0 to 1; `None` where its size is not known.
+    pub fn progress(&self) -> Option<f64> {
+        self.source.samples.progress()
+    }
+
+    /// Returns the requested time between reports; `None` for a capture that does not record it.
+    pub fn requested_interval(&self) -> Option<Duration> {
+        self.source.samples.requested_interval()
     }
 
     /// Takes the first sample. `false` if there is none.
@@ -138,19 +182,35 @@ impl<'a> Intervals<'a> {
         Ok(found)
     }
 
-    /// Waits for the next interval.
+    /// Waits for the next interval of the range of time that is shown.
     ///
     /// # Errors
-    /// When the source cannot be read; with `strict` also on a warning about a capture.
+    /// When the source cannot be read, or lacks the range; with `strict` also on a warning about a capture.
     pub fn next(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval<'_>> {
+        self.advance(on_warning, false)
+    }
+
+    /// Waits for the next interval, [also of those](IntervalHeader::is_preceding) before the range.
+    ///
+    /// # Errors
+    /// Those of [`Self::next`].
+    pub(super) fn next_with_preceding(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval<'_>> {
+        self.advance(on_warning, true)
+    }
+
+    fn advance(&mut self, on_warning: OnWarning<'_>, includes_preceding: bool) -> Result<NextInterval<'_>> {
         if self.has_reached_count() {
             return Ok(NextInterval::End);
         }
         loop {
             match self.source.next(on_warning)? {
                 NextPair::Step(interval) => self.judge_samples(interval),
-                NextPair::Pair { interval, missed_samples } => {
-                    return Ok(NextInterval::Rows(self.rows(interval, missed_samples)));
+                NextPair::Pair { interval, missed_samples, is_preceding } => {
+                    if is_preceding && !includes_preceding {
+                        drop(self.rows(interval, missed_samples, is_preceding));
+                        continue;
+                    }
+                    return Ok(NextInterval::Rows(self.rows(interval, missed_samples, is_preceding)));
                 }
                 NextPair::Break => {
                     let pair = self.source.pair(Interval::HUNDREDTH);
@@ -158,6 +218,7 @@ impl<'a> Intervals<'a> {
                     self.learn_topology();
                     self.tracker.interrupt();
                     self.attributor.interrupt();
+                    self.traced = None;
                     self.observe_io_scan();
                     return Ok(NextInterval::Break);
                 }
@@ -180,16 +241,27 @@ impl<'a> Intervals<'a> {
         }
         self.tracker.judge_samples(&self.source.step(interval));
         self.observe_io_scan();
+        self.add_traced();
     }
 
     /// Passes the scan of the last sample on.
     fn observe_io_scan(&mut self) {
-        if let Some(scan) = &self.source.newest().io_scan {
+        if let Some(scan) = self.source.newest().io_scan.as_ref().filter(|_| !self.input.ignores_scans) {
             self.attributor.observe(scan);
         }
     }
 
-    fn rows(&mut self, interval: Interval, missed_samples: u64) -> IntervalRows<'_> {
+    /// Adds the single requests up to the last sample.
+    fn add_traced(&mut self) {
+        if let Some(traced) = &self.source.newest().traced {
+            self.traced.get_or_insert_default().extend(traced);
+        }
+    }
+
+    fn rows(&mut self, interval: Interval, missed_samples: u64, is_preceding: bool) -> IntervalRows<'_> {
+        if !is_preceding && std::mem::take(&mut self.is_before_range) {
+            self.tracker.clear_summaries();
+        }
         let pair = self.source.pair(interval);
         let is_followed = pair.aggregate.is_some();
         if !is_followed {
@@ -201,7 +273,12 @@ impl<'a> Intervals<'a> {
             self.learn_topology();
         }
         self.observe_io_scan();
+        if !is_followed {
+            self.add_traced();
+        }
         let attribution = self.attributor.finish_interval();
+        let traced = self.traced.take();
+        let traced = traced.map(|traced| TracedInterval::new(traced, &self.source.newest().devices));
         let pair = self.source.pair(interval);
         let mut events = match old_attributes {
             Some(old_attributes) => self.tracker.events(&pair, &self.filter, &old_attributes),
@@ -215,10 +292,12 @@ impl<'a> Intervals<'a> {
         let requested = self.source.samples.requested_interval();
         let is_too_short = requested.is_some_and(|requested| requested.as_secs_f64() < MIN_UTIL_INTERVAL_S)
             || interval.seconds() < MIN_MEASURED_UTIL_INTERVAL_S;
-        let header = header(&pair, missed_samples, self.has_all_requests);
+        let header = IntervalHeader { is_preceding, ..header(&pair, missed_samples, self.has_all_requests) };
         let options =
             RowOptions { without_util: is_too_short, with_total: self.selection.total, host: header.host };
-        self.span.observe(header.elapsed_s, header.start, header.end);
+        if !is_preceding {
+            self.span.observe(header.elapsed_s, header.start, header.end);
+        }
         let Rows { listed: mut devices, neighbors, total } = self.tracker.rows(&pair, &self.filter, options);
         let listed_count = devices.len();
         devices.extend(neighbors);
@@ -228,7 +307,7 @@ impl<'a> Intervals<'a> {
         }
         devices.truncate(listed_count);
         let has_found_any = self.filter.has_found_any();
-        IntervalRows { header, devices, total, events, attribution, has_found_any }
+        IntervalRows { header, devices, total, events, attribution, traced, has_found_any }
     }
 
     /// Hands the averages since boot to `show`. `false` if the uptime is not known. To be called after
@@ -247,8 +326,8 @@ impl<'a> Intervals<'a> {
         let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0, self.has_all_requests) };
         let options = RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
         let Rows { listed: devices, total, .. } = tracker.rows(&pair, &self.filter, options);
-        let (events, attribution) = (Vec::new(), None);
-        show(&IntervalRows { header, devices, total, events, attribution, has_found_any: true });
+        let (events, attribution, traced) = (Vec::new(), None, None);
+        show(&IntervalRows { header, devices, total, events, attribution, traced, has_found_any: true });
         true
     }
 
@@ -277,9 +356,19 @@ impl<'a> Intervals<'a> {
         self.input.count.is_some_and(|count| self.span.intervals >= count)
     }
 
+    /// Returns whether the range of time that is shown has not begun.
+    pub(super) fn is_before_range(&self) -> bool {
+        self.is_before_range
+    }
+
     /// Returns whether samples come from the running system.
     pub fn is_live(&self) -> bool {
         self.source.samples.is_live()
+    }
+
+    /// Returns whether the stream ends after a given number of intervals.
+    pub fn has_count(&self) -> bool {
+        self.input.count.is_some()
     }
 
     /// The name of the source in messages.
@@ -287,9 +376,24 @@ impl<'a> Intervals<'a> {
         self.source.samples.name()
     }
 
+    /// Describes the host that the samples are from. To be called after [`Self::start`].
+    pub fn host(&self) -> HostIdentity {
+        self.source.samples.host()
+    }
+
     /// The intervals so far and the time that they span.
     pub fn span(&self) -> &RunSpan {
         &self.span
+    }
+
+    /// The last sample.
+    pub fn newest(&self) -> &Sample {
+        self.source.newest()
+    }
+
+    /// The topology, which may be inferred from device names.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
@@ -310,6 +414,19 @@ impl<'a> Intervals<'a> {
             }
         }
         disks
+    }
+
+    /// Returns the whole device that a partition is on, by the kernel's names; `None` for a whole device.
+    pub fn disk_of(&self, device: &str) -> Option<&str> {
+        self.topology.disk_of(device)
+    }
+
+    /// Returns the numbers of these whole devices.
+    pub fn selected_disk_numbers(&self) -> Vec<DeviceNumber> {
+        let disks = self.selected_disks();
+        let devices = self.source.newest().devices.iter();
+        let selected = devices.filter(|device| disks.contains_key(device.name.as_str()));
+        selected.map(|device| (device.major, device.minor)).collect()
     }
 
     /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).
@@ -374,6 +491,7 @@ impl<'a> Intervals<'a> {
                 "no samples found; a capture holds copies of /proc/diskstats, each after a line 'TS <seconds>'"
             }
             1 => "only one complete sample; two are needed",
+            _ if !self.input.range.is_everything() => "no interval is between --begin and --end",
             _ => "no two consecutive samples in order of time",
         })
     }
@@ -397,6 +515,7 @@ fn header(pair: &SamplePair<'_>, missed_samples: u64, has_all_requests: bool) ->
         clock_s: at.monotonic.map(|monotonic| monotonic.as_secs_f64()).or_else(wall_s),
         elapsed_s: pair.interval.seconds(),
         is_since_boot: false,
+        is_preceding: false,
         missed_samples,
         host: HostStats { in_flight_upper_bound_pct, ..host },
     }

@@ -6,9 +6,13 @@
 pub mod analysis;
 pub mod devices;
 pub(crate) mod evidence;
+pub mod html;
 pub mod json_csv;
+pub mod latency;
 pub(crate) mod layout;
 pub mod native;
+pub mod openmetrics;
+pub mod version;
 pub mod who;
 
 use jiff::tz::TimeZone;

@@ -1,17 +1,17 @@
 //! `blkstat analyze`: analyzes a capture, or the running system for a time.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use jiff::tz::TimeZone;
 
+use super::analysis::analyze_intervals;
 use super::progress::Progress;
-use super::warnings::Warnings;
 use super::{RunContext, emit, load_baselines};
-use crate::analysis::{DeviceReport, SavedBaselines, clear_lower_layers, queue_by_layer};
+use crate::analysis::{DeviceReport, SavedBaselines};
 use crate::exit::Exit;
-use crate::intervals::{Detail, Intervals, NotFound, collect};
+use crate::intervals::{Detail, Intervals, group_incidents};
 use crate::plan::{Analyze, AnalyzeFormat};
 use crate::report::analysis::{AnalysisReport, fio_job, json, text};
 use crate::sanitize::sanitize;
@@ -20,86 +20,51 @@ use crate::source::read_json_object;
 use crate::topology::Topology;
 
 pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> {
+    if let Some(later) = &plan.compare_with {
+        return super::compare::run(plan, later, context);
+    }
     if let Some(path) = &plan.save_baseline {
         // Checked before the analysis, which may take long.
         refuse_to_overwrite(path)?;
     }
     let baselines = load_baselines(&plan.verdicts, context)?;
+    let time_zone = match plan.format {
+        AnalyzeFormat::Text => context.time_zone(plan.time_zone.as_deref()),
+        AnalyzeFormat::Json | AnalyzeFormat::Fio => TimeZone::UTC,
+    };
     let clock = context.clock;
     let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Analysis, &baselines, clock)?;
-    let mut warnings = Warnings::about(&intervals.source_name());
-    let mut progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
-    let mut count = 0u64;
-    let is_unlimited = intervals.is_live() && plan.input.count.is_none();
-    let shared = RefCell::new(&mut *context);
-    let collected = collect(
-        &mut intervals,
-        &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
-        &mut || {
-            if is_unlimited {
-                shared.borrow_mut().print_error("analyzing until Ctrl-C (no COUNT given)");
-            }
-        },
-        &mut |_| {
-            count += 1;
-            progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
-        },
-    );
-    progress.clear(context);
-    warnings.finish(context.err);
-    let collected = collected?;
-    if let Some(message) = intervals.mismatched_baselines() {
-        context.print_error(message);
-    }
-    let mut exit = collected.signal.map_or(Exit::Success, Exit::Signal);
-    let has_data = intervals.span().intervals > 0 && !collected.devices.is_empty();
-    if let Some(reason) = incomplete_reason(&intervals, has_data)? {
-        context.print_error(reason);
-        exit = if exit == Exit::Success { Exit::NoData } else { exit };
-    }
-    if !has_data {
-        return Ok(exit);
-    }
-    let finished = collected.devices.into_iter().map(|device| {
-        let identity = collected.identities.get(device.name()).map(String::as_str);
-        let settings = intervals.settings(device.name(), identity);
-        device.finish(&settings, &collected.host)
-    });
-    let mut reports: Vec<DeviceReport> = finished.collect();
+    let progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
+    let (exit, analysis) = analyze_intervals(&mut intervals, "analyzing", progress, &mut |_| {}, context)?;
+    let Some(analysis) = analysis else { return Ok(exit) };
     let unknown = Topology::default();
     let topology = intervals.known_topology().unwrap_or(&unknown);
-    let layers = queue_by_layer(topology, &reports);
-    layers.iter().for_each(|queues| clear_lower_layers(&mut reports, queues));
-    let (queue_by_layer, host) = (layers.as_ref(), &collected.host);
-    let is_selection = plan.selection.names_devices();
-    let report = AnalysisReport { devices: &reports, queue_by_layer, topology, is_selection, host };
+    let incidents = group_incidents(&analysis.events.list, topology);
+    let report = AnalysisReport {
+        devices: &analysis.reports,
+        queue_by_layer: analysis.queue_by_layer.as_ref(),
+        topology,
+        is_selection: plan.selection.names_devices(),
+        host: &analysis.host,
+        events: &analysis.events,
+        incidents: &incidents,
+        latencies: &analysis.latencies,
+        clock: &analysis.clock,
+        time_zone: &time_zone,
+        has_details: plan.has_details,
+        is_unicode: plan.is_unicode && context.is_terminal,
+    };
     let mut out = Vec::new();
     match plan.format {
-        AnalyzeFormat::Fio => write_fio_job(&reports, &mut out)?,
+        AnalyzeFormat::Fio => write_fio_job(&analysis.reports, &mut out)?,
         AnalyzeFormat::Json => json(&report, &mut out),
         AnalyzeFormat::Text => text(&report, context.width(), &mut out),
     }
     if let Some(path) = &plan.save_baseline {
-        save_baseline(path, &reports, &collected.identities)?;
+        save_baseline(path, &analysis.reports, &analysis.identities)?;
     }
     emit(context.out, &mut out)?;
     Ok(exit)
-}
-
-/// Returns why the analysis lacks a requested device or any data; `None` if it is complete.
-fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option<String>> {
-    let has_intervals = intervals.span().intervals > 0;
-    let source = || sanitize(&intervals.source_name()).into_owned();
-    Ok(match intervals.not_found() {
-        // The user may have meant a capture.
-        Some(NotFound::Name { name, similar: None, list_command }) if intervals.is_live() => {
-            Some(format!("no such device or file '{}'; run '{list_command}' for a list", sanitize(&name)))
-        }
-        Some(not_found) if intervals.is_live() => Some(not_found.to_string()),
-        Some(not_found) if has_intervals => Some(format!("{}: {not_found}", source())),
-        _ if has_data => None,
-        _ => Some(format!("{}: {}", source(), intervals.no_data_reason()?)),
-    })
 }
 
 /// Writes the fio job of the only active device.

@@ -1,11 +1,20 @@
 //! Executes a [`Plan`]: takes samples, lets other modules turn them into reports, and writes the reports.
 
+mod analysis;
 mod analyze;
+mod compare;
 mod devices;
+mod export;
 mod iostat;
+mod latency;
 mod progress;
 mod pt_diskstats;
 mod record;
+mod recorder;
+mod report;
+#[cfg(feature = "top")]
+mod top;
+mod version;
 mod view;
 mod warnings;
 mod who;
@@ -79,8 +88,13 @@ fn missing_data(intervals: &Intervals<'_>) -> Result<Option<String>> {
 
 /// Ends a run with the reason why it shows less than was asked for.
 fn end_without_data(reason: &str, intervals: &Intervals<'_>, context: &mut RunContext<'_>) -> Exit {
-    context.print_error(format_args!("{}: {reason}", sanitize(&intervals.source_name())));
+    context.print_error(end_reason(reason, intervals));
     Exit::NoData
+}
+
+/// Returns the reason why a run shows less than was asked for, with its source.
+fn end_reason(reason: &str, intervals: &Intervals<'_>) -> String {
+    format!("{}: {reason}", sanitize(&intervals.source_name()))
 }
 
 /// Checks that a capture without samples is at least a text file.
@@ -104,7 +118,15 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
         Plan::PtDiskstats(plan) => pt_diskstats::run(plan, context),
         Plan::Devices(plan) => devices::run(plan, context),
         Plan::Record(plan) => record::run(plan, context),
+        Plan::Report(plan) => report::run(plan, context),
         Plan::Who(plan) => who::run(plan, context),
+        Plan::Export(plan) => export::run(plan, context),
+        Plan::Version { root } => version::run(root, context),
+        Plan::Latency(plan) => latency::run(plan, context),
+        #[cfg(feature = "top")]
+        Plan::Top(plan) => top::run(plan, context),
+        #[cfg(not(feature = "top"))]
+        Plan::Top(_) => Err(anyhow::anyhow!("this build leaves out 'blkstat top' (cargo feature 'top')")),
     };
     outcome.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {

@@ -1,18 +1,25 @@
 //! `blkstat who`: shows which cgroups and processes use the devices.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use anyhow::Result;
 use jiff::tz::TimeZone;
 
 use super::warnings::Warnings;
-use super::{RunContext, emit, end_without_data, missing_data};
+use super::{RunContext, emit, end_without_data, lock_memory, missing_data};
 use crate::attribution::{Attribution, CgroupUse};
 use crate::counters::{BusyProcess, ScanProblem};
 use crate::exit::Exit;
-use crate::intervals::{BaselineStore, Detail, IntervalHeader, Intervals, NextInterval};
+use crate::intervals::{
+    BaselineStore, Detail, IntervalHeader, Intervals, NextInterval, TracedInterval, TracedThread,
+};
 use crate::plan::Who;
-use crate::report::who::{WhoDevice, WhoFormat, WhoInterval, WhoWriter, hidden_processes_text, problem_text};
+use crate::report::who::{
+    HiddenFrom, WhoDevice, WhoFormat, WhoInterval, WhoWriter, hidden_processes_text, hung_read_text,
+    problem_text,
+};
+use crate::source::{TraceOptions, Tracer, has_process_io_capabilities};
 use crate::terminal::screen_size;
 
 /// The width of a table without a terminal.
@@ -23,7 +30,11 @@ const DEFAULT_TOP: usize = 10;
 pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
     let clock = context.clock;
     let baselines = BaselineStore::default();
+    let tracer = plan.trace.map(|max_overhead| start_tracer(plan, max_overhead, context)).transpose()?;
     let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
+    if let Some(tracer) = tracer {
+        intervals = intervals.with_tracer(tracer);
+    }
     let mut warnings = Warnings::about(&intervals.source_name());
     let mut end = Exit::Success;
     let mut output = Output::new(plan, context);
@@ -33,6 +44,9 @@ pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
             return Ok(Exit::NoData);
         }
         output.flush(context)?;
+        if intervals.is_live() && plan.input.count.is_none() {
+            lock_memory(context);
+        }
         end = show(&mut intervals, &mut output, &mut warnings, context)?;
     }
     warnings.finish(context.err);
@@ -45,6 +59,16 @@ pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
     Ok(reason.map_or(Exit::Success, |reason| end_without_data(&reason, &intervals, context)))
 }
 
+/// Starts to trace which threads submit I/O.
+///
+/// # Errors
+/// The reason for which that is not possible.
+fn start_tracer(plan: &Who, max_overhead: f64, context: &RunContext<'_>) -> Result<Tracer> {
+    let options =
+        TraceOptions { latencies: false, queued: false, users: true, devices: Vec::new(), max_overhead };
+    Ok(Tracer::start(&plan.input.root, options, context.clock)?)
+}
+
 /// Shows intervals until the input, the requested number of them, or a signal ends the run.
 fn show(
     intervals: &mut Intervals<'_>,
@@ -53,16 +77,16 @@ fn show(
     context: &mut RunContext<'_>,
 ) -> Result<Exit> {
     loop {
-        let (header, attribution) =
+        let (header, attribution, traced) =
             match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
-                NextInterval::Rows(rows) => (rows.header, rows.attribution),
+                NextInterval::Rows(rows) => (rows.header, rows.attribution, rows.traced),
                 NextInterval::Break => continue,
                 NextInterval::End => return Ok(Exit::Success),
                 NextInterval::Signal(signal) => return Ok(Exit::Signal(signal)),
             };
         // A capture without scans has none to miss.
         if attribution.is_some() || intervals.is_live() || output.has_attribution {
-            output.push(&header, attribution.as_ref(), intervals, context);
+            output.push(&header, attribution.as_ref(), traced.as_ref(), intervals, context);
             output.flush(context)?;
         }
     }
@@ -75,9 +99,12 @@ struct Output<'a> {
     text: Vec<u8>,
     /// Any interval had cgroups and processes.
     has_attribution: bool,
+    /// The seconds since the last scan.
+    unread_s: f64,
     /// The problem that was reported last.
     problem: Option<ScanProblem>,
     has_reported_hidden_processes: bool,
+    has_reported_hung_read: bool,
 }
 
 impl<'a> Output<'a> {
@@ -94,8 +121,10 @@ impl<'a> Output<'a> {
             writer,
             text,
             has_attribution: false,
+            unread_s: 0.0,
             problem: None,
             has_reported_hidden_processes: false,
+            has_reported_hung_read: false,
         }
     }
 
@@ -103,12 +132,16 @@ impl<'a> Output<'a> {
         &mut self,
         header: &IntervalHeader,
         attribution: Option<&Attribution>,
+        traced: Option<&TracedInterval>,
         intervals: &Intervals<'_>,
         context: &mut RunContext<'_>,
     ) {
         if let Some(attribution) = attribution {
             self.has_attribution = true;
-            self.report_problems(attribution, context);
+            self.unread_s = 0.0;
+            self.report_problems(attribution, intervals.is_live(), context);
+        } else {
+            self.unread_s += header.elapsed_s;
         }
         if let Some((columns, _)) = context.is_terminal.then(screen_size).flatten() {
             self.writer.resize(columns);
@@ -116,21 +149,40 @@ impl<'a> Output<'a> {
         let interval = WhoInterval {
             header,
             attribution,
+            unread_s: self.unread_s,
             devices: attribution.map(|found| self.devices(found, intervals)).unwrap_or_default(),
             processes: attribution.map(|found| self.processes(found)).unwrap_or_default(),
+            threads: traced.and_then(|traced| self.threads(traced, intervals)),
+        };
+        // What is exact replaces what is known of all devices together.
+        let interval = if interval.threads.is_some() {
+            WhoInterval { processes: Vec::new(), ..interval }
+        } else {
+            interval
         };
         self.writer.push(&interval, &mut self.text);
     }
 
     /// Reports what is missing once, until something else is.
-    fn report_problems(&mut self, attribution: &Attribution, context: &mut RunContext<'_>) {
+    fn report_problems(&mut self, attribution: &Attribution, is_live: bool, context: &mut RunContext<'_>) {
         if attribution.problem != std::mem::replace(&mut self.problem, attribution.problem)
             && let Some(problem) = attribution.problem
         {
             context.print_error(problem_text(problem));
         }
+        let hung_read = hung_read_text(attribution);
+        if hung_read.is_some() != std::mem::replace(&mut self.has_reported_hung_read, hung_read.is_some())
+            && let Some(text) = hung_read
+        {
+            context.print_error(text);
+        }
+        let hidden_from = match is_live {
+            false => HiddenFrom::Recorder,
+            true if has_process_io_capabilities() => HiddenFrom::PrivilegedUser,
+            true => HiddenFrom::User,
+        };
         if !self.has_reported_hidden_processes
-            && let Some(text) = hidden_processes_text(attribution)
+            && let Some(text) = hidden_processes_text(attribution, hidden_from)
         {
             self.has_reported_hidden_processes = true;
             context.print_error(text);
@@ -162,6 +214,29 @@ impl<'a> Output<'a> {
             Some(WhoDevice { usage, cgroups, partitions })
         });
         selected.collect()
+    }
+
+    /// Returns the threads that submitted I/O to selected devices, in order, with the seconds in which they did; `None` if they
+    /// were not traced.
+    fn threads<'b>(
+        &self,
+        traced: &'b TracedInterval,
+        intervals: &Intervals<'_>,
+    ) -> Option<(Vec<&'b TracedThread>, f64)> {
+        let selected: HashSet<&str> = intervals.selected_devices().map(|(name, _)| name).collect();
+        let is_restricted = self.plan.selection.names_devices();
+        let disks = intervals.selected_disks();
+        let is_shown = |thread: &&TracedThread| {
+            let name = thread.device.as_str();
+            // A whole disk that is selected includes its partitions.
+            !is_restricted
+                || selected.contains(name)
+                || intervals.disk_of(name).is_some_and(|disk| disks.get(disk).is_some_and(Vec::is_empty))
+        };
+        let mut threads: Vec<&TracedThread> = traced.threads.as_ref()?.iter().filter(is_shown).collect();
+        threads.sort_by_key(|thread| Reverse(self.plan.sort.of_thread(thread)));
+        threads.truncate(self.top());
+        Some((threads, traced.elapsed_s))
     }
 
     fn processes<'b>(&self, attribution: &'b Attribution) -> Vec<&'b BusyProcess> {

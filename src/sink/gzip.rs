@@ -1,7 +1,8 @@
 //! Compresses blocks with gzip (RFC 1952) so that each can be read as soon as it is written.
 
-use std::io;
+use std::io::{self, Write};
 
+use flate2::write::GzEncoder;
 use flate2::{Compress, Compression, Crc, FlushCompress};
 
 use crate::compression::GZIP_MAGIC;
@@ -12,6 +13,14 @@ const MEMBER_BYTES: u64 = 1024 * 1024;
 
 /// The header of a member: deflate, no flags, no name, no time, unknown operating system.
 pub(super) const HEADER: [u8; 10] = [GZIP_MAGIC[0], GZIP_MAGIC[1], 8, 0, 0, 0, 0, 0, 0, 255];
+
+/// Compresses a text as a whole, quickly rather than well.
+pub fn gzip_bytes(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8 + HEADER.len()), Compression::fast());
+    // Writing to a Vec cannot fail.
+    let _ = encoder.write_all(text);
+    encoder.finish().unwrap_or_default()
+}
 
 /// Compresses blocks. The output for a block ends on a byte and contains all of it (zlib's sync flush).
 pub(super) struct Gzip {

@@ -12,7 +12,8 @@ mod sample_file;
 mod sample_queue;
 mod write_queue;
 
-pub use atomic_write::write_atomically;
+pub use atomic_write::{check_new_file, remove_file, replace_file, write_atomically};
+pub use gzip::gzip_bytes;
 pub use open_file::{IfExists, block_device_message};
 pub use recording::RecordingFile;
 pub use recording_writer::{Destination, OutputError, write_recording};

@@ -2,12 +2,15 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
 use super::rotation::{rotated_name, rotated_numbers};
+
+/// The mode of a new recording. It names processes and cgroups of all users, which is not for everybody.
+const MODE: u32 = 0o640;
 
 /// The action for a file that already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +41,7 @@ pub(super) fn refuse_to_shift(path: &Path, name: &str) -> Result<()> {
 /// Opens the file for appending and returns whether it is new. A block device is always refused, because a recording would
 /// overwrite its data; another device or a pipe never is.
 pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<(File, bool)> {
-    let metadata = match OpenOptions::new().read(true).append(true).create_new(true).open(path) {
+    let metadata = match OpenOptions::new().read(true).append(true).create_new(true).mode(MODE).open(path) {
         Ok(file) => return Ok((file, true)),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => path.metadata(),
         Err(error) => return Err(error).with_context(|| format!("cannot write {name}")),

@@ -154,6 +154,9 @@ impl<'a> Writer<'a> {
         }
         write_dropped_samples(&sample.dropped, &mut block);
         block.extend_from_slice(&sample.notes);
+        if let Some(scan) = &sample.scan {
+            scan.write(&mut block);
+        }
         block.extend_from_slice(&sample.text);
         block
     }

@@ -10,7 +10,7 @@ use std::mem;
 
 use jiff::Timestamp;
 
-use crate::capture::DroppedSamples;
+use crate::capture::{DroppedSamples, ScanGrowth};
 
 /// A sample that is ready to be written.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,9 @@ pub struct SampleBlock {
     pub header: Vec<u8>,
     /// Notes about the time before the sample, which are kept even if the sample is dropped.
     pub notes: Vec<u8>,
+    /// The scan of cgroups and processes that precedes it, whose growth is kept even if the sample is dropped; `None` if there is
+    /// no new one.
+    pub scan: Option<ScanGrowth>,
     /// The text of the sample.
     pub text: Vec<u8>,
     /// The time at which it was taken; `None` if it is not known.
@@ -31,7 +34,8 @@ pub struct SampleBlock {
 
 impl SampleBlock {
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.header.len() + self.notes.len() + self.text.len()
+        let scan = self.scan.as_ref().map_or(0, ScanGrowth::bytes);
+        size_of::<Self>() + self.header.len() + self.notes.len() + self.text.len() + scan
     }
 
     /// Moves what must not be lost with this sample to the next one.
@@ -44,6 +48,12 @@ impl SampleBlock {
         }
         self.notes.append(&mut next.notes);
         next.notes = self.notes;
+        if let Some(scan) = self.scan {
+            match &mut next.scan {
+                Some(next) => next.add_before(scan),
+                None => next.scan = Some(scan),
+            }
+        }
     }
 }
 

@@ -53,6 +53,11 @@ pub fn read_recording_header(root: &Path, previous: &Topology) -> RecordingHeade
     }
 }
 
+/// Reads the name of the host below `root`; `None` if it has none.
+pub fn read_hostname(root: &Path) -> Option<String> {
+    read_line(&root.join("proc/sys/kernel/hostname"))
+}
+
 /// Reads how the firmware of the host below `root` identifies the machine.
 pub fn read_machine(root: &Path) -> Machine {
     let dmi = root.join("sys/class/dmi/id");
@@ -66,7 +71,7 @@ pub fn read_machine(root: &Path) -> Machine {
 }
 
 /// Counts the CPUs, including those that are offline; `None` if they are not listed.
-fn count_cpus(root: &Path) -> Option<usize> {
+pub(super) fn count_cpus(root: &Path) -> Option<usize> {
     let is_cpu = |name: &str| {
         name.strip_prefix("cpu").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };

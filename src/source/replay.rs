@@ -1,28 +1,40 @@
 //! Replays a capture from a file or standard input, plain or compressed.
 
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Cursor, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use flate2::read::MultiGzDecoder;
+use jiff::tz::TimeZone;
 use ruzstd::decoding::StreamingDecoder;
 
 use crate::capture::{CaptureWarning, Reader, RecordingHeader};
 use crate::clock::{Clock, WaitOutcome};
 use crate::compression::Compression;
 use crate::counters::Sample;
+use crate::source::time_bounds::{SeekableCapture, TimeBounds, find_bounds};
+use crate::time_range::TimeRange;
 
 /// The samples of a capture.
 pub struct Replay<'a> {
     name: String,
+    /// The bytes of the file read so far, and its length; `None` where that is not known.
+    position: Option<(Rc<Cell<u64>>, u64)>,
     reader: Reader<Box<dyn Read + 'a>>,
+    /// The capture a second time; `None` for a pipe.
+    seekable: Option<SeekableCapture>,
+    clock: &'a dyn Clock,
 }
 
 /// Fails reads once a signal is received, even while a read waits for data, as from a pipe.
 struct UntilSignal<'a, R> {
     input: R,
+    /// The bytes read so far.
+    position: Rc<Cell<u64>>,
     clock: &'a dyn Clock,
 }
 
@@ -30,7 +42,11 @@ impl<R: Read + AsFd> Read for UntilSignal<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self.clock.wait_for_input(None, self.input.as_fd()) {
             WaitOutcome::Signal(signal) => Err(io::Error::other(format!("interrupted by signal {signal}"))),
-            WaitOutcome::Due | WaitOutcome::Input => self.input.read(into),
+            WaitOutcome::Due | WaitOutcome::Input => {
+                let length = self.input.read(into)?;
+                self.position.set(self.position.get() + length as u64);
+                Ok(length)
+            }
         }
     }
 }
@@ -45,25 +61,50 @@ impl<'a> Replay<'a> {
         if path.as_os_str() == "-" {
             // Bypasses the buffer of the standard library: poll(2) does not see data in it.
             let input = io::stdin().as_fd().try_clone_to_owned().context("cannot read standard input")?;
-            return Self::new("standard input", UntilSignal { input: File::from(input), clock });
+            return Self::new("standard input", File::from(input), clock);
         }
         let name = path.display().to_string();
         let file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             bail!("{name} is a directory, not a capture");
         }
-        Self::new(&name, UntilSignal { input: file, clock })
+        Self::new(&name, file, clock)
     }
 
-    fn new(name: &str, input: impl Read + 'a) -> Result<Self> {
+    fn new(name: &str, input: File, clock: &'a dyn Clock) -> Result<Self> {
+        let seekable = SeekableCapture::of(&input);
+        let length = input.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+        let position: Rc<Cell<u64>> = Rc::default();
+        let input = UntilSignal { input, position: Rc::clone(&position), clock };
+        let position = length.map(|length| (position, length));
         let input = decompress(Box::new(input)).with_context(|| format!("cannot read {name}"))?;
-        Ok(Self { name: name.to_owned(), reader: Reader::new(input) })
+        Ok(Self { name: name.to_owned(), position, reader: Reader::new(input), seekable, clock })
+    }
+
+    /// Finds a range of time before the samples are read; `None` for a pipe, of which only what was read is known.
+    ///
+    /// # Errors
+    /// A message if a point is outside the capture or occurs more than once; also if the file cannot be read.
+    pub fn find_range(&self, range: &TimeRange, zone: &TimeZone) -> Result<Option<TimeBounds>> {
+        let Some(capture) = &self.seekable else { return Ok(None) };
+        find_bounds(capture, range, zone, self.clock).map(Some)
+    }
+
+    /// Returns the position of the last sample in bytes, as [`Self::find_range`] gives them.
+    pub fn sample_position(&self) -> u64 {
+        self.reader.sample_position()
     }
 
     /// Also hands out the complete lines of a sample that is truncated at the end of the file.
     pub fn with_truncated_sample(mut self) -> Self {
         self.reader.keep_truncated_sample();
         self
+    }
+
+    /// Returns the part of the file that has been read, from 0 to 1; `None` where its length is not known.
+    pub fn progress(&self) -> Option<f64> {
+        let (position, length) = self.position.as_ref()?;
+        Some((position.get() as f64 / (*length).max(1) as f64).min(1.0))
     }
 
     /// Returns the name of the capture for messages.
@@ -106,7 +147,11 @@ impl<'a> Replay<'a> {
     }
 }
 
-fn decompress<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+/// Returns the text of a capture that may be compressed, as its first bytes show.
+///
+/// # Errors
+/// If these cannot be read.
+pub(super) fn decompress<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
     let mut start = Vec::with_capacity(Compression::MAGIC_BYTES);
     input.by_ref().take(Compression::MAGIC_BYTES as u64).read_to_end(&mut start)?;
     let compression = Compression::detect(&start);

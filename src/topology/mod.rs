@@ -98,6 +98,23 @@ impl Topology {
         self.node(name).map_or(&[], |node| &node.backing_devices)
     }
 
+    /// Returns all devices below one, on any layer. A recording may hold devices in a circle.
+    pub fn devices_below(&self, name: &str) -> Vec<String> {
+        let mut below: Vec<String> = Vec::new();
+        let mut next = Some(name.to_owned());
+        let mut position = 0;
+        while let Some(device) = next {
+            for lower in self.backing_devices(&device) {
+                if lower != name && !below.contains(lower) {
+                    below.push(lower.clone());
+                }
+            }
+            next = below.get(position).cloned();
+            position += 1;
+        }
+        below
+    }
+
     /// Returns the devices stacked directly on this one, in the order of [`Self::nodes`].
     pub fn holders(&self, name: &str) -> impl DoubleEndedIterator<Item = &Node> {
         let indices = self.holders.get(name).map_or(&[][..], Vec::as_slice);

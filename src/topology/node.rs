@@ -52,6 +52,8 @@ pub struct Node {
     /// The kernel's sequence number of the disk, which no other disk has until the next boot, nor the same loop device
     /// with another file; since Linux 5.15.
     pub diskseq: Option<u64>,
+    /// The serial number that the device reports, with blanks as `_`; only of disks.
+    pub serial: Option<String>,
 }
 
 impl Node {

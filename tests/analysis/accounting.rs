@@ -25,6 +25,7 @@ fn analyze(intervals: &[(IntervalStats, bool)]) -> DeviceReport {
     for (stats, is_accounting_off) in intervals {
         let is_accounting_off = *is_accounting_off;
         analysis.observe(&Observation {
+            run_s: 0.0,
             stats,
             flag: None,
             at_s: None,

@@ -6,6 +6,7 @@
 mod accounting;
 mod captures;
 mod closed_loops;
+mod compare;
 mod counter_width;
 mod invariants;
 mod open_loops;

@@ -4,10 +4,13 @@ use blkstat::analysis::{
     Assessment, DeviceAnalysis, DeviceReport, HostReport, LiveVerdict, Observation, Settings, SinceBoot,
 };
 use blkstat::counters::{Columns, Counters};
+use blkstat::intervals::{Events, RunClock};
 use blkstat::metrics::{HostStats, IntervalStats, StallTimer};
 use blkstat::report::analysis::{AnalysisReport, json};
 use blkstat::topology::Topology;
 use blkstat::units::Interval;
+use jiff::tz::TimeZone;
+use std::collections::HashMap;
 
 /// Pseudo-random numbers (splitmix64, Steele, Lea and Flood 2014).
 pub(crate) struct Random(pub(crate) u64);
@@ -101,6 +104,7 @@ pub(crate) fn analyze_with(seconds: impl IntoIterator<Item = Second>, settings: 
     for second in seconds {
         let (stats, stalled_s) = device.advance(second);
         analysis.observe(&Observation {
+            run_s: 0.0,
             stats: &stats,
             flag: None,
             at_s: Some(device.at_s),
@@ -143,6 +147,13 @@ pub(crate) fn to_json(report: &DeviceReport) -> serde_json::Value {
             topology: &Topology::default(),
             is_selection: false,
             host: &HostReport::default(),
+            events: &Events::default(),
+            incidents: &[],
+            latencies: &HashMap::new(),
+            clock: &RunClock::default(),
+            time_zone: &TimeZone::UTC,
+            has_details: true,
+            is_unicode: false,
         },
         &mut out,
     );

@@ -51,6 +51,7 @@ fn observe_all(intervals: &[IntervalStats]) -> DeviceAnalysis {
     let mut analysis = DeviceAnalysis::new("nvme0n1");
     for (at, stats) in intervals.iter().enumerate() {
         analysis.observe(&Observation {
+            run_s: 0.0,
             stats: black_box(stats),
             flag: None,
             at_s: Some(at as f64),

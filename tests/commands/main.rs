@@ -5,19 +5,27 @@
 mod analyze;
 mod baselines;
 mod devices;
+mod export;
 mod faults;
 mod hard_disks;
 mod known_limits;
+mod latency;
 mod live;
 mod native;
 mod other_causes;
+mod report;
+mod service;
 mod soak;
+#[cfg(feature = "top")]
+mod top;
+mod version;
 mod who;
 
 #[path = "../support"]
 mod support {
     #[allow(dead_code)] // Recordings and replicas use the rest.
     pub(crate) mod fake_root;
+    pub(crate) mod http;
     pub(crate) mod in_process;
     pub(crate) mod program;
     pub(crate) mod snapshot;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::tally::Score;
+use crate::tally::{EventTally, Score};
 
 /// A score with its bounds.
 struct Goal {
@@ -21,7 +21,7 @@ const fn at_most(name: &'static str, value: fn(&Score) -> f64, goal: f64, accept
     Goal { name, value, goal, accepted, is_minimum: false }
 }
 
-const GOALS: [Goal; 7] = [
+const GOALS: [Goal; 14] = [
     at_most("analyze: wrong, %", |score| score.analyze.percent(score.analyze.wrong), 1.0, 1.0),
     at_most("analyze: silent, %", |score| score.analyze.percent(score.analyze.silent), 15.0, 30.0),
     at_most("live: wrong, % of intervals", |score| score.live.percent(score.live.wrong), 1.0, 1.0),
@@ -45,6 +45,48 @@ const GOALS: [Goal; 7] = [
         accepted: 68.0,
         is_minimum: true,
     },
+    at_most(
+        "events: without trouble, %",
+        |score| 100.0 * score.events.false_events as f64 / score.events.events.max(1) as f64,
+        2.0,
+        2.5,
+    ),
+    at_most(
+        "events: times of trouble without one, %",
+        |score| 100.0 * score.events.missed_windows as f64 / score.events.windows.max(1) as f64,
+        10.0,
+        14.0,
+    ),
+    at_most(
+        "events: median error of the begin, intervals",
+        |score| EventTally::quantile(&score.events.begin_errors, 0.5),
+        1.0,
+        1.0,
+    ),
+    at_most(
+        "events: error of the begin that 95% do not exceed, intervals",
+        |score| EventTally::quantile(&score.events.begin_errors, 0.95),
+        2.0,
+        4.0,
+    ),
+    at_most(
+        "events: error of the end that 95% do not exceed, intervals",
+        |score| EventTally::quantile(&score.events.end_errors, 0.95),
+        3.0,
+        4.0,
+    ),
+    at_most(
+        "events: surely calm, % of their time",
+        |score| 100.0 * score.events.calm_time / score.events.event_time.max(1.0),
+        3.0,
+        3.0,
+    ),
+    at_most(
+        "events: trouble outside them, % of its time",
+        |score| 100.0 * score.events.outside_time / score.events.window_time.max(1.0),
+        15.0,
+        18.0,
+    ),
 ];
 
 impl Goal {

@@ -30,6 +30,16 @@ pub(crate) struct Judgment {
     pub(crate) caps: Vec<NamedCap>,
     /// Its evidence or explanation.
     pub(crate) text: String,
+    /// The events of the device.
+    pub(crate) events: Vec<NamedEvent>,
+}
+
+/// An event, in seconds of the capture.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedEvent {
+    pub(crate) word: Word,
+    pub(crate) begin: f64,
+    pub(crate) end: f64,
 }
 
 /// The verdicts of the live view on a device.
@@ -64,6 +74,7 @@ fn live(row: &Value) -> Judgment {
         is_not_the_disk: text.to_lowercase().contains("not the disk"),
         caps: named_limit(row).into_iter().collect(),
         text,
+        events: Vec::new(),
     }
 }
 
@@ -103,7 +114,18 @@ pub(crate) fn analyze(capture: &Path, devices: &[&str]) -> Vec<Judgment> {
     // The claim is one about all devices.
     let is_not_the_disk = !document["not_the_disk"].is_null();
     judgments.iter_mut().for_each(|judgment| judgment.is_not_the_disk = is_not_the_disk);
+    let events: Vec<&Value> = document["events"].as_array().unwrap().iter().collect();
+    for (device, judgment) in devices.iter().zip(&mut judgments) {
+        let own = events.iter().filter(|event| event["device"] == **device);
+        judgment.events = own.filter_map(|event| named_event(event)).collect();
+    }
     judgments
+}
+
+/// Returns an event of trouble.
+fn named_event(event: &Value) -> Option<NamedEvent> {
+    let word = Word::from_name(event["verdict"].as_str()?).filter(|word| word.is_trouble())?;
+    Some(NamedEvent { word, begin: event["begin_s"].as_f64()?, end: event["end_s"].as_f64()? })
 }
 
 fn overall(report: &Value) -> Judgment {
@@ -114,6 +136,7 @@ fn overall(report: &Value) -> Judgment {
         is_not_the_disk: false,
         caps: plateaus.filter(|_| word == Some(Word::Capped)).filter_map(plateau).collect(),
         text: report["explanation"].as_str().unwrap_or_default().to_owned(),
+        events: Vec::new(),
     }
 }
 

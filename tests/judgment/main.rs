@@ -18,6 +18,7 @@
 
 mod capture;
 mod counters;
+mod events;
 mod gates;
 mod goals;
 mod judge;

@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::capture::{Capture, simulate};
 use crate::goals;
-use crate::judge::{Judgment, analyze, judge_live};
+use crate::judge::{Judgment, NamedEvent, analyze, judge_live};
 use crate::scenarios::{Scenario, all};
 use crate::score::{analyze_outcome, live_outcomes, score};
 use crate::table::{table, total};
@@ -52,6 +52,9 @@ fn show(name: &str, seed: u64, capture: &Capture, live: &[Vec<Judgment>], analyz
         let outcome = analyze_outcome(&capture.setup, truths, one);
         let not_the_disk = if one.is_not_the_disk { ", not the disk" } else { "" };
         println!(" analyze: {}{not_the_disk} {outcome:?}: {} {:?}", said(one), one.text, one.caps);
+        for NamedEvent { word, begin, end } in &one.events {
+            println!(" event: {word:?} from {begin} to {end} s");
+        }
     }
 }
 
@@ -89,6 +92,11 @@ fn verdicts_agree_with_the_truth() {
     let scores = examine_all(&scenarios, &seeds, directory, only.is_some());
     let named: Vec<(&str, Score)> = scenarios.iter().map(|one| one.name).zip(scores).collect();
     println!("{}", table(&named));
+    let contradictions: Vec<String> = named
+        .iter()
+        .flat_map(|(name, score)| score.contradictions.iter().map(move |one| format!("{name}: {one}")))
+        .collect();
+    assert!(contradictions.is_empty(), "{}", contradictions.join("\n"));
     let total = total(&named);
     println!("{}", goals::report(&total));
     if only.is_none() {

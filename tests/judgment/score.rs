@@ -7,7 +7,8 @@
 //! Everything else, such as `queueing` where the truth is `saturated`, is **near**. Not scored: intervals without truth.
 
 use crate::capture::Capture;
-use crate::judge::{Judgment, NamedCap};
+use crate::events::score_events;
+use crate::judge::{Judgment, NamedCap, NamedEvent};
 use crate::simulator::{Limited, Setup, Unit};
 use crate::tally::{Outcome, Score};
 use crate::truth::{MIN_STALL_S, Truth};
@@ -178,6 +179,26 @@ pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgmen
     (named, all)
 }
 
+/// Returns how the verdict on a device and its events contradict each other; `None` where they agree. A verdict of trouble
+/// needs an event of trouble; an idle device has none, and one that is ok has none for most of its busy time. Which trouble it
+/// is may differ: an event has the worst verdict at the time, and the verdict is that of all the time.
+pub(crate) fn contradiction(truths: &[Truth], interval_s: f64, judgment: &Judgment) -> Option<String> {
+    let busy_s = truths.iter().filter(|truth| truth.is_busy).count() as f64 * interval_s;
+    let word = judgment.word?;
+    let events = &judgment.events;
+    let trouble_s: f64 = events.iter().map(|event| event.end - event.begin).sum();
+    let problem = if word == Word::Idle && !events.is_empty() {
+        "idle with events"
+    } else if word.is_trouble() && events.is_empty() {
+        "trouble without an event"
+    } else if word == Word::Ok && trouble_s > 0.5 * busy_s {
+        "ok with events for most of the time"
+    } else {
+        return None;
+    };
+    Some(format!("{word:?}, {problem}: {events:?}"))
+}
+
 /// Returns the score of a capture.
 pub(crate) fn score(capture: &Capture, live: &[Vec<Judgment>], analyzed: &[Judgment]) -> Score {
     let mut score = Score::default();
@@ -190,10 +211,19 @@ pub(crate) fn score(capture: &Capture, live: &[Vec<Judgment>], analyzed: &[Judgm
             }
         }
         score.analyze.count(analyze_outcome(&capture.setup, truths, analyzed));
+        let contradiction = contradiction(truths, capture.setup.interval_s, analyzed);
+        score.contradictions.extend(contradiction);
         score.changes.0 += verdict_changes(live);
         score.changes.1 += truth_changes(truths);
         let caps = caps_in_time(&capture.setup, truths, live);
         score.caps = (score.caps.0 + caps.0, score.caps.1 + caps.1);
+        let in_intervals = |event: &NamedEvent| NamedEvent {
+            begin: event.begin / capture.setup.interval_s,
+            end: event.end / capture.setup.interval_s,
+            ..event.clone()
+        };
+        let events: Vec<NamedEvent> = analyzed.events.iter().map(in_intervals).collect();
+        score.events += score_events(truths, &events);
     }
     score
 }

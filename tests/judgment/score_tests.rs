@@ -24,6 +24,7 @@ fn truth(words: &[Word]) -> Truth {
         is_busy: words != Words::of(&[Idle]),
         answers_nothing: false,
         bound_gates: if is_capped { vec![(0, 1000.0)] } else { Vec::new() },
+        is_hidden: false,
         is_surely_capped: is_capped,
     }
 }

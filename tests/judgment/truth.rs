@@ -53,6 +53,8 @@ pub(crate) struct Truth {
     pub(crate) answers_nothing: bool,
     /// The gates that limit it, or may, with their limits now.
     pub(crate) bound_gates: Vec<(usize, f64)>,
+    /// Requests wait for nothing but gates above all devices, whose counters do not have them.
+    pub(crate) is_hidden: bool,
     /// Nothing else is true than that a gate limits it.
     pub(crate) is_surely_capped: bool,
 }
@@ -71,7 +73,10 @@ fn truth(setup: &Setup, before: &Observed, now: &Observed, device: usize) -> Tru
     let words = if has_changed(setup, now) { Words::NONE } else { words(setup, now, device, completed) };
     let caps = Words::of(&[Word::Capped, Word::Throttled, Word::Slow]);
     let is_surely_capped = words.contains(Word::Capped) && words.is_within(caps);
-    Truth { words, is_busy, answers_nothing, bound_gates, is_surely_capped }
+    let first_device = setup.stages.iter().position(|stage| matches!(stage, Stage::Device(_))).unwrap_or(0);
+    let is_above = |(gate, _): &(usize, f64)| setup.stages[..first_device].contains(&Stage::Gate(*gate));
+    let is_hidden = is_surely_capped && !bound_gates.is_empty() && bound_gates.iter().all(is_above);
+    Truth { words, is_busy, answers_nothing, bound_gates, is_hidden, is_surely_capped }
 }
 
 fn bound_gates(now: &Observed) -> Vec<(usize, f64)> {

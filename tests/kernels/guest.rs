@@ -25,7 +25,7 @@ pub(crate) const PROGRAMS: [&str; 13] = [
     "sfdisk",
 ];
 
-/// The programs that only the guest that limits cgroups needs.
+/// The programs that only the guests that limit cgroups and trace requests need.
 const LOAD_PROGRAMS: [&str; 2] = ["fio", "mkfs.ext4"];
 
 /// The exit status of `boot` if no package of the kernel is to be had.
@@ -40,6 +40,11 @@ pub(crate) static V6_1_LIMITS: Kernel = Kernel::new("6.1", Script::Limits);
 /// Linux 6.12, with limits of cgroups.
 pub(crate) static V6_12_LIMITS: Kernel = Kernel::new("6.12", Script::Limits);
 
+/// Linux 6.1, with traces of requests.
+pub(crate) static V6_1_LATENCY: Kernel = Kernel::new("6.1", Script::Latency);
+/// Linux 6.12, with traces of requests.
+pub(crate) static V6_12_LATENCY: Kernel = Kernel::new("6.12", Script::Latency);
+
 /// Held while a guest runs, because each needs the whole computer.
 static RUNNING: Mutex<()> = Mutex::new(());
 
@@ -50,6 +55,8 @@ enum Script {
     Devices,
     /// It limits cgroups of version 2 and loads disks in them: `guest_who`.
     Limits,
+    /// It traces single requests: `guest_latency`.
+    Latency,
 }
 
 impl Script {
@@ -57,6 +64,7 @@ impl Script {
         match self {
             Self::Devices => "guest",
             Self::Limits => "guest_who",
+            Self::Latency => "guest_latency",
         }
     }
 
@@ -64,14 +72,14 @@ impl Script {
     fn disks(self) -> &'static [&'static str] {
         match self {
             Self::Devices => &["nvme", "nvme-multipath", "scsi", "scsi", "scsi-multipath"],
-            Self::Limits => &["nvme"],
+            Self::Limits | Self::Latency => &["nvme"],
         }
     }
 
     fn programs(self) -> impl Iterator<Item = &'static str> {
         let more: &[&str] = match self {
             Self::Devices => &[],
-            Self::Limits => &LOAD_PROGRAMS,
+            Self::Limits | Self::Latency => &LOAD_PROGRAMS,
         };
         PROGRAMS.iter().chain(more).copied()
     }

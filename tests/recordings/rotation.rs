@@ -1,6 +1,7 @@
 //! Recordings in several files.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use blkstat::clock::WaitOutcome;
@@ -42,6 +43,22 @@ fn rotated_files_replay_separately_and_concatenated() {
         fs::write(lab.path("concatenated"), concatenated).unwrap();
         assert_eq!(replay(&lab.path("concatenated")), (expected.clone(), vec![]), "{name}");
     }
+}
+
+#[test]
+fn a_new_file_is_for_the_user_and_the_group_only_and_an_existing_one_keeps_its_mode() {
+    let lab = Lab::new();
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    lab.record_quietly(Record { rotation: Some(by_size(3000, Some(2))), ..lab.plan("r.txt", 40) }, 0);
+    for file in files(&lab, "r.txt") {
+        // The umask of the test may take away what the group has.
+        assert_eq!(mode(&file) & !0o040, 0o600, "{file:?}");
+    }
+    let file = lab.path("a.txt");
+    fs::write(&file, "").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o604)).unwrap();
+    lab.record_quietly(Record { append: true, ..lab.plan("a.txt", 1) }, 0);
+    assert_eq!(mode(&file), 0o604);
 }
 
 #[test]

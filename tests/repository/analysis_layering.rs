@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The modules, lowest first: each may import those before it.
-const MODULES: [&str; 15] = [
+const MODULES: [&str; 17] = [
     "thresholds",
     "stats",
     "host",
@@ -15,7 +15,9 @@ const MODULES: [&str; 15] = [
     "capacity",
     "lifetimes",
     "verdict",
+    "blocks",
     "report",
+    "compare",
     "host_findings",
     "stack",
     "device",

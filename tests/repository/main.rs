@@ -4,6 +4,7 @@
 
 mod analysis_layering;
 mod layering;
+mod licenses;
 mod readme;
 mod supply_chain;
 

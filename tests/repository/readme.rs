@@ -173,12 +173,36 @@ fn every_column_and_sort_key_is_named() {
 }
 
 #[test]
+fn every_metric_and_alert_is_named() {
+    let metrics = print_of("blkstat export --from fixtures/captures/mixed.txt");
+    let types = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let mut names: Vec<String> = types
+        .map(|line| {
+            let (name, kind) = line.split_once(' ').unwrap();
+            let suffix = match kind {
+                "counter" => "_total",
+                "info" => "_info",
+                _ => "",
+            };
+            format!("{name}{suffix}")
+        })
+        .collect();
+    let alerts = print_of("blkstat export --alerts");
+    names.extend(alerts.lines().filter_map(|line| Some(line.split_once("- alert: ")?.1.to_owned())));
+    assert!(names.len() > 40);
+    assert_named(&readme(), "Metrics for Prometheus", names.iter().map(String::as_str));
+}
+
+#[test]
 fn every_option_is_named() {
     for (command, heading) in [
         ("", "The incident view"),
+        ("top", "The full screen"),
         ("analyze", "A verdict"),
         ("record", "Recording"),
         ("who", "Who does the I/O"),
+        ("export", "Metrics for Prometheus"),
+        ("latency", "Single requests"),
         ("devices", "The device tree"),
     ] {
         let help = print_of(&format!("blkstat {command} --help"));

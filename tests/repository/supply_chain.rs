@@ -1,4 +1,5 @@
-//! The supply chain: licenses that permit distribution, no build script, no network access. Runs offline.
+//! The supply chain: licenses that permit distribution, no build script, no network access except for `export --listen`. Runs
+//! offline.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,7 +59,7 @@ fn one_license_satisfies_or_and_all_satisfy_and() {
 }
 
 /// Returns cargo's metadata of this package and its dependencies; `None` if cargo would need the network.
-fn metadata() -> Option<Value> {
+pub(crate) fn metadata() -> Option<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--offline", "--locked", "--format-version", "1", "--filter-platform"])
@@ -98,8 +99,35 @@ fn every_dependency_has_an_allowed_license_and_comes_from_the_registry() {
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
+/// Returns the dependencies of this package in the text of a `Cargo.lock` of a package that depends on it.
+fn locked_dependencies(lock: &str) -> BTreeSet<String> {
+    let ours = format!("name = \"{}\"\n", env!("CARGO_PKG_NAME"));
+    let entry = lock.split("[[package]]\n").find(|entry| entry.starts_with(&ours)).unwrap();
+    let list = entry.split_once("dependencies = [\n").unwrap().1;
+    let lines = list.lines().take_while(|line| *line != "]");
+    // A version follows where there are several.
+    lines.filter_map(|line| Some(line.trim_matches([' ', '"', ',']).split(' ').next()?.to_owned())).collect()
+}
+
 #[test]
-fn no_runtime_dependency_is_a_network_library() {
+fn the_fuzz_targets_and_benchmarks_lock_the_dependencies_of_this_package() {
+    let Some(metadata) = metadata() else { return };
+    let packages = metadata["packages"].as_array().unwrap();
+    let ours = packages.iter().find(|package| package["name"] == env!("CARGO_PKG_NAME")).unwrap();
+    let dependencies = ours["dependencies"].as_array().unwrap().iter().filter(|one| one["kind"].is_null());
+    let expected: BTreeSet<String> =
+        dependencies.map(|one| one["name"].as_str().unwrap().to_owned()).collect();
+    for folder in ["fuzz", "benches"] {
+        let manifest = format!("tests/{folder}/Cargo.toml");
+        let lock =
+            fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&manifest).with_extension("lock"));
+        let remedy = format!("run 'cargo metadata --manifest-path {manifest}' and commit its Cargo.lock");
+        assert_eq!(locked_dependencies(&lock.unwrap()), expected, "{remedy}");
+    }
+}
+
+#[test]
+fn the_only_network_libraries_are_those_of_the_http_server() {
     let Some(metadata) = metadata() else { return };
     let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
     let mut reached = BTreeSet::new();
@@ -117,22 +145,23 @@ fn no_runtime_dependency_is_a_network_library() {
             pending.extend(is_runtime.then_some(id));
         }
     }
+    // hyper and what it stands on serve `export --listen`. None of them resolves names or encrypts.
+    let of_server = ["hyper", "hyper-util", "tokio", "mio", "socket2"];
     let networked = [
-        "tokio",
-        "mio",
-        "socket2",
-        "hyper",
         "reqwest",
         "ureq",
         "curl",
         "openssl",
         "rustls",
+        "native-tls",
         "async-std",
         "smol",
+        "hickory-resolver",
     ];
-    let found: Vec<&&str> =
-        reached.iter().filter(|id| networked.iter().any(|name| id.contains(&format!("#{name}@")))).collect();
+    let is_reached = |name: &&str| reached.iter().any(|id| id.contains(&format!("#{name}@")));
+    let found: Vec<&str> = networked.into_iter().filter(is_reached).collect();
     assert!(found.is_empty() && reached.len() > 20, "{found:?} of {}", reached.len());
+    assert!(of_server.iter().all(is_reached));
 }
 
 /// Collects the paths and texts of all files below a directory.
@@ -148,17 +177,25 @@ fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
 }
 
 #[test]
-fn the_sources_open_no_socket_and_start_no_program_and_there_is_no_build_script() {
+fn only_export_opens_a_socket_and_nothing_starts_a_program_and_there_is_no_build_script() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     assert!(!root.join("build.rs").exists());
     assert!(!fs::read_to_string(root.join("Cargo.toml")).unwrap().contains("\nbuild ="));
     let mut found = Vec::new();
     sources(&root.join("src"), &mut found);
     assert!(found.len() > 50);
-    let forbidden =
-        ["std::net", "TcpStream", "UdpSocket", "rustix::net", "process::Command", "ToSocketAddrs"];
+    let forbidden = ["UdpSocket", "rustix::net", "process::Command", "ToSocketAddrs"];
+    let network = ["std::net", "core::net", "TcpStream", "tokio::", "hyper::", "hyper_util::"];
+    // The server, its address on the command line, and in the plan.
+    let may_listen = ["src/run/export/http.rs", "src/cli/export.rs", "src/plan.rs"];
     for (path, text) in found {
-        for word in forbidden {
+        let is_server = may_listen.iter().any(|file| path.ends_with(file));
+        for word in forbidden.into_iter().chain(network).filter(|word| !(is_server && network.contains(word)))
+        {
+            assert!(!text.contains(word), "{path} contains {word}");
+        }
+        // Nothing connects to another host.
+        for word in ["TcpStream::connect", "UdpSocket", "to_socket_addrs"] {
             assert!(!text.contains(word), "{path} contains {word}");
         }
     }

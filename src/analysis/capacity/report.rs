@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::fit::{CapacityFit, Model};
+use super::hard_cap::HardCap;
 use super::usl::Usl;
 use crate::analysis::caps::Plateau;
 use crate::analysis::load::IoDirection;
@@ -134,6 +135,20 @@ impl CapacityReport {
             }),
             fitted_levels: self.fitted_levels,
             ..fit
+        }
+    }
+
+    /// The rate in requests per second that the model has at a concurrency; `None` without a model, or where only its maximum is
+    /// known.
+    pub fn rate(&self, concurrency: f64) -> Option<f64> {
+        match self.model {
+            Model::Usl => self.usl.map(|law| law.rate(concurrency)),
+            Model::Cap => {
+                let cap = self.cap?;
+                let model = HardCap { service_s: cap.service_ms? / 1000.0, limit: cap.iops? };
+                Some(model.rate(concurrency))
+            }
+            Model::None => None,
         }
     }
 

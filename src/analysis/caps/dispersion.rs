@@ -1,5 +1,7 @@
 //! Dispersion of a rate against chance, which distinguishes a cap from busy servers.
 
+use libm::{exp, log};
+
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::stats::{NORMAL_MAD, weighted_median};
 use crate::analysis::thresholds::{
@@ -46,12 +48,12 @@ pub(super) fn dispersion(
         if slack >= 0.0 {
             // The standard error of the logarithm of a variance is sqrt(2 / n).
             let error = 2.0 * (slack / deviations.count()).sqrt();
-            lower = lower.min((fit.log_variance - error).exp());
-            upper = upper.max((fit.log_variance + error).exp());
+            lower = lower.min(exp(fit.log_variance - error));
+            upper = upper.max(exp(fit.log_variance + error));
         }
     }
     let of_variance = |variance: f64| (variance / deviations.requests).sqrt();
-    let with_errors = of_variance(deviations.fit(f64::INFINITY).log_variance.exp());
+    let with_errors = of_variance(exp(deviations.fit(f64::INFINITY).log_variance));
     let min_upper = if with_errors < MAX_SAMPLING_DISPERSION { 0.0 } else { with_errors };
     let found = Dispersion { lower: of_variance(lower), upper: of_variance(upper).max(min_upper) };
     found.upper.is_finite().then_some(found)
@@ -123,14 +125,14 @@ impl Deviations {
                     squares += error * error * of_variance;
                     product *= variance;
                 }
-                logs += product.ln();
+                logs += log(product);
             }
         }
         // The mean rate is estimated from the same numbers, and they cannot be more exact than arithmetic.
         let scale = (squares / (self.count() - 1.0)).max(f64::EPSILON);
         Fit {
-            log_likelihood: -0.5 * (self.count() * scale.ln() + logs),
-            log_variance: (completions * scale).ln(),
+            log_likelihood: -0.5 * (self.count() * log(scale) + logs),
+            log_variance: log(completions * scale),
         }
     }
 }

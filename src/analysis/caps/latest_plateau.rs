@@ -36,7 +36,7 @@ impl CurrentPlateau {
         device: &KnownDevice,
     ) -> Option<Plateau> {
         let latest = recent.last()?;
-        let stays = self.found.as_ref().is_some_and(|plateau| holds(plateau, latest));
+        let stays = self.found.as_ref().is_some_and(|plateau| is_on_plateau(plateau, latest));
         if stays && self.unsearched_intervals > 0 {
             self.unsearched_intervals -= 1;
             return self.found.clone();
@@ -139,11 +139,33 @@ fn plateau_of_latest(
     device: &KnownDevice,
 ) -> Option<Plateau> {
     let latest = recent.last()?;
-    find_plateaus(recent, stated, device).into_iter().find(|plateau| holds(plateau, latest))
+    find_plateaus(recent, stated, device).into_iter().find(|plateau| is_on_plateau(plateau, latest))
+}
+
+/// Returns the seconds for which the latest of the `recent` loads have been on the plateau in a row. A single load off it
+/// may lie between: the rate of an interval in which the cap was not used up, or in which it was caught up on.
+pub(in crate::analysis) fn seconds_on_plateau(plateau: &Plateau, recent: &[LoadSample]) -> f64 {
+    let Some(latest) = recent.last() else { return 0.0 };
+    let (mut seconds, mut skipped_s, mut next_index) = (0.0, 0.0, latest.interval_index + 1.0);
+    for load in recent.iter().rev() {
+        if next_index - load.interval_index > 1.5 {
+            break;
+        }
+        next_index = load.interval_index;
+        if is_on_plateau(plateau, load) {
+            seconds += skipped_s + load.seconds;
+            skipped_s = 0.0;
+        } else if skipped_s > 0.0 {
+            break;
+        } else {
+            skipped_s = load.seconds;
+        }
+    }
+    seconds
 }
 
 /// Returns whether the load lies on the plateau with a queue.
-fn holds(plateau: &Plateau, load: &LoadSample) -> bool {
+pub(in crate::analysis) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
     let plateau_rate = match plateau.unit {
         RateUnit::Requests => plateau.iops,
         RateUnit::Kib => plateau.mib_per_s * 1024.0,
@@ -178,6 +200,24 @@ mod tests {
             in_flight_at_end: Some(8),
             ..LoadSample::default()
         }
+    }
+
+    #[test]
+    fn a_plateau_reaches_back_over_its_loads_in_a_row() {
+        let stated = Some(StatedCap { iops: Some(3000.0), mib_per_s: None });
+        let loads = |rates: &[f64]| -> Vec<LoadSample> {
+            rates.iter().enumerate().map(|(index, rate)| load(index, *rate)).collect()
+        };
+        let plateau = plateau_of_latest(&loads(&[3000.0; 9]), stated, &KnownDevice::default()).unwrap();
+        let seconds = |rates: &[f64]| seconds_on_plateau(&plateau, &loads(rates));
+        assert_eq!(seconds(&[3000.0; 9]), 9.0);
+        assert_eq!(seconds(&[3000.0, 1000.0, 3000.0, 3000.0]), 4.0);
+        assert_eq!(seconds(&[1000.0, 3000.0, 3000.0]), 2.0);
+        assert_eq!(seconds(&[3000.0, 1000.0, 1000.0, 3000.0, 3000.0]), 2.0);
+        // The device did nothing in between.
+        let mut interrupted = loads(&[3000.0; 5]);
+        interrupted.remove(2);
+        assert_eq!(seconds_on_plateau(&plateau, &interrupted), 2.0);
     }
 
     #[test]

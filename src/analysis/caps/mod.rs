@@ -8,6 +8,7 @@ mod latest_plateau;
 mod near_limit;
 mod pace;
 mod plateau;
+mod preceding;
 mod steady_rate;
 
 pub use cloud_limits::{CloudLimit, CloudVolume};
@@ -15,7 +16,8 @@ pub use find_plateaus::find_plateaus;
 pub use near_limit::NearLimit;
 pub use plateau::{LimitMatch, Plateau};
 
-pub(super) use find_plateaus::{SteadyRates, find_steady_rates};
-pub(super) use latest_plateau::CurrentPlateau;
+pub(super) use find_plateaus::SteadyRates;
+pub(super) use latest_plateau::{CurrentPlateau, is_on_plateau, seconds_on_plateau};
 pub(super) use near_limit::{find_near_limit, near_limit_of_latest};
 pub(super) use pace::{Pace, pace_of_level};
+pub(super) use preceding::find_steady_rates_after;

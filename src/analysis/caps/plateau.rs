@@ -35,6 +35,8 @@ pub struct Plateau {
     pub seconds: f64,
     /// The number of intervals of the device before its first one.
     pub first_interval: u64,
+    /// Seconds of all intervals before its first one; 0 in a live view.
+    pub begin_s: f64,
     /// The shortest mean queue on it.
     pub queue_from: f64,
     /// The longest mean queue on it.
@@ -77,6 +79,7 @@ impl Plateau {
             intervals: intervals as u64,
             seconds: steady.loads.iter().map(|load| load.seconds).sum(),
             first_interval: steady.loads.first()?.interval_index as u64,
+            begin_s: steady.loads.first()?.begin_s,
             queue_from: steady.min_queue,
             queue_to: steady.max_queue,
             await_from_ms: await_ms_near(steady.min_queue)?,

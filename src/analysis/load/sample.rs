@@ -71,6 +71,8 @@ impl RateUnit {
 pub struct LoadSample {
     /// The number of intervals of the device before it.
     pub interval_index: f64,
+    /// Seconds of all intervals before it; 0 in a live view.
+    pub begin_s: f64,
     /// Length in seconds.
     pub seconds: f64,
     /// Number of intervals in it.
@@ -105,6 +107,7 @@ impl LoadSample {
         let writes = IoTotals::from_stats(&stats.writes, stats.seconds)?;
         (reads.ios + writes.ios > 0.0).then(|| Self {
             interval_index,
+            begin_s: 0.0,
             seconds: stats.seconds,
             intervals: 1.0,
             reads,
@@ -207,6 +210,7 @@ impl LoadSample {
         let square = |load: &Self| (load.variation * rate(load)).powi(2) + (rate(load) - mean).powi(2);
         Self {
             interval_index: self.interval_index.min(other.interval_index),
+            begin_s: self.begin_s.min(other.begin_s),
             seconds,
             intervals: self.intervals + other.intervals,
             reads: self.reads.plus(&other.reads),

@@ -135,6 +135,9 @@ pub struct Assessment {
     pub flush_saturation: Option<f64>,
     /// The origin of the baseline that decides; `None` where latency was not compared with any.
     pub baseline_source: Option<BaselineSource>,
+    /// Seconds up to the end of the interval for which its own verdict, confirmed or not, has surely lasted, from the
+    /// first interval that showed it: a verdict is claimed only after several. `None` where it is about this interval alone.
+    pub lasted_s: Option<f64>,
     /// The evidence for the verdict, or for its absence, the most important first.
     pub evidence: Vec<Evidence>,
 }

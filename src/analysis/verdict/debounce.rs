@@ -13,8 +13,8 @@ use crate::analysis::thresholds::{
 pub(super) struct Debounce {
     /// The latest verdict that was confirmed.
     present: Option<Verdict>,
-    /// The verdicts on the latest intervals alone.
-    latest: VecDeque<Option<Verdict>>,
+    /// The verdicts on the latest intervals alone, with their lengths in seconds.
+    latest: VecDeque<(Option<Verdict>, f64)>,
 }
 
 impl Debounce {
@@ -23,12 +23,12 @@ impl Debounce {
         self.present
     }
 
-    /// Takes the verdict on an interval alone and returns the confirmed one; `None` where there is none.
-    pub(super) fn confirm(&mut self, verdict: Option<Verdict>) -> Option<Verdict> {
+    /// Takes the verdict on an interval of some seconds alone and returns the confirmed one; `None` where there is none.
+    pub(super) fn confirm(&mut self, verdict: Option<Verdict>, seconds: f64) -> Option<Verdict> {
         if self.latest.len() == SATURATION_WINDOW_INTERVALS {
             self.latest.pop_front();
         }
-        self.latest.push_back(verdict);
+        self.latest.push_back((verdict, seconds));
         let verdict = verdict?;
         if self.present != Some(verdict) && !self.is_confirmed(verdict) {
             return None;
@@ -37,13 +37,19 @@ impl Debounce {
         Some(verdict)
     }
 
+    /// Returns the seconds of the latest intervals in a row that showed trouble each, as far as they are remembered.
+    pub(super) fn trouble_s(&self) -> f64 {
+        let in_trouble = |entry: &&(Option<Verdict>, f64)| entry.0.is_some_and(is_trouble);
+        self.latest.iter().rev().take_while(in_trouble).map(|(_, seconds)| seconds).sum()
+    }
+
     /// Forgets everything, after a break.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
     fn is_confirmed(&self, verdict: Verdict) -> bool {
-        let was_in_trouble = self.present.is_some_and(|present| present.severity() > Verdict::Ok.severity());
+        let was_in_trouble = self.present.is_some_and(is_trouble);
         let needed = match verdict {
             // These are certain in a single interval, or were found over several.
             Verdict::Idle
@@ -56,12 +62,16 @@ impl Debounce {
             Verdict::Queueing | Verdict::Slow | Verdict::Saturated => MIN_SATURATED_INTERVALS,
         };
         // A device that is saturated queues, too.
-        let supports = |other: &&Option<Verdict>| match other {
+        let supports = |(other, _): &&(Option<Verdict>, f64)| match other {
             Some(Verdict::Saturated | Verdict::Capped) if verdict == Verdict::Queueing => true,
-            other => **other == Some(verdict),
+            other => *other == Some(verdict),
         };
         self.latest.iter().filter(supports).count() >= needed
     }
+}
+
+fn is_trouble(verdict: Verdict) -> bool {
+    verdict.severity() > Verdict::Ok.severity()
 }
 
 #[cfg(test)]
@@ -71,7 +81,7 @@ mod tests {
 
     fn confirmed(verdicts: &[Verdict]) -> Vec<Option<Verdict>> {
         let mut debounce = Debounce::default();
-        verdicts.iter().map(|verdict| debounce.confirm(Some(*verdict))).collect()
+        verdicts.iter().map(|verdict| debounce.confirm(Some(*verdict), 1.0)).collect()
     }
 
     #[test]
@@ -85,6 +95,17 @@ mod tests {
     fn the_end_of_trouble_takes_two_intervals() {
         let found = confirmed(&[Saturated, Saturated, Saturated, Ok, Ok, Idle]);
         assert_eq!(found[2..], [Some(Saturated), None, Some(Ok), Some(Idle)]);
+    }
+
+    #[test]
+    fn the_beginning_of_trouble_is_the_first_of_the_intervals_in_a_row_that_show_it() {
+        let mut debounce = Debounce::default();
+        let mut trouble_s = |verdict| {
+            debounce.confirm(verdict, 2.0);
+            debounce.trouble_s()
+        };
+        let verdicts = [Some(Ok), Some(Queueing), Some(Saturated), Some(Saturated), None, Some(Saturated)];
+        assert_eq!(verdicts.map(&mut trouble_s), [0.0, 2.0, 4.0, 6.0, 0.0, 2.0]);
     }
 
     #[test]

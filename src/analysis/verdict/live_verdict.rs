@@ -8,7 +8,7 @@ use super::load_verdict::{Doubt, LoadAssessment};
 use super::stall::is_stall;
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
-use crate::analysis::caps::{CurrentPlateau, near_limit_of_latest};
+use crate::analysis::caps::{CurrentPlateau, near_limit_of_latest, seconds_on_plateau};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::{KnownDevice, Settings, StatedCap};
 use crate::analysis::thresholds::{MIN_CHANGED_INTERVALS, SAME_LOAD_TOLERANCE, STILL_SATURATED_FRACTION};
@@ -60,7 +60,7 @@ impl LiveVerdict {
         self.intervals += 1.0;
         let hung = self.hung.observe(stats, host);
         if let Some(mut assessment) = self.assess_without_io(stats, stalled_s) {
-            assessment.verdict = self.debounce.confirm(assessment.verdict);
+            assessment.verdict = self.debounce.confirm(assessment.verdict, stats.seconds);
             return assessment;
         }
         let Some(load) = LoadSample::from_stats(stats, host, self.intervals) else {
@@ -77,8 +77,10 @@ impl LiveVerdict {
         let mut assessment = assess_directions(&assessed);
         assessment.evidence.splice(0..0, assessed.deep_queue.map(Evidence::DeepQueue));
         let mut verdict = self.still_in_trouble(&assessed);
+        let mut lasted_s = None;
         if let Some(plateau) = self.plateau.observe(self.recent.make_contiguous(), self.cap, &self.device) {
             verdict = Some(Verdict::Capped);
+            lasted_s = Some(seconds_on_plateau(&plateau, self.recent.make_contiguous()));
             assessment.evidence.insert(0, Evidence::ConstantRate(plateau));
         }
         if let Some(hung) = hung {
@@ -89,8 +91,13 @@ impl LiveVerdict {
                 Some(Verdict::Ok) => None,
                 other => other,
             };
+            if verdict == Some(Verdict::Stalled) {
+                lasted_s = Some(for_s);
+            }
         }
-        assessment.verdict = self.debounce.confirm(verdict);
+        assessment.verdict = self.debounce.confirm(verdict, stats.seconds);
+        let trouble_s = self.debounce.trouble_s();
+        assessment.lasted_s = lasted_s.or((trouble_s > 0.0).then_some(trouble_s));
         if let Some(unconfirmed) = verdict.filter(|_| assessment.verdict.is_none()) {
             assessment.evidence.insert(0, Evidence::Unconfirmed(unconfirmed));
         }
@@ -122,7 +129,8 @@ impl LiveVerdict {
         } else {
             return None;
         };
-        Some(Assessment { verdict, evidence: vec![evidence], ..Assessment::default() })
+        let lasted_s = (stalled_s > 0.0).then_some(stalled_s);
+        Some(Assessment { verdict, lasted_s, evidence: vec![evidence], ..Assessment::default() })
     }
 
     /// The verdict on the interval alone; the present one also where a device in trouble has become a little faster.
@@ -201,6 +209,7 @@ fn assess_directions(assessed: &LoadAssessment) -> Assessment {
         write_saturation: saturation(IoDirection::Writes),
         flush_saturation: saturation(IoDirection::Flushes),
         baseline_source: assessed.baseline_source(),
+        lasted_s: None,
         evidence,
     }
 }

@@ -14,6 +14,7 @@ mod other_causes;
 mod overall_verdict;
 mod stall;
 mod throttled_time;
+mod trouble_span;
 mod verdict_shares;
 
 pub use assessment::{Assessment, Evidence, Latency, Verdict};
@@ -23,6 +24,7 @@ pub use held_between::{HeldBetween, held_between, is_idle_below};
 pub use live_verdict::LiveVerdict;
 pub use load_verdict::Doubt;
 pub use other_cause::OtherCause;
+pub use trouble_span::TroubleSpan;
 
 use assessment::more_severe;
 

@@ -125,6 +125,7 @@ mod tests {
             intervals: 20,
             seconds: 20.0,
             first_interval: 0,
+            begin_s: 0.0,
             queue_from: 1.0,
             queue_to: 8.0,
             await_from_ms: 2.0,

@@ -1,6 +1,7 @@
 //! The fractions of the busy time by the verdict on each load.
 
 use super::load_verdict::LoadAssessment;
+use super::trouble_span::TroubleSpans;
 use super::{Latency, Verdict, more_severe};
 use crate::analysis::baseline::Baselines;
 use crate::analysis::lifetimes::LifetimeLoads;
@@ -31,15 +32,22 @@ pub(in crate::analysis) struct VerdictShares {
     pub(super) seconds: f64,
 }
 
+/// The shares and the times of trouble.
+pub(in crate::analysis) struct JudgedLifetimes {
+    pub(in crate::analysis) shares: VerdictShares,
+    pub(in crate::analysis) trouble: TroubleSpans,
+}
+
 impl VerdictShares {
     /// The shares of the loads of each lifetime of a device, against its baselines.
     pub(in crate::analysis) fn of_lifetimes<'a>(
         lifetimes: impl Iterator<Item = LifetimeLoads<'a>>,
         saturation_threshold: f64,
-    ) -> Self {
+    ) -> JudgedLifetimes {
         let mut shares = Self::default();
+        let mut trouble = TroubleSpans::default();
         for lifetime in lifetimes {
-            shares.add_lifetime(&lifetime, saturation_threshold);
+            shares.add_lifetime(&lifetime, saturation_threshold, &mut trouble);
         }
         if shares.seconds > 0.0 {
             shares.ok /= shares.seconds;
@@ -49,7 +57,7 @@ impl VerdictShares {
             shares.unknown /= shares.seconds;
             shares.ok_below_limit /= shares.seconds;
         }
-        shares
+        JudgedLifetimes { shares, trouble }
     }
 
     /// The mean queue of the loads that only the deep queue of a hard disk shows to be saturated; `None` where these are
@@ -70,13 +78,20 @@ impl VerdictShares {
     }
 
     /// Adds the seconds of a lifetime, which are not yet divided by all of them.
-    fn add_lifetime(&mut self, lifetime: &LifetimeLoads<'_>, saturation_threshold: f64) {
+    fn add_lifetime(
+        &mut self,
+        lifetime: &LifetimeLoads<'_>,
+        saturation_threshold: f64,
+        trouble: &mut TroubleSpans,
+    ) {
         let LifetimeLoads { loads, baselines, is_hard_disk } = *lifetime;
         let judged = judge_loads(loads, baselines, is_hard_disk, saturation_threshold);
         let verdicts: Vec<Option<Verdict>> = judged.iter().map(|one| one.verdict).collect();
         for (index, load) in loads.iter().enumerate() {
             self.seconds += load.seconds;
-            match verdicts[index].filter(|_| is_confirmed(loads, &verdicts, index)) {
+            let verdict = verdicts[index].filter(|_| is_confirmed(loads, &verdicts, index));
+            trouble.add(load, verdict);
+            match verdict {
                 Some(Verdict::Slow) => {
                     self.slow += load.seconds;
                     self.slow_intervals += load.intervals;

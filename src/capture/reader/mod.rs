@@ -11,6 +11,7 @@ mod recording;
 mod tests;
 
 use std::io::{self, ErrorKind, Read};
+use std::sync::Arc;
 
 use self::devices::{DeviceLine, SampleDevices};
 use self::open_sample::{OpenSample, Position};
@@ -23,7 +24,7 @@ use super::recording_header::RecordingHeader;
 use super::segments::SegmentTracker;
 use super::timestamp::TimestampLine;
 use super::warning::{CaptureWarning, CaptureWarningKind};
-use crate::counters::{HostState, Sample};
+use crate::counters::{HostState, Sample, TracedIo};
 
 /// The most warnings that are kept until they are taken; further ones are counted.
 const MAX_WARNINGS: usize = 1000;
@@ -44,8 +45,12 @@ pub struct Reader<R> {
     has_binary_data: bool,
     /// The samples that the recorder dropped before the next one.
     dropped_samples: u64,
+    /// The position of the `TS` line of the last sample, in bytes.
+    sample_position: u64,
     /// The scans of cgroups and processes.
     scans: ScanReader,
+    /// The single requests before the next sample, with the number of elements that they have.
+    traced: Option<(TracedIo, usize)>,
     warnings: Vec<CaptureWarning>,
 }
 
@@ -63,7 +68,9 @@ impl<R: Read> Reader<R> {
             first_line_before_timestamp: None,
             has_binary_data: false,
             dropped_samples: 0,
+            sample_position: 0,
             scans: ScanReader::default(),
+            traced: None,
             warnings: Vec::new(),
         }
     }
@@ -96,6 +103,11 @@ impl<R: Read> Reader<R> {
     /// Returns whether the capture turned out to end within a sample or within its compressed data.
     pub fn is_truncated(&self) -> bool {
         self.is_truncated
+    }
+
+    /// Returns the position of the `TS` line of the last sample, in bytes of the capture as it was before compression.
+    pub fn sample_position(&self) -> u64 {
+        self.sample_position
     }
 
     /// Reads the next sample into `sample`, reusing its memory. `previous` is the sample read before it; comparing with
@@ -208,7 +220,7 @@ impl<R: Read> Reader<R> {
             }
             return is_handed_out;
         };
-        let mut open = OpenSample::new(time, line.written_time, self.lines.number);
+        let mut open = OpenSample::new(time, line.written_time, self.lines.number, self.lines.position());
         if !self.is_blkstat_recording() {
             open.segment = Some(self.assign_segment(&open));
         }
@@ -243,6 +255,10 @@ impl<R: Read> Reader<R> {
         self.read_notes(&annotation);
         if let Some(part) = annotation.take_io_scan() {
             self.scans.add(part);
+        }
+        if let Some(part) = annotation.take_traced() {
+            let (traced, elements) = self.traced.get_or_insert_default();
+            part.add_to(traced, elements);
         }
         let Position::InSample(open) = &mut self.position else { return false };
         open.monotonic = annotation.monotonic().or(open.monotonic);
@@ -324,7 +340,9 @@ impl<R: Read> Reader<R> {
         sample.at = open.time();
         sample.devices.truncate(device_count);
         sample.written_time = open.written_time;
+        self.sample_position = open.file_position;
         sample.io_scan = self.scans.take();
+        sample.traced = self.traced.take().map(|(traced, _)| Arc::new(traced));
         true
     }
 

@@ -2,6 +2,7 @@
 //! that only cgroups with I/O or limits take space, and a file that begins in the middle of a recording, as after a rotation,
 //! can be read by itself.
 
+mod growth;
 mod reader;
 #[cfg(test)]
 mod tests;
@@ -9,6 +10,7 @@ mod writer;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::growth::ScanGrowth;
 pub(super) use self::reader::ScanReader;
 pub use self::writer::ScanWriter;
 use crate::counters::{CgroupHierarchy, IoCounters, IoLimits, ScanProblem};
@@ -35,6 +37,9 @@ pub(super) struct RecordedScan {
     processes: Option<RecordedProcesses>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     busiest: Vec<RecordedProcess>,
+    /// The read of a process that hangs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hung_read: Option<RecordedHungRead>,
     /// Blocked tasks were looked for.
     #[serde(skip_serializing_if = "is_false")]
     has_blocked: bool,
@@ -77,6 +82,13 @@ struct RecordedProcesses {
     elapsed_ns: u64,
     hidden: u64,
     is_partial: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct RecordedHungRead {
+    pid: u32,
+    elapsed_ns: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

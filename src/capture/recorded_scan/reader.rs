@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::{PROBLEMS, RecordedScan, RecordedUse, VERSIONS};
 use crate::counters::{
-    BlockedTask, BusyProcess, Cgroup, CgroupDevice, DeviceNumber, IoCounters, IoLimits, IoScan, Pressure,
-    ProcessIo, ScannedDevice,
+    BlockedTask, BusyProcess, Cgroup, CgroupDevice, DeviceNumber, HungRead, IoCounters, IoLimits, IoScan,
+    Pressure, ProcessIo, ScannedDevice,
 };
 
 /// The maximum number of cgroups, devices and other elements that are kept: a hostile recording must not fill the memory.
@@ -57,6 +57,9 @@ impl ScanReader {
             }),
             cgroups: self.cgroups.clone(),
             processes: processes.map(Arc::new),
+            hung_read: scan
+                .hung_read
+                .map(|hung| HungRead { pid: hung.pid, elapsed: Duration::from_nanos(hung.elapsed_ns) }),
             blocked: scan.has_blocked.then(|| blocked(&scan)),
             skipped: scan.skipped,
             problem: scan.problem.and_then(|name| {

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +36,9 @@ fn read_again(scans: &[Arc<IoScan>]) -> (Vec<Arc<IoScan>>, usize) {
     let mut read = Vec::new();
     for scan in scans {
         let mut text = Vec::new();
-        writer.write(scan, &mut text);
+        if let Some(growth) = writer.growth(scan, &HashSet::new()) {
+            growth.write(&mut text);
+        }
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             longest = longest.max(line.len());
             let Some(Ok(mut annotation)) = Annotation::parse_line(line) else { panic!("{line:?}") };

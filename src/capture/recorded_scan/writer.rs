@@ -1,4 +1,4 @@
-//! Writes scans.
+//! Prepares scans to be written.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::growth::ScanGrowth;
 use super::{
-    PROBLEMS, RecordedCgroup, RecordedDevice, RecordedProcess, RecordedProcesses, RecordedScan, RecordedTask,
-    RecordedUse, VERSIONS, fields_of, limits_of,
+    PROBLEMS, RecordedCgroup, RecordedDevice, RecordedHungRead, RecordedProcess, RecordedProcesses,
+    RecordedScan, RecordedTask, RecordedUse, VERSIONS, fields_of, limits_of,
 };
-use crate::capture::annotation::Annotation;
-use crate::counters::{Cgroup, IoCounters, IoScan, ProcessIo};
+use crate::counters::{Cgroup, DeviceNumber, IoCounters, IoScan, ProcessIo};
 
 /// The length in bytes from which on a scan continues on another line, which readers limit.
 const MAX_PART_BYTES: usize = 24 * 1024;
@@ -20,31 +20,35 @@ const MAX_ELEMENT_BYTES: usize = 16 * 1024;
 /// The cgroups of a scan that are recorded: those with limits, then those with the most bytes.
 const MAX_CGROUPS: usize = 256;
 
-/// Writes one scan after the other.
+/// Finds the growth from one scan to the next.
 #[derive(Clone, Debug, Default)]
 pub struct ScanWriter {
     last: Option<Arc<IoScan>>,
 }
 
 impl ScanWriter {
-    /// Appends a scan; nothing if it was written before.
-    pub fn write(&mut self, scan: &Arc<IoScan>, out: &mut Vec<u8>) {
+    /// Returns how much the counters of these devices (all if empty) have grown since the scan before; `None` for a scan that was
+    /// taken before.
+    pub fn growth(&mut self, scan: &Arc<IoScan>, devices: &HashSet<DeviceNumber>) -> Option<ScanGrowth> {
         let last = self.last.replace(Arc::clone(scan));
         if last.as_ref().is_some_and(|last| last.at == scan.at) {
-            return;
+            return None;
         }
-        for part in parts(recorded(scan, last.as_deref())) {
-            Annotation::io_scan(part).write(out);
-        }
+        let is_recorded = |number: DeviceNumber| devices.is_empty() || devices.contains(&number);
+        Some(ScanGrowth::new(recorded(scan, last.as_deref(), &is_recorded)))
     }
 }
 
 /// Returns the scan with the growth since the last one; without one, nothing has grown.
-fn recorded(scan: &IoScan, last: Option<&IoScan>) -> RecordedScan {
+fn recorded(
+    scan: &IoScan,
+    last: Option<&IoScan>,
+    is_recorded: &dyn Fn(DeviceNumber) -> bool,
+) -> RecordedScan {
     let name =
         |problem| PROBLEMS.iter().find(|(_, known)| *known == problem).map(|(name, _)| (*name).to_owned());
     let processes = scan.processes.as_deref();
-    let cgroups = recorded_cgroups(scan, last);
+    let cgroups = recorded_cgroups(scan, last, is_recorded);
     RecordedScan {
         at_ns: u64::try_from(scan.at.as_nanos()).ok(),
         cgroup_version: scan.hierarchy.and_then(|version| {
@@ -52,7 +56,7 @@ fn recorded(scan: &IoScan, last: Option<&IoScan>) -> RecordedScan {
         }),
         skipped: scan.skipped,
         problem: scan.problem.and_then(name),
-        devices: recorded_devices(scan, last, &cgroups),
+        devices: recorded_devices(scan, last, &cgroups, is_recorded),
         cgroups,
         processes: processes.map(|processes| RecordedProcesses {
             elapsed_ns: u64::try_from(processes.elapsed.as_nanos()).unwrap_or(u64::MAX),
@@ -60,6 +64,10 @@ fn recorded(scan: &IoScan, last: Option<&IoScan>) -> RecordedScan {
             is_partial: processes.is_partial,
         }),
         busiest: processes.map(recorded_processes).unwrap_or_default(),
+        hung_read: scan.hung_read.map(|hung| RecordedHungRead {
+            pid: hung.pid,
+            elapsed_ns: u64::try_from(hung.elapsed.as_nanos()).unwrap_or(u64::MAX),
+        }),
         has_blocked: scan.blocked.is_some(),
         blocked: scan
             .blocked
@@ -88,10 +96,15 @@ fn recorded_processes(processes: &ProcessIo) -> Vec<RecordedProcess> {
 }
 
 /// Returns the devices with I/O since the last scan, and those of the recorded cgroups.
-fn recorded_devices(scan: &IoScan, last: Option<&IoScan>, cgroups: &[RecordedCgroup]) -> Vec<RecordedDevice> {
+fn recorded_devices(
+    scan: &IoScan,
+    last: Option<&IoScan>,
+    cgroups: &[RecordedCgroup],
+    is_recorded: &dyn Fn(DeviceNumber) -> bool,
+) -> Vec<RecordedDevice> {
     let of_cgroups: HashSet<[u32; 2]> =
         cgroups.iter().flat_map(|cgroup| &cgroup.devices).map(|device| device.number).collect();
-    let recorded = scan.devices.iter().map(|device| {
+    let recorded = scan.devices.iter().filter(|device| is_recorded(device.number)).map(|device| {
         let before = last.map(|last| {
             let old = last.devices.iter().find(|old| old.name == device.name);
             old.map(|old| old.io).unwrap_or_default()
@@ -106,7 +119,11 @@ fn recorded_devices(scan: &IoScan, last: Option<&IoScan>, cgroups: &[RecordedCgr
     recorded.filter(|device| device.io != [0; 4] || of_cgroups.contains(&device.number)).collect()
 }
 
-fn recorded_cgroups(scan: &IoScan, last: Option<&IoScan>) -> Vec<RecordedCgroup> {
+fn recorded_cgroups(
+    scan: &IoScan,
+    last: Option<&IoScan>,
+    is_recorded: &dyn Fn(DeviceNumber) -> bool,
+) -> Vec<RecordedCgroup> {
     let before: HashMap<&str, &Cgroup> =
         last.iter().flat_map(|last| &last.cgroups).map(|cgroup| (&*cgroup.path, cgroup)).collect();
     let mut recorded: Vec<RecordedCgroup> = scan
@@ -114,20 +131,30 @@ fn recorded_cgroups(scan: &IoScan, last: Option<&IoScan>) -> Vec<RecordedCgroup>
         .iter()
         .map(|cgroup| {
             let is_known = last.is_some() && !cgroup.is_new;
-            recorded_cgroup(cgroup, before.get(&*cgroup.path).copied(), is_known)
+            recorded_cgroup(cgroup, before.get(&*cgroup.path).copied(), is_known, is_recorded)
         })
         .filter(|cgroup| has_limits(cgroup) || bytes(cgroup) > 0)
         .collect();
+    keep_largest(&mut recorded);
+    recorded
+}
+
+/// Keeps the cgroups with limits, and those with the most bytes.
+pub(super) fn keep_largest(recorded: &mut Vec<RecordedCgroup>) {
     recorded.sort_by_key(|cgroup| (!has_limits(cgroup), Reverse(bytes(cgroup))));
     recorded.truncate(MAX_CGROUPS);
     // Parents before their children, as in a scan.
     recorded.sort_by(|a, b| a.path.cmp(&b.path));
-    recorded
 }
 
 /// Returns the growth of a cgroup's counters; none if it is not known since when they grew.
-fn recorded_cgroup(cgroup: &Cgroup, before: Option<&Cgroup>, is_known: bool) -> RecordedCgroup {
-    let devices = cgroup.devices.iter().map(|device| {
+fn recorded_cgroup(
+    cgroup: &Cgroup,
+    before: Option<&Cgroup>,
+    is_known: bool,
+    is_recorded: &dyn Fn(DeviceNumber) -> bool,
+) -> RecordedCgroup {
+    let devices = cgroup.devices.iter().filter(|device| is_recorded(device.number)).map(|device| {
         let old = before.iter().flat_map(|old| &old.devices).find(|old| old.number == device.number);
         let old = old.map(|old| old.io).unwrap_or_default();
         let io = if is_known { device.io.growth_since(&old) } else { IoCounters::default() };
@@ -155,7 +182,7 @@ fn bytes(cgroup: &RecordedCgroup) -> u64 {
 }
 
 /// Splits a scan into parts that fit on lines.
-fn parts(scan: RecordedScan) -> Vec<RecordedScan> {
+pub(super) fn parts(scan: RecordedScan) -> Vec<RecordedScan> {
     let RecordedScan { devices, cgroups, busiest, blocked, .. } = scan;
     let head = RecordedScan {
         devices: Vec::new(),

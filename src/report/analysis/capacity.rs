@@ -1,6 +1,7 @@
 //! The capacity of a device, in sentences.
 
 use super::tables::has_requests;
+use super::times::Times;
 use crate::analysis::{
     CapacityReport, DeviceReport, DirectionReport, IoDirection, KNEE_FRACTION, MIN_FIT_LEVELS,
     MIN_LOADED_QUEUE, Model, Plateau, Verdict,
@@ -22,7 +23,7 @@ enum MissingMax {
 
 /// The capacity of both directions together, of each alone where it differs, and every plateau. Empty for a device
 /// without requests.
-pub(super) fn sentences(report: &DeviceReport) -> Vec<String> {
+pub(super) fn sentences(report: &DeviceReport, times: &Times<'_>) -> Vec<String> {
     let is_saturated = report.verdict == Some(Verdict::Saturated);
     let missing = if is_saturated { MissingMax::NoModel } else { MissingMax::NotReached };
     let of_direction = |title, direction, capacity: CapacityReport, of: &DirectionReport| {
@@ -45,7 +46,11 @@ pub(super) fn sentences(report: &DeviceReport) -> Vec<String> {
             ]
         }
     };
-    sentences.into_iter().flatten().chain(report.plateaus.iter().map(plateau_sentence)).collect()
+    sentences
+        .into_iter()
+        .flatten()
+        .chain(report.plateaus.iter().map(|plateau| plateau_sentence(plateau, times)))
+        .collect()
 }
 
 /// The capacity of both directions together, unless the cap is on one of them.
@@ -149,12 +154,12 @@ fn coefficient(value: f64) -> String {
     if value > 0.0 && value < 1e-3 { format!("{value:.1e}") } else { format!("{value:.3}") }
 }
 
-fn plateau_sentence(plateau: &Plateau) -> String {
+fn plateau_sentence(plateau: &Plateau, times: &Times<'_>) -> String {
     format!(
-        "{}{}, from interval {} on, {} in total: {}.",
+        "{}{}, from {} on, {} in total: {}.",
         plateau_rate(plateau),
         limit_suffix(plateau),
-        plateau.first_interval + 1,
+        times.after(plateau.begin_s),
         duration(plateau.seconds),
         plateau_evidence(plateau)
     )
@@ -164,6 +169,12 @@ fn plateau_sentence(plateau: &Plateau) -> String {
 mod tests {
     use super::*;
     use crate::analysis::Usl;
+    use crate::intervals::RunClock;
+    use jiff::tz::TimeZone;
+
+    fn all(report: &DeviceReport) -> Vec<String> {
+        sentences(report, &Times::new(&RunClock::default(), &TimeZone::UTC))
+    }
 
     fn reads(capacity: &CapacityReport) -> Option<String> {
         sentence("Reads", IoDirection::Reads, capacity, MissingMax::NotReached)
@@ -200,7 +211,7 @@ mod tests {
     fn a_saturated_device_has_reached_its_maximum() {
         let mut report = DeviceReport { verdict: Some(Verdict::Saturated), ..DeviceReport::default() };
         report.read.iops.max = Some(1.0);
-        let sentences = sentences(&report);
+        let sentences = all(&report);
         assert!(
             sentences[0].starts_with("Reads: maximum unknown; highest rate seen 1.00 reads/s."),
             "{sentences:?}"
@@ -211,11 +222,11 @@ mod tests {
     fn a_direction_alone_is_named_where_it_differs() {
         let capacity = |max| CapacityReport { max_iops: Some(max), ..CapacityReport::default() };
         let mut report = DeviceReport { capacity: capacity(1000.0), ..DeviceReport::default() };
-        assert!(sentences(&report).is_empty());
+        assert!(all(&report).is_empty());
         (report.read.iops.max, report.write.iops.max) = (Some(1000.0), Some(800.0));
         report.capacity_by_direction.read = Some(capacity(999.0));
         report.capacity_by_direction.write = Some(capacity(800.0));
-        let sentences = sentences(&report);
+        let sentences = all(&report);
         assert_eq!(sentences.len(), 2);
         assert!(
             sentences[1].starts_with("Writes with hardly any reads: maximum not reached"),

@@ -7,14 +7,14 @@ use crate::report::layout::sentence_numbers::{mib, multiple, number, percent, qu
 
 /// The sentences under "Not the disk"; `None` where a device may be the bottleneck, and where the only devices that
 /// were looked at did nothing.
-pub(super) fn not_the_disk_sentences(report: &AnalysisReport<'_>) -> Option<Vec<String>> {
+pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport<'_>) -> Option<Vec<String>> {
     let findings = not_the_disk(report.devices, report.host)?;
     let is_incomplete = report.is_selection && findings.contains(&HostFinding::NoDeviceBusy);
     (!is_incomplete).then(|| findings.iter().map(sentence).collect())
 }
 
 /// The sentences under "Host".
-pub(super) fn host_sentences(report: &AnalysisReport<'_>) -> Vec<String> {
+pub(in crate::report) fn host_sentences(report: &AnalysisReport<'_>) -> Vec<String> {
     host_findings(report.devices, report.topology, report.host).iter().map(sentence).collect()
 }
 

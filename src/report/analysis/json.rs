@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::json_events::JsonEvent;
 use super::queue_by_layer::link_text;
 use super::{AnalysisReport, host_findings, other_causes};
 use crate::analysis::{
@@ -10,15 +11,18 @@ use crate::analysis::{
     Distribution, Excluded, IoDirection, Layer, LayerLink, Plateau, QueueByLayer, RateUnit, Verdict,
     WaitLocation,
 };
+use crate::intervals::RunClock;
 use crate::report::evidence::{explanation_text, limit_name};
+use crate::report::json_csv::time_text;
 use crate::sanitize::json_text;
 
-/// Appends `{"devices":[…],"queue_by_layer":…,"host":…,"not_the_disk":…,"host_findings":[…]}`, with one device per line.
+/// Appends `{"devices":[…],"queue_by_layer":…,"host":…,"not_the_disk":…,"host_findings":[…],"events":[…],
+/// "dropped_events":…}`, with one device and one event per line.
 pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"devices\":[");
     for (index, device) in report.devices.iter().enumerate() {
         out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-        push_value(&JsonDevice::new(device), out);
+        push_value(&JsonDevice::new(device, report.clock), out);
     }
     out.extend_from_slice(b"\n],\n\"queue_by_layer\":");
     push_value(&report.queue_by_layer.map(JsonQueueByLayer::new), out);
@@ -28,11 +32,18 @@ pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
     push_value(&host_findings::not_the_disk_sentences(report), out);
     out.extend_from_slice(b",\n\"host_findings\":");
     push_value(&host_findings::host_sentences(report), out);
+    out.extend_from_slice(b",\n\"events\":[");
+    for (index, event) in JsonEvent::all(&report.events.list, report.incidents).iter().enumerate() {
+        out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
+        push_value(event, out);
+    }
+    out.extend_from_slice(b"\n],\n\"dropped_events\":");
+    push_value(&report.events.dropped, out);
     out.extend_from_slice(b"\n}\n");
 }
 
 /// Appends a value; serde_json writes null for a number that is not finite.
-fn push_value(value: &impl Serialize, out: &mut Vec<u8>) {
+pub(super) fn push_value(value: &impl Serialize, out: &mut Vec<u8>) {
     // Text and numbers can always be written.
     let text = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
     out.extend_from_slice(json_text(text).as_bytes());
@@ -61,7 +72,7 @@ struct JsonDevice<'a> {
 }
 
 impl<'a> JsonDevice<'a> {
-    fn new(report: &'a DeviceReport) -> Self {
+    fn new(report: &'a DeviceReport, clock: &RunClock) -> Self {
         Self {
             device: &report.device,
             verdict: report.verdict,
@@ -78,7 +89,7 @@ impl<'a> JsonDevice<'a> {
             levels: &report.levels,
             capacity: &report.capacity,
             capacity_by_direction: &report.capacity_by_direction,
-            plateaus: report.plateaus.iter().map(JsonPlateau::new).collect(),
+            plateaus: report.plateaus.iter().map(|plateau| JsonPlateau::new(plateau, clock)).collect(),
             baseline: &report.baseline,
             other_causes: other_causes::sentences(report),
         }
@@ -94,7 +105,9 @@ struct JsonPlateau {
     variation: f64,
     intervals: u64,
     seconds: f64,
-    /// From 1, as in the text.
+    /// The time at which it began.
+    begin: Option<String>,
+    /// From 1.
     first_interval: u64,
     queue_from: f64,
     queue_to: f64,
@@ -105,7 +118,7 @@ struct JsonPlateau {
 }
 
 impl JsonPlateau {
-    fn new(plateau: &Plateau) -> Self {
+    fn new(plateau: &Plateau, clock: &RunClock) -> Self {
         Self {
             direction: plateau.direction,
             unit: plateau.unit,
@@ -114,6 +127,7 @@ impl JsonPlateau {
             variation: plateau.variation,
             intervals: plateau.intervals,
             seconds: plateau.seconds,
+            begin: clock.moment(plateau.begin_s).at.map(time_text),
             first_interval: plateau.first_interval + 1,
             queue_from: plateau.queue_from,
             queue_to: plateau.queue_to,
@@ -182,16 +196,15 @@ impl<'a> JsonLink<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::HostReport;
-    use crate::topology::Topology;
+    use crate::report::analysis::report_of;
 
     fn parsed(
         devices: &[DeviceReport],
         queue_by_layer: Option<&QueueByLayer>,
     ) -> (String, serde_json::Value) {
         let mut out = Vec::new();
-        let (topology, host) = (&Topology::default(), &HostReport::default());
-        json(&AnalysisReport { devices, queue_by_layer, topology, is_selection: false, host }, &mut out);
+        let report = AnalysisReport { queue_by_layer, ..report_of(devices) };
+        json(&report, &mut out);
         let text = String::from_utf8(out).unwrap();
         let value = serde_json::from_str(&text).unwrap();
         (text, value)

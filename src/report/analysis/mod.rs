@@ -1,21 +1,34 @@
 //! The result of an analysis: as text for people, as JSON, and as a fio job file.
 
 mod capacity;
+mod compare;
+mod event_lines;
 mod fio;
 mod host_findings;
 mod json;
+mod json_events;
 mod other_causes;
+mod overview;
 mod paragraph;
 mod queue_by_layer;
 mod tables;
 mod text;
+mod times;
 
+pub use compare::{ComparedCapture, compare_json, compare_text};
 pub use fio::fio_job;
 pub use json::json;
 pub use text::text;
 
+pub(super) use host_findings::{host_sentences, not_the_disk_sentences};
+pub(super) use other_causes::sentences as cause_sentences;
+pub(super) use queue_by_layer::link_text;
+
 use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
+use crate::intervals::{Events, Incident, LatencySeries, RunClock};
 use crate::topology::Topology;
+use jiff::tz::TimeZone;
+use std::collections::HashMap;
 
 /// The result of an analysis.
 #[derive(Clone, Copy, Debug)]
@@ -30,4 +43,46 @@ pub struct AnalysisReport<'a> {
     pub is_selection: bool,
     /// The host meanwhile.
     pub host: &'a HostReport,
+    /// The events of the devices.
+    pub events: &'a Events,
+    /// The incidents that they belong to.
+    pub incidents: &'a [Incident],
+    /// The latency of devices over time, by the kernel's name.
+    pub latencies: &'a HashMap<String, LatencySeries>,
+    /// The wall clock.
+    pub clock: &'a RunClock,
+    /// The time zone of printed times.
+    pub time_zone: &'a TimeZone,
+    /// The text has all details of each device.
+    pub has_details: bool,
+    /// The terminal shows more than ASCII.
+    pub is_unicode: bool,
+}
+
+/// The capacity of a device in sentences.
+pub(super) fn capacity_sentences(report: &AnalysisReport<'_>, device: &DeviceReport) -> Vec<String> {
+    capacity::sentences(device, &times::Times::new(report.clock, report.time_zone))
+}
+
+/// A report of devices alone.
+#[cfg(test)]
+pub(super) fn report_of(devices: &[DeviceReport]) -> AnalysisReport<'_> {
+    use std::sync::LazyLock;
+    type Empty = (Topology, HostReport, Events, HashMap<String, LatencySeries>, RunClock);
+    static EMPTY: LazyLock<Empty> = LazyLock::new(Default::default);
+    let (topology, host, events, latencies, clock) = &*EMPTY;
+    AnalysisReport {
+        devices,
+        queue_by_layer: None,
+        topology,
+        is_selection: false,
+        host,
+        events,
+        incidents: &[],
+        latencies,
+        clock,
+        time_zone: const { &TimeZone::UTC },
+        has_details: true,
+        is_unicode: false,
+    }
 }

@@ -4,7 +4,7 @@ use crate::analysis::{DeviceReport, OtherCause};
 use crate::report::layout::sentence_numbers::{mib, multiple, percent, queue};
 
 /// The hints of a device, each as a sentence. That it is not saturated is in its explanation.
-pub(super) fn sentences(report: &DeviceReport) -> Vec<String> {
+pub(in crate::report) fn sentences(report: &DeviceReport) -> Vec<String> {
     report.other_causes.iter().filter_map(sentence).collect()
 }
 

@@ -4,7 +4,7 @@ use crate::analysis::{LayerLink, WaitLocation};
 use crate::report::layout::sentence_numbers::queue;
 
 /// The queues of a link and where the requests wait, as a sentence without a period.
-pub(super) fn link_text(link: &LayerLink) -> String {
+pub(in crate::report) fn link_text(link: &LayerLink) -> String {
     let below = link.below.join(", ");
     let location = match link.waiting {
         WaitLocation::Nowhere => "hardly any request waits".to_owned(),

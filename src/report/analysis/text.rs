@@ -1,10 +1,13 @@
 //! The text, which a person reads from top to bottom.
 
+use super::overview::Row;
 use super::paragraph::{push_heading, push_paragraph};
 use super::queue_by_layer::link_text;
-use super::{AnalysisReport, capacity, host_findings, other_causes, tables};
+use super::times::Times;
+use super::{AnalysisReport, capacity, event_lines, host_findings, other_causes, overview, tables};
 use crate::analysis::{
     DeviceReport, DirectionReport, Excluded, MIN_VERDICT_INTERVALS, Pattern, QueueByLayer, Verdict,
+    WaitLocation,
 };
 use crate::report::evidence::explanation_text;
 use crate::report::layout::number_format as cells;
@@ -13,32 +16,60 @@ use crate::report::layout::sentence_numbers::{counted, queue, time};
 /// Blanks before sentences.
 const INDENT: usize = 4;
 
-/// Appends the reports of the devices that were busy, the names of the others, and findings about the host. Lines have
-/// at most `width` columns where that is 60 or more.
+/// The devices whose verdict is explained without `--details`.
+const MAX_EXPLAINED: usize = 5;
+
+/// Appends the table of devices, the events, and why the worst devices have their verdicts, or with
+/// [`AnalysisReport::has_details`] the whole report of each device that was busy; then findings about the host. Lines have at
+/// most `width` columns where that is 60 or more, but for those of events.
 pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
-    let is_inactive = |device: &&DeviceReport| device.intervals == 0 || device.verdict == Some(Verdict::Idle);
-    let (inactive, active): (Vec<_>, Vec<_>) = report.devices.iter().partition(is_inactive);
-    for (index, device) in active.into_iter().enumerate() {
-        if index > 0 {
-            out.push(b'\n');
-        }
-        push_device(device, width, out);
+    let times = Times::new(report.clock, report.time_zone);
+    let rows = overview::rows(report);
+    overview::push_overview(report, &rows, &times, width, out);
+    if !report.incidents.is_empty() {
+        out.push(b'\n');
+        event_lines::push_events(report, &times, out);
+    }
+    if report.has_details {
+        push_devices(report, &times, width, out);
+    } else {
+        push_explanations(report, &rows, width, out);
+    }
+    push_host("Not the disk", &host_findings::not_the_disk_sentences(report).unwrap_or_default(), width, out);
+    push_host("Host", &host_findings::host_sentences(report), width, out);
+    if !report.has_details && report.devices.iter().any(|device| device.busy_intervals > 0) {
+        out.push(b'\n');
+        let hint = "Workload, capacity and queueing by layer: --details, or the name of a device.";
+        push_paragraph(hint, 0, width, out);
+    }
+}
+
+/// Appends why the worst devices have their verdicts, or none, and where requests wait.
+fn push_explanations(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
+    // Without a verdict, devices lack one for the same few reasons.
+    let explained = |(index, row): &(usize, &Row<'_>)| *index == 0 || row.report.verdict.is_some();
+    for (_, row) in rows.iter().take(MAX_EXPLAINED).enumerate().filter(explained) {
+        out.push(b'\n');
+        let explanation = explanation_text(&row.report.device, &row.report.explanation);
+        push_paragraph(&format!("{explanation}."), 0, width, out);
+    }
+    let is_listed = |device: &str| rows.iter().take(MAX_EXPLAINED).any(|row| row.report.device == device);
+    let links = report.queue_by_layer.iter().flat_map(|queues| &queues.links);
+    for link in links.filter(|link| link.waiting != WaitLocation::Nowhere && is_listed(&link.above)) {
+        push_paragraph(&format!("{}.", capitalize(&link_text(link))), 0, width, out);
+    }
+}
+
+/// Appends the reports of the devices that were busy, and the queues of their layers.
+fn push_devices(report: &AnalysisReport<'_>, times: &Times<'_>, width: usize, out: &mut Vec<u8>) {
+    let is_active = |device: &&DeviceReport| device.intervals > 0 && device.verdict != Some(Verdict::Idle);
+    for device in report.devices.iter().filter(is_active) {
+        out.push(b'\n');
+        push_device(device, times, width, out);
     }
     if let Some(queues) = report.queue_by_layer {
         push_queue_by_layer(queues, width, out);
     }
-    let (idle, unseen): (Vec<_>, Vec<_>) = inactive.into_iter().partition(|device| device.intervals > 0);
-    for (title, devices) in [("Idle", idle), ("No interval to analyze", unseen)] {
-        if !devices.is_empty() {
-            if !out.is_empty() {
-                out.push(b'\n');
-            }
-            let names: Vec<&str> = devices.iter().map(|device| device.device.as_str()).collect();
-            push_paragraph(&format!("{title}: {}.", names.join(", ")), 0, width, out);
-        }
-    }
-    push_host("Not the disk", &host_findings::not_the_disk_sentences(report).unwrap_or_default(), width, out);
-    push_host("Host", &host_findings::host_sentences(report), width, out);
 }
 
 /// Appends findings about the host, with an empty line before them.
@@ -54,7 +85,7 @@ fn push_host(title: &str, sentences: &[String], width: usize, out: &mut Vec<u8>)
 }
 
 /// Appends one device, in the order of the questions that a person has.
-fn push_device(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
+fn push_device(report: &DeviceReport, times: &Times<'_>, width: usize, out: &mut Vec<u8>) {
     let verdict = report.verdict.map_or("no verdict", Verdict::name);
     push_paragraph(&format!("{}: {verdict}", report.device), 0, width, out);
     let explanation = explanation_text(&report.device, &report.explanation);
@@ -64,7 +95,7 @@ fn push_device(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
         push_heading("By queue", width, out);
         tables::levels(&report.levels, out);
     }
-    push_section("Capacity", &capacity::sentences(report), width, out);
+    push_section("Capacity", &capacity::sentences(report, times), width, out);
     push_section("Other causes", &other_causes::sentences(report), width, out);
     push_section("Excluded", &excluded(report), width, out);
 }
@@ -169,13 +200,12 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Distribution, HostReport, OkMargin, Reason};
-    use crate::topology::Topology;
+    use crate::analysis::{Distribution, OkMargin, Reason};
+    use crate::report::analysis::report_of;
 
     fn drawn(devices: &[DeviceReport]) -> String {
         let mut out = Vec::new();
-        let (topology, host) = (&Topology::default(), &HostReport::default());
-        let report = AnalysisReport { devices, queue_by_layer: None, topology, is_selection: false, host };
+        let report = report_of(devices);
         text(&report, 80, &mut out);
         String::from_utf8(out).unwrap()
     }
@@ -193,18 +223,19 @@ mod tests {
         let idle = |name| report(name, Some(Verdict::Idle), 9);
         assert_eq!(
             drawn(&[idle("sda"), report("sdc", None, 0), idle("sdb")]),
-            "Idle: sda, sdb.\n\nNo interval to analyze: sdc.\n"
+            "0 s, 3 devices; no timestamps: times are seconds from the start\n\n\
+             2 idle: sda, sdb; 1 without an interval: sdc\n"
         );
-        assert_eq!(drawn(&[]), "");
     }
 
     #[test]
     fn a_stalled_device_has_its_sentence_and_no_empty_tables() {
         let explanation = Reason::Stalled { longest_s: 3.0 }.into();
         let stalled = DeviceReport { explanation, ..report("sda", Some(Verdict::Stalled), 3) };
-        assert_eq!(
-            drawn(&[stalled]),
-            "sda: stalled\n  sda stalled: requests hung for 3.0 s, none completed.\n"
+        let text = drawn(&[stalled]);
+        assert!(
+            text.ends_with("\n\nsda: stalled\n  sda stalled: requests hung for 3.0 s, none completed.\n"),
+            "{text}"
         );
     }
 
@@ -226,7 +257,8 @@ mod tests {
         only_writes.read.iops = Distribution { mean: Some(0.0), max: Some(0.0), ..Distribution::default() };
         only_writes.excluded = Excluded { resets: 1, gaps: 2, absent: 1, ..Excluded::default() };
         let text = drawn(&[only_writes]);
-        assert!(text.contains("w/s") && !text.contains("r/s") && !text.contains("w_await"), "{text}");
+        assert!(text.contains("\n    w/s") && !text.contains("\n    r/s"), "{text}");
+        assert!(!text.contains("w_await"), "{text}");
         assert!(text.contains("1 reset (") && text.contains("2 gaps in time"), "{text}");
         assert!(text.contains("1 interval with the device absent."), "{text}");
     }

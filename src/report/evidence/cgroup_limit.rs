@@ -5,19 +5,15 @@ use crate::counters::CgroupHierarchy;
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::sanitize::sanitize;
 
+/// Bytes of a KiB.
+const KIB: u64 = 1024;
 /// Bytes of a MiB.
-const MIB: f64 = 1024.0 * 1024.0;
+const MIB: u64 = 1024 * KIB;
 
 /// A limit that a cgroup has reached, as a sentence without a period: `cgroup db.service is at its limit of 50 reads/s on
 /// vda (io.max)`.
 pub(crate) fn cgroup_limit_text(limit: &ReachedLimit) -> String {
-    let value = limit.value as f64;
-    let value = match limit.kind {
-        LimitKind::ReadIops => format!("{} reads/s", exact(value)),
-        LimitKind::WriteIops => format!("{} writes/s", exact(value)),
-        LimitKind::ReadBytes => format!("{} MiB/s of reads", exact(value / MIB)),
-        LimitKind::WriteBytes => format!("{} MiB/s of writes", exact(value / MIB)),
-    };
+    let value = limit_of_cgroup(limit.kind, limit.value);
     let file = match (limit.hierarchy, limit.kind) {
         (CgroupHierarchy::V2, _) => "io.max",
         (CgroupHierarchy::V1, LimitKind::ReadIops) => "blkio.throttle.read_iops_device",
@@ -30,9 +26,39 @@ pub(crate) fn cgroup_limit_text(limit: &ReachedLimit) -> String {
         _ => String::new(),
     };
     format!(
-        "cgroup {} is at its limit of {value} on {} ({file}){share}",
+        "cgroup {} is at its limit of {} on {} ({file}){share}",
         sanitize(&cgroup_name(&limit.cgroup)),
+        value,
         sanitize(&limit.limited_device)
+    )
+}
+
+/// The value of a limit: `50 reads/s`, `10 MiB/s of writes`, `512 KiB/s of reads`.
+pub(crate) fn limit_of_cgroup(kind: LimitKind, value: u64) -> String {
+    match kind {
+        LimitKind::ReadIops => format!("{} reads/s", exact(value as f64)),
+        LimitKind::WriteIops => format!("{} writes/s", exact(value as f64)),
+        LimitKind::ReadBytes => format!("{} of reads", bytes_per_s(value)),
+        LimitKind::WriteBytes => format!("{} of writes", bytes_per_s(value)),
+    }
+}
+
+fn bytes_per_s(value: u64) -> String {
+    let in_units = |unit: u64| exact(value as f64 / unit as f64);
+    match value {
+        0..KIB => format!("{value} bytes/s"),
+        KIB..MIB => format!("{} KiB/s", in_units(KIB)),
+        _ => format!("{} MiB/s", in_units(MIB)),
+    }
+}
+
+/// A limit of a cgroup in a table: `50 reads/s (db.service on vda)`. Names are not escaped.
+pub(crate) fn cgroup_limit_name(limit: &ReachedLimit) -> String {
+    format!(
+        "{} ({} on {})",
+        limit_of_cgroup(limit.kind, limit.value),
+        cgroup_name(&limit.cgroup),
+        limit.limited_device
     )
 }
 
@@ -70,5 +96,8 @@ mod tests {
         let text = "cgroup /evil\\u{1b}[2J is at its limit of 3 MiB/s of writes on loop2 \
                     (blkio.throttle.write_bps_device); it does 12% of the bytes here";
         assert_eq!(cgroup_limit_text(&other), text);
+        let of = |value| limit_of_cgroup(LimitKind::WriteBytes, value);
+        let texts = ["500 bytes/s of writes", "1.95 KiB/s of writes", "512 KiB/s of writes"];
+        assert_eq!([500, 2000, 512 << 10].map(of), texts);
     }
 }

@@ -224,6 +224,7 @@ mod tests {
             intervals: 48,
             seconds: 48.0,
             first_interval: 1,
+            begin_s: 0.0,
             queue_from: 0.9,
             queue_to: 63.6,
             await_from_ms: 0.32,

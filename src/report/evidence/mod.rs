@@ -6,6 +6,7 @@ mod hidden_io_wait;
 mod limits;
 mod plateau;
 
+pub(crate) use cgroup_limit::cgroup_limit_name;
 pub(crate) use explanation::explanation_text;
 pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};
 pub(crate) use limits::limit_name;
@@ -14,6 +15,7 @@ pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};
 use std::borrow::Cow;
 
 use cgroup_limit::cgroup_limit_text;
+pub(crate) use cgroup_limit::limit_of_cgroup;
 use limits::near_limit_text;
 use plateau::plateau_caveat;
 

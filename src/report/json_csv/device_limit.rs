@@ -10,15 +10,15 @@ const KIB: f64 = 1024.0;
 const MIB_KIB: f64 = 1024.0;
 
 /// A limit that a device has reached.
-pub(super) struct DeviceLimit<'a> {
+pub(in crate::report) struct DeviceLimit<'a> {
     /// The rate that is limited: `read_iops`, `write_iops`, `iops`, `read_kib_per_s`, `write_kib_per_s` or `kib_per_s`.
-    pub(super) kind: &'static str,
+    pub(in crate::report) kind: &'static str,
     /// Requests or KiB per second.
-    pub(super) value: f64,
+    pub(in crate::report) value: f64,
     /// The origin: `cgroup`, `given` or `inferred`.
-    pub(super) source: &'static str,
+    pub(in crate::report) source: &'static str,
     /// The path of the cgroup.
-    pub(super) cgroup: Option<&'a str>,
+    pub(in crate::report) cgroup: Option<&'a str>,
 }
 
 impl<'a> DeviceLimit<'a> {
@@ -34,7 +34,8 @@ impl<'a> DeviceLimit<'a> {
         activity.limit.as_ref().map(Self::of_cgroup).or_else(cap)
     }
 
-    fn of_cgroup(limit: &'a ReachedLimit) -> Self {
+    /// A limit of a cgroup.
+    pub(in crate::report) fn of_cgroup(limit: &'a ReachedLimit) -> Self {
         let is_bytes = matches!(limit.kind, LimitKind::ReadBytes | LimitKind::WriteBytes);
         Self {
             kind: cgroup_limit_name(limit.kind),
@@ -44,16 +45,9 @@ impl<'a> DeviceLimit<'a> {
         }
     }
 
-    fn of_plateau(plateau: &Plateau) -> Option<Self> {
-        let kind = match (plateau.unit, plateau.direction) {
-            (RateUnit::Requests, IoDirection::Reads) => "read_iops",
-            (RateUnit::Requests, IoDirection::Writes) => "write_iops",
-            (RateUnit::Requests, IoDirection::Both) => "iops",
-            (RateUnit::Kib, IoDirection::Reads) => "read_kib_per_s",
-            (RateUnit::Kib, IoDirection::Writes) => "write_kib_per_s",
-            (RateUnit::Kib, IoDirection::Both) => "kib_per_s",
-            (_, IoDirection::Flushes) => return None,
-        };
+    /// A constant rate.
+    pub(in crate::report) fn of_plateau(plateau: &Plateau) -> Option<Self> {
+        let kind = rate_name(plateau.direction, plateau.unit)?;
         let value = match plateau.unit {
             RateUnit::Requests => plateau.iops,
             RateUnit::Kib => plateau.mib_per_s * MIB_KIB,
@@ -61,6 +55,19 @@ impl<'a> DeviceLimit<'a> {
         let is_given = matches!(plateau.matches_limit, Some(LimitMatch::Stated));
         Some(Self { kind, value, source: if is_given { "given" } else { "inferred" }, cgroup: None })
     }
+}
+
+/// Returns the name of a rate in fields; `None` for flushes, which have no limit.
+pub(in crate::report) fn rate_name(direction: IoDirection, unit: RateUnit) -> Option<&'static str> {
+    Some(match (unit, direction) {
+        (RateUnit::Requests, IoDirection::Reads) => "read_iops",
+        (RateUnit::Requests, IoDirection::Writes) => "write_iops",
+        (RateUnit::Requests, IoDirection::Both) => "iops",
+        (RateUnit::Kib, IoDirection::Reads) => "read_kib_per_s",
+        (RateUnit::Kib, IoDirection::Writes) => "write_kib_per_s",
+        (RateUnit::Kib, IoDirection::Both) => "kib_per_s",
+        (_, IoDirection::Flushes) => return None,
+    })
 }
 
 /// Returns the name of a kind of limit in fields.

@@ -3,8 +3,8 @@
 mod device_limit;
 pub(in crate::report) mod value;
 
-use self::device_limit::DeviceLimit;
-pub(in crate::report) use self::device_limit::cgroup_limit_name;
+pub(in crate::report) use self::device_limit::{DeviceLimit, cgroup_limit_name, rate_name};
+pub(in crate::report) use self::value::time_text;
 use self::value::{Field, push_csv, push_json};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
@@ -195,6 +195,7 @@ mod tests {
             clock_s: None,
             elapsed_s: 1.000101,
             is_since_boot: false,
+            is_preceding: false,
             missed_samples: 2,
             host,
         }

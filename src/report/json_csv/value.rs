@@ -80,6 +80,13 @@ fn csv_text(text: &str) -> String {
     if safe.contains(['"', ',']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe.into_owned() }
 }
 
+/// Returns a time in UTC to the microsecond, as RFC 3339 writes it.
+pub(in crate::report) fn time_text(time: Timestamp) -> String {
+    let mut text = Vec::new();
+    push_time(time, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 /// Appends a time in UTC to the microsecond, as RFC 3339 writes it.
 fn push_time(time: Timestamp, out: &mut Vec<u8>) {
     let at = Offset::UTC.to_datetime(time);

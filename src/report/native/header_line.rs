@@ -142,6 +142,7 @@ mod tests {
             missed_samples,
             host,
             is_since_boot: false,
+            is_preceding: false,
         }
     }
 

@@ -80,7 +80,7 @@ fn discards_and_flushes(activity: &DeviceActivity) -> String {
 }
 
 /// Returns the line of a device that appeared or disappeared.
-pub(super) fn event_text(event: &DeviceEvent) -> String {
+pub(crate) fn event_text(event: &DeviceEvent) -> String {
     let sign = match event.kind {
         EventKind::Appeared | EventKind::AppearedBriefly => '+',
         EventKind::Disappeared | EventKind::Reappeared => '-',

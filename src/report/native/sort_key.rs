@@ -8,10 +8,13 @@ use crate::intervals::DeviceInterval;
 pub struct SortKey(usize);
 
 /// Sort keys that are not columns.
-const MORE_KEYS: [(&str, Quantity); 4] = [
+pub(super) const MORE_KEYS: [(&str, Quantity); 5] = [
     ("util_ub", |a| a.stats.util_upper_bound_pct),
     ("iops", |a| sum([a.stats.reads.per_s, a.stats.writes.per_s, a.stats.discards.per_s])),
     ("MB/s", |a| sum([a.stats.reads.kib_per_s, a.stats.writes.kib_per_s, None])),
+    ("sat", |a| {
+        max([a.assessment.read_saturation, a.assessment.write_saturation, a.assessment.flush_saturation])
+    }),
     ("await", |a| max([a.stats.reads.await_ms, a.stats.writes.await_ms, a.stats.discards.await_ms])),
 ];
 
@@ -42,6 +45,11 @@ impl SortKey {
     /// Finds a key by name, in any case.
     pub fn named(name: &str) -> Option<Self> {
         keys().position(|(key, _)| key.eq_ignore_ascii_case(name)).map(Self)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        keys().nth(self.0).map_or("", |(name, _)| name)
     }
 
     /// Returns the value of a device; `None` sorts last.

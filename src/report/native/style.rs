@@ -12,7 +12,7 @@ const MIN_FULL_PRESSURE_PCT: f64 = 10.0;
 
 /// The emphasis of a text on a terminal with colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Emphasis {
+pub(crate) enum Emphasis {
     Plain,
     Bold,
     Dim,

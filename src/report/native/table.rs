@@ -397,6 +397,7 @@ mod tests {
             clock_s: None,
             elapsed_s: 1.0,
             is_since_boot: false,
+            is_preceding: false,
             missed_samples: 0,
             host: HostStats::default(),
         };
@@ -406,6 +407,7 @@ mod tests {
             total: None,
             events: Vec::new(),
             attribution: None,
+            traced: None,
             has_found_any: true,
         }
     }

@@ -1,15 +1,16 @@
 //! The line below a device that is not ok: the cgroups that use it, and the tasks that are blocked.
 
-use crate::attribution::{Attribution, CgroupUse, cgroup_name};
+use crate::attribution::{Attribution, CgroupUse, DeviceUse, cgroup_name};
 use crate::counters::BlockedTask;
+use crate::report::evidence::limit_of_cgroup;
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::sanitize::sanitize;
 
 /// The cgroups and the tasks that are named.
 const MAX_NAMED: usize = 3;
 
-/// Returns the line of a device, by the kernel's name: `who: db.service 97% (1,940 r/s), backup.service 3%; D state:
-/// mysqld(2114) fio(3301) +6`. `None` where neither is known.
+/// Returns the line of a device, by the kernel's name: `who: db.service 97% (1,940 r/s), backup.service 3%; at limit:
+/// db.service 2,000 reads/s; D state: mysqld(2114) fio(3301) +6`. `None` where nothing is known.
 pub(super) fn who_line(device: &str, attribution: &Attribution) -> Option<String> {
     let usage = attribution.device(device)?;
     let busy = usage.cgroups.iter().filter(|cgroup| cgroup.share_pct.is_some_and(|share| share > 0.0));
@@ -19,8 +20,25 @@ pub(super) fn who_line(device: &str, attribution: &Attribution) -> Option<String
         first.push_str(&rates_text(cgroup));
     }
     let cgroups = (!cgroups.is_empty()).then(|| cgroups.join(", "));
-    let parts: Vec<String> = cgroups.into_iter().chain(blocked_text(&attribution.blocked)).collect();
+    let skipped = (attribution.skipped > 0).then(|| format!("scans skipped: {}", attribution.skipped));
+    let hung = attribution.hung_read.map(|hung| format!("/proc/{}/io does not answer", hung.pid));
+    let parts = [cgroups, limits_text(usage), blocked_text(&attribution.blocked), skipped, hung];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("who: {}", parts.join("; ")))
+}
+
+/// Returns the cgroups that have reached limits on the device, with these; `None` if none has.
+fn limits_text(usage: &DeviceUse) -> Option<String> {
+    let reached: Vec<String> = usage.cgroups.iter().filter_map(reached_text).take(MAX_NAMED).collect();
+    (!reached.is_empty()).then(|| format!("at limit: {}", reached.join(", ")))
+}
+
+/// Returns a cgroup with the limits that it has reached; `None` if there are none.
+fn reached_text(cgroup: &CgroupUse) -> Option<String> {
+    let reached = cgroup.limits.iter().filter(|limit| limit.is_reached);
+    let values: Vec<String> = reached.map(|limit| limit_of_cgroup(limit.kind, limit.value)).collect();
+    let name = cgroup_name(&cgroup.path);
+    (!values.is_empty()).then(|| format!("{} {}", sanitize(&name), values.join(" and ")))
 }
 
 /// Returns the first blocked tasks, and the number of the others; `None` if there are none.
@@ -48,7 +66,7 @@ fn rates_text(cgroup: &CgroupUse) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::{DeviceUse, IoRates};
+    use crate::attribution::{IoRates, LimitKind, LimitUse};
 
     #[test]
     fn the_busiest_cgroups_and_some_blocked_tasks_are_named() {
@@ -69,5 +87,11 @@ mod tests {
         attribution.blocked = (1..=5).map(task).collect();
         let blocked = format!("{busy}; D state: my\\u{{1b}}d(1) my\\u{{1b}}d(2) my\\u{{1b}}d(3) +2");
         assert_eq!(who_line("vda", &attribution), Some(blocked));
+        attribution.blocked.clear();
+        let limit = |kind, is_reached| LimitUse { kind, value: 2 << 20, rate: 0.0, is_reached };
+        attribution.devices[0].cgroups[1].limits =
+            vec![limit(LimitKind::ReadIops, false), limit(LimitKind::ReadBytes, true)];
+        let limited = format!("{busy}; at limit: backup.service 2 MiB/s of reads");
+        assert_eq!(who_line("vda", &attribution), Some(limited));
     }
 }

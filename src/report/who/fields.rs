@@ -1,8 +1,10 @@
 //! JSON Lines and CSV. Field names are stable; new ones may be added at the end.
 
+use super::table_rows::role_name;
 use super::{WhoDevice, WhoInterval, WhoKind};
 use crate::attribution::{CgroupUse, LimitKind, cgroup_name};
 use crate::counters::{BlockedTask, BusyProcess};
+use crate::intervals::TracedThread;
 use crate::report::json_csv::cgroup_limit_name;
 use crate::report::json_csv::value::{Field, push_csv, push_json};
 
@@ -18,13 +20,14 @@ enum Row<'a> {
     Cgroup(&'a WhoDevice<'a>, &'a CgroupUse),
     Unattributed(&'a WhoDevice<'a>),
     Process(Option<&'a BusyProcess>, Option<&'a BlockedTask>),
+    Thread(&'a TracedThread, f64),
 }
 
 impl Row<'_> {
     fn kind(&self) -> WhoKind {
         match self {
             Self::Cgroup(..) | Self::Unattributed(_) => WhoKind::Cgroup,
-            Self::Process(..) => WhoKind::Process,
+            Self::Process(..) | Self::Thread(..) => WhoKind::Process,
         }
     }
 
@@ -32,6 +35,7 @@ impl Row<'_> {
         match self {
             Self::Cgroup(_, cgroup) => Some(&cgroup.path),
             Self::Unattributed(_) => Some(UNATTRIBUTED),
+            Self::Thread(thread, _) => thread.cgroup.as_deref(),
             Self::Process(process, task) => process
                 .and_then(|process| process.cgroup.as_deref())
                 .or(task.and_then(|task| task.cgroup.as_deref())),
@@ -41,16 +45,23 @@ impl Row<'_> {
     fn device(&self) -> Option<&str> {
         match self {
             Self::Cgroup(device, _) | Self::Unattributed(device) => Some(&device.usage.name),
+            Self::Thread(thread, _) => Some(&thread.device),
             Self::Process(..) => None,
         }
     }
 
     fn pid(&self) -> Option<u32> {
+        if let Self::Thread(thread, _) = self {
+            return thread.pid.or(Some(thread.tid));
+        }
         let Self::Process(process, task) = self else { return None };
         process.map(|process| process.pid).or(task.map(|task| task.pid))
     }
 
     fn comm(&self) -> Option<&str> {
+        if let Self::Thread(thread, _) = self {
+            return Some(&thread.comm);
+        }
         let Self::Process(process, task) = self else { return None };
         process.map(|process| process.comm.as_str()).or(task.map(|task| task.comm.as_str()))
     }
@@ -62,6 +73,9 @@ impl Row<'_> {
                 [cgroup.rates.read_bytes_per_s, cgroup.rates.write_bytes_per_s].map(|bytes| bytes / KIB)
             }
             Self::Unattributed(device) => device.usage.unattributed_bytes_per_s().map(|bytes| bytes / KIB),
+            Self::Thread(thread, elapsed_s) => {
+                [thread.read_bytes, thread.write_bytes].map(|bytes| bytes as f64 / KIB / elapsed_s)
+            }
             Self::Process(process, _) => {
                 let (process, elapsed_s) = (*process.as_ref()?, process_elapsed_s(interval)?);
                 [process.read_bytes, process.write_bytes].map(|bytes| bytes as f64 / KIB / elapsed_s)
@@ -120,7 +134,10 @@ const COLUMNS: &[Column] = &[
     column("elapsed_s", BOTH, |interval, row| {
         Number(match row.kind() {
             WhoKind::Cgroup => interval.attribution.map(|attribution| attribution.elapsed_s),
-            WhoKind::Process => process_elapsed_s(interval),
+            WhoKind::Process => match row {
+                Row::Thread(_, elapsed_s) => Some(*elapsed_s),
+                _ => process_elapsed_s(interval),
+            },
         })
     }),
     column("kind", BOTH, |_, row| {
@@ -129,7 +146,7 @@ const COLUMNS: &[Column] = &[
             WhoKind::Process => "process",
         }))
     }),
-    column("device", CGROUP, |_, row| Text(row.device())),
+    column("device", BOTH, |_, row| Text(row.device())),
     column("cgroup", BOTH, |_, row| Text(row.cgroup())),
     column("name", BOTH, |_, row| {
         Name(row.cgroup().map(|path| match path {
@@ -139,29 +156,32 @@ const COLUMNS: &[Column] = &[
     }),
     column("comm", PROCESS, |_, row| Text(row.comm())),
     column("pid", PROCESS, |_, row| Whole(row.pid().map(u64::from))),
-    column("tid", PROCESS, |_, row| {
-        let Row::Process(_, task) = row else { return Whole(None) };
-        Whole(task.map(|task| u64::from(task.tid)))
+    column("tid", PROCESS, |_, row| match row {
+        Row::Process(_, task) => Whole(task.map(|task| u64::from(task.tid))),
+        Row::Thread(thread, _) => Whole(Some(u64::from(thread.tid))),
+        Row::Cgroup(..) | Row::Unattributed(_) => Whole(None),
     }),
     column("is_blocked", PROCESS, |_, row| {
         let Row::Process(_, task) = row else { return Flag(None) };
         Flag(Some(task.is_some()))
     }),
-    column("reads_per_s", CGROUP, |_, row| {
-        let Row::Cgroup(_, cgroup) = row else { return Number(None) };
-        Number(Some(cgroup.rates.reads_per_s))
+    column("reads_per_s", BOTH, |_, row| match row {
+        Row::Cgroup(_, cgroup) => Number(Some(cgroup.rates.reads_per_s)),
+        Row::Thread(thread, elapsed_s) => Number(Some(thread.reads as f64 / elapsed_s)),
+        Row::Unattributed(_) | Row::Process(..) => Number(None),
     }),
     column("read_kib_per_s", BOTH, |interval, row| Number(row.kib_per_s(interval).map(|[read, _]| read))),
-    column("writes_per_s", CGROUP, |_, row| {
-        let Row::Cgroup(_, cgroup) = row else { return Number(None) };
-        Number(Some(cgroup.rates.writes_per_s))
+    column("writes_per_s", BOTH, |_, row| match row {
+        Row::Cgroup(_, cgroup) => Number(Some(cgroup.rates.writes_per_s)),
+        Row::Thread(thread, elapsed_s) => Number(Some(thread.writes as f64 / elapsed_s)),
+        Row::Unattributed(_) | Row::Process(..) => Number(None),
     }),
     column("write_kib_per_s", BOTH, |interval, row| Number(row.kib_per_s(interval).map(|[_, write]| write))),
     column("share_pct", CGROUP, |_, row| {
         Number(match row {
             Row::Cgroup(_, cgroup) => cgroup.share_pct,
             Row::Unattributed(device) => device.usage.unattributed_pct(),
-            Row::Process(..) => None,
+            Row::Process(..) | Row::Thread(..) => None,
         })
     }),
     column("read_iops_limit", CGROUP, |_, row| Number(row.limit(LimitKind::ReadIops))),
@@ -176,6 +196,10 @@ const COLUMNS: &[Column] = &[
     column("skipped_scans", BOTH, |interval, _| {
         Whole(interval.attribution.map(|attribution| attribution.skipped))
     }),
+    column("kernel_role", PROCESS, |_, row| {
+        let Row::Thread(thread, _) = row else { return Text(None) };
+        Text(thread.kernel_role().map(role_name))
+    }),
 ];
 
 /// Calls `push` for each line of an interval: by device its cgroups and what they leave, then the processes, and the blocked
@@ -186,6 +210,9 @@ fn each_row(interval: &WhoInterval<'_>, mut push: impl FnMut(&Row<'_>)) {
         push(&Row::Unattributed(device));
     }
     let blocked = interval.attribution.map_or(&[][..], |attribution| &attribution.blocked);
+    if let Some((threads, elapsed_s)) = &interval.threads {
+        threads.iter().for_each(|thread| push(&Row::Thread(thread, *elapsed_s)));
+    }
     for process in &interval.processes {
         let task = blocked.iter().find(|task| task.tid == process.pid);
         push(&Row::Process(Some(process), task));

@@ -8,10 +8,12 @@ mod table_rows;
 
 use jiff::tz::TimeZone;
 
-pub use self::notes::{hidden_processes_text, problem_text};
+#[cfg(feature = "top")]
+pub(crate) use self::limit_text::limit_value;
+pub use self::notes::{HiddenFrom, hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
 use crate::counters::BusyProcess;
-use crate::intervals::IntervalHeader;
+use crate::intervals::{IntervalHeader, TracedThread};
 
 /// The use of the devices in an interval, in the order in which it is shown.
 #[derive(Clone, Debug)]
@@ -20,10 +22,15 @@ pub struct WhoInterval<'a> {
     pub header: &'a IntervalHeader,
     /// Its cgroups and processes, whose devices are in [`Self::devices`]; `None` if no scan was finished in the interval.
     pub attribution: Option<&'a Attribution>,
+    /// The seconds without a scan up to the end of the interval; 0 with [`Self::attribution`].
+    pub unread_s: f64,
     /// The devices that are shown.
     pub devices: Vec<WhoDevice<'a>>,
     /// The processes with the most bytes.
     pub processes: Vec<&'a BusyProcess>,
+    /// The threads that submitted I/O, by device, with the seconds in which they did; then these are shown instead of the processes.
+    /// `None` if they were not traced.
+    pub threads: Option<(Vec<&'a TracedThread>, f64)>,
 }
 
 /// A device that is shown.
@@ -95,6 +102,18 @@ impl WhoSort {
             Self::Iops => rates.ios_per_s(),
             Self::Reads => rates.reads_per_s,
             Self::Writes => rates.writes_per_s,
+        }
+    }
+
+    /// Returns the value of a thread on a device.
+    pub fn of_thread(self, thread: &TracedThread) -> u64 {
+        match self {
+            Self::Bytes => thread.read_bytes.saturating_add(thread.write_bytes),
+            Self::ReadBytes => thread.read_bytes,
+            Self::WriteBytes => thread.write_bytes,
+            Self::Iops => thread.reads.saturating_add(thread.writes),
+            Self::Reads => thread.reads,
+            Self::Writes => thread.writes,
         }
     }
 

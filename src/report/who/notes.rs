@@ -1,5 +1,6 @@
 //! Sentences about what is missing.
 
+use super::WhoInterval;
 use crate::attribution::Attribution;
 use crate::counters::ScanProblem;
 
@@ -18,27 +19,61 @@ pub fn problem_text(problem: ScanProblem) -> &'static str {
     }
 }
 
-/// Returns the sentence about processes that this user may not read; `None` if there are none.
-pub fn hidden_processes_text(attribution: &Attribution) -> Option<String> {
+/// The circumstances in which the I/O of processes could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HiddenFrom {
+    /// A user without the capabilities that this takes.
+    User,
+    /// A process that has these capabilities.
+    PrivilegedUser,
+    /// The user who made the recording.
+    Recorder,
+}
+
+/// Returns the sentence about processes whose I/O is hidden; `None` if there are none.
+pub fn hidden_processes_text(attribution: &Attribution, from: HiddenFrom) -> Option<String> {
     let hidden = attribution.processes.as_ref()?.hidden;
     let plural = if hidden == 1 { "" } else { "es" };
-    (hidden > 0).then(|| format!("the I/O of {hidden} process{plural} cannot be read: permission denied"))
+    let reason = match from {
+        HiddenFrom::User => {
+            "cannot be read: permission denied (needs root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)"
+        }
+        HiddenFrom::PrivilegedUser => "cannot be read, not even by root: a security policy denies it",
+        HiddenFrom::Recorder => "is not in this recording: permission was denied",
+    };
+    (hidden > 0).then(|| format!("the I/O of {hidden} process{plural} {reason}"))
+}
+
+/// Returns the sentence about a read of a process that hangs; `None` if none does.
+pub fn hung_read_text(attribution: &Attribution) -> Option<String> {
+    let hung = attribution.hung_read?;
+    Some(format!(
+        "processes not read for {} s: /proc/{}/io does not answer",
+        hung.elapsed.as_secs(),
+        hung.pid
+    ))
+}
+
+/// Returns the sentence about scans that were skipped; `None` if none were.
+pub fn skipped_scans_text(skipped: u64) -> Option<String> {
+    let plural = if skipped == 1 { "" } else { "s" };
+    let text =
+        || format!("{skipped} scan{plural} of cgroups and processes skipped to use no more than 5% of a CPU");
+    (skipped > 0).then(text)
 }
 
 /// Returns the sentences about an interval.
-pub(super) fn interval_notes(attribution: Option<&Attribution>) -> Vec<String> {
-    let Some(attribution) = attribution else {
-        return vec!["no scan of cgroups and processes finished in this interval".to_owned()];
+pub(super) fn interval_notes(interval: &WhoInterval<'_>) -> Vec<String> {
+    let Some(attribution) = interval.attribution else {
+        return vec![format!("cgroups and processes not read for {:.1} s", interval.unread_s)];
     };
     let mut notes = Vec::new();
-    if attribution.skipped > 0 {
-        let plural = if attribution.skipped == 1 { "" } else { "s" };
-        notes.push(format!(
-            "{} scan{plural} skipped to use no more than 5% of a CPU; the numbers are for {:.1} s",
-            attribution.skipped, attribution.elapsed_s
-        ));
+    if let Some(text) = skipped_scans_text(attribution.skipped) {
+        notes.push(format!("{text}; the numbers are for {:.1} s", attribution.elapsed_s));
     }
+    notes.extend(hung_read_text(attribution));
     match &attribution.processes {
+        None if attribution.hung_read.is_some() => {}
         None => notes.push("processes are known from the next interval on".to_owned()),
         Some(processes) if processes.is_partial => {
             notes.push("too many processes: some are missing".to_owned());
@@ -46,4 +81,43 @@ pub(super) fn interval_notes(attribution: Option<&Attribution>) -> Vec<String> {
         Some(_) => {}
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::counters::HungRead;
+    use crate::intervals::IntervalHeader;
+
+    #[test]
+    fn an_interval_says_what_was_skipped_or_does_not_answer() {
+        let elapsed = Duration::from_millis(12_700);
+        let mut attribution = Attribution { skipped: 2, elapsed_s: 3.0, ..Attribution::default() };
+        attribution.hung_read = Some(HungRead { pid: 4711, elapsed });
+        let header = IntervalHeader {
+            start: None,
+            end: None,
+            clock_s: None,
+            elapsed_s: 1.0,
+            is_since_boot: false,
+            is_preceding: false,
+            missed_samples: 0,
+            host: Default::default(),
+        };
+        let mut interval = WhoInterval {
+            header: &header,
+            attribution: Some(&attribution),
+            unread_s: 12.0,
+            devices: Vec::new(),
+            processes: Vec::new(),
+            threads: None,
+        };
+        let skipped = "2 scans of cgroups and processes skipped to use no more than 5% of a CPU; the numbers are for 3.0 s";
+        let hung = "processes not read for 12 s: /proc/4711/io does not answer";
+        assert_eq!(interval_notes(&interval), [skipped, hung]);
+        interval.attribution = None;
+        assert_eq!(interval_notes(&interval), ["cgroups and processes not read for 12.0 s"]);
+    }
 }

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 
 use super::WhoInterval;
 use super::notes::interval_notes;
-use super::table_rows::{CgroupRow, ProcessRow, cgroup_rows, process_rows};
+use super::table_rows::{CgroupRow, ProcessRow, cgroup_rows, process_rows, thread_rows};
 use crate::report::layout::{Align, Spacing, ellipsize, plain_table};
 
 const SPACING: Spacing = Spacing { gap: 2, indent: 0 };
@@ -34,11 +34,30 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
         let aligns = [Align::Left, right, right, right, right, right, Align::Left];
         plain_table(&titles, &aligns, rows, SPACING, out);
     }
+    threads(interval, width, out);
     processes(interval, width, out);
-    for note in interval_notes(interval.attribution) {
+    for note in interval_notes(interval) {
         out.extend_from_slice(format!("({note})\n").as_bytes());
     }
     out.push(b'\n');
+}
+
+/// Appends the threads that submitted I/O.
+fn threads(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
+    let rows: Vec<ProcessRow> = thread_rows(interval);
+    if rows.is_empty() {
+        return;
+    }
+    let titles = ["process", "device", "pid", "r/s", "w/s", "rMB/s", "wMB/s", "cgroup"];
+    let cells = |row: &ProcessRow| row.cells.clone();
+    let taken = width_of(&titles[..7], rows.iter().map(cells));
+    let name_width = width.saturating_sub(taken).max(MIN_NAME_WIDTH);
+    let rows = rows.iter().map(|row| {
+        row.cells.iter().cloned().chain([ellipsize(&row.cgroup, name_width)]).collect::<Vec<String>>()
+    });
+    let right = Align::Right;
+    let aligns = [Align::Left, Align::Left, right, right, right, right, right, Align::Left];
+    plain_table(&titles, &aligns, rows, SPACING, out);
 }
 
 /// Appends the processes.

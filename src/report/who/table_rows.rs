@@ -4,6 +4,7 @@ use super::limit_text::{MIB, limits_cell};
 use super::{WhoDevice, WhoInterval};
 use crate::attribution::{IoRates, cgroup_name};
 use crate::counters::BlockedTask;
+use crate::intervals::KernelRole;
 use crate::report::layout::number_format::{number, percent};
 use crate::sanitize::sanitize;
 
@@ -65,6 +66,44 @@ pub(super) struct ProcessRow {
     /// All but the cgroup.
     pub(super) cells: Vec<String>,
     pub(super) cgroup: String,
+}
+
+/// Returns the rows of the threads that submitted I/O.
+pub(super) fn thread_rows(interval: &WhoInterval<'_>) -> Vec<ProcessRow> {
+    let Some((threads, elapsed_s)) = &interval.threads else { return Vec::new() };
+    let rows = threads.iter().map(|thread| {
+        let comm = sanitize(&thread.comm);
+        let name = match thread.kernel_role() {
+            Some(role) => format!("{comm} ({})", role_name(role)),
+            None => comm.into_owned(),
+        };
+        let id = match thread.pid {
+            Some(pid) if pid != thread.tid => format!("{pid}/{}", thread.tid),
+            _ => thread.tid.to_string(),
+        };
+        let per_s = |amount: u64| amount as f64 / elapsed_s.max(f64::MIN_POSITIVE);
+        let cells = vec![
+            name,
+            sanitize(&thread.device).into_owned(),
+            id,
+            number(per_s(thread.reads)),
+            number(per_s(thread.writes)),
+            mib(per_s(thread.read_bytes)),
+            mib(per_s(thread.write_bytes)),
+        ];
+        let cgroup = thread.cgroup.as_deref().map(name_of).unwrap_or_default();
+        ProcessRow { cells, cgroup }
+    });
+    rows.collect()
+}
+
+/// Returns the word for what the kernel does in a thread.
+pub(super) fn role_name(role: KernelRole) -> &'static str {
+    match role {
+        KernelRole::Writeback => "writeback",
+        KernelRole::Journal => "journal",
+        KernelRole::Swap => "swap",
+    }
 }
 
 /// Returns the rows of the busiest processes, and then of blocked tasks that are none of these.

@@ -7,11 +7,10 @@
 mod ending;
 mod learner;
 mod progress;
-mod recorder;
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -20,21 +19,23 @@ use anyhow::{Context, Result, bail};
 use self::ending::{end_recording, saved};
 use self::learner::Learner;
 use self::progress::{FileEvents, print_summary, shows_progress, status};
-use self::recorder::Recorder;
 use super::progress::Progress;
+use super::recorder::Recorder;
 use super::warnings::Warnings;
 use super::{RunContext, is_closed_pipe, load_baselines, lock_memory, read_live};
+use crate::capture::RecordFilter;
 use crate::clock::WaitOutcome;
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
 use crate::intervals::{NotFound, VerdictOptions, find_device, similar_name};
 use crate::plan::Record;
+use crate::report::who::skipped_scans_text;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
 use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, WriteQueue, block_device_message, write_recording,
 };
-use crate::source::{DeviceResolver, IoScanner, Live, read_topology};
+use crate::source::{DeviceResolver, IoScanner, Live, ScanScope, TraceOptions, Tracer, read_topology};
 
 /// The memory for samples that wait to be written: more than an hour of 50 devices, with a sample per second.
 const MAX_QUEUE_BYTES: usize = 32 * 1024 * 1024;
@@ -72,7 +73,15 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     let name = recording_name(plan);
     let writes_to_terminal = plan.writes_to_output() && context.is_terminal;
     let problem = Mutex::new(None);
-    let recorder = Recorder::new(plan, devices.clone(), &baselines, interval, zone);
+    let trace = |max_overhead| {
+        let options =
+            TraceOptions { latencies: true, queued: false, users: true, devices: Vec::new(), max_overhead };
+        Tracer::start(&plan.root, options, context.clock)
+    };
+    let tracer = plan.trace.map(trace).transpose()?;
+    let columns = plan.legacy_14_columns.then_some(14);
+    let filter = RecordFilter { devices: devices.clone(), columns };
+    let recorder = Recorder::new(&plan.root, filter, &baselines, interval, zone);
     let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
     let mut nothing = io::sink();
     let RunContext { clock, out, err, is_terminal, may_lock_memory } = context;
@@ -113,6 +122,7 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
             events: FileEvents::default(),
             queue,
             writes_to_terminal,
+            tracer,
         };
         recording.run(&mut sample, &mut context)
     })
@@ -133,6 +143,8 @@ struct Recording<'a> {
     events: FileEvents,
     queue: &'a WriteQueue,
     writes_to_terminal: bool,
+    /// `None` if single requests are not recorded.
+    tracer: Option<Tracer>,
 }
 
 impl Recording<'_> {
@@ -146,6 +158,9 @@ impl Recording<'_> {
         let is_written = end_recording(self.queue, &self.name, learner.as_ref(), &mut progress, context);
         self.report_events(&mut progress, context);
         progress.clear(context);
+        if let Some(text) = skipped_scans_text(self.recorder.skipped_scans) {
+            context.print_error(format_args!("{}: {text}", self.name));
+        }
         self.warnings.finish(context.err);
         let state = self.queue.progress();
         match ended.and_then(|exit| is_written.map(|()| exit)) {
@@ -175,14 +190,18 @@ impl Recording<'_> {
         context: &mut RunContext<'_>,
     ) -> Result<Exit> {
         let mut deadlines = Deadlines::new(start, self.interval);
+        // What was completed before the first sample belongs to no interval.
+        self.tracer.iter().for_each(|tracer| drop(tracer.read(start)));
         let mut scanner = match self.plan.scans_io {
-            true => Some(IoScanner::start(&self.plan.root, context.clock)?),
+            true => Some(IoScanner::start(&self.plan.root, context.clock, ScanScope::Everything)?),
             false => None,
         };
         loop {
             let now = sample.at.monotonic.unwrap_or_default();
             sample.io_scan = scanner.as_mut().and_then(|scanner| scanner.latest(now));
-            let block = self.recorder.block(sample, &self.source, context);
+            let block = self.recorder.block(sample, &self.source, &mut |message| {
+                context.print_error(message);
+            });
             self.queue.push(block);
             if let Some(learner) = &self.learner {
                 learner.push(sample);
@@ -207,6 +226,8 @@ impl Recording<'_> {
                 WaitOutcome::Due => {}
             }
             read_live(&mut self.source, sample, &mut self.warnings, context)?;
+            let now = sample.at.monotonic.unwrap_or_default();
+            sample.traced = self.tracer.as_ref().map(|tracer| Arc::new(tracer.read(now)));
             sample.missed_samples = missed;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::recorder::Recorder;
+use super::super::recorder::Recorder;
 use crate::plan::Record;
 use crate::report::layout::number_format::bytes;
 use crate::run::RunContext;

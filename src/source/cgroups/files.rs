@@ -135,7 +135,8 @@ impl CgroupFiles {
     }
 }
 
-fn counters_file(version: CgroupHierarchy) -> &'static str {
+/// Returns the name of the file with the bytes of a cgroup.
+pub(super) fn counters_file(version: CgroupHierarchy) -> &'static str {
     match version {
         CgroupHierarchy::V1 => SERVICE_BYTES,
         CgroupHierarchy::V2 => IO_STAT,

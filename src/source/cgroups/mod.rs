@@ -1,15 +1,17 @@
 //! Reads the counters and limits of cgroups.
 
+mod child_lists;
+mod description;
 mod files;
 mod hierarchy;
 
 use std::collections::HashMap;
-use std::fs::read_dir;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::child_lists::{ChildLists, links_of};
 use self::files::{CgroupFiles, Reading};
 use self::hierarchy::{Hierarchy, find_hierarchy};
 use crate::counters::{Cgroup, CgroupHierarchy, ScanProblem};
@@ -19,6 +21,8 @@ use crate::source::small_file::read_lossy;
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(5);
 /// The time after which limits are read again.
 const LIMITS_PERIOD: Duration = Duration::from_secs(10);
+/// The rereads of limits of which one includes a cgroup that has neither limits nor I/O. With I/O, its limits are read at once.
+const IDLE_LIMITS_PERIOD: usize = 6;
 /// The scans without I/O after which a cgroup without limits is read less often.
 const IDLE_SCANS: u32 = 10;
 /// The scans of which one reads such a cgroup. When it has I/O again, it is not known since when, as of a new one.
@@ -35,6 +39,9 @@ pub(super) struct CgroupReader {
     cgroups: Vec<KnownCgroup>,
     discovered_at: Option<Duration>,
     limits_read_at: Option<Duration>,
+    /// The number of times that limits were read again.
+    limit_reads: usize,
+    child_lists: ChildLists,
     /// The number of scans so far.
     scans: usize,
     problem: Option<ScanProblem>,
@@ -52,6 +59,27 @@ struct KnownCgroup {
     is_new: bool,
     /// The scans since its counters changed, whether they read it or not.
     idle_scans: u32,
+    /// Its counters did not exist in the last scan.
+    is_gone: bool,
+}
+
+impl KnownCgroup {
+    fn new(path: &str, files: CgroupFiles) -> Self {
+        Self {
+            path: Arc::from(path),
+            files,
+            parent: None,
+            has_changed: true,
+            is_new: true,
+            idle_scans: 0,
+            is_gone: false,
+        }
+    }
+
+    /// Returns whether it is read less often, because it has had no I/O for long and has no limits.
+    fn is_resting(&self) -> bool {
+        self.idle_scans >= IDLE_SCANS && !self.files.is_limited()
+    }
 }
 
 /// The cgroups that one scan found.
@@ -81,6 +109,8 @@ impl CgroupReader {
             cgroups: Vec::new(),
             discovered_at: None,
             limits_read_at: None,
+            limit_reads: 0,
+            child_lists: ChildLists::default(),
             scans: 0,
             problem: None,
         }
@@ -99,8 +129,13 @@ impl CgroupReader {
             self.discover(version);
         }
         let are_limits_due = is_due(&mut self.limits_read_at, LIMITS_PERIOD, now);
-        for cgroup in self.cgroups.iter_mut().filter(|cgroup| are_limits_due || cgroup.is_new) {
-            cgroup.files.read_limits();
+        self.limit_reads += usize::from(are_limits_due);
+        for (at, cgroup) in self.cgroups.iter_mut().enumerate() {
+            let is_due = are_limits_due
+                && (!cgroup.is_resting() || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
+            if is_due || cgroup.is_new {
+                cgroup.files.read_limits();
+            }
         }
     }
 
@@ -116,20 +151,27 @@ impl CgroupReader {
         for at in 0..self.cgroups.len() {
             let is_below_idle = version == CgroupHierarchy::V2 && self.is_parent_idle(at);
             let cgroup = &mut self.cgroups[at];
-            let is_resting = cgroup.idle_scans >= IDLE_SCANS && !cgroup.files.is_limited();
+            let is_resting = cgroup.is_resting();
             let is_skipped = is_below_idle && !cgroup.has_changed
                 || is_resting && at % IDLE_PERIOD != self.scans % IDLE_PERIOD;
+            cgroup.is_gone = false;
             let reading = if is_skipped { Reading::Same } else { cgroup.files.read_counters() };
             match reading {
                 Reading::Changed => {
-                    cgroup.is_new |= is_resting;
+                    if is_resting {
+                        cgroup.is_new = true;
+                        cgroup.files.read_limits();
+                    }
                     (cgroup.has_changed, cgroup.idle_scans) = (true, 0);
                 }
                 Reading::Same => {
                     cgroup.has_changed = false;
                     cgroup.idle_scans = cgroup.idle_scans.saturating_add(1);
                 }
-                Reading::Gone => continue,
+                Reading::Gone => {
+                    cgroup.is_gone = true;
+                    continue;
+                }
                 Reading::Refused => {
                     problem = Some(ScanProblem::NotPermitted);
                     continue;
@@ -159,40 +201,39 @@ impl CgroupReader {
         let shown = if shown.contains("..") { "/" } else { shown };
         self.problem = None;
         let mut found: Vec<KnownCgroup> = Vec::new();
-        let mut pending = vec![(self.top.clone(), shown.to_owned(), None)];
+        self.child_lists.begin_pass();
+        let Some(links) = links_of(&self.top) else {
+            self.problem = Some(ScanProblem::ControllerOff);
+            return;
+        };
+        let mut pending = vec![(self.top.clone(), links, shown.to_owned(), None)];
         let mut next = 0;
         while next < pending.len() {
-            let (dir, path, parent) = std::mem::take(&mut pending[next]);
+            let (dir, links, path, parent) = std::mem::take(&mut pending[next]);
             next += 1;
             let is_top = next == 1;
+            let known = known.remove(path.as_str());
+            let is_there = known.as_ref().is_some_and(|cgroup| !cgroup.is_gone);
+            let is_counted = is_there || CgroupFiles::is_counted(&dir, version);
             // In version 2, the root has the counters of the devices, and a cgroup without the controller has no
             // descendant with it.
-            let is_read = !is_top || version == CgroupHierarchy::V1 || shown != "/";
-            let is_listed = is_top || CgroupFiles::is_counted(&dir, version);
-            if !is_listed {
+            if !is_top && !is_counted {
                 continue;
             }
             let mut position = None;
-            if is_read && CgroupFiles::is_counted(&dir, version) {
+            if is_counted && (!is_top || version == CgroupHierarchy::V1 || shown != "/") {
                 if found.len() == MAX_CGROUPS {
                     self.problem = Some(ScanProblem::TooManyCgroups);
                     break;
                 }
                 position = Some(found.len());
-                let new = || KnownCgroup {
-                    path: Arc::from(path.as_str()),
-                    files: CgroupFiles::new(&dir, version),
-                    parent,
-                    has_changed: true,
-                    is_new: true,
-                    idle_scans: 0,
-                };
-                let cgroup = known.remove(path.as_str()).unwrap_or_else(new);
-                found.push(KnownCgroup { parent, ..cgroup });
+                let new = || KnownCgroup::new(path.as_str(), CgroupFiles::new(&dir, version));
+                found.push(KnownCgroup { parent, ..known.unwrap_or_else(new) });
             }
-            match child_names(&dir) {
-                Ok(names) => pending.extend(names.into_iter().map(|(child, name)| {
-                    (child, format!("{}/{name}", path.trim_end_matches('/')), position)
+            match self.child_lists.children(&dir, links) {
+                Ok(children) => pending.extend(children.into_iter().map(|(child, links)| {
+                    let path = format!("{}/{}", path.trim_end_matches('/'), child.name);
+                    (child.dir.clone(), links, path, position)
                 })),
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                     self.problem = Some(ScanProblem::NotPermitted);
@@ -215,17 +256,6 @@ fn is_due(last: &mut Option<Duration>, period: Duration, now: Duration) -> bool 
         *last = Some(now);
     }
     is_due
-}
-
-/// Lists the children of a cgroup, by name: their directories, and their names, in which bytes that are not UTF-8 are
-/// replaced.
-fn child_names(dir: &Path) -> io::Result<Vec<(PathBuf, String)>> {
-    let is_dir = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-    let entries = read_dir(dir)?.flatten().filter(is_dir);
-    let mut children: Vec<_> =
-        entries.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned())).collect();
-    children.sort();
-    Ok(children)
 }
 
 #[cfg(test)]

@@ -189,3 +189,25 @@ fn ten_thousand_cgroups_are_read() {
     assert_eq!((scanned.cgroups.len(), scanned.problem), (10_000, None));
     assert_eq!(&*scanned.cgroups[100].path, "/s00/u00", "parents first");
 }
+
+#[test]
+fn new_limits_of_a_cgroup_without_io_are_read_when_it_has_io_or_within_a_minute() {
+    let tree = Tree::new(V2);
+    tree.io_stat("/a", 100);
+    tree.io_stat("/b", 100);
+    let mut reader = tree.reader();
+    (0..=10).for_each(|_| drop(scan(&mut reader, 0)));
+    for path in ["a", "b"] {
+        let limits = "8:0 rbps=max wbps=max riops=100 wiops=max\n";
+        tree.file(&format!("sys/fs/cgroup/{path}/io.max"), limits);
+    }
+    tree.io_stat("/a", 200);
+    let mut limited_at = [None; 2];
+    for at_s in 1..=70 {
+        for (cgroup, limited_at) in scan(&mut reader, at_s).cgroups.iter().zip(&mut limited_at) {
+            let is_limited = cgroup.devices[0].limits.read_iops == Some(100);
+            *limited_at = limited_at.or(is_limited.then_some(at_s));
+        }
+    }
+    assert!(limited_at[0].unwrap() <= 5 && limited_at[1].unwrap() <= 60, "{limited_at:?}");
+}

@@ -52,6 +52,25 @@ pub(super) fn identity(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<
     wwid().or_else(of_driver)
 }
 
+/// Returns the serial number that the driver of a device stores; `None` where there is none. That of a path of an NVMe disk is
+/// the disk's.
+pub(super) fn serial(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<String> {
+    if kind == Kind::NvmePath || !device.has("device") {
+        return None;
+    }
+    let dir = super::resolve_in_root(root, device.file("device"));
+    let page = || read_bytes(&dir.join("vpd_pg80")).and_then(|page| vpd_serial(&page));
+    normalize(&read_line_lossy(&dir.join("serial")).or_else(page)?)
+}
+
+/// Sets the serial numbers of disks whose identity is one.
+pub(super) fn add_serials_of_identities(nodes: &mut [Node]) {
+    for node in nodes.iter_mut().filter(|node| node.serial.is_none() && node.kind != Kind::Partition) {
+        let serial = node.identity.as_deref().and_then(|identity| identity.strip_prefix("serial:"));
+        node.serial = serial.map(str::to_owned);
+    }
+}
+
 /// Sets the identities of virtio disks, whose serial number in sysfs is not stored but requested from the device.
 ///
 /// A disk that does not answer would block the read, so it is avoided: `previous` knows the identity of a disk that was

@@ -20,7 +20,9 @@ pub(super) use mounts::unescape;
 
 use self::aliases::add_aliases;
 use self::device_index::DeviceIndex;
-use self::identity::{add_partition_identities, add_virtio_serials, identity};
+use self::identity::{
+    add_partition_identities, add_serials_of_identities, add_virtio_serials, identity, serial,
+};
 use self::mounts::Mounts;
 use self::sysfs_device::SysfsDevice;
 use super::small_file::read_line;
@@ -76,6 +78,7 @@ fn read_nodes(root: &Path, previous: &Topology) -> Vec<Node> {
                 .extend(disks.into_iter().find(|disk| listed.contains(disk)).map(str::to_owned));
         }
         disk.identity = identity(root, &device, disk.kind);
+        disk.serial = serial(root, &device, disk.kind);
         if disk.identity.is_none() && device.has("serial") {
             serial_files.push((nodes.len(), device.file("serial")));
         }
@@ -85,6 +88,7 @@ fn read_nodes(root: &Path, previous: &Topology) -> Vec<Node> {
         nodes.extend(partitions);
     }
     add_virtio_serials(root, &mut nodes, &serial_files, previous);
+    add_serials_of_identities(&mut nodes);
     add_partition_identities(&mut nodes);
     nodes
 }

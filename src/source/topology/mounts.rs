@@ -20,6 +20,9 @@ struct Mount {
     devno: Option<(u32, u32)>,
     /// The mounted device, by the name given to mount(8).
     source: String,
+    /// Only a directory of the file system is mounted here (a bind mount). Not so in btrfs, whose subvolumes are mounted
+    /// like that.
+    is_part: bool,
 }
 
 /// The mounts and swap areas of a system, in the order in which they were added.
@@ -54,14 +57,21 @@ impl Mounts {
         Self { mounts, last_at, swap_paths }
     }
 
-    /// Returns the mount points of each device, by its index, each mount point once.
+    /// Returns the mount points of each device, by its index, each mount point once. Bind mounts are left out where the
+    /// whole file system is mounted as well: each sandbox, such as that of a service, has some of its own.
     pub(super) fn by_device(&self, devices: &DeviceIndex<'_>) -> Vec<Vec<String>> {
         let mut mountpoints = vec![Vec::new(); devices.device_count()];
         let mut seen = HashSet::new();
         let mounts = self.mounts.iter().filter_map(|mount| {
             let device = devices.by_devno(mount.devno).or_else(|| devices.by_dev_path(&mount.source))?;
-            Some((device, mount.mountpoint.as_str()))
+            Some((device, mount))
         });
+        let mounts: Vec<(usize, &Mount)> = mounts.collect();
+        let has_whole: HashSet<usize> =
+            mounts.iter().filter(|(_, mount)| !mount.is_part).map(|(device, _)| *device).collect();
+        let mounts =
+            mounts.into_iter().filter(|(device, mount)| !mount.is_part || !has_whole.contains(device));
+        let mounts = mounts.map(|(device, mount)| (device, mount.mountpoint.as_str()));
         let swaps = self.swap_paths.iter().filter_map(|path| Some((devices.by_dev_path(path)?, Node::SWAP)));
         for (device, mountpoint) in mounts.chain(swaps) {
             if seen.insert((device, mountpoint)) {
@@ -87,6 +97,7 @@ impl Mounts {
 fn parse_mountinfo(line: &str) -> Option<Mount> {
     let info = MountInfo::from_line(line).ok()?;
     Some(Mount {
+        is_part: info.root != "/" && info.fs_type != "btrfs",
         // procfs does not decode the escapes.
         mountpoint: unescape(info.mount_point.to_str()?),
         devno: parse_devno(&info.majmin),
@@ -99,7 +110,7 @@ fn parse_mountinfo(line: &str) -> Option<Mount> {
 fn parse_mounts(line: &str) -> Option<Mount> {
     let (source, rest) = line.split_once(' ')?;
     let mountpoint = rest.split(' ').next().filter(|mountpoint| !mountpoint.is_empty())?;
-    Some(Mount { mountpoint: unescape(mountpoint), devno: None, source: unescape(source) })
+    Some(Mount { mountpoint: unescape(mountpoint), devno: None, source: unescape(source), is_part: false })
 }
 
 /// Parses a line of /proc/swaps into the path of a device; `None` for a swap file and for the header.
@@ -132,7 +143,7 @@ mod tests {
     use super::*;
 
     fn mount(mountpoint: &str, devno: Option<(u32, u32)>, source: &str) -> Mount {
-        Mount { mountpoint: mountpoint.into(), devno, source: source.into() }
+        Mount { mountpoint: mountpoint.into(), devno, source: source.into(), is_part: false }
     }
 
     #[test]
@@ -146,7 +157,11 @@ mod tests {
     #[test]
     fn a_line_gives_mount_point_device_and_source() {
         let line = r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue";
-        assert_eq!(parse_mountinfo(line), Some(mount("/mnt 2", Some((98, 0)), "/dev/root")));
+        let bind = mount("/mnt 2", Some((98, 0)), "/dev/root");
+        assert_eq!(parse_mountinfo(line), Some(Mount { is_part: true, ..bind }));
+        for whole in [line.replace("/mnt1", "/"), line.replace("ext3", "btrfs")] {
+            assert_eq!(parse_mountinfo(&whole), Some(mount("/mnt 2", Some((98, 0)), "/dev/root")), "{whole}");
+        }
         assert_eq!(parse_mountinfo("36 35 98:0 /mnt1"), None);
         assert_eq!(
             parse_mounts(r"/dev/sda1 /mnt\0402 ext4 rw 0 0"),

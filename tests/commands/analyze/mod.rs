@@ -1,5 +1,7 @@
 //! `blkstat analyze` on the command line.
 
+mod compare;
+mod range;
 mod text;
 
 use std::fmt::Write;
@@ -83,7 +85,7 @@ fn a_sweep_that_ends_before_the_knee_has_no_maximum() {
     let report = report("-", &capture(&intervals), "nvme0n1");
     assert_eq!(report["capacity"]["knee_reached"], false);
     assert_eq!(report["capacity"]["max_iops"].as_f64().unwrap().round(), 80_000.0);
-    let (text, _, _) = output("analyze -", capture(&intervals));
+    let (text, _, _) = output("analyze --details -", capture(&intervals));
     assert!(text.contains("maximum not reached; highest rate seen 80,000 reads/s"), "{text}");
 }
 

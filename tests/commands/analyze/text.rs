@@ -1,12 +1,17 @@
 //! Analyses of captures as text, JSON and fio jobs.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use blkstat::analysis::{DeviceAnalysis, DeviceReport, HostReport, QueueByLayer, Settings, queue_by_layer};
 use blkstat::clock::RealClock;
-use blkstat::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, collect};
+use blkstat::intervals::{
+    BaselineStore, Detail, DeviceSelection, Events, Incident, Input, Intervals, LatencySeries, RunClock,
+    collect, group_incidents,
+};
 use blkstat::report::analysis::{AnalysisReport, fio_job, json, text};
 use blkstat::topology::Topology;
+use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use crate::support::snapshot::assert_snapshot;
@@ -16,6 +21,11 @@ struct Analysis {
     queue_by_layer: Option<QueueByLayer>,
     topology: Topology,
     host: HostReport,
+    events: Events,
+    incidents: Vec<Incident>,
+    latencies: HashMap<String, LatencySeries>,
+    clock: RunClock,
+    has_details: bool,
 }
 
 impl Analysis {
@@ -27,6 +37,13 @@ impl Analysis {
             topology: &self.topology,
             is_selection: false,
             host: &self.host,
+            events: &self.events,
+            incidents: &self.incidents,
+            latencies: &self.latencies,
+            clock: &self.clock,
+            time_zone: const { &TimeZone::UTC },
+            has_details: self.has_details,
+            is_unicode: false,
         }
     }
 
@@ -57,18 +74,39 @@ fn analyze(capture: &str) -> Analysis {
     devices.sort_by(|a, b| a.device.cmp(&b.device));
     let topology = Topology::default();
     let queue_by_layer = queue_by_layer(&topology, &devices);
-    Analysis { devices, queue_by_layer, topology, host }
+    let events = collected.events.events_with(&devices, &collected.clock);
+    let incidents = group_incidents(&events.list, &topology);
+    let (latencies, clock, has_details) = (collected.latencies, collected.clock, true);
+    Analysis { devices, queue_by_layer, topology, host, events, incidents, latencies, clock, has_details }
 }
 
 /// Captures whose layout and JSON are checked.
 const CAPTURES: [&str; 7] = ["hotplug", "faults", "hostile", "names", "old-kernel", "stalls", "mixed"];
+
+/// Returns whether all lines fit but for those of events, each of which is one line.
+fn fits(text: &str, width: usize) -> bool {
+    let mut is_event = false;
+    text.lines().all(|line| {
+        is_event = line == "Events" || is_event && !line.is_empty();
+        is_event || line.width() <= width
+    })
+}
+
+#[test]
+fn overviews_match_their_snapshots() {
+    for name in ["capped-3000", "sweep-randread", "mixed", "stalls", "hotplug", "faults"] {
+        let overview = Analysis { has_details: false, ..analyze(name) }.text(100);
+        assert!(fits(&overview, 100), "{overview}");
+        assert_snapshot(&format!("analyze/{name}.overview.txt"), &overview);
+    }
+}
 
 #[test]
 fn texts_match_their_snapshots() {
     for name in ["capped-3000", "sweep-randread", "mixed"] {
         for width in [80, 100] {
             let text = analyze(name).text(width);
-            assert!(text.lines().all(|line| line.width() <= width && !line.ends_with(' ')), "{text}");
+            assert!(fits(&text, width) && text.lines().all(|line| !line.ends_with(' ')), "{text}");
             assert_snapshot(&format!("analyze/{name}.{width}.txt"), &text);
         }
     }
@@ -79,7 +117,7 @@ fn every_capture_fits_a_narrow_terminal() {
     for name in CAPTURES {
         for width in [60, 72] {
             let text = analyze(name).text(width);
-            assert!(!text.is_empty() && text.lines().all(|line| line.width() <= width), "{name}: {text}");
+            assert!(!text.is_empty() && fits(&text, width), "{name}: {text}");
             assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{name}: {text:?}");
         }
     }

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 
 use super::draw;
 use super::hosts::{empty, laptop, malformed, server};
+use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::{in_process, run_plan};
 use crate::support::snapshot::assert_snapshot;
 
@@ -134,4 +135,22 @@ fn a_recording_holds_the_devices_of_its_host() {
     assert_eq!(recorder.run(&clock), (String::new(), String::new(), Exit::Success));
     let here = run_devices(plan(host.path()));
     assert_eq!(run_devices(Devices { from: Some(file), ..plan(Path::new("/nowhere")) }), here);
+}
+
+#[test]
+fn a_directory_that_is_mounted_again_is_no_mount_point_of_a_disk_unless_it_is_a_subvolume() {
+    let host = FakeRoot::new();
+    host.disk("sda", "8:0", 1).disk("sdb", "8:16", 1).disk("sdc", "8:32", 1).file(
+        "proc/1/mountinfo",
+        "1 1 8:0 / / rw - ext4 /dev/sda rw\n\
+         2 1 8:0 /var/lib/blkstat /var/lib/blkstat rw - ext4 /dev/sda rw\n\
+         3 1 8:16 /a/b /srv rw - ext4 /dev/sdb rw\n\
+         4 1 8:32 /@ /mnt rw - btrfs /dev/sdc rw\n\
+         5 1 8:32 /@home /home rw - btrfs /dev/sdc rw",
+    );
+    let (out, _, _) = in_process("devices --json").root(host.path()).run(&RealClock::new(None));
+    let devices: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let points =
+        devices["devices"].as_array().unwrap().iter().map(|device| device["mountpoints"].to_string());
+    assert_eq!(points.collect::<Vec<_>>(), [r#"["/"]"#, r#"["/srv"]"#, r#"["/mnt","/home"]"#], "{out}");
 }

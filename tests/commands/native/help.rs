@@ -31,7 +31,7 @@ fn the_help_explains_columns_and_verdicts() {
 
 #[test]
 fn usage_lines_have_whole_brackets() {
-    for command in ["", "analyze", "who", "record", "man", "devices", "completions"] {
+    for command in ["", "analyze", "who", "record", "man", "devices", "completions", "service", "version"] {
         let (out, _, _) = output(&format!("{command} --help"), "");
         let usage = out.split("Options:").next().unwrap();
         for (open, close) in [('[', ']'), ('<', '>')] {

@@ -9,6 +9,7 @@ mod interval_verdicts;
 mod layout;
 mod machine_formats;
 mod pipes;
+mod range;
 mod selection;
 mod snapshots;
 mod summary;

@@ -3,6 +3,7 @@
 mod host;
 mod messages;
 mod output;
+mod processes;
 mod real;
 mod recorded;
 mod verdict;

@@ -3,7 +3,11 @@
 use std::path::Path;
 
 use super::host::{output, run_on_host};
+use crate::support::fake_root::FakeRoot;
 use crate::support::program;
+
+/// The counters of the database.
+const DB_STAT: &str = "sys/fs/cgroup/system.slice/db.service/io.stat";
 
 /// Records the host of these tests for some seconds, and returns the path of the recording.
 fn record(folder: &Path, options: &str, seconds: u64) -> String {
@@ -28,6 +32,17 @@ fn a_replay_shows_what_the_live_view_showed() {
     let (live, _, _) = run_on_host("", |_| {}, "--who --json 1 4", 4);
     assert_eq!(replay(&format!("--json --from {file}")), live);
     assert!(live.contains("\"throttled\""), "{live}");
+}
+
+#[test]
+fn a_range_of_a_replay_shows_what_the_whole_shows_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record(folder.path(), "", 4);
+    for command in ["who --json", "--json"] {
+        let all = replay(&format!("{command} --from {file}"));
+        let shown = replay(&format!("{command} --from {file} --begin +2s"));
+        assert!(!shown.is_empty() && all.len() > shown.len() && all.ends_with(&shown), "{command}");
+    }
 }
 
 #[test]
@@ -59,6 +74,33 @@ fn without_who_a_recording_has_no_names() {
 }
 
 #[test]
+fn a_recording_of_a_device_has_the_cgroups_on_it_and_on_the_disk_below_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let record_of = |device: &str| {
+        let file = folder.path().join(device).display().to_string();
+        let add_sdb = |host: &FakeRoot| {
+            if !host.path().join("sys/block/sdb").exists() {
+                host.disk("sdb", "8:16", 1024);
+            }
+            let read = |path: &str| std::fs::read_to_string(host.path().join(path)).unwrap();
+            let (stats, use_of_db) = (read("proc/diskstats"), read(DB_STAT));
+            host.diskstats(&format!("{stats}8 16 sdb 9 0 72 9 0 0 0 0 0 0 0\n"));
+            host.file(DB_STAT, use_of_db.clone() + &use_of_db.replace("8:0", "8:16"));
+        };
+        let (_, err, _) = run_on_host("record", add_sdb, &format!("--device {device} {file} 1 3"), 3);
+        assert_eq!(err, "");
+        std::fs::read_to_string(file).unwrap()
+    };
+    for (device, recorded, other) in
+        [("sda1", "[8,0]", "[8,16]"), ("sda", "[8,0]", "[8,16]"), ("sdb", "[8,16]", "[8,0]")]
+    {
+        let text = record_of(device);
+        assert!(text.contains("db.service") && text.contains("mysqld"), "{device}: {text}");
+        assert!(text.contains(recorded) && !text.contains(other), "{device}: {text}");
+    }
+}
+
+#[test]
 fn a_truncated_recording_shows_what_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(folder.path(), "", 4);
@@ -69,4 +111,15 @@ fn a_truncated_recording_shows_what_is_complete() {
         let (out, _, code) = program::output(&format!("who --json --from {file}"), "");
         assert!(complete.starts_with(&out) && code == 0, "{length}: {out}");
     }
+}
+
+#[test]
+fn a_page_names_cgroups_and_tasks_unless_they_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record(folder.path(), "", 4);
+    let page = replay(&format!("report {file} -o -"));
+    assert!(page.contains("db.service") && page.contains("Tasks seen in state D"), "{page}");
+    assert!(page.contains("Who: share of the bytes"));
+    let without = replay(&format!("report {file} --no-who -o -"));
+    assert!(!without.contains("db.service") && !without.contains("state D</h3>"), "{without}");
 }

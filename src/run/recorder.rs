@@ -1,17 +1,17 @@
 //! Turns samples into the blocks of a recording.
 
+use std::collections::HashSet;
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use super::super::RunContext;
 use crate::capture::{
     ClockChange, RecordFilter, RecordingHeader, SampleText, ScanWriter, write_clock_change, write_header,
-    write_sample,
+    write_sample, write_traced,
 };
-use crate::counters::Sample;
+use crate::counters::{DeviceNumber, Sample};
 use crate::intervals::BaselineStore;
-use crate::plan::Record;
 use crate::sink::SampleBlock;
 use crate::source::{Live, read_recording_header};
 use crate::topology::Topology;
@@ -19,7 +19,7 @@ use crate::units::SampleTime;
 
 /// A recording in progress.
 pub(super) struct Recorder<'a> {
-    plan: &'a Record,
+    root: &'a Path,
     interval: Duration,
     filter: RecordFilter,
     zone: TimeZone,
@@ -30,6 +30,10 @@ pub(super) struct Recorder<'a> {
     completed: Vec<[u64; 4]>,
     topology: Topology,
     scans: ScanWriter,
+    /// The devices whose cgroups are recorded: the requested ones and those below them; all if empty.
+    scanned_devices: HashSet<DeviceNumber>,
+    /// Scans that were skipped, because they would have cost too much.
+    pub(super) skipped_scans: u64,
     /// The time of the last sample.
     last_at: SampleTime,
     /// Samples taken.
@@ -37,25 +41,26 @@ pub(super) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates a recorder of `devices`, by kernel name (all if empty), with samples `interval` apart, whose times are in
-    /// `zone`.
+    /// Creates a recorder of the host below `root` with samples `interval` apart, whose times are in `zone`.
     pub(super) fn new(
-        plan: &'a Record,
-        devices: Vec<String>,
+        root: &'a Path,
+        filter: RecordFilter,
         baselines: &'a BaselineStore,
         interval: Duration,
         zone: TimeZone,
     ) -> Self {
         Self {
-            plan,
+            root,
             interval,
-            filter: RecordFilter { devices, columns: plan.legacy_14_columns.then_some(14) },
+            filter,
             zone,
             baselines,
             devices: Vec::new(),
             completed: Vec::new(),
             topology: Topology::default(),
             scans: ScanWriter::default(),
+            scanned_devices: HashSet::new(),
+            skipped_scans: 0,
             last_at: SampleTime::default(),
             samples: 0,
         }
@@ -68,7 +73,7 @@ impl<'a> Recorder<'a> {
         &mut self,
         sample: &mut Sample,
         source: &Live<'_>,
-        context: &mut RunContext<'_>,
+        on_mismatch: &mut dyn FnMut(String),
     ) -> SampleBlock {
         self.filter.apply(sample);
         let names = || sample.devices.iter().map(|device| device.name.as_str());
@@ -85,11 +90,15 @@ impl<'a> Recorder<'a> {
         self.completed.extend(completed());
         let mut block = SampleBlock { at: sample.at.wall, ..SampleBlock::default() };
         if needs_header {
-            self.write_header(sample, &mut block.header, context);
+            self.write_header(sample, &mut block.header, on_mismatch);
         }
         write_clock_change(&ClockChange::between(&self.last_at, &sample.at), &mut block.notes);
         if let Some(scan) = &sample.io_scan {
-            self.scans.write(scan, &mut block.text);
+            block.scan = self.scans.growth(scan, &self.scanned_devices);
+            self.skipped_scans += block.scan.as_ref().map_or(0, |_| scan.skipped);
+        }
+        if let Some(traced) = &sample.traced {
+            write_traced(traced, &mut block.notes);
         }
         let text = SampleText {
             at: sample.at,
@@ -109,18 +118,28 @@ impl<'a> Recorder<'a> {
 
     /// Appends the header of the recording. Before the first sample, a message says if a given baseline is for other
     /// devices.
-    fn write_header(&mut self, sample: &Sample, out: &mut Vec<u8>, context: &mut RunContext<'_>) {
-        let header = read_recording_header(&self.plan.root, &self.topology);
+    fn write_header(&mut self, sample: &Sample, out: &mut Vec<u8>, on_mismatch: &mut dyn FnMut(String)) {
+        let header = read_recording_header(self.root, &self.topology);
         if self.samples == 0 {
             let names = sample.devices.iter().map(|device| device.name.as_str());
             if let Some(message) = self.baselines.mismatches(names, &header.topology) {
-                context.print_error(message);
+                on_mismatch(message);
             }
         }
         let baselines = self.baselines.to_record(&sample.devices, &header.topology);
         let header = RecordingHeader { interval: Some(self.interval), baselines, ..header };
         write_header(&header, out);
         self.topology = header.topology;
+        self.scanned_devices =
+            self.filter.devices.iter().flat_map(|name| self.numbers_down_from(name)).collect();
+    }
+
+    /// Returns the numbers of a device and of those below it: the kernel counts the I/O of cgroups on whole disks, and limits may
+    /// be on a device below.
+    fn numbers_down_from(&self, name: &str) -> Vec<DeviceNumber> {
+        let names = std::iter::once(name.to_owned()).chain(self.topology.devices_below(name));
+        let nodes = names.filter_map(|name| self.topology.node(&name));
+        nodes.map(|node| (node.major, node.minor)).collect()
     }
 
     /// Returns the time zone of printed times.

@@ -1,4 +1,7 @@
-//! Scans cgroups and processes in a thread of its own, so that sampling never waits for it.
+//! Scans cgroups and processes in threads of its own, so that sampling never waits for them.
+
+mod budget;
+mod process_thread;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,21 +10,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use self::budget::Budget;
+use self::process_thread::{ProcessThread, Processes};
 use super::cgroups::CgroupReader;
-use super::processes::ProcessReader;
+use super::processes::{BlockedTaskReader, ProcessIoReader};
 use super::small_file::read_bytes_into;
 use crate::capture::parse_diskstats;
 use crate::clock::{Clock, RealClock, thread_cpu_time};
-use crate::counters::{CgroupHierarchy, IoCounters, IoScan, Sample, ScannedDevice};
+use crate::counters::{CgroupHierarchy, IoCounters, IoLimits, IoScan, Sample, ScannedDevice};
 use crate::topology::partition_parents;
 use crate::units::SECTOR_BYTES;
 
-/// The most CPU time that scans may use, as a fraction of the time that passes.
-const MAX_CPU_FRACTION: f64 = 0.05;
-/// The CPU time in seconds that scans may use in advance.
-const MAX_CREDIT_S: f64 = 0.25;
+/// The stack of each thread. All of it may be locked in memory.
+const STACK_BYTES: usize = 256 * 1024;
 /// The least and the most time by which a scan begins before the sample that takes it.
 const LEAD: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
+
+/// The part of a system that is scanned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScanScope {
+    /// Cgroups, processes and blocked tasks.
+    #[default]
+    Everything,
+    /// Cgroups, and the blocked tasks if any cgroup has a limit: what it takes to know whether a limit has been reached.
+    Limits,
+}
 
 /// Scans the cgroups and processes of a system in the background.
 pub struct IoScanner {
@@ -43,16 +56,25 @@ impl IoScanner {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start(root: &Path, clock: &dyn Clock) -> io::Result<Self> {
-        let scan = Box::new(Scan::new(root));
-        if clock.is_manual() {
+    pub fn start(root: &Path, clock: &dyn Clock, scope: ScanScope) -> io::Result<Self> {
+        let cgroups = CgroupReader::new(root);
+        let is_v1 = cgroups.version() == Some(CgroupHierarchy::V1);
+        let is_manual = clock.is_manual();
+        let reader = || ProcessIoReader::new(root, is_v1);
+        let processes = match scope {
+            ScanScope::Limits => None,
+            ScanScope::Everything if is_manual => Some(Processes::Immediate(reader())),
+            ScanScope::Everything => Some(Processes::Thread(ProcessThread::start(reader())?)),
+        };
+        let scan = Box::new(Scan::new(root, cgroups, processes, is_v1));
+        if is_manual {
             return Ok(Self { worker: Worker::Immediate(scan) });
         }
         let (due, requests) = sync_channel(1);
         let latest = Arc::new(Mutex::new(None));
         let shared = Arc::clone(&latest);
         let run = move || scan_on_request(*scan, &requests, &shared);
-        thread::Builder::new().name("blkstat-scan".to_owned()).spawn(run)?;
+        thread::Builder::new().name("blkstat-scan".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
         Ok(Self { worker: Worker::Thread { due, latest } })
     }
 
@@ -105,6 +127,9 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex
             // The first scan takes longer than those that follow: it finds every cgroup.
             if !std::mem::replace(&mut is_first, false) {
                 budget.charge(thread_cpu_time().saturating_sub(cpu_before));
+                if let Some(processes) = &mut scan.processes {
+                    budget.charge(processes.take_cpu_time());
+                }
             }
         } else {
             skipped += 1;
@@ -116,51 +141,24 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex
     }
 }
 
-/// Limits the CPU time of scans: a part of the time that passes, and something in advance.
-struct Budget {
-    /// The CPU time that may be used, in seconds; below zero after a scan that took more.
-    credit_s: f64,
-    /// The time up to which credit was given.
-    credited_at: Option<Duration>,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self { credit_s: MAX_CREDIT_S, credited_at: None }
-    }
-}
-
-impl Budget {
-    /// Returns whether a scan may begin now.
-    fn permits(&mut self, now: Duration) -> bool {
-        let passed = now.saturating_sub(self.credited_at.replace(now).unwrap_or(now));
-        self.credit_s = (self.credit_s + MAX_CPU_FRACTION * passed.as_secs_f64()).min(MAX_CREDIT_S);
-        self.credit_s > 0.0
-    }
-
-    /// Accounts for a scan.
-    fn charge(&mut self, cpu: Duration) {
-        self.credit_s -= cpu.as_secs_f64();
-    }
-}
-
 /// One scan after another, with what is kept between them.
 struct Scan {
     diskstats: PathBuf,
     cgroups: CgroupReader,
-    processes: ProcessReader,
+    /// `None` if they are not scanned.
+    processes: Option<Processes>,
+    blocked: BlockedTaskReader,
     text: Vec<u8>,
     sample: Sample,
 }
 
 impl Scan {
-    fn new(root: &Path) -> Self {
-        let cgroups = CgroupReader::new(root);
-        let is_v1 = cgroups.version() == Some(CgroupHierarchy::V1);
+    fn new(root: &Path, cgroups: CgroupReader, processes: Option<Processes>, is_v1: bool) -> Self {
         Self {
             diskstats: root.join("proc/diskstats"),
             cgroups,
-            processes: ProcessReader::new(root, is_v1),
+            processes,
+            blocked: BlockedTaskReader::new(root, is_v1),
             text: Vec::new(),
             sample: Sample::default(),
         }
@@ -173,13 +171,27 @@ impl Scan {
         let devices = self.read_devices();
         let found = self.cgroups.read();
         let now = now();
+        if let Some(processes) = &mut self.processes {
+            processes.request(now);
+        }
+        let has_limits = || {
+            found
+                .cgroups
+                .iter()
+                .flat_map(|cgroup| &cgroup.devices)
+                .any(|device| device.limits != IoLimits::default())
+        };
+        let blocked = if self.processes.is_some() || has_limits() { self.blocked.read(now) } else { None };
+        let (processes, hung_read) =
+            self.processes.as_mut().map_or((None, None), |processes| processes.read(now));
         IoScan {
             at: begin + now.saturating_sub(begin) / 2,
             devices,
             hierarchy: found.hierarchy,
             cgroups: found.cgroups,
-            processes: self.processes.read_io(now),
-            blocked: self.processes.read_blocked(now),
+            processes,
+            hung_read,
+            blocked,
             skipped: 0,
             problem: found.problem,
         }
@@ -204,26 +216,5 @@ impl Scan {
             },
         });
         scanned.filter(|device| device.io != IoCounters::default()).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scans_use_at_most_a_twentieth_of_the_time_after_the_first_ones() {
-        let cpu = Duration::from_millis(100);
-        let mut budget = Budget::default();
-        let mut is_permitted = |second: u64| {
-            let is_permitted = budget.permits(Duration::from_secs(second));
-            if is_permitted {
-                budget.charge(cpu);
-            }
-            is_permitted
-        };
-        let scans: Vec<u64> = (0..1000).filter(|second| is_permitted(*second)).collect();
-        assert_eq!(scans[..5], [0, 1, 2, 3, 4]);
-        assert!(scans[5..].windows(2).all(|two| two[1] - two[0] == 2), "every other second: {scans:?}");
     }
 }

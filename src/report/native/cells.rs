@@ -1,0 +1,87 @@
+//! Single cells and lines of the table, for outputs that arrange them in their own way.
+
+use jiff::tz::TimeZone;
+
+use super::columns::COLUMNS;
+use super::header_line::header_line;
+use super::messages::Message;
+use super::sort_key::MORE_KEYS;
+use super::style::Emphasis;
+use super::verdict_cell::VerdictLength;
+use super::who_line::who_line;
+use crate::attribution::Attribution;
+use crate::intervals::{DeviceActivity, DeviceState, IntervalHeader};
+use crate::report::layout::number_format::{multiple, number};
+
+/// A text with its emphasis.
+pub(crate) type Cell = (String, Emphasis);
+
+/// Returns the cell of a column, by its title or by the name of a sort key: as in the table, `-` without a value.
+/// Latencies are emphasized from this multiple of unloaded latency on.
+pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold: f64) -> Cell {
+    let column = COLUMNS.iter().find(|column| column.title == title);
+    let text = match column {
+        Some(column) => column.cell(activity, VerdictLength::Short),
+        None => MORE_KEYS.iter().find(|(name, _)| *name == title).and_then(|(name, quantity)| {
+            quantity(activity).map(|value| match *name {
+                "MB/s" => number(value / 1024.0),
+                "sat" => multiple(value),
+                _ => number(value),
+            })
+        }),
+    };
+    match (text, column) {
+        (None, _) => ("-".to_owned(), Emphasis::Dim),
+        (Some(zero), _) if zero == "0" || zero == "0%" => (zero, Emphasis::Dim),
+        (Some(text), Some(column)) => (text, (column.emphasis)(activity, saturation_threshold)),
+        (Some(text), None) => (text, Emphasis::Plain),
+    }
+}
+
+/// Returns the text in the place of the cells of a device that has none, in at most `width` columns if any of its
+/// variants is that short; `None` for a device with cells.
+pub(crate) fn state_message(state: &DeviceState, width: usize) -> Option<Cell> {
+    let Message { texts, emphasis } = Message::for_state(state)?;
+    let fitting = texts.iter().find(|text| text.chars().count() <= width).or(texts.last())?;
+    Some((fitting.clone(), emphasis))
+}
+
+/// Returns the segments of the line above the devices: the time of day with the length of the interval, and as much of the
+/// host as fits into `width`.
+pub(crate) fn host_segments(header: &IntervalHeader, time_zone: &TimeZone, width: usize) -> Vec<Cell> {
+    header_line(header, time_zone, width)
+}
+
+/// Returns the line about the cgroups that use a device, by the kernel's name, and the tasks that are blocked; `None` where
+/// neither is known.
+pub(crate) fn usage_line(device: &str, attribution: &Attribution) -> Option<String> {
+    who_line(device, attribution)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{DirectionStats, IntervalStats};
+
+    #[test]
+    fn cells_are_those_of_the_table_and_of_the_sort_keys() {
+        let reads = DirectionStats {
+            ios: Some(2000),
+            per_s: Some(2000.0),
+            kib_per_s: Some(8000.0),
+            await_ms: Some(1.5),
+            ..DirectionStats::default()
+        };
+        let writes =
+            DirectionStats { kib_per_s: Some(2240.0), per_s: Some(0.0), ..DirectionStats::default() };
+        let stats = IntervalStats { reads, writes, ..IntervalStats::default() };
+        let activity = DeviceActivity { stats, ..DeviceActivity::default() };
+        let text = |title: &str| cell(title, &activity, 3.0).0;
+        assert_eq!(text("r/s"), "2000");
+        assert_eq!(text("w/s"), "0");
+        assert_eq!(text("MB/s"), "10.0");
+        assert_eq!(text("r_await"), "1.50ms");
+        assert_eq!(text("w_await"), "-");
+        assert_eq!(text("no such column"), "-");
+    }
+}

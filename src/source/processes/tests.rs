@@ -1,0 +1,142 @@
+use std::fs;
+use std::time::Duration;
+
+use super::*;
+
+/// A directory of processes.
+struct Proc(tempfile::TempDir);
+
+impl Proc {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, path: &str, text: &str) {
+        let path = self.0.path().join("proc").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn uptime(&self, seconds: u64) {
+        self.file("uptime", &format!("{seconds}.00 5.00\n"));
+    }
+
+    /// Writes a process that started at a time in seconds since boot, with the bytes that it read.
+    fn process(&self, pid: u32, comm: &str, start_s: u64, read_bytes: u64) {
+        self.file(&format!("{pid}/io"), &format!("read_bytes: {read_bytes}\nwrite_bytes: 0\n"));
+        self.file(&format!("{pid}/stat"), &stat(pid, comm, 'S', start_s, 0, 2));
+        self.file(&format!("{pid}/cgroup"), &format!("0::/system.slice/{comm}.service\n"));
+    }
+
+    fn thread(&self, pid: u32, tid: u32, comm: &str, state: char, delay_ticks: u64) {
+        self.file(&format!("{pid}/task/{tid}/stat"), &stat(tid, comm, state, 1, delay_ticks, 2));
+    }
+
+    fn io_reader(&self) -> ProcessIoReader {
+        ProcessIoReader::new(self.0.path(), false)
+    }
+
+    fn blocked_reader(&self) -> BlockedTaskReader {
+        BlockedTaskReader::new(self.0.path(), false)
+    }
+}
+
+fn stat(id: u32, comm: &str, state: char, start_s: u64, delay_ticks: u64, threads: u64) -> String {
+    let start = start_s * TICKS_PER_S;
+    let zeros = |count: usize| "0 ".repeat(count);
+    format!("{id} ({comm}) {state} {}{threads} 0 {start} {}{delay_ticks} 0 0\n", zeros(16), zeros(19))
+}
+
+fn busiest(reader: &mut ProcessIoReader, at_s: u64) -> Option<Vec<(u32, String, u64)>> {
+    let processes = reader.read(Duration::from_secs(at_s))?;
+    Some(processes.busiest.iter().map(|p| (p.pid, p.comm.clone(), p.read_bytes)).collect())
+}
+
+#[test]
+fn the_busiest_come_first_and_processes_vanish() {
+    let proc = Proc::new();
+    proc.uptime(100);
+    proc.process(7, "db", 1, 1000);
+    proc.process(8, "backup", 1, 500);
+    proc.process(9, "idle", 1, 99);
+    proc.process(10, "short", 1, 5);
+    let mut reader = proc.io_reader();
+    assert_eq!(busiest(&mut reader, 0), None);
+    proc.uptime(105);
+    proc.process(7, "db", 1, 1010);
+    proc.process(8, "backup", 1, 900);
+    fs::remove_dir_all(proc.0.path().join("proc/10")).unwrap();
+    let expected = vec![(8, "backup".to_owned(), 400), (7, "db".to_owned(), 10)];
+    assert_eq!(busiest(&mut reader, 1), Some(expected.clone()));
+    proc.process(7, "db", 1, 2010);
+    assert_eq!(busiest(&mut reader, 5), Some(expected), "not read again");
+    assert_eq!(busiest(&mut reader, 6), Some(vec![(7, "db".to_owned(), 1000)]));
+    let processes = reader.read(Duration::from_secs(7)).unwrap();
+    assert_eq!(processes.busiest[0].cgroup.as_deref(), Some("/system.slice/db.service"));
+    assert_eq!(processes.elapsed, Duration::from_secs(5));
+}
+
+#[test]
+fn all_bytes_of_a_new_process_are_new_even_under_a_used_number() {
+    let proc = Proc::new();
+    proc.uptime(100);
+    proc.process(7, "old", 1, 1000);
+    let mut reader = proc.io_reader();
+    busiest(&mut reader, 0);
+    proc.uptime(105);
+    proc.process(7, "new", 103, 1500);
+    proc.process(8, "newer", 104, 20);
+    // It was hidden before: since when it has read these bytes is not known.
+    proc.process(9, "revealed", 2, 1 << 40);
+    let expected = vec![(7, "new".to_owned(), 1500), (8, "newer".to_owned(), 20)];
+    assert_eq!(busiest(&mut reader, 5), Some(expected));
+}
+
+#[test]
+fn blocked_tasks_are_searched_for_only_where_tasks_wait() {
+    let proc = Proc::new();
+    proc.file("stat", "cpu 1 2\nprocs_blocked 0\n");
+    proc.process(7, "db", 1, 0);
+    proc.thread(7, 7, "db", 'S', 0);
+    proc.thread(7, 12, "db) D (writer", 'D', 10);
+    let mut reader = proc.blocked_reader();
+    assert_eq!(reader.read(Duration::from_secs(1)), None);
+    proc.file("stat", "cpu 1 2\nprocs_blocked 1\n");
+    let blocked = reader.read(Duration::from_secs(2)).unwrap();
+    let found: Vec<_> = blocked.iter().map(|task| (task.pid, task.tid, task.comm.as_str())).collect();
+    assert_eq!(found, [(7, 12, "db) D (writer")]);
+    assert_eq!(blocked[0].cgroup.as_deref(), Some("/system.slice/db.service"));
+    proc.file("stat", "cpu 1 2\nprocs_blocked 0\n");
+    assert_eq!(reader.read(Duration::from_secs(3)), None);
+    proc.file(
+        "pressure/io",
+        "some avg10=0 avg60=0 avg300=0 total=9\nfull avg10=0 avg60=0 avg300=0 total=3\n",
+    );
+    assert_eq!(reader.read(Duration::from_secs(4)).unwrap().len(), 1, "tasks have waited");
+    assert_eq!(reader.read(Duration::from_secs(5)), None);
+}
+
+#[test]
+fn a_process_of_one_thread_is_its_only_task() {
+    let proc = Proc::new();
+    proc.file("stat", "cpu 1 2\nprocs_blocked 1\n");
+    proc.file("9/stat", &stat(9, "dd", 'D', 1, 0, 1));
+    let blocked = proc.blocked_reader().read(Duration::from_secs(1)).unwrap();
+    let found: Vec<_> = blocked.iter().map(|task| (task.pid, task.tid, task.comm.as_str())).collect();
+    assert_eq!(found, [(9, 9, "dd")]);
+}
+
+#[test]
+fn the_delay_is_known_if_the_kernel_counts_it() {
+    let proc = Proc::new();
+    proc.file("stat", "cpu 1 2\nprocs_blocked 1\n");
+    let mut reader = proc.blocked_reader();
+    let mut delay = |at_s, ticks| {
+        proc.process(7, "db", 1, 0);
+        proc.thread(7, 7, "db", 'D', ticks);
+        reader.read(Duration::from_secs(at_s)).unwrap()[0].delay_permille
+    };
+    assert_eq!((delay(1, 0), delay(2, 0)), (None, None));
+    proc.file("sys/kernel/task_delayacct", "1\n");
+    assert_eq!((delay(3, 0), delay(5, 150), delay(6, 260)), (Some(0), Some(750), Some(1000)));
+}
