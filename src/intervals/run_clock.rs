@@ -4,11 +4,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::device_interval::IntervalHeader;
 use super::events::Moment;
+use super::series::TimeSpan;
 
 /// The breaks in time that are kept, each with the time before and after it.
 const MAX_ANCHORS: usize = 1000;
 /// The difference in seconds between the wall clock and the sum of the intervals from which the clock was set, or time broke.
 const MAX_DRIFT_S: f64 = 0.5;
+/// Less than any interval: a moment this much earlier is before the break in time that follows it.
+const BREAK_TOLERANCE_S: f64 = 1e-6;
 
 /// Relates the seconds of all intervals to the wall clock, which goes on while time is broken.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +33,37 @@ impl RunClock {
             }
         }
         self.end = Moment { at: header.end, run_s: self.end.run_s + header.elapsed_s };
+    }
+
+    /// Takes the next interval and returns its place on an axis on which time never goes back: seconds since 1970, or since
+    /// the first sample where there is no wall clock. Where the clock went back, the times from there on are too late.
+    pub fn place(&mut self, header: &IntervalHeader) -> TimeSpan {
+        let start_run_s = self.end.run_s;
+        self.observe(header);
+        TimeSpan { start_s: self.axis_s(start_run_s), end_s: self.axis_s(self.end.run_s) }
+    }
+
+    /// Returns the place of a moment on the axis of [`Self::place`]: of the beginning of what follows it. Before the first
+    /// sample, seconds are negative.
+    pub fn axis_s(&self, run_s: f64) -> f64 {
+        self.anchors.first().map_or(0.0, |(_, at)| wall_s(*at)) + self.elapsed_s(run_s)
+    }
+
+    /// Returns the place of a moment on that axis: of the end of what is before it, where time breaks there.
+    pub fn axis_end_s(&self, run_s: f64) -> f64 {
+        self.axis_s(run_s - BREAK_TOLERANCE_S) + BREAK_TOLERANCE_S
+    }
+
+    /// The seconds by which the latest interval is placed too late on that axis, because the clock went back; 0 if it did
+    /// not.
+    pub fn setback_s(&self) -> f64 {
+        let shift_s = self.end.at.map_or(0.0, |at| self.axis_s(self.end.run_s) - wall_s(at));
+        if self.has_wall_clock() && shift_s > MAX_DRIFT_S { shift_s } else { 0.0 }
+    }
+
+    /// Returns whether the samples have a wall clock.
+    pub fn has_wall_clock(&self) -> bool {
+        !self.anchors.is_empty()
     }
 
     /// Returns the moment after some seconds of intervals.
@@ -62,7 +96,7 @@ impl RunClock {
     pub fn gaps(&self) -> Vec<(f64, f64)> {
         let breaks = self.anchors.iter().skip(1).map(|(run_s, _)| {
             let after = self.elapsed_s(*run_s);
-            (self.elapsed_s(*run_s - 1e-6), after)
+            (self.elapsed_s(*run_s - BREAK_TOLERANCE_S), after)
         });
         breaks.filter(|(begin, end)| end - begin > MAX_DRIFT_S).collect()
     }
@@ -71,5 +105,58 @@ impl RunClock {
         let anchor = self.anchors.iter().rev().find(|(anchor_s, _)| *anchor_s <= run_s);
         let (anchor_s, at) = anchor.or_else(|| self.anchors.first())?;
         at.checked_add(SignedDuration::try_from_secs_f64(run_s - anchor_s).ok()?).ok()
+    }
+}
+
+fn wall_s(at: Timestamp) -> f64 {
+    at.as_nanosecond() as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(start: Option<i64>, end: Option<i64>) -> IntervalHeader {
+        let at = |second: Option<i64>| second.and_then(|second| Timestamp::from_second(second).ok());
+        IntervalHeader { start: at(start), end: at(end), elapsed_s: 2.0, ..IntervalHeader::default() }
+    }
+
+    /// Returns the places of intervals, and the clock after them.
+    fn placed(headers: &[(i64, i64)]) -> (Vec<(f64, f64)>, RunClock) {
+        let mut clock = RunClock::default();
+        let spans = headers.iter().map(|(start, end)| {
+            let span = clock.place(&header(Some(*start), Some(*end)));
+            (span.start_s, span.end_s)
+        });
+        (spans.collect(), clock)
+    }
+
+    #[test]
+    fn a_break_in_time_is_a_gap_on_the_axis() {
+        let (spans, clock) = placed(&[(10, 12), (12, 14), (20, 22)]);
+        assert_eq!(spans, [(10.0, 12.0), (12.0, 14.0), (20.0, 22.0)]);
+        assert_eq!((clock.axis_s(4.0), clock.setback_s()), (20.0, 0.0));
+        assert!((clock.axis_end_s(4.0) - 14.0).abs() < 1e-3, "the end of what was before the break");
+        assert_eq!(clock.axis_s(-3.0), 7.0, "before the first sample");
+    }
+
+    #[test]
+    fn the_axis_goes_on_where_the_clock_goes_back() {
+        let (spans, clock) = placed(&[(100, 102), (50, 52), (52, 54), (60, 62)]);
+        assert_eq!(spans, [(100.0, 102.0), (102.0, 104.0), (104.0, 106.0), (112.0, 114.0)]);
+        assert_eq!((clock.axis_s(3.0), clock.setback_s()), (103.0, 52.0));
+    }
+
+    #[test]
+    fn an_interval_in_which_the_clock_was_set_back_has_its_length() {
+        assert_eq!(placed(&[(100, 90), (90, 92)]).0, [(100.0, 102.0), (102.0, 104.0)]);
+    }
+
+    #[test]
+    fn without_a_wall_clock_the_axis_begins_at_zero() {
+        let mut clock = RunClock::default();
+        let spans = [clock.place(&header(None, None)), clock.place(&header(None, None))];
+        assert_eq!(spans.map(|span| (span.start_s, span.end_s)), [(0.0, 2.0), (2.0, 4.0)]);
+        assert_eq!((clock.setback_s(), clock.has_wall_clock()), (0.0, false));
     }
 }

@@ -4,13 +4,17 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use anyhow::Result;
+use jiff::tz::TimeZone;
 
 use super::RunContext;
 use super::progress::Progress;
 use super::warnings::Warnings;
 use crate::analysis::{DeviceReport, HostReport, QueueByLayer, clear_lower_layers, queue_by_layer};
 use crate::exit::Exit;
-use crate::intervals::{Events, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect};
+use crate::intervals::{
+    Events, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect, group_incidents,
+};
+use crate::report::analysis::AnalysisReport;
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
 
@@ -30,6 +34,46 @@ pub(super) struct Analysis {
     pub(super) clock: RunClock,
     /// The identity of each device that has one, by the kernel's name.
     pub(super) identities: HashMap<String, String>,
+}
+
+/// The choices of how an analysis is shown.
+pub(super) struct Presentation<'a> {
+    /// The time zone of printed times.
+    pub(super) time_zone: &'a TimeZone,
+    /// Other devices of the host were left out.
+    pub(super) is_selection: bool,
+    /// The text has all details of each device.
+    pub(super) has_details: bool,
+    /// The terminal shows more than ASCII.
+    pub(super) is_unicode: bool,
+}
+
+impl Analysis {
+    /// Groups the events into incidents and lets `show` have everything.
+    pub(super) fn report<T>(
+        &self,
+        intervals: &Intervals<'_>,
+        presentation: &Presentation<'_>,
+        show: impl FnOnce(AnalysisReport<'_>) -> T,
+    ) -> T {
+        let unknown = Topology::default();
+        let topology = intervals.known_topology().unwrap_or(&unknown);
+        let incidents = group_incidents(&self.events.list, topology);
+        show(AnalysisReport {
+            devices: &self.reports,
+            queue_by_layer: self.queue_by_layer.as_ref(),
+            topology,
+            is_selection: presentation.is_selection,
+            host: &self.host,
+            events: &self.events,
+            incidents: &incidents,
+            latencies: &self.latencies,
+            clock: &self.clock,
+            time_zone: presentation.time_zone,
+            has_details: presentation.has_details,
+            is_unicode: presentation.is_unicode,
+        })
+    }
 }
 
 /// Analyzes all intervals, each of which `on_interval` gets too. Shows progress and what is missing; `doing` says what is done

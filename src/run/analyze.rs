@@ -6,18 +6,17 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use jiff::tz::TimeZone;
 
-use super::analysis::analyze_intervals;
+use super::analysis::{Presentation, analyze_intervals};
 use super::progress::Progress;
 use super::{RunContext, emit, load_baselines};
 use crate::analysis::{DeviceReport, SavedBaselines};
 use crate::exit::Exit;
-use crate::intervals::{Detail, Intervals, group_incidents};
+use crate::intervals::{Detail, Intervals};
 use crate::plan::{Analyze, AnalyzeFormat};
-use crate::report::analysis::{AnalysisReport, fio_job, json, text};
+use crate::report::analysis::{fio_job, json, text};
 use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
 use crate::source::read_json_object;
-use crate::topology::Topology;
 
 pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> {
     if let Some(later) = &plan.compare_with {
@@ -37,28 +36,20 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
     let progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
     let (exit, analysis) = analyze_intervals(&mut intervals, "analyzing", progress, &mut |_| {}, context)?;
     let Some(analysis) = analysis else { return Ok(exit) };
-    let unknown = Topology::default();
-    let topology = intervals.known_topology().unwrap_or(&unknown);
-    let incidents = group_incidents(&analysis.events.list, topology);
-    let report = AnalysisReport {
-        devices: &analysis.reports,
-        queue_by_layer: analysis.queue_by_layer.as_ref(),
-        topology,
-        is_selection: plan.selection.names_devices(),
-        host: &analysis.host,
-        events: &analysis.events,
-        incidents: &incidents,
-        latencies: &analysis.latencies,
-        clock: &analysis.clock,
+    let presentation = Presentation {
         time_zone: &time_zone,
+        is_selection: plan.selection.names_devices(),
         has_details: plan.has_details,
         is_unicode: plan.is_unicode && context.is_terminal,
     };
     let mut out = Vec::new();
     match plan.format {
         AnalyzeFormat::Fio => write_fio_job(&analysis.reports, &mut out)?,
-        AnalyzeFormat::Json => json(&report, &mut out),
-        AnalyzeFormat::Text => text(&report, context.width(), &mut out),
+        AnalyzeFormat::Json => analysis.report(&intervals, &presentation, |report| json(&report, &mut out)),
+        AnalyzeFormat::Text => {
+            let width = context.width();
+            analysis.report(&intervals, &presentation, |report| text(&report, width, &mut out));
+        }
     }
     if let Some(path) = &plan.save_baseline {
         save_baseline(path, &analysis.reports, &analysis.identities)?;

@@ -3,17 +3,15 @@
 use anyhow::{Context, Result};
 use jiff::tz::TimeZone;
 
-use super::analysis::{Analysis, analyze_intervals};
+use super::analysis::{Analysis, Presentation, analyze_intervals};
 use super::progress::Progress;
 use super::{RunContext, emit, load_baselines};
 use crate::exit::Exit;
-use crate::intervals::{Detail, History, Intervals, group_incidents};
+use crate::intervals::{Detail, History, Intervals};
 use crate::plan::Report;
-use crate::report::analysis::AnalysisReport;
 use crate::report::html::{Page, PageSource};
 use crate::sanitize::sanitize;
 use crate::sink::{check_new_file, write_atomically};
-use crate::topology::Topology;
 
 pub(super) fn run(plan: &Report, context: &mut RunContext<'_>) -> Result<Exit> {
     let name = sanitize(&plan.output.display().to_string()).into_owned();
@@ -50,9 +48,6 @@ fn page(
     intervals: &Intervals<'_>,
     time_zone: &TimeZone,
 ) -> String {
-    let unknown = Topology::default();
-    let topology = intervals.known_topology().unwrap_or(&unknown);
-    let incidents = group_incidents(&analysis.events.list, topology);
     let host = intervals.host();
     let source = PageSource {
         host: host.name,
@@ -60,20 +55,14 @@ fn page(
         cpus: host.cpus,
         capture: plan.input.from.as_ref().map(|path| path.display().to_string()),
     };
-    let report = AnalysisReport {
-        devices: &analysis.reports,
-        queue_by_layer: analysis.queue_by_layer.as_ref(),
-        topology,
-        is_selection: plan.selection.names_devices(),
-        host: &analysis.host,
-        events: &analysis.events,
-        incidents: &incidents,
-        latencies: &analysis.latencies,
-        clock: &analysis.clock,
+    let presentation = Presentation {
         time_zone,
+        is_selection: plan.selection.names_devices(),
         has_details: true,
         is_unicode: true,
     };
     let saturation_threshold = plan.verdicts.saturation_threshold;
-    Page { analysis: report, history, source: &source, saturation_threshold, has_who: plan.has_who }.html()
+    analysis.report(intervals, &presentation, |analysis| {
+        Page { analysis, history, source: &source, saturation_threshold, has_who: plan.has_who }.html()
+    })
 }

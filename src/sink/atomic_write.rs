@@ -38,9 +38,9 @@ pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
-    file.write_all(text)?;
-    file.sync_all()?;
-    rename(&temporary, path)
+    let written = file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| rename(&temporary, path));
+    // What a full disk took of it is of no use; that error matters more than another one now.
+    written.inspect_err(|_| drop(std::fs::remove_file(&temporary)))
 }
 
 /// Replaces a file atomically that is written again and again, and so need not survive a power failure: nothing waits for the

@@ -113,7 +113,7 @@ impl DeviceHistory {
         let is_idle = |verdict: &WorstVerdict| matches!(verdict.get(), Some(Some(Verdict::Idle) | None));
         let idle: Vec<bool> = verdicts.map(is_idle).collect();
         for (series, quantity) in self.quantities.iter_mut().zip(DeviceQuantity::ALL) {
-            // What is weighted by requests has no value without any.
+            // A mean over requests has no value without any.
             let is_rate = quantity.observed(first).is_some_and(|(_, weight)| weight == first.stats.seconds);
             for (point, span) in points.iter().enumerate().take(index) {
                 if is_rate && quantity != DeviceQuantity::DoubtfulUtilPct && idle.get(point) == Some(&true) {

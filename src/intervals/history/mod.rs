@@ -5,15 +5,12 @@
 //! All share the points of one [`super::series::Timeline`].
 
 mod blocked_tasks;
-mod clock;
 mod device;
 mod device_quantity;
 mod host_quantity;
 mod usage;
 
 use std::collections::HashMap;
-
-use jiff::Timestamp;
 
 pub use blocked_tasks::BlockedTaskTime;
 pub use device::DeviceHistory;
@@ -22,8 +19,8 @@ pub use host_quantity::HostQuantity;
 pub use usage::{CgroupHistory, UsageHistory};
 
 use self::blocked_tasks::BlockedTasks;
-use self::clock::HistoryClock;
 use super::device_interval::{IntervalHeader, IntervalRows};
+use super::run_clock::RunClock;
 use super::series::{Extent, Series, TimeSpan, Timeline};
 
 /// The most points of a series.
@@ -37,7 +34,7 @@ const MAX_DEVICE_POINTS: usize = 40_000;
 #[derive(Clone, Debug)]
 pub struct History {
     timeline: Timeline,
-    clock: HistoryClock,
+    clock: RunClock,
     devices: Vec<DeviceHistory>,
     index_by_name: HashMap<String, usize>,
     active_devices: usize,
@@ -54,7 +51,7 @@ impl Default for History {
     fn default() -> Self {
         Self {
             timeline: Timeline::new(MAX_POINTS),
-            clock: HistoryClock::default(),
+            clock: RunClock::default(),
             devices: Vec::new(),
             index_by_name: HashMap::new(),
             active_devices: 0,
@@ -153,27 +150,15 @@ impl History {
         &self.timeline
     }
 
-    /// The span of all points, in seconds on the clock of [`Self::is_wall_clock`]; `None` without intervals.
+    /// The span of all points, in seconds on the axis of [`RunClock::place`]; `None` without intervals.
     pub fn span(&self) -> Option<TimeSpan> {
         let (first, last) = (self.timeline.points().first()?, self.timeline.points().last()?);
         Some(TimeSpan { start_s: first.start_s, end_s: last.end_s })
     }
 
-    /// Returns whether the times of the points are seconds since 1970. Otherwise the samples have no wall clock, and the
-    /// first begins at 0.
-    pub fn is_wall_clock(&self) -> bool {
-        self.clock.is_wall_clock()
-    }
-
-    /// Returns the place of a moment among the points, given its wall clock, if any, and the seconds of all intervals before
-    /// it.
-    pub fn axis_s(&self, at: Option<Timestamp>, run_s: f64) -> f64 {
-        self.clock.axis_s(at, run_s)
-    }
-
-    /// Seconds by which the latest points are shown too late, because the clock went back before them; 0 if it did not.
-    pub fn clock_shift_s(&self) -> f64 {
-        self.clock.shift_s()
+    /// The clock that places the points: seconds since 1970, or since the first sample without a wall clock.
+    pub fn clock(&self) -> &RunClock {
+        &self.clock
     }
 
     /// The history of a device by the kernel's name; `None` if it was in no interval.

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::AnalysisReport;
 use super::times::Times;
-use crate::analysis::{IoDirection, RateUnit, Verdict};
-use crate::attribution::cgroup_name;
-use crate::intervals::{Event, EventLimit, EventRate};
-use crate::report::evidence::{limit_of_cgroup, plateau_rate};
-use crate::report::layout::sentence_numbers::{duration, number, per_second, percent, queue, time};
+use crate::intervals::Event;
+use crate::report::evidence::{
+    event_length_text, event_limit_text, event_queue_text, event_rate_text, top_cgroup_text,
+};
+use crate::report::layout::sentence_numbers::time;
 use crate::sanitize::sanitize;
 
 /// The incidents that are listed without `--details`.
@@ -16,9 +16,6 @@ const MAX_LISTED: usize = 20;
 
 /// The devices of an incident that are named beside the one that leads it.
 const MAX_OTHERS: usize = 4;
-
-/// The part of an event that its worst verdict must lack to have its own time beside that of the event.
-const MIN_OTHER_FRACTION: f64 = 0.1;
 
 /// Appends the incidents in the order of time, and how many are not listed.
 pub(super) fn push_events(report: &AnalysisReport<'_>, times: &Times<'_>, out: &mut Vec<u8>) {
@@ -58,14 +55,11 @@ fn push_line(text: &str, out: &mut Vec<u8>) {
 /// `loop0 capped 16:04:47-16:05:12 (25 s) 2,000 reads/s, 11.9 ms, queue 24, limit 2,000 reads/s`.
 fn event_line(event: &Event, others: &[&Event], times: &Times<'_>) -> String {
     let numbers = [
-        event.rate.as_ref().map(rate_text),
+        event.rate.as_ref().map(event_rate_text),
         event.peak_latency.map(|peak| time(peak.await_ms)),
-        event.mean_queue.map(|mean| in_flight_text(event, mean)),
-        event.limit.as_ref().map(limit_text),
-        event
-            .top_cgroup
-            .as_ref()
-            .map(|top| format!("{} {}", sanitize(&cgroup_name(&top.path)), percent(top.share_pct))),
+        event_queue_text(event),
+        event.limit.as_ref().map(|limit| format!("limit {}", event_limit_text(limit))),
+        event.top_cgroup.as_ref().map(top_cgroup_text),
         (!others.is_empty()).then(|| format!("also {}", names(others))),
     ];
     let numbers: Vec<String> = numbers.into_iter().flatten().collect();
@@ -74,7 +68,7 @@ fn event_line(event: &Event, others: &[&Event], times: &Times<'_>) -> String {
         sanitize(&event.label),
         event.verdict.name(),
         time_range(event, times),
-        length(event),
+        event_length_text(event),
         numbers.join(", ")
     )
 }
@@ -86,49 +80,6 @@ fn time_range(event: &Event, times: &Times<'_>) -> String {
     }
     let [begin, end] = times.both(event.begin, event.end);
     format!("since before {begin}, until {end}")
-}
-
-/// The length of an event, and that of its worst verdict where it is much shorter.
-fn length(event: &Event) -> String {
-    let other_s = event.duration_s - event.verdict_s;
-    let worst = (event.course.len() > 1 && other_s >= MIN_OTHER_FRACTION * event.duration_s)
-        .then(|| format!(", {} for {}", event.verdict.name(), duration(event.verdict_s)));
-    let ongoing = if event.is_ongoing { ", ongoing" } else { "" };
-    let or_more = if event.begin_is_known { "" } else { " or more" };
-    format!("{}{or_more}{}{ongoing}", duration(event.duration_s), worst.unwrap_or_default())
-}
-
-fn rate_text(rate: &EventRate) -> String {
-    match rate.unit {
-        RateUnit::Requests => per_second(rate.per_s, rate.direction.noun()),
-        RateUnit::Kib => {
-            let direction = match rate.direction {
-                IoDirection::Both => String::new(),
-                direction => format!(" of {}", direction.noun()),
-            };
-            format!("{} MiB/s{direction}", number(rate.per_s / 1024.0))
-        }
-    }
-}
-
-fn in_flight_text(event: &Event, mean: f64) -> String {
-    if event.verdict == Verdict::Stalled {
-        format!("{:.0} in flight", event.peak_queue.unwrap_or(mean))
-    } else {
-        format!("queue {}", queue(mean))
-    }
-}
-
-fn limit_text(limit: &EventLimit) -> String {
-    match limit {
-        EventLimit::Cap(plateau) => format!("limit {}", plateau_rate(plateau)),
-        EventLimit::Cgroup(limit) => format!(
-            "limit {} of {} on {}",
-            limit_of_cgroup(limit.kind, limit.value),
-            sanitize(&cgroup_name(&limit.cgroup)),
-            sanitize(&limit.limited_device)
-        ),
-    }
 }
 
 /// The devices of other events, each once.

@@ -52,16 +52,6 @@ fn bytes_per_s(value: u64) -> String {
     }
 }
 
-/// A limit of a cgroup in a table: `50 reads/s (db.service on vda)`. Names are not escaped.
-pub(crate) fn cgroup_limit_name(limit: &ReachedLimit) -> String {
-    format!(
-        "{} ({} on {})",
-        limit_of_cgroup(limit.kind, limit.value),
-        cgroup_name(&limit.cgroup),
-        limit.limited_device
-    )
-}
-
 /// Returns a number that someone chose, without decimals where it has none.
 fn exact(value: f64) -> String {
     if value < 100.0 && value.fract() == 0.0 { value.to_string() } else { number(value) }

@@ -1,12 +1,15 @@
 //! Sentences for the evidence of verdicts, shared by the table, JSON, CSV and the report of an analysis.
 
 mod cgroup_limit;
+mod event;
 mod explanation;
 mod hidden_io_wait;
 mod limits;
 mod plateau;
 
-pub(crate) use cgroup_limit::cgroup_limit_name;
+pub(crate) use event::{
+    event_length_text, event_limit_text, event_queue_text, event_rate_text, top_cgroup_text,
+};
 pub(crate) use explanation::explanation_text;
 pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};
 pub(crate) use limits::limit_name;

@@ -8,7 +8,7 @@ use super::scale::{HEIGHT, Scale, Unit};
 use super::time_axis::{TimeAxis, WIDTH};
 use crate::intervals::series::{Extent, Timeline};
 
-/// What is the same in every chart over time of a page.
+/// The axis of time and the points, which all charts over time share.
 #[derive(Clone, Copy)]
 pub(super) struct ChartTime<'a> {
     /// The axis.
@@ -63,7 +63,12 @@ pub(super) struct Line<'a> {
     pub(super) values: &'a [Extent],
 }
 
-impl Line<'_> {
+impl<'a> Line<'a> {
+    /// Creates a series.
+    pub(super) fn new(label: &'a str, key: &'a str, look: Look, values: &'a [Extent]) -> Self {
+        Self { label, key, look, values }
+    }
+
     /// The greatest maximum; `None` without values.
     fn max(&self) -> Option<f64> {
         self.values.iter().filter_map(Extent::max).reduce(f64::max)
@@ -103,7 +108,7 @@ pub(super) struct Chart<'a> {
     pub(super) question: &'a str,
     /// The unit of its values.
     pub(super) unit: Unit,
-    /// What a count counts, as the unit of the axis.
+    /// The noun that is the unit of an axis of counts: `requests`.
     pub(super) counted: &'static str,
     /// The kind of its axis.
     pub(super) scale: ScaleKind,
@@ -115,7 +120,28 @@ pub(super) struct Chart<'a> {
     pub(super) shades: &'a str,
 }
 
-impl Chart<'_> {
+impl<'a> Chart<'a> {
+    /// Creates a chart without reference lines and shades.
+    pub(super) fn new(
+        title: &'a str,
+        question: &'a str,
+        unit: Unit,
+        scale: ScaleKind,
+        lines: Vec<Line<'a>>,
+    ) -> Self {
+        Self { title, question, unit, counted: "", scale, lines, references: Vec::new(), shades: "" }
+    }
+
+    /// Sets the noun that is the unit of an axis of counts.
+    pub(super) fn counting(self, counted: &'static str) -> Self {
+        Self { counted, ..self }
+    }
+
+    /// Adds lines at fixed values.
+    pub(super) fn with_references(self, references: Vec<Reference>) -> Self {
+        Self { references, ..self }
+    }
+
     /// Appends the chart; nothing if it has no value above zero.
     pub(super) fn push(&self, time: ChartTime<'_>, out: &mut String) {
         let shown: Vec<&Line<'_>> =

@@ -34,7 +34,7 @@ pub(super) struct Section<'a> {
     pub(super) areas: Vec<Area<'a>>,
 }
 
-/// What is the same for all sections.
+/// The values that the sections of all devices share.
 #[derive(Clone, Copy)]
 pub(super) struct SectionContext<'a> {
     /// The axis of time.
@@ -122,128 +122,67 @@ impl<'a> Section<'a> {
     }
 
     /// The charts over time.
-    fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> Vec<Chart<'b>> {
+    fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> [Chart<'b>; 8] {
         use DeviceQuantity as Q;
-        let line = |label, quantity: Q, look| Line {
-            label,
-            key: quantity.name(),
-            look,
-            values: self.values(quantity),
+        let line = |label, quantity: Q, look| Line::new(label, quantity.name(), look, self.values(quantity));
+        let read_and_write = |(read, reads), (write, writes)| {
+            vec![line(read, reads, Look::Read), line(write, writes, Look::Write)]
         };
-        let chart = |title, question, unit, counted, scale, lines, references| Chart {
-            title,
-            question,
-            unit,
-            counted,
-            scale,
-            lines,
-            references,
-            shades,
+        let with = |mut lines: Vec<Line<'b>>, line| {
+            lines.push(line);
+            lines
         };
+        let latency = with(
+            read_and_write(("read", Q::ReadAwaitMs), ("write", Q::WriteAwaitMs)),
+            line("flush", Q::FlushAwaitMs, Look::Flush),
+        );
+        let operations = with(
+            with(
+                read_and_write(("reads", Q::ReadsPerS), ("writes", Q::WritesPerS)),
+                line("flushes", Q::FlushesPerS, Look::Flush),
+            ),
+            line("discards", Q::DiscardsPerS, Look::Bound),
+        );
+        let queue = vec![
+            line("in flight, sampled", Q::InFlight, Look::Dots),
+            line("mean queue", Q::Queue, Look::All),
+        ];
+        let bandwidth = with(
+            read_and_write(("read", Q::ReadKibPerS), ("written", Q::WriteKibPerS)),
+            line("discarded", Q::DiscardKibPerS, Look::Bound),
+        );
+        let saturation = with(
+            read_and_write(("reads", Q::ReadSaturation), ("writes", Q::WriteSaturation)),
+            line("flushes", Q::FlushSaturation, Look::Flush),
+        );
         let threshold = Reference {
             label: format!("threshold {}", multiple(saturation_threshold)),
             value: saturation_threshold,
         };
-        vec![
-            chart(
-                "Latency",
-                "How long do requests take? ",
-                Unit::Milliseconds,
-                "",
-                ScaleKind::Log,
-                vec![
-                    line("read", Q::ReadAwaitMs, Look::Read),
-                    line("write", Q::WriteAwaitMs, Look::Write),
-                    line("flush", Q::FlushAwaitMs, Look::Flush),
-                ],
-                self.latency_references(saturation_threshold),
-            ),
-            chart(
-                "Operations",
-                "How much is asked of it? ",
-                Unit::PerSecond,
-                "",
-                ScaleKind::Linear,
-                vec![
-                    line("reads", Q::ReadsPerS, Look::Read),
-                    line("writes", Q::WritesPerS, Look::Write),
-                    line("flushes", Q::FlushesPerS, Look::Flush),
-                    line("discards", Q::DiscardsPerS, Look::Bound),
-                ],
-                Vec::new(),
-            ),
-            chart(
-                "Queue",
-                "How many requests wait or are served? ",
-                Unit::Count,
-                "requests",
-                ScaleKind::Linear,
-                vec![
-                    line("in flight, sampled", Q::InFlight, Look::Dots),
-                    line("mean queue", Q::Queue, Look::All),
-                ],
-                Vec::new(),
-            ),
-            chart(
-                "Bandwidth",
-                "How many bytes? ",
-                Unit::Bandwidth,
-                "",
-                ScaleKind::Linear,
-                vec![
-                    line("read", Q::ReadKibPerS, Look::Read),
-                    line("written", Q::WriteKibPerS, Look::Write),
-                    line("discarded", Q::DiscardKibPerS, Look::Bound),
-                ],
-                Vec::new(),
-            ),
-            chart(
-                "Saturation",
-                "How much slower than unloaded? ",
-                Unit::Multiple,
-                "",
-                ScaleKind::Log,
-                vec![
-                    line("reads", Q::ReadSaturation, Look::Read),
-                    line("writes", Q::WriteSaturation, Look::Write),
-                    line("flushes", Q::FlushSaturation, Look::Flush),
-                ],
-                vec![threshold],
-            ),
-            chart(
-                "Utilization",
-                "How often is there any request? ",
-                Unit::Percent,
-                "",
-                ScaleKind::Percent,
-                vec![
-                    line("util", Q::UtilPct, Look::All),
-                    line("? cannot be true", Q::DoubtfulUtilPct, Look::Doubtful),
-                    line("upper bound", Q::UtilUpperBoundPct, Look::Bound),
-                ],
-                Vec::new(),
-            ),
-            chart(
-                "I/O size",
-                "How large are requests? ",
-                Unit::Size,
-                "",
-                ScaleKind::Linear,
-                vec![line("reads", Q::ReadSizeKib, Look::Read), line("writes", Q::WriteSizeKib, Look::Write)],
-                Vec::new(),
-            ),
-            chart(
-                "Merged requests",
-                "Is the load sequential? ",
-                Unit::Percent,
-                "",
-                ScaleKind::Percent,
-                vec![
-                    line("reads", Q::ReadMergePct, Look::Read),
-                    line("writes", Q::WriteMergePct, Look::Write),
-                ],
-                Vec::new(),
-            ),
+        let utilization = vec![
+            line("util", Q::UtilPct, Look::All),
+            line("? cannot be true", Q::DoubtfulUtilPct, Look::Doubtful),
+            line("upper bound", Q::UtilUpperBoundPct, Look::Bound),
+        ];
+        let sizes = read_and_write(("reads", Q::ReadSizeKib), ("writes", Q::WriteSizeKib));
+        let merges = read_and_write(("reads", Q::ReadMergePct), ("writes", Q::WriteMergePct));
+        let new = |title, question, unit, scale, lines| Chart {
+            shades,
+            ..Chart::new(title, question, unit, scale, lines)
+        };
+        use ScaleKind::{Linear, Log, Percent};
+        [
+            new("Latency", "How long do requests take? ", Unit::Milliseconds, Log, latency)
+                .with_references(self.latency_references(saturation_threshold)),
+            new("Operations", "How much is asked of it? ", Unit::PerSecond, Linear, operations),
+            new("Queue", "How many requests wait or are served? ", Unit::Count, Linear, queue)
+                .counting("requests"),
+            new("Bandwidth", "How many bytes? ", Unit::Bandwidth, Linear, bandwidth),
+            new("Saturation", "How much slower than unloaded? ", Unit::Multiple, Log, saturation)
+                .with_references(vec![threshold]),
+            new("Utilization", "How often is there any request? ", Unit::Percent, Percent, utilization),
+            new("I/O size", "How large are requests? ", Unit::Size, Linear, sizes),
+            new("Merged requests", "Is the load sequential? ", Unit::Percent, Percent, merges),
         ]
     }
 

@@ -5,11 +5,10 @@ use std::fmt::Write;
 use super::chart::ChartTime;
 use super::escape::{escape, name};
 use super::scale::HEIGHT;
-use crate::analysis::{IoDirection, RateUnit};
 use crate::attribution::cgroup_name;
-use crate::intervals::{Event, EventLimit, History};
-use crate::report::evidence::{cgroup_limit_name, plateau_rate};
-use crate::report::layout::sentence_numbers::{counted, duration, number, per_second, percent, queue, time};
+use crate::intervals::{Event, History};
+use crate::report::evidence::{event_limit_text, event_queue_text, event_rate_text, top_cgroup_text};
+use crate::report::layout::sentence_numbers::{counted, duration, percent, queue, time};
 
 /// The rows of the table that are not folded, and all its rows.
 const OPEN_ROWS: usize = 15;
@@ -31,35 +30,10 @@ pub(super) struct PlacedEvent<'a> {
 impl<'a> PlacedEvent<'a> {
     /// Finds the place of an event.
     pub(super) fn new(event: &'a Event, history: &History) -> Self {
-        // An event may have begun before the time that the page shows.
-        let begin_s = history.axis_s(event.begin.at, event.begin.run_s).max(0.0);
-        let end_s = history.axis_s(event.end.at, event.end.run_s);
+        let begin_s = history.clock().axis_s(event.begin.run_s);
+        let end_s = history.clock().axis_end_s(event.end.run_s);
         Self { event, begin_s, end_s: end_s.max(begin_s) }
     }
-}
-
-/// The rate of an event: `2,000 reads/s`, `12.0 MiB/s read`.
-fn rate_text(event: &Event) -> Option<String> {
-    let rate = event.rate?;
-    Some(match rate.unit {
-        RateUnit::Requests => per_second(rate.per_s, rate.direction.noun()),
-        RateUnit::Kib => {
-            let verb = match rate.direction {
-                IoDirection::Reads => " read",
-                IoDirection::Writes => " written",
-                IoDirection::Both | IoDirection::Flushes => "",
-            };
-            format!("{} MiB/s{verb}", number(rate.per_s / 1024.0))
-        }
-    })
-}
-
-/// The limit of an event: `3,000 reads/s`, `db.service: 50 reads/s on vda`.
-fn limit_text(event: &Event) -> Option<String> {
-    Some(match event.limit.as_ref()? {
-        EventLimit::Cap(plateau) => plateau_rate(plateau),
-        EventLimit::Cgroup(limit) => cgroup_limit_name(limit),
-    })
 }
 
 /// The first sentence of the page, on the worst event: `loop0 was capped from 16:04:47 to 16:05:12 (25 s): 2,000 reads/s,
@@ -72,10 +46,10 @@ pub(super) fn headline(placed: &PlacedEvent<'_>, time_of: ChartTime<'_>) -> Stri
         format!("to {}", time_of.axis.clock(placed.end_s))
     };
     let details = [
-        rate_text(event),
+        event.rate.as_ref().map(event_rate_text),
         event.peak_latency.map(|peak| format!("latency up to {}", time(peak.await_ms))),
-        event.mean_queue.map(|mean| format!("queue {}", queue(mean))),
-        limit_text(event).map(|limit| format!("limit {limit}")),
+        event_queue_text(event),
+        event.limit.as_ref().map(|limit| format!("limit {}", event_limit_text(limit))),
         event
             .top_cgroup
             .as_ref()
@@ -135,8 +109,7 @@ fn push_row(
         None => label,
     };
     let end = if event.is_ongoing { "to the end".to_owned() } else { clock(placed.end_s, time_of) };
-    let who = event.top_cgroup.as_ref();
-    let who = who.map(|top| format!("{} {}", cgroup_name(&top.path), percent(top.share_pct)));
+    let who = event.top_cgroup.as_ref().map(top_cgroup_text);
     let verdict = event.verdict.name();
     let _ = write!(
         out,
@@ -146,10 +119,10 @@ fn push_row(
         index + 1,
         clock(placed.begin_s, time_of),
         duration(event.duration_s),
-        text(rate_text(event)),
+        text(event.rate.as_ref().map(event_rate_text)),
         event.peak_latency.map(|peak| time(peak.await_ms)).unwrap_or_default(),
         event.mean_queue.map(queue).unwrap_or_default(),
-        text(limit_text(event)),
+        text(event.limit.as_ref().map(event_limit_text)),
         text(who),
     );
 }

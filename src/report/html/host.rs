@@ -21,52 +21,21 @@ pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut
         area("available", HostQuantity::CpuAvailablePct, "rest"),
     ];
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
-    let line = |label, quantity: HostQuantity, look| Line {
-        label,
-        key: quantity.name(),
-        look,
-        values: history.host(quantity),
-    };
-    let chart = |title, question, unit, counted, scale, lines| Chart {
-        title,
-        question,
-        unit,
-        counted,
-        scale,
-        lines,
-        references: Vec::new(),
-        shades: "",
-    };
-    chart(
-        "I/O pressure",
-        "Do tasks wait for I/O? ",
-        Unit::Percent,
-        "",
-        ScaleKind::Percent,
-        vec![
-            line("some task waits", HostQuantity::PressureSomePct, Look::Read),
-            line("all tasks wait", HostQuantity::PressureFullPct, Look::Write),
-        ],
-    )
-    .push(time, out);
-    chart(
-        "Blocked tasks",
-        "How many wait? ",
-        Unit::Count,
-        "tasks",
-        ScaleKind::Linear,
-        vec![line("blocked on I/O", HostQuantity::Blocked, Look::All)],
-    )
-    .push(time, out);
-    chart(
-        "Memory pressure",
-        "Is memory short? ",
-        Unit::Percent,
-        "",
-        ScaleKind::Percent,
-        vec![line("some task waits for memory", HostQuantity::MemoryPressureSomePct, Look::All)],
-    )
-    .push(time, out);
+    let line =
+        |label, quantity: HostQuantity, look| Line::new(label, quantity.name(), look, history.host(quantity));
+    let pressure = vec![
+        line("some task waits", HostQuantity::PressureSomePct, Look::Read),
+        line("all tasks wait", HostQuantity::PressureFullPct, Look::Write),
+    ];
+    let blocked = vec![line("blocked on I/O", HostQuantity::Blocked, Look::All)];
+    let memory = vec![line("some task waits for memory", HostQuantity::MemoryPressureSomePct, Look::All)];
+    let charts = [
+        Chart::new("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent, ScaleKind::Percent, pressure),
+        Chart::new("Blocked tasks", "How many wait? ", Unit::Count, ScaleKind::Linear, blocked)
+            .counting("tasks"),
+        Chart::new("Memory pressure", "Is memory short? ", Unit::Percent, ScaleKind::Percent, memory),
+    ];
+    charts.iter().for_each(|chart| chart.push(time, out));
 }
 
 /// The data of the host.

@@ -91,7 +91,8 @@ impl Page<'_> {
         self.fit(&charted);
         let history = &self.history;
         let span = history.span().unwrap_or(TimeSpan { start_s: 0.0, end_s: 1.0 });
-        let axis = TimeAxis::new(span, history.is_wall_clock().then(|| self.analysis.time_zone.clone()));
+        let axis =
+            TimeAxis::new(span, history.clock().has_wall_clock().then(|| self.analysis.time_zone.clone()));
         let time = ChartTime { axis: &axis, timeline: history.timeline() };
         let mut events: Vec<PlacedEvent<'_>> =
             self.analysis.events.list.iter().map(|event| PlacedEvent::new(event, history)).collect();
@@ -128,7 +129,7 @@ impl Page<'_> {
         guide::push_guide(&mut out);
         self.push_foot(&mut out);
         let groups: Vec<_> = sections.iter().map(Section::data).chain([host::host_data(history)]).collect();
-        push_data(&axis, history.is_wall_clock(), history.timeline(), &groups, &mut out);
+        push_data(&axis, history.clock().has_wall_clock(), history.timeline(), &groups, &mut out);
         let _ = writeln!(out, "<script>{SCRIPT}</script></body></html>");
         out
     }
@@ -297,9 +298,9 @@ impl Page<'_> {
         }
     }
 
-    /// What a reader must know about the data.
+    /// Defects of the data that change how to read the page.
     fn remarks(&self) -> Vec<String> {
-        let shift_s = self.history.clock_shift_s();
+        let shift_s = self.history.clock().setback_s();
         let mut remarks = Vec::new();
         if shift_s > 0.0 {
             remarks.push(format!(

@@ -1,0 +1,64 @@
+//! The numbers of an event in words.
+
+use super::{limit_of_cgroup, plateau_rate};
+use crate::analysis::{IoDirection, RateUnit};
+use crate::attribution::cgroup_name;
+use crate::intervals::{Event, EventEvidence, EventLimit, EventRate, TopCgroup};
+use crate::report::layout::sentence_numbers::{duration, number, per_second, percent, queue};
+use crate::sanitize::sanitize;
+
+/// The part of an event that its worst verdict must lack to have its own time beside that of the event.
+const MIN_OTHER_FRACTION: f64 = 0.1;
+
+/// The rate of an event: `2,000 reads/s`, `12.0 MiB/s of reads`.
+pub(crate) fn event_rate_text(rate: &EventRate) -> String {
+    match rate.unit {
+        RateUnit::Requests => per_second(rate.per_s, rate.direction.noun()),
+        RateUnit::Kib => {
+            let direction = match rate.direction {
+                IoDirection::Both => String::new(),
+                direction => format!(" of {}", direction.noun()),
+            };
+            format!("{} MiB/s{direction}", number(rate.per_s / 1024.0))
+        }
+    }
+}
+
+/// The queue of an event: `queue 24.0`, or `24 in flight` where nothing completed; `None` where it is not known.
+pub(crate) fn event_queue_text(event: &Event) -> Option<String> {
+    let mean = event.mean_queue?;
+    Some(match event.evidence {
+        Some(EventEvidence::NothingCompleted) => {
+            format!("{:.0} in flight", event.peak_queue.unwrap_or(mean))
+        }
+        _ => format!("queue {}", queue(mean)),
+    })
+}
+
+/// The length of an event, and that of its worst verdict where it is much shorter: `41 s, capped for 31 s`.
+pub(crate) fn event_length_text(event: &Event) -> String {
+    let other_s = event.duration_s - event.verdict_s;
+    let worst = (event.course.len() > 1 && other_s >= MIN_OTHER_FRACTION * event.duration_s)
+        .then(|| format!(", {} for {}", event.verdict.name(), duration(event.verdict_s)));
+    let ongoing = if event.is_ongoing { ", ongoing" } else { "" };
+    let or_more = if event.begin_is_known { "" } else { " or more" };
+    format!("{}{or_more}{}{ongoing}", duration(event.duration_s), worst.unwrap_or_default())
+}
+
+/// The limit of an event: `3,000 reads/s`, `50 reads/s of db.service on vda`. Names are escaped for terminals.
+pub(crate) fn event_limit_text(limit: &EventLimit) -> String {
+    match limit {
+        EventLimit::Cap(plateau) => plateau_rate(plateau),
+        EventLimit::Cgroup(limit) => format!(
+            "{} of {} on {}",
+            limit_of_cgroup(limit.kind, limit.value),
+            sanitize(&cgroup_name(&limit.cgroup)),
+            sanitize(&limit.limited_device)
+        ),
+    }
+}
+
+/// The cgroup that did most of an event's bytes, with its share: `db.service 97%`. The name is escaped for terminals.
+pub(crate) fn top_cgroup_text(top: &TopCgroup) -> String {
+    format!("{} {}", sanitize(&cgroup_name(&top.path)), percent(top.share_pct))
+}
