@@ -92,4 +92,14 @@ mod tests {
         remove_file(&path).unwrap();
         assert!(replace_file(&folder.path().join("nosuch/a.prom"), b"").is_err());
     }
+
+    #[test]
+    fn nothing_remains_of_a_file_that_cannot_be_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("page.html");
+        // A directory cannot be replaced by a file.
+        std::fs::create_dir(&path).unwrap();
+        assert!(write_atomically(&path, b"new").is_err());
+        assert_eq!(read_dir(directory.path()).unwrap().count(), 1);
+    }
 }
