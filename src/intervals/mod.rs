@@ -64,9 +64,9 @@ pub use load_baselines::load_baselines;
 pub use options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
 pub use run_clock::RunClock;
 pub use running_totals::{
-    BucketCounts, CgroupLimitTime, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, KnownLimit,
-    LATENCY_BOUNDS_MS, LimitSource, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals,
-    StackRole, TimedRequests, VerdictSeconds,
+    BucketCounts, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, KnownLimit, LATENCY_BOUNDS_MS,
+    LimitSource, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals, StackRole,
+    TimedRequests, VerdictSeconds,
 };
 pub use sample_source::{HostIdentity, OnLiveSample, OnWarning};
 pub use stream::{Intervals, NextInterval};

@@ -1,12 +1,15 @@
-//! A host whose counters a thread advances ten times per second.
+//! A host whose counters grow with the time.
 
-use std::fmt::Write;
-use std::fs;
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::fake_root::FakeRoot;
 
@@ -18,21 +21,22 @@ pub(crate) const READS_PER_S: u64 = 400;
 pub(crate) const WRITE_LIMIT_BYTES: u64 = 64 * 1024 * WRITES_PER_S;
 const WRITES_PER_S: u64 = 160;
 
-/// The time between two changes of the counters: short, so that samples do not find one change more or less.
+/// The time between two changes of the files that are not computed when they are read.
 const STEP: Duration = Duration::from_millis(100);
-const STEPS_PER_S: u64 = 10;
 
 /// The host. Its counters stop when this is dropped.
+///
+/// Its /proc/diskstats is a pipe, and the counters are computed when it is read, so that rates are right however busy
+/// the machine is that runs the test. Only one program can read it.
 pub(crate) struct AdvancingHost {
     host: FakeRoot,
-    /// The seconds for which the counters have advanced.
-    pub(crate) seconds: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl AdvancingHost {
-    pub(crate) fn start() -> Self {
+    /// Starts a host whose counters have grown since `start`.
+    pub(crate) fn start(start: Instant) -> Self {
         let host = FakeRoot::in_memory();
         host.file("proc/1/mountinfo", "25 22 0:23 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw")
             .disk("sda", "8:0", 1024)
@@ -41,24 +45,19 @@ impl AdvancingHost {
                 "sys/fs/cgroup/db.service/io.max",
                 format!("8:0 rbps=max wbps={WRITE_LIMIT_BYTES} riops=max wiops=max"),
             );
-        let volume = volume_lines();
         let root = host.path().to_owned();
-        write_step(&root, &volume, 0);
-        let (seconds, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let (counter, stopped) = (Arc::clone(&seconds), Arc::clone(&stop));
+        fs::create_dir_all(root.join("proc/pressure")).unwrap();
+        write_files(&root, Duration::ZERO);
+        serve_diskstats(&root, start);
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            let start = Instant::now();
-            for step in 1.. {
-                let due = start + STEP * u32::try_from(step).unwrap();
-                std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                if stopped.load(Ordering::Relaxed) {
-                    return;
-                }
-                write_step(&root, &volume, step);
-                counter.store(step / STEPS_PER_S, Ordering::Relaxed);
+            while !stopped.load(Ordering::Relaxed) {
+                write_files(&root, start.elapsed());
+                std::thread::sleep(STEP);
             }
         });
-        Self { host, seconds, stop, thread: Some(thread) }
+        Self { host, stop, thread: Some(thread) }
     }
 
     pub(crate) fn root(&self) -> String {
@@ -71,6 +70,30 @@ impl Drop for AdvancingHost {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.thread.take().unwrap().join();
     }
+}
+
+/// Makes /proc/diskstats a pipe, and answers everyone who reads it. The thread ends with the test.
+fn serve_diskstats(root: &Path, start: Instant) {
+    let path = root.join("proc/diskstats");
+    let next = root.join("proc/diskstats.next");
+    let volume = volume_lines();
+    let _ = fs::remove_file(&path);
+    make_pipe(&path).unwrap();
+    std::thread::spawn(move || {
+        // Opening waits for a reader.
+        while let Ok(mut pipe) = OpenOptions::new().write(true).open(&path) {
+            // The next reader gets a pipe of its own: this one is open until its reader has read to the end.
+            if make_pipe(&next).is_err() || fs::rename(&next, &path).is_err() {
+                return;
+            }
+            // The reader may be gone.
+            let _ = pipe.write_all(diskstats(&volume, start.elapsed()).as_bytes());
+        }
+    });
+}
+
+fn make_pipe(path: &Path) -> rustix::io::Result<()> {
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
 }
 
 /// Returns the counters of the volume in each sample of the capture.
@@ -98,43 +121,52 @@ fn volume_at(samples: &[Vec<u64>], second: u64) -> Vec<u64> {
 /// The column of the requests in flight, which is no counter.
 const IN_FLIGHT: usize = 8;
 
-fn write_step(root: &Path, volume: &[Vec<u64>], step: u64) {
-    let (second, part) = (step / STEPS_PER_S, step % STEPS_PER_S);
+/// Returns a count that grows by this number per second.
+fn grown(per_s: u64, elapsed: Duration) -> u64 {
+    (per_s as f64 * elapsed.as_secs_f64()) as u64
+}
+
+/// Returns the text of /proc/diskstats.
+fn diskstats(volume: &[Vec<u64>], elapsed: Duration) -> String {
+    let second = elapsed.as_secs();
+    let part = elapsed.subsec_nanos() as f64 / 1e9;
     let (from, to) = (volume_at(volume, second), volume_at(volume, second + 1));
     let between = |(column, (from, to)): (usize, (&u64, &u64))| {
-        let grown = if column == IN_FLIGHT { 0 } else { (to - from) * part / STEPS_PER_S };
-        (from + grown).to_string()
+        let grown = if column == IN_FLIGHT { 0.0 } else { (to - from) as f64 * part };
+        (from + grown as u64).to_string()
     };
     let columns: Vec<String> = from.iter().zip(&to).enumerate().map(between).collect();
     let mut lines = format!("7 0 loop0 {}\n", columns.join(" "));
     // Every second request is merged, reads take 2 ms, writes 5 ms, flushes 3 ms, discards 1 ms.
-    let (reads, writes, discards) =
-        (READS_PER_S * step / STEPS_PER_S, WRITES_PER_S * step / STEPS_PER_S, step);
+    let (reads, writes) = (grown(READS_PER_S, elapsed), grown(WRITES_PER_S, elapsed));
+    let (discards, flushes) = (grown(10, elapsed), grown(10, elapsed));
     writeln!(
         lines,
-        "8 0 sda {reads} {reads} {} {} {writes} {writes} {} {} 2 {} {} {discards} {discards} {} {discards} {step} {}",
+        "8 0 sda {reads} {reads} {} {} {writes} {writes} {} {} 2 {} {} {discards} {discards} {} {discards} {flushes} {}",
         8 * reads,
         2 * reads,
         128 * writes,
         5 * writes,
-        90 * step,
+        grown(900, elapsed),
         2 * reads + 5 * writes,
         2048 * discards,
-        3 * step,
+        3 * flushes,
     )
     .unwrap();
+    lines
+}
+
+/// Writes the other files that change.
+fn write_files(root: &Path, elapsed: Duration) {
+    let writes = grown(WRITES_PER_S, elapsed);
     let io = format!("8:0 rbytes=0 wbytes={} rios=0 wios={writes} dbytes=0 dios=0\n", 64 * 1024 * writes);
     replace(&root.join("sys/fs/cgroup/db.service/io.stat"), &io);
-    let pressure = format!(
-        "some avg10=0 avg60=0 avg300=0 total={}\nfull avg10=0 avg60=0 avg300=0 total={}\n",
-        100 * step,
-        50 * step
-    );
-    fs::create_dir_all(root.join("proc/pressure")).unwrap();
+    let (some, full) = (grown(1000, elapsed), grown(500, elapsed));
+    let pressure =
+        format!("some avg10=0 avg60=0 avg300=0 total={some}\nfull avg10=0 avg60=0 avg300=0 total={full}\n");
     replace(&root.join("proc/pressure/io"), &pressure);
     replace(&root.join("proc/pressure/memory"), &pressure);
-    replace(&root.join("proc/uptime"), &format!("{}.{part}0 5.00\n", 1000 + second));
-    replace(&root.join("proc/diskstats"), &lines);
+    replace(&root.join("proc/uptime"), &format!("{:.2} 5.00\n", 1000.0 + elapsed.as_secs_f64()));
 }
 
 /// Replaces a file as a whole, so that no reader finds a part of it.

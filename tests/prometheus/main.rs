@@ -1,10 +1,10 @@
-//! Lets a real Prometheus scrape a running exporter and import a recording, and evaluates every expression of the dashboard and of
-//! the alert rules there.
+//! Lets a real Prometheus scrape a running exporter and import a recording, and evaluates every expression of the
+//! dashboard and of the alert rules there.
 //!
-//! The exporter reads a host in memory whose counters a thread advances every second: a volume that is at its limit (from a capture
-//! of a real one), and a disk with every kind of request, whose writes a cgroup's limit holds back. It takes about two minutes,
-//! needs `prometheus` and `promtool`, and runs only if BLKSTAT_PROMETHEUS is set. Without the programs it is skipped; with
-//! BLKSTAT_PROMETHEUS=required it fails.
+//! The exporter reads a host in memory whose counters grow with the time: a volume that is at its limit (from a capture
+//! of a real one), and a disk with every kind of request, whose writes a cgroup's limit holds back. It takes about two
+//! minutes, needs `prometheus` and `promtool`, and runs only if BLKSTAT_PROMETHEUS is set. Without the programs it is
+//! skipped; with BLKSTAT_PROMETHEUS=required it fails.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
@@ -26,7 +26,6 @@ mod tests {
     use std::collections::BTreeMap;
     use std::io::{BufRead, BufReader};
     use std::process::Stdio;
-    use std::sync::atomic::Ordering;
     use std::time::{Duration, Instant};
 
     use serde_json::Value;
@@ -47,6 +46,8 @@ mod tests {
     ];
     /// The longest wait for the alert: the capture shows a cap after half a minute.
     const ALERT_WAIT: Duration = Duration::from_secs(180);
+    /// The seconds for which rates of Prometheus and of `--json` are compared: the last ones.
+    const RATE_S: usize = 30;
     /// The largest relative difference of a rate that Prometheus computes and the mean of the rates of `--json`.
     const RATE_TOLERANCE: f64 = 0.01;
     /// A time within the capture, 18:22:50.
@@ -92,21 +93,21 @@ mod tests {
         let blocks = ["tsdb", "create-blocks-from", "openmetrics", &file("recording.om"), &file("data")];
         promtool(&blocks, "");
 
-        let host = AdvancingHost::start();
+        let start = Instant::now();
+        let (host, same_host) = (AdvancingHost::start(start), AdvancingHost::start(start));
         let exporter = Exporter::start(&format!("--root {}", host.root()));
         promtool(&["check", "metrics"], exporter.get("/metrics").text());
         let prometheus = Prometheus::start(&folder, &exporter.address);
-        let mut json =
-            blkstat(&format!("--json --root {} sda 1", host.root())).spawn(Stdio::piped(), Stdio::null());
+        let mut json = blkstat(&format!("--json --root {} sda 1", same_host.root()))
+            .spawn(Stdio::piped(), Stdio::null());
 
-        let start = Instant::now();
         let mut firing = Vec::new();
         while start.elapsed() < ALERT_WAIT && !firing.iter().any(|name| name == "BlkstatDiskAtLimit loop0") {
             std::thread::sleep(Duration::from_secs(2));
             firing = prometheus.firing();
         }
         assert!(firing.iter().any(|name| name == "BlkstatDiskAtLimit loop0"), "{firing:?}");
-        assert!(host.seconds.load(Ordering::Relaxed) > 30);
+        assert!(start.elapsed() > Duration::from_secs(RATE_S as u64));
 
         let mut empty: Vec<String> = Vec::new();
         for expression in dashboard_expressions() {
@@ -125,9 +126,9 @@ mod tests {
         }
         assert!(empty.is_empty(), "no data: {empty:#?}");
 
-        // Rates of 30 s, in which the load was the same, against the lines of --json.
+        // The load was the same all the time.
         let rate = |metric: &str| {
-            let result = prometheus.query(&format!("rate({metric}{{device=\"sda\"}}[30s])"), None);
+            let result = prometheus.query(&format!("rate({metric}{{device=\"sda\"}}[{RATE_S}s])"), None);
             result[0]["value"][1].as_str().unwrap().parse::<f64>().unwrap()
         };
         let prometheus_rates: BTreeMap<&str, f64> = [
@@ -141,7 +142,7 @@ mod tests {
         let lines = BufReader::new(json.stdout.take().unwrap()).lines().map_while(Result::ok);
         let lines: Vec<Value> = lines.filter_map(|line| serde_json::from_str(&line).ok()).collect();
         json.wait().unwrap();
-        let last = &lines[lines.len() - 30..];
+        let last = &lines[lines.len() - RATE_S..];
         for (field, rate) in prometheus_rates {
             let seconds: f64 = last.iter().map(|line| line["elapsed_s"].as_f64().unwrap()).sum();
             let amount = |line: &Value| line[field].as_f64().unwrap() * line["elapsed_s"].as_f64().unwrap();

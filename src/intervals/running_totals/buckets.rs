@@ -2,12 +2,12 @@
 
 use crate::metrics::DirectionStats;
 
-/// The upper bounds of the buckets of latency, in milliseconds: about three per factor of ten, from an NVMe disk at work
-/// (0.1 ms) to a hard disk with a long queue (100 ms). Above a second, a device is hardly usable.
+/// The upper bounds of the buckets of latency, in milliseconds: about three per factor of ten, from an NVMe disk at
+/// work (0.1 ms) to a hard disk with a long queue (100 ms). Above a second, a device is hardly usable.
 pub const LATENCY_BOUNDS_MS: [f64; 8] = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0];
 
-/// The upper bounds of the buckets of the queue: up to one request at a time, the depth of a busy disk, that of its hardware
-/// queue (32 for SATA), and more than most devices accept at once.
+/// The upper bounds of the buckets of the queue: up to one request at a time, the depth of a busy disk, that of its
+/// hardware queue (32 for SATA), and more than most devices accept at once.
 pub const QUEUE_BOUNDS: [f64; 5] = [1.0, 4.0, 16.0, 64.0, 256.0];
 
 /// The number of observations in each bucket.

@@ -1,22 +1,25 @@
-//! The time for which cgroups have been at their limits.
+//! The limits of cgroups, and the time for which they have been at them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use super::known_limit::KnownLimit;
 use crate::attribution::Attribution;
 
 /// The number of pairs of a device and a cgroup that have a value of their own; the others of a device are one.
 const MAX_CGROUPS: usize = 100;
 
-/// The time for which a cgroup has been at a limit on a device.
+/// A cgroup with limits on a device.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CgroupLimitTime {
+pub struct LimitedCgroup {
     /// The kernel's name of the device.
     pub device: Arc<str>,
     /// The path of the cgroup; `None` for the sum over all beyond the first hundred.
     pub cgroup: Option<Arc<str>>,
-    /// Seconds since the start.
+    /// Seconds at one of its limits since the start.
     pub at_limit_s: f64,
+    /// Its limits, reached or not. The sum over cgroups has none.
+    pub limits: Vec<KnownLimit>,
 }
 
 /// A device and a cgroup; `None` for those without a value of their own.
@@ -25,40 +28,53 @@ type Key = (Arc<str>, Option<Arc<str>>);
 /// Adds up the time for which cgroups have been at their limits.
 #[derive(Debug, Default)]
 pub(super) struct CgroupTotals {
-    seconds: BTreeMap<Key, f64>,
+    limited: BTreeMap<Key, AtLimit>,
+}
+
+/// The time at the limits, and the limits.
+#[derive(Debug, Default)]
+struct AtLimit {
+    seconds: f64,
+    limits: Vec<KnownLimit>,
 }
 
 impl CgroupTotals {
-    /// Adds an interval. Every cgroup with a limit gets a value, so that it has grown from zero when it is at its limit. A cgroup
-    /// that is gone, or has no limit any more, loses it.
+    /// Adds an interval. Every cgroup with a limit gets a value, so that it has grown from zero when it is at its
+    /// limit. A cgroup that is gone, or has no limit any more, loses it.
     pub(super) fn observe(&mut self, attribution: &Attribution) {
         let mut present: HashSet<Key> = HashSet::new();
         for device in &attribution.devices {
             let name: Arc<str> = Arc::from(device.name.as_str());
             for cgroup in device.cgroups.iter().filter(|cgroup| !cgroup.limits.is_empty()) {
                 let own = (Arc::clone(&name), Some(Arc::clone(&cgroup.path)));
-                let has_own = self.seconds.contains_key(&own) || self.seconds.len() < MAX_CGROUPS;
+                let has_own = self.limited.contains_key(&own) || self.limited.len() < MAX_CGROUPS;
                 let key = if has_own { own } else { (Arc::clone(&name), None) };
                 let is_at_limit = cgroup.limits.iter().any(|limit| limit.is_reached);
-                let added_s = if is_at_limit { attribution.elapsed_s } else { 0.0 };
-                *self.seconds.entry(key.clone()).or_insert(0.0) += added_s;
+                let total = self.limited.entry(key.clone()).or_default();
+                total.seconds += if is_at_limit { attribution.elapsed_s } else { 0.0 };
+                if has_own {
+                    total.limits.clear();
+                    let limits = cgroup.limits.iter();
+                    total.limits.extend(limits.map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value)));
+                }
                 present.insert(key);
             }
         }
         // A scan that found no cgroups, because of an error, does not say that they are gone.
         if attribution.problem.is_none() {
-            self.seconds.retain(|key, _| present.contains(key));
+            self.limited.retain(|key, _| present.contains(key));
         }
     }
 
-    /// Returns the times, sorted by device and path.
-    pub(super) fn times(&self) -> Vec<CgroupLimitTime> {
-        let time = |((device, cgroup), seconds): (&Key, &f64)| CgroupLimitTime {
+    /// Returns the cgroups with limits, sorted by device and path.
+    pub(super) fn limited(&self) -> Vec<LimitedCgroup> {
+        let limited = |((device, cgroup), total): (&Key, &AtLimit)| LimitedCgroup {
             device: Arc::clone(device),
             cgroup: cgroup.clone(),
-            at_limit_s: *seconds,
+            at_limit_s: total.seconds,
+            limits: total.limits.clone(),
         };
-        self.seconds.iter().map(time).collect()
+        self.limited.iter().map(limited).collect()
     }
 }
 
@@ -82,11 +98,12 @@ mod tests {
         let mut totals = CgroupTotals::default();
         totals.observe(&attribution(vec![cgroup("/a".into(), false), cgroup("/b".into(), true)]));
         totals.observe(&attribution(vec![cgroup("/a".into(), true), cgroup("/b".into(), true)]));
-        let seconds: Vec<f64> = totals.times().iter().map(|time| time.at_limit_s).collect();
+        let seconds: Vec<f64> = totals.limited().iter().map(|cgroup| cgroup.at_limit_s).collect();
         assert_eq!(seconds, [2.0, 4.0]);
+        assert_eq!(totals.limited()[0].limits, [KnownLimit::of_cgroup(LimitKind::ReadIops, 50)]);
         let unlimited = CgroupUse { limits: Vec::new(), ..cgroup("/a".into(), true) };
         totals.observe(&attribution(vec![unlimited]));
-        assert_eq!(totals.times(), []);
+        assert_eq!(totals.limited(), []);
     }
 
     #[test]
@@ -95,10 +112,11 @@ mod tests {
         let all = || (0..250).map(|at| cgroup(format!("/{at:03}"), true)).collect();
         totals.observe(&attribution(all()));
         totals.observe(&attribution(all()));
-        let times = totals.times();
-        assert_eq!(times.len(), MAX_CGROUPS + 1);
-        let others: Vec<_> = times.iter().filter(|time| time.cgroup.is_none()).collect();
+        let limited = totals.limited();
+        assert_eq!(limited.len(), MAX_CGROUPS + 1);
+        let others: Vec<_> = limited.iter().filter(|one| one.cgroup.is_none()).collect();
         assert_eq!((others.len(), others[0].at_limit_s), (1, 150.0 * 4.0));
-        assert_eq!(times.iter().map(|time| time.at_limit_s).sum::<f64>(), 250.0 * 4.0);
+        assert!(others[0].limits.is_empty());
+        assert_eq!(limited.iter().map(|cgroup| cgroup.at_limit_s).sum::<f64>(), 250.0 * 4.0);
     }
 }

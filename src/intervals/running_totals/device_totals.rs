@@ -28,9 +28,9 @@ pub struct DeviceTotals {
     /// Writes compared with their unloaded latency.
     pub write_saturation: SaturationTotals,
     /// The limit in requests per second that it reached last; `None` before it reached any.
-    pub request_limit: Option<KnownLimit>,
+    request_limit: Option<KnownLimit>,
     /// The limit in bytes per second that it reached last; `None` before it reached any.
-    pub byte_limit: Option<KnownLimit>,
+    byte_limit: Option<KnownLimit>,
 }
 
 /// Seconds with each verdict.
@@ -58,15 +58,16 @@ impl VerdictSeconds {
     }
 }
 
-/// Requests whose unloaded latency is known. Their latency over their unloaded latency is the saturation, for any range of
-/// time.
+/// Requests whose unloaded latency is known. Their latency over their unloaded latency is the saturation, for any range
+/// of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SaturationTotals {
     /// The milliseconds that they took.
     pub taken_ms: f64,
     /// The milliseconds that they would have taken on the unloaded device.
     pub unloaded_ms: f64,
-    /// The unloaded latency in milliseconds that the last of them were compared with, and its origin; `None` before the first.
+    /// The unloaded latency in milliseconds that the last of them were compared with, and its origin; `None` before the
+    /// first.
     pub baseline: Option<(f64, BaselineSource)>,
 }
 
@@ -97,13 +98,18 @@ impl DeviceTotals {
         if let Some(activity) = device.activity() {
             self.observe_activity(activity);
         }
-        if let Some(limit) = KnownLimit::of(device) {
+        if let Some(limit) = KnownLimit::reached(device) {
             let known = match limit.unit {
                 RateUnit::Requests => &mut self.request_limit,
                 RateUnit::Kib => &mut self.byte_limit,
             };
             *known = Some(limit);
         }
+    }
+
+    /// Returns the limits that it reached last, of requests and of bytes.
+    pub(super) fn reached_limits(&self) -> impl Iterator<Item = KnownLimit> {
+        [self.request_limit, self.byte_limit].into_iter().flatten()
     }
 
     fn observe_activity(&mut self, activity: &DeviceActivity) {

@@ -1,7 +1,7 @@
-//! The limit that a device has reached.
+//! The limits of a device that are known: those that the user states, and the one that it has reached.
 
-use crate::analysis::{Evidence, IoDirection, LimitMatch, Plateau, RateUnit};
-use crate::attribution::{LimitKind, ReachedLimit};
+use crate::analysis::{Evidence, IoDirection, LimitMatch, Plateau, RateUnit, StatedCap};
+use crate::attribution::LimitKind;
 use crate::intervals::DeviceInterval;
 
 /// Bytes of a KiB, and KiB of a MiB.
@@ -29,7 +29,7 @@ impl LimitSource {
     }
 }
 
-/// A limit that a device has reached.
+/// A limit of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KnownLimit {
     /// The requests that it is about.
@@ -43,9 +43,19 @@ pub struct KnownLimit {
 }
 
 impl KnownLimit {
-    /// Returns the limit of a device in an interval: that of a cgroup if one has reached it, or else a cap; `None` if it shows
-    /// neither.
-    pub fn of(device: &DeviceInterval<'_>) -> Option<Self> {
+    /// Returns the limits that a user states.
+    pub fn stated(cap: StatedCap) -> impl Iterator<Item = Self> {
+        let limit = |unit, per_second: Option<f64>| {
+            let (direction, source) = (IoDirection::Both, LimitSource::Given);
+            per_second.map(|per_second| Self { direction, unit, per_second, source })
+        };
+        let kib = cap.mib_per_s.map(|mib| mib * KIB);
+        [limit(RateUnit::Requests, cap.iops), limit(RateUnit::Kib, kib)].into_iter().flatten()
+    }
+
+    /// Returns the limit that a device has reached in an interval: that of a cgroup if one has reached it, or else a
+    /// cap, unless the user states it; `None` if it shows neither.
+    pub fn reached(device: &DeviceInterval<'_>) -> Option<Self> {
         let activity = device.activity()?;
         let cap = || {
             activity.assessment.evidence.iter().find_map(|evidence| match evidence {
@@ -53,18 +63,24 @@ impl KnownLimit {
                 _ => None,
             })
         };
-        activity.limit.as_ref().map(Self::of_cgroup).or_else(cap)
+        activity.limit.as_ref().map(|limit| Self::of_cgroup(limit.kind, limit.value)).or_else(cap)
     }
 
-    fn of_cgroup(limit: &ReachedLimit) -> Self {
-        let (direction, unit) = match limit.kind {
+    /// Returns the limit of a cgroup, given its value per second.
+    pub(super) fn of_cgroup(kind: LimitKind, value: u64) -> Self {
+        let (direction, unit) = match kind {
             LimitKind::ReadIops => (IoDirection::Reads, RateUnit::Requests),
             LimitKind::WriteIops => (IoDirection::Writes, RateUnit::Requests),
             LimitKind::ReadBytes => (IoDirection::Reads, RateUnit::Kib),
             LimitKind::WriteBytes => (IoDirection::Writes, RateUnit::Kib),
         };
         let scale = if unit == RateUnit::Kib { KIB } else { 1.0 };
-        Self { direction, unit, per_second: limit.value as f64 / scale, source: LimitSource::Cgroup }
+        Self { direction, unit, per_second: value as f64 / scale, source: LimitSource::Cgroup }
+    }
+
+    /// Returns its value in requests or bytes per second.
+    pub fn value(&self) -> f64 {
+        self.per_second * if self.unit == RateUnit::Kib { KIB } else { 1.0 }
     }
 
     fn of_plateau(plateau: &Plateau) -> Option<Self> {
@@ -72,9 +88,9 @@ impl KnownLimit {
             RateUnit::Requests => plateau.iops,
             RateUnit::Kib => plateau.mib_per_s * KIB,
         };
-        let is_given = matches!(plateau.matches_limit, Some(LimitMatch::Stated));
-        let source = if is_given { LimitSource::Given } else { LimitSource::Inferred };
-        let limit = Self { direction: plateau.direction, unit: plateau.unit, per_second, source };
-        (plateau.direction != IoDirection::Flushes).then_some(limit)
+        let is_stated = matches!(plateau.matches_limit, Some(LimitMatch::Stated));
+        let (direction, source) = (plateau.direction, LimitSource::Inferred);
+        let limit = Self { direction, unit: plateau.unit, per_second, source };
+        (direction != IoDirection::Flushes && !is_stated).then_some(limit)
     }
 }

@@ -1,5 +1,5 @@
-//! Values that only grow, added up over all intervals since the start, for metrics: the counters of the kernel lack them, and
-//! a scrape now and then would miss what happens in between.
+//! Values that only grow, added up over all intervals since the start, for metrics: the counters of the kernel lack
+//! them, and a scrape now and then would miss what happens in between.
 
 mod buckets;
 mod cgroup_totals;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 pub use self::buckets::{BucketCounts, LATENCY_BOUNDS_MS, QUEUE_BOUNDS, TimedRequests};
-pub use self::cgroup_totals::CgroupLimitTime;
 use self::cgroup_totals::CgroupTotals;
+pub use self::cgroup_totals::LimitedCgroup;
 pub use self::device_info::{DeviceInfo, StackRole};
 pub use self::device_totals::{DeviceTotals, SaturationTotals, VerdictSeconds};
 pub use self::known_limit::{KnownLimit, LimitSource};
@@ -22,6 +22,7 @@ use super::device_interval::IntervalRows;
 use super::stream::Intervals;
 use super::total::counts_in_total;
 use super::total_role::total_roles;
+use crate::analysis::StatedCap;
 use crate::counters::{Counters, Pressure};
 use crate::topology::Kind;
 
@@ -38,6 +39,8 @@ pub struct DeviceScope {
 #[derive(Debug, Default)]
 pub struct RunningTotals {
     scope: DeviceScope,
+    /// The cap that the user states of every device.
+    cap: Option<StatedCap>,
     devices: HashMap<String, Record>,
     cgroups: CgroupTotals,
     /// The revision of the topology that the identities are from; `None` before the first.
@@ -74,7 +77,7 @@ pub struct MetricsSnapshot {
     /// The devices of the last sample.
     pub devices: Vec<DeviceSnapshot>,
     /// The cgroups that have limits, sorted by device and path.
-    pub cgroups: Vec<CgroupLimitTime>,
+    pub cgroups: Vec<LimitedCgroup>,
 }
 
 /// The metrics of a device.
@@ -86,12 +89,14 @@ pub struct DeviceSnapshot {
     pub counters: Counters,
     /// Its values since the start.
     pub totals: DeviceTotals,
+    /// The limits that the user states, and those of requests and of bytes that it reached last.
+    pub limits: Vec<KnownLimit>,
 }
 
 impl RunningTotals {
-    /// Starts at zero, for the devices in scope.
-    pub fn new(scope: DeviceScope) -> Self {
-        Self { scope, ..Self::default() }
+    /// Starts at zero, for the devices in scope, of which the user may state a cap.
+    pub fn new(scope: DeviceScope, cap: Option<StatedCap>) -> Self {
+        Self { scope, cap, ..Self::default() }
     }
 
     /// Adds an interval.
@@ -124,7 +129,9 @@ impl RunningTotals {
         let devices = intervals.selected_devices().filter_map(|(name, counters)| {
             let record = self.devices.get(name).filter(|record| self.is_in_scope(&record.info, counters))?;
             let (info, totals) = (Arc::clone(&record.info), record.totals.clone());
-            Some(DeviceSnapshot { info, counters: *counters, totals })
+            let stated = self.cap.into_iter().flat_map(KnownLimit::stated);
+            let limits = stated.chain(totals.reached_limits()).collect();
+            Some(DeviceSnapshot { info, counters: *counters, totals, limits })
         });
         MetricsSnapshot {
             at: sample.at.wall,
@@ -135,7 +142,7 @@ impl RunningTotals {
             memory_pressure: sample.host.memory_pressure,
             blocked: sample.host.blocked,
             devices: devices.collect(),
-            cgroups: self.cgroups.times(),
+            cgroups: self.cgroups.limited(),
         }
     }
 
@@ -180,7 +187,7 @@ mod tests {
         };
         let is_in_scope = |scope, kind, ios| {
             let info = DeviceInfo { kind, ..DeviceInfo::default() };
-            RunningTotals::new(scope).is_in_scope(&info, &counters(ios))
+            RunningTotals::new(scope, None).is_in_scope(&info, &counters(ios))
         };
         let default = DeviceScope::default();
         assert!(is_in_scope(default, Kind::Disk, 0) && is_in_scope(default, Kind::Lvm, 0));

@@ -10,9 +10,6 @@ use crate::intervals::{
 use crate::metrics::in_flight;
 use crate::units::SECTOR_BYTES;
 
-/// Bytes of a KiB.
-const KIB: f64 = 1024.0;
-
 /// The upper bounds of the buckets of latency, in seconds.
 const LATENCY_BOUNDS_S: [f64; LATENCY_BOUNDS_MS.len()] = {
     let mut bounds = LATENCY_BOUNDS_MS;
@@ -32,8 +29,8 @@ pub(super) struct DeviceFamily {
 
 /// The values of a device in a family.
 enum DeviceValues {
-    /// A counter of the kernel; `None` where the kernel has none.
-    Kernel(fn(&Counters) -> Option<Value>),
+    /// A counter of the kernel, where it prints these columns.
+    Kernel(Columns, fn(&Counters) -> Value),
     /// Other values.
     Own(fn(&DeviceSnapshot, &mut Metrics<'_, '_>)),
 }
@@ -66,18 +63,22 @@ impl Metrics<'_, '_> {
         self.histogram(&[("direction", direction)], &value);
     }
 
-    fn limit(&mut self, limit: Option<&KnownLimit>) {
-        if let Some(limit) = limit {
-            let scale = if limit.unit == RateUnit::Kib { KIB } else { 1.0 };
+    fn limits(&mut self, limits: &[KnownLimit], unit: RateUnit) {
+        for limit in limits.iter().filter(|limit| limit.unit == unit) {
             let labels = [("direction", limit.direction.name()), ("source", limit.source.name())];
-            self.push(&labels, Value::Real(limit.per_second * scale));
+            self.push(&labels, Value::Real(limit.value()));
         }
     }
 }
 
 impl DeviceFamily {
-    const fn kernel(family: Family, value: fn(&Counters) -> Option<Value>) -> Self {
-        Self { family, values: DeviceValues::Kernel(value) }
+    const fn kernel(
+        name: &'static str,
+        help: &'static str,
+        columns: Columns,
+        value: fn(&Counters) -> Value,
+    ) -> Self {
+        Self { family: Family::counter(name, help), values: DeviceValues::Kernel(columns, value) }
     }
 
     const fn own(family: Family, write: fn(&DeviceSnapshot, &mut Metrics<'_, '_>)) -> Self {
@@ -88,9 +89,9 @@ impl DeviceFamily {
     pub(super) fn write(&self, device: &DeviceSnapshot, text: &mut TextWriter<'_>) {
         let mut metrics = Metrics { family: &self.family, device: &device.info.device, text };
         match self.values {
-            DeviceValues::Kernel(value) => {
-                if let Some(value) = value(&device.counters) {
-                    metrics.push(&[], value);
+            DeviceValues::Kernel(columns, value) => {
+                if device.counters.columns >= columns {
+                    metrics.push(&[], value(&device.counters));
                 }
             }
             DeviceValues::Own(write) => write(device, &mut metrics),
@@ -103,13 +104,8 @@ fn with_device<'l>(device: &'l str, labels: &[Label<'l>]) -> Vec<Label<'l>> {
 }
 
 /// Returns bytes, from a number of sectors.
-fn bytes(sectors: u64) -> Option<Value> {
-    Some(Value::Whole(sectors.saturating_mul(SECTOR_BYTES)))
-}
-
-/// Returns a value if the kernel prints the columns that it is from.
-fn since(columns: Columns, counters: &Counters, value: Value) -> Option<Value> {
-    (counters.columns >= columns).then_some(value)
+fn bytes(sectors: u64) -> Value {
+    Value::Whole(sectors.saturating_mul(SECTOR_BYTES))
 }
 
 /// Returns the two directions whose latency is compared with that of the unloaded device.
@@ -137,95 +133,100 @@ pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
             metrics.push(&labels, Value::Whole(1));
         },
     ),
-    DeviceFamily::kernel(Family::counter("blkstat_disk_reads_completed", "Reads completed."), |counters| {
-        Some(Value::Whole(counters.reads.ios))
-    }),
     DeviceFamily::kernel(
-        Family::counter(
-            "blkstat_disk_reads_merged",
-            "Reads merged with an adjacent one before they were issued.",
-        ),
-        |counters| since(Columns::Basic, counters, Value::Whole(counters.reads.merges)),
+        "blkstat_disk_reads_completed",
+        "Reads completed.",
+        Columns::Partition,
+        |counters| Value::Whole(counters.reads.ios),
     ),
-    DeviceFamily::kernel(Family::counter("blkstat_disk_read_bytes", "Bytes read."), |counters| {
+    DeviceFamily::kernel(
+        "blkstat_disk_reads_merged",
+        "Reads merged with an adjacent one before they were issued.",
+        Columns::Basic,
+        |counters| Value::Whole(counters.reads.merges),
+    ),
+    DeviceFamily::kernel("blkstat_disk_read_bytes", "Bytes read.", Columns::Partition, |counters| {
         bytes(counters.reads.sectors)
     }),
     DeviceFamily::kernel(
-        Family::counter(
-            "blkstat_disk_read_time_seconds",
-            "Time from start to completion, summed over all reads.",
-        ),
-        |counters| since(Columns::Basic, counters, Value::from_ms(counters.reads.ms)),
+        "blkstat_disk_read_time_seconds",
+        "Time from start to completion, summed over all reads.",
+        Columns::Basic,
+        |counters| Value::from_ms(counters.reads.ms),
     ),
-    DeviceFamily::kernel(Family::counter("blkstat_disk_writes_completed", "Writes completed."), |counters| {
-        Some(Value::Whole(counters.writes.ios))
-    }),
     DeviceFamily::kernel(
-        Family::counter(
-            "blkstat_disk_writes_merged",
-            "Writes merged with an adjacent one before they were issued.",
-        ),
-        |counters| since(Columns::Basic, counters, Value::Whole(counters.writes.merges)),
+        "blkstat_disk_writes_completed",
+        "Writes completed.",
+        Columns::Partition,
+        |counters| Value::Whole(counters.writes.ios),
     ),
-    DeviceFamily::kernel(Family::counter("blkstat_disk_written_bytes", "Bytes written."), |counters| {
+    DeviceFamily::kernel(
+        "blkstat_disk_writes_merged",
+        "Writes merged with an adjacent one before they were issued.",
+        Columns::Basic,
+        |counters| Value::Whole(counters.writes.merges),
+    ),
+    DeviceFamily::kernel("blkstat_disk_written_bytes", "Bytes written.", Columns::Partition, |counters| {
         bytes(counters.writes.sectors)
     }),
     DeviceFamily::kernel(
-        Family::counter(
-            "blkstat_disk_write_time_seconds",
-            "Time from start to completion, summed over all writes.",
-        ),
-        |counters| since(Columns::Basic, counters, Value::from_ms(counters.writes.ms)),
+        "blkstat_disk_write_time_seconds",
+        "Time from start to completion, summed over all writes.",
+        Columns::Basic,
+        |counters| Value::from_ms(counters.writes.ms),
     ),
-    DeviceFamily::kernel(
+    DeviceFamily::own(
         Family::gauge("blkstat_disk_io_now", "Requests in flight at the time of the last sample."),
-        |counters| in_flight(counters).map(Value::Whole),
+        |device, metrics| {
+            if let Some(requests) = in_flight(&device.counters) {
+                metrics.push(&[], Value::Whole(requests));
+            }
+        },
     ),
     DeviceFamily::kernel(
-        Family::counter(
-            "blkstat_disk_io_time_seconds",
-            "Time with a request in flight, as the kernel counts it.",
-        ),
-        |counters| since(Columns::Basic, counters, Value::from_ms(counters.busy_ms)),
+        "blkstat_disk_io_time_seconds",
+        "Time with a request in flight, as the kernel counts it.",
+        Columns::Basic,
+        |counters| Value::from_ms(counters.busy_ms),
     ),
     DeviceFamily::kernel(
-        Family::counter(
-            "blkstat_disk_io_time_weighted_seconds",
-            "Time multiplied by the requests in flight. Its rate is the mean queue.",
-        ),
-        |counters| since(Columns::Basic, counters, Value::from_ms(counters.weighted_ms)),
+        "blkstat_disk_io_time_weighted_seconds",
+        "Time multiplied by the requests in flight. Its rate is the mean queue.",
+        Columns::Basic,
+        |counters| Value::from_ms(counters.weighted_ms),
     ),
     DeviceFamily::kernel(
-        Family::counter("blkstat_disk_discards_completed", "Discards completed."),
-        |counters| since(Columns::Discards, counters, Value::Whole(counters.discards.ios)),
+        "blkstat_disk_discards_completed",
+        "Discards completed.",
+        Columns::Discards,
+        |counters| Value::Whole(counters.discards.ios),
     ),
     DeviceFamily::kernel(
-        Family::counter(
-            "blkstat_disk_discards_merged",
-            "Discards merged with an adjacent one before they were issued.",
-        ),
-        |counters| since(Columns::Discards, counters, Value::Whole(counters.discards.merges)),
+        "blkstat_disk_discards_merged",
+        "Discards merged with an adjacent one before they were issued.",
+        Columns::Discards,
+        |counters| Value::Whole(counters.discards.merges),
     ),
     DeviceFamily::kernel(
-        Family::counter("blkstat_disk_discarded_sectors", "Sectors of 512 bytes discarded."),
-        |counters| since(Columns::Discards, counters, Value::Whole(counters.discards.sectors)),
+        "blkstat_disk_discarded_sectors",
+        "Sectors of 512 bytes discarded.",
+        Columns::Discards,
+        |counters| Value::Whole(counters.discards.sectors),
     ),
     DeviceFamily::kernel(
-        Family::counter(
-            "blkstat_disk_discard_time_seconds",
-            "Time from start to completion, summed over all discards.",
-        ),
-        |counters| since(Columns::Discards, counters, Value::from_ms(counters.discards.ms)),
+        "blkstat_disk_discard_time_seconds",
+        "Time from start to completion, summed over all discards.",
+        Columns::Discards,
+        |counters| Value::from_ms(counters.discards.ms),
     ),
-    DeviceFamily::kernel(Family::counter("blkstat_disk_flush_requests", "Flushes completed."), |counters| {
-        since(Columns::Flushes, counters, Value::Whole(counters.flushes))
+    DeviceFamily::kernel("blkstat_disk_flush_requests", "Flushes completed.", Columns::Flushes, |counters| {
+        Value::Whole(counters.flushes)
     }),
     DeviceFamily::kernel(
-        Family::counter(
-            "blkstat_disk_flush_requests_time_seconds",
-            "Time from start to completion, summed over all flushes.",
-        ),
-        |counters| since(Columns::Flushes, counters, Value::from_ms(counters.flush_ms)),
+        "blkstat_disk_flush_requests_time_seconds",
+        "Time from start to completion, summed over all flushes.",
+        Columns::Flushes,
+        |counters| Value::from_ms(counters.flush_ms),
     ),
     DeviceFamily::own(
         Family::counter(
@@ -311,16 +312,16 @@ pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
     DeviceFamily::own(
         Family::gauge(
             "blkstat_disk_limit_iops",
-            "Limit in requests per second that the device reached last. Its source: a cgroup's, given (--cap), or inferred from a \
-             rate that stayed constant.",
+            "Known limits in requests per second: the given one (--cap), and the one that the device reached last, of a cgroup or \
+             inferred from a rate that stayed constant.",
         ),
-        |device, metrics| metrics.limit(device.totals.request_limit.as_ref()),
+        |device, metrics| metrics.limits(&device.limits, RateUnit::Requests),
     ),
     DeviceFamily::own(
         Family::gauge(
             "blkstat_disk_limit_bytes_per_second",
-            "Limit in bytes per second that the device reached last, and its source.",
+            "Known limits in bytes per second, with their sources.",
         ),
-        |device, metrics| metrics.limit(device.totals.byte_limit.as_ref()),
+        |device, metrics| metrics.limits(&device.limits, RateUnit::Kib),
     ),
 ];

@@ -1,10 +1,10 @@
-//! The metrics of the host, of blkstat itself, and of cgroups.
+//! The metrics of the host and of blkstat itself.
 
 use std::time::Duration;
 
 use super::family::Family;
 use super::text::{TextWriter, Value};
-use crate::intervals::{CgroupLimitTime, MetricsSnapshot};
+use crate::intervals::MetricsSnapshot;
 
 /// A family with one metric.
 pub(super) struct HostFamily {
@@ -31,13 +31,6 @@ impl HostFamily {
 
 /// The name of the family whose label is the version.
 const BUILD: &str = "blkstat_build";
-
-/// The family of the time for which cgroups have been at their limits.
-pub(super) const CGROUP_FAMILY: Family = Family::counter(
-    "blkstat_cgroup_at_limit_seconds",
-    "Seconds in which the cgroup was at a limit of its own on the device, such as io.max; 'other' is the sum over cgroups beyond the \
-     first hundred.",
-);
 
 /// The families of the host and of blkstat itself.
 pub(super) const HOST_FAMILIES: &[HostFamily] = &[
@@ -113,11 +106,3 @@ pub(super) const HOST_FAMILIES: &[HostFamily] = &[
         value: |snapshot, _| Some(Value::from_us(snapshot.memory_pressure?.full_us)),
     },
 ];
-
-/// Writes the time for which each cgroup has been at its limits.
-pub(super) fn write_cgroups(cgroups: &[CgroupLimitTime], text: &mut TextWriter<'_>) {
-    for time in cgroups {
-        let labels = [("device", &*time.device), ("cgroup", time.cgroup.as_deref().unwrap_or("other"))];
-        text.metric(&CGROUP_FAMILY, &labels, Value::Real(time.at_limit_s));
-    }
-}

@@ -1,10 +1,13 @@
-//! Metrics for Prometheus: the text that it scrapes, the text of a recording that it imports, a dashboard and alert rules.
+//! Metrics for Prometheus: the text that it scrapes, the text of a recording that it imports, a dashboard and alert
+//! rules.
 //!
-//! The text is made here rather than by `prometheus-client`, which has neither timestamps, which a recording needs, nor the
-//! classic format, which node_exporter reads from files: three texts of one table are simpler than two ways to make them. A
-//! test lets a real Prometheus read all of them. All metrics are in the tables of `host_families` and `device_families`.
+//! The text is made here rather than by `prometheus-client`, which has neither timestamps, which a recording needs, nor
+//! the classic format, which node_exporter reads from files: three texts of one table are simpler than two ways to make
+//! them. A test lets a real Prometheus read all of them. All metrics are in the tables of `host_families`,
+//! `device_families` and `cgroup_families`.
 
 mod alerts;
+mod cgroup_families;
 mod dashboard;
 mod device_families;
 mod family;
@@ -14,10 +17,11 @@ mod text;
 use std::time::Duration;
 
 pub use self::alerts::{ALERT_RULES, ALERT_TESTS};
+use self::cgroup_families::CGROUP_FAMILIES;
 pub use self::dashboard::dashboard;
 use self::device_families::DEVICE_FAMILIES;
 use self::family::Family;
-use self::host_families::{CGROUP_FAMILY, HOST_FAMILIES, write_cgroups};
+use self::host_families::HOST_FAMILIES;
 use self::text::TextWriter;
 use crate::intervals::MetricsSnapshot;
 
@@ -55,24 +59,27 @@ pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration, format: Metr
         text.metadata(&family.family);
         snapshot.devices.iter().for_each(|device| family.write(device, &mut text));
     }
-    text.metadata(&CGROUP_FAMILY);
-    write_cgroups(&snapshot.cgroups, &mut text);
+    for family in CGROUP_FAMILIES {
+        text.metadata(&family.family);
+        snapshot.cgroups.iter().for_each(|cgroup| family.write(cgroup, &mut text));
+    }
     text.end();
     out
 }
 
-/// Writes the metrics of a recording as OpenMetrics with timestamps, for `promtool tsdb create-blocks-from openmetrics`.
+/// Writes the metrics of a recording as OpenMetrics with timestamps, for `promtool tsdb create-blocks-from
+/// openmetrics`.
 ///
-/// All metadata come first, then the metrics of one point in time after another, so that a recording of any length takes
-/// little memory. Prometheus reads that. OpenMetrics has all points of a metric together, which would take as much memory as the
-/// recording has points.
+/// All metadata come first, then the metrics of one point in time after another, so that a recording of any length
+/// takes little memory. Prometheus reads that. OpenMetrics has all points of a metric together, which would take as
+/// much memory as the recording has points.
 pub struct BackfillWriter {
     labels: String,
 }
 
 impl BackfillWriter {
-    /// Creates a writer that adds these labels, by their names and values, to every metric. A recording does not have those that
-    /// Prometheus adds when it scrapes, such as `instance`.
+    /// Creates a writer that adds these labels, by their names and values, to every metric. A recording does not have
+    /// those that Prometheus adds when it scrapes, such as `instance`.
     pub fn new(labels: &[(String, String)]) -> Self {
         let labels = labels.iter().map(|(name, value)| text::label(name, value)).collect::<Vec<_>>();
         Self { labels: labels.join(",") }
@@ -96,7 +103,9 @@ impl BackfillWriter {
         for family in DEVICE_FAMILIES {
             snapshot.devices.iter().for_each(|device| family.write(device, &mut text));
         }
-        write_cgroups(&snapshot.cgroups, &mut text);
+        for family in CGROUP_FAMILIES {
+            snapshot.cgroups.iter().for_each(|cgroup| family.write(cgroup, &mut text));
+        }
     }
 
     /// Writes what follows the last point in time.
@@ -108,7 +117,8 @@ impl BackfillWriter {
 /// Returns all families of metrics.
 fn families() -> impl Iterator<Item = &'static Family> {
     let host = HOST_FAMILIES.iter().map(|family| &family.family);
-    host.chain(DEVICE_FAMILIES.iter().map(|family| &family.family)).chain([&CGROUP_FAMILY])
+    let device = DEVICE_FAMILIES.iter().map(|family| &family.family);
+    host.chain(device).chain(CGROUP_FAMILIES.iter().map(|family| &family.family))
 }
 
 /// Returns the name, the type and the description of every metric, for the documentation.

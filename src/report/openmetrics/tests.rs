@@ -7,7 +7,7 @@ use super::*;
 use crate::analysis::{BaselineSource, IoDirection, RateUnit};
 use crate::counters::{Columns, Counters, Pressure, Requests};
 use crate::intervals::{
-    CgroupLimitTime, DeviceInfo, DeviceSnapshot, DeviceTotals, KnownLimit, LimitSource, SaturationTotals,
+    DeviceInfo, DeviceSnapshot, DeviceTotals, KnownLimit, LimitSource, LimitedCgroup, SaturationTotals,
 };
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -15,26 +15,13 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// A device with every metric.
 fn device(name: &str) -> DeviceSnapshot {
     let requests = |n| Requests { ios: n, merges: n + 1, sectors: 8 * n, ms: 3 * n };
-    let limit = |unit| {
-        Some(KnownLimit {
-            direction: IoDirection::Both,
-            unit,
-            per_second: 3000.0,
-            source: LimitSource::Inferred,
-        })
-    };
     let saturation = SaturationTotals {
         taken_ms: 800.0,
         unloaded_ms: 100.0,
         baseline: Some((0.125, BaselineSource::Learned)),
     };
-    let mut totals = DeviceTotals {
-        request_limit: limit(RateUnit::Requests),
-        byte_limit: limit(RateUnit::Kib),
-        read_saturation: saturation,
-        write_saturation: saturation,
-        ..DeviceTotals::default()
-    };
+    let mut totals = DeviceTotals::default();
+    (totals.read_saturation, totals.write_saturation) = (saturation, saturation);
     totals.reads.buckets.within[1] = 5;
     totals.reads.buckets.above = 2;
     totals.reads.ms = 4001;
@@ -52,7 +39,17 @@ fn device(name: &str) -> DeviceSnapshot {
             weighted_ms: 5678,
         },
         totals,
+        limits: vec![
+            limit(IoDirection::Both, RateUnit::Requests, LimitSource::Given),
+            limit(IoDirection::Both, RateUnit::Kib, LimitSource::Given),
+            limit(IoDirection::Both, RateUnit::Requests, LimitSource::Inferred),
+            limit(IoDirection::Both, RateUnit::Kib, LimitSource::Inferred),
+        ],
     }
+}
+
+fn limit(direction: IoDirection, unit: RateUnit, source: LimitSource) -> KnownLimit {
+    KnownLimit { direction, unit, per_second: 3000.0, source }
 }
 
 fn snapshot(devices: Vec<DeviceSnapshot>) -> MetricsSnapshot {
@@ -64,7 +61,14 @@ fn snapshot(devices: Vec<DeviceSnapshot>) -> MetricsSnapshot {
         memory_pressure: pressure,
         blocked: Some(2),
         devices,
-        cgroups: vec![CgroupLimitTime { device: "sda".into(), cgroup: Some("/db".into()), at_limit_s: 2.5 }],
+        cgroups: vec![LimitedCgroup {
+            device: "sda".into(),
+            cgroup: Some("/db".into()),
+            at_limit_s: 2.5,
+            limits: [RateUnit::Requests, RateUnit::Kib]
+                .map(|unit| limit(IoDirection::Writes, unit, LimitSource::Cgroup))
+                .into(),
+        }],
         ..MetricsSnapshot::default()
     }
 }
@@ -85,7 +89,7 @@ fn a_device_with_three_directions_has_at_most_80_series() {
         let of_device = metrics(&text).into_iter().filter(|line| line.starts_with("blkstat_disk_"));
         let count = of_device.clone().count();
         let distinct: BTreeSet<&str> = of_device.map(|line| line.rsplit_once(' ').unwrap().0).collect();
-        assert_eq!((count, distinct.len()), (78, 78), "{text}");
+        assert_eq!((count, distinct.len()), (80, 80), "{text}");
     }
 }
 
@@ -115,7 +119,10 @@ fn both_formats_have_the_same_metrics() {
         "blkstat_disk_limit_bytes_per_second{device=\"sda\",direction=\"all\",source=\"inferred\"} 3072000",
         "blkstat_disk_unloaded_latency_seconds{device=\"sda\",direction=\"read\",source=\"learned\"} 0.000125",
         "blkstat_pressure_io_waiting_seconds_total 1.5",
+        "blkstat_disk_limit_iops{device=\"sda\",direction=\"all\",source=\"given\"} 3000",
         "blkstat_cgroup_at_limit_seconds_total{device=\"sda\",cgroup=\"/db\"} 2.5",
+        "blkstat_cgroup_limit_iops{device=\"sda\",cgroup=\"/db\",direction=\"write\"} 3000",
+        "blkstat_cgroup_limit_bytes_per_second{device=\"sda\",cgroup=\"/db\",direction=\"write\"} 3072000",
         "blkstat_last_sample_timestamp_seconds 1795334400.25",
         "blkstat_sample_interval_seconds 1",
     ] {
@@ -146,6 +153,7 @@ fn what_the_kernel_does_not_count_is_missing() {
     old.counters.columns = Columns::Partition;
     old.counters.in_flight = u64::from(u32::MAX);
     old.totals = DeviceTotals::default();
+    old.limits.clear();
     let mut snapshot = snapshot(vec![old]);
     (snapshot.io_pressure, snapshot.blocked, snapshot.at) = (None, None, None);
     let text = text(&snapshot, MetricsFormat::Classic);
@@ -156,7 +164,7 @@ fn what_the_kernel_does_not_count_is_missing() {
         "io_now",
         "discard",
         "flush",
-        "limit_iops",
+        "disk_limit_iops",
         "unloaded_latency",
         "io_waiting",
         "last_sample",

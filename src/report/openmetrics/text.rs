@@ -143,8 +143,8 @@ pub(super) fn label(name: &str, value: &str) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Appends a label. Backslashes, quotes and line feeds are escaped as both formats require; characters that control a terminal
-/// are replaced, because metrics are looked at on terminals, too.
+/// Appends a label. Backslashes, quotes and line feeds are escaped as both formats require; characters that control a
+/// terminal are replaced, because metrics are looked at on terminals, too.
 fn push_label(name: &str, value: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"=\"");

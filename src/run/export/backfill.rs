@@ -11,8 +11,8 @@ use crate::intervals::{Intervals, NextInterval, RunningTotals};
 use crate::report::openmetrics::BackfillWriter;
 use crate::run::emit;
 
-/// Prints a point for the first sample, for the first in every multiple of `every`, and for the last one. If the capture
-/// `is_cut`, the first point is the end of the first interval in the range.
+/// Prints a point for the first sample, for the first in every multiple of `every`, and for the last one. If the
+/// capture `is_cut`, the first point is the end of the first interval in the range.
 pub(super) fn run(
     intervals: &mut Intervals<'_>,
     mut totals: RunningTotals,
@@ -90,8 +90,8 @@ impl Points {
         is_due
     }
 
-    /// Returns whether a sample is later than the last point: Prometheus refuses points that go back in time, as after a clock
-    /// was set.
+    /// Returns whether a sample is later than the last point: Prometheus refuses points that go back in time, as after
+    /// a clock was set.
     fn is_later(&self, at: Option<Timestamp>) -> bool {
         // Timestamps have milliseconds.
         at.is_some_and(|at| self.last.is_none_or(|last| at.as_millisecond() > last.as_millisecond()))

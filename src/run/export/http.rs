@@ -1,11 +1,11 @@
 //! The HTTP server of metrics.
 //!
-//! It answers GET and HEAD of three paths, reads no bodies, and holds no more than a few connections, each for a few seconds: a
-//! client that is slow, broken or hostile delays nothing else. A connection serves one request, so that none idles between
-//! scrapes.
+//! It answers GET and HEAD of three paths, reads no bodies, and holds no more than a few connections, each for a few
+//! seconds: a client that is slow, broken or hostile delays nothing else. A connection serves one request, so that none
+//! idles between scrapes.
 //!
-//! hyper on a single thread of tokio: both are maintained and parse hostile input for much of the network. tiny_http, which is
-//! smaller, was last released in 2022 and cannot limit the time of a connection.
+//! hyper on a single thread of tokio: both are maintained and parse hostile input for much of the network. tiny_http,
+//! which is smaller, was last released in 2022 and cannot limit the time of a connection.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -142,7 +142,8 @@ async fn serve_connection(stream: TcpStream, answers: Arc<Answers>) {
         .max_headers(MAX_HEADERS)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), answer);
-    // A client that does not finish its request or does not read its answer gets no more time, and any error is the client's.
+    // A client that does not finish its request or does not read its answer gets no more time, and any error is the
+    // client's.
     let _ = tokio::time::timeout(MAX_CONNECTION_TIME, connection).await;
 }
 

@@ -1,7 +1,7 @@
 //! `blkstat export`: metrics for Prometheus.
 //!
-//! The main thread samples and publishes a snapshot after each interval. A second thread serves the latest one over HTTP, a
-//! third one writes it to a file. Neither can delay sampling: they only take what is published.
+//! The main thread samples and publishes a snapshot after each interval. A second thread serves the latest one over
+//! HTTP, a third one writes it to a file. Neither can delay sampling: they only take what is published.
 
 mod backfill;
 mod http;
@@ -41,7 +41,12 @@ pub(super) fn run(plan: &Export, context: &mut RunContext<'_>) -> Result<Exit> {
         ExportTarget::Backfill { every, labels } => {
             let is_cut = input.range.begin.is_some();
             let options = Backfill { every: *every, labels, is_cut };
-            backfill::run(&mut intervals, RunningTotals::new(plan.scope), &options, context)
+            backfill::run(
+                &mut intervals,
+                RunningTotals::new(plan.scope, plan.verdicts.cap),
+                &options,
+                context,
+            )
         }
         ExportTarget::Live { .. } => run_live(plan, &mut intervals, context),
     }
@@ -60,7 +65,7 @@ fn run_live(plan: &Export, intervals: &mut Intervals<'_>, context: &mut RunConte
     if let Some(message) = intervals.mismatched_baselines() {
         context.print_error(message);
     }
-    let mut totals = RunningTotals::new(plan.scope);
+    let mut totals = RunningTotals::new(plan.scope, plan.verdicts.cap);
     let interval = plan.input.interval.unwrap_or(DEFAULT_INTERVAL);
     let published = Arc::new(Published::new(interval));
     published.publish(totals.snapshot(intervals), context.clock.monotonic());

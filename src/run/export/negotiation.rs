@@ -2,8 +2,8 @@
 
 use crate::report::openmetrics::MetricsFormat;
 
-/// Returns the format that a client with these `Accept` headers prefers: the classic one unless it asks for OpenMetrics 1.0.0, or
-/// for any version.
+/// Returns the format that a client with these `Accept` headers prefers: the classic one unless it asks for OpenMetrics
+/// 1.0.0, or for any version.
 pub(super) fn negotiate_format<'a>(accept: impl Iterator<Item = &'a str>) -> MetricsFormat {
     let (mut open, mut classic) = (0.0, None::<f64>);
     for range in accept.flat_map(|header| header.split(',')) {
@@ -35,7 +35,8 @@ pub(super) fn negotiate_format<'a>(accept: impl Iterator<Item = &'a str>) -> Met
 pub(super) fn accepts_gzip<'a>(accept_encoding: impl Iterator<Item = &'a str>) -> bool {
     accept_encoding.flat_map(|header| header.split(',')).any(|coding| {
         let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
-        let quality = parameters.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse::<f64>);
+        let parameters = parameters.trim().to_ascii_lowercase();
+        let quality = parameters.strip_prefix("q=").map_or(Ok(1.0), str::parse::<f64>);
         name.trim().eq_ignore_ascii_case("gzip") && quality.is_ok_and(|quality| quality > 0.0)
     })
 }
@@ -77,6 +78,7 @@ mod tests {
             ("gzip", true),
             ("deflate, GZIP;q=0.5", true),
             ("gzip;q=0", false),
+            ("gzip; Q=0", false),
             ("gzip;q=0.0, br", false),
             ("gzip;q=x", false),
             ("identity", false),

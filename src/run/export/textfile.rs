@@ -1,4 +1,5 @@
-//! Keeps a file up to date for node_exporter's textfile collector. A thread of its own writes it, because its disk may not answer.
+//! Keeps a file up to date for node_exporter's textfile collector. A thread of its own writes it, because its disk may
+//! not answer.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -20,7 +21,8 @@ use crate::sink::{remove_file, replace_file};
 /// The longest wait for the file to be removed at the end: its disk may not answer.
 const MAX_REMOVAL_WAIT: Duration = Duration::from_secs(1);
 
-/// Writes the file until this is dropped, and then removes it: node_exporter would go on showing metrics that no longer change.
+/// Writes the file until this is dropped, and then removes it: node_exporter would go on showing metrics that no longer
+/// change.
 pub(super) struct TextfileWriter {
     /// A message that was not printed yet.
     message: Arc<Mutex<Option<String>>>,

@@ -197,6 +197,21 @@ mod tests {
     }
 
     #[test]
+    fn panels_have_identifiers_of_their_own_and_units_that_grafana_knows() {
+        let dashboard: Value = serde_json::from_str(&dashboard()).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap();
+        let ids: std::collections::BTreeSet<u64> =
+            panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+        assert_eq!(ids.len(), panels.len());
+        // All are in the list of @grafana/data 13.2.
+        let units = ["none", "short", "s", "bytes", "Bps", "iops", "percentunit"];
+        for panel in panels {
+            let unit = panel["fieldConfig"]["defaults"]["unit"].as_str().unwrap();
+            assert!(units.contains(&unit), "{}: {unit}", panel["title"]);
+        }
+    }
+
+    #[test]
     fn panels_fill_the_grid_without_overlap() {
         let dashboard: Value = serde_json::from_str(&dashboard()).unwrap();
         let mut cells = std::collections::BTreeSet::new();

@@ -35,8 +35,8 @@ pub(super) struct Query {
     pub(super) legend: &'static str,
 }
 
-/// Replaces the abbreviations in an expression: `SEL` selects the hosts and devices that are chosen, `INT` is the interval of
-/// rates, `BAD` the verdicts that mean trouble.
+/// Replaces the abbreviations in an expression: `SEL` selects the hosts and devices that are chosen, `INT` is the
+/// interval of rates, `BAD` the verdicts that mean trouble.
 fn expand(expression: &str) -> String {
     expression
         .replace("SEL", "instance=~\"$instance\",device=~\"$device\"")
@@ -47,8 +47,40 @@ fn expand(expression: &str) -> String {
 }
 
 macro_rules! query {
-    ($expression:literal, $legend:literal) => {
+    ($expression:expr, $legend:expr) => {
         Query { expression: || expand($expression), legend: $legend }
+    };
+}
+
+/// A query of each chosen device, with more text in its legend.
+macro_rules! by_device {
+    ($expression:expr $(, $more:literal)?) => {
+        query!($expression, concat!("{{instance}} {{device}}" $(, " ", $more)?))
+    };
+}
+
+/// The rate of a counter of the chosen devices, as an expression.
+macro_rules! rate {
+    ($counter:literal) => {
+        concat!("rate(DISK_", $counter, "_total{SEL}[INT])")
+    };
+}
+
+/// The rate of a counter divided by that of another one, as an expression.
+macro_rules! ratio {
+    ($counter:literal, $other:literal) => {
+        concat!(rate!($counter), " / ", rate!($other))
+    };
+}
+
+/// The sum of the rates of a counter over the physical devices of the chosen hosts, as an expression.
+macro_rules! physical {
+    ($counter:literal) => {
+        concat!(
+            "sum(rate(DISK_",
+            $counter,
+            "_total{HOST}[INT]) * on (instance, device) group_left () DISK_info{role=\"physical\"})"
+        )
     };
 }
 
@@ -117,18 +149,7 @@ pub(super) const PANELS: &[Panel] = &[
         "Requests of all hosts",
         "iops",
         "Physical devices only, so that no request counts twice.",
-        [
-            query!(
-                "sum(rate(DISK_reads_completed_total{HOST}[INT]) * on (instance, device) group_left () \
-                 DISK_info{role=\"physical\"})",
-                "reads"
-            ),
-            query!(
-                "sum(rate(DISK_writes_completed_total{HOST}[INT]) * on (instance, device) group_left () \
-                 DISK_info{role=\"physical\"})",
-                "writes"
-            ),
-        ]
+        [query!(physical!("reads_completed"), "reads"), query!(physical!("writes_completed"), "writes"),]
     ),
     panel!(Row, "Verdicts and limits", "none", "", []),
     panel!(
@@ -142,13 +163,10 @@ pub(super) const PANELS: &[Panel] = &[
         Graph,
         "Requests against the limit",
         "iops",
-        "The limit that a device reached last: a cgroup's, a given one, or one inferred from a rate that stayed constant.",
+        "The limits that are known: the given one, and the one that a device reached last, of a cgroup or inferred from a rate that stayed constant.",
         [
-            query!(
-                "rate(DISK_reads_completed_total{SEL}[INT]) + rate(DISK_writes_completed_total{SEL}[INT])",
-                "{{instance}} {{device}}"
-            ),
-            query!("DISK_limit_iops{SEL}", "{{instance}} {{device}} limit ({{direction}}, {{source}})"),
+            by_device!(concat!(rate!("reads_completed"), " + ", rate!("writes_completed"))),
+            by_device!("DISK_limit_iops{SEL}", "limit ({{direction}}, {{source}})"),
         ]
     ),
     panel!(
@@ -157,14 +175,8 @@ pub(super) const PANELS: &[Panel] = &[
         "Bps",
         "The same in bytes per second.",
         [
-            query!(
-                "rate(DISK_read_bytes_total{SEL}[INT]) + rate(DISK_written_bytes_total{SEL}[INT])",
-                "{{instance}} {{device}}"
-            ),
-            query!(
-                "DISK_limit_bytes_per_second{SEL}",
-                "{{instance}} {{device}} limit ({{direction}}, {{source}})"
-            ),
+            by_device!(concat!(rate!("read_bytes"), " + ", rate!("written_bytes"))),
+            by_device!("DISK_limit_bytes_per_second{SEL}", "limit ({{direction}}, {{source}})"),
         ]
     ),
     panel!(
@@ -172,34 +184,28 @@ pub(super) const PANELS: &[Panel] = &[
         "Cgroups at their limits",
         "percentunit",
         "The share of the time in which a cgroup was at a limit of its own on a device.",
-        [query!(
-            "topk(10, rate(blkstat_cgroup_at_limit_seconds_total{SEL}[INT]))",
-            "{{instance}} {{device}} {{cgroup}}"
-        )]
+        [by_device!("topk(10, rate(blkstat_cgroup_at_limit_seconds_total{SEL}[INT]))", "{{cgroup}}")]
     ),
     panel!(
         Graph,
         "Stalled",
         "percentunit",
         "The share of the time in which requests were in flight and none completed.",
-        [query!("rate(DISK_stalled_seconds_total{SEL}[INT])", "{{instance}} {{device}}")]
+        [by_device!(rate!("stalled_seconds"))]
     ),
     panel!(
         LogGraph,
         "Saturation",
         "none",
         "Latency as a multiple of the latency of the unloaded device, of requests for which that is known.",
-        [query!(
-            "rate(DISK_compared_time_seconds_total{SEL}[INT]) / rate(DISK_unloaded_time_seconds_total{SEL}[INT])",
-            "{{instance}} {{device}} {{direction}}"
-        )]
+        [by_device!(ratio!("compared_time_seconds", "unloaded_time_seconds"), "{{direction}}")]
     ),
     panel!(
         LogGraph,
         "Baseline",
         "s",
         "The unloaded latency that requests were compared with last.",
-        [query!("DISK_unloaded_latency_seconds{SEL}", "{{instance}} {{device}} {{direction}} ({{source}})")]
+        [by_device!("DISK_unloaded_latency_seconds{SEL}", "{{direction}} ({{source}})")]
     ),
     panel!(Row, "Devices", "none", "", []),
     panel!(
@@ -208,18 +214,9 @@ pub(super) const PANELS: &[Panel] = &[
         "s",
         "Mean latency of the requests that completed in the interval.",
         [
-            query!(
-                "rate(DISK_read_time_seconds_total{SEL}[INT]) / rate(DISK_reads_completed_total{SEL}[INT])",
-                "{{instance}} {{device}} reads"
-            ),
-            query!(
-                "rate(DISK_write_time_seconds_total{SEL}[INT]) / rate(DISK_writes_completed_total{SEL}[INT])",
-                "{{instance}} {{device}} writes"
-            ),
-            query!(
-                "rate(DISK_flush_requests_time_seconds_total{SEL}[INT]) / rate(DISK_flush_requests_total{SEL}[INT])",
-                "{{instance}} {{device}} flushes"
-            ),
+            by_device!(ratio!("read_time_seconds", "reads_completed"), "reads"),
+            by_device!(ratio!("write_time_seconds", "writes_completed"), "writes"),
+            by_device!(ratio!("flush_requests_time_seconds", "flush_requests"), "flushes"),
         ]
     ),
     panel!(
@@ -235,10 +232,10 @@ pub(super) const PANELS: &[Panel] = &[
         "iops",
         "Requests completed per second.",
         [
-            query!("rate(DISK_reads_completed_total{SEL}[INT])", "{{instance}} {{device}} reads"),
-            query!("rate(DISK_writes_completed_total{SEL}[INT])", "{{instance}} {{device}} writes"),
-            query!("rate(DISK_discards_completed_total{SEL}[INT])", "{{instance}} {{device}} discards"),
-            query!("rate(DISK_flush_requests_total{SEL}[INT])", "{{instance}} {{device}} flushes"),
+            by_device!(rate!("reads_completed"), "reads"),
+            by_device!(rate!("writes_completed"), "writes"),
+            by_device!(rate!("discards_completed"), "discards"),
+            by_device!(rate!("flush_requests"), "flushes"),
         ]
     ),
     panel!(
@@ -246,26 +243,22 @@ pub(super) const PANELS: &[Panel] = &[
         "Bandwidth",
         "Bps",
         "Bytes per second.",
-        [
-            query!("rate(DISK_read_bytes_total{SEL}[INT])", "{{instance}} {{device}} read"),
-            query!("rate(DISK_written_bytes_total{SEL}[INT])", "{{instance}} {{device}} written"),
-        ]
+        [by_device!(rate!("read_bytes"), "read"), by_device!(rate!("written_bytes"), "written"),]
     ),
     panel!(
         Graph,
         "Average queue",
         "short",
         "Mean number of requests waiting or being served.",
-        [query!("rate(DISK_io_time_weighted_seconds_total{SEL}[INT])", "{{instance}} {{device}}")]
+        [by_device!(rate!("io_time_weighted_seconds"))]
     ),
     panel!(
         Graph,
         "Seconds with a long queue",
         "percentunit",
         "The share of the seconds with a mean queue above 16: bursts that the average hides.",
-        [query!(
-            "1 - rate(DISK_interval_queue_bucket{SEL,le=\"16.0\"}[INT]) / ignoring (le) rate(DISK_interval_queue_count{SEL}[INT])",
-            "{{instance}} {{device}}"
+        [by_device!(
+            "1 - rate(DISK_interval_queue_bucket{SEL,le=\"16.0\"}[INT]) / ignoring (le) rate(DISK_interval_queue_count{SEL}[INT])"
         )]
     ),
     panel!(
@@ -273,17 +266,14 @@ pub(super) const PANELS: &[Panel] = &[
         "I/O utilization",
         "percentunit",
         "The share of the time with a request in flight, as the kernel counts it. At 100%, most devices can do more.",
-        [query!("rate(DISK_io_time_seconds_total{SEL}[INT])", "{{instance}} {{device}}")]
+        [by_device!(rate!("io_time_seconds"))]
     ),
     panel!(
         Graph,
         "Load",
         "short",
         "Mean number of reads and of writes waiting or being served.",
-        [
-            query!("rate(DISK_read_time_seconds_total{SEL}[INT])", "{{instance}} {{device}} reads"),
-            query!("rate(DISK_write_time_seconds_total{SEL}[INT])", "{{instance}} {{device}} writes"),
-        ]
+        [by_device!(rate!("read_time_seconds"), "reads"), by_device!(rate!("write_time_seconds"), "writes"),]
     ),
     panel!(
         Graph,
@@ -291,14 +281,8 @@ pub(super) const PANELS: &[Panel] = &[
         "bytes",
         "Mean size of a request.",
         [
-            query!(
-                "rate(DISK_read_bytes_total{SEL}[INT]) / rate(DISK_reads_completed_total{SEL}[INT])",
-                "{{instance}} {{device}} reads"
-            ),
-            query!(
-                "rate(DISK_written_bytes_total{SEL}[INT]) / rate(DISK_writes_completed_total{SEL}[INT])",
-                "{{instance}} {{device}} writes"
-            ),
+            by_device!(ratio!("read_bytes", "reads_completed"), "reads"),
+            by_device!(ratio!("written_bytes", "writes_completed"), "writes"),
         ]
     ),
     panel!(
@@ -307,14 +291,8 @@ pub(super) const PANELS: &[Panel] = &[
         "none",
         "Requests that were issued by programs for each that the device got.",
         [
-            query!(
-                "1 + rate(DISK_reads_merged_total{SEL}[INT]) / rate(DISK_reads_completed_total{SEL}[INT])",
-                "{{instance}} {{device}} reads"
-            ),
-            query!(
-                "1 + rate(DISK_writes_merged_total{SEL}[INT]) / rate(DISK_writes_completed_total{SEL}[INT])",
-                "{{instance}} {{device}} writes"
-            ),
+            by_device!(concat!("1 + ", ratio!("reads_merged", "reads_completed")), "reads"),
+            by_device!(concat!("1 + ", ratio!("writes_merged", "writes_completed")), "writes"),
         ]
     ),
     panel!(Row, "Hosts", "none", "", []),
