@@ -10,6 +10,7 @@ use super::command::Operand;
 use super::native::VerdictArguments;
 use super::operands::devices_and_schedule;
 use super::range::RangeArguments;
+use super::shared_arguments::StrictArguments;
 use crate::intervals::{BaselineOption, DeviceSelection, Input};
 use crate::plan::{Analyze, AnalyzeFormat};
 
@@ -57,9 +58,8 @@ pub(super) struct AnalyzeArguments {
     /// Save the learned unloaded latencies, for --baseline or as /var/lib/blkstat/baseline.json for every live view
     #[arg(long, value_name = "FILE")]
     save_baseline: Option<PathBuf>,
-    /// Treat warnings about a capture as errors
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    strict: StrictArguments,
     #[command(flatten)]
     verdicts: VerdictArguments,
 }
@@ -105,7 +105,7 @@ impl AnalyzeArguments {
             root,
             interval: schedule.interval,
             count: schedule.count,
-            strict: self.strict,
+            strict: self.strict.strict,
             ..Input::default()
         };
         let mut verdicts = self.verdicts.options(&input, environment);

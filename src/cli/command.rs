@@ -6,8 +6,8 @@ use clap::builder::StyledStr;
 use clap::{Command, CommandFactory};
 
 use super::Arguments;
-use super::native::OPERANDS as VIEW_OPERANDS;
-use super::{analyze, export, latency, record, report, top, who};
+use super::shared_arguments::VIEW_OPERANDS;
+use super::{analyze, export, record, report, top};
 
 /// An operand as the help shows it, with its meaning.
 pub(super) type Operand = (&'static str, &'static str);
@@ -19,23 +19,21 @@ pub(super) fn command() -> Command {
         .mut_subcommand("top", |command| command.help_template(template(top::OPERANDS, false)))
         .mut_subcommand("analyze", |command| command.help_template(template(analyze::OPERANDS, false)))
         .mut_subcommand("report", |command| command.help_template(template(report::OPERANDS, false)))
-        .mut_subcommand("who", |command| command.help_template(template(who::OPERANDS, false)))
+        .mut_subcommand("who", |command| command.help_template(template(VIEW_OPERANDS, false)))
         .mut_subcommand("export", |command| command.help_template(template(export::OPERANDS, false)))
-        .mut_subcommand("latency", |command| command.help_template(template(latency::OPERANDS, false)))
+        .mut_subcommand("latency", |command| command.help_template(template(VIEW_OPERANDS, false)))
         .mut_subcommand("record", |command| command.help_template(template(record::OPERANDS, false)))
 }
 
 /// Returns the operands of a command; none if clap describes them.
 pub(super) fn operands(command: &str) -> &'static [Operand] {
     match command {
-        "blkstat" => VIEW_OPERANDS,
+        "blkstat" | "latency" | "who" => VIEW_OPERANDS,
         "analyze" => analyze::OPERANDS,
         "export" => export::OPERANDS,
-        "latency" => latency::OPERANDS,
         "record" => record::OPERANDS,
         "report" => report::OPERANDS,
         "top" => top::OPERANDS,
-        "who" => who::OPERANDS,
         _ => &[],
     }
 }

@@ -5,19 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::command::Operand;
-use super::operands::devices_and_schedule;
 use super::range::RangeArguments;
+use super::shared_arguments::{StrictArguments, ViewOperands};
 use crate::intervals::{DeviceSelection, Input};
 use crate::plan::Latency;
 use crate::report::latency::LatencyFormat;
-
-/// The operands of `latency`, for the help.
-pub(super) const OPERANDS: &[Operand] = &[
-    ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)"),
-    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
-    ("[COUNT]", "Number of intervals (default: until Ctrl-C)"),
-];
 
 /// The arguments of `latency`.
 #[derive(Args)]
@@ -26,10 +18,8 @@ pub(super) const OPERANDS: &[Operand] = &[
     after_help = "Live, it needs root, and a kernel with histogram triggers (CONFIG_HIST_TRIGGERS). Latencies are of whole devices."
 )]
 pub(super) struct LatencyArguments {
-    // Completion scripts show these words; --help shows OPERANDS.
-    /// Devices, interval and number of intervals
-    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
-    operands: Vec<String>,
+    #[command(flatten)]
+    operands: ViewOperands,
     /// Replay a recording that includes single requests (record --trace); - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "cleanup")]
     from: Option<PathBuf>,
@@ -56,9 +46,8 @@ pub(super) struct LatencyArguments {
     /// Remove what was left in the kernel by runs that were killed, and exit
     #[arg(long, conflicts_with_all = ["queued", "heatmap", "json", "csv", "operands"])]
     cleanup: bool,
-    /// Treat warnings about a capture as errors
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    strict: StrictArguments,
     /// Output width (default: terminal width, or 120)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
     width: Option<u16>,
@@ -82,13 +71,13 @@ impl LatencyArguments {
         root: PathBuf,
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Latency, String> {
-        let (devices, schedule) = devices_and_schedule(&self.operands)?;
+        let (devices, schedule) = self.operands.parse()?;
         let width = self.width.map(usize::from);
         Ok(Latency {
             input: Input {
                 range: self.range.range(self.from.is_some(), environment)?,
                 from: self.from,
-                strict: self.strict,
+                strict: self.strict.strict,
                 root,
                 interval: schedule.interval,
                 count: schedule.count,

@@ -254,7 +254,7 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
             ("blkstat top", "Show the full screen of this host."),
             (
                 "blkstat top --from incident.gz",
-                "Begin a recording at its worst event and move through its time.",
+                "Begin a recording at its main event and move through its time.",
             ),
         ],
         "version" => &[("blkstat version --verbose", "Show what a bug report should say about this host.")],

@@ -15,6 +15,7 @@ mod record;
 mod report;
 mod rotation;
 mod service;
+mod shared_arguments;
 mod suggest;
 mod top;
 mod version;

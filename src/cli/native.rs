@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::baselines::{BaselineArguments, saved_files};
-use super::command::Operand;
-use super::operands::{devices_and_schedule, two_numbers};
+use super::operands::two_numbers;
 use super::range::RangeArguments;
+use super::shared_arguments::{SelectionArguments, StrictArguments, ViewOperands};
 use super::suggest::similar_command;
 use crate::analysis::StatedCap;
 use crate::intervals::{DeviceSelection, Input, VerdictOptions};
@@ -16,20 +16,11 @@ use crate::plan::{SummaryMode, View};
 use crate::report::Format;
 use crate::report::native::{SortKey, TableOptions, sort_keys};
 
-/// The operands of the incident view, for the help.
-pub(super) const OPERANDS: &[Operand] = &[
-    ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)"),
-    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
-    ("[COUNT]", "Number of intervals (default: until Ctrl-C)"),
-];
-
 /// The arguments of the incident view.
 #[derive(Args)]
 pub(super) struct ViewArguments {
-    // Completion scripts show these words; --help shows OPERANDS.
-    /// Devices, interval and number of intervals
-    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
-    operands: Vec<String>,
+    #[command(flatten)]
+    operands: ViewOperands,
     /// Replay a capture, plain or compressed; - is standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -47,15 +38,8 @@ pub(super) struct ViewArguments {
     /// Start with averages since boot
     #[arg(long, conflicts_with = "begin")]
     since_boot: bool,
-    /// Show only devices whose name matches REGEX
-    #[arg(long, value_name = "REGEX")]
-    devices_regex: Option<String>,
-    /// Show partitions, even idle ones
-    #[arg(long)]
-    partitions: bool,
-    /// Show all devices, even idle ones
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    selection: SelectionArguments,
     /// Sort by KEY, descending: a column title, or iops, await, MB/s
     #[arg(long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<SortKey>,
@@ -80,9 +64,8 @@ pub(super) struct ViewArguments {
     /// Never print a summary
     #[arg(long)]
     no_summary: bool,
-    /// Treat warnings about a capture as errors
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    strict: StrictArguments,
     /// Show the evidence for each verdict
     #[arg(long)]
     explain: bool,
@@ -151,7 +134,7 @@ impl ViewArguments {
         root: PathBuf,
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<View, String> {
-        let (devices, schedule) = devices_and_schedule(&self.operands)?;
+        let (devices, schedule) = self.operands.parse()?;
         let similar_command = devices.first().and_then(|word| similar_command(word));
         let table = TableOptions {
             width: self.width.map(usize::from),
@@ -171,20 +154,14 @@ impl ViewArguments {
             count: schedule.count,
             range: self.range.range(is_replay, environment)?,
             realtime: self.realtime,
-            strict: self.strict,
+            strict: self.strict.strict,
             ..Input::default()
         };
         Ok(View {
             verdicts: self.verdicts.options(&input, environment),
             input,
             since_boot: self.since_boot,
-            selection: DeviceSelection {
-                devices,
-                regex: self.devices_regex,
-                partitions: self.partitions,
-                all: self.all,
-                total: self.total,
-            },
+            selection: DeviceSelection { total: self.total, ..self.selection.selection(devices) },
             sort: self.sort,
             top: self.top.map(|top| top as usize),
             format: match (self.json, self.csv) {

@@ -11,6 +11,7 @@ use super::command::Operand;
 use super::native::VerdictArguments;
 use super::operands::devices_and_schedule;
 use super::range::RangeArguments;
+use super::shared_arguments::StrictArguments;
 use crate::intervals::{DeviceSelection, Input};
 use crate::plan::Report;
 
@@ -48,9 +49,8 @@ pub(super) struct ReportArguments {
     /// Chart only devices whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
-    /// Treat warnings about a capture as errors
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    strict: StrictArguments,
     #[command(flatten)]
     range: RangeArguments,
     #[command(flatten)]
@@ -81,7 +81,7 @@ impl ReportArguments {
             root,
             interval: schedule.interval,
             count: schedule.count,
-            strict: self.strict,
+            strict: self.strict.strict,
             ..Input::default()
         };
         Ok(Report {

@@ -9,15 +9,13 @@ use super::command::Operand;
 use super::native::{VerdictArguments, sort_key};
 use super::operands::devices_and_schedule;
 use super::range::RangeArguments;
-use crate::intervals::{DeviceSelection, Input};
+use super::shared_arguments::{DEVICE_OPERAND, INTERVAL_OPERAND, SelectionArguments, StrictArguments};
+use crate::intervals::Input;
 use crate::plan::Top;
 use crate::report::native::SortKey;
 
 /// The operands of `top`, for the help.
-pub(super) const OPERANDS: &[Operand] = &[
-    ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)"),
-    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
-];
+pub(super) const OPERANDS: &[Operand] = &[DEVICE_OPERAND, INTERVAL_OPERAND];
 
 /// The arguments of `top`.
 #[derive(Args)]
@@ -30,7 +28,7 @@ pub(super) struct TopArguments {
     /// Devices and interval
     #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
     operands: Vec<String>,
-    /// Replay a capture, plain or compressed, beginning at its worst event
+    /// Replay a capture, plain or compressed, beginning at its main event
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     #[command(flatten)]
@@ -38,15 +36,8 @@ pub(super) struct TopArguments {
     /// Play the capture at the recorded speed from its beginning (with --from)
     #[arg(long, requires = "from")]
     realtime: bool,
-    /// Show only devices whose name matches REGEX
-    #[arg(long, value_name = "REGEX")]
-    devices_regex: Option<String>,
-    /// Show partitions, even idle ones
-    #[arg(long)]
-    partitions: bool,
-    /// Show all devices, even idle ones
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    selection: SelectionArguments,
     /// Sort by KEY, descending: a column title, or iops, await, MB/s (default: most severe verdict first)
     #[arg(long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<SortKey>,
@@ -56,9 +47,8 @@ pub(super) struct TopArguments {
     /// Leave the mouse to the terminal
     #[arg(long)]
     no_mouse: bool,
-    /// Treat warnings about a capture as errors
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    strict: StrictArguments,
     #[command(flatten)]
     verdicts: VerdictArguments,
 }
@@ -89,20 +79,14 @@ impl TopArguments {
             root,
             interval: schedule.interval,
             realtime: self.realtime,
-            strict: self.strict,
+            strict: self.strict.strict,
             ..Input::default()
         };
         let variables = Top::VARIABLES.into_iter().filter_map(|name| Some((name, environment(name)?)));
         Ok(Top {
             verdicts: self.verdicts.options(&input, environment),
             input,
-            selection: DeviceSelection {
-                devices,
-                regex: self.devices_regex,
-                partitions: self.partitions,
-                all: self.all,
-                total: false,
-            },
+            selection: self.selection.selection(devices),
             sort: self.sort,
             is_ascii: self.ascii,
             has_mouse: !self.no_mouse,

@@ -5,20 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::command::Operand;
 use super::latency::percentage;
-use super::operands::devices_and_schedule;
 use super::range::RangeArguments;
+use super::shared_arguments::{StrictArguments, ViewOperands};
 use crate::intervals::{DeviceSelection, Input};
 use crate::plan::Who;
 use crate::report::who::{WhoFormat, WhoKind, WhoSort};
-
-/// The operands of `who`, for the help.
-pub(super) const OPERANDS: &[Operand] = &[
-    ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)"),
-    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
-    ("[COUNT]", "Number of intervals (default: until Ctrl-C)"),
-];
 
 /// The arguments of `who`.
 #[derive(Args)]
@@ -27,10 +19,8 @@ pub(super) const OPERANDS: &[Operand] = &[
     after_help = "Without --trace, processes are shown for all devices together: the kernel does not count their I/O by device."
 )]
 pub(super) struct WhoArguments {
-    // Completion scripts show these words; --help shows OPERANDS.
-    /// Devices, interval and number of intervals
-    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
-    operands: Vec<String>,
+    #[command(flatten)]
+    operands: ViewOperands,
     /// Replay a recording that includes cgroups and processes; - is standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -60,9 +50,8 @@ pub(super) struct WhoArguments {
     /// Output width (default: terminal width, or 80)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
     width: Option<u16>,
-    /// Treat warnings about a capture as errors
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    strict: StrictArguments,
 }
 
 /// The values of `--kind`.
@@ -88,7 +77,7 @@ impl WhoArguments {
         root: PathBuf,
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Who, String> {
-        let (devices, schedule) = devices_and_schedule(&self.operands)?;
+        let (devices, schedule) = self.operands.parse()?;
         let kind = match self.kind {
             Kind::Cgroup => WhoKind::Cgroup,
             Kind::Process => WhoKind::Process,
@@ -101,7 +90,7 @@ impl WhoArguments {
                 root,
                 interval: schedule.interval,
                 count: schedule.count,
-                strict: self.strict,
+                strict: self.strict.strict,
                 ..Input::default()
             },
             trace: self.trace.then_some(self.max_overhead / 100.0),
