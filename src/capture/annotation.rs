@@ -258,6 +258,16 @@ impl Annotation {
         self.missed_samples.unwrap_or(0)
     }
 
+    /// Returns whether this line begins a recording.
+    pub(super) fn is_header(&self) -> bool {
+        self.version.is_some()
+    }
+
+    /// Returns whether this line continues the header before it.
+    pub(super) fn continues_header(&self) -> bool {
+        self.version.is_none() && (self.devices.is_some() || self.baselines.is_some())
+    }
+
     /// Extracts the header; `None` if this line does not begin a recording.
     pub(super) fn take_header(&mut self) -> Option<RecordingHeader> {
         Some(RecordingHeader {

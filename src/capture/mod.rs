@@ -12,6 +12,7 @@ mod line_cache;
 mod line_kind;
 mod line_reader;
 pub mod proc_files;
+mod range_copy;
 mod reader;
 mod recorded_scan;
 mod recorded_trace;
@@ -26,6 +27,7 @@ mod writer;
 
 pub use diskstats_line::{LineError, parse_line};
 pub use header_writer::write_header;
+pub use range_copy::copy_range;
 pub use reader::Reader;
 pub use recorded_scan::{ScanGrowth, ScanWriter};
 pub use recorded_trace::write_traced;

@@ -1,4 +1,4 @@
-//! What the user does, from the bytes that a terminal sends: keys, and the mouse in SGR mode (xterm's ctlseqs).
+//! Parses the bytes that a terminal sends: keys, and the mouse in SGR mode (xterm's ctlseqs).
 
 /// Something that happened to the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) enum Key {
 /// A button of the mouse, or its wheel, at a place on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mouse {
-    /// What happened.
+    /// The button or wheel action.
     pub(crate) action: MouseAction,
     /// The column, from 0.
     pub(crate) column: u16,
@@ -61,7 +61,7 @@ pub(crate) struct Mouse {
     pub(crate) row: u16,
 }
 
-/// What can be done with a mouse.
+/// The actions of a mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MouseAction {
     /// The left button was pressed.

@@ -1,4 +1,4 @@
-//! What each key does.
+//! The keys and the mouse.
 
 use jiff::Timestamp;
 
@@ -98,7 +98,11 @@ impl App {
     fn turn_page(&mut self, key: Key) {
         self.scroll = 0;
         self.page = match (self.page, key) {
-            (Page::List, Key::Enter) if self.selected.is_some() => Page::Detail,
+            (Page::List, Key::Enter) if self.selected.is_some() => {
+                // The page stays with this device, also when another one gets worse.
+                self.has_selected = true;
+                Page::Detail
+            }
             (Page::List, Key::Esc) => {
                 self.filter = None;
                 Page::List

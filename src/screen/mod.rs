@@ -14,6 +14,7 @@ mod draw;
 mod history;
 mod input;
 mod keys;
+mod navigation;
 mod prompt;
 mod rows;
 mod sort;
@@ -22,15 +23,15 @@ mod terminal;
 mod tests;
 mod theme;
 mod time_axis;
-mod trouble;
 
 pub(crate) use app::{Action, App, AppOptions, ExportKind, RecordingStatus, Source};
 pub(crate) use history::{Frame, FrameEncoder, SampleTexts, TextSnapshot, is_trouble};
+#[cfg(debug_assertions)]
+pub(crate) use input::Key;
 pub(crate) use input::{Event, InputParser};
 pub(crate) use sort::Sort;
 pub(crate) use terminal::Screen;
 pub(crate) use theme::Theme;
-pub(crate) use trouble::Trouble;
 
 /// The seconds for which the intervals and samples of the running system are kept exactly.
 pub(crate) const LIVE_HISTORY_S: f64 = 3600.0;

@@ -22,7 +22,7 @@ pub(crate) struct Prompt {
     pub(crate) before: String,
 }
 
-/// What a key did to the line.
+/// The effect of a key on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
     /// The line changed, or not.

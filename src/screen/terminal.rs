@@ -39,7 +39,7 @@ pub(crate) struct Screen {
     keyboard: Keyboard,
     has_mouse: bool,
     is_active: bool,
-    /// What the terminal shows.
+    /// The cells that the terminal shows.
     shown: Buffer,
     bytes: Vec<u8>,
 }

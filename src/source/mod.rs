@@ -26,7 +26,7 @@ pub use host_sources::{has_process_io_capabilities, read_host_sources};
 pub use io_scanner::{IoScanner, ScanScope};
 pub use json_file::read_json_object;
 pub use live::{Live, NoBlockDevices, Precedence};
-pub use replay::Replay;
+pub use replay::{Replay, copy_capture_range};
 pub use saved_file::{FirstFile, read_first_file};
 pub use small_file::read_text_file;
 pub use time_bounds::{TimeBound, TimeBounds};

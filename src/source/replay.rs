@@ -9,10 +9,11 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use flate2::read::MultiGzDecoder;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ruzstd::decoding::StreamingDecoder;
 
-use crate::capture::{CaptureWarning, Reader, RecordingHeader};
+use crate::capture::{CaptureWarning, Reader, RecordingHeader, copy_range};
 use crate::clock::{Clock, WaitOutcome};
 use crate::compression::Compression;
 use crate::counters::Sample;
@@ -145,6 +146,22 @@ impl<'a> Replay<'a> {
     pub fn header_count(&self) -> u64 {
         self.reader.header_count()
     }
+}
+
+/// Hands over the text of the samples of a capture from one time to another, and returns their number.
+///
+/// # Errors
+/// If the file cannot be read, and those of `write`.
+pub fn copy_capture_range(
+    path: &Path,
+    range: (Timestamp, Timestamp),
+    mut write: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<u64> {
+    let name = path.display();
+    let file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
+    let text = decompress(Box::new(file)).with_context(|| format!("cannot read {name}"))?;
+    copy_range(text, range.0..=range.1, |bytes| -> Result<()> { write(bytes) })
+        .with_context(|| format!("cannot copy from {name}"))
 }
 
 /// Returns the text of a capture that may be compressed, as its first bytes show.

@@ -147,11 +147,28 @@ impl EventEvidence {
 }
 
 impl Event {
+    /// Compares two events for the one that a reader should see first: by duration, in which a second counts as many times as
+    /// its verdict weighs, then by verdict and latency. A long time at a limit so comes before a short stall.
+    pub fn weightiest_first(&self, other: &Self) -> std::cmp::Ordering {
+        let weight = |event: &Self| verdict_weight(event.verdict) * event.duration_s;
+        weight(other).total_cmp(&weight(self)).then_with(|| self.worst_first(other))
+    }
+
     /// Compares two events for a list with the worst first: by verdict, then duration, then latency.
     pub fn worst_first(&self, other: &Self) -> std::cmp::Ordering {
         let latency = |event: &Self| event.peak_latency.map_or(0.0, |peak| peak.await_ms);
         (other.verdict.severity().cmp(&self.verdict.severity()))
             .then(other.duration_s.total_cmp(&self.duration_s))
             .then(latency(other).total_cmp(&latency(self)))
+    }
+}
+
+/// Returns how many seconds of queueing a second of a verdict counts as: nothing is done during a stall, and the other
+/// verdicts are limits that are reached.
+fn verdict_weight(verdict: Verdict) -> f64 {
+    match verdict {
+        Verdict::Stalled => 20.0,
+        Verdict::Slow | Verdict::Throttled | Verdict::Capped | Verdict::Saturated => 4.0,
+        Verdict::Queueing | Verdict::AccountingOff | Verdict::Ok | Verdict::Idle => 1.0,
     }
 }

@@ -190,7 +190,7 @@ impl Recording<'_> {
         context: &mut RunContext<'_>,
     ) -> Result<Exit> {
         let mut deadlines = Deadlines::new(start, self.interval);
-        // What was completed before the first sample belongs to no interval.
+        // Requests completed before the first sample belong to no interval.
         self.tracer.iter().for_each(|tracer| drop(tracer.read(start)));
         let mut scanner = match self.plan.scans_io {
             true => Some(IoScanner::start(&self.plan.root, context.clock, ScanScope::Everything)?),

@@ -1,14 +1,12 @@
 //! `blkstat top`: the full screen.
 
+mod export;
 mod recording;
 mod sampler;
 
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -17,13 +15,13 @@ use jiff::tz::TimeZone;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use self::recording::{Recording, base_name, export_recording, new_path};
+use self::export::Exports;
+use self::recording::Recording;
 use self::sampler::{Sampler, Started, Update, is_no_data};
 use super::{RunContext, lock_memory};
-use crate::clock::{RealClock, poll_inputs};
+use crate::clock::poll_inputs;
 use crate::exit::Exit;
-use crate::intervals::Input;
-use crate::plan::{Report, Top};
+use crate::plan::Top;
 use crate::screen::{
     Action, App, AppOptions, Event, ExportKind, Frame, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
     Screen, Sort, Source, Theme,
@@ -31,7 +29,6 @@ use crate::screen::{
 use crate::signals::{ScreenSignals, suspend_process};
 use crate::source::read_hostname;
 use crate::terminal::{Keyboard, screen_size};
-use crate::time_range::{TimePoint, TimeRange};
 
 /// The memory for exact intervals of a capture.
 const CAPTURE_HISTORY: (usize, f64) = (256 << 20, f64::INFINITY);
@@ -78,11 +75,12 @@ pub(super) fn run(plan: &Top, context: &mut RunContext<'_>) -> Result<Exit> {
         is_memory_locked: false,
         error: None,
         plan: plan.clone(),
-        finished: Arc::default(),
+        exports: Exports::new(),
     };
     first.into_iter().for_each(|frame| session.app.push(*frame));
     let exit = session.run(context);
     let message = session.end();
+    session.exports.finish(context.clock, &mut |message| context.print_error(message));
     let Session { sampler, error, .. } = session;
     let messages = sampler.shared.take_messages();
     // The screen is gone: what it could not show follows.
@@ -96,7 +94,7 @@ pub(super) fn run(plan: &Top, context: &mut RunContext<'_>) -> Result<Exit> {
     }
 }
 
-/// What is known before the screen is shown: of a capture also its first interval.
+/// The start of the sampling, and the first interval of a capture.
 type Beginning = (Started, Option<Box<Frame>>);
 
 /// Waits for the first sample, or for the first interval of a capture. The exit code is that of a run that ends before it.
@@ -162,6 +160,15 @@ fn app_options(
     }
 }
 
+/// Panics on Ctrl-X: the tests see how the terminal is then left.
+#[cfg(debug_assertions)]
+#[expect(clippy::panic, reason = "it is what this is for")]
+fn panic_on_key(event: &Event) {
+    if *event == Event::Key(crate::screen::Key::Ctrl('x')) {
+        panic!("Ctrl-X in a debug build");
+    }
+}
+
 /// The screen under way.
 struct Session {
     app: App,
@@ -174,8 +181,7 @@ struct Session {
     /// The error that ended the sampling.
     error: Option<anyhow::Error>,
     plan: Top,
-    /// The message of a report that has been written.
-    finished: Arc<Mutex<Option<String>>>,
+    exports: Exports,
 }
 
 impl Session {
@@ -188,8 +194,9 @@ impl Session {
             }
             self.take_updates(context);
             self.update_recording();
-            let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner).take();
-            finished.into_iter().for_each(|message| self.app.say(message));
+            if let Some(message) = self.exports.take_message() {
+                self.app.say(message);
+            }
             let scans = self.app.wants_io_scans() || self.recording.is_some();
             self.sampler.shared.wants_io_scans.store(scans, Ordering::Relaxed);
             if self.signals.take_stop() {
@@ -255,6 +262,8 @@ impl Session {
 
     fn handle(&mut self, events: Vec<Event>, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
         for event in events {
+            #[cfg(debug_assertions)]
+            panic_on_key(&event);
             match self.app.handle(event) {
                 Some(Action::Quit) => return Ok(Some(Exit::Success)),
                 Some(Action::Suspend) => self.suspend()?,
@@ -341,83 +350,14 @@ impl Session {
         self.app.recording = Some(recording.status());
     }
 
-    /// Exports the time shown.
+    /// Starts to export the time shown.
     fn export(&mut self, kind: ExportKind, range: Option<(Timestamp, Timestamp)>) {
-        let message = match self.try_export(kind, range) {
-            Ok(name) => format!("exported to {name}"),
+        let history = self.sampler.shared.texts().as_mut().map(|texts| texts.snapshot()).unwrap_or_default();
+        let message = match self.exports.start(kind, range, history, &self.plan, &self.app.options) {
+            Ok(name) => format!("exporting to {name}"),
             Err(error) => format!("{error:#}"),
         };
         self.app.say(message);
-    }
-
-    fn try_export(&self, kind: ExportKind, range: Option<(Timestamp, Timestamp)>) -> Result<String> {
-        let range = range.context("these intervals have no time of day")?;
-        let options = &self.app.options;
-        let name = base_name(&options.host, range.0, &options.time_zone);
-        match (kind, &options.source) {
-            (ExportKind::Recording, Source::Live) => {
-                let history = self.sampler.shared.texts().as_mut().map(|texts| texts.snapshot());
-                export_recording(&history.unwrap_or_default(), range, &name)
-            }
-            (ExportKind::Recording, Source::Capture(_)) => {
-                bail!(
-                    "this is a recording already; --begin and --end show a part of it, h exports a report of it"
-                )
-            }
-            (ExportKind::Report, Source::Live) => {
-                let history = self.sampler.shared.texts().as_mut().map(|texts| texts.snapshot());
-                let recording = export_recording(&history.unwrap_or_default(), range, &name)?;
-                let input = Input { from: Some(PathBuf::from(&recording)), ..Input::default() };
-                self.start_report(input, &name)?;
-                Ok(format!("{recording}; the report follows"))
-            }
-            (ExportKind::Report, Source::Capture(_)) => {
-                let point = |at: Timestamp| at.to_string().parse::<TimePoint>().ok();
-                let range = TimeRange { begin: point(range.0), end: point(range.1), time_zone: None };
-                let input = Input { from: self.plan.input.from.clone(), range, ..Input::default() };
-                let path = self.start_report(input, &name)?;
-                Ok(format!("{}, which is being written", path.display()))
-            }
-        }
-    }
-
-    /// Starts to write a report in a thread of its own, which may take long. Returns its path.
-    fn start_report(&self, input: Input, base_name: &str) -> Result<PathBuf> {
-        let path = new_path(base_name, "html")?;
-        let plan = Report {
-            input,
-            selection: self.plan.selection.clone(),
-            verdicts: self.plan.verdicts.clone(),
-            output: path.clone(),
-            force: false,
-            has_who: true,
-            stderr_is_tty: false,
-            time_zone: self.plan.environment.get("TZ").cloned(),
-        };
-        let finished = Arc::clone(&self.finished);
-        let name = path.display().to_string();
-        let write = move || {
-            let clock = RealClock::new(None);
-            let (mut out, mut err) = (std::io::sink(), Vec::new());
-            let mut context = RunContext {
-                clock: &clock,
-                out: &mut out,
-                err: &mut err,
-                is_terminal: false,
-                may_lock_memory: false,
-            };
-            let message = match super::report::run(&plan, &mut context) {
-                Ok(Exit::Success) => format!("report written to {name}"),
-                Ok(_) => format!("{name}: {}", String::from_utf8_lossy(&err).trim()),
-                Err(error) => format!("{name}: {error:#}"),
-            };
-            *finished.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
-        };
-        thread::Builder::new()
-            .name("blkstat-report".to_owned())
-            .spawn(write)
-            .context("cannot start to write")?;
-        Ok(path)
     }
 
     /// Ends the recording and gives the terminal back. Returns a message about the recording.

@@ -1,11 +1,11 @@
-//! Recordings that begin with the history, and exports of a part of it.
+//! Recordings that begin with the history.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -36,7 +36,7 @@ impl Recording {
     /// If no thread can be started.
     pub(super) fn start(shared: &Shared, host: &str, now: Timestamp, zone: &TimeZone) -> Result<Self> {
         let queue = Arc::new(WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?);
-        let path = new_path(&base_name(host, now, zone), "gz")?;
+        let path = new_path(&base_name(host, now, zone), "gz", &[])?;
         // No sample may come between the history and the queue.
         let history = {
             let mut texts = shared.texts();
@@ -94,7 +94,10 @@ fn open<'a>(path: &Path, history: &TextSnapshot) -> Result<Destination<'a>> {
 }
 
 /// Writes the samples of the history between two times, or all, to a new file.
-fn write_history(
+///
+/// # Errors
+/// If the file exists or cannot be written.
+pub(super) fn write_history(
     path: &Path,
     history: &TextSnapshot,
     range: Option<(Timestamp, Timestamp)>,
@@ -102,25 +105,6 @@ fn write_history(
     let mut file = RecordingFile::open(path, &path.display().to_string(), IfExists::Refuse, None)?;
     history.try_for_each(range, |text, _| file.write(&text).map(drop))?;
     Ok(file)
-}
-
-/// Exports the samples between two times to a recording, and returns its name.
-///
-/// # Errors
-/// If the file cannot be written, or there are no samples of that time.
-pub(super) fn export_recording(
-    history: &TextSnapshot,
-    range: (Timestamp, Timestamp),
-    base_name: &str,
-) -> Result<String> {
-    if history.samples_in(range) < 2 {
-        bail!("there are no samples of this time");
-    }
-    let path = new_path(base_name, "gz")?;
-    let mut file = write_history(&path, history, Some(range))?;
-    file.finish()?;
-    file.sync()?;
-    Ok(path.display().to_string())
 }
 
 /// Returns the beginning of the name of a file: `blkstat-HOST-DATE-TIME`. Only letters, digits, dots, hyphens and
@@ -132,17 +116,17 @@ pub(super) fn base_name(host: &str, at: Timestamp, zone: &TimeZone) -> String {
     if host.is_empty() { format!("blkstat-{time}") } else { format!("blkstat-{host}-{time}") }
 }
 
-/// Returns the path of a file that does not exist yet.
+/// Returns the path of a file that does not exist yet, and is none of those about to be written.
 ///
 /// # Errors
 /// If files of all names exist.
-pub(super) fn new_path(base_name: &str, extension: &str) -> Result<PathBuf> {
+pub(super) fn new_path(base_name: &str, extension: &str, pending: &[PathBuf]) -> Result<PathBuf> {
     let name = |number: usize| match number {
         1 => format!("{base_name}.{extension}"),
         number => format!("{base_name}-{number}.{extension}"),
     };
     let mut paths = (1..=MAX_NAMES).map(|number| PathBuf::from(name(number)));
     paths
-        .find(|path| !path.exists() && !path.is_symlink())
+        .find(|path| !path.exists() && !path.is_symlink() && !pending.contains(path))
         .with_context(|| format!("{base_name}.{extension} exists"))
 }

@@ -19,7 +19,7 @@ use crate::plan::Top;
 use crate::run::recorder::Recorder;
 use crate::run::warnings::Warnings;
 use crate::run::{end_reason, missing_data};
-use crate::screen::{Frame, FrameEncoder, LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, Trouble, is_trouble};
+use crate::screen::{Frame, FrameEncoder, LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
 use crate::sink::{SampleBlock, WriteQueue};
 use crate::source::{Live, NoBlockDevices};
 use crate::topology::Topology;
@@ -29,21 +29,21 @@ const MAX_WAITING: usize = 3600;
 /// The intervals of a capture between two lists of events.
 const INTERVALS_PER_LIST: u64 = 500;
 
-/// What the thread has for the screen.
+/// A message of the sampling thread to the screen.
 pub(super) enum Update {
     /// The first sample has been taken.
     Started(Started),
     /// An interval.
     Frame(Box<Frame>),
     /// The events so far.
-    Events(Vec<Trouble>),
+    Events(Vec<Event>),
     /// The part of the capture that has been read.
     Progress(f64),
     /// No more intervals come, for this reason.
     Ended(Option<anyhow::Error>),
 }
 
-/// What is known once the first sample has been taken.
+/// The source as the first sample shows it.
 #[derive(Debug, Default)]
 pub(super) struct Started {
     /// The name of the host that was recorded.
@@ -52,7 +52,7 @@ pub(super) struct Started {
     pub(super) interval: Option<Duration>,
 }
 
-/// What the thread shares with the screen.
+/// The state that the sampling thread and the screen share.
 #[derive(Default)]
 pub(super) struct Shared {
     /// Cgroups and processes are wanted.
@@ -109,7 +109,7 @@ pub(super) struct Sampler {
     pub(super) updates: Receiver<Update>,
     /// Becomes readable when there are updates.
     pub(super) wake: UnixStream,
-    /// What it shares.
+    /// The state shared with the thread.
     pub(super) shared: Arc<Shared>,
     _stop: UnixStream,
 }
@@ -267,20 +267,10 @@ impl Frames {
         self.encoder.encode(rows, Arc::clone(&self.topology))
     }
 
-    fn events(&mut self) -> Vec<Trouble> {
+    fn events(&mut self) -> Vec<Event> {
         let list = self.encoder.events().list;
         self.is_any_ongoing = list.iter().any(|event| event.is_ongoing);
-        list.into_iter().map(trouble).collect()
-    }
-}
-
-fn trouble(event: Event) -> Trouble {
-    Trouble {
-        device: event.device,
-        verdict: event.verdict,
-        begin_s: event.begin.run_s,
-        end_s: event.end.run_s,
-        peak_ms: event.peak_latency.map(|peak| peak.await_ms),
+        list
     }
 }
 

@@ -210,7 +210,7 @@ impl Chart<'_> {
             }
         };
         for (line, value) in self.lines.iter().zip(&self.values) {
-            let mark = if theme.is_ascii { &line.name[..1] } else { "━" };
+            let mark = if theme.is_ascii { &line.name[..1] } else { legend_mark(line.series) };
             add(&format!("{mark} {} ", line.name), theme.series(line.series));
             let value = value.map_or("-".to_owned(), |value| (self.format)(value * line.factor));
             add(&format!("{}  ", theme.plain(&value)), Style::new());
@@ -242,6 +242,24 @@ pub(super) fn plot_area(area: Rect) -> Rect {
     }
 }
 
+/// Returns whether a line is drawn in a column of dots. Lines differ by their dashes where there are no colors.
+fn is_dash(series: Series, column: usize) -> bool {
+    match series {
+        Series::Reads => true,
+        Series::Writes => column % 4 < 3,
+        Series::Third | Series::Reference => column & 1 == 0,
+    }
+}
+
+/// Returns the mark of a line in a legend, with its dashes.
+fn legend_mark(series: Series) -> &'static str {
+    match series {
+        Series::Reads => "━",
+        Series::Writes => "╍",
+        Series::Third | Series::Reference => "┉",
+    }
+}
+
 /// Draws a line: in each column from the least to the most, joined to the column before.
 fn draw_line(canvas: &mut Canvas, line: &Line, points: &[Option<Point>], axis: &Axis, theme: Theme) {
     let style = theme.series(line.series);
@@ -258,7 +276,9 @@ fn draw_line(canvas: &mut Canvas, line: &Line, points: &[Option<Point>], axis: &
         if let Some(last) = last {
             (top, bottom) = (top.min(last), bottom.max(last));
         }
-        canvas.draw(column, (top, bottom), letter, style);
+        if theme.is_ascii || is_dash(line.series, column) || bottom - top > 1 {
+            canvas.draw(column, (top, bottom), letter, style);
+        }
         last = Some(middle);
     }
 }

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Regions, put};
+use super::{PaneText, Regions, put};
 use crate::analysis::Verdict;
 use crate::attribution::{Attribution, CgroupUse, cgroup_name};
 use crate::counters::BlockedTask;
@@ -18,7 +18,7 @@ use crate::report::layout::{ellipsize, wrap};
 use crate::report::native::{TableOptions, TableWriter, cell, usage_line};
 use crate::report::who::limit_value;
 use crate::sanitize::sanitize;
-use crate::screen::app::{App, Page};
+use crate::screen::app::{App, Page, Source};
 use crate::screen::history::{Frame, Moment, is_trouble};
 use crate::topology::Topology;
 
@@ -32,6 +32,8 @@ const MIN_PANE_CHARTS: u16 = 5;
 /// The cgroups and tasks that are named on a page.
 const MAX_CGROUPS: usize = 6;
 const MAX_TASKS: usize = 8;
+/// The time for which the pane keeps lines that its text no longer needs.
+const KEEPS_LINES_S: f64 = 10.0;
 /// The devices of a stack that are listed.
 const MAX_LAYERS: usize = 10;
 
@@ -44,12 +46,28 @@ impl App {
         let rest = Rect { y: area.y + 1, height: area.height - 1, ..area };
         let lines = self.text_lines(usize::from(area.width), false);
         let charts = if rest.height >= MIN_PANE_CHARTS + 2 { MIN_PANE_CHARTS } else { 0 };
-        let text_height = (lines.len() as u16).min(rest.height - charts);
+        let needed = self.steady_lines(lines.len(), regions);
+        let text_height = (needed as u16).min(rest.height - charts);
         self.draw_lines(buffer, Rect { height: text_height, ..rest }, &lines);
         if let Some(id) = self.selected.filter(|_| charts > 0) {
             let charts = Rect { y: rest.y + text_height, height: rest.height - text_height, ..rest };
             self.draw_charts(buffer, charts, id, regions);
         }
+    }
+
+    /// Returns the lines to keep for a text of this many: while time passes, those that it needed shortly before, so that the
+    /// charts below do not jump with each sentence that comes and goes.
+    fn steady_lines(&self, lines: usize, regions: &mut Regions) -> usize {
+        let Some(id) = self.selected.filter(|_| self.follows() || self.play_speed().is_some()) else {
+            regions.text = None;
+            return lines;
+        };
+        let is_kept = |text: &PaneText| {
+            text.id == id && text.lines > lines && self.now_s - text.needed_s < KEEPS_LINES_S
+        };
+        let text = regions.text.filter(is_kept).unwrap_or(PaneText { id, lines, needed_s: self.now_s });
+        regions.text = Some(text);
+        text.lines
     }
 
     /// Draws the selected device on the whole screen.
@@ -92,7 +110,12 @@ impl App {
         let frame = match self.moment() {
             Some(Moment::Exact(frame)) => frame,
             Some(Moment::Coarse(_)) => {
-                return dim("only means are kept of this time; evidence is kept with the exact intervals");
+                return dim(match self.options.source {
+                    Source::Live => "only means are kept of this time; evidence is kept for the last hour",
+                    Source::Capture(_) => {
+                        "only means are kept of the early part of a long capture; --begin and --end show it exactly"
+                    }
+                });
             }
             None => return Vec::new(),
         };

@@ -23,7 +23,8 @@ impl App {
         let mut x = put(buffer, area.x, area.y, 8, "blkstat ", Style::new().add_modifier(Modifier::BOLD));
         let name = match &self.options.source {
             Source::Live => sanitize(&self.options.host).into_owned(),
-            Source::Capture(name) => sanitize(name).into_owned(),
+            // The directories say little, and there is little space.
+            Source::Capture(name) => sanitize(name.rsplit('/').next().unwrap_or(name)).into_owned(),
         };
         let name = crate::report::layout::ellipsize(&name, usize::from(area.width / 4));
         if !name.is_empty() {
@@ -32,7 +33,8 @@ impl App {
         let end = area.right().saturating_sub(state_width + GAP);
         for (text, emphasis) in self.head_segments(usize::from(end.saturating_sub(x))) {
             let style = self.options.theme.emphasis(emphasis);
-            if x < end {
+            // A part of a number would be another one.
+            if x + text.width() as u16 <= end {
                 x = put(buffer, x, area.y, end - x, &text, style) + GAP;
             }
         }

@@ -38,6 +38,16 @@ pub(crate) struct Regions {
     names_width: u16,
     /// Charts, with the columns in a cell.
     charts: Vec<(Rect, Columns, usize)>,
+    text: Option<PaneText>,
+}
+
+/// The lines of text above the charts of the pane.
+#[derive(Clone, Copy, Debug)]
+struct PaneText {
+    id: DeviceId,
+    lines: usize,
+    /// The last time at which the text needed all of them, on the monotonic clock.
+    needed_s: f64,
 }
 
 impl Regions {
@@ -80,7 +90,7 @@ impl App {
         let newest_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
         let (cursor_s, follows) = (self.cursor_s(), self.follows());
         self.axis.follow(cursor_s, newest_s, follows);
-        let mut regions = Regions { scroll: self.scroll, ..Regions::default() };
+        let mut regions = Regions { scroll: self.scroll, text: self.regions.text, ..Regions::default() };
         self.draw_head(buffer, Rect { height: 1, ..area });
         let body = Rect { y: area.y + 1, height: area.height - 2, ..area };
         match self.page {

@@ -19,8 +19,11 @@ impl App {
     pub(super) fn draw_status(&self, buffer: &mut Buffer, area: Rect) {
         let theme = self.options.theme;
         let mut area = area;
-        if let Some(text) = self.recording_text() {
-            let text = ellipsize(&text, usize::from(area.width / 2));
+        // A message with the name of a file needs the whole line of a narrow screen.
+        let message_width = self.message.as_ref().map_or(0, |(text, _)| text.width());
+        let half = usize::from(area.width / 2);
+        if let Some(text) = self.recording_text().filter(|_| message_width < half) {
+            let text = ellipsize(&text, half);
             let width = text.width() as u16;
             let style = theme.emphasis(crate::report::native::Emphasis::Alert);
             put(buffer, area.right() - width, area.y, width, &theme.plain(&text), style);

@@ -30,7 +30,7 @@ impl App {
         let columns = self.axis.columns(self, width);
         let shown_s = columns.seconds * width as f64;
         let title_width = area.right().saturating_sub(first.x);
-        let shown = duration(shown_s);
+        let shown = span_text(shown_s);
         let word = if self.follows() { "last " } else { "" };
         let titles = [format!("{word}{shown}: verdict, await 0.1-100 ms"), format!("{word}{shown}"), shown];
         let title =
@@ -63,6 +63,13 @@ impl App {
             regions.charts.push((strip, columns, 1));
         }
     }
+}
+
+/// Returns a length of time without seconds or minutes that are zero: `3 min`.
+fn span_text(seconds: f64) -> String {
+    let text = duration(seconds.round());
+    let short = text.strip_suffix(" 0 s").or(text.strip_suffix(" 0 min")).map(str::to_owned);
+    short.unwrap_or(text)
 }
 
 /// Returns the bar of the longest mean latency of a direction; a blank without any.

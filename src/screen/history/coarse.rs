@@ -1,4 +1,4 @@
-//! What remains of the time before the exact intervals: points of a minute, and longer ones the further it goes back.
+//! The time before the exact intervals: points of a minute, and longer ones the more time there is.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,7 +18,8 @@ pub(crate) struct CoarseSpan {
     pub(crate) begin_s: f64,
     /// Seconds of all intervals up to its end.
     pub(crate) end_s: f64,
-    /// Its end; `None` without a wall clock.
+    /// Its beginning and its end; `None` without a wall clock.
+    pub(crate) begin: Option<Timestamp>,
     pub(crate) end: Option<Timestamp>,
     /// The devices by their numbers, in the order of their numbers.
     points: Vec<(Arc<DeviceNames>, Point)>,
@@ -76,7 +77,8 @@ impl CoarseHistory {
         let mut points: Vec<_> = (0..frame.len()).map(|row| frame.point(row)).collect();
         points.sort_unstable_by_key(|(names, _)| names.id);
         let (begin_s, end_s) = (frame.begin_s(), frame.end_s);
-        let span = CoarseSpan { begin_s, end_s, end: frame.header.end, points };
+        let (begin, end) = (frame.header.start, frame.header.end);
+        let span = CoarseSpan { begin_s, end_s, begin, end, points };
         let span_s = self.span_s;
         match self.spans.back_mut().filter(|last| end_s - last.begin_s <= span_s && !frame.follows_break) {
             Some(last) => {

@@ -1,4 +1,4 @@
-//! What the screen has seen: every interval exactly as long as memory permits, and the time before it in points of a
+//! The intervals so far: each exactly as long as memory permits, and the time before in points of a
 //! minute or longer.
 //!
 //! Time is counted in seconds of all intervals so far (`_s`), as in events: breaks in time have no length.
@@ -45,7 +45,7 @@ struct ColumnCache {
     points: HashMap<(DeviceId, u64, i64), Option<Point>>,
 }
 
-/// What the history has of a moment.
+/// A moment as the history has kept it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment<'a> {
     /// An interval.

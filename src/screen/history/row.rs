@@ -12,7 +12,7 @@ use crate::intervals::{DeviceActivity, DeviceState, EventKind, TopCgroup};
 use crate::metrics::{DataFlag, DirectionStats, IntervalCounts, IntervalStats};
 use crate::units::Interval;
 
-/// What an interval keeps of its devices beside their bytes.
+/// The values of the devices of an interval that do not fit into their bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rare {
     pub(super) evidence: Vec<Evidence>,

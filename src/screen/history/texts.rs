@@ -155,7 +155,7 @@ impl TextSnapshot {
         let mut needs_header = true;
         for block in self.blocks.iter().filter(|block| block.samples.iter().any(|one| is_inside(one.at))) {
             let mut text = Vec::new();
-            // What was compressed here can be read.
+            // Data compressed here is valid.
             let _ = DeflateDecoder::new(block.bytes.as_slice()).read_to_end(&mut text);
             let (mut out, mut samples) = (Vec::new(), 0);
             let (mut header, mut rest) = (&*block.header, text.as_slice());

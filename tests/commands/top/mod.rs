@@ -3,11 +3,13 @@
 mod session;
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use flate2::read::MultiGzDecoder;
 use rustix::process::Signal;
 
 use self::session::Session;
@@ -77,6 +79,54 @@ fn a_signal_ends_it_with_the_terminal_restored() {
         assert_eq!(session.end(), code);
         session.wait_for(LEAVE_SCREEN);
         assert!(session.is_restored());
+    }
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_panic_leaves_the_terminal_restored_with_its_message() {
+    let mut session = Session::start(CAPTURE, (100, 30), &[]);
+    session.wait_for("REPLAY");
+    session.press("\x18", LEAVE_SCREEN);
+    assert_eq!(session.end(), 101);
+    assert!(session.is_restored());
+    let text = session.text();
+    let (_, after) = text.rsplit_once(LEAVE_SCREEN).unwrap();
+    assert!(after.contains("blkstat: panicked at") && after.contains("Ctrl-X"), "{after}");
+}
+
+/// Returns the text of a compressed file.
+fn text_of(file: &Path) -> String {
+    let mut text = String::new();
+    MultiGzDecoder::new(fs::File::open(file).unwrap()).read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn the_part_of_a_capture_that_is_shown_is_exported_as_it_is_written_there() {
+    let plain = fs::read_to_string("fixtures/captures/capped-3000.txt").unwrap();
+    let recording = fs::read_to_string("fixtures/recordings-0.1.0/recording.txt").unwrap();
+    let compressed = fs::read("fixtures/recordings-0.1.0/recording.txt.gz").unwrap();
+    for (name, bytes, text) in
+        [("capture.txt", plain.clone().into_bytes(), &plain), ("recording.gz", compressed, &recording)]
+    {
+        let directory = FakeRoot::new();
+        let path = directory.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let arguments = format!("--from {name}");
+        let mut session = Session::start_in(directory.path(), &arguments, (120, 30), &[]);
+        session.wait_for("REPLAY");
+        session.press("0++er", "exported ");
+        session.press("q", LEAVE_SCREEN);
+        assert_eq!(session.end(), 0);
+        let mut files = recordings(&directory);
+        files.retain(|file| *file != path);
+        let exported = text_of(&files[0]);
+        assert_eq!(files.len(), 1, "{files:?}");
+        assert!(exported.matches("\nTS ").count() >= 5, "{exported}");
+        assert!(text.contains(&exported), "{exported}");
+        // The capture covers a minute, and thirty seconds are shown; the recording is shorter.
+        assert_eq!(exported.len() < text.len(), name == "capture.txt");
     }
 }
 
@@ -152,7 +202,7 @@ fn a_recording_begins_with_the_history_and_never_overwrites() {
         thread::sleep(Duration::from_millis(500));
         session.press("r", "samples recorded in");
         session.press("r", "recording to blkstat-db7-");
-        session.press("er", "exported to blkstat-db7-");
+        session.press("er", " samples to blkstat-db7-");
         session.press("p", "PAUSED");
         session.press("q", "\x1b[?1049l");
         assert_eq!(session.end(), 0);

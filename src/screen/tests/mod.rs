@@ -1,6 +1,7 @@
 //! The screen as a whole: captures, keys, and what is then on the screen.
 
-#[cfg(test)]
+mod memory;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,13 +14,12 @@ use super::history::{Frame, FrameEncoder, History, SampleTexts};
 use super::input::InputParser;
 use super::sort::Sort;
 use super::theme::{ColorDepth, Theme};
-use super::trouble::Trouble;
 use super::{LIVE_HISTORY_BYTES, MAX_TEXT_BYTES};
 use crate::analysis::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
 use crate::clock::RealClock;
 use crate::counters::{Columns, Counters, Requests};
 use crate::intervals::{
-    BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState, Input,
+    BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState, Event, Input,
     IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
 use crate::metrics::{DirectionStats, IntervalStats};
@@ -30,7 +30,7 @@ use crate::units::Interval;
 const THEME: Theme = Theme { depth: ColorDepth::None, is_light: false, is_ascii: false };
 
 /// Returns the frames of a capture with its events, and calls `see` with each interval.
-fn frames_of(capture: &str, all: bool, mut see: impl FnMut(&IntervalRows<'_>)) -> (Vec<Frame>, Vec<Trouble>) {
+fn frames_of(capture: &str, all: bool, mut see: impl FnMut(&IntervalRows<'_>)) -> (Vec<Frame>, Vec<Event>) {
     let input = Input { from: Some(Path::new("fixtures").join(capture)), ..Input::default() };
     let selection = DeviceSelection { all, ..DeviceSelection::default() };
     let (baselines, clock) = (BaselineStore::default(), RealClock::new(None));
@@ -50,14 +50,7 @@ fn frames_of(capture: &str, all: bool, mut see: impl FnMut(&IntervalRows<'_>)) -
             NextInterval::Signal(_) => unreachable!(),
         }
     }
-    let trouble = |event: crate::intervals::Event| Trouble {
-        device: event.device,
-        verdict: event.verdict,
-        begin_s: event.begin.run_s,
-        end_s: event.end.run_s,
-        peak_ms: event.peak_latency.map(|peak| peak.await_ms),
-    };
-    (frames, encoder.events().list.into_iter().map(trouble).collect())
+    (frames, encoder.events().list)
 }
 
 fn app(source: Source) -> App {
@@ -160,6 +153,17 @@ fn a_capture_opens_at_the_worst_interval_of_its_worst_event() {
     assert!(text.contains("REPLAY") && text.contains("event 1 of 1"), "{text}");
     assert!(text.contains("loop0: capped for"), "{text}");
     assert!(text.contains("rate stayed constant"), "{text}");
+}
+
+#[test]
+fn a_short_stall_does_not_hide_a_long_time_at_a_limit() {
+    let (_, events) = frames_of("captures/capped-3000.txt", false, |_| {});
+    let event = |verdict, duration_s| Event { verdict, duration_s, ..events[0].clone() };
+    let (limit, short, long) =
+        (event(Verdict::Capped, 600.0), event(Verdict::Stalled, 3.0), event(Verdict::Stalled, 150.0));
+    let mut sorted = [short.clone(), limit.clone(), long.clone()];
+    sorted.sort_by(Event::weightiest_first);
+    assert_eq!(sorted, [long, limit, short]);
 }
 
 #[test]
@@ -285,7 +289,7 @@ fn block(lines: &[String]) -> String {
 
 #[test]
 fn the_screens_in_the_readme_are_real() {
-    let readme = include_str!("../../README.md");
+    let readme = include_str!("../../../README.md");
     let mut app = replay("captures/capped-3000.txt");
     app.options.source = Source::Capture("capped-3000.txt".to_owned());
     for (keys, height) in [("", 24), ("\r", 32)] {
@@ -410,112 +414,39 @@ fn events_of_the_terminal_do_not_disturb() {
     text(&mut app);
 }
 
-/// A pseudo-random number below `below`, the next after `seed` (Numerical Recipes' generator).
-fn random(seed: &mut u64, below: u64) -> u64 {
-    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*seed >> 33) % below
+#[test]
+fn charts_stay_in_place_while_sentences_come_and_go() {
+    let (frames, _) = frames_of("captures/stalls.txt", false, |_| {});
+    let mut app = app(Source::Live);
+    let mut starts = Vec::new();
+    for (second, frame) in frames.into_iter().enumerate() {
+        app.tick(second as f64);
+        app.push(frame);
+        app.has_selected = true;
+        let lines = lines(&mut app, 120, 40);
+        starts.push(lines.iter().position(|line| line.starts_with("latency")).unwrap());
+    }
+    // Lines are given back after a while, and taken when they are needed.
+    let jumps_up =
+        starts.windows(11).filter(|of| of[10] < of[9] && of[..10].iter().any(|y| *y < of[9])).count();
+    assert!(starts.iter().min() < starts.iter().max(), "{starts:?}");
+    assert_eq!(jumps_up, 0, "{starts:?}");
 }
 
 #[test]
-fn an_hour_of_100_busy_devices_is_kept_exactly_in_64_mib() {
-    const DEVICES: usize = 100;
-    let (seed, interval) = (&mut 1, Interval::from_nanos(1_000_000_000).unwrap());
-    let mut counters = vec![Counters { columns: Columns::Flushes, ..Counters::ZERO }; DEVICES];
-    let names: Vec<String> = (0..DEVICES).map(|number| format!("nvme{number}n1")).collect();
-    let mut encoder = FrameEncoder::default();
+fn the_page_of_a_device_stays_with_it() {
+    let (mut frames, _) = frames_of("captures/sweep-randread.txt", false, |_| {});
     let mut app = app(Source::Live);
-    // A twelfth of an hour, in a twelfth of the memory.
-    app.history = History::new(300.0, LIVE_HISTORY_BYTES / 12);
-    let mut texts = SampleTexts::new(300.0, MAX_TEXT_BYTES / 12);
-    let topology = Arc::new(crate::topology::Topology::default());
-    for second in 0..370 {
-        let before = counters.clone();
-        let mut text = String::new();
-        for (one, name) in counters.iter_mut().zip(&names) {
-            for requests in [&mut one.reads, &mut one.writes] {
-                let ios = random(seed, 5000);
-                requests.ios += ios;
-                requests.merges += random(seed, 100);
-                requests.sectors += ios * 8;
-                requests.ms += ios * (1 + random(seed, 5));
-            }
-            one.flushes += random(seed, 50);
-            one.flush_ms += random(seed, 100);
-            one.in_flight = random(seed, 64);
-            one.busy_ms += random(seed, 1000);
-            one.weighted_ms += random(seed, 30_000);
-            let Requests { ios, merges, sectors, ms } = one.reads;
-            let writes = one.writes;
-            text += &format!(
-                " 259 0 {name} {ios} {merges} {sectors} {ms} {} {} {} {} {} {} {} 0 0 0 0 {} {}\n",
-                writes.ios,
-                writes.merges,
-                writes.sectors,
-                writes.ms,
-                one.in_flight,
-                one.busy_ms,
-                one.weighted_ms,
-                one.flushes,
-                one.flush_ms
-            );
-        }
-        let at = jiff::Timestamp::from_second(1_700_000_000 + second).unwrap();
-        texts.push(Some(at), b"", text.as_bytes());
-        let devices = before.iter().zip(&counters).zip(&names).map(|((before, after), name)| {
-            let stats = IntervalStats::between(before, after, interval).unwrap();
-            DeviceInterval { device: name, label: name, mountpoints: "/srv", state: busy(stats, seed) }
-        });
-        let header = IntervalHeader { end: Some(at), elapsed_s: 1.0, ..app_header() };
-        let rows = IntervalRows {
-            header,
-            devices: devices.collect(),
-            total: None,
-            events: Vec::new(),
-            attribution: None,
-            traced: None,
-            has_found_any: true,
-        };
-        app.push(encoder.encode(rows, Arc::clone(&topology)));
+    let rest = frames.split_off(2);
+    frames.into_iter().for_each(|frame| app.push(frame));
+    draw(&mut app, 120, 40);
+    press(&mut app, "f");
+    draw(&mut app, 120, 40);
+    press(&mut app, "G\r");
+    let selected = app.selected;
+    for frame in rest {
+        app.push(frame);
+        draw(&mut app, 120, 40);
+        assert_eq!(app.selected, selected);
     }
-    assert!(app.history.frames().len() >= 300, "{}", app.history.frames().len());
-    assert!(texts.snapshot().samples() >= 300, "{}", texts.snapshot().samples());
-    let bytes = app.history.memory() + texts.memory();
-    assert!(bytes <= (64 << 20) / 12, "{bytes}");
-    assert!(app.history.before(app.history.frames()[0].end_s).is_some(), "the time before is known");
-}
-
-/// Returns a device that is saturated, with the usual evidence.
-fn busy(stats: IntervalStats, seed: &mut u64) -> DeviceState {
-    let mut saturation = || Some(3.0 + random(seed, 1000) as f64 / 7.0);
-    let (reads, writes) = (saturation(), saturation());
-    let evidence = |direction, of: &DirectionStats, saturation| Evidence::Latency {
-        direction,
-        latency: Latency {
-            await_ms: of.await_ms.unwrap_or_default(),
-            queue: of.queue.unwrap_or_default(),
-            saturation,
-        },
-        source: Some(BaselineSource::Learned),
-        doubt: None,
-    };
-    let assessment = Assessment {
-        verdict: Some(Verdict::Saturated),
-        read_saturation: reads,
-        write_saturation: writes,
-        baseline_source: Some(BaselineSource::Learned),
-        evidence: vec![
-            evidence(IoDirection::Reads, &stats.reads, reads),
-            evidence(IoDirection::Writes, &stats.writes, writes),
-        ],
-        lasted_s: Some(17.0),
-        ..Assessment::default()
-    };
-    let activity = DeviceActivity { stats, assessment, verdict_s: Some(1.0), ..DeviceActivity::default() };
-    DeviceState::Active(Box::new(activity))
-}
-
-/// Returns the values of an interval that matter to nothing here.
-fn app_header() -> IntervalHeader {
-    let (frames, _) = frames_of("captures/pt/ten.txt", false, |_| {});
-    frames[0].header
 }

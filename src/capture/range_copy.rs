@@ -1,0 +1,197 @@
+//! Copies the samples of a range of time from a capture as they are written there, so that the copy is a capture that
+//! shows the same.
+
+use std::io::{self, ErrorKind, Read};
+use std::ops::RangeInclusive;
+
+use jiff::Timestamp;
+
+use super::annotation::Annotation;
+use super::line_kind::LineKind;
+use super::line_reader::{LineReader, NextLine};
+
+/// The longest text between two samples, such as scans of many cgroups; the rest of a longer one is left out.
+const MAX_BETWEEN_BYTES: usize = 64 << 20;
+/// The bytes that are handed over at a time, at least.
+const BLOCK_BYTES: usize = 256 * 1024;
+
+/// The place of a line in a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Outside samples: notes and scans that belong to the next sample.
+    Between,
+    /// In the header of a recording, which may take several lines.
+    Header,
+    /// In a sample that is copied, or is not.
+    Sample { is_copied: bool },
+}
+
+/// The copy under way.
+struct RangeCopy {
+    range: RangeInclusive<Timestamp>,
+    place: Place,
+    /// The last header, and whether it is in the copy.
+    header: Vec<u8>,
+    is_header_copied: bool,
+    /// The lines before the next sample.
+    between: Vec<u8>,
+    /// The lines to hand over.
+    out: Vec<u8>,
+    samples: u64,
+}
+
+/// Hands over the text of the samples from one time to another, with the header of a recording before them, and returns
+/// the number of samples. Compressed data that ends early ends the capture.
+///
+/// # Errors
+/// If the stream cannot be read, and those of `write`.
+pub fn copy_range<E: From<io::Error>>(
+    input: impl Read,
+    range: RangeInclusive<Timestamp>,
+    mut write: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<u64, E> {
+    let mut lines = LineReader::new(input);
+    let mut copy = RangeCopy {
+        range,
+        place: Place::Between,
+        header: Vec::new(),
+        is_header_copied: true,
+        between: Vec::new(),
+        out: Vec::new(),
+        samples: 0,
+    };
+    loop {
+        let (line, ended) = match lines.next() {
+            Ok(NextLine::Line { bytes, ended }) => (bytes, ended),
+            Ok(NextLine::TooLong) => continue,
+            Ok(NextLine::End) => break,
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
+            Err(error) => return Err(error.into()),
+        };
+        let kind = LineKind::of(line, ended, false, copy.is_in_sample());
+        // The reader splits such a line as well.
+        let embedded = match kind {
+            LineKind::Device => super::annotation::find_embedded_annotation(line),
+            _ => kind.embedded_annotation(line),
+        };
+        if let Some(at) = embedded {
+            lines.split_line(at);
+            continue;
+        }
+        copy.push(&kind, line, ended);
+        if copy.out.len() >= BLOCK_BYTES {
+            write(&std::mem::take(&mut copy.out))?;
+        }
+    }
+    write(&copy.out)?;
+    Ok(copy.samples)
+}
+
+impl RangeCopy {
+    fn is_in_sample(&self) -> bool {
+        matches!(self.place, Place::Sample { .. })
+    }
+
+    fn push(&mut self, kind: &LineKind, line: &[u8], ended: bool) {
+        match kind {
+            LineKind::Timestamp(timestamp) => {
+                self.begin_sample(timestamp.time.is_some_and(|at| self.range.contains(&at)));
+            }
+            LineKind::Annotation(annotation) if annotation.is_header() => {
+                self.place = Place::Header;
+                self.is_header_copied = false;
+                self.header.clear();
+            }
+            LineKind::Annotation(annotation)
+                if self.place == Place::Header && !annotation.continues_header() =>
+            {
+                self.place = Place::Between;
+            }
+            _ => {}
+        }
+        let into = match self.place {
+            Place::Header => &mut self.header,
+            Place::Sample { is_copied: true } => &mut self.out,
+            Place::Sample { is_copied: false } => return self.end_sample(kind),
+            // Only annotations belong to the next sample.
+            Place::Between if !matches!(kind, LineKind::Annotation(_)) => return,
+            Place::Between if self.between.len() > MAX_BETWEEN_BYTES => return,
+            Place::Between => &mut self.between,
+        };
+        into.extend_from_slice(line);
+        if ended {
+            into.push(b'\n');
+        }
+        self.end_sample(kind);
+    }
+
+    fn begin_sample(&mut self, is_copied: bool) {
+        self.place = Place::Sample { is_copied };
+        if is_copied {
+            self.samples += 1;
+            if !std::mem::replace(&mut self.is_header_copied, true) {
+                self.out.extend_from_slice(&self.header);
+            }
+            self.out.append(&mut self.between);
+        }
+        self.between.clear();
+    }
+
+    /// Leaves the sample if a line is its end mark.
+    fn end_sample(&mut self, kind: &LineKind) {
+        if let LineKind::Annotation(annotation) = kind
+            && self.is_in_sample()
+            && Annotation::is_complete(annotation)
+        {
+            self.place = Place::Between;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy(text: &str, range: RangeInclusive<i64>) -> (String, u64) {
+        let at = |second: &i64| Timestamp::from_second(*second).unwrap();
+        let mut out = Vec::new();
+        let samples = copy_range(text.as_bytes(), at(range.start())..=at(range.end()), |bytes| {
+            out.extend_from_slice(bytes);
+            io::Result::Ok(())
+        });
+        (String::from_utf8(out).unwrap(), samples.unwrap())
+    }
+
+    #[test]
+    fn samples_of_a_plain_capture_are_copied_to_the_byte() {
+        let samples = ["TS 1 a\n 8 0 sda 1\n", "TS 2 b\n 8 0 sda 2\n\n", "TS 3 c\n 8 0 sda 3"];
+        let text = format!("junk\n{}", samples.concat());
+        assert_eq!(copy(&text, 1..=2), (samples[..2].concat(), 2));
+        assert_eq!(copy(&text, 2..=9), (samples[1..].concat(), 2));
+        assert_eq!(copy(&text, 5..=9), (String::new(), 0));
+    }
+
+    #[test]
+    fn a_part_of_a_recording_begins_with_its_header_and_the_notes_of_its_first_sample() {
+        let header = "#blkstat {\"version\":\"1\",\"devices\":[]}\n#blkstat {\"devices\":[]}\n";
+        let other = "#blkstat {\"version\":\"1\",\"cpus\":2,\"devices\":[]}\n";
+        let note = |at: u32| format!("#blkstat {{\"clock_step_s\":{at}.0}}\n");
+        let sample = |at: u32| format!("TS {at} x\n 8 0 sda {at}\n#blkstat {{\"complete\":true}}\n");
+        let text =
+            [header, &note(1), &sample(1), &note(2), &sample(2), &sample(3), other, &note(4), &sample(4)];
+        let text = text.concat();
+        let expected = [header, &note(2), &sample(2), &sample(3)].concat();
+        assert_eq!(copy(&text, 2..=3), (expected, 2));
+        assert_eq!(copy(&text, 4..=4), ([other, &note(4), &sample(4)].concat(), 1));
+        assert_eq!(copy(&text, 3..=4), ([header, &sample(3), other, &note(4), &sample(4)].concat(), 2));
+        assert_eq!(copy(&text, 1..=9), (text.clone(), 4));
+    }
+
+    #[test]
+    fn a_recording_appended_to_a_line_without_end_begins_there() {
+        let header = "#blkstat {\"version\":\"1\",\"devices\":[]}\n";
+        let text = format!("TS 1 x\n 8 0 sda 12{header}TS 2 x\n 8 0 sda 2\n");
+        assert_eq!(copy(&text, 2..=2), (format!("{header}TS 2 x\n 8 0 sda 2\n"), 1));
+        assert_eq!(copy(&text, 1..=2), (text.clone(), 2));
+    }
+}
