@@ -151,6 +151,16 @@ impl Browser {
         }
     }
 
+    /// Opens a page and waits until its script has run.
+    pub(crate) fn open_with_script(&self, page: &Path) {
+        self.open(page);
+        let has_run = self.evaluate(
+            "new Promise((done) => { const check = (left) => document.documentElement.className === 'js' ? done(true)
+             : left ? setTimeout(check, 20, left - 1) : done(false); check(1500); })",
+        );
+        assert_eq!(has_run, true, "the script has not run: {:?}", self.complaints());
+    }
+
     /// Returns the value of an expression.
     pub(crate) fn evaluate(&self, expression: &str) -> Value {
         let parameters = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});

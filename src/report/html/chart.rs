@@ -6,7 +6,7 @@ use super::escape::escape;
 use super::path::Path;
 use super::scale::{HEIGHT, Scale, Unit};
 use super::time_axis::{TimeAxis, WIDTH};
-use crate::intervals::series::{Extent, Timeline};
+use crate::intervals::series::{Extent, TimeSpan, Timeline};
 
 /// The axis of time and the points, which all charts over time share.
 #[derive(Clone, Copy)]
@@ -308,17 +308,15 @@ fn push_line(line: &Line<'_>, factor: f64, scale: &Scale, time: ChartTime<'_>, o
         }
     }
     if !band.text().is_empty() {
-        let width = bar_width(time);
+        let width = bar_width(time.axis, time.timeline.points().iter().copied());
         let _ = write!(out, "<path class=\"{class} band\" stroke-width=\"{width}\" d=\"{}\"/>", band.text());
     }
     let _ = write!(out, "<path class=\"{class}\" d=\"{}\"/>", mean.text());
 }
 
-/// The width of the bars of a band: that of most points, in units of the drawing.
-pub(super) fn bar_width(time: ChartTime<'_>) -> i32 {
-    let points = time.timeline.points();
-    let mut widths: Vec<i32> =
-        points.iter().map(|span| time.axis.x(span.end_s) - time.axis.x(span.start_s)).collect();
+/// The width of bars: that of most of these spans, in units of the drawing.
+pub(super) fn bar_width(axis: &TimeAxis, spans: impl Iterator<Item = TimeSpan>) -> i32 {
+    let mut widths: Vec<i32> = spans.map(|span| axis.x(span.end_s) - axis.x(span.start_s)).collect();
     let middle = widths.len() / 2;
     if widths.is_empty() { 1 } else { (*widths.select_nth_unstable(middle).1).max(1) }
 }

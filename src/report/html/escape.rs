@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::sanitize::{json_string, sanitize};
+use crate::sanitize::sanitize;
 
 /// Returns a text that is safe between tags and in quoted attributes: characters with a meaning in HTML are escaped, and
 /// those that control terminals or the direction of writing are shown as their escapes, such as `\u{202e}`.
@@ -30,11 +30,6 @@ pub(super) fn escape(text: &str) -> String {
 /// Returns a name as an element of its own, so that letters that are written from right to left stay inside of it.
 pub(super) fn name(text: &str) -> String {
     format!("<bdi>{}</bdi>", escape(text))
-}
-
-/// Returns a text as a JSON string that may stand in a `script` element: without `<`, which could end that.
-pub(super) fn json_in_html(text: &str) -> String {
-    json_string(text).replace('<', "\\u003c")
 }
 
 /// Returns a word of a shell command: quoted unless it has only harmless characters. Characters that are not printable have
@@ -72,13 +67,6 @@ mod tests {
         let safe = escape(HOSTILE);
         assert!(!safe.contains(['<', '>', '"', '\'', '\u{202e}', '\u{61c}', '\u{1b}', '\n']), "{safe}");
         assert_eq!(name("dm<0"), "<bdi>dm&lt;0</bdi>");
-    }
-
-    #[test]
-    fn a_string_cannot_end_the_element_that_it_is_in() {
-        let json = json_in_html(HOSTILE);
-        assert!(!json.contains('<'));
-        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), HOSTILE);
     }
 
     #[test]

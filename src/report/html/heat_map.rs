@@ -7,14 +7,17 @@ use libm::log10;
 use super::chart::{ChartTime, bar_width, begin_plot, end_plot, push_grid, push_title, push_y_axis};
 use super::path::Path;
 use super::scale::{Scale, Unit};
-use crate::intervals::series::LatencyCounts;
+use crate::intervals::series::{LatencyCounts, Merge, TimeSpan, Timeline};
 
 /// The shades, from few to many requests.
 const SHADES: usize = 5;
+/// The most columns, apart from those that end at a gap.
+const MAX_COLUMNS: usize = 120;
 
 /// Appends the heat map; nothing without requests. `shades` names the element with the shades of events.
 pub(super) fn push_heat_map(counts: &[LatencyCounts], time: ChartTime<'_>, out: &mut String) {
-    let classes = || counts.iter().flat_map(LatencyCounts::counts);
+    let columns = columns(counts, time.timeline);
+    let classes = || columns.iter().flat_map(|(_, counts)| counts.counts());
     let (Some(first), Some(last)) = (classes().map(|one| one.0).min(), classes().map(|one| one.0).max())
     else {
         return;
@@ -36,19 +39,41 @@ pub(super) fn push_heat_map(counts: &[LatencyCounts], time: ChartTime<'_>, out: 
     begin_plot(title, out);
     push_grid(&scale, out);
     let mut paths = vec![Path::default(); SHADES];
-    for (counts, span) in counts.iter().zip(time.timeline.points()) {
+    for (span, counts) in &columns {
         let (x, end) = (time.axis.x(span.start_s), time.axis.x(span.end_s));
         for (class, count) in counts.counts() {
             let (top, bottom) = (scale.y(start_ms(class + 1)), scale.y(start_ms(class)));
             paths[shade(count, max_count)].bar(i32::midpoint(x, end), top, bottom);
         }
     }
+    let width = bar_width(time.axis, columns.iter().map(|(span, _)| *span));
     for (shade, path) in paths.iter().enumerate() {
-        let (width, text) = (bar_width(time), path.text());
+        let text = path.text();
         let _ = write!(out, "<path class=\"heat h{shade}\" stroke-width=\"{width}\" d=\"{text}\"/>");
     }
     out.push_str("</svg>");
     end_plot(time.axis, out);
+}
+
+/// The columns of the map: points that are too narrow to be seen are merged, but not across a gap.
+fn columns(counts: &[LatencyCounts], timeline: &Timeline) -> Vec<(TimeSpan, LatencyCounts)> {
+    let points_of_column = timeline.points().len().div_ceil(MAX_COLUMNS);
+    let mut columns: Vec<(TimeSpan, LatencyCounts)> = Vec::new();
+    let mut points = 0;
+    for (index, (counts, span)) in counts.iter().zip(timeline.points()).enumerate() {
+        match columns.last_mut() {
+            Some((last, merged)) if points < points_of_column && !timeline.is_after_gap(index) => {
+                last.end_s = span.end_s;
+                merged.merge(counts.clone());
+                points += 1;
+            }
+            _ => {
+                columns.push((*span, counts.clone()));
+                points = 1;
+            }
+        }
+    }
+    columns
 }
 
 /// The shade of a number of requests, on a logarithmic scale over the upper four decades.

@@ -1,7 +1,7 @@
 //! A page: one self-contained HTML file with charts. It needs no network and no fonts, which its Content-Security-Policy
 //! forbids, and no JavaScript: the charts are drawn as SVG. A small script adds values under the cursor, zoom and CSV.
 //!
-//! The page has the verdict sentence and the events, a band of verdicts for every device, a section for each device that was
+//! The page has the main trouble in a sentence and all incidents in a table, a band of verdicts for every device, a section for each device that was
 //! not ok or that was named, the host, a table of the other devices, and how to read it. Texts from outside pass through
 //! `escape`.
 
@@ -11,8 +11,10 @@ mod device;
 mod escape;
 mod events;
 mod guide;
+mod headline;
 mod heat_map;
 mod host;
+mod incidents;
 mod overview;
 mod path;
 mod scale;
@@ -29,13 +31,14 @@ use self::chart::ChartTime;
 use self::data::push_data;
 use self::device::{Section, SectionContext};
 use self::escape::{escape, name, shell_word};
-use self::events::{PlacedEvent, headline};
+use self::headline::push_headline;
+use self::incidents::{PlacedEvent, PlacedIncident, place_incidents};
 use self::overview::OverviewRow;
 use self::scale::HEIGHT;
 use self::time_axis::TimeAxis;
 use crate::analysis::{DeviceReport, Verdict};
+use crate::intervals::History;
 use crate::intervals::series::TimeSpan;
-use crate::intervals::{DeviceQuantity, History, HostQuantity};
 use crate::report::analysis::{AnalysisReport, host_sentences, not_the_disk_sentences};
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::topology::Topology;
@@ -43,17 +46,15 @@ use crate::topology::Topology;
 const STYLE: &str = include_str!("assets/style.css");
 const SCRIPT: &str = include_str!("assets/script.js");
 /// The SHA-256 of the script in Base64: the only script that a browser runs on the page.
-const SCRIPT_SHA256: &str = "5m4DqskI7uPn6vZ5io34dIHFQC4DoYGR03sCBFsliQs=";
+const SCRIPT_SHA256: &str = "zwMibw1FPsxO+duMEkRjXhgWcFkNwOC/7N/rABRVFGI=";
 
-/// The size that a page should have at most: with more charts, each has fewer points.
-const MAX_PAGE_BYTES: usize = 1_380_000;
-/// The bytes of a page without any device, and of a device without any point: titles, labels, sentences.
-const EMPTY_PAGE_BYTES: usize = 100_000;
-const EMPTY_DEVICE_BYTES: usize = 16_000;
-/// The bytes of a point of a series: drawn, and as data.
-const BYTES_PER_POINT: usize = 27;
-/// The size of the heat map, the verdict band and the charts against concurrency of a device, in series.
-const OTHER_SERIES: usize = 4;
+/// The most bytes of a page, unless it has so many charts that even [`MIN_POINTS`] take more.
+const MAX_PAGE_BYTES: usize = 1_450_000;
+/// The bytes of a page without any device, and of a device without any point: titles, labels, sentences. Estimates.
+const EMPTY_PAGE_BYTES: usize = 60_000;
+const EMPTY_DEVICE_BYTES: usize = 20_000;
+/// The fewest bytes that a point of a device takes, drawn and as data.
+const MIN_DEVICE_POINT_BYTES: usize = 150;
 /// The fewest points of a series.
 const MIN_POINTS: usize = 40;
 
@@ -85,31 +86,48 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Returns the page.
+    /// Returns the page, with as many points as its size permits.
     pub fn html(mut self) -> String {
         let charted = self.charted();
-        self.fit(&charted);
+        let empty_bytes = EMPTY_PAGE_BYTES + charted.len() * EMPTY_DEVICE_BYTES;
+        let for_points = MAX_PAGE_BYTES.saturating_sub(empty_bytes).max(1);
+        let point_bytes = MIN_DEVICE_POINT_BYTES * (charted.len() + 1);
+        // Points are merged from the finest, so that they have the length that fits best.
+        let finest = self.history.clone();
+        let mut max_points = (for_points / point_bytes).max(MIN_POINTS);
+        loop {
+            self.history.reduce(max_points);
+            let html = self.draw(&charted);
+            let points = self.history.timeline().points().len();
+            if html.len() <= MAX_PAGE_BYTES || points <= MIN_POINTS {
+                return html;
+            }
+            let excess = html.len().saturating_sub(empty_bytes) as f64 / for_points as f64;
+            max_points = ((points as f64 / excess) as usize).clamp(MIN_POINTS, points - 1);
+            self.history = finest.clone();
+        }
+    }
+
+    fn draw(&self, charted: &[usize]) -> String {
         let history = &self.history;
         let span = history.span().unwrap_or(TimeSpan { start_s: 0.0, end_s: 1.0 });
         let axis =
             TimeAxis::new(span, history.clock().has_wall_clock().then(|| self.analysis.time_zone.clone()));
         let time = ChartTime { axis: &axis, timeline: history.timeline() };
-        let mut events: Vec<PlacedEvent<'_>> =
-            self.analysis.events.list.iter().map(|event| PlacedEvent::new(event, history)).collect();
-        events.sort_by(|a, b| a.event.worst_first(b.event));
+        let incidents = place_incidents(&self.analysis, history);
         let reports = self.analysis.devices;
         let sections: Vec<Section<'_>> = charted
             .iter()
             .enumerate()
-            .map(|(index, at)| self.section(index, &reports[*at], &events))
+            .map(|(index, at)| self.section(index, &reports[*at], &incidents))
             .collect();
         let mut out = String::with_capacity(1 << 20);
         self.push_head(&axis, &mut out);
-        self.push_summary(&events, time, &mut out);
+        self.push_summary(&incidents, time, &mut out);
         let anchor = |device: &str| sections.iter().position(|section| section.report.device == device);
-        events::push_table(&events, &anchor, time, &mut out);
+        events::push_table(&incidents, &anchor, time, &mut out);
         let rows: Vec<OverviewRow<'_>> = self
-            .by_severity()
+            .worst_first()
             .into_iter()
             .map(|at| &reports[at])
             .filter(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle))
@@ -144,55 +162,35 @@ impl Page<'_> {
             let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
             report.intervals > 0 && (!is_well || has_event(report) || self.analysis.is_selection)
         };
-        self.by_severity().into_iter().filter(is_charted).collect()
+        self.worst_first().into_iter().filter(is_charted).collect()
     }
 
-    /// The devices, the worst first.
-    fn by_severity(&self) -> Vec<usize> {
+    /// The devices, the worst first: those of the main incident, those of the others, and those without any.
+    fn worst_first(&self) -> Vec<usize> {
         let devices = self.analysis.devices;
-        let trouble_s = |device: &str| -> f64 {
-            let events = self.analysis.events.list.iter().filter(|event| event.device == device);
-            events.map(|event| event.duration_s).sum()
-        };
-        let mut order: Vec<(usize, f64)> =
-            devices.iter().enumerate().map(|(at, report)| (at, trouble_s(&report.device))).collect();
+        let incidents = place_incidents(&self.analysis, &self.history);
+        let in_trouble: Vec<&str> =
+            incidents.iter().flat_map(PlacedIncident::events).map(|placed| &*placed.event.device).collect();
         // A device without a verdict may be in trouble.
         let rank = |verdict: Option<Verdict>| match verdict {
             Some(verdict) if verdict.severity() > Verdict::AccountingOff.severity() => verdict.severity() + 2,
             None => 4,
             Some(verdict) => verdict.severity(),
         };
-        order.sort_by(|a, b| {
-            let key = |at: usize| Reverse(rank(devices[at].verdict));
-            key(a.0).cmp(&key(b.0)).then(b.1.total_cmp(&a.1))
+        let mut order: Vec<usize> = (0..devices.len()).collect();
+        order.sort_by_cached_key(|at| {
+            let device = &devices[*at];
+            let incident = in_trouble.iter().position(|name| *name == device.device);
+            (incident.unwrap_or(usize::MAX), Reverse(rank(device.verdict)))
         });
-        order.into_iter().map(|(at, _)| at).collect()
-    }
-
-    /// Merges points until the page is about as large as it should be.
-    fn fit(&mut self, charted: &[usize]) {
-        let has_value = |device: &crate::intervals::DeviceHistory, quantity: DeviceQuantity| {
-            device.values(quantity).iter().any(|extent| extent.max().is_some_and(|max| max > 0.0))
-        };
-        let series_of = |at: &usize| {
-            let device = self.history.device(&self.analysis.devices[*at].device);
-            device.map_or(0, |device| {
-                let drawn = DeviceQuantity::ALL.into_iter().filter(|quantity| has_value(device, *quantity));
-                drawn.count() + OTHER_SERIES
-            })
-        };
-        let series: usize = charted.iter().map(series_of).sum::<usize>() + HostQuantity::ALL.len();
-        let fixed = EMPTY_PAGE_BYTES + charted.len() * EMPTY_DEVICE_BYTES;
-        let points = MAX_PAGE_BYTES.saturating_sub(fixed) / BYTES_PER_POINT / series;
-        let points = points.max(MIN_POINTS);
-        self.history.reduce(points);
+        order
     }
 
     fn section<'b>(
         &'b self,
         index: usize,
         report: &'b DeviceReport,
-        events: &'b [PlacedEvent<'b>],
+        incidents: &'b [PlacedIncident<'b>],
     ) -> Section<'b> {
         let usage = self.has_who.then(|| self.usage(&report.device)).flatten();
         let points = self.history.timeline().points().len();
@@ -200,7 +198,11 @@ impl Page<'_> {
             index,
             report,
             history: self.history.device(&report.device),
-            events: events.iter().filter(|placed| placed.event.device == report.device).collect(),
+            events: incidents
+                .iter()
+                .flat_map(PlacedIncident::events)
+                .filter(|placed: &&PlacedEvent<'_>| placed.event.device == report.device)
+                .collect(),
             usage,
             areas: usage.map(|usage| usage::areas(usage, points)).unwrap_or_default(),
         }
@@ -252,19 +254,15 @@ impl Page<'_> {
         out.push_str("\"/></svg>");
     }
 
-    fn push_summary(&self, events: &[PlacedEvent<'_>], time: ChartTime<'_>, out: &mut String) {
-        out.push_str("<header><h1>");
-        match events.first() {
-            Some(worst) => {
-                let _ = write!(out, "{}", headline(worst, time));
-                let others = events.len() - 1;
-                if others > 0 {
-                    let _ = write!(out, " <a href=\"#events\">{} more.</a>", counted(others as u64, "event"));
-                }
+    fn push_summary(&self, incidents: &[PlacedIncident<'_>], time: ChartTime<'_>, out: &mut String) {
+        out.push_str("<header>");
+        match incidents.is_empty() {
+            true => {
+                let _ = write!(out, "<h1>{}</h1>", self.headline_without_events());
             }
-            None => out.push_str(&self.headline_without_events()),
+            false => push_headline(incidents, self.analysis.devices, time, out),
         }
-        out.push_str("</h1><p class=\"source\">");
+        out.push_str("<p class=\"source\">");
         let source = self.source;
         let mut facts: Vec<String> =
             source.host.iter().map(|host| format!("<b>{}</b>", name(host))).collect();

@@ -7,6 +7,9 @@ use tempfile::tempdir;
 
 use crate::support::program::{BLKSTAT, Program, blkstat, output};
 
+/// A recording of a volume whose cgroup is at its limit on the disk below.
+const THROTTLED: &str = "fixtures/captures/throttled-volume.txt.gz";
+
 /// Returns the page about a capture.
 fn page(arguments: &str, input: &str) -> String {
     let (page, err, code) = output(&format!("report {arguments} -o -"), input);
@@ -17,7 +20,15 @@ fn page(arguments: &str, input: &str) -> String {
 /// Returns the embedded data.
 fn data(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
-    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+    let compressed = from_base64(rest.split_once("</script>").unwrap().0);
+    serde_json::from_reader(flate2::read::DeflateDecoder::new(compressed.as_slice())).unwrap()
+}
+
+/// Returns the text of the first element of a name, without tags.
+fn text_of(page: &str, element: &str) -> String {
+    let (_, rest) = page.split_once(&format!("<{element}>")).unwrap();
+    let (inner, _) = rest.split_once(&format!("</{element}>")).unwrap();
+    inner.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect()
 }
 
 fn numbers(series: &Value) -> Vec<Option<f64>> {
@@ -27,14 +38,100 @@ fn numbers(series: &Value) -> Vec<Option<f64>> {
 #[test]
 fn the_worst_event_is_the_headline() {
     let page = page("fixtures/captures/capped-3000.txt", "");
-    let (_, headline) = page.split_once("<h1>").unwrap();
-    let headline = headline.split_once("</h1>").unwrap().0;
-    assert!(headline.starts_with("<bdi>loop0</bdi> was capped from 18:22:"), "{headline}");
-    assert!(headline.contains("limit 3,000 reads/s"), "{headline}");
+    let headline = text_of(&page, "h1");
+    assert!(headline.starts_with("loop0 was capped at 3,000 reads/s from 18:22:"), "{headline}");
+    assert!(headline.contains(" on (57 s, ongoing); latency rose from "), "{headline}");
+    assert!(headline.ends_with(" (unloaded) to 21.2 ms."), "{headline}");
     assert!(page.contains("<code>blkstat --csv --from fixtures/captures/capped-3000.txt</code>"));
     // The disk below is ok: a band and a row of a table, but no section.
     assert_eq!(page.matches("<section class=\"device\"").count(), 1);
     assert!(page.contains("1 device that was ok"));
+}
+
+#[test]
+fn the_longer_trouble_is_the_headline_and_a_short_stall_is_named() {
+    let page = page("-", &stall_and_throttled_volume());
+    let headline = text_of(&page, "h1");
+    assert!(headline.starts_with("loop0 was capped at "), "{headline}");
+    let header = text_of(&page, "header");
+    assert!(header.contains("1 other incident: sdx stalled at "), "{header}");
+}
+
+#[test]
+fn one_cause_is_one_incident() {
+    let page = page(THROTTLED, "");
+    let header = text_of(&page, "header");
+    assert!(header.contains("Same incident: vda throttled for "), "{header}");
+    assert!(header.contains("limit 400 reads/s of orders-db.service on vda"), "{header}");
+    assert!(!header.contains("other incident"), "{header}");
+    let (_, table) = page.split_once("<table class=\"events\">").unwrap();
+    let table = table.split_once("</table>").unwrap().0;
+    let analysis = blkstat(&format!("analyze --json {THROTTLED}")).run().out;
+    let events = serde_json::from_str::<Value>(&analysis).unwrap()["events"].as_array().unwrap().len();
+    assert!(events > 1, "the volume and the disk below it");
+    // The titles, the event that leads, and the rest as parts of it.
+    assert_eq!(table.matches("<tr").count(), 1 + events);
+    assert_eq!(table.matches("<tr class=\"part\"").count(), events - 1);
+}
+
+#[test]
+fn trouble_from_before_the_page_says_so() {
+    let capture = "fixtures/captures/capped-3000.txt";
+    let cut = text_of(&page(&format!("{capture} --begin +40s"), ""), "h1");
+    assert!(cut.contains(" from 18:22:") && cut.contains(", before the time shown, on ("), "{cut}");
+    // Without the samples before, nobody knows when it began.
+    let text = std::fs::read_to_string(capture).unwrap();
+    let late: Vec<&str> = text.split("TS ").skip(1).skip(43).collect();
+    let start = late[0].split_whitespace().nth(2).unwrap();
+    let page = page("-", &format!("TS {}", late.join("TS ")));
+    let headline = text_of(&page, "h1");
+    assert!(headline.contains(&format!(" from before {start} on (")), "{headline}");
+    assert!(headline.contains(" s or more, ongoing)"), "{headline}");
+    let table = page.split_once("<table class=\"events\">").unwrap().1;
+    assert!(table.contains(&format!("before {start}, ongoing")) && table.contains(" s or more<"), "{table}");
+}
+
+/// A capture of devices that are all in trouble, each at its own time, with numbers that are hard to compress.
+fn many_bad_devices(devices: u64, seconds: u64) -> String {
+    let mut counters = vec![[0u64; 4]; devices as usize];
+    let mut random = 1u64;
+    let mut below = move |limit: u64| {
+        // The numbers of Knuth's MMIX.
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % limit
+    };
+    let mut text = String::new();
+    for second in 0..seconds {
+        text.push_str(&format!("TS {}.0 2026-11-20 00:00:00\n", 1_795_200_000 + second));
+        for (index, [reads, read_ms, writes, write_ms]) in counters.iter_mut().enumerate() {
+            let is_slow = (second + 7 * index as u64) % 60 < 25;
+            let more = (300 + below(100), 100 + below(80), if is_slow { 30 } else { 1 });
+            (*reads, *writes) = (*reads + more.0, *writes + more.1);
+            *read_ms += more.0 * more.2 * (70 + below(60)) / 100;
+            *write_ms += more.1 * more.2 * (140 + below(120)) / 100;
+            let busy_ms = 700 * second;
+            let flushes = *writes / 20;
+            text.push_str(&format!(
+                "8 {0} disk{index} {reads} 0 {1} {read_ms} {writes} 0 {2} {write_ms} 0 {busy_ms} {3} 0 0 0 0 {flushes} {4}\n",
+                16 * index,
+                8 * *reads,
+                16 * *writes,
+                *read_ms + *write_ms,
+                *write_ms / 10,
+            ));
+        }
+    }
+    text
+}
+
+#[test]
+fn a_page_about_many_bad_devices_is_small_and_still_has_many_points() {
+    let page = page("-", &many_bad_devices(20, 240));
+    assert_eq!(page.matches("<section class=\"device\"").count(), 20);
+    assert!(page.len() < 1_500_000, "{} bytes", page.len());
+    let data = data(&page);
+    let points = numbers(&data["starts"]).len();
+    assert!((80..240).contains(&points), "{points}");
 }
 
 #[test]
@@ -90,9 +187,42 @@ fn a_page_fetches_nothing() {
     }
 }
 
+/// The capture of a throttled volume, with a disk that stalls for three seconds at its beginning.
+fn stall_and_throttled_volume() -> String {
+    let text = std::fs::read_to_string("fixtures/captures/capped-3000.txt").unwrap();
+    let mut samples = 0u64;
+    let mut with_stall = String::new();
+    for line in text.split_inclusive('\n') {
+        with_stall.push_str(line);
+        if line.starts_with("TS ") {
+            // A hundred reads of 1 ms per second; then nothing completes for three seconds.
+            let done = 100 * (samples.min(20) + samples.saturating_sub(23));
+            let in_flight = if (21..=23).contains(&samples) { 7 } else { 0 };
+            let sectors = 8 * done;
+            with_stall.push_str(&format!(
+                "   8      16 sdx {done} 0 {sectors} {done} 0 0 0 0 {in_flight} {done} {done} 0 0 0 0 0 0\n"
+            ));
+            samples += 1;
+        }
+    }
+    with_stall
+}
+
+/// The bytes of a text in Base64.
+fn from_base64(text: &str) -> Vec<u8> {
+    let value = |letter: u8| LETTERS.iter().position(|known| *known == letter).unwrap_or(0);
+    let decode = |four: &[u8]| {
+        let bits = four.iter().fold(0, |bits, letter| bits << 6 | value(*letter));
+        let padding = four.iter().filter(|letter| **letter == b'=').count();
+        [bits >> 16, bits >> 8, bits].map(|byte| byte as u8)[..3 - padding].to_vec()
+    };
+    text.as_bytes().chunks(4).flat_map(decode).collect()
+}
+
+const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /// The Base64 of bytes, without padding.
 fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
     let value = |six: &[u8]| (0..6).fold(0, |value, at| value << 1 | usize::from(*six.get(at).unwrap_or(&0)));
     bits.chunks(6).map(|six| char::from(LETTERS[value(six)])).collect()

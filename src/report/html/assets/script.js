@@ -1,7 +1,10 @@
 'use strict';
 // Values under the cursor, zoom and CSV. The page is complete without this script.
-(() => {
-  const data = JSON.parse(document.getElementById('data').textContent);
+(async () => {
+  if (!window.DecompressionStream) return;
+  const bytes = Uint8Array.from(atob(document.getElementById('data').textContent), (letter) => letter.charCodeAt(0));
+  const json = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  const data = JSON.parse(await new Response(json).text());
   const numbers = (text) => text.split(',').map((word) => (word === '' ? null : Number(word)));
   const starts = numbers(data.starts), ends = numbers(data.ends);
   const length = data.end - data.start, WIDTH = 2000;
