@@ -15,7 +15,7 @@ pub(super) struct CgroupDelta {
     pub(super) counted: IoCounters,
     /// Its own, without descendants.
     pub(super) own: IoCounters,
-    /// Whether its counters were known before and none went back.
+    /// Its counters were known before, and none of them went back.
     continues: bool,
 }
 
@@ -66,7 +66,7 @@ fn subtract_children(
     ahead: &mut AheadOfParents,
     deltas: &mut [CgroupDelta],
 ) {
-    // What is subtracted from each parent, and whether all of it is the growth of counters that were known before.
+    // The growth to subtract from each parent, and `true` if all the counters below it were known before.
     let mut below: HashMap<usize, (IoCounters, bool)> = HashMap::new();
     for CgroupDelta { cgroup, number, counted, continues, .. } in &*deltas {
         let path = &scan.cgroups[*cgroup].path;

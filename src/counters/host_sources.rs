@@ -2,7 +2,7 @@
 
 use super::CgroupHierarchy;
 
-/// What a source has, or the operating system's text of the error for which it cannot be read.
+/// The contents of a source, or the operating system's error message if it cannot be read.
 pub type Access<T> = Result<T, String>;
 
 /// The sources of a host, as this process can read them.
@@ -28,7 +28,7 @@ pub struct HostSources {
     pub has_task_delays: Option<bool>,
     /// The trace events of block devices in tracefs.
     pub block_events: Access<()>,
-    /// What this process may do.
+    /// The privileges of this process.
     pub privileges: Privileges,
 }
 
@@ -63,7 +63,7 @@ pub struct ProcessIoSource {
     pub refused: usize,
 }
 
-/// What a process may do beyond reading files that are open to all.
+/// The privileges of a process beyond reading files that are open to all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Privileges {
     /// The effective user.

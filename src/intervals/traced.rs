@@ -48,7 +48,7 @@ pub struct TracedThread {
     pub write_bytes: u64,
 }
 
-/// What the kernel does in a thread of its own for others.
+/// The tasks that the kernel does in threads of its own on behalf of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelRole {
     /// It writes modified memory to disks.

@@ -154,7 +154,7 @@ impl<'a> Output<'a> {
             processes: attribution.map(|found| self.processes(found)).unwrap_or_default(),
             threads: traced.and_then(|traced| self.threads(traced, intervals)),
         };
-        // What is exact replaces what is known of all devices together.
+        // Exact I/O by thread and device replaces the I/O of processes on all devices together.
         let interval = if interval.threads.is_some() {
             WhoInterval { processes: Vec::new(), ..interval }
         } else {

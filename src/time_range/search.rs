@@ -84,7 +84,7 @@ impl TimeSearch {
         let (earliest, latest) = self.span.unwrap_or((at, at));
         self.span = Some((earliest.min(at), latest.max(at)));
         match self.last.replace(at) {
-            // What is displayed of the first time is within the capture.
+            // The first time as it is displayed, without fractions of a second, is within the capture.
             None => self.begin_run(at, Some(position)),
             Some(last) if at < last => {
                 self.take(last, last, position);

@@ -20,7 +20,7 @@ pub(super) struct Guard {
     cheap_since: Option<Duration>,
 }
 
-/// What to do.
+/// A decision about tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     Keep,

@@ -33,7 +33,7 @@ pub(super) enum SetKind {
 /// A device, a thread, its name and the kind of request.
 type UserKey = (DeviceNumber, u32, Arc<str>, RequestKind);
 
-/// What the histograms of a set have counted since it was started.
+/// The counts of a set's histograms since it was started.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SetCounts {
     pub(super) latencies: BTreeMap<LatencyKey, LatencyHistogram>,
@@ -160,7 +160,7 @@ impl TraceSet {
 
 impl Drop for TraceSet {
     fn drop(&mut self) {
-        // What the kernel refuses to remove now is removed by the next run, as after a kill.
+        // If the kernel refuses to remove a part of it now, the next run removes it, as after a kill.
         let _ = remove_instance(&self.dir, &self.name);
     }
 }

@@ -11,7 +11,7 @@ use super::session::Session;
 use crate::clock::{Clock, RealClock};
 use crate::counters::{DeviceNumber, TracedIo};
 
-/// What is traced.
+/// Selects the requests and latencies that are traced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceOptions {
     /// The latencies of requests.
