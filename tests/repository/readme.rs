@@ -95,6 +95,24 @@ fn every_example_with_a_capture_is_real_output() {
     assert!(checked >= 10, "only {checked} examples were found");
 }
 
+#[test]
+fn the_facts_of_version_are_those_that_the_program_prints() {
+    const COMMAND: &str = "blkstat version --verbose";
+    let readme = readme();
+    let example = find_examples(&readme).into_iter().find(|example| example.command == COMMAND).unwrap();
+    let printed = print_of(COMMAND);
+    let printed: Vec<&str> = printed.lines().collect();
+    assert_eq!((example.expected[0].as_str(), &example.expected[2]), (printed[0], &printed[2].to_owned()));
+    // The facts about cgroups depend on their version, and come last.
+    let name = |line: &str| line.split_once(": ").map(|(name, _)| name.to_owned());
+    let is_before_cgroups = |name: &String| name != "cgroups";
+    let shown: Vec<String> =
+        example.expected.iter().filter_map(|line| name(line)).take_while(is_before_cgroups).collect();
+    let names: Vec<String> =
+        printed.iter().filter_map(|line| name(line)).take_while(is_before_cgroups).collect();
+    assert_eq!(shown, names);
+}
+
 /// Returns the section whose heading contains `heading`, up to the next heading.
 fn section<'a>(readme: &'a str, heading: &str) -> &'a str {
     readme.split("\n## ").find(|section| section.lines().next().unwrap().contains(heading)).unwrap()
