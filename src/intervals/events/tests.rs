@@ -137,7 +137,7 @@ fn trouble_that_began_before_the_range_has_its_true_onset() {
         rows.header.is_preceding = second < 6;
         tracker.observe(&rows);
     }
-    // What ended before the range is not in it.
+    // An event that ended before the range is not listed.
     let [event] = &tracker.events().list[..] else { panic!("one event") };
     assert_eq!((event.begin.run_s, event.end.run_s, event.duration_s), (-1.0, 2.0, 3.0));
     assert_eq!(event.begin.at, Timestamp::from_second(1005).ok());

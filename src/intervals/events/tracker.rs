@@ -134,8 +134,8 @@ impl EventTracker {
         self.to_events(&self.all_phases())
     }
 
-    /// Returns the events, completed by what the analysis of all intervals shows: where a live verdict had no baseline yet,
-    /// a later one may show trouble. The clock is that of all intervals.
+    /// Returns the events, with those that only the reports on the whole capture show: early intervals had no baseline yet
+    /// for a live verdict. `clock` is the wall clock of the run.
     pub fn events_with(&self, reports: &[DeviceReport], clock: &RunClock) -> Events {
         let mut phases = self.all_phases();
         for report in reports.iter().filter(|report| !report.trouble.is_empty()) {

@@ -1,32 +1,30 @@
 //! The stream of intervals.
 
-use std::collections::BTreeMap;
-use std::sync::mpsc::Receiver;
-use std::time::Duration;
+mod since_boot;
+mod state;
 
-use anyhow::{Result, bail};
+use std::sync::mpsc::Receiver;
+
+use anyhow::Result;
 
 use super::all_requests::are_all_requests_counted;
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows};
-use super::device_lookup::NotFound;
 use super::device_tracker::{DeviceTracker, RowOptions, Rows};
 use super::device_usage::note_usage;
 use super::interval_source::{IntervalSource, NextPair};
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
 use super::sample_pair::SamplePair;
-use super::sample_source::{HostIdentity, OnLiveSample, OnWarning, SampleSource};
-use super::summary::{DeviceSummary, RunSpan};
+use super::sample_source::{OnLiveSample, OnWarning, SampleSource};
+use super::summary::RunSpan;
 use super::traced::TracedInterval;
-use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S, Settings};
+use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S};
 use crate::attribution::Attributor;
-use crate::baselines::RecordedBaselines;
 use crate::clock::Clock;
-use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample, TracedIo};
+use crate::counters::{Sample, TracedIo};
 use crate::metrics::{DeviceMatch, HostStats};
-use crate::sanitize::sanitize;
 use crate::source::Tracer;
 use crate::topology::{Machine, Topology};
 use crate::units::Interval;
@@ -155,16 +153,6 @@ impl<'a> Intervals<'a> {
     /// When no thread can be started.
     pub fn set_io_scans(&mut self, scans_io: bool, clock: &dyn Clock) -> Result<()> {
         self.source.samples.set_io_scans(scans_io, clock)
-    }
-
-    /// Returns the part of a capture that has been read, from 0 to 1; `None` where its size is not known.
-    pub fn progress(&self) -> Option<f64> {
-        self.source.samples.progress()
-    }
-
-    /// Returns the requested time between reports; `None` for a capture that does not record it.
-    pub fn requested_interval(&self) -> Option<Duration> {
-        self.source.samples.requested_interval()
     }
 
     /// Takes the first sample. `false` if there is none.
@@ -310,27 +298,6 @@ impl<'a> Intervals<'a> {
         IntervalRows { header, devices, total, events, attribution, traced, has_found_any }
     }
 
-    /// Hands the averages since boot to `show`. `false` if the uptime is not known. To be called after
-    /// [`Self::start`].
-    pub fn since_boot(&mut self, show: &mut dyn FnMut(&IntervalRows<'_>)) -> bool {
-        let newer = self.source.newest();
-        let Some(interval) = newer.at.uptime.and_then(Interval::from_hundredths) else { return false };
-        let boot = sample_at_boot(newer);
-        let device_match = DeviceMatch::Identical;
-        let pair = SamplePair { older: &boot, newer, interval, device_match: &device_match, aggregate: None };
-        let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
-        let resolver = self.source.samples.resolver();
-        tracker.follow(&boot.devices, &newer.devices, &device_match);
-        let recorded = self.source.samples.recorded_baselines();
-        tracker.learn(&newer.devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
-        let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0, self.has_all_requests) };
-        let options = RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
-        let Rows { listed: devices, total, .. } = tracker.rows(&pair, &self.filter, options);
-        let (events, attribution, traced) = (Vec::new(), None, None);
-        show(&IntervalRows { header, devices, total, events, attribution, traced, has_found_any: true });
-        true
-    }
-
     /// Reads the topology and learns the attributes of the devices of the last sample.
     fn learn_topology(&mut self) {
         self.topology = self.source.topology(&self.topology);
@@ -350,150 +317,6 @@ impl<'a> Intervals<'a> {
     /// under its name.
     fn is_topology_stale(&self) -> bool {
         self.is_live() && self.tracker.had_reset() || self.source.is_topology_stale()
-    }
-
-    fn has_reached_count(&self) -> bool {
-        self.input.count.is_some_and(|count| self.span.intervals >= count)
-    }
-
-    /// Returns whether the range of time that is shown has not begun.
-    pub(super) fn is_before_range(&self) -> bool {
-        self.is_before_range
-    }
-
-    /// Returns whether samples come from the running system.
-    pub fn is_live(&self) -> bool {
-        self.source.samples.is_live()
-    }
-
-    /// Returns whether the stream ends after a given number of intervals.
-    pub fn has_count(&self) -> bool {
-        self.input.count.is_some()
-    }
-
-    /// The name of the source in messages.
-    pub fn source_name(&self) -> String {
-        self.source.samples.name()
-    }
-
-    /// Describes the host that the samples are from. To be called after [`Self::start`].
-    pub fn host(&self) -> HostIdentity {
-        self.source.samples.host()
-    }
-
-    /// The intervals so far and the time that they span.
-    pub fn span(&self) -> &RunSpan {
-        &self.span
-    }
-
-    /// The last sample.
-    pub fn newest(&self) -> &Sample {
-        self.source.newest()
-    }
-
-    /// The topology, which may be inferred from device names.
-    pub fn topology(&self) -> &Topology {
-        &self.topology
-    }
-
-    /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
-    pub fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
-        let devices = self.source.newest().devices.iter().zip(self.tracker.attributes());
-        let selected = devices.filter(|(_, attributes)| self.filter.is_selected(attributes));
-        selected.map(|(device, _)| (device.name.as_str(), &device.counters))
-    }
-
-    /// Returns the whole devices that the selected devices of the last sample are, or are on, by the kernel's names, each with
-    /// the selected partitions on it.
-    pub fn selected_disks(&self) -> BTreeMap<&str, Vec<&str>> {
-        let mut disks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (name, _) in self.selected_devices() {
-            match self.topology.disk_of(name).filter(|disk| !disk.is_empty()) {
-                Some(disk) => disks.entry(disk).or_default().push(name),
-                None => drop(disks.entry(name).or_default()),
-            }
-        }
-        disks
-    }
-
-    /// Returns the whole device that a partition is on, by the kernel's names; `None` for a whole device.
-    pub fn disk_of(&self, device: &str) -> Option<&str> {
-        self.topology.disk_of(device)
-    }
-
-    /// Returns the numbers of these whole devices.
-    pub fn selected_disk_numbers(&self) -> Vec<DeviceNumber> {
-        let disks = self.selected_disks();
-        let devices = self.source.newest().devices.iter();
-        let selected = devices.filter(|device| disks.contains_key(device.name.as_str()));
-        selected.map(|device| (device.major, device.minor)).collect()
-    }
-
-    /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).
-    pub fn summaries(&self) -> Vec<(String, DeviceSummary)> {
-        self.tracker.summaries(&self.filter)
-    }
-
-    /// The topology; `None` where it could only be inferred from device names.
-    pub fn known_topology(&self) -> Option<&Topology> {
-        self.source.samples.has_known_topology().then_some(&self.topology)
-    }
-
-    /// The number of times that the topology was read or found in a recording.
-    pub fn topology_revision(&self) -> u64 {
-        self.topology_revision
-    }
-
-    /// The identity of the device of this kernel name; `None` where it is not known. See [`Topology::identity`].
-    pub fn identity(&self, device: &str) -> Option<&str> {
-        self.topology.identity(device)
-    }
-
-    /// Returns the settings of the verdict on a device, by its kernel name and its identity, if any.
-    pub fn settings(&self, device: &str, identity: Option<&str>) -> Settings {
-        let none = RecordedBaselines::default();
-        let recorded = self.source.samples.recorded_baselines().unwrap_or(&none);
-        Settings {
-            device: known_device(&self.topology, &self.machine, device),
-            ..self.baselines.settings(device, identity, recorded)
-        }
-    }
-
-    /// Returns a message about the selected devices whose name a given baseline has for another device; `None` if there
-    /// are none.
-    pub fn mismatched_baselines(&self) -> Option<String> {
-        self.baselines.mismatches(self.selected_devices().map(|(name, _)| name), &self.topology)
-    }
-
-    /// Returns the requested devices that were not found so far; `None` if all were.
-    pub fn not_found(&self) -> Option<NotFound> {
-        let searched = self.input.count.filter(|_| self.has_reached_count());
-        let devices = &self.source.newest().devices;
-        self.filter.not_found(devices, self.tracker.attributes(), searched, self.input.from.as_deref())
-    }
-
-    /// Returns why there are no intervals.
-    ///
-    /// # Errors
-    /// When the capture is not a text file.
-    pub fn no_data_reason(&self) -> Result<&'static str> {
-        if self.source.samples.is_not_text() {
-            bail!(
-                "{} is not a text file; expected a diskstats capture",
-                sanitize(&self.source.samples.name())
-            );
-        }
-        Ok(match self.source.sample_count {
-            0 if self.source.samples.is_truncated() => {
-                "the capture is truncated before the end of its first sample; two samples are needed"
-            }
-            0 => {
-                "no samples found; a capture holds copies of /proc/diskstats, each after a line 'TS <seconds>'"
-            }
-            1 => "only one complete sample; two are needed",
-            _ if !self.input.range.is_everything() => "no interval is between --begin and --end",
-            _ => "no two consecutive samples in order of time",
-        })
     }
 }
 
@@ -518,19 +341,5 @@ fn header(pair: &SamplePair<'_>, missed_samples: u64, has_all_requests: bool) ->
         is_preceding: false,
         missed_samples,
         host: HostStats { in_flight_upper_bound_pct, ..host },
-    }
-}
-
-/// Returns the sample that the host would have given at boot: all counters zero.
-fn sample_at_boot(sample: &Sample) -> Sample {
-    let at_boot = |device: &Device| Device {
-        counters: Counters { columns: device.counters.columns, ..Counters::ZERO },
-        ..device.clone()
-    };
-    Sample {
-        devices: sample.devices.iter().map(at_boot).collect(),
-        cpu: sample.cpu.map(|_| CpuTimes::default()),
-        host: sample.host.at_boot(),
-        ..Sample::default()
     }
 }

@@ -1,0 +1,47 @@
+//! The averages since the host booted.
+
+use super::{Intervals, header};
+use crate::counters::{Counters, CpuTimes, Device, Sample};
+use crate::intervals::device_interval::{IntervalHeader, IntervalRows};
+use crate::intervals::device_tracker::{DeviceTracker, RowOptions, Rows};
+use crate::intervals::options::Detail;
+use crate::intervals::sample_pair::SamplePair;
+use crate::metrics::DeviceMatch;
+use crate::units::Interval;
+
+impl Intervals<'_> {
+    /// Hands the averages since boot to `show`. `false` if the uptime is not known. To be called after
+    /// [`Self::start`].
+    pub fn since_boot(&mut self, show: &mut dyn FnMut(&IntervalRows<'_>)) -> bool {
+        let newer = self.source.newest();
+        let Some(interval) = newer.at.uptime.and_then(Interval::from_hundredths) else { return false };
+        let boot = sample_at_boot(newer);
+        let device_match = DeviceMatch::Identical;
+        let pair = SamplePair { older: &boot, newer, interval, device_match: &device_match, aggregate: None };
+        let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
+        let resolver = self.source.samples.resolver();
+        tracker.follow(&boot.devices, &newer.devices, &device_match);
+        let recorded = self.source.samples.recorded_baselines();
+        tracker.learn(&newer.devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
+        let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0, self.has_all_requests) };
+        let options = RowOptions { without_util: false, with_total: self.selection.total, host: header.host };
+        let Rows { listed: devices, total, .. } = tracker.rows(&pair, &self.filter, options);
+        let (events, attribution, traced) = (Vec::new(), None, None);
+        show(&IntervalRows { header, devices, total, events, attribution, traced, has_found_any: true });
+        true
+    }
+}
+
+/// Returns the sample that the host would have given at boot: all counters zero.
+fn sample_at_boot(sample: &Sample) -> Sample {
+    let at_boot = |device: &Device| Device {
+        counters: Counters { columns: device.counters.columns, ..Counters::ZERO },
+        ..device.clone()
+    };
+    Sample {
+        devices: sample.devices.iter().map(at_boot).collect(),
+        cpu: sample.cpu.map(|_| CpuTimes::default()),
+        host: sample.host.at_boot(),
+        ..Sample::default()
+    }
+}

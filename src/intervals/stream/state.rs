@@ -1,0 +1,172 @@
+//! The state of the stream: its source, its devices, and what is missing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use super::{Intervals, known_device};
+use crate::analysis::Settings;
+use crate::baselines::RecordedBaselines;
+use crate::counters::{Counters, DeviceNumber, Sample};
+use crate::intervals::device_lookup::NotFound;
+use crate::intervals::sample_source::HostIdentity;
+use crate::intervals::summary::{DeviceSummary, RunSpan};
+use crate::sanitize::sanitize;
+use crate::topology::Topology;
+
+impl Intervals<'_> {
+    /// Returns the part of a capture that has been read, from 0 to 1; `None` where its size is not known.
+    pub fn progress(&self) -> Option<f64> {
+        self.source.samples.progress()
+    }
+
+    /// Returns the requested time between reports; `None` for a capture that does not record it.
+    pub fn requested_interval(&self) -> Option<Duration> {
+        self.source.samples.requested_interval()
+    }
+
+    pub(super) fn has_reached_count(&self) -> bool {
+        self.input.count.is_some_and(|count| self.span.intervals >= count)
+    }
+
+    /// Returns whether the range of time that is shown has not begun.
+    pub(in crate::intervals) fn is_before_range(&self) -> bool {
+        self.is_before_range
+    }
+
+    /// Returns whether samples come from the running system.
+    pub fn is_live(&self) -> bool {
+        self.source.samples.is_live()
+    }
+
+    /// Returns whether the stream ends after a given number of intervals.
+    pub fn has_count(&self) -> bool {
+        self.input.count.is_some()
+    }
+
+    /// The name of the source in messages.
+    pub fn source_name(&self) -> String {
+        self.source.samples.name()
+    }
+
+    /// Describes the host that the samples are from. To be called after [`Self::start`].
+    pub fn host(&self) -> HostIdentity {
+        self.source.samples.host()
+    }
+
+    /// The intervals so far and the time that they span.
+    pub fn span(&self) -> &RunSpan {
+        &self.span
+    }
+
+    /// The last sample.
+    pub fn newest(&self) -> &Sample {
+        self.source.newest()
+    }
+
+    /// The topology, which may be inferred from device names.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
+    pub fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
+        let devices = self.source.newest().devices.iter().zip(self.tracker.attributes());
+        let selected = devices.filter(|(_, attributes)| self.filter.is_selected(attributes));
+        selected.map(|(device, _)| (device.name.as_str(), &device.counters))
+    }
+
+    /// Returns the whole devices that the selected devices of the last sample are, or are on, by the kernel's names, each with
+    /// the selected partitions on it.
+    pub fn selected_disks(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut disks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, _) in self.selected_devices() {
+            match self.topology.disk_of(name).filter(|disk| !disk.is_empty()) {
+                Some(disk) => disks.entry(disk).or_default().push(name),
+                None => drop(disks.entry(name).or_default()),
+            }
+        }
+        disks
+    }
+
+    /// Returns the whole device that a partition is on, by the kernel's names; `None` for a whole device.
+    pub fn disk_of(&self, device: &str) -> Option<&str> {
+        self.topology.disk_of(device)
+    }
+
+    /// Returns the numbers of these whole devices.
+    pub fn selected_disk_numbers(&self) -> Vec<DeviceNumber> {
+        let disks = self.selected_disks();
+        let devices = self.source.newest().devices.iter();
+        let selected = devices.filter(|device| disks.contains_key(device.name.as_str()));
+        selected.map(|device| (device.major, device.minor)).collect()
+    }
+
+    /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).
+    pub fn summaries(&self) -> Vec<(String, DeviceSummary)> {
+        self.tracker.summaries(&self.filter)
+    }
+
+    /// The topology; `None` where it could only be inferred from device names.
+    pub fn known_topology(&self) -> Option<&Topology> {
+        self.source.samples.has_known_topology().then_some(&self.topology)
+    }
+
+    /// The number of times that the topology was read or found in a recording.
+    pub fn topology_revision(&self) -> u64 {
+        self.topology_revision
+    }
+
+    /// The identity of the device of this kernel name; `None` where it is not known. See [`Topology::identity`].
+    pub fn identity(&self, device: &str) -> Option<&str> {
+        self.topology.identity(device)
+    }
+
+    /// Returns the settings of the verdict on a device, by its kernel name and its identity, if any.
+    pub fn settings(&self, device: &str, identity: Option<&str>) -> Settings {
+        let none = RecordedBaselines::default();
+        let recorded = self.source.samples.recorded_baselines().unwrap_or(&none);
+        Settings {
+            device: known_device(&self.topology, &self.machine, device),
+            ..self.baselines.settings(device, identity, recorded)
+        }
+    }
+
+    /// Returns a message about the selected devices whose name a given baseline has for another device; `None` if there
+    /// are none.
+    pub fn mismatched_baselines(&self) -> Option<String> {
+        self.baselines.mismatches(self.selected_devices().map(|(name, _)| name), &self.topology)
+    }
+
+    /// Returns the requested devices that were not found so far; `None` if all were.
+    pub fn not_found(&self) -> Option<NotFound> {
+        let searched = self.input.count.filter(|_| self.has_reached_count());
+        let devices = &self.source.newest().devices;
+        self.filter.not_found(devices, self.tracker.attributes(), searched, self.input.from.as_deref())
+    }
+
+    /// Returns why there are no intervals.
+    ///
+    /// # Errors
+    /// When the capture is not a text file.
+    pub fn no_data_reason(&self) -> Result<&'static str> {
+        if self.source.samples.is_not_text() {
+            bail!(
+                "{} is not a text file; expected a diskstats capture",
+                sanitize(&self.source.samples.name())
+            );
+        }
+        Ok(match self.source.sample_count {
+            0 if self.source.samples.is_truncated() => {
+                "the capture is truncated before the end of its first sample; two samples are needed"
+            }
+            0 => {
+                "no samples found; a capture holds copies of /proc/diskstats, each after a line 'TS <seconds>'"
+            }
+            1 => "only one complete sample; two are needed",
+            _ if !self.input.range.is_everything() => "no interval is between --begin and --end",
+            _ => "no two consecutive samples in order of time",
+        })
+    }
+}
