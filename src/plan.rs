@@ -245,8 +245,8 @@ pub struct Analyze {
     pub selection: DeviceSelection,
     /// The options of the verdicts.
     pub verdicts: VerdictOptions,
-    /// Compare the capture with this later one; `None` to analyze it.
-    pub compare_with: Option<PathBuf>,
+    /// Compare the capture, or its range, with this later one; `None` to analyze it.
+    pub compare_with: Option<Input>,
     /// The output format.
     pub format: AnalyzeFormat,
     /// Show all details of each device.

@@ -9,10 +9,11 @@ use clap::Args;
 use super::command::Operand;
 use super::native::VerdictArguments;
 use super::operands::devices_and_schedule;
-use super::range::RangeArguments;
+use super::range::{RangeArguments, file_with_range};
 use super::shared_arguments::StrictArguments;
 use crate::intervals::{BaselineOption, DeviceSelection, Input};
 use crate::plan::{Analyze, AnalyzeFormat};
+use crate::time_range::TimeRange;
 
 /// The operands of `analyze`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
@@ -28,7 +29,7 @@ pub(super) const OPERANDS: &[Operand] = &[
 /// The arguments of `analyze`.
 #[derive(Args)]
 #[command(
-    override_usage = "blkstat analyze [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare BEFORE AFTER [DEVICE]..."
+    override_usage = "blkstat analyze [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare BEFORE AFTER [DEVICE]...   (each FILE or FILE@BEGIN..END)"
 )]
 pub(super) struct AnalyzeArguments {
     // Completion scripts show these words; --help shows OPERANDS.
@@ -40,7 +41,7 @@ pub(super) struct AnalyzeArguments {
     from: Option<PathBuf>,
     #[command(flatten)]
     range: RangeArguments,
-    /// Compare two captures: load, latency at like queue and size, limits and verdict
+    /// Compare two captures or ranges of time: load, latency at like queue and size, limits and verdict
     #[arg(long, conflicts_with_all = ["fio", "save_baseline", "from"])]
     compare: bool,
     /// Show workload, queue levels and capacity of each device (default where a device is named)
@@ -74,20 +75,14 @@ impl AnalyzeArguments {
         root: PathBuf,
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Analyze, String> {
-        let (from, operands) = file_and_operands(self.from, &self.operands);
-        let (compare_with, operands) = match (self.compare, operands.first()) {
-            (false, _) => (None, operands),
-            (true, Some(word)) if from.is_some() && is_file(word) => {
-                (Some(PathBuf::from(word)), &operands[1..])
-            }
-            (true, _) => return Err("--compare needs two captures: --compare BEFORE AFTER".to_owned()),
+        let (from, range, compare_with, operands) = if self.compare {
+            let (before, after, operands) = compared_captures(&self.operands, self.range, environment)?;
+            (Some(before.0), before.1, Some(after), operands)
+        } else {
+            let (from, operands) = file_and_operands(self.from, &self.operands);
+            let range = self.range.range(from.is_some(), environment)?;
+            (from, range, None, operands)
         };
-        if compare_with.is_some()
-            && from == compare_with
-            && from.as_ref().is_some_and(|file| file.as_os_str() == "-")
-        {
-            return Err("only one capture can be standard input".to_owned());
-        }
         let (devices, schedule) = devices_and_schedule(operands)?;
         if let Some(word) = devices.iter().find(|word| is_file(word)) {
             let taken = if self.compare {
@@ -100,7 +95,7 @@ impl AnalyzeArguments {
         let input = Input {
             // A limit of a cgroup does not show in the counters of a device.
             scans_io: from.is_none(),
-            range: self.range.range(from.is_some(), environment)?,
+            range,
             from,
             root,
             interval: schedule.interval,
@@ -114,6 +109,8 @@ impl AnalyzeArguments {
             verdicts.baseline = BaselineOption::Learned;
         }
         let selection = DeviceSelection { devices, regex: self.devices_regex, ..DeviceSelection::default() };
+        let compare_with =
+            compare_with.map(|(file, range)| Input { from: Some(file), range, ..input.clone() });
         Ok(Analyze {
             compare_with,
             verdicts,
@@ -131,6 +128,41 @@ impl AnalyzeArguments {
             stderr_is_tty: stderr().is_terminal(),
         })
     }
+}
+
+/// A capture and the range of it.
+type CaptureRange = (PathBuf, TimeRange);
+
+/// Splits the operands of a comparison into both captures and the rest. `range` is that of both, unless they have their own.
+///
+/// # Errors
+/// A message if there are not two captures, or two ranges for one.
+fn compared_captures<'a>(
+    operands: &'a [String],
+    range: RangeArguments,
+    environment: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<(CaptureRange, CaptureRange, &'a [String]), String> {
+    let range = range.range(true, environment)?;
+    let capture = |word: &String| -> Result<Option<CaptureRange>, String> {
+        match file_with_range(word, environment)? {
+            Some((file, _)) if !is_file(&file.to_string_lossy()) => {
+                Err(format!("no such file '{}' in '{word}'", file.display()))
+            }
+            Some(_) if !range.is_everything() => {
+                Err(format!("'{word}' has a range of its own; leave out --begin and --end"))
+            }
+            Some(found) => Ok(Some(found)),
+            None => Ok(is_file(word).then(|| (PathBuf::from(word), range.clone()))),
+        }
+    };
+    let too_few =
+        || "--compare needs two captures: --compare BEFORE AFTER, each FILE or FILE@BEGIN..END".to_owned();
+    let [before, after, rest @ ..] = operands else { return Err(too_few()) };
+    let (before, after) = capture(before)?.zip(capture(after)?).ok_or_else(too_few)?;
+    if before.0.as_os_str() == "-" && after.0.as_os_str() == "-" {
+        return Err("only one capture can be standard input".to_owned());
+    }
+    Ok((before, after, rest))
 }
 
 /// Returns whether the locale is one of UTF-8 (setlocale(3)).

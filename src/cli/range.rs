@@ -1,6 +1,7 @@
 //! The options that select a range of time of a capture, which every view of captures shares.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -15,6 +16,28 @@ pub(super) struct RangeArguments {
     /// Show a capture up to T, as for --begin
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     end: Option<TimePoint>,
+}
+
+/// Splits the operand of a comparison into a file and a range of time: `FILE` or `FILE@BEGIN..END`, where each end may be
+/// missing. `None` without a range, as for a file whose name has an @.
+///
+/// # Errors
+/// A message if an end of the range is not a time.
+pub(super) fn file_with_range(
+    word: &str,
+    environment: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Option<(PathBuf, TimeRange)>, String> {
+    let parts = word.rsplit_once('@').and_then(|(file, range)| Some((file, range.split_once("..")?)));
+    let Some((file, (begin, end))) = parts.filter(|_| !Path::new(word).exists()) else { return Ok(None) };
+    let point = |text: &str| match text {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|error| format!("invalid time '{text}' in '{word}': {error}")),
+    };
+    let range = TimeRange { begin: point(begin)?, end: point(end)?, time_zone: environment("TZ") };
+    if range.is_everything() {
+        return Err(format!("no time in '{word}'; expected FILE@BEGIN..END"));
+    }
+    Ok(Some((PathBuf::from(file), range)))
 }
 
 impl RangeArguments {

@@ -19,8 +19,8 @@ use crate::sink::write_atomically;
 use crate::source::read_json_object;
 
 pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> {
-    if let Some(later) = &plan.compare_with {
-        return super::compare::run(plan, later, context);
+    if let Some(after) = &plan.compare_with {
+        return super::compare::run(plan, after, context);
     }
     if let Some(path) = &plan.save_baseline {
         // Checked before the analysis, which may take long.

@@ -1,42 +1,35 @@
-//! `blkstat analyze --compare`: what changed between two captures.
+//! `blkstat analyze --compare`: what changed between two captures, or two ranges of time.
 
-use std::path::Path;
+use anyhow::Result;
 
-use anyhow::{Result, bail};
-
-use super::warnings::Warnings;
+use super::analysis::{Analysis, analyze_intervals};
+use super::progress::Progress;
 use super::{RunContext, emit, load_baselines};
-use crate::analysis::DeviceReport;
 use crate::exit::Exit;
-use crate::intervals::{Detail, Input, Intervals, collect};
+use crate::intervals::{Detail, Input, Intervals};
 use crate::plan::{Analyze, AnalyzeFormat};
 use crate::report::analysis::{ComparedCapture, compare_json, compare_text};
-use crate::sanitize::sanitize;
 
-/// A capture after its analysis.
-struct Analyzed {
-    name: String,
-    devices: Vec<DeviceReport>,
-    seconds: f64,
-}
-
-impl Analyzed {
-    fn as_compared(&self) -> ComparedCapture<'_> {
-        ComparedCapture { name: &self.name, devices: &self.devices, seconds: self.seconds }
+pub(super) fn run(plan: &Analyze, after: &Input, context: &mut RunContext<'_>) -> Result<Exit> {
+    let mut exit = Exit::Success;
+    let mut analyzed = [None, None];
+    for (slot, input) in analyzed.iter_mut().zip([&plan.input, after]) {
+        let (exit_of_one, name, analysis) = analyze(plan, input, context)?;
+        let Some(analysis) = analysis.filter(|_| !matches!(exit_of_one, Exit::Signal(_))) else {
+            return Ok(exit_of_one);
+        };
+        exit = if exit == Exit::Success { exit_of_one } else { exit };
+        *slot = Some((name, analysis));
     }
-}
-
-pub(super) fn run(plan: &Analyze, compare_with: &Path, context: &mut RunContext<'_>) -> Result<Exit> {
-    let before = analyze(plan, &plan.input, context)?;
-    let later = Input { from: Some(compare_with.to_owned()), ..plan.input.clone() };
-    let after = analyze(plan, &later, context)?;
-    for analyzed in [&before, &after] {
-        if analyzed.seconds == 0.0 || analyzed.devices.is_empty() {
-            context.print_error(format_args!("{}: nothing to compare", sanitize(&analyzed.name)));
-            return Ok(Exit::NoData);
-        }
-    }
-    let (before, after) = (before.as_compared(), after.as_compared());
+    let [Some(before), Some(after)] = analyzed else { return Ok(exit) };
+    let captures = [before, after];
+    let time_zone = context.time_zone(plan.time_zone.as_deref());
+    let [before, after] = captures.each_ref().map(|(name, analysis)| ComparedCapture {
+        name,
+        devices: &analysis.reports,
+        clock: &analysis.clock,
+        time_zone: &time_zone,
+    });
     let mut out = Vec::new();
     match plan.format {
         AnalyzeFormat::Json => compare_json(&before, &after, &mut out),
@@ -45,38 +38,19 @@ pub(super) fn run(plan: &Analyze, compare_with: &Path, context: &mut RunContext<
         }
     }
     emit(context.out, &mut out)?;
-    Ok(Exit::Success)
+    Ok(exit)
 }
 
-/// Analyzes a capture.
-///
-/// # Errors
-/// If it cannot be read, or a signal came.
-fn analyze(plan: &Analyze, input: &Input, context: &mut RunContext<'_>) -> Result<Analyzed> {
+/// Analyzes a capture. Returns its name, too; no analysis if there is no data.
+fn analyze(
+    plan: &Analyze,
+    input: &Input,
+    context: &mut RunContext<'_>,
+) -> Result<(Exit, String, Option<Analysis>)> {
     let baselines = load_baselines(&plan.verdicts, context)?;
-    let mut intervals = Intervals::open(input, &plan.selection, Detail::Analysis, &baselines, context.clock)?;
-    let mut warnings = Warnings::about(&intervals.source_name());
-    let collected = collect(
-        &mut intervals,
-        &mut |warning| warnings.warn_capture(warning, context.err),
-        &mut || {},
-        &mut |_| {},
-    );
-    warnings.finish(context.err);
-    let collected = collected?;
-    if let Some(signal) = collected.signal {
-        bail!("interrupted by signal {signal}");
-    }
-    let name = intervals.source_name();
-    if intervals.span().intervals == 0 {
-        context.print_error(format_args!("{}: {}", sanitize(&name), intervals.no_data_reason()?));
-    } else if let Some(not_found) = intervals.not_found() {
-        context.print_error(format_args!("{}: {not_found}", sanitize(&name)));
-    }
-    let finished = collected.devices.into_iter().map(|device| {
-        let identity = collected.identities.get(device.name()).map(String::as_str);
-        let settings = intervals.settings(device.name(), identity);
-        device.finish(&settings, &collected.host)
-    });
-    Ok(Analyzed { name, devices: finished.collect(), seconds: intervals.span().seconds })
+    let clock = context.clock;
+    let mut intervals = Intervals::open(input, &plan.selection, Detail::Analysis, &baselines, clock)?;
+    let progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
+    let (exit, analysis) = analyze_intervals(&mut intervals, "comparing", progress, &mut |_| {}, context)?;
+    Ok((exit, intervals.source_name(), analysis))
 }

@@ -1,24 +1,30 @@
 //! The comparison of two captures, as text and as JSON.
 
+use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::json::push_value;
 use super::paragraph::push_paragraph;
+use super::times::Times;
 use crate::analysis::{BlockMeans, DeviceReport, Difference, Outcome, Quantity, Verdict, compare};
+use crate::intervals::RunClock;
 use crate::report::evidence::{explanation_text, plateau_rate};
+use crate::report::json_csv::time_text;
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, number, time};
 use crate::sanitize::sanitize;
 
-/// A capture that is compared.
+/// A capture that is compared, or a range of time of one.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparedCapture<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its devices.
     pub devices: &'a [DeviceReport],
-    /// The seconds that were analyzed.
-    pub seconds: f64,
+    /// The wall clock over the time that was analyzed.
+    pub clock: &'a RunClock,
+    /// The time zone of printed times.
+    pub time_zone: &'a TimeZone,
 }
 
 /// The devices that are in both captures.
@@ -46,7 +52,9 @@ pub fn compare_text(
     out: &mut Vec<u8>,
 ) {
     for (title, capture) in [("Before", before), ("After", after)] {
-        let span = format!("{title}: {}, {}", capture.name, cells::duration(capture.seconds));
+        let times = Times::new(capture.clock, capture.time_zone).run();
+        let seconds = cells::duration(capture.clock.end().run_s);
+        let span = format!("{title}: {}, {seconds}; {times}", capture.name);
         push_paragraph(&span, 0, width, out);
     }
     let pairs = in_both(before, after);
@@ -58,11 +66,12 @@ pub fn compare_text(
         out.push(b'\n');
         push_paragraph("No device was active in both captures.", 0, width, out);
     }
-    for (capture, other) in [(before, after), (after, before)] {
+    for (title, capture, other) in [("before", before, after), ("after", after, before)] {
         let names = only_in(capture, other);
         if !names.is_empty() {
             out.push(b'\n');
-            push_paragraph(&format!("Only in {}: {}.", capture.name, names.join(", ")), 0, width, out);
+            let place = if before.name == after.name { title } else { capture.name };
+            push_paragraph(&format!("Only in {place}: {}.", names.join(", ")), 0, width, out);
         }
     }
 }
@@ -225,9 +234,17 @@ impl From<&Difference> for JsonQuantity {
     }
 }
 
-/// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line.
+/// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times are
+/// in UTC, `null` without a wall clock.
 pub fn compare_json(before: &ComparedCapture<'_>, after: &ComparedCapture<'_>, out: &mut Vec<u8>) {
-    let capture = |capture: &ComparedCapture<'_>| serde_json::json!({"file": sanitize(capture.name), "seconds": capture.seconds});
+    let capture = |capture: &ComparedCapture<'_>| {
+        let (begin, end) = capture.clock.range().unzip();
+        let seconds = capture.clock.end().run_s;
+        serde_json::json!({
+            "file": sanitize(capture.name), "seconds": seconds,
+            "begin": begin.map(time_text), "end": end.map(time_text),
+        })
+    };
     out.extend_from_slice(b"{\"before\":");
     push_value(&capture(before), out);
     out.extend_from_slice(b",\n\"after\":");
