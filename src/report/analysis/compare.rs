@@ -70,8 +70,9 @@ pub fn compare_text(
         let names = only_in(capture, other);
         if !names.is_empty() {
             out.push(b'\n');
-            let place = if before.name == after.name { title } else { capture.name };
-            push_paragraph(&format!("Only in {place}: {}.", names.join(", ")), 0, width, out);
+            let place =
+                if before.name == after.name { title.to_owned() } else { format!("in {}", capture.name) };
+            push_paragraph(&format!("Only {place}: {}.", names.join(", ")), 0, width, out);
         }
     }
 }

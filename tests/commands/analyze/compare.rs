@@ -72,6 +72,45 @@ fn a_range_is_that_of_both_captures() {
 }
 
 #[test]
+fn two_ranges_of_one_capture_are_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("at@noon.txt");
+    let second =
+        |second: usize| ([3300.0, 1400.0][second / 150] + (second % 3) as f64, [1.2, 2.9][second / 150]);
+    fs::write(&file, capture(&(0..300).map(second).collect::<Vec<_>>())).unwrap();
+    let ranges = ["..+150", "-150s.."].map(|range| PathBuf::from(format!("{}@{range}", file.display())));
+    let (out, err, code) = run("", &ranges);
+    assert_eq!((err.as_str(), code), ("", 0));
+    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = "read latency at queue 4 and 4 KiB: 1.20 ms -> 2.90 ms (5 blocks: 1.20 ms to 1.20 ms; 5 blocks: 2.90 ms to \
+                2.90 ms).";
+    assert!(text.contains(line), "{out}");
+    let document: Value = serde_json::from_str(&run("--json", &ranges).0).unwrap();
+    let (before, after) = (&document["before"], &document["after"]);
+    assert_eq!((&before["seconds"], &after["seconds"]), (&150.0.into(), &150.0.into()));
+    assert!(before["begin"].is_string() && before["end"] == after["begin"], "{document}");
+    // The @ of a name begins no range.
+    assert_eq!(run("", &[file.clone(), file]).2, 0);
+}
+
+#[test]
+fn a_range_that_is_not_one_is_refused() {
+    let (_dir, files) = captures(&[("one.txt", 40, 3300.0, 1.2)]);
+    let name = files[0].display().to_string();
+    let cases = [
+        ("@3pm..", "", "invalid time '3pm'"),
+        ("@..", "", "expected FILE@BEGIN..END"),
+        ("@+5..+9", "--begin +3", "has a range of its own"),
+        ("@+90..", "", "--begin +90 is outside the capture, which covers"),
+    ];
+    for (range, words, message) in cases {
+        let (out, err, code) = run(words, &[PathBuf::from(format!("{name}{range}")), files[0].clone()]);
+        assert_eq!((out.as_str(), code, err.lines().count()), ("", 2, 1), "{err}");
+        assert!(err.contains(message), "{err}");
+    }
+}
+
+#[test]
 fn a_short_capture_and_devices_of_only_one_are_said() {
     let (_dir, files) = captures(&[("before.txt", 40, 3300.0, 1.2), ("after.txt", 40, 1400.0, 2.9)]);
     let (out, _, code) = run("", &files);
@@ -89,7 +128,10 @@ fn two_captures_are_needed() {
     for files in [&files[..], &[]] {
         let (out, err, code) = run("", files);
         assert_eq!((out.as_str(), code), ("", 2));
-        assert_eq!(err, "blkstat: --compare needs two captures: --compare BEFORE AFTER\n");
+        assert_eq!(
+            err,
+            "blkstat: --compare needs two captures: --compare BEFORE AFTER, each FILE or FILE@BEGIN..END\n"
+        );
     }
     let three = [files[0].clone(), files[0].clone(), files[0].clone()];
     assert!(run("", &three).1.contains("third FILE; --compare takes two"));
