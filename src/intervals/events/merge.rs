@@ -12,6 +12,10 @@ pub(super) const MAX_GAP_INTERVALS: f64 = 3.0;
 /// next to it: the way into trouble, or out of it.
 const MAX_FLANK_S: f64 = 10.0;
 
+/// A milder phase of a load that is up to this many times as long as the worse verdict next to it is of the same load: the
+/// evidence for a cap may suffice for a part of the time only.
+const MAX_MILDER_RATIO: f64 = 9.0;
+
 /// Returns whether two phases of a device that follow each other are one event. The present length of an interval is in
 /// seconds.
 pub(super) fn is_same_event(before: &Phase, after: &Phase, interval_s: f64) -> bool {
@@ -27,7 +31,9 @@ pub(super) fn is_same_event(before: &Phase, after: &Phase, interval_s: f64) -> b
     let is_flank = milder.duration_s() <= MAX_FLANK_S.max(max_gap_s) + TOLERANCE_S;
     worse.verdict == milder.verdict
         || is_flank
-        || is_load(worse.verdict) && is_load(milder.verdict) && milder.duration_s() <= worse.duration_s()
+        || is_load(worse.verdict)
+            && is_load(milder.verdict)
+            && milder.duration_s() <= worse.duration_s().max(MAX_MILDER_RATIO * worse.verdict_s)
 }
 
 /// Returns whether more time lies between two moments than that of intervals, or less: time broke, or the clock was set.

@@ -116,6 +116,18 @@ fn an_onset_is_not_before_a_break_or_a_reset() {
 }
 
 #[test]
+fn a_cap_that_shows_for_a_part_of_the_time_is_the_same_event() {
+    let around = |count: usize| {
+        [repeat(Ok, 2), repeat(Saturated, count), repeat(Capped, 3), repeat(Saturated, 12)].concat()
+    };
+    let event = tracked(&around(12)).events().list.remove(0);
+    assert_eq!((event.verdict, event.duration_s, event.verdict_s), (Capped, 27.0, 3.0));
+    // Hours of saturation are not one of a few seconds at a cap.
+    let verdicts: Vec<Verdict> = events(&around(40)).into_iter().map(|event| event.0).collect();
+    assert_eq!(verdicts, [Saturated, Capped]);
+}
+
+#[test]
 fn the_begin_is_not_known_where_trouble_was_there_at_the_first_sample() {
     let known = |tracker: &EventTracker| -> Vec<bool> {
         tracker.events().list.iter().map(|event| event.begin_is_known).collect()
