@@ -21,6 +21,8 @@ pub(super) enum Place {
 
 /// The range of time of a replay.
 pub(super) struct RangeFilter {
+    /// The name of the capture in messages.
+    name: String,
     begin: Option<Bound>,
     end: Option<Bound>,
     has_begun: bool,
@@ -74,6 +76,7 @@ impl RangeFilter {
             Ok(Some(Bound { option, point: point.clone(), zone: zone.clone(), kind }))
         };
         Ok(Self {
+            name: name(),
             begin: bound("--begin", &range.begin, bounds.and_then(|bounds| bounds.begin))?,
             end: bound("--end", &range.end, bounds.and_then(|bounds| bounds.end))?,
             has_begun: range.begin.is_none(),
@@ -85,6 +88,14 @@ impl RangeFilter {
     /// # Errors
     /// A message if a time of day came a second time, or cannot come any more.
     pub(super) fn place(&mut self, sample: &Sample, position: u64) -> Result<Place> {
+        self.place_of(sample, position).map_err(|error| self.named(error))
+    }
+
+    fn named(&self, error: anyhow::Error) -> anyhow::Error {
+        anyhow!("{}: {error:#}", self.name)
+    }
+
+    fn place_of(&mut self, sample: &Sample, position: u64) -> Result<Place> {
         let is_before_end = match &mut self.end {
             Some(end) => !end.is_passed(sample, position)?,
             None => true,
@@ -111,7 +122,8 @@ impl RangeFilter {
     /// # Errors
     /// A message if the range was not reached.
     pub(super) fn finish(&mut self) -> Result<()> {
-        self.begin.iter_mut().chain(&mut self.end).try_for_each(Bound::finish)
+        let reached = self.begin.iter_mut().chain(&mut self.end).try_for_each(Bound::finish);
+        reached.map_err(|error| self.named(error))
     }
 }
 

@@ -27,12 +27,13 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
         refuse_to_overwrite(path)?;
     }
     let baselines = load_baselines(&plan.verdicts, context)?;
+    let clock = context.clock;
+    let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Analysis, &baselines, clock)?;
+    // After an error about a time of the range, which names the unknown time zone, too.
     let time_zone = match plan.format {
         AnalyzeFormat::Text => context.time_zone(plan.time_zone.as_deref()),
         AnalyzeFormat::Json | AnalyzeFormat::Fio => TimeZone::UTC,
     };
-    let clock = context.clock;
-    let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Analysis, &baselines, clock)?;
     let progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
     let (exit, analysis) = analyze_intervals(&mut intervals, "analyzing", progress, &mut |_| {}, context)?;
     let Some(analysis) = analysis else { return Ok(exit) };
