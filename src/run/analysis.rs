@@ -58,7 +58,8 @@ impl Analysis {
     ) -> T {
         let unknown = Topology::default();
         let topology = intervals.known_topology().unwrap_or(&unknown);
-        let incidents = group_incidents(&self.events.list, topology);
+        // Names show which partitions are on which disk.
+        let incidents = group_incidents(&self.events.list, intervals.topology());
         show(AnalysisReport {
             devices: &self.reports,
             queue_by_layer: self.queue_by_layer.as_ref(),

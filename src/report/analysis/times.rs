@@ -1,31 +1,40 @@
 //! Times of day in the text of an analysis.
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use crate::intervals::{Moment, RunClock};
 use crate::report::layout::sentence_numbers::number;
 
-/// Formats the moments of a run: as times of day, with the date where the run spans several days, or as seconds from the
-/// start where there is no wall clock.
+/// Formats the moments of a run: as times of day, or as seconds from the start where there is no wall clock. Times have
+/// their date unless it is the only date of the run, and their distance from UTC where that changes during the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times<'a> {
     clock: &'a RunClock,
     zone: &'a TimeZone,
-    has_dates: bool,
+    /// The only date of the run; `None` if it spans several.
+    only_date: Option<Date>,
+    has_offsets: bool,
 }
 
 impl<'a> Times<'a> {
     pub(super) fn new(clock: &'a RunClock, zone: &'a TimeZone) -> Self {
-        let has_dates = clock.range().is_some_and(|(first, last)| date(first, zone) != date(last, zone));
-        Self { clock, zone, has_dates }
+        let both = clock.range().map(|(first, last)| [first, last].map(|at| at.to_zoned(zone.clone())));
+        let only_date = both.as_ref().map(|[first, last]| (first.date(), last.date()));
+        Self {
+            clock,
+            zone,
+            only_date: only_date.filter(|(first, last)| first == last).map(|(date, _)| date),
+            has_offsets: both.is_some_and(|[first, last]| first.offset() != last.offset()),
+        }
     }
 
     /// A moment: `16:04:47`, `2026-11-20 16:04:47` or `12.5 s`.
     pub(super) fn moment(&self, moment: Moment) -> String {
         match moment.at {
-            Some(at) if self.has_dates => format!("{} {}", date(at, self.zone), self.time_of_day(at)),
-            Some(at) => self.time_of_day(at),
+            Some(at) if self.only_date == Some(date(at, self.zone)) => self.time_of_day(at),
+            Some(at) => self.with_date(at),
             None => format!("{} s", number(moment.run_s)),
         }
     }
@@ -42,9 +51,9 @@ impl<'a> Times<'a> {
 
     /// Two moments. The date is given again only where it differs.
     pub(super) fn both(&self, begin: Moment, end: Moment) -> [String; 2] {
-        let same_day = begin.at.zip(end.at).filter(|(a, b)| date(*a, self.zone) == date(*b, self.zone));
-        let end = match same_day {
-            Some((_, end)) => self.time_of_day(end),
+        let end = match begin.at.zip(end.at) {
+            Some((begin, end)) if date(begin, self.zone) == date(end, self.zone) => self.time_of_day(end),
+            Some((_, end)) => self.with_date(end),
             None => self.moment(end),
         };
         [self.moment(begin), end]
@@ -55,17 +64,25 @@ impl<'a> Times<'a> {
         let Some((first, last)) = self.clock.range() else {
             return "no timestamps: times are seconds from the start".to_owned();
         };
-        let zone = last.to_zoned(self.zone.clone()).strftime("%Z").to_string();
-        let with_date = Self { has_dates: true, ..*self };
+        let with_date = Self { only_date: None, ..*self };
         let moment = |at| Moment { at: Some(at), run_s: 0.0 };
-        format!("{} {zone}", with_date.range(moment(first), moment(last)))
+        let range = with_date.range(moment(first), moment(last));
+        if self.has_offsets {
+            return range;
+        }
+        format!("{range} {}", last.to_zoned(self.zone.clone()).strftime("%Z"))
+    }
+
+    fn with_date(&self, at: Timestamp) -> String {
+        format!("{} {}", date(at, self.zone), self.time_of_day(at))
     }
 
     fn time_of_day(&self, at: Timestamp) -> String {
-        at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string()
+        let format = if self.has_offsets { "%H:%M:%S%:z" } else { "%H:%M:%S" };
+        at.to_zoned(self.zone.clone()).strftime(format).to_string()
     }
 }
 
-fn date(at: Timestamp, zone: &TimeZone) -> String {
-    at.to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string()
+fn date(at: Timestamp, zone: &TimeZone) -> Date {
+    at.to_zoned(zone.clone()).date()
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::capture;
-use crate::support::program::output;
+use crate::support::program::{blkstat, output};
 
 const CAPPED: &str = "fixtures/captures/capped-3000.txt";
 
@@ -39,6 +39,56 @@ fn trouble_at_the_first_sample_has_no_known_begin() {
     assert_eq!(code, 0, "{err}");
     assert!(text.contains(" since before "), "{text}");
     assert!(text.contains("s or more"), "{text}");
+}
+
+/// A capture of a disk and its partition that are slow from one minute to another; one sample per minute from this second
+/// of 1970 on.
+fn slow_disk(start_s: u64, minutes: u64, slow: std::ops::Range<u64>) -> String {
+    let (mut text, mut ms) = (String::new(), 0);
+    for minute in 0..=minutes {
+        ms += if minute == 0 { 0 } else { 12_000 * if slow.contains(&minute) { 30 } else { 1 } };
+        text += &format!("TS {}.0\n", start_s + 60 * minute);
+        for name in ["0 sda", "1 sda1"] {
+            text += &format!(
+                "8 {name} {ios} 0 {sectors} {ms} 0 0 0 0 0 {ms} {ms}\n",
+                ios = 12_000 * minute,
+                sectors = 96_000 * minute
+            );
+        }
+    }
+    text
+}
+
+/// The lines of the events, in a time zone.
+fn event_lines(zone: &str, words: &str, text: &str) -> Vec<String> {
+    let shown = blkstat(&format!("analyze - {words}")).env("TZ", zone).input(text).run();
+    assert_eq!((shown.err.as_str(), shown.code), ("", 0));
+    let lines = shown.out.lines().skip_while(|line| *line != "Events").skip(1);
+    lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn times_of_an_hour_that_occurs_twice_have_their_distance_from_utc() {
+    // 00:00 UTC on 25 October 2026; clocks are set back at 01:00 UTC.
+    let text = slow_disk(1_792_886_400, 180, 40..100);
+    let lines = event_lines("CET-1CEST,M3.5.0,M10.5.0/3", "", &text);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains(" 02:39:00+02:00-02:39:00+01:00 (60 min"), "{lines:?}");
+    // A partition and its disk are one incident, also where only their names show that.
+    assert!(lines[0].ends_with(", also sda1"), "{lines:?}");
+}
+
+#[test]
+fn an_onset_on_the_day_before_the_range_has_its_date() {
+    let text = slow_disk(1_795_219_200 - 60 * 60, 120, 50..80);
+    let lines = event_lines("UTC", "--begin 2026-11-21", &text);
+    assert!(lines[0].contains(" 2026-11-20 23:49:00-2026-11-21 00:19:00 ("), "{lines:?}");
+}
+
+#[test]
+fn an_unknown_time_zone_is_one_error() {
+    let shown = blkstat(&format!("analyze {CAPPED} --begin 18:22:20")).env("TZ", "Mars/X").run();
+    assert_eq!((shown.err.lines().count(), shown.code), (1, 2), "{}", shown.err);
 }
 
 #[test]
