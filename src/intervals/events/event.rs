@@ -57,6 +57,8 @@ pub struct Event {
     pub mean_queue: Option<f64>,
     /// The longest mean queue of an interval.
     pub peak_queue: Option<f64>,
+    /// Requests that hung while others completed, at least this number; `None` where nothing shows that any did.
+    pub hung_requests: Option<u64>,
     /// The limit; `None` where none is known.
     pub limit: Option<EventLimit>,
     /// The cgroup that did most of the device's bytes, with its mean share; `None` without attribution.

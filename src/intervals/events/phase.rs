@@ -28,6 +28,7 @@ pub(super) struct Conclusion {
     evidence: Option<EventEvidence>,
     /// The requests that the verdict is about.
     requests: Option<(IoDirection, RateUnit)>,
+    hung_requests: Option<u64>,
     queued_above: Vec<String>,
 }
 
@@ -82,7 +83,7 @@ impl Phase {
 
     /// The event.
     pub(super) fn to_event(&self, device: &str, label: &str, is_ongoing: bool) -> Event {
-        let Conclusion { limit, evidence, requests, queued_above } = &self.conclusion;
+        let Conclusion { limit, evidence, requests, hung_requests, queued_above } = &self.conclusion;
         let queue = self.figures.queue();
         Event {
             device: device.to_owned(),
@@ -100,6 +101,7 @@ impl Phase {
             peak_latency: self.figures.peak_latency(),
             mean_queue: queue.map(|(mean, _)| mean),
             peak_queue: queue.map(|(_, peak)| peak),
+            hung_requests: *hung_requests,
             limit: limit.clone(),
             top_cgroup: self.figures.top_cgroup(),
             evidence: *evidence,
@@ -119,7 +121,7 @@ impl Conclusion {
                 Some(_) => EventEvidence::ConstantRate,
                 None => EventEvidence::Latency,
             }),
-            queued_above: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -133,6 +135,9 @@ impl Conclusion {
                 Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => {
                     found.requests = Some((plateau.direction, plateau.unit));
                     found.limit = Some(EventLimit::Cap(plateau.clone()));
+                }
+                Evidence::Hung { requests, .. } if verdict == Verdict::Stalled => {
+                    found.hung_requests = Some(*requests);
                 }
                 Evidence::HeldBetween { below, .. } => found.queued_above.clone_from(below),
                 _ => {}
@@ -151,6 +156,7 @@ impl Conclusion {
         self.limit = later.limit.or(self.limit.take());
         self.requests = later.requests.or(self.requests);
         self.evidence = self.evidence.or(later.evidence);
+        self.hung_requests = self.hung_requests.max(later.hung_requests);
         if self.queued_above.is_empty() {
             self.queued_above = later.queued_above;
         }
@@ -161,6 +167,7 @@ impl Conclusion {
         if self.queued_above.is_empty() {
             self.queued_above = milder.queued_above;
         }
+        self.hung_requests = self.hung_requests.max(milder.hung_requests);
         self.limit = self.limit.or(milder.limit);
         self.requests = self.requests.or(milder.requests);
         self

@@ -56,9 +56,11 @@ fn push_line(text: &str, out: &mut Vec<u8>) {
 fn event_line(event: &Event, others: &[&Event], times: &Times<'_>) -> String {
     let numbers = [
         event.rate.as_ref().map(event_rate_text),
-        event.peak_latency.map(|peak| time(peak.await_ms)),
+        peak_latency_text(event),
         event_queue_text(event),
+        event.hung_requests.map(|requests| format!("{requests} hung")),
         event.limit.as_ref().map(|limit| format!("limit {}", event_limit_text(limit))),
+        (!event.queued_above.is_empty()).then(|| format!("waiting above {}", held_above(event))),
         event.top_cgroup.as_ref().map(top_cgroup_text),
         (!others.is_empty()).then(|| format!("also {}", names(others))),
     ];
@@ -73,6 +75,14 @@ fn event_line(event: &Event, others: &[&Event], times: &Times<'_>) -> String {
     )
 }
 
+/// The highest latency of an event, with its direction where that is not the one of the rate: `27.5 ms of writes`.
+fn peak_latency_text(event: &Event) -> Option<String> {
+    let peak = event.peak_latency?;
+    let is_other = event.rate.is_some_and(|rate| rate.direction != peak.direction);
+    let direction = if is_other { format!(" of {}", peak.direction.noun()) } else { String::new() };
+    Some(format!("{}{direction}", time(peak.await_ms)))
+}
+
 /// The time of an event: `16:04:47-16:05:12`, or `since before 16:04:14, until 16:05:12` where its begin is not known.
 fn time_range(event: &Event, times: &Times<'_>) -> String {
     if event.begin_is_known {
@@ -82,9 +92,19 @@ fn time_range(event: &Event, times: &Times<'_>) -> String {
     format!("since before {begin}, until {end}")
 }
 
-/// The devices of other events, each once.
+/// The devices of other events.
 fn names(events: &[&Event]) -> String {
-    let mut names: Vec<Cow<'_, str>> = events.iter().map(|event| sanitize(&event.label)).collect();
+    listed(events.iter().map(|event| event.label.as_str()))
+}
+
+/// The devices above which the requests of an event waited.
+fn held_above(event: &Event) -> String {
+    listed(event.queued_above.iter().map(String::as_str))
+}
+
+/// Names of devices, each once.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<Cow<'_, str>> = names.map(sanitize).collect();
     names.sort();
     names.dedup();
     let more = names.len().saturating_sub(MAX_OTHERS);

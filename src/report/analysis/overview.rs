@@ -76,6 +76,10 @@ impl Row<'_> {
         (own.max(at_worst), own)
     }
 
+    fn is_unknown(&self) -> bool {
+        self.report.verdict.is_none() && self.worst.is_none()
+    }
+
     fn max_await_ms(&self) -> f64 {
         self.report.all.await_ms.max.unwrap_or(0.0)
     }
@@ -99,7 +103,13 @@ pub(super) fn push_overview(
     }
     if rows.len() > listed.len() {
         let more = rows.len() - listed.len();
-        push_paragraph(&format!("+ {more} more that are not ok (--details lists all)"), 0, width, out);
+        let without = rows[listed.len()..].iter().filter(|row| row.is_unknown()).count();
+        let kind = match without {
+            0 => "that are not ok".to_owned(),
+            _ if without == more => "without a verdict".to_owned(),
+            _ => format!("that are not ok, {without} of them without a verdict"),
+        };
+        push_paragraph(&format!("+ {more} more {kind} (--details lists all)"), 0, width, out);
     }
     push_others(report, rows, width, out);
 }
@@ -148,12 +158,13 @@ fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: 
 fn row_cells(row: &Row<'_>) -> Vec<String> {
     let DeviceReport { read, write, all, util_pct, .. } = row.report;
     let name: String = sanitize(&row.report.device).chars().take(MAX_NAME).collect();
-    let verdict = row.report.verdict.map_or("no verdict", Verdict::name);
+    let own = row.report.verdict;
     // A device that is ok for most of the time is listed because of its worst event.
-    let verdict = match row.worst.filter(|_| matches!(row.report.verdict, Some(Verdict::Ok | Verdict::Idle)))
-    {
-        Some(event) => format!("{verdict}, {}", event.verdict.name()),
-        None => verdict.to_owned(),
+    let worst = row.worst.map(|event| event.verdict);
+    let verdict = match (own, worst.filter(|worst| own.is_none_or(|own| worst.severity() > own.severity()))) {
+        (Some(own), Some(worst)) => format!("{}, {}", own.name(), worst.name()),
+        (Some(verdict), None) | (None, Some(verdict)) => verdict.name().to_owned(),
+        (None, None) => "no verdict".to_owned(),
     };
     let trouble = if row.trouble_s > 0.0 { duration(row.trouble_s) } else { "-".to_owned() };
     let cell = |value: Option<f64>, format: fn(f64) -> String| value.map_or("-".to_owned(), format);
