@@ -88,10 +88,10 @@ impl RangeFilter {
     /// # Errors
     /// A message if a time of day came a second time, or cannot come any more.
     pub(super) fn place(&mut self, sample: &Sample, position: u64) -> Result<Place> {
-        self.place_of(sample, position).map_err(|error| self.named(error))
+        self.place_of(sample, position).map_err(|error| self.named(&error))
     }
 
-    fn named(&self, error: anyhow::Error) -> anyhow::Error {
+    fn named(&self, error: &anyhow::Error) -> anyhow::Error {
         anyhow!("{}: {error:#}", self.name)
     }
 
@@ -123,7 +123,7 @@ impl RangeFilter {
     /// A message if the range was not reached.
     pub(super) fn finish(&mut self) -> Result<()> {
         let reached = self.begin.iter_mut().chain(&mut self.end).try_for_each(Bound::finish);
-        reached.map_err(|error| self.named(error))
+        reached.map_err(|error| self.named(&error))
     }
 }
 
