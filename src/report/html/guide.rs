@@ -6,7 +6,11 @@ use super::escape::escape;
 use crate::analysis::Verdict;
 
 /// Each kind of panel with its explanation and the question that it answers.
-const PANELS: [(&str, &str); 14] = [
+const PANELS: [(&str, &str); 15] = [
+    (
+        "Incidents",
+        "What happened, and what belongs together? Devices that are stacked on each other and in trouble at the same time are one incident. Its first row is the device with the greatest trouble, by how long and how severe it was.",
+    ),
     (
         "Verdict band",
         "When was the device in trouble? The worst verdict of each moment; hatched where the data support none.",

@@ -53,8 +53,8 @@ const MAX_PAGE_BYTES: usize = 1_450_000;
 /// The bytes of a page without any device, and of a device without any point: titles, labels, sentences. Estimates.
 const EMPTY_PAGE_BYTES: usize = 60_000;
 const EMPTY_DEVICE_BYTES: usize = 20_000;
-/// The fewest bytes that a point of a device takes, drawn and as data.
-const MIN_DEVICE_POINT_BYTES: usize = 150;
+/// The bytes that a point of a device with few series takes, drawn and as data: from 300 to 450 with all series.
+const MIN_DEVICE_POINT_BYTES: usize = 250;
 /// The fewest points of a series.
 const MIN_POINTS: usize = 40;
 
