@@ -1,9 +1,14 @@
 //! Mean, quantiles and maximum of any number of values in bounded memory.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
+/// Values that are kept before they are added to their bins together. The bins of many devices do not fit into the caches of
+/// a CPU, so that adding each value by itself would wait for memory each time.
+const PENDING_VALUES: usize = 32;
 
 /// Weighted values in bins of 1%. Mean and maximum are exact; a quantile is the mean of its bin, so it is exact where
 /// all values of the bin are equal, and within 1% otherwise.
@@ -13,9 +18,18 @@ pub struct Histogram {
     /// search reads little memory.
     keys: Vec<u32>,
     bins: Vec<WeightedSum>,
+    /// Values that are not in the bins yet, in the order in which they were added.
+    pending: Vec<PendingValue>,
     zero_weight: f64,
     total: WeightedSum,
     max: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct PendingValue {
+    key: u32,
+    value: f64,
+    weight: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,13 +62,60 @@ impl Histogram {
             self.zero_weight += weight;
         } else {
             let key = (value.to_bits() >> BITS_WITHIN_BIN) as u32;
-            let index = self.keys.binary_search(&key).unwrap_or_else(|index| {
-                self.keys.insert(index, key);
-                self.bins.insert(index, WeightedSum::default());
-                index
-            });
-            self.bins[index].add(value, weight);
+            self.pending.push(PendingValue { key, value, weight });
+            if self.pending.len() == PENDING_VALUES {
+                self.settle();
+            }
         }
+    }
+
+    /// Adds the pending values to their bins.
+    fn settle(&mut self) {
+        let mut pending = std::mem::take(&mut self.pending);
+        // A stable sort: the values of a bin are added in their order, so that rounding does not depend on this buffer.
+        pending.sort_by_key(|pending| pending.key);
+        self.make_bins(&pending);
+        let mut bin = 0;
+        for PendingValue { key, value, weight } in pending.drain(..) {
+            bin += self.keys[bin..].partition_point(|other| *other < key);
+            self.bins[bin].add(value, weight);
+        }
+        self.pending = pending;
+    }
+
+    /// Adds empty bins for those sorted values that have none.
+    fn make_bins(&mut self, values: &[PendingValue]) {
+        let mut missing: Vec<(usize, u32)> = Vec::new();
+        let mut bin = 0;
+        for PendingValue { key, .. } in values {
+            bin += self.keys[bin..].partition_point(|other| other < key);
+            let is_new =
+                self.keys.get(bin) != Some(key) && missing.last().is_none_or(|(_, last)| last != key);
+            if is_new {
+                missing.push((bin, *key));
+            }
+        }
+        // From the last to the first, so that each bin is moved once.
+        let mut end = self.keys.len();
+        self.keys.resize(end + missing.len(), 0);
+        self.bins.resize(end + missing.len(), WeightedSum::default());
+        for (before, (at, key)) in missing.iter().enumerate().rev() {
+            self.keys.copy_within(*at..end, at + before + 1);
+            self.bins.copy_within(*at..end, at + before + 1);
+            self.keys[at + before] = *key;
+            self.bins[at + before] = WeightedSum::default();
+            end = *at;
+        }
+    }
+
+    /// Returns the histogram with all values in their bins.
+    fn settled(&self) -> Cow<'_, Self> {
+        if self.pending.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut settled = self.clone();
+        settled.settle();
+        Cow::Owned(settled)
     }
 
     /// The sum of the weights.
@@ -75,7 +136,7 @@ impl Histogram {
         if passed > 0.0 && passed >= wanted {
             return Some(0.0);
         }
-        for bin in &self.bins {
+        for bin in &self.settled().bins {
             passed += bin.weight;
             if passed >= wanted {
                 return bin.mean();
@@ -86,11 +147,12 @@ impl Histogram {
 
     /// Mean, quantiles and maximum.
     pub fn distribution(&self) -> Distribution {
+        let settled = self.settled();
         Distribution {
             mean: self.mean(),
-            p50: self.quantile(0.5),
-            p95: self.quantile(0.95),
-            p99: self.quantile(0.99),
+            p50: settled.quantile(0.5),
+            p95: settled.quantile(0.95),
+            p99: settled.quantile(0.99),
             max: self.max,
         }
     }
@@ -157,6 +219,22 @@ mod tests {
         );
         let distribution = histogram.distribution();
         assert_eq!((distribution.mean, distribution.max), (Some(500.5), Some(1000.0)));
+    }
+
+    #[test]
+    fn bins_do_not_depend_on_the_values_that_were_pending() {
+        let mut histogram = Histogram::default();
+        let mut expected: std::collections::BTreeMap<u32, WeightedSum> = std::collections::BTreeMap::new();
+        for step in 0_u32..5000 {
+            let value = f64::from(step.wrapping_mul(2_654_435_761) % 700) / 7.0 + 0.1;
+            let weight = 1.0 + f64::from(step % 3) / 3.0;
+            histogram.add(value, weight);
+            expected.entry((value.to_bits() >> BITS_WITHIN_BIN) as u32).or_default().add(value, weight);
+        }
+        assert!(!histogram.pending.is_empty());
+        let settled = histogram.settled();
+        assert_eq!(settled.keys, expected.keys().copied().collect::<Vec<_>>());
+        assert_eq!(settled.bins, expected.into_values().collect::<Vec<_>>());
     }
 
     #[test]
