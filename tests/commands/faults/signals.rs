@@ -100,6 +100,16 @@ fn a_signal_after_any_report_leaves_complete_json() {
 }
 
 #[test]
+fn a_signal_ends_a_live_report_with_a_page_about_what_was_sampled() {
+    for (wait, signal) in [(3, 2), (5, 15)] {
+        let (page, exit) = run_until("report sda 1 20 -o -", wait, signal);
+        assert_eq!(exit, Exit::Signal(signal));
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "{page}");
+        assert!(page.contains(&format!(", {} intervals<", wait - 1)), "after {wait} samples");
+    }
+}
+
+#[test]
 fn a_signal_at_any_time_of_a_real_run_leaves_complete_json_and_the_right_exit_code() {
     let root = host();
     let root = root.path().to_str().unwrap();
