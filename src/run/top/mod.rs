@@ -73,6 +73,7 @@ pub(super) fn run(plan: &Top, context: &mut RunContext<'_>) -> Result<Exit> {
         parser: InputParser::default(),
         recording: None,
         is_memory_locked: false,
+        has_sampling_ended: false,
         error: None,
         plan: plan.clone(),
         exports: Exports::new(),
@@ -178,6 +179,8 @@ struct Session {
     parser: InputParser,
     recording: Option<Recording>,
     is_memory_locked: bool,
+    /// The sampling thread has ended, as at the end of a capture.
+    has_sampling_ended: bool,
     /// The error that ended the sampling.
     error: Option<anyhow::Error>,
     plan: Top,
@@ -223,7 +226,8 @@ impl Session {
             () => TICK,
         };
         let input = std::io::stdin();
-        let inputs = [Some(input.as_fd()), Some(self.sampler.wake.as_fd()), Some(self.signals.as_fd())];
+        let wake = (!self.has_sampling_ended).then(|| self.sampler.wake.as_fd());
+        let inputs = [Some(input.as_fd()), wake, Some(self.signals.as_fd())];
         let [has_keys, has_updates, has_signals] = poll_inputs(Some(limit), &inputs);
         if let Some(signal) = context.clock.signal() {
             return Ok(Some(Exit::Signal(signal)));
@@ -235,7 +239,14 @@ impl Session {
             self.signals.clear();
         }
         if has_updates {
-            while matches!((&self.sampler.wake).read(&mut [0; 256]), Ok(1..)) {}
+            loop {
+                match (&self.sampler.wake).read(&mut [0; 256]) {
+                    Ok(1..) => {}
+                    // The thread has ended. From then on this end could always be read, and there would be no waiting.
+                    Ok(0) => break self.has_sampling_ended = true,
+                    Err(_) => break,
+                }
+            }
         }
         if has_keys { self.take_keys(context) } else { self.flush_keys(context) }
     }

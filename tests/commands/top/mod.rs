@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flate2::read::MultiGzDecoder;
 use rustix::process::Signal;
@@ -80,6 +80,17 @@ fn a_signal_ends_it_with_the_terminal_restored() {
         session.wait_for(LEAVE_SCREEN);
         assert!(session.is_restored());
     }
+}
+
+#[test]
+fn a_capture_that_has_been_read_takes_hardly_any_processor_time() {
+    let session = Session::start(CAPTURE, (100, 30), &[]);
+    session.wait_for("REPLAY");
+    thread::sleep(Duration::from_millis(500));
+    let (before, start) = (session.cpu_time(), Instant::now());
+    thread::sleep(Duration::from_millis(1500));
+    let used = session.cpu_time() - before;
+    assert!(used * 4 < start.elapsed(), "{used:?}");
 }
 
 #[test]

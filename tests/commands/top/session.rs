@@ -1,6 +1,6 @@
 //! `blkstat top` on a pseudo-terminal.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -95,6 +95,16 @@ impl Session {
         let mut terminal = vt100::Parser::new(size.ws_row, size.ws_col, 0);
         terminal.process(written);
         terminal.screen().contents()
+    }
+
+    /// The processor time of the program so far.
+    pub(super) fn cpu_time(&self) -> Duration {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // The name may contain blanks; utime and stime are the 12th and the 13th value after it.
+        let (_, values) = text.rsplit_once(')').unwrap();
+        let ticks: u64 =
+            values.split_whitespace().skip(11).take(2).map(|value| value.parse::<u64>().unwrap()).sum();
+        Duration::from_millis(ticks * 10)
     }
 
     /// Changes the size of the terminal.
