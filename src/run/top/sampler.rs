@@ -29,6 +29,10 @@ const MAX_WAITING: usize = 3600;
 /// The intervals of a capture between two lists of events.
 const INTERVALS_PER_LIST: u64 = 500;
 
+/// The events of the running system that are listed per interval on the average: a list holds all of them, so that many
+/// events are listed less often.
+const EVENTS_PER_INTERVAL: u64 = 200;
+
 /// A message of the sampling thread to the screen.
 pub(super) enum Update {
     /// The first sample has been taken.
@@ -210,6 +214,8 @@ fn follow(
     outlet.send(Update::Started(started));
     let mut frames = Frames::default();
     let mut count = 0;
+    // Of the running system, the interval from which on the next list is sent.
+    let mut next_list = 0;
     loop {
         intervals.set_io_scans(shared.wants_io_scans.load(Ordering::Relaxed), clock)?;
         frames.update_topology(intervals);
@@ -225,14 +231,17 @@ fn follow(
         };
         count += 1;
         frames.has_trouble |= (0..frame.len()).any(|row| is_trouble(frame.verdict(row)));
-        let is_list_due =
-            if intervals.is_live() { frames.has_trouble } else { count % INTERVALS_PER_LIST == 0 };
+        let is_list_due = match intervals.is_live() {
+            true => frames.has_trouble && count >= next_list,
+            false => count % INTERVALS_PER_LIST == 0,
+        };
         if !outlet.send(Update::Frame(Box::new(frame))) || clock.signal().is_some() {
             return Ok(());
         }
         if is_list_due {
             outlet.send(Update::Events(frames.events()));
             frames.has_trouble = intervals.is_live() && frames.is_any_ongoing;
+            next_list = count + (frames.events as u64 / EVENTS_PER_INTERVAL).max(1);
         }
         if let Some(progress) = intervals.progress().filter(|_| count % 50 == 0) {
             outlet.send(Update::Progress(progress));
@@ -251,6 +260,8 @@ struct Frames {
     /// Devices are, or shortly were, in trouble.
     has_trouble: bool,
     is_any_ongoing: bool,
+    /// Events of the last list.
+    events: usize,
 }
 
 impl Frames {
@@ -269,6 +280,7 @@ impl Frames {
 
     fn events(&mut self) -> Vec<Event> {
         let list = self.encoder.events().list;
+        self.events = list.len();
         self.is_any_ongoing = list.iter().any(|event| event.is_ongoing);
         list
     }

@@ -24,8 +24,8 @@ use self::coarse::CoarseHistory;
 
 /// The memory for points, in bytes.
 const MAX_COARSE_BYTES: usize = 4 << 20;
-/// The points of columns that are kept for the next picture.
-const MAX_CACHED_COLUMNS: usize = 60_000;
+/// The points of columns that are kept for the next picture: twice what a screen of 300x100 shows, in about 3 MB.
+const MAX_CACHED_COLUMNS: usize = 14_000;
 
 /// The intervals so far.
 #[derive(Debug)]
