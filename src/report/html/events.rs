@@ -110,16 +110,11 @@ fn push_row(
 /// The time of an event: `16:04:47 to 16:05:12`, `before 16:04:14, ongoing`.
 fn range(placed: &PlacedEvent<'_>, time_of: ChartTime<'_>) -> String {
     let before = if placed.event.begin_is_known { "" } else { "before " };
-    let begin = clock(placed.begin_s, time_of);
+    let begin = time_of.axis.moment(placed.begin_s);
     match placed.event.is_ongoing {
         true => format!("{before}{begin}, ongoing"),
-        false => format!("{before}{begin} to {}", time_of.axis.clock(placed.end_s)),
+        false => format!("{before}{begin} to {}", time_of.axis.end_moment(placed.begin_s, placed.end_s)),
     }
-}
-
-/// The time of day, with its date where the page spans several days.
-fn clock(seconds: f64, time: ChartTime<'_>) -> String {
-    if time.axis.spans_days() { time.axis.date_and_clock(seconds) } else { time.axis.clock(seconds) }
 }
 
 /// Appends the shades of a device's events, which its charts refer to by `id`.

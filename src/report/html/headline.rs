@@ -76,11 +76,13 @@ fn main_sentence(placed: &PlacedEvent<'_>, report: Option<&DeviceReport>, time_o
 
 /// The time of an event: `from 16:04:47 to 16:05:12`, `from before 16:04:14 on`.
 fn range_text(placed: &PlacedEvent<'_>, time_of: ChartTime<'_>) -> String {
-    let clock = |seconds| time_of.axis.clock(seconds);
     let before = if placed.event.begin_is_known { "" } else { "before " };
     let outside = if placed.is_cut(time_of.axis) { ", before the time shown," } else { "" };
-    let end = if placed.event.is_ongoing { "on".to_owned() } else { format!("to {}", clock(placed.end_s)) };
-    format!("from {before}{}{outside} {end}", clock(placed.begin_s))
+    let end = match placed.event.is_ongoing {
+        true => "on".to_owned(),
+        false => format!("to {}", time_of.axis.end_moment(placed.begin_s, placed.end_s)),
+    };
+    format!("from {before}{}{outside} {end}", time_of.axis.moment(placed.begin_s))
 }
 
 /// The highest latency, compared with that of the unloaded device where that is known.
@@ -148,7 +150,7 @@ fn short(placed: &PlacedEvent<'_>, time_of: ChartTime<'_>) -> String {
         "{} {} {before} {} ({})",
         name(&event.label),
         event.verdict.name(),
-        time_of.axis.clock(placed.begin_s),
+        time_of.axis.moment(placed.begin_s),
         escape(&event_length_text(event))
     )
 }

@@ -98,6 +98,17 @@ impl TimeAxis {
         }
     }
 
+    /// Returns a time with seconds, and with its date where the axis spans several days.
+    pub(super) fn moment(&self, seconds: f64) -> String {
+        if self.spans_days() { self.date_and_clock(seconds) } else { self.clock(seconds) }
+    }
+
+    /// Returns the end of what began at another time: with its date only where that is another one.
+    pub(super) fn end_moment(&self, begin_s: f64, end_s: f64) -> String {
+        let date = |seconds| self.zoned(seconds).map(|zoned| zoned.date());
+        if date(begin_s) == date(end_s) { self.clock(end_s) } else { self.moment(end_s) }
+    }
+
     /// Returns the name of the time zone, such as `UTC` or `CET`; `None` without a wall clock.
     pub(super) fn zone(&self) -> Option<String> {
         self.zoned(self.span.start_s).map(|zoned| zoned.strftime("%Z").to_string())
@@ -237,5 +248,18 @@ mod tests {
         let axis = TimeAxis::new(TimeSpan { start_s: 5.0, end_s: 5.0 }, None);
         assert_eq!((axis.x(5.0), axis.x(99.0)), (0, 2000));
         assert!(axis.ticks().len() <= 8);
+    }
+
+    #[test]
+    fn a_time_has_its_date_where_that_is_not_obvious() {
+        let day_s = 86_400.0;
+        let axis = |days: f64| {
+            TimeAxis::new(TimeSpan { start_s: 1000.0, end_s: 1000.0 + days * day_s }, Some(TimeZone::UTC))
+        };
+        assert_eq!(axis(0.5).moment(1000.0), "00:16:40");
+        let two_days = axis(2.0);
+        assert_eq!(two_days.moment(1000.0), "1970-01-01 00:16:40");
+        assert_eq!(two_days.end_moment(1000.0, 1060.0), "00:17:40");
+        assert_eq!(two_days.end_moment(1000.0, 1000.0 + day_s), "1970-01-02 00:16:40");
     }
 }

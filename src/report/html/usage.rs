@@ -127,8 +127,8 @@ pub(super) fn push_blocked_tasks(history: &History, time: ChartTime<'_>, out: &m
             task.pid,
             name(&cgroup),
             duration(task.seconds),
-            time.axis.clock(task.seen.start_s),
-            time.axis.clock(task.seen.end_s),
+            time.axis.moment(task.seen.start_s),
+            time.axis.moment(task.seen.end_s),
         );
     }
     out.push_str("</tbody></table>");

@@ -37,7 +37,7 @@ pub(super) fn push_band(verdicts: &[WorstVerdict], time: ChartTime<'_>, out: &mu
     out.push_str("<div class=\"band\"><div class=\"inner\">");
     for part in parts(verdicts, time) {
         let (left, width) = (part.start * 100.0, (part.end - part.start) * 100.0);
-        let clock = |seconds| time.axis.clock(seconds);
+        let (start, end) = (time.axis.moment(part.start_s), time.axis.end_moment(part.start_s, part.end_s));
         let label = word(part.verdict);
         // The word goes to a second line, which is hidden, where it does not fit; then the mark must stand alone.
         let text = match width {
@@ -49,8 +49,8 @@ pub(super) fn push_band(verdicts: &[WorstVerdict], time: ChartTime<'_>, out: &mu
             out,
             "<i class=\"v {}\" style=\"left:{left:.2}%;width:{width:.2}%\" title=\"{label} {} to {}\">{text}</i>",
             class(part.verdict),
-            clock(part.start_s),
-            clock(part.end_s)
+            start,
+            end
         );
     }
     out.push_str("</div></div>");
