@@ -35,6 +35,19 @@ fn a_recording_becomes_points_with_times() {
 }
 
 #[test]
+fn a_stated_limit_is_known_before_it_is_reached() {
+    let values = |cap: &str, metric: &str| {
+        let text = blkstat(&format!("export --from fixtures/captures/capped-3000.txt --cap {cap}")).run().out;
+        let metric =
+            format!("blkstat_disk_limit_{metric}{{device=\"loop0\",direction=\"all\",source=\"given\"}}");
+        points(&text, &metric).into_iter().map(|(value, _)| value).collect::<Vec<_>>()
+    };
+    assert_eq!(values("9000,125", "iops"), [9000.0; 6]);
+    assert_eq!(values("9000,125", "bytes_per_second"), [125.0 * 1024.0 * 1024.0; 6]);
+    assert_eq!(values("9000", "bytes_per_second"), [0.0; 0]);
+}
+
+#[test]
 fn the_time_between_points_and_the_range_can_be_chosen() {
     let count = |arguments: &str| {
         let text = blkstat(&format!("export --from fixtures/captures/capped-3000.txt {arguments}")).run().out;
