@@ -39,7 +39,7 @@ pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
     temporary.push(".new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
     let written = file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| rename(&temporary, path));
-    // What a full disk took of it is of no use; that error matters more than another one now.
+    // A part of a file is of no use. The error of writing matters more than one of removing it.
     written.inspect_err(|_| drop(std::fs::remove_file(&temporary)))
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::{Assessment, Evidence, Verdict, Verdict::*};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
-use crate::metrics::{DirectionStats, HostStats, IntervalStats};
+use crate::metrics::{DirectionStats, IntervalStats};
 use crate::topology::{Kind, Node, Topology};
 use jiff::Timestamp;
 
@@ -32,14 +32,9 @@ fn interval(second: u64, rows: &[Row]) -> IntervalRows<'static> {
         DeviceInterval { device, label: device, mountpoints: "", state }
     };
     let header = IntervalHeader {
-        start: None,
         end: Timestamp::from_second(1000 + second as i64 + 1).ok(),
-        clock_s: None,
         elapsed_s: 1.0,
-        is_since_boot: false,
-        is_preceding: false,
-        missed_samples: 0,
-        host: HostStats::default(),
+        ..IntervalHeader::default()
     };
     IntervalRows {
         header,

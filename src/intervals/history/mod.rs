@@ -208,12 +208,9 @@ mod tests {
         let header = IntervalHeader {
             start: at(second),
             end: at(second + 1),
-            clock_s: None,
             elapsed_s: 1.0,
-            is_since_boot: false,
-            is_preceding: false,
-            missed_samples: 0,
             host,
+            ..IntervalHeader::default()
         };
         let direction = DirectionStats {
             ios: Some(reads),

@@ -77,7 +77,7 @@ pub(super) fn place_incidents<'a>(
     incidents
 }
 
-/// The trouble of an event: its seconds, weighted by what their verdict means to a user of the device. A stall of a second
+/// The trouble of an event: its seconds, weighted by the severity of its verdict. A stall of a second
 /// matters less than half a minute at a limit, and one of half a minute more.
 fn trouble(event: &Event) -> f64 {
     let known_s: f64 = event.course.iter().map(|one| one.duration_s).sum();

@@ -189,16 +189,7 @@ mod tests {
     fn header() -> IntervalHeader {
         let end = "2026-11-20T18:03:21.000143999Z".parse().ok();
         let host = HostStats { pressure_some_pct: Some(12.5), ..HostStats::default() };
-        IntervalHeader {
-            start: None,
-            end,
-            clock_s: None,
-            elapsed_s: 1.000101,
-            is_since_boot: false,
-            is_preceding: false,
-            missed_samples: 2,
-            host,
-        }
+        IntervalHeader { end, elapsed_s: 1.000101, missed_samples: 2, host, ..IntervalHeader::default() }
     }
 
     fn device(name: &str, state: DeviceState) -> DeviceInterval<'_> {

@@ -134,16 +134,7 @@ mod tests {
 
     /// The header of a second without a wall clock.
     fn header(missed_samples: u64, host: HostStats) -> IntervalHeader {
-        IntervalHeader {
-            start: None,
-            end: None,
-            clock_s: None,
-            elapsed_s: 1.0,
-            missed_samples,
-            host,
-            is_since_boot: false,
-            is_preceding: false,
-        }
+        IntervalHeader { elapsed_s: 1.0, missed_samples, host, ..IntervalHeader::default() }
     }
 
     #[test]

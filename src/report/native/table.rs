@@ -369,7 +369,7 @@ mod tests {
 
     use super::*;
     use crate::intervals::{DeviceState, IntervalHeader};
-    use crate::metrics::{HostStats, IntervalStats};
+    use crate::metrics::IntervalStats;
 
     fn table(width: usize, is_screen: bool) -> Table {
         Table::new(Layout {
@@ -391,16 +391,7 @@ mod tests {
     }
 
     fn interval(devices: Vec<DeviceInterval<'_>>) -> IntervalRows<'_> {
-        let header = IntervalHeader {
-            start: None,
-            end: None,
-            clock_s: None,
-            elapsed_s: 1.0,
-            is_since_boot: false,
-            is_preceding: false,
-            missed_samples: 0,
-            host: HostStats::default(),
-        };
+        let header = IntervalHeader { elapsed_s: 1.0, ..IntervalHeader::default() };
         IntervalRows {
             header,
             devices,

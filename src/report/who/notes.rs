@@ -96,16 +96,7 @@ mod tests {
         let elapsed = Duration::from_millis(12_700);
         let mut attribution = Attribution { skipped: 2, elapsed_s: 3.0, ..Attribution::default() };
         attribution.hung_read = Some(HungRead { pid: 4711, elapsed });
-        let header = IntervalHeader {
-            start: None,
-            end: None,
-            clock_s: None,
-            elapsed_s: 1.0,
-            is_since_boot: false,
-            is_preceding: false,
-            missed_samples: 0,
-            host: Default::default(),
-        };
+        let header = IntervalHeader { elapsed_s: 1.0, ..IntervalHeader::default() };
         let mut interval = WhoInterval {
             header: &header,
             attribution: Some(&attribution),
