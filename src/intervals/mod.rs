@@ -56,7 +56,8 @@ pub use events::{
     Since, group_incidents,
 };
 pub use history::{
-    BlockedTaskTime, CgroupHistory, DeviceHistory, DeviceQuantity, History, HostQuantity, UsageHistory,
+    BlockedTaskTime, CgroupHistory, DeviceHistory, DeviceQuantity, History, HostQuantity, PointLatencies,
+    RequestHistory, ThreadHistory, TraceSummary, UsageHistory,
 };
 pub use latency_series::LatencySeries;
 pub use learn_baselines::learn_baselines;

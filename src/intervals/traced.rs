@@ -60,6 +60,21 @@ pub enum KernelRole {
 }
 
 impl TracedThread {
+    /// Returns its bytes read and written.
+    pub fn bytes(&self) -> u64 {
+        self.read_bytes.saturating_add(self.write_bytes)
+    }
+
+    /// Adds I/O of the same thread on the same device, or of another one to a sum of several.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.pid = self.pid.or(other.pid);
+        self.cgroup = self.cgroup.take().or_else(|| other.cgroup.clone());
+        self.reads = self.reads.saturating_add(other.reads);
+        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
+        self.writes = self.writes.saturating_add(other.writes);
+        self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
+    }
+
     /// Returns what the thread does, by its name; `None` for a process, or another thread of the kernel.
     pub fn kernel_role(&self) -> Option<KernelRole> {
         let comm = &*self.comm;
@@ -97,7 +112,7 @@ fn threads(users: &[TracedUser], devices: &[Device]) -> Vec<TracedThread> {
         *bytes = bytes.saturating_add(user.sectors.saturating_mul(SECTOR_BYTES));
     }
     let mut threads: Vec<TracedThread> = threads.into_values().collect();
-    threads.sort_by_key(|thread| Reverse(thread.read_bytes.saturating_add(thread.write_bytes)));
+    threads.sort_by_key(|thread| Reverse(thread.bytes()));
     threads
 }
 

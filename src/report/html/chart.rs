@@ -34,6 +34,8 @@ pub(super) enum Look {
     Doubtful,
     /// Dots instead of a line: samples of a moment.
     Dots,
+    /// A class that says more than its kind: the color of a direction, and the stroke of a percentile.
+    Class(&'static str),
 }
 
 impl Look {
@@ -46,6 +48,7 @@ impl Look {
             Self::Bound => "bound",
             Self::Doubtful => "doubt",
             Self::Dots => "dots",
+            Self::Class(class) => class,
         }
     }
 }

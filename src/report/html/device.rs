@@ -9,12 +9,13 @@ use super::events::push_shades;
 use super::heat_map::push_heat_map;
 use super::incidents::PlacedEvent;
 use super::scale::Unit;
+use super::single_requests::{PercentileLines, counts, push_thread_table, push_trace_note};
 use super::stack::{has_link, push_stack};
 use super::usage::{push_cgroup_table, push_usage};
 use super::verdict_band::{class, push_band, word};
 use super::xy_chart::push_concurrency_charts;
 use crate::analysis::DeviceReport;
-use crate::intervals::{DeviceHistory, DeviceQuantity, UsageHistory};
+use crate::intervals::{DeviceHistory, DeviceQuantity, ThreadHistory, TraceSummary, UsageHistory};
 use crate::report::analysis::{AnalysisReport, capacity_sentences, cause_sentences};
 use crate::report::evidence::explanation_text;
 use crate::report::layout::sentence_numbers::{multiple, time as time_text};
@@ -33,6 +34,10 @@ pub(super) struct Section<'a> {
     pub(super) usage: Option<&'a UsageHistory>,
     /// The shares of the cgroups.
     pub(super) areas: Vec<Area<'a>>,
+    /// The percentiles of single requests; empty if none were traced.
+    pub(super) percentiles: Vec<PercentileLines>,
+    /// The threads that submitted I/O to it, or to its partitions; empty if they were not traced.
+    pub(super) threads: Vec<&'a ThreadHistory>,
 }
 
 /// The values that the sections of all devices share.
@@ -44,6 +49,8 @@ pub(super) struct SectionContext<'a> {
     pub(super) analysis: &'a AnalysisReport<'a>,
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
     pub(super) saturation_threshold: f64,
+    /// The time in which requests were traced.
+    pub(super) trace: TraceSummary,
 }
 
 impl<'a> Section<'a> {
@@ -88,10 +95,18 @@ impl<'a> Section<'a> {
         let shades = format!("e{}", self.index);
         push_shades(&self.events, &shades, time, out);
         out.push_str("<div class=\"panels\">");
-        self.charts(context.saturation_threshold, &shades).iter().for_each(|chart| chart.push(time, out));
+        let (latency, others) = self.charts(context.saturation_threshold, &shades);
+        latency.push(time, out);
+        self.percentiles.iter().for_each(|lines| lines.push(&shades, time, out));
+        if let Some(requests) = self.history.and_then(DeviceHistory::requests) {
+            let counts = counts(requests);
+            push_heat_map("Heat map of single requests", "What do means hide? ", &counts, time, out);
+        }
+        others.iter().for_each(|chart| chart.push(time, out));
         if let Some(history) = self.history {
             push_concurrency_charts(history, &self.report.levels, &self.report.capacity, out);
-            push_heat_map(history.latencies(), time, out);
+            let title = "Heat map of interval means";
+            push_heat_map(title, "One speed, or several? ", history.latencies(), time, out);
         }
         if let Some(usage) = self.usage {
             push_usage(usage, &self.areas, usage.device() != self.report.device, &shades, time, out);
@@ -103,6 +118,10 @@ impl<'a> Section<'a> {
             push_stack(queues, &self.report.device, out);
         }
         self.usage.into_iter().for_each(|usage| push_cgroup_table(usage, out));
+        push_thread_table(&self.threads, context.trace, out);
+        if let Some(requests) = self.history.and_then(DeviceHistory::requests) {
+            push_trace_note(requests, context.trace, out);
+        }
         let sentences: Vec<String> = capacity_sentences(context.analysis, self.report)
             .into_iter()
             .chain(cause_sentences(self.report))
@@ -122,8 +141,8 @@ impl<'a> Section<'a> {
         );
     }
 
-    /// The charts over time.
-    fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> [Chart<'b>; 8] {
+    /// The charts over time: that of mean latencies, and the others.
+    fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> (Chart<'b>, [Chart<'b>; 7]) {
         use DeviceQuantity as Q;
         let line = |label, quantity: Q, look| Line::new(label, quantity.name(), look, self.values(quantity));
         let read_and_write = |(read, reads), (write, writes)| {
@@ -172,9 +191,9 @@ impl<'a> Section<'a> {
             ..Chart::new(title, question, unit, scale, lines)
         };
         use ScaleKind::{Linear, Log, Percent};
-        [
-            new("Latency", "How long do requests take? ", Unit::Milliseconds, Log, latency)
-                .with_references(self.latency_references(saturation_threshold)),
+        let latency = new("Latency", "How long do requests take? ", Unit::Milliseconds, Log, latency)
+            .with_references(self.latency_references(saturation_threshold));
+        let others = [
             new("Operations", "How much is asked of it? ", Unit::PerSecond, Linear, operations),
             new("Queue", "How many requests wait or are served? ", Unit::Count, Linear, queue)
                 .counting("requests"),
@@ -184,7 +203,8 @@ impl<'a> Section<'a> {
             new("Utilization", "How often is there any request? ", Unit::Percent, Percent, utilization),
             new("I/O size", "How large are requests? ", Unit::Size, Linear, sizes),
             new("Merged requests", "Is the load sequential? ", Unit::Percent, Percent, merges),
-        ]
+        ];
+        (latency, others)
     }
 
     /// The unloaded latency and the saturation threshold of the direction with more requests, or of both.
@@ -220,6 +240,7 @@ impl<'a> Section<'a> {
         let mut series: Vec<(String, Values<'_>)> = drawn
             .map(|quantity| (quantity.name().to_owned(), Values::Extents(self.values(quantity))))
             .collect();
+        series.extend(self.percentiles.iter().flat_map(PercentileLines::data));
         series.extend(self.areas.iter().map(|area| (area.key.clone(), Values::Numbers(area.values.clone()))));
         Group { name: self.label(), verdicts: self.history.map_or(&[], |history| history.verdicts()), series }
     }

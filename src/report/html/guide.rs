@@ -6,7 +6,7 @@ use super::escape::escape;
 use crate::analysis::Verdict;
 
 /// Each kind of panel with its explanation and the question that it answers.
-const PANELS: [(&str, &str); 15] = [
+const PANELS: [(&str, &str); 17] = [
     (
         "Incidents",
         "What happened, and what belongs together? Devices that are stacked on each other and in trouble at the same time are one incident. Its first row is the device with the greatest trouble, by how long and how severe it was.",
@@ -48,14 +48,25 @@ const PANELS: [(&str, &str); 15] = [
         "Does latency grow because of the load? If it is high at the left too, the device itself is slow.",
     ),
     (
-        "Latencies of intervals",
+        "Heat map of interval means",
         "Does it have one speed or several? Requests by the mean latency of their interval: slow single requests are hidden in means.",
+    ),
+    (
+        "Latency of single reads, writes",
+        "How slow are the slowest? The median, the latency that 1% of the requests exceed, and the slowest, where the capture has single requests ('blkstat record --trace'). From the time at which the driver got a request: the queue before it, which mean latency includes, is not part of it.",
+    ),
+    (
+        "Heat map of single requests",
+        "What do means hide? Each request with its own latency. Empty columns are time without requests, or without tracing.",
     ),
     (
         "Where requests wait",
         "At which layer? A limit above a disk holds requests at the upper device while the lower one is idle.",
     ),
-    ("Who", "Because of whom? Bytes by cgroup. Buffered writes may belong to no cgroup."),
+    (
+        "Who",
+        "Because of whom? Bytes by cgroup, and by thread where requests were traced. Buffered writes may belong to no cgroup.",
+    ),
     (
         "CPU, pressure, blocked tasks",
         "Is it the disk at all? Without available CPU the disk is rarely the bottleneck; pressure is the part of the time in which tasks waited for I/O (asynchronous I/O does not count).",

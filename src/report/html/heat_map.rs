@@ -1,4 +1,4 @@
-//! A heat map: requests by time and by the mean latency of their interval.
+//! A heat map: requests by time and by latency.
 
 use std::fmt::Write;
 
@@ -14,8 +14,14 @@ const SHADES: usize = 5;
 /// The most columns, apart from those that end at a gap.
 const MAX_COLUMNS: usize = 120;
 
-/// Appends the heat map; nothing without requests. `shades` names the element with the shades of events.
-pub(super) fn push_heat_map(counts: &[LatencyCounts], time: ChartTime<'_>, out: &mut String) {
+/// Appends a heat map; nothing without requests.
+pub(super) fn push_heat_map(
+    title: &str,
+    question: &str,
+    counts: &[LatencyCounts],
+    time: ChartTime<'_>,
+    out: &mut String,
+) {
     let columns = columns(counts, time.timeline);
     let classes = || columns.iter().flat_map(|(_, counts)| counts.counts());
     let (Some(first), Some(last)) = (classes().map(|one| one.0).min(), classes().map(|one| one.0).max())
@@ -25,8 +31,7 @@ pub(super) fn push_heat_map(counts: &[LatencyCounts], time: ChartTime<'_>, out: 
     let max_count = classes().map(|(_, count)| count).fold(1.0, f64::max);
     let start_ms = LatencyCounts::class_start_ms;
     let scale = Scale::log(start_ms(first), start_ms(last.saturating_add(1)));
-    let title = "Latencies of intervals, by requests";
-    push_title(title, "One speed, or several? ", Unit::Milliseconds, "", out);
+    push_title(title, question, Unit::Milliseconds, "", out);
     out.push_str("<span class=\"legend\"><span class=\"key\">fewer ");
     for shade in 0..SHADES {
         let _ = write!(

@@ -18,6 +18,7 @@ mod incidents;
 mod overview;
 mod path;
 mod scale;
+mod single_requests;
 mod stack;
 mod time_axis;
 mod usage;
@@ -35,10 +36,11 @@ use self::headline::push_headline;
 use self::incidents::{PlacedEvent, PlacedIncident, place_incidents};
 use self::overview::OverviewRow;
 use self::scale::HEIGHT;
+use self::single_requests::PercentileLines;
 use self::time_axis::TimeAxis;
 use crate::analysis::{DeviceReport, Verdict};
-use crate::intervals::History;
 use crate::intervals::series::TimeSpan;
+use crate::intervals::{DeviceHistory, History, ThreadHistory};
 use crate::report::analysis::{AnalysisReport, host_sentences, not_the_disk_sentences};
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::topology::Topology;
@@ -57,6 +59,9 @@ const EMPTY_DEVICE_BYTES: usize = 20_000;
 const MIN_DEVICE_POINT_BYTES: usize = 250;
 /// The fewest points of a series.
 const MIN_POINTS: usize = 40;
+/// The devices that have a section for their single requests alone: the percentiles of a device that is ok may be worth a look,
+/// those of a hundred are not.
+const MAX_TRACED_SECTIONS: usize = 8;
 
 /// The source of a page: what its head says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,6 +143,7 @@ impl Page<'_> {
             time,
             analysis: &self.analysis,
             saturation_threshold: self.saturation_threshold,
+            trace: history.trace(),
         };
         sections.iter().for_each(|section| section.push(context, &mut out));
         self.push_host(sections.len(), time, &mut out);
@@ -152,15 +158,23 @@ impl Page<'_> {
         out
     }
 
-    /// The devices with a section, the worst first: those that were not ok, and those that were named.
+    /// The devices with a section, the worst first: those that were not ok, those that were named, and the first of those
+    /// whose single requests were traced.
     fn charted(&self) -> Vec<usize> {
         let has_event = |report: &DeviceReport| {
             self.analysis.events.list.iter().any(|event| event.device == report.device)
         };
+        let is_traced = |report: &DeviceReport| {
+            self.history.device(&report.device).is_some_and(|history| history.requests().is_some())
+        };
+        let mut traced = 0;
         let is_charted = |at: &usize| {
             let report = &self.analysis.devices[*at];
             let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
-            report.intervals > 0 && (!is_well || has_event(report) || self.analysis.is_selection)
+            let is_traced = is_traced(report);
+            traced += usize::from(is_traced);
+            let has_tail = is_traced && traced <= MAX_TRACED_SECTIONS;
+            report.intervals > 0 && (!is_well || has_event(report) || self.analysis.is_selection || has_tail)
         };
         self.worst_first().into_iter().filter(is_charted).collect()
     }
@@ -194,10 +208,19 @@ impl Page<'_> {
     ) -> Section<'b> {
         let usage = self.has_who.then(|| self.usage(&report.device)).flatten();
         let points = self.history.timeline().points().len();
+        let history = self.history.device(&report.device);
+        let requests = history.and_then(DeviceHistory::requests);
+        let is_on_it = |threads: &&ThreadHistory| {
+            let device = threads.device();
+            device == report.device || self.analysis.topology.disk_of(device) == Some(report.device.as_str())
+        };
+        let threads = self.history.threads().iter().filter(|_| self.has_who).filter(is_on_it).collect();
         Section {
             index,
             report,
-            history: self.history.device(&report.device),
+            history,
+            percentiles: requests.map(PercentileLines::all).unwrap_or_default(),
+            threads,
             events: incidents
                 .iter()
                 .flat_map(PlacedIncident::events)

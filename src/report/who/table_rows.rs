@@ -98,7 +98,7 @@ pub(super) fn thread_rows(interval: &WhoInterval<'_>) -> Vec<ProcessRow> {
 }
 
 /// Returns the word for what the kernel does in a thread.
-pub(super) fn role_name(role: KernelRole) -> &'static str {
+pub(crate) fn role_name(role: KernelRole) -> &'static str {
     match role {
         KernelRole::Writeback => "writeback",
         KernelRole::Journal => "journal",

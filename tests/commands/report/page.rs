@@ -11,14 +11,14 @@ use crate::support::program::{BLKSTAT, Program, blkstat, output};
 const THROTTLED: &str = "fixtures/captures/throttled-volume.txt.gz";
 
 /// Returns the page about a capture.
-fn page(arguments: &str, input: &str) -> String {
+pub(super) fn page(arguments: &str, input: &str) -> String {
     let (page, err, code) = output(&format!("report {arguments} -o -"), input);
     assert_eq!(code, 0, "{err}");
     page
 }
 
 /// Returns the embedded data.
-fn data(page: &str) -> Value {
+pub(super) fn data(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
     let compressed = from_base64(rest.split_once("</script>").unwrap().0);
     serde_json::from_reader(flate2::read::DeflateDecoder::new(compressed.as_slice())).unwrap()
@@ -31,7 +31,7 @@ fn text_of(page: &str, element: &str) -> String {
     inner.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect()
 }
 
-fn numbers(series: &Value) -> Vec<Option<f64>> {
+pub(super) fn numbers(series: &Value) -> Vec<Option<f64>> {
     series.as_str().unwrap().split(',').map(|word| word.parse().ok()).collect()
 }
 
@@ -92,7 +92,7 @@ fn trouble_from_before_the_page_says_so() {
 }
 
 /// A capture of devices that are all in trouble, each at its own time, with numbers that are hard to compress.
-fn many_bad_devices(devices: u64, seconds: u64) -> String {
+pub(super) fn many_bad_devices(devices: u64, seconds: u64) -> String {
     let mut counters = vec![[0u64; 4]; devices as usize];
     let mut random = 1u64;
     let mut below = move |limit: u64| {
