@@ -56,7 +56,7 @@ impl App {
         if self.has_moved || self.options.source == Source::Live {
             return;
         }
-        let first = self.events.iter().min_by(|a, b| a.weightiest_first(b)).cloned();
+        let first = self.events.iter().min_by(|a, b| a.worst_first(b)).cloned();
         let all_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
         let event_s = first.as_ref().map_or(0.0, |event| event.duration_s);
         self.axis.show_at_least(all_s.min((EVENT_CONTEXT * event_s).max(DEFAULT_SPAN_S)));

@@ -149,28 +149,31 @@ impl EventEvidence {
 }
 
 impl Event {
-    /// Compares two events for the one that a reader should see first: by duration, in which a second counts as many times as
-    /// its verdict weighs, then by verdict and latency. A long time at a limit so comes before a short stall.
-    pub fn weightiest_first(&self, other: &Self) -> std::cmp::Ordering {
-        let weight = |event: &Self| verdict_weight(event.verdict) * event.duration_s;
-        weight(other).total_cmp(&weight(self)).then_with(|| self.worst_first(other))
-    }
-
-    /// Compares two events for a list with the worst first: by verdict, then duration, then latency.
+    /// Compares two events for a list with the worst first: by [`Event::trouble_s`], then verdict, then latency.
     pub fn worst_first(&self, other: &Self) -> std::cmp::Ordering {
         let latency = |event: &Self| event.peak_latency.map_or(0.0, |peak| peak.await_ms);
-        (other.verdict.severity().cmp(&self.verdict.severity()))
-            .then(other.duration_s.total_cmp(&self.duration_s))
+        (other.trouble_s().total_cmp(&self.trouble_s()))
+            .then(other.verdict.severity().cmp(&self.verdict.severity()))
             .then(latency(other).total_cmp(&latency(self)))
+    }
+
+    /// Its seconds, each weighted by its verdict, so that a long time at a limit counts more than a short stall.
+    pub fn trouble_s(&self) -> f64 {
+        let known_s: f64 = self.course.iter().map(|one| one.duration_s).sum();
+        let weighted_s: f64 =
+            self.course.iter().map(|one| one.duration_s * verdict_weight(one.verdict)).sum();
+        weighted_s + (self.duration_s - known_s).max(0.0) * verdict_weight(Verdict::Queueing)
     }
 }
 
-/// Returns how many seconds of queueing a second of a verdict counts as: nothing is done during a stall, and the other
-/// verdicts are limits that are reached.
+/// Returns how many seconds of queueing a second of a verdict counts as. During a stall nothing completes; at a limit or
+/// saturated, requests take several times longer than unloaded; a slow device still serves its load.
 fn verdict_weight(verdict: Verdict) -> f64 {
     match verdict {
         Verdict::Stalled => 20.0,
-        Verdict::Slow | Verdict::Throttled | Verdict::Capped | Verdict::Saturated => 4.0,
+        Verdict::Throttled | Verdict::Capped => 4.0,
+        Verdict::Saturated => 3.0,
+        Verdict::Slow => 2.0,
         Verdict::Queueing | Verdict::AccountingOff | Verdict::Ok | Verdict::Idle => 1.0,
     }
 }

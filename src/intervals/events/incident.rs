@@ -8,10 +8,15 @@ use crate::topology::Topology;
 /// The part of the shorter of two events that the longer one must cover.
 const MIN_OVERLAP_FRACTION: f64 = 0.5;
 
+/// An event leads its incident, in place of the one chosen by verdict and place in the tree of devices, if its trouble is
+/// greater by this factor.
+const MIN_LEAD_RATIO: f64 = 1.25;
+
 /// Events with one cause, as far as the tree of devices shows: a partition, its disk and a volume on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incident {
-    /// The position of the event that leads it: the worst, and of several the one at the device where requests wait.
+    /// The position of the event that leads it: that with the greatest trouble, and of several with about the same the one
+    /// with the worst verdict, or else the one at the device where requests wait.
     pub lead: usize,
     /// The positions of the others, in the order of time.
     pub others: Vec<usize>,
@@ -49,7 +54,11 @@ pub fn group_incidents(events: &[Event], topology: &Topology) -> Vec<Incident> {
             (event.verdict.severity(), !event.queued_above.is_empty(), layers_above)
         };
         // Of equals the first.
-        let lead = members.iter().rev().copied().max_by_key(rank)?;
+        let ranked = members.iter().rev().copied().max_by_key(rank)?;
+        let trouble_s = |index: &usize| events[*index].trouble_s();
+        let min_s = MIN_LEAD_RATIO * trouble_s(&ranked);
+        let greater = members.iter().rev().copied().filter(|index| trouble_s(index) > min_s);
+        let lead = greater.max_by(|a, b| trouble_s(a).total_cmp(&trouble_s(b))).unwrap_or(ranked);
         Some(Incident { lead, others: members.iter().copied().filter(|index| *index != lead).collect() })
     };
     incidents.into_iter().filter_map(lead_of).collect()

@@ -261,3 +261,25 @@ fn events_of_stacked_devices_at_one_time_are_one_incident() {
     assert_eq!(found, ["sda sda1 dm-0", "sdb ", "dm-0 "]);
     assert_eq!(group_incidents(&events, &Topology::default()).len(), events.len());
 }
+
+#[test]
+fn a_long_trouble_leads_its_incident_before_a_short_one_with_a_worse_verdict() {
+    let topology = Topology::new(vec![node("sda", Kind::Disk, &[]), node("dm-0", Kind::Lvm, &["sda"])]);
+    let lead = |throttled_s: u64| {
+        let mut tracker = EventTracker::default();
+        for second in 0..20 {
+            let of_disk = if second < throttled_s { Throttled } else { Ok };
+            tracker
+                .observe(&interval(second, &[("dm-0", Some(Saturated), 1.0), ("sda", Some(of_disk), 1.0)]));
+        }
+        let events = tracker.events().list;
+        let incidents = group_incidents(&events, &topology);
+        assert_eq!((events.len(), incidents.len()), (2, 1));
+        let mut sorted: Vec<&Event> = events.iter().collect();
+        sorted.sort_by(|a, b| a.worst_first(b));
+        assert_eq!(sorted[0].device, events[incidents[0].lead].device);
+        events[incidents[0].lead].device.clone()
+    };
+    assert_eq!(lead(5), "dm-0");
+    assert_eq!(lead(20), "sda");
+}

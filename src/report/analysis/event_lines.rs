@@ -1,20 +1,19 @@
 //! The events, one per line, each with its time: a line that is found by searching says when.
 
-use std::borrow::Cow;
-
 use super::AnalysisReport;
 use super::times::Times;
-use crate::intervals::Event;
+use super::worst_first::incidents_worst_first;
+use crate::intervals::{Event, Incident};
 use crate::report::evidence::{
-    event_length_text, event_limit_text, event_queue_text, event_rate_text, top_cgroup_text,
+    event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
+    other_device_texts, top_cgroup_text,
 };
-use crate::report::layout::sentence_numbers::time;
 use crate::sanitize::sanitize;
 
 /// The incidents that are listed without `--details`.
 const MAX_LISTED: usize = 20;
 
-/// The devices of an incident that are named beside the one that leads it.
+/// The devices of an incident that are named beside the one that leads it, and its other times.
 const MAX_OTHERS: usize = 4;
 
 /// Appends the incidents in the order of time, and how many are not listed.
@@ -23,17 +22,13 @@ pub(super) fn push_events(report: &AnalysisReport<'_>, times: &Times<'_>, out: &
         return;
     }
     let events = &report.events.list;
-    let mut worst: Vec<usize> = (0..report.incidents.len()).collect();
-    worst.sort_by(|a, b| {
-        let lead = |index: &usize| &events[report.incidents[*index].lead];
-        lead(a).worst_first(lead(b))
-    });
+    let worst = incidents_worst_first(report);
     let listed_count = if report.has_details { worst.len() } else { MAX_LISTED.min(worst.len()) };
-    let mut listed = worst[..listed_count].to_vec();
-    listed.sort_unstable();
+    let is_listed =
+        |incident: &&Incident| worst[..listed_count].iter().any(|one| std::ptr::eq(*one, *incident));
+    let listed = report.incidents.iter().filter(is_listed);
     push_line("Events", out);
-    for index in listed {
-        let incident = &report.incidents[index];
+    for incident in listed {
         let others: Vec<&Event> = incident.others.iter().map(|other| &events[*other]).collect();
         push_line(&event_line(&events[incident.lead], &others, times), out);
     }
@@ -56,13 +51,14 @@ fn push_line(text: &str, out: &mut Vec<u8>) {
 fn event_line(event: &Event, others: &[&Event], times: &Times<'_>) -> String {
     let numbers = [
         event.rate.as_ref().map(event_rate_text),
-        peak_latency_text(event),
+        event_latency_text(event),
         event_queue_text(event),
         event.hung_requests.map(|requests| format!("{requests} hung")),
         event.limit.as_ref().map(|limit| format!("limit {}", event_limit_text(limit))),
         (!event.queued_above.is_empty()).then(|| format!("waiting above {}", held_above(event))),
         event.top_cgroup.as_ref().map(top_cgroup_text),
-        (!others.is_empty()).then(|| format!("also {}", names(others))),
+        again_text(event, others, times),
+        also_text(event, others),
     ];
     let numbers: Vec<String> = numbers.into_iter().flatten().collect();
     format!(
@@ -75,14 +71,6 @@ fn event_line(event: &Event, others: &[&Event], times: &Times<'_>) -> String {
     )
 }
 
-/// The highest latency of an event, with its direction where that is not the one of the rate: `27.5 ms of writes`.
-fn peak_latency_text(event: &Event) -> Option<String> {
-    let peak = event.peak_latency?;
-    let is_other = event.rate.is_some_and(|rate| rate.direction != peak.direction);
-    let direction = if is_other { format!(" of {}", peak.direction.noun()) } else { String::new() };
-    Some(format!("{}{direction}", time(peak.await_ms)))
-}
-
 /// The time of an event: `16:04:47-16:05:12`, or `since before 16:04:14, until 16:05:12` where its begin is not known.
 fn time_range(event: &Event, times: &Times<'_>) -> String {
     if event.begin_is_known {
@@ -92,22 +80,36 @@ fn time_range(event: &Event, times: &Times<'_>) -> String {
     format!("since before {begin}, until {end}")
 }
 
-/// The devices of other events.
-fn names(events: &[&Event]) -> String {
-    listed(events.iter().map(|event| event.label.as_str()))
+/// The other times of the device that leads an incident: `again 14:39:00-14:39:07`.
+fn again_text(event: &Event, others: &[&Event], times: &Times<'_>) -> Option<String> {
+    let again: Vec<String> = others
+        .iter()
+        .filter(|other| other.device == event.device)
+        .map(|other| time_range(other, times))
+        .collect();
+    (!again.is_empty()).then(|| format!("again {}", shortened(again)))
+}
+
+/// The other devices of an incident: `also vda throttled for 21 s (limit 400 reads/s of db.service on vda)`.
+fn also_text(event: &Event, others: &[&Event]) -> Option<String> {
+    let also: Vec<String> = other_device_texts(event, others)
+        .into_iter()
+        .map(|(first, text)| format!("{} {text}", sanitize(&first.label)))
+        .collect();
+    (!also.is_empty()).then(|| format!("also {}", shortened(also)))
 }
 
 /// The devices above which the requests of an event waited.
 fn held_above(event: &Event) -> String {
-    listed(event.queued_above.iter().map(String::as_str))
-}
-
-/// Names of devices, each once.
-fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let mut names: Vec<Cow<'_, str>> = names.map(sanitize).collect();
+    let mut names: Vec<String> = event.queued_above.iter().map(|name| sanitize(name).into_owned()).collect();
     names.sort();
     names.dedup();
-    let more = names.len().saturating_sub(MAX_OTHERS);
-    names.truncate(MAX_OTHERS);
-    if more > 0 { format!("{} +{more}", names.join(", ")) } else { names.join(", ") }
+    shortened(names)
+}
+
+/// The first texts of a list, and the number of the others.
+fn shortened(mut texts: Vec<String>) -> String {
+    let more = texts.len().saturating_sub(MAX_OTHERS);
+    texts.truncate(MAX_OTHERS);
+    if more > 0 { format!("{} +{more}", texts.join(", ")) } else { texts.join(", ") }
 }

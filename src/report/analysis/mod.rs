@@ -14,6 +14,7 @@ mod queue_by_layer;
 mod tables;
 mod text;
 mod times;
+mod worst_first;
 
 pub use compare::{ComparedCapture, compare_json, compare_text};
 pub use fio::fio_job;
@@ -23,6 +24,7 @@ pub use text::text;
 pub(super) use host_findings::{host_sentences, not_the_disk_sentences};
 pub(super) use other_causes::sentences as cause_sentences;
 pub(super) use queue_by_layer::link_text;
+pub(super) use worst_first::{devices_worst_first, incidents_worst_first, worse_event_verdict};
 
 use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
 use crate::intervals::{Events, Incident, LatencySeries, RunClock};

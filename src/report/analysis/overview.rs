@@ -3,8 +3,9 @@
 use super::AnalysisReport;
 use super::paragraph::push_paragraph;
 use super::times::Times;
+use super::worst_first::{devices_worst_first, worse_event_verdict};
 use crate::analysis::{DeviceReport, Verdict};
-use crate::intervals::{Event, LatencySeries};
+use crate::intervals::LatencySeries;
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::report::layout::sparkline::{Point, sparkline};
@@ -31,8 +32,9 @@ const GAP: usize = 2;
 /// A device of the table.
 pub(super) struct Row<'a> {
     pub(super) report: &'a DeviceReport,
-    /// The worst of its events.
-    worst: Option<&'a Event>,
+    /// The verdict of its worst event where it is worse than that on the whole run.
+    worse: Option<Verdict>,
+    has_event: bool,
     trouble_s: f64,
 }
 
@@ -42,46 +44,36 @@ pub(super) fn rows<'a>(report: &AnalysisReport<'a>) -> Vec<Row<'a>> {
     let row = |device: &'a DeviceReport| {
         let own = report.events.list.iter().filter(|event| event.device == device.device);
         let trouble_s = own.clone().map(|event| event.end.run_s - event.begin.run_s.max(0.0)).sum();
-        Row { report: device, worst: own.min_by(|a, b| a.worst_first(b)), trouble_s }
+        Row {
+            report: device,
+            worse: worse_event_verdict(report, device),
+            has_event: own.count() > 0,
+            trouble_s,
+        }
     };
-    let mut rows: Vec<Row<'a>> = report.devices.iter().map(row).filter(Row::is_listed).collect();
+    let devices = devices_worst_first(report).into_iter().map(|at| &report.devices[at]);
+    let mut rows: Vec<Row<'a>> = devices.map(row).filter(Row::is_listed).collect();
     if rows.iter().filter(|row| row.has_little_io()).count() > MAX_LITTLE_ROWS {
         rows.retain(|row| !row.has_little_io());
     }
-    rows.sort_by(|a, b| {
-        (b.severity().cmp(&a.severity()))
-            .then(b.trouble_s.total_cmp(&a.trouble_s))
-            .then(b.max_await_ms().total_cmp(&a.max_await_ms()))
-    });
     rows
 }
 
 impl Row<'_> {
     fn is_listed(&self) -> bool {
         let is_fine = matches!(self.report.verdict, Some(Verdict::Ok | Verdict::Idle));
-        self.report.intervals > 0 && (!is_fine || self.worst.is_some())
+        self.report.intervals > 0 && (!is_fine || self.has_event)
     }
 
     fn has_little_io(&self) -> bool {
         let queue = self.report.all.queue.mean;
         self.report.verdict.is_none()
-            && self.worst.is_none()
+            && !self.has_event
             && queue.is_some_and(|queue| queue <= MAX_LITTLE_QUEUE)
     }
 
-    /// The rank of the worse of the verdict and the worst event. Without a verdict a device ranks above `ok`.
-    fn severity(&self) -> (u8, u8) {
-        let own = self.report.verdict.map_or(2, |verdict| 2 * verdict.severity());
-        let at_worst = self.worst.map_or(0, |event| 2 * event.verdict.severity());
-        (own.max(at_worst), own)
-    }
-
     fn is_unknown(&self) -> bool {
-        self.report.verdict.is_none() && self.worst.is_none()
-    }
-
-    fn max_await_ms(&self) -> f64 {
-        self.report.all.await_ms.max.unwrap_or(0.0)
+        self.report.verdict.is_none() && !self.has_event
     }
 }
 
@@ -158,10 +150,8 @@ fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: 
 fn row_cells(row: &Row<'_>) -> Vec<String> {
     let DeviceReport { read, write, all, util_pct, .. } = row.report;
     let name: String = sanitize(&row.report.device).chars().take(MAX_NAME).collect();
-    let own = row.report.verdict;
     // A device that is ok for most of the time is listed because of its worst event.
-    let worst = row.worst.map(|event| event.verdict);
-    let verdict = match (own, worst.filter(|worst| own.is_none_or(|own| worst.severity() > own.severity()))) {
+    let verdict = match (row.report.verdict, row.worse) {
         (Some(own), Some(worst)) => format!("{}, {}", own.name(), worst.name()),
         (Some(verdict), None) | (None, Some(verdict)) => verdict.name().to_owned(),
         (None, None) => "no verdict".to_owned(),

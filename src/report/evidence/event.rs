@@ -4,7 +4,7 @@ use super::{limit_of_cgroup, plateau_rate};
 use crate::analysis::{IoDirection, RateUnit};
 use crate::attribution::cgroup_name;
 use crate::intervals::{Event, EventEvidence, EventLimit, EventRate, TopCgroup};
-use crate::report::layout::sentence_numbers::{duration, number, per_second, percent, queue};
+use crate::report::layout::sentence_numbers::{duration, number, per_second, percent, queue, time};
 use crate::sanitize::sanitize;
 
 /// The part of an event that its worst verdict must lack to have its own time beside that of the event.
@@ -61,4 +61,34 @@ pub(crate) fn event_limit_text(limit: &EventLimit) -> String {
 /// The cgroup that did most of an event's bytes, with its share: `db.service 97%`. The name is escaped for terminals.
 pub(crate) fn top_cgroup_text(top: &TopCgroup) -> String {
     format!("{} {}", sanitize(&cgroup_name(&top.path)), percent(top.share_pct))
+}
+
+/// The highest latency of an event, with its direction where that is not the one of the rate: `27.5 ms of writes`.
+pub(crate) fn event_latency_text(event: &Event) -> Option<String> {
+    let peak = event.peak_latency?;
+    let is_other = event.rate.is_some_and(|rate| rate.direction != peak.direction);
+    let direction = if is_other { format!(" of {}", peak.direction.noun()) } else { String::new() };
+    Some(format!("{}{direction}", time(peak.await_ms)))
+}
+
+/// The other devices of an incident, each once, in the order in which their trouble began: the first event of each, and
+/// `throttled for 32 s (limit 400 reads/s of db.service on vda)`, the limit if it is not that of the leading event.
+pub(crate) fn other_device_texts<'a>(lead: &Event, others: &[&'a Event]) -> Vec<(&'a Event, String)> {
+    let mut devices: Vec<&Event> = Vec::new();
+    for event in others.iter().filter(|event| event.device != lead.device) {
+        if !devices.iter().any(|known| known.device == event.device) {
+            devices.push(event);
+        }
+    }
+    let lead_limit = lead.limit.as_ref().map(event_limit_text);
+    let text = |first: &'a Event| {
+        let of_device = || others.iter().filter(|event| event.device == first.device);
+        let worst = of_device().max_by_key(|event| event.verdict.severity()).unwrap_or(&first);
+        let seconds: f64 = of_device().map(|event| event.duration_s).sum();
+        let limit = worst.limit.as_ref().map(event_limit_text);
+        let limit = limit.filter(|limit| lead_limit.as_ref() != Some(limit));
+        let limit = limit.map(|limit| format!(" (limit {limit})")).unwrap_or_default();
+        (first, format!("{} for {}{limit}", worst.verdict.name(), duration(seconds)))
+    };
+    devices.into_iter().map(text).collect()
 }

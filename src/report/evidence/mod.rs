@@ -8,7 +8,8 @@ mod limits;
 mod plateau;
 
 pub(crate) use event::{
-    event_length_text, event_limit_text, event_queue_text, event_rate_text, top_cgroup_text,
+    event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
+    other_device_texts, top_cgroup_text,
 };
 pub(crate) use explanation::explanation_text;
 pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};

@@ -282,7 +282,13 @@ pub(super) fn push_time_labels(axis: &TimeAxis, out: &mut String) {
     out.push_str("<div class=\"xs\">");
     for tick in axis.ticks() {
         let left = tick.position * 100.0;
-        let _ = write!(out, "<i style=\"left:{left:.1}%\">{}</i>", escape(&tick.label));
+        // A label in the middle of its tick would reach beyond the page. The script does the same.
+        let class = match left {
+            ..3.0 => " class=\"first\"",
+            95.0.. => " class=\"last\"",
+            _ => "",
+        };
+        let _ = write!(out, "<i{class} style=\"left:{left:.1}%\">{}</i>", escape(&tick.label));
     }
     out.push_str("</div>");
 }

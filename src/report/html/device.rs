@@ -12,11 +12,11 @@ use super::scale::Unit;
 use super::single_requests::{PercentileLines, counts, push_thread_table, push_trace_note};
 use super::stack::{has_link, push_stack};
 use super::usage::{push_cgroup_table, push_usage};
-use super::verdict_band::{class, push_band, word};
+use super::verdict_band::{push_band, tags};
 use super::xy_chart::push_concurrency_charts;
 use crate::analysis::DeviceReport;
 use crate::intervals::{DeviceHistory, DeviceQuantity, ThreadHistory, TraceSummary, UsageHistory};
-use crate::report::analysis::{AnalysisReport, capacity_sentences, cause_sentences};
+use crate::report::analysis::{AnalysisReport, capacity_sentences, cause_sentences, worse_event_verdict};
 use crate::report::evidence::explanation_text;
 use crate::report::layout::sentence_numbers::{multiple, time as time_text};
 
@@ -66,14 +66,12 @@ impl<'a> Section<'a> {
     /// Appends the section.
     pub(super) fn push(&self, context: SectionContext<'_>, out: &mut String) {
         let time = context.time;
-        let verdict = self.report.verdict;
         let _ = write!(
             out,
-            "<section class=\"device\" id=\"d{0}\" data-g=\"{0}\"><h2>{1} <span class=\"tag {2}\">{3}</span>",
+            "<section class=\"device\" id=\"d{0}\" data-g=\"{0}\"><h2>{1} {2}",
             self.index,
             name(self.label()),
-            class(verdict),
-            word(verdict)
+            tags(self.report.verdict, worse_event_verdict(context.analysis, self.report))
         );
         let mut facts = Vec::new();
         if self.label() != self.report.device {

@@ -6,8 +6,10 @@ use super::chart::ChartTime;
 use super::escape::{escape, name};
 use super::incidents::{PlacedEvent, PlacedIncident};
 use super::scale::HEIGHT;
-use crate::report::evidence::{event_limit_text, event_queue_text, event_rate_text, top_cgroup_text};
-use crate::report::layout::sentence_numbers::{counted, duration, time};
+use crate::report::evidence::{
+    event_latency_text, event_limit_text, event_queue_text, event_rate_text, top_cgroup_text,
+};
+use crate::report::layout::sentence_numbers::{counted, duration};
 
 /// The incidents of the table that are not folded.
 const OPEN_INCIDENTS: usize = 10;
@@ -90,7 +92,7 @@ fn push_row(
     let cells = [
         ("for", " n", Some(format!("{}{or_more}", duration(event.duration_s)))),
         ("rate", " n", event.rate.as_ref().map(event_rate_text)),
-        ("peak", " n", event.peak_latency.map(|peak| time(peak.await_ms))),
+        ("peak", " n", event_latency_text(event)),
         ("queue", " n", queue.map(|text| text.trim_start_matches("queue ").to_owned())),
         ("limit", "", event.limit.as_ref().map(event_limit_text)),
         ("most bytes", "", event.top_cgroup.as_ref().map(top_cgroup_text)),

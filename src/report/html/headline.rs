@@ -9,8 +9,10 @@ use super::incidents::{PlacedEvent, PlacedIncident};
 use crate::analysis::{DeviceReport, IoDirection, Verdict};
 use crate::attribution::cgroup_name;
 use crate::intervals::{Event, EventLimit};
-use crate::report::evidence::{event_length_text, event_limit_text, event_queue_text, event_rate_text};
-use crate::report::layout::sentence_numbers::{counted, duration, percent, time};
+use crate::report::evidence::{
+    event_length_text, event_limit_text, event_queue_text, event_rate_text, other_device_texts,
+};
+use crate::report::layout::sentence_numbers::{counted, percent, time};
 
 /// The other incidents that are named.
 const MAX_NAMED: usize = 3;
@@ -122,24 +124,9 @@ fn details(event: &Event) -> Vec<String> {
 
 /// The other devices of an incident, each once: `vda throttled for 32 s (limit 400 reads/s of db.service on vda)`.
 fn other_layers(incident: &PlacedIncident<'_>) -> Vec<String> {
-    let mut devices: Vec<&Event> = Vec::new();
-    for placed in &incident.others {
-        let is_known = |known: &&Event| known.device == placed.event.device;
-        if placed.event.device != incident.main.event.device && !devices.iter().any(is_known) {
-            devices.push(placed.event);
-        }
-    }
-    let texts = devices.into_iter().map(|first| {
-        let events = incident.others.iter().map(|placed| placed.event);
-        let of_device: Vec<&Event> = events.filter(|event| event.device == first.device).collect();
-        let worst = of_device.iter().copied().max_by_key(|event| event.verdict.severity()).unwrap_or(first);
-        let seconds: f64 = of_device.iter().map(|event| event.duration_s).sum();
-        let limit = worst.limit.as_ref().filter(|_| worst.limit != incident.main.event.limit);
-        let limit = limit.map(|limit| format!(" (limit {})", event_limit_text(limit))).unwrap_or_default();
-        let verdict = worst.verdict.name();
-        format!("{} {verdict} for {}{}", name(&worst.label), duration(seconds), escape(&limit))
-    });
-    texts.collect()
+    let others: Vec<&Event> = incident.others.iter().map(|placed| placed.event).collect();
+    let texts = other_device_texts(incident.main.event, &others).into_iter();
+    texts.map(|(first, text)| format!("{} {}", name(&first.label), escape(&text))).collect()
 }
 
 /// Another incident in a few words: `sdb stalled at 16:04:02 (1.0 s)`.

@@ -25,7 +25,6 @@ mod usage;
 mod verdict_band;
 mod xy_chart;
 
-use std::cmp::Reverse;
 use std::fmt::Write;
 
 use self::chart::ChartTime;
@@ -41,14 +40,16 @@ use self::time_axis::TimeAxis;
 use crate::analysis::{DeviceReport, Verdict};
 use crate::intervals::series::TimeSpan;
 use crate::intervals::{DeviceHistory, History, ThreadHistory};
-use crate::report::analysis::{AnalysisReport, host_sentences, not_the_disk_sentences};
+use crate::report::analysis::{
+    AnalysisReport, devices_worst_first, host_sentences, not_the_disk_sentences, worse_event_verdict,
+};
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::topology::Topology;
 
 const STYLE: &str = include_str!("assets/style.css");
 const SCRIPT: &str = include_str!("assets/script.js");
 /// The SHA-256 of the script in Base64: the only script that a browser runs on the page.
-const SCRIPT_SHA256: &str = "zwMibw1FPsxO+duMEkRjXhgWcFkNwOC/7N/rABRVFGI=";
+const SCRIPT_SHA256: &str = "hQMz/xXShgRbeT9tSecsTMZ1rDPEnJNM6z7QFHUagRk=";
 
 /// The most bytes of a page, unless it has so many charts that even [`MIN_POINTS`] take more.
 const MAX_PAGE_BYTES: usize = 1_450_000;
@@ -131,12 +132,15 @@ impl Page<'_> {
         self.push_summary(&incidents, time, &mut out);
         let anchor = |device: &str| sections.iter().position(|section| section.report.device == device);
         events::push_table(&incidents, &anchor, time, &mut out);
-        let rows: Vec<OverviewRow<'_>> = self
-            .worst_first()
+        let rows: Vec<OverviewRow<'_>> = devices_worst_first(&self.analysis)
             .into_iter()
             .map(|at| &reports[at])
             .filter(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle))
-            .map(|report| OverviewRow { report, section: anchor(&report.device) })
+            .map(|report| OverviewRow {
+                report,
+                worse: worse_event_verdict(&self.analysis, report),
+                section: anchor(&report.device),
+            })
             .collect();
         overview::push_overview(&rows, history, time, &mut out);
         let context = SectionContext {
@@ -176,28 +180,7 @@ impl Page<'_> {
             let has_tail = is_traced && traced <= MAX_TRACED_SECTIONS;
             report.intervals > 0 && (!is_well || has_event(report) || self.analysis.is_selection || has_tail)
         };
-        self.worst_first().into_iter().filter(is_charted).collect()
-    }
-
-    /// The devices, the worst first: those of the main incident, those of the others, and those without any.
-    fn worst_first(&self) -> Vec<usize> {
-        let devices = self.analysis.devices;
-        let incidents = place_incidents(&self.analysis, &self.history);
-        let in_trouble: Vec<&str> =
-            incidents.iter().flat_map(PlacedIncident::events).map(|placed| &*placed.event.device).collect();
-        // A device without a verdict may be in trouble.
-        let rank = |verdict: Option<Verdict>| match verdict {
-            Some(verdict) if verdict.severity() > Verdict::AccountingOff.severity() => verdict.severity() + 2,
-            None => 4,
-            Some(verdict) => verdict.severity(),
-        };
-        let mut order: Vec<usize> = (0..devices.len()).collect();
-        order.sort_by_cached_key(|at| {
-            let device = &devices[*at];
-            let incident = in_trouble.iter().position(|name| *name == device.device);
-            (incident.unwrap_or(usize::MAX), Reverse(rank(device.verdict)))
-        });
-        order
+        devices_worst_first(&self.analysis).into_iter().filter(is_charted).collect()
     }
 
     fn section<'b>(

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::chart::{ChartTime, push_time_labels};
 use super::escape::name;
-use super::verdict_band::{class, push_band, word};
-use crate::analysis::{DeviceReport, Distribution};
+use super::verdict_band::{push_band, tags, word};
+use crate::analysis::{DeviceReport, Distribution, Verdict};
 use crate::intervals::History;
 use crate::report::layout::sentence_numbers::{counted, number, percent, queue, time as time_text};
 
@@ -13,6 +13,8 @@ use crate::report::layout::sentence_numbers::{counted, number, percent, queue, t
 pub(super) struct OverviewRow<'a> {
     /// Its analysis.
     pub(super) report: &'a DeviceReport,
+    /// The verdict of its worst event where it is worse than that on the whole run.
+    pub(super) worse: Option<Verdict>,
     /// Its section; `None` if it has none.
     pub(super) section: Option<usize>,
 }
@@ -35,13 +37,8 @@ pub(super) fn push_overview(
             Some(section) => format!("<a href=\"#d{section}\">{label}</a>"),
             None => label,
         };
-        let verdict = row.report.verdict;
-        let _ = write!(
-            out,
-            "<div class=\"name\">{link}</div><div class=\"verdict\"><span class=\"tag {}\">{}</span></div>",
-            class(verdict),
-            word(verdict)
-        );
+        let tags = tags(row.report.verdict, row.worse);
+        let _ = write!(out, "<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
         push_band(device.verdicts(), time, out);
     }
     out.push_str("<div class=\"axis-cell\">");

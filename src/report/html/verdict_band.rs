@@ -32,6 +32,17 @@ pub(super) fn word(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or("no verdict", Verdict::name)
 }
 
+/// The verdict on a device, and that of its worst event where this is worse.
+pub(super) fn tags(own: Option<Verdict>, worse: Option<Verdict>) -> String {
+    let tag =
+        |verdict: Option<Verdict>| format!("<span class=\"tag {}\">{}</span>", class(verdict), word(verdict));
+    match (own, worse) {
+        (None, Some(_)) => tag(worse),
+        (Some(_), Some(_)) => format!("{} {}", tag(own), tag(worse)),
+        (_, None) => tag(own),
+    }
+}
+
 /// Appends the band. Each part has its word where that fits, or else its mark.
 pub(super) fn push_band(verdicts: &[WorstVerdict], time: ChartTime<'_>, out: &mut String) {
     out.push_str("<div class=\"band\"><div class=\"inner\">");

@@ -158,11 +158,14 @@ fn a_capture_opens_at_the_worst_interval_of_its_worst_event() {
 #[test]
 fn a_short_stall_does_not_hide_a_long_time_at_a_limit() {
     let (_, events) = frames_of("captures/capped-3000.txt", false, |_| {});
-    let event = |verdict, duration_s| Event { verdict, duration_s, ..events[0].clone() };
+    let event = |verdict, duration_s| {
+        let course = vec![crate::intervals::Course { verdict, duration_s, begin: events[0].begin }];
+        Event { verdict, duration_s, course, ..events[0].clone() }
+    };
     let (limit, short, long) =
         (event(Verdict::Capped, 600.0), event(Verdict::Stalled, 3.0), event(Verdict::Stalled, 150.0));
     let mut sorted = [short.clone(), limit.clone(), long.clone()];
-    sorted.sort_by(Event::weightiest_first);
+    sorted.sort_by(Event::worst_first);
     assert_eq!(sorted, [long, limit, short]);
 }
 

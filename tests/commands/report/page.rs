@@ -75,6 +75,37 @@ fn one_cause_is_one_incident() {
 }
 
 #[test]
+fn page_text_and_json_agree_on_the_worst_device_and_event() {
+    for (arguments, input) in [(THROTTLED, String::new()), ("-", stall_and_throttled_volume())] {
+        let page = page(arguments, &input);
+        let analyze = |options: &str| output(&format!("analyze {options} {arguments}"), &input).0;
+        let text = analyze("");
+        let json: Value = serde_json::from_str(&analyze("--json")).unwrap();
+        let events = json["events"].as_array().unwrap();
+        let leading = events.iter().filter(|event| event["leads_incident"] == true);
+        let leading: Vec<String> = leading
+            .map(|event| {
+                format!("{} {} ", event["device"].as_str().unwrap(), event["verdict"].as_str().unwrap())
+            })
+            .collect();
+        // The page begins with the worst, the text has the order of time, as JSON.
+        let headline = text_of(&page, "h1").replacen(" was ", " ", 1);
+        assert!(leading.iter().any(|lead| headline.starts_with(lead)), "{headline}: {leading:?}");
+        let (table, rest) = text.split_once("\nEvents\n").unwrap();
+        let lines: Vec<&str> = rest.lines().take_while(|line| !line.is_empty()).collect();
+        assert_eq!(lines.len(), leading.len());
+        for (line, lead) in lines.iter().zip(&leading) {
+            assert!(line.starts_with(lead), "{line}: {lead}");
+            let device = lead.split(' ').next().unwrap();
+            assert!(!line.contains(&format!("also {device} ")), "{line}");
+        }
+        let worst = headline.split(' ').next().unwrap();
+        let first = table.lines().find(|line| line.contains(" s  ") || line.contains(" min  ")).unwrap();
+        assert!(first.starts_with(&format!("{worst} ")), "{worst}: {table}");
+    }
+}
+
+#[test]
 fn trouble_from_before_the_page_says_so() {
     let capture = "fixtures/captures/capped-3000.txt";
     let cut = text_of(&page(&format!("{capture} --begin +40s"), ""), "h1");

@@ -127,7 +127,9 @@
     for (const [axis] of timeAxes) {
       axis.replaceChildren(...ticks.map((tick) => {
         const label = document.createElement('i');
-        label.style.left = place(tick) * 100 + '%';
+        const left = place(tick) * 100;
+        label.style.left = left + '%';
+        label.className = left < 3 ? 'first' : left >= 95 ? 'last' : '';
         label.textContent = step < 1 ? clock(tick, step < .1 ? 2 : 1) : clock(tick).slice(0, data.wall && step >= 60 ? 5 : undefined);
         return label;
       }));
