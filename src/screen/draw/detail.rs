@@ -15,15 +15,14 @@ use crate::report::IntervalWriter;
 use crate::report::evidence::evidence_sentences;
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::report::layout::{ellipsize, wrap};
-use crate::report::native::{TableOptions, TableWriter, cell, usage_line};
+use crate::report::native::{TableOptions, TableWriter, usage_line};
 use crate::report::who::limit_value;
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::history::{Frame, Moment, is_trouble};
-use crate::topology::Topology;
 
 /// A line of text: pieces with their styles.
-type TextLine = Vec<(String, Style)>;
+pub(super) type TextLine = Vec<(String, Style)>;
 
 /// The share of a page that text takes at most, in percent, where there are charts.
 const MAX_TEXT_PCT: u16 = 50;
@@ -34,8 +33,6 @@ const MAX_CGROUPS: usize = 6;
 const MAX_TASKS: usize = 8;
 /// The time for which the pane keeps lines that its text no longer needs.
 const KEEPS_LINES_S: f64 = 10.0;
-/// The devices of a stack that are listed.
-const MAX_LAYERS: usize = 10;
 
 impl App {
     /// Draws the selected device below the list.
@@ -183,64 +180,6 @@ impl App {
         }
     }
 
-    /// Appends the devices below and above, with where requests wait.
-    fn push_layers(
-        &self,
-        device: &DeviceInterval<'_>,
-        frame: &Frame,
-        width: usize,
-        is_page: bool,
-        lines: &mut Vec<TextLine>,
-    ) {
-        let layers = layers(device.device, frame);
-        if layers.len() < 2 || !is_page && !is_trouble(device.verdict()) {
-            return;
-        }
-        let theme = self.options.theme;
-        let title = format!(
-            "  {:<16}{:<11}{:>7}{:>7}{:>9}{:>9}{:>7}",
-            "layer", "verdict", "queue", "inflt", "r_await", "w_await", "util"
-        );
-        lines.push(vec![(title, theme.dim())]);
-        let queue = |row: usize| frame.stats(row).and_then(|stats| stats.queue).unwrap_or(0.0);
-        for (at, (depth, row)) in layers.iter().enumerate() {
-            let layer = frame.device(*row);
-            let Some(activity) = layer.activity() else { continue };
-            let text = |title: &str| cell(title, activity, self.options.saturation_threshold).0;
-            let name = format!("{}{}", " ".repeat(*depth), sanitize(layer.label));
-            // Requests wait where the queue is longer than in the layers below.
-            let below: f64 = layers[at + 1..]
-                .iter()
-                .take_while(|(d, _)| d > depth)
-                .map(|(_, row)| queue(*row))
-                .fold(0.0, f64::max);
-            let waits = queue(*row) - below;
-            let is_most =
-                waits >= 1.0 && layers.iter().all(|(_, other)| queue(*other) - below <= queue(*row));
-            let verdict = layer.verdict();
-            let mut line = vec![
-                (format!("  {:<16}", ellipsize(&name, 15)), Style::new()),
-                (format!("{:<11}", verdict.map_or("-", Verdict::name)), theme.verdict(verdict)),
-                (
-                    format!(
-                        "{:>7}{:>7}{:>9}{:>9}{:>7}",
-                        text("queue"),
-                        text("inflt"),
-                        text("r_await"),
-                        text("w_await"),
-                        text("util")
-                    ),
-                    Style::new(),
-                ),
-            ];
-            if is_most && width > 80 {
-                let mark = theme.text("  ◀ requests wait here", "  < requests wait here");
-                line.push((mark.to_owned(), theme.verdict(verdict)));
-            }
-            lines.push(line);
-        }
-    }
-
     /// Appends the cgroups with their limits, and the tasks that wait.
     fn push_usage(
         &self,
@@ -329,39 +268,6 @@ fn push_table_lines(
             lines.push(vec![((*line).to_owned(), style)]);
         }
     }
-}
-
-/// Returns the rows of the devices that a device is stacked on or that are stacked on it, from the top to the bottom, each
-/// with its depth.
-fn layers(name: &str, frame: &Frame) -> Vec<(usize, usize)> {
-    let rows: std::collections::HashMap<&str, usize> =
-        (0..frame.len()).map(|row| (&*frame.names(row).device, row)).collect();
-    let topology: &Topology = &frame.topology;
-    let mut above = Vec::new();
-    let mut at = name.to_owned();
-    loop {
-        let holder = topology.holders(&at).find(|holder| rows.contains_key(holder.name.as_str()));
-        let holder = holder.filter(|holder| !above.contains(&holder.name) && holder.name != name);
-        let Some(holder) = holder.filter(|_| above.len() < MAX_LAYERS) else { break };
-        let next = holder.name.clone();
-        above.push(next.clone());
-        at = next;
-    }
-    above.reverse();
-    let mut found: Vec<(usize, usize)> = Vec::new();
-    for (depth, above) in above.iter().enumerate() {
-        found.extend(rows.get(above.as_str()).map(|row| (depth, *row)));
-    }
-    let mut pending = vec![(above.len(), name.to_owned())];
-    while let Some((depth, name)) = pending.pop() {
-        let Some(row) = rows.get(name.as_str()) else { continue };
-        if found.len() >= MAX_LAYERS || found.iter().any(|(_, known)| known == row) {
-            continue;
-        }
-        found.push((depth, *row));
-        pending.extend(topology.backing_devices(&name).iter().rev().map(|below| (depth + 1, below.clone())));
-    }
-    found
 }
 
 /// Returns a cgroup with its share, its rates and its limits.

@@ -5,6 +5,7 @@ mod charts;
 mod detail;
 mod head;
 mod help;
+mod layers;
 mod list;
 mod status;
 mod strip;

@@ -1,0 +1,133 @@
+//! The devices that a device is stacked on, or that are stacked on it, with the one where requests wait.
+
+use std::collections::HashMap;
+
+use ratatui::style::Style;
+
+use super::detail::TextLine;
+use crate::analysis::Verdict;
+use crate::intervals::DeviceInterval;
+use crate::report::layout::ellipsize;
+use crate::report::native::cell;
+use crate::sanitize::sanitize;
+use crate::screen::app::App;
+use crate::screen::history::{Frame, is_trouble};
+use crate::topology::Topology;
+
+/// The devices of a stack that are listed.
+const MAX_LAYERS: usize = 10;
+/// The requests that wait at a layer on the average, from which on it is marked.
+const MIN_WAITING: f64 = 1.0;
+
+impl App {
+    /// Appends the devices below and above, with where requests wait.
+    pub(super) fn push_layers(
+        &self,
+        device: &DeviceInterval<'_>,
+        frame: &Frame,
+        width: usize,
+        is_page: bool,
+        lines: &mut Vec<TextLine>,
+    ) {
+        let stack = Stack::new(frame);
+        let layers = stack.layers(device.device);
+        if layers.len() < 2 || !is_page && !is_trouble(device.verdict()) {
+            return;
+        }
+        let theme = self.options.theme;
+        let title = format!(
+            "  {:<16}{:<11}{:>7}{:>7}{:>9}{:>9}{:>7}",
+            "layer", "verdict", "queue", "inflt", "r_await", "w_await", "util"
+        );
+        lines.push(vec![(title, theme.dim())]);
+        let waiting = layers.iter().map(|(_, row)| (*row, stack.waiting(*row)));
+        let longest = waiting.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let longest = longest.filter(|(_, waiting)| *waiting >= MIN_WAITING).map(|(row, _)| row);
+        for (depth, row) in &layers {
+            let layer = frame.device(*row);
+            let Some(activity) = layer.activity() else { continue };
+            let text = |title: &str| cell(title, activity, self.options.saturation_threshold).0;
+            let name = format!("{}{}", " ".repeat(*depth), sanitize(layer.label));
+            let verdict = layer.verdict();
+            let mut line = vec![
+                (format!("  {:<16}", ellipsize(&name, 15)), Style::new()),
+                (format!("{:<11}", verdict.map_or("-", Verdict::name)), theme.verdict(verdict)),
+                (
+                    format!(
+                        "{:>7}{:>7}{:>9}{:>9}{:>7}",
+                        text("queue"),
+                        text("inflt"),
+                        text("r_await"),
+                        text("w_await"),
+                        text("util")
+                    ),
+                    Style::new(),
+                ),
+            ];
+            if longest == Some(*row) && width > 80 {
+                let mark = theme.text("  ◀ requests wait here", "  < requests wait here");
+                line.push((mark.to_owned(), theme.verdict(verdict)));
+            }
+            lines.push(line);
+        }
+    }
+}
+
+/// The devices of an interval and how they are stacked.
+struct Stack<'a> {
+    frame: &'a Frame,
+    topology: &'a Topology,
+    rows: HashMap<&'a str, usize>,
+}
+
+impl<'a> Stack<'a> {
+    fn new(frame: &'a Frame) -> Self {
+        let rows = (0..frame.len()).map(|row| (&*frame.names(row).device, row)).collect();
+        Self { frame, topology: &frame.topology, rows }
+    }
+
+    /// Returns the requests at a device or below it, on the average. While none completes, the kernel counts no queue time.
+    fn requests(&self, row: usize) -> f64 {
+        let Some(stats) = self.frame.stats(row) else { return 0.0 };
+        let queue = stats.queue.unwrap_or(0.0);
+        match self.frame.verdict(row) {
+            Some(Verdict::Stalled) => queue.max(stats.in_flight.unwrap_or(0) as f64),
+            _ => queue,
+        }
+    }
+
+    /// Returns the requests that wait at a device: those that are not at the devices right below it.
+    fn waiting(&self, row: usize) -> f64 {
+        let below = self.topology.backing_devices(&self.frame.names(row).device).iter();
+        let below = below.filter_map(|name| self.rows.get(name.as_str()));
+        self.requests(row) - below.map(|row| self.requests(*row)).sum::<f64>()
+    }
+
+    /// Returns the rows of the devices that a device is stacked on or that are stacked on it, from the top to the bottom, each
+    /// with its depth. Of several devices on one, that with the most requests is taken.
+    fn layers(&self, name: &str) -> Vec<(usize, usize)> {
+        let mut above: Vec<usize> = Vec::new();
+        let mut at = name;
+        while above.len() < MAX_LAYERS {
+            let holders = self.topology.holders(at).filter_map(|holder| self.rows.get(holder.name.as_str()));
+            let new = holders.filter(|row| !above.contains(row) && self.rows.get(name) != Some(row));
+            // The first of equals.
+            let next = new.min_by(|a, b| self.requests(**b).total_cmp(&self.requests(**a)));
+            let Some(row) = next.copied() else { break };
+            above.push(row);
+            at = &self.frame.names(row).device;
+        }
+        let mut found: Vec<(usize, usize)> = above.iter().rev().copied().enumerate().collect();
+        let mut pending = vec![(above.len(), name)];
+        while let Some((depth, name)) = pending.pop() {
+            let Some(row) = self.rows.get(name) else { continue };
+            if found.len() >= MAX_LAYERS || found.iter().any(|(_, known)| known == row) {
+                continue;
+            }
+            found.push((depth, *row));
+            let below = self.topology.backing_devices(name).iter().rev();
+            pending.extend(below.map(|below| (depth + 1, below.as_str())));
+        }
+        found
+    }
+}
