@@ -6,6 +6,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::Regions;
 use super::chart::{Chart, GUTTER, Line, plot_area};
+use crate::analysis::BaselineSource;
 use crate::metrics::IntervalStats;
 use crate::report::layout::number_format::{number, percent, time};
 use crate::screen::app::App;
@@ -102,7 +103,7 @@ impl App {
         match at {
             0 => Chart {
                 is_logarithmic: true,
-                reference: self.unloaded_ms(id).map(|ms| (ms, format!("unloaded {}", time(ms)))),
+                reference: self.reference_latency(id),
                 ..chart("latency", &LATENCIES, 0.0, time)
             },
             1 => chart("queue", &QUEUES, 1.0, number),
@@ -128,25 +129,30 @@ impl App {
         }
     }
 
-    /// The unloaded latency that a device is compared with at the cursor, or was shortly before, in milliseconds; `None` where
-    /// it is not known.
-    fn unloaded_ms(&self, id: DeviceId) -> Option<f64> {
+    /// The latency that a device is compared with at the cursor, or was shortly before, in milliseconds with its name; `None`
+    /// where there is none.
+    fn reference_latency(&self, id: DeviceId) -> Option<(f64, String)> {
         const SEARCHED: usize = 30;
         let cursor_s = self.cursor_s();
         let frames = self.history.frames();
         let end = frames.partition_point(|frame| frame.end_s <= cursor_s + 1e-9);
         let before = frames.range(end.saturating_sub(SEARCHED)..end).rev();
-        let found = before.filter_map(|frame| {
+        let mut found = before.filter_map(|frame| {
             let device = frame.device(frame.row_of(id)?);
             let activity = device.activity()?;
             let assessment = &activity.assessment;
             let of = |await_ms: Option<f64>, saturation: Option<f64>| {
                 await_ms.zip(saturation).map(|(await_ms, times)| await_ms / times).filter(|ms| ms.is_finite())
             };
-            of(activity.stats.reads.await_ms, assessment.read_saturation)
-                .or_else(|| of(activity.stats.writes.await_ms, assessment.write_saturation))
+            let ms = of(activity.stats.reads.await_ms, assessment.read_saturation)
+                .or_else(|| of(activity.stats.writes.await_ms, assessment.write_saturation))?;
+            let name = match assessment.baseline_source {
+                Some(BaselineSource::SinceBoot) => "mean since boot",
+                _ => "unloaded",
+            };
+            Some((ms, format!("{name} {}", time(ms))))
         });
-        found.into_iter().next()
+        found.next()
     }
 
     /// Marks the column under the cursor.
