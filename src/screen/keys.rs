@@ -9,14 +9,14 @@ use super::sort::Sort;
 use crate::time_range::{TimePoint, occurrences};
 
 /// A key with its meaning, for the help: the keys, and what they do.
-pub(crate) const KEYS: [(&str, &[(&str, &str)]); 4] = [
+pub(crate) const KEYS: [(&str, &[(&str, &str)]); 5] = [
     (
         "Devices",
         &[
             ("up down, k j", "select a device; PgUp PgDn by a page"),
             ("g G, Home End", "first and last device"),
             ("Enter, Esc", "the selected device on the whole screen, and back"),
-            ("s S", "sort by the next column, or the one before; clicking a title does, too"),
+            ("s S", "sort by the next column, or the one before"),
             ("/", "show only devices whose name matches a regular expression; Esc shows all"),
             ("f", "fold or unfold devices that are ok or idle"),
             ("t", "disks with what is stacked on them, as a tree"),
@@ -42,6 +42,13 @@ pub(crate) const KEYS: [(&str, &[(&str, &str)]); 4] = [
         &[
             ("r", "start a recording that begins with the history, or stop it"),
             ("e", "export the time shown"),
+        ],
+    ),
+    (
+        "Mouse",
+        &[
+            ("click", "select a device, a time in a chart, or a title to sort by; a device again: its page"),
+            ("wheel", "scroll; in a chart, shorter and longer time axis"),
         ],
     ),
     ("Screen", &[("?", "this help"), ("Ctrl-L", "draw again"), ("Ctrl-Z", "suspend"), ("q, Ctrl-C", "quit")]),

@@ -75,7 +75,7 @@ impl App {
     fn hints(&self) -> Vec<Hint> {
         let mut hints: Vec<Hint> = vec![("q", "quit"), ("?", "help")];
         if self.page == Page::Help {
-            hints.push(("Esc", "back"));
+            hints.extend([("Esc", "back"), ("j k", "scroll"), ("PgDn PgUp", "by a page")]);
             return hints;
         }
         hints.push(if self.is_on_page() { ("Esc", "back") } else { ("Enter", "detail") });
