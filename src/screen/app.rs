@@ -3,6 +3,7 @@
 //! Pure: it takes events and intervals, and what it asks of the rest of the program are [`Action`]s.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -15,7 +16,11 @@ use super::sort::Sort;
 use super::theme::Theme;
 use super::time_axis::TimeAxis;
 use crate::intervals::Event;
+use crate::report::layout::number_format::duration;
 use crate::report::native::event_text;
+
+/// The seconds by which a sample may be late, or an interval if that is longer.
+const LATE_TOLERANCE_S: f64 = 0.75;
 
 /// Where in time the user looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -181,6 +186,8 @@ pub(crate) struct App {
     /// The worst interval so far, and for each device: its severity and how bad it was.
     pub(super) worst: Option<Worst>,
     pub(super) worst_of: HashMap<DeviceId, Worst>,
+    /// The numbers of all devices so far, by the kernel's names.
+    pub(super) ids: HashMap<Arc<str>, DeviceId>,
     /// The time on the monotonic clock, and that of the last interval.
     pub(crate) now_s: f64,
     pub(crate) arrived_s: Option<f64>,
@@ -217,6 +224,7 @@ impl App {
             playing,
             worst: None,
             worst_of: HashMap::new(),
+            ids: HashMap::new(),
             now_s: 0.0,
             arrived_s: None,
             has_moved: playing.is_some(),
@@ -231,7 +239,14 @@ impl App {
     pub(crate) fn push(&mut self, frame: Frame) {
         self.arrived_s = Some(self.now_s);
         self.note_worst(&frame);
-        if let Some(event) = frame.events().last().filter(|_| self.follows() && self.progress.is_none()) {
+        self.note_ids(&frame);
+        if let Some(late) =
+            self.late_text(&frame).filter(|_| self.follows() && self.options.source == Source::Live)
+        {
+            self.say(late);
+        } else if let Some(event) =
+            frame.events().last().filter(|_| self.follows() && self.progress.is_none())
+        {
             self.say(event_text(event));
         }
         if self.playing.is_some() && self.cursor == Cursor::Newest {
@@ -276,11 +291,17 @@ impl App {
 
     /// The seconds by which the next interval is late; `None` while it is not.
     pub(crate) fn late_s(&self) -> Option<f64> {
-        const TOLERANCE_S: f64 = 0.75;
         let interval_s = self.options.interval_s.unwrap_or(1.0);
         let waited = self.now_s - self.arrived_s?;
         let is_live = self.options.source == Source::Live && self.ended.is_none();
-        (is_live && waited > interval_s + interval_s.max(TOLERANCE_S)).then_some(waited)
+        (is_live && waited > interval_s + interval_s.max(LATE_TOLERANCE_S)).then_some(waited)
+    }
+
+    /// Returns by how much a sample was late; `None` where it was not, or the requested interval is not known.
+    pub(crate) fn late_text(&self, frame: &Frame) -> Option<String> {
+        let interval_s = self.options.interval_s?;
+        let late_s = frame.header.elapsed_s - interval_s;
+        (late_s > interval_s.max(LATE_TOLERANCE_S)).then(|| format!("sample late by {}", duration(late_s)))
     }
 
     /// Uses the next unit of throughput.

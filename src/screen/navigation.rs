@@ -1,5 +1,7 @@
 //! Moves in time: by steps, to times of day, to events and to the worst interval; and the replay.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::app::{App, Cursor, Page, Source};
@@ -17,6 +19,7 @@ pub(super) const PLAY_SPEEDS: [f64; 4] = [1.0, 2.0, 10.0, 60.0];
 /// A bad interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Worst {
+    device: DeviceId,
     end_s: f64,
     severity: u8,
     badness: f64,
@@ -36,7 +39,8 @@ impl App {
             if rank < known {
                 continue;
             }
-            let worst = Worst { end_s: frame.end_s, severity: rank, badness: badness(frame, row) };
+            let worst =
+                Worst { device: id, end_s: frame.end_s, severity: rank, badness: badness(frame, row) };
             let is_worse = |than: Option<&Worst>| {
                 than.is_none_or(|than| (worst.severity, worst.badness) > (than.severity, than.badness))
             };
@@ -194,11 +198,7 @@ impl App {
         };
         self.move_to(Some(worst.end_s), false);
         if own.is_none() {
-            let by_rank =
-                |(_, one): &(&DeviceId, &Worst)| one.end_s == worst.end_s && one.severity == worst.severity;
-            if let Some((id, _)) = self.worst_of.iter().find(by_rank) {
-                self.selected = Some(*id);
-            }
+            self.selected = Some(worst.device);
         }
     }
 
@@ -262,17 +262,18 @@ impl App {
 
     /// Returns the number of a device by the kernel's name; `None` where no interval has it.
     pub(crate) fn id_of(&self, device: &str) -> Option<DeviceId> {
-        let of_frame = |frame: &Frame| {
-            (0..frame.len()).map(|row| frame.names(row)).find(|names| *names.device == *device).map(|n| n.id)
-        };
-        let shown = match self.moment() {
-            Some(Moment::Exact(frame)) => of_frame(frame),
-            _ => None,
-        };
-        shown.or_else(|| self.history.newest().and_then(of_frame)).or_else(|| {
-            // A device that has gone: a look at some of the past.
-            self.history.frames().iter().rev().step_by(16).find_map(of_frame)
-        })
+        self.ids.get(device).copied()
+    }
+
+    /// Remembers the numbers of the devices of an interval.
+    pub(super) fn note_ids(&mut self, frame: &Frame) {
+        if self.history.newest().is_some_and(|newest| newest.has_devices_of(frame)) {
+            return;
+        }
+        for row in 0..frame.len() {
+            let names = frame.names(row);
+            self.ids.insert(Arc::clone(&names.device), names.id);
+        }
     }
 }
 

@@ -15,6 +15,10 @@ use crate::screen::history::Moment;
 
 /// The blanks between two segments.
 const GAP: u16 = 2;
+/// The columns of a time of day.
+const TIME_WIDTH: u16 = 8;
+/// The columns that a name needs at least.
+const MIN_NAME_WIDTH: u16 = 5;
 
 impl App {
     pub(super) fn draw_head(&self, buffer: &mut Buffer, area: Rect) {
@@ -26,8 +30,10 @@ impl App {
             // The directories say little, and there is little space.
             Source::Capture(name) => sanitize(name.rsplit('/').next().unwrap_or(name)).into_owned(),
         };
-        let name = crate::report::layout::ellipsize(&name, usize::from(area.width / 4));
-        if !name.is_empty() {
+        // The time matters more than the name.
+        let space = area.width.saturating_sub(x + state_width + TIME_WIDTH + 2 * GAP);
+        let name = crate::report::layout::ellipsize(&name, usize::from(space.min(area.width / 4)));
+        if !name.is_empty() && space >= MIN_NAME_WIDTH {
             x = put(buffer, x, area.y, area.width / 4, &self.options.theme.plain(&name), Style::new()) + GAP;
         }
         let end = area.right().saturating_sub(state_width + GAP);
@@ -47,7 +53,15 @@ impl App {
         match self.moment() {
             None => vec![("waiting for the first interval".to_owned(), Emphasis::Dim)],
             Some(Moment::Exact(frame)) => {
-                let mut segments = host_segments(&frame.header, time_zone, width);
+                let late = self.late_text(frame).map(|text| (text, Emphasis::Alert));
+                let late_width = late.as_ref().map_or(0, |(text, _)| text.len() + usize::from(GAP));
+                let mut segments = host_segments(&frame.header, time_zone, width.saturating_sub(late_width));
+                // Without space for its length, the time of day is left.
+                if let Some((start, _)) = segments.first_mut().filter(|(start, _)| start.len() > width) {
+                    start.truncate(start.find("  ").unwrap_or(start.len()));
+                }
+                let after_time = segments.len().min(1);
+                segments.splice(after_time..after_time, late);
                 // The date of what is not now.
                 if let Some(end) = frame.header.end.filter(|_| !self.follows()) {
                     let date = end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %Z").to_string();

@@ -78,6 +78,11 @@ impl Frame {
         self.layout.names.len()
     }
 
+    /// Returns whether it shares the devices and their names with another interval.
+    pub(crate) fn has_devices_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.layout, &other.layout)
+    }
+
     /// The names of the device in a row.
     pub(crate) fn names(&self, row: usize) -> &DeviceNames {
         &self.layout.names[row]

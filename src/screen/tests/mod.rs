@@ -1,5 +1,6 @@
 //! The screen as a whole: captures, keys, and what is then on the screen.
 
+mod incident;
 mod memory;
 
 use std::path::Path;
