@@ -1,6 +1,7 @@
 //! The arguments of `blkstat export`.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -108,6 +109,9 @@ impl ExportArguments {
             let option = if self.strict { "--strict" } else { "--label" };
             return Err(format!("{option} needs --from FILE"));
         }
+        if let Some(name) = repeated_name(&self.label) {
+            return Err(format!("--label {name} is given more than once"));
+        }
         let interval = parse_schedule(self.interval.as_ref(), None)?.interval;
         let is_replay = self.from.is_some();
         let target = match (is_replay, self.listen, self.textfile) {
@@ -192,6 +196,12 @@ fn label(word: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
+/// Returns a name that several labels have; Prometheus refuses such metrics.
+fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
+    let mut names = HashSet::new();
+    labels.iter().map(|(name, _)| name.as_str()).find(|name| !names.insert(*name))
+}
+
 /// The labels that metrics have themselves.
 const OWN_LABELS: [&str; 14] = [
     "device",
@@ -237,6 +247,9 @@ mod tests {
         for word in ["instance", "=x", "1a=x", "__name__=x", "a-b=x", "device=sda", "le=1"] {
             assert!(label(word).is_err(), "{word}");
         }
+        let labels = |words: [&str; 3]| words.map(|word| label(word).unwrap());
+        assert_eq!(repeated_name(&labels(["a=1", "b=1", "A=1"])), None);
+        assert_eq!(repeated_name(&labels(["a=1", "b=1", "a=2"])), Some("a"));
     }
 
     #[test]

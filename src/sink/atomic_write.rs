@@ -1,8 +1,8 @@
 //! Writes a small file in full.
 
-use std::fs::{OpenOptions, rename};
+use std::fs::{OpenOptions, Permissions, rename};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -44,7 +44,8 @@ pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
 }
 
 /// Replaces a file atomically that is written again and again, and so need not survive a power failure: nothing waits for the
-/// disk. The temporary file next to it, with `.new` after its name, is never one that somebody else made.
+/// disk. The temporary file next to it, with `.new` after its name, is never one that somebody else made. Every user may read it,
+/// with any umask: it is for a program of another user.
 ///
 /// # Errors
 /// If the file cannot be written; the old one then remains.
@@ -54,6 +55,7 @@ pub fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
     remove_file(Path::new(&temporary))?;
     // In a directory that others can write, a link of that name could lead anywhere.
     let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+    file.set_permissions(Permissions::from_mode(0o644))?;
     file.write_all(text)?;
     rename(&temporary, path)
 }

@@ -263,7 +263,8 @@ pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
     DeviceFamily::own(
         Family::histogram(
             "blkstat_disk_interval_queue",
-            "Intervals by their mean number of requests waiting or being served. Bursts show that an average over a scrape hides.",
+            "Intervals by their mean number of requests waiting or being served: it shows bursts that the average between two \
+             scrapes hides.",
         ),
         |device, metrics| {
             let totals = &device.totals;

@@ -69,7 +69,7 @@ impl<'a> TextWriter<'a> {
 
     /// Writes the lines that precede the metrics of a family.
     pub(super) fn metadata(&mut self, family: &Family) {
-        let help = escape_help(family.help);
+        let help = escape_help(family.help, self.format);
         // Writing to a Vec cannot fail.
         let _ = match self.format {
             MetricsFormat::Classic => {
@@ -159,6 +159,10 @@ fn push_label(name: &str, value: &str, out: &mut Vec<u8>) {
 }
 
 /// Escapes a description, in which OpenMetrics requires that of quotes too.
-fn escape_help(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('\n', "\\n")
+fn escape_help(text: &str, format: MetricsFormat) -> String {
+    let text = text.replace('\\', "\\\\").replace('\n', "\\n");
+    match format {
+        MetricsFormat::OpenMetrics => text.replace('"', "\\\""),
+        MetricsFormat::Classic => text,
+    }
 }

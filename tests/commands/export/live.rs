@@ -1,6 +1,7 @@
 //! Metrics of a host while it changes, the text file, and the end.
 
 use std::fs::{read_to_string, write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -118,6 +119,20 @@ fn the_text_file_is_replaced_as_a_whole_and_removed_at_the_end() {
 }
 
 #[test]
+fn node_exporter_can_read_the_text_file_of_another_user() {
+    let (host, folder) = (host(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("blkstat.prom");
+    let arguments = format!("export --root {} --textfile {}", host.path().display(), path.display());
+    let script = format!("umask 077; exec {} {arguments}", env!("CARGO_BIN_EXE_blkstat"));
+    let mut child = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    wait_for("the file is there", || path.exists());
+    let mode = path.metadata().unwrap().permissions().mode();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(mode & 0o777, 0o644);
+}
+
+#[test]
 fn what_cannot_be_exported_is_said_in_a_line() {
     let host = host();
     let root = host.path().display();
@@ -130,6 +145,7 @@ fn what_cannot_be_exported_is_said_in_a_line() {
         ("--listen 0 --device nosuch".to_owned(), "no such device 'nosuch'", 1),
         ("--listen 0 --begin 16:04".to_owned(), "--begin needs a capture", 2),
         ("--label a=b --listen 0".to_owned(), "--label needs --from FILE", 2),
+        ("--from x --label a=b --label a=c".to_owned(), "--label a is given more than once", 2),
         ("--listen example.com:80".to_owned(), "expected a port, or an IP address and a port", 2),
         ("--listen 0 0".to_owned(), "invalid INTERVAL '0'", 2),
     ] {
