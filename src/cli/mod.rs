@@ -245,7 +245,17 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
 /// Returns the completion script of a shell.
 fn completions(shell: Shell) -> Vec<u8> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command(), "blkstat", &mut text);
+    let mut command = command();
+    if shell == Shell::Zsh {
+        // The script for zsh would take a command for the first device, and complete neither it nor its options.
+        let options = command.get_arguments().filter(|argument| !argument.is_positional()).cloned();
+        command = clap::Command::new("blkstat")
+            .version(env!("CARGO_PKG_VERSION"))
+            .disable_version_flag(true)
+            .args(options)
+            .subcommands(command.get_subcommands().cloned());
+    }
+    clap_complete::generate(shell, &mut command, "blkstat", &mut text);
     text
 }
 

@@ -103,7 +103,9 @@ fn both_formats_have_the_same_metrics() {
         open.contains("# TYPE blkstat_disk info\n") && classic.contains("# TYPE blkstat_disk_info gauge\n")
     );
     assert!(open.contains("# TYPE blkstat_disk_read_bytes counter\n# UNIT blkstat_disk_read_bytes bytes\n"));
-    assert!(open.contains("over role=\\\"physical\\\" count") && classic.contains("over role=\"physical\" count"));
+    assert!(
+        open.contains("over role=\\\"physical\\\" count") && classic.contains("over role=\"physical\" count")
+    );
     assert!(classic.contains("# TYPE blkstat_disk_read_bytes_total counter\n") && !classic.contains("UNIT"));
     for line in [
         "blkstat_disk_info{device=\"sda\",name=\"vg0-root\",kind=\"disk\",role=\"physical\",model=\"\",serial=\"\",identity=\"\"} 1",

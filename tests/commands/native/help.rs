@@ -8,6 +8,12 @@ fn completions_and_the_manual_page_are_printed() {
         let (out, _, code) = output(&format!("completions {shell}"), "");
         assert!(code == 0 && out.contains("blkstat") && out.contains("since-boot"), "{shell}");
     }
+    // In zsh, nothing may precede the command, or it would be taken for that.
+    let (out, _, _) = output("completions zsh", "");
+    let first_operand =
+        out.lines().find(|line| [r#"":"#, "'*:", "':"].iter().any(|start| line.starts_with(start)));
+    assert_eq!(first_operand, Some(r#"":: :_blkstat_commands" \"#));
+    assert!(out.contains("case $line[1] in\n            (iostat)"));
     let (out, _, code) = output("man", "");
     assert!(code == 0 && out.contains(".TH \"blkstat\" \"1\"") && out.contains("since\\-boot"), "{out}");
 }
