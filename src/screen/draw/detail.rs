@@ -124,9 +124,13 @@ impl App {
         self.push_sentences(&device, frame, width, &mut lines);
         if is_page {
             push_table_lines(&device, frame, &self.options.time_zone, width, &mut lines);
+            self.push_requests(device.device, frame, width, &mut lines);
         }
         self.push_layers(&device, frame, width, is_page, &mut lines);
         self.push_usage(&device, frame, width, is_page, &mut lines);
+        if is_page {
+            self.push_threads(device.device, frame, width, &mut lines);
+        }
         lines
     }
 
@@ -232,7 +236,7 @@ impl App {
 }
 
 /// Appends a text in lines, indented.
-fn push_wrapped(text: &str, width: usize, style: Style, lines: &mut Vec<TextLine>) {
+pub(super) fn push_wrapped(text: &str, width: usize, style: Style, lines: &mut Vec<TextLine>) {
     for line in wrap(text, width.saturating_sub(2).max(20)) {
         lines.push(vec![(format!("  {line}"), style)]);
     }

@@ -7,6 +7,7 @@ mod head;
 mod help;
 mod layers;
 mod list;
+mod single_requests;
 mod status;
 mod strip;
 mod time_labels;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::point::Point;
 use super::row::{Rare, peek_verdict, put_row, read_row, read_row_stats};
+use super::single_requests::FrameRequests;
 use crate::analysis::Verdict;
 use crate::attribution::Attribution;
 use crate::intervals::{
@@ -56,6 +57,8 @@ pub(crate) struct Frame {
     pub(crate) follows_break: bool,
     /// The cgroups and processes; `None` where they are not known.
     pub(crate) attribution: Option<Arc<Attribution>>,
+    /// The single requests; `None` where they were not traced.
+    pub(crate) requests: Option<Arc<FrameRequests>>,
     /// The devices and how they are stacked.
     pub(crate) topology: Arc<Topology>,
     layout: Arc<Layout>,
@@ -149,6 +152,7 @@ impl Frame {
             + self.rare.as_ref().map_or(0, |rare| size_of::<Rare>() + rare.bytes())
             + self.events.iter().map(|event| 64 + event.device.len() + event.label.len()).sum::<usize>()
             + attribution
+            + self.requests.as_ref().map_or(0, |requests| requests.bytes())
     }
 
     fn row_bytes(&self, row: usize) -> &[u8] {
@@ -203,7 +207,7 @@ impl FrameEncoder {
     pub(crate) fn encode(&mut self, rows: IntervalRows<'_>, topology: Arc<Topology>) -> Frame {
         self.tracker.observe(&rows);
         self.run_s += rows.header.elapsed_s;
-        let IntervalRows { header, devices, events, attribution, .. } = rows;
+        let IntervalRows { header, devices, events, attribution, traced, .. } = rows;
         self.update_layout(&devices);
         let mut rare = Rare::default();
         let mut bytes = Vec::with_capacity(devices.len() * 32);
@@ -220,6 +224,7 @@ impl FrameEncoder {
             end_s: self.run_s,
             follows_break: std::mem::take(&mut self.follows_break),
             attribution: attribution.map(Arc::new),
+            requests: traced.map(|traced| Arc::new(FrameRequests::new(&traced))),
             topology,
             layout: Arc::clone(&self.layout),
             offsets: offsets.into(),

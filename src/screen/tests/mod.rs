@@ -2,6 +2,7 @@
 
 mod incident;
 mod memory;
+mod single_requests;
 
 use std::path::Path;
 use std::sync::Arc;
