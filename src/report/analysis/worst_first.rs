@@ -14,7 +14,7 @@ pub(in crate::report) fn incidents_worst_first<'a>(report: &AnalysisReport<'a>) 
 }
 
 /// The positions of the devices, the worst first: those of the worst incident, the one that leads it before the others, then
-/// those of the next; then those without any, by verdict and latency.
+/// those of the next; then those without any, by verdict, and where they are not ok by latency.
 pub(in crate::report) fn devices_worst_first(report: &AnalysisReport<'_>) -> Vec<usize> {
     let in_order = |incident: &'_ Incident| {
         [incident.lead].into_iter().chain(incident.others.clone()).collect::<Vec<_>>()
@@ -30,15 +30,21 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport<'_>) -> Vec
         None => Verdict::AccountingOff.severity() + 2,
         Some(verdict) => verdict.severity(),
     };
-    let key = |at: &usize| {
-        let device = &report.devices[*at];
-        let incident = in_trouble.iter().position(|name| *name == device.device);
-        (incident.unwrap_or(usize::MAX), Reverse(rank(device.verdict)))
+    let is_well = |device: &DeviceReport| matches!(device.verdict, Some(Verdict::Idle | Verdict::Ok));
+    let mut order: Vec<(usize, Reverse<u8>, usize)> = (0..report.devices.len())
+        .map(|at| {
+            let device = &report.devices[at];
+            let incident = in_trouble.iter().position(|name| *name == device.device);
+            (incident.unwrap_or(usize::MAX), Reverse(rank(device.verdict)), at)
+        })
+        .collect();
+    // Those that are ok keep their order.
+    let latency = |at: usize| {
+        let device = &report.devices[at];
+        if is_well(device) { 0.0 } else { device.all.await_ms.max.unwrap_or(0.0) }
     };
-    let latency = |at: &usize| report.devices[*at].all.await_ms.max.unwrap_or(0.0);
-    let mut order: Vec<(_, usize)> = (0..report.devices.len()).map(|at| (key(&at), at)).collect();
-    order.sort_by(|(a, at), (b, other)| a.cmp(b).then(latency(other).total_cmp(&latency(at))));
-    order.into_iter().map(|(_, at)| at).collect()
+    order.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(latency(b.2).total_cmp(&latency(a.2))));
+    order.into_iter().map(|(_, _, at)| at).collect()
 }
 
 /// The worst verdict of a device's events where it is worse than that on the whole run.
@@ -51,4 +57,30 @@ pub(in crate::report) fn worse_event_verdict(
     let verdicts = report.events.list.iter().filter(of_device).map(|event| event.verdict);
     let worst = verdicts.max_by_key(|verdict| verdict.severity());
     worst.filter(|worst| own.is_none_or(|own| worst.severity() > own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report_of;
+    use super::*;
+
+    #[test]
+    fn devices_in_trouble_come_first_and_those_that_are_ok_keep_their_order() {
+        let device = |name: &str, verdict, max_ms| {
+            let mut report = DeviceReport { device: name.into(), verdict, ..DeviceReport::default() };
+            report.all.await_ms.max = Some(max_ms);
+            report
+        };
+        let devices = [
+            device("sda", Some(Verdict::Ok), 1.0),
+            device("sdb", Some(Verdict::Ok), 9.0),
+            device("sdc", None, 1.0),
+            device("sdd", None, 9.0),
+            device("sde", Some(Verdict::Capped), 1.0),
+            device("sdf", Some(Verdict::Idle), 5.0),
+        ];
+        let order = devices_worst_first(&report_of(&devices));
+        let names: Vec<&str> = order.into_iter().map(|at| devices[at].device.as_str()).collect();
+        assert_eq!(names, ["sde", "sdd", "sdc", "sda", "sdb", "sdf"]);
+    }
 }

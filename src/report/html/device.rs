@@ -14,7 +14,7 @@ use super::stack::{has_link, push_stack};
 use super::usage::{push_cgroup_table, push_usage};
 use super::verdict_band::{push_band, tags};
 use super::xy_chart::push_concurrency_charts;
-use crate::analysis::DeviceReport;
+use crate::analysis::{DeviceReport, DirectionReport};
 use crate::intervals::{DeviceHistory, DeviceQuantity, ThreadHistory, TraceSummary, UsageHistory};
 use crate::report::analysis::{AnalysisReport, capacity_sentences, cause_sentences, worse_event_verdict};
 use crate::report::evidence::explanation_text;
@@ -169,10 +169,17 @@ impl<'a> Section<'a> {
             read_and_write(("read", Q::ReadKibPerS), ("written", Q::WriteKibPerS)),
             line("discarded", Q::DiscardKibPerS, Look::Bound),
         );
-        let saturation = with(
+        let mut saturation = with(
             read_and_write(("reads", Q::ReadSaturation), ("writes", Q::WriteSaturation)),
             line("flushes", Q::FlushSaturation, Look::Flush),
         );
+        // Live values compare with the mean since boot where the analysis finds no unloaded latency at all.
+        let is_unknown = |of: &DirectionReport| of.saturation.max.is_none();
+        saturation.retain(|line| match line.look {
+            Look::Read => !is_unknown(&self.report.read),
+            Look::Write => !is_unknown(&self.report.write),
+            _ => true,
+        });
         let threshold = Reference {
             label: format!("threshold {}", multiple(saturation_threshold)),
             value: saturation_threshold,
@@ -210,23 +217,20 @@ impl<'a> Section<'a> {
         let directions = [("read", &self.report.read), ("write", &self.report.write)];
         let known = directions.into_iter().filter_map(|(word, of)| {
             let has_requests = of.iops.max.is_some_and(|rate| rate > 0.0);
-            Some((word, of.baseline_await_ms.filter(|_| has_requests)?, of.iops.mean.unwrap_or(0.0)))
+            Some((word, of, of.baseline_await_ms.filter(|_| has_requests)?))
         });
-        let main = known.max_by(|a, b| a.2.total_cmp(&b.2));
-        let references = main.map(|(word, baseline_ms, _)| {
-            let threshold_ms = baseline_ms * saturation_threshold;
-            [
-                Reference {
-                    label: format!("{word} baseline {}", time_text(baseline_ms)),
-                    value: baseline_ms,
-                },
-                Reference {
-                    label: format!("saturated from {}", time_text(threshold_ms)),
-                    value: threshold_ms,
-                },
-            ]
-        });
-        references.into_iter().flatten().collect()
+        let rate = |of: &DirectionReport| of.iops.mean.unwrap_or(0.0);
+        let main = known.max_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
+        let Some((word, of, baseline_ms)) = main else { return Vec::new() };
+        let bound = if of.baseline_is_upper_bound { "at most " } else { "" };
+        let reference =
+            |label: &str, value| Reference { label: format!("{label} {bound}{}", time_text(value)), value };
+        let mut references = vec![reference(&format!("{word} baseline"), baseline_ms)];
+        // A baseline measured under load is no basis for a threshold.
+        if of.saturation.max.is_some() {
+            references.push(reference("saturated from", baseline_ms * saturation_threshold));
+        }
+        references
     }
 
     /// The data of the section.

@@ -90,15 +90,20 @@ fn range_text(placed: &PlacedEvent<'_>, time_of: ChartTime<'_>) -> String {
 /// The highest latency, compared with that of the unloaded device where that is known.
 fn latency_text(event: &Event, report: Option<&DeviceReport>) -> Option<String> {
     let peak = event.peak_latency?;
-    let unloaded_ms = report.and_then(|report| match peak.direction {
-        IoDirection::Reads => report.read.baseline_await_ms,
-        IoDirection::Writes => report.write.baseline_await_ms,
+    let direction = report.and_then(|report| match peak.direction {
+        IoDirection::Reads => Some(&report.read),
+        IoDirection::Writes => Some(&report.write),
         IoDirection::Both | IoDirection::Flushes => None,
     });
+    // A baseline measured under load says nothing about the unloaded device.
+    let direction = direction.filter(|direction| direction.saturation.max.is_some());
+    let unloaded_ms = direction.and_then(|direction| direction.baseline_await_ms);
+    let or_less =
+        if direction.is_some_and(|direction| direction.baseline_is_upper_bound) { " or less" } else { "" };
     let rise = unloaded_ms.filter(|unloaded_ms| peak.await_ms >= MIN_RISE * unloaded_ms);
     Some(match rise {
         Some(unloaded_ms) => {
-            format!("latency rose from {} (unloaded) to {}", time(unloaded_ms), time(peak.await_ms))
+            format!("latency rose from {}{or_less} (unloaded) to {}", time(unloaded_ms), time(peak.await_ms))
         }
         None => format!("latency up to {}", time(peak.await_ms)),
     })

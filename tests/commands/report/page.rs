@@ -75,6 +75,21 @@ fn one_cause_is_one_incident() {
 }
 
 #[test]
+fn a_baseline_measured_under_load_is_an_upper_bound_without_a_threshold() {
+    let loaded = "fixtures/captures/capped-770-340.txt";
+    let report: Value = serde_json::from_str(&output(&format!("analyze --json {loaded}"), "").0).unwrap();
+    let read = &report["devices"][0]["read"];
+    assert!(read["baseline_upper_bound"] == true && read["saturation"]["max"].is_null(), "{read}");
+    let loaded = page(loaded, "");
+    assert!(loaded.contains(">read baseline at most 10.2 ms<"));
+    assert!(!loaded.contains("saturated from") && !loaded.contains("How much slower than unloaded?"));
+    assert!(text_of(&loaded, "h1").ends_with("; latency up to 23.5 ms."));
+    let measured = page("fixtures/captures/capped-3000.txt", "");
+    assert!(measured.contains(">read baseline 317 µs<") && measured.contains(">saturated from 952 µs<"));
+    assert!(measured.contains("How much slower than unloaded?"));
+}
+
+#[test]
 fn page_text_and_json_agree_on_the_worst_device_and_event() {
     for (arguments, input) in [(THROTTLED, String::new()), ("-", stall_and_throttled_volume())] {
         let page = page(arguments, &input);
