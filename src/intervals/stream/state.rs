@@ -158,6 +158,8 @@ impl Intervals<'_> {
             );
         }
         Ok(match self.source.sample_count {
+            // Samples that follow were not read.
+            0 | 1 if self.input.range.end.is_some() => "fewer than two complete samples up to --end",
             0 if self.source.samples.is_truncated() => {
                 "the capture is truncated before the end of its first sample; two samples are needed"
             }

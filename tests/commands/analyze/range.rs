@@ -86,6 +86,15 @@ fn an_onset_on_the_day_before_the_range_has_its_date() {
 }
 
 #[test]
+fn a_range_that_ends_at_the_first_sample_is_not_called_a_capture_without_samples() {
+    for end in ["18:22:11", "+0s"] {
+        let shown = blkstat(&format!("analyze {CAPPED} --end {end}")).env("TZ", "UTC").run();
+        let expected = format!("blkstat: {CAPPED}: fewer than two complete samples up to --end\n");
+        assert_eq!((shown.err, shown.code), (expected, 1));
+    }
+}
+
+#[test]
 fn an_unknown_time_zone_is_one_error() {
     let shown = blkstat(&format!("analyze {CAPPED} --begin 18:22:20")).env("TZ", "Mars/X").run();
     assert_eq!((shown.err.lines().count(), shown.code), (1, 2), "{}", shown.err);

@@ -141,7 +141,7 @@ fn a_time_outside_the_capture_is_an_error_with_its_range() {
     let early = error("--from - --begin 2026-11-20T16:04", &capture(&[1_795_199_286.0, 1_795_199_287.0]));
     assert_eq!(
         early,
-        "--begin 2026-11-20T16:04 is outside the capture, which begins at 2026-11-20T18:28:06+00:00"
+        "standard input: --begin 2026-11-20T16:04 is outside the capture, which begins at 2026-11-20T18:28:06+00:00"
     );
 }
 
@@ -175,7 +175,7 @@ fn a_time_that_occurs_twice_is_an_error_that_lists_its_dates() {
     assert_eq!(json(&format!("--from {from} --begin 2026-11-21T16:04")).len(), 7);
     // A pipe is shown until the time comes again.
     let (out, err, code) = output("--json --from - --begin 16:04", &text);
-    assert_eq!((rows(&out).len(), err, code), (24, format!("blkstat: {twice}\n"), 2));
+    assert_eq!((rows(&out).len(), err, code), (24, format!("blkstat: standard input: {twice}\n"), 2));
     let (out, err, code) = output("--json --from - --begin 16:04 --end 20:00", &text);
     assert_eq!((rows(&out).len(), err.as_str(), code), (4, "", 0));
 }
@@ -223,7 +223,7 @@ fn a_range_that_ends_before_it_begins_or_holds_nothing_is_one_line() {
     }
     let text = std::fs::read_to_string(MIXED).unwrap();
     let message = error("--from - --begin 18:28:20 --end 18:28:16", &text);
-    assert_eq!(message, "--end 18:28:16 comes before --begin 18:28:20 in the capture");
+    assert_eq!(message, "standard input: --end 18:28:16 comes before --begin 18:28:20 in the capture");
     let (out, err, code) = output(&format!("--from {MIXED} --begin +8.1 --end +8.2"), "");
     assert_eq!((out.as_str(), code), ("", 1));
     assert_eq!(err, format!("blkstat: {MIXED}: no interval is between --begin and --end\n"));
