@@ -90,6 +90,19 @@ fn a_baseline_measured_under_load_is_an_upper_bound_without_a_threshold() {
 }
 
 #[test]
+fn labels_at_the_ends_of_the_time_axis_stay_on_the_page() {
+    let page = page("fixtures/captures/capped-3000.txt --begin 18:22:19 --end 18:23:01", "");
+    let (_, labels) = page.split_once("<div class=\"xs\">").unwrap();
+    let labels: Vec<&str> = labels.split_once("</div>").unwrap().0.split("<i").skip(1).collect();
+    assert!(labels[0].starts_with(" class=\"first\" style=\"left:2.4%\">18:22:20"), "{labels:?}");
+    assert!(
+        labels[labels.len() - 1].starts_with(" class=\"last\" style=\"left:97.6%\">18:23:00"),
+        "{labels:?}"
+    );
+    assert!(labels[1..labels.len() - 1].iter().all(|label| label.starts_with(" style=")), "{labels:?}");
+}
+
+#[test]
 fn page_text_and_json_agree_on_the_worst_device_and_event() {
     for (arguments, input) in [(THROTTLED, String::new()), ("-", stall_and_throttled_volume())] {
         let page = page(arguments, &input);
