@@ -61,6 +61,8 @@ pub struct Top {
     pub verdicts: VerdictOptions,
     /// Sort by this key, descending; `None` sorts by severity.
     pub sort: Option<SortKey>,
+    /// Trace single requests while a device is on the whole screen, with at most this fraction of the CPUs; `None` never does.
+    pub trace: Option<f64>,
     /// Show only characters of ASCII.
     pub is_ascii: bool,
     /// Take the mouse.

@@ -109,10 +109,10 @@ impl<'a> SampleSource<'a> {
         Ok(Self { input, kind })
     }
 
-    /// Also traces the requests of the running system.
-    pub(super) fn trace(&mut self, started: Tracer) {
+    /// Also traces the requests of the running system from now on, or no longer. A tracer that is replaced ends.
+    pub(super) fn trace(&mut self, started: Option<Tracer>) {
         if let SourceKind::Live { tracer, .. } = &mut self.kind {
-            *tracer = Some(started);
+            *tracer = started;
         }
     }
 

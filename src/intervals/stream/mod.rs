@@ -137,8 +137,13 @@ impl<'a> Intervals<'a> {
 
     /// Also traces the requests of the running system: [`IntervalRows::traced`].
     pub fn with_tracer(mut self, tracer: Tracer) -> Self {
-        self.source.samples.trace(tracer);
+        self.set_tracer(Some(tracer));
         self
+    }
+
+    /// Traces the requests of the running system from the next interval on, or no longer, which ends the tracer before.
+    pub fn set_tracer(&mut self, tracer: Option<Tracer>) {
+        self.source.samples.trace(tracer);
     }
 
     /// Has each sample of the running system handed to `tap`, too, with the texts that it was read from. Samples of a capture

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 
 use crate::capture::RecordFilter;
 use crate::clock::{Clock, StoppableClock};
-use crate::counters::Sample;
+use crate::counters::{DeviceNumber, Sample};
 use crate::intervals::{BaselineStore, Detail, Event, Input, Intervals, NextInterval};
 use crate::plan::Top;
 use crate::run::recorder::Recorder;
@@ -21,7 +21,7 @@ use crate::run::warnings::Warnings;
 use crate::run::{end_reason, missing_data};
 use crate::screen::{Frame, FrameEncoder, LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
 use crate::sink::{SampleBlock, WriteQueue};
-use crate::source::{Live, NoBlockDevices};
+use crate::source::{Live, NoBlockDevices, TraceError, TraceOptions, Tracer};
 use crate::topology::Topology;
 
 /// The intervals that may wait for the screen, as while a terminal is stopped: an hour.
@@ -33,6 +33,9 @@ const INTERVALS_PER_LIST: u64 = 500;
 /// events are listed less often.
 const EVENTS_PER_INTERVAL: u64 = 200;
 
+/// The longest wait for the end of the sampling thread.
+const MAX_END_WAIT: Duration = Duration::from_secs(5);
+
 /// A message of the sampling thread to the screen.
 pub(super) enum Update {
     /// The first sample has been taken.
@@ -43,6 +46,8 @@ pub(super) enum Update {
     Events(Vec<Event>),
     /// The part of the capture that has been read.
     Progress(f64),
+    /// Requests can no longer be traced, for this reason.
+    TraceFailed(String),
     /// No more intervals come, for this reason.
     Ended(Option<anyhow::Error>),
 }
@@ -61,6 +66,8 @@ pub(super) struct Started {
 pub(super) struct Shared {
     /// Cgroups and processes are wanted.
     pub(super) wants_io_scans: AtomicBool,
+    /// Single requests are to be traced.
+    pub(super) wants_trace: AtomicBool,
     texts: Mutex<Option<SampleTexts>>,
     /// The queue of the recording under way.
     queue: Mutex<Option<Arc<WriteQueue>>>,
@@ -107,7 +114,8 @@ impl Shared {
     }
 }
 
-/// The thread under way. It ends when this is dropped.
+/// The thread under way. It ends when this is dropped, which waits for the end if requests may be traced: what the kernel has
+/// of that must not remain.
 pub(super) struct Sampler {
     /// Its updates.
     pub(super) updates: Receiver<Update>,
@@ -115,7 +123,16 @@ pub(super) struct Sampler {
     pub(super) wake: UnixStream,
     /// The state shared with the thread.
     pub(super) shared: Arc<Shared>,
-    _stop: UnixStream,
+    stop: Option<UnixStream>,
+    may_trace: bool,
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.stop = None;
+        // A thread that waits for a disk would never end. One that has ended hangs up, after its tracer has ended.
+        while self.may_trace && self.updates.recv_timeout(MAX_END_WAIT).is_ok() {}
+    }
 }
 
 impl Sampler {
@@ -130,6 +147,7 @@ impl Sampler {
         waker.set_nonblocking(true)?;
         let (sender, updates) = sync_channel(MAX_WAITING);
         let shared = Arc::new(Shared::default());
+        let may_trace = plan.trace.is_some();
         let (plan, thread_shared) = (plan.clone(), Arc::clone(&shared));
         let run = move || {
             let outlet = Outlet { sender, waker, is_live: plan.input.from.is_none() };
@@ -140,7 +158,7 @@ impl Sampler {
             .name("blkstat-sample".to_owned())
             .spawn(run)
             .context("cannot start to sample")?;
-        Ok(Self { updates, wake, shared, _stop: stop })
+        Ok(Self { updates, wake, shared, stop: Some(stop), may_trace })
     }
 }
 
@@ -187,7 +205,8 @@ fn sample(
         shared.push_sample(recorder.block(sample, live, &mut |_| {}));
     }));
     let mut text = Vec::new();
-    let outcome = follow(&mut intervals, clock, shared, outlet, &mut warnings, &mut text);
+    let mut tracing = Tracing::new(plan, clock)?;
+    let outcome = follow(&mut intervals, &mut tracing, clock, shared, outlet, &mut warnings, &mut text);
     warnings.finish(&mut text);
     shared.messages.lock().unwrap_or_else(PoisonError::into_inner).append(&mut text);
     outcome
@@ -195,6 +214,7 @@ fn sample(
 
 fn follow(
     intervals: &mut Intervals<'_>,
+    tracing: &mut Tracing<'_>,
     clock: &StoppableClock,
     shared: &Shared,
     outlet: &Outlet,
@@ -218,6 +238,7 @@ fn follow(
     let mut next_list = 0;
     loop {
         intervals.set_io_scans(shared.wants_io_scans.load(Ordering::Relaxed), clock)?;
+        tracing.update(intervals, shared, outlet, clock);
         frames.update_topology(intervals);
         let frame = match intervals.next(&mut |warning| warnings.warn_capture(warning, text))? {
             NextInterval::Rows(rows) if rows.has_found_any => frames.encode(rows),
@@ -249,6 +270,62 @@ fn follow(
     }
     outlet.send(Update::Events(frames.events()));
     if count == 0 { no_data(intervals) } else { Ok(()) }
+}
+
+/// Starts and stops to trace requests as the screen wants it.
+struct Tracing<'a> {
+    plan: &'a Top,
+    is_on: bool,
+    /// It could not be started when the screen wanted it, and is not tried again.
+    has_failed: bool,
+}
+
+impl<'a> Tracing<'a> {
+    /// Tries whether requests can be traced, if the screen may want it.
+    ///
+    /// # Errors
+    /// The reason for which they cannot.
+    fn new(plan: &'a Top, clock: &StoppableClock) -> Result<Self> {
+        let tracing = Self { plan, is_on: false, has_failed: false };
+        if plan.trace.is_some() {
+            drop(tracing.start(Vec::new(), clock)?);
+        }
+        Ok(tracing)
+    }
+
+    fn update(
+        &mut self,
+        intervals: &mut Intervals<'_>,
+        shared: &Shared,
+        outlet: &Outlet,
+        clock: &StoppableClock,
+    ) {
+        let is_wanted = shared.wants_trace.load(Ordering::Relaxed) && !self.has_failed;
+        if is_wanted == self.is_on {
+            return;
+        }
+        self.is_on = is_wanted;
+        if !is_wanted {
+            intervals.set_tracer(None);
+            return;
+        }
+        let is_restricted = self.plan.selection.names_devices();
+        let devices = if is_restricted { intervals.selected_disk_numbers() } else { Vec::new() };
+        match self.start(devices, clock) {
+            Ok(tracer) => intervals.set_tracer(Some(tracer)),
+            Err(error) => {
+                (self.is_on, self.has_failed) = (false, true);
+                shared.say(&error);
+                outlet.send(Update::TraceFailed(error.to_string()));
+            }
+        }
+    }
+
+    fn start(&self, devices: Vec<DeviceNumber>, clock: &StoppableClock) -> Result<Tracer, TraceError> {
+        let max_overhead = self.plan.trace.unwrap_or_default();
+        let options = TraceOptions { latencies: true, queued: false, users: true, devices, max_overhead };
+        Tracer::start(&self.plan.input.root, options, clock)
+    }
 }
 
 /// Turns intervals into frames.

@@ -17,10 +17,16 @@ const MAX_THREADS: usize = 6;
 const BYTES_PER_MIB: f64 = 1_048_576.0;
 
 impl App {
-    /// Appends the latencies of the single requests of a device, or of the disk of a partition; nothing if they were not traced.
+    /// Appends the latencies of the single requests of a device, or of the disk of a partition; nothing if they were not traced
+    /// and are not about to be.
     pub(super) fn push_requests(&self, device: &str, frame: &Frame, width: usize, lines: &mut Vec<TextLine>) {
-        let Some(requests) = frame.requests.as_deref() else { return };
         let theme = self.options.theme;
+        let Some(requests) = frame.requests.as_deref() else {
+            if self.wants_trace() && self.follows() {
+                lines.push(vec![("  single requests: tracing begins ...".to_owned(), theme.dim())]);
+            }
+            return;
+        };
         let disk = frame.topology.disk_of(device).filter(|disk| !disk.is_empty());
         let rows: Vec<[String; REQUEST_TITLES.len()]> = requests
             .of(disk.unwrap_or(device))

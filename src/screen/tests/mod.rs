@@ -65,6 +65,7 @@ fn app(source: Source) -> App {
         saturation_threshold: 3.0,
         sort: Sort::default(),
         unfolds: false,
+        traces: false,
         plays: false,
         history: (64 << 20, f64::INFINITY),
     })

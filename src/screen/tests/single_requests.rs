@@ -1,6 +1,6 @@
 //! The page of a device in an interval whose single requests were traced.
 
-use super::{draw, frames_of, lines, press, replay};
+use super::{draw, frames_of, lines, live, press, replay};
 use crate::counters::{LatencySpan, RequestKind};
 use crate::metrics::LatencyStats;
 use crate::report::layout::number_format::{count, time};
@@ -67,4 +67,30 @@ fn a_capture_without_single_requests_has_no_lines_about_them() {
     press(&mut app, "\r");
     let page = lines(&mut app, 120, 50);
     assert!(page.iter().all(|line| !line.contains("p99") && !line.contains("single requests")), "{page:#?}");
+}
+
+#[test]
+fn requests_are_traced_only_while_the_page_of_a_device_is_open() {
+    let mut live = live("captures/capped-3000.txt");
+    draw(&mut live, 120, 50);
+    press(&mut live, "\r");
+    assert!(!live.wants_trace(), "nobody asked for it");
+    press(&mut live, "\u{1b}");
+    live.options.traces = true;
+    assert!(!live.wants_trace());
+    press(&mut live, "\r");
+    assert!(live.wants_trace());
+    let page = lines(&mut live, 120, 50);
+    assert!(page.iter().any(|line| line == "  single requests: tracing begins ..."), "{page:#?}");
+    press(&mut live, "\u{1b}");
+    assert!(!live.wants_trace());
+    press(&mut live, "\r");
+    live.note_trace_failure("cannot trace requests: refused".to_owned());
+    let page = lines(&mut live, 120, 50);
+    assert!(!live.wants_trace() && page.iter().any(|line| line.contains("cannot trace requests: refused")));
+    assert!(page.iter().all(|line| !line.contains("tracing begins")), "{page:#?}");
+    let mut capture = replay(CAPTURE);
+    capture.options.traces = true;
+    press(&mut capture, "\r");
+    assert!(!capture.wants_trace());
 }
