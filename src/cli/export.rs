@@ -112,6 +112,10 @@ impl ExportArguments {
         if let Some(name) = repeated_name(&self.label) {
             return Err(format!("--label {name} is given more than once"));
         }
+        let is_name = |word: &String| word.starts_with(|c: char| c.is_ascii_alphabetic());
+        if let Some(word) = self.interval.as_ref().filter(|word| is_name(word)) {
+            return Err(format!("unexpected '{word}'; name devices with --device"));
+        }
         let interval = parse_schedule(self.interval.as_ref(), None)?.interval;
         let is_replay = self.from.is_some();
         let target = match (is_replay, self.listen, self.textfile) {

@@ -147,6 +147,7 @@ fn what_cannot_be_exported_is_said_in_a_line() {
         ("--label a=b --listen 0".to_owned(), "--label needs --from FILE", 2),
         ("--from x --label a=b --label a=c".to_owned(), "--label a is given more than once", 2),
         ("--listen example.com:80".to_owned(), "expected a port, or an IP address and a port", 2),
+        ("--listen 0 sda".to_owned(), "unexpected 'sda'; name devices with --device", 2),
         ("--listen 0 0".to_owned(), "invalid INTERVAL '0'", 2),
     ] {
         let outcome = blkstat(&format!("export --root {root} {arguments}")).run();
