@@ -35,8 +35,8 @@ pub(crate) use theme::Theme;
 
 /// The seconds for which the intervals and samples of the running system are kept exactly.
 pub(crate) const LIVE_HISTORY_S: f64 = 3600.0;
-/// The memory for intervals of the running system, in bytes. Together with that of the samples and of the time before it is
-/// less than 64 MiB.
+/// The memory for intervals of the running system, in bytes, where samples take all of theirs: what these do not need is for
+/// intervals, too. Together with the time before it is at most 64 MiB.
 pub(crate) const LIVE_HISTORY_BYTES: usize = 32 << 20;
 /// The memory for samples of the running system as text, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 28 << 20;

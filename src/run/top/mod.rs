@@ -24,7 +24,7 @@ use crate::exit::Exit;
 use crate::plan::Top;
 use crate::screen::{
     Action, App, AppOptions, Event, ExportKind, Frame, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
-    Screen, Sort, Source, Theme,
+    MAX_TEXT_BYTES, SampleTexts, Screen, Sort, Source, Theme,
 };
 use crate::signals::{ScreenSignals, suspend_process};
 use crate::source::read_hostname;
@@ -304,6 +304,9 @@ impl Session {
         while let Ok(update) = self.sampler.updates.try_recv() {
             match update {
                 Update::Frame(frame) => {
+                    if self.app.options.source == Source::Live {
+                        self.share_memory();
+                    }
                     self.app.push(*frame);
                     if !std::mem::replace(&mut self.is_memory_locked, true)
                         && self.app.options.source == Source::Live
@@ -329,6 +332,12 @@ impl Session {
                 break;
             }
         }
+    }
+
+    /// Gives the intervals the memory that the samples do not need.
+    fn share_memory(&mut self) {
+        let texts = self.sampler.shared.texts().as_ref().map_or(0, SampleTexts::memory);
+        self.app.history.set_max_bytes(LIVE_HISTORY_BYTES + MAX_TEXT_BYTES.saturating_sub(texts));
     }
 
     fn toggle_recording(&mut self, context: &RunContext<'_>) {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::cgroups::{FrameCgroups, LastNames};
 use super::point::Point;
 use super::row::{Rare, peek_verdict, put_row, read_row, read_row_stats};
 use super::single_requests::FrameRequests;
@@ -55,8 +56,7 @@ pub(crate) struct Frame {
     pub(crate) end_s: f64,
     /// Time broke before it.
     pub(crate) follows_break: bool,
-    /// The cgroups and processes; `None` where they are not known.
-    pub(crate) attribution: Option<Arc<Attribution>>,
+    cgroups: Option<Box<FrameCgroups>>,
     /// The single requests; `None` where they were not traced.
     pub(crate) requests: Option<Arc<FrameRequests>>,
     /// The devices and how they are stacked.
@@ -124,6 +124,12 @@ impl Frame {
         (Arc::clone(&self.layout.names[row]), point)
     }
 
+    /// Returns the tasks that waited, and the cgroups of one device or, without a name, of all; `None` where they are not
+    /// known.
+    pub(crate) fn attribution(&self, only: Option<&str>) -> Option<Attribution> {
+        self.cgroups.as_ref().map(|cgroups| cgroups.attribution(only))
+    }
+
     #[cfg(test)]
     /// Returns the whole interval as it was.
     pub(crate) fn to_rows(&self) -> IntervalRows<'_> {
@@ -132,7 +138,7 @@ impl Frame {
             devices: (0..self.len()).map(|row| self.device(row)).collect(),
             total: None,
             events: self.events.clone(),
-            attribution: self.attribution.as_deref().cloned(),
+            attribution: self.attribution(None),
             traced: None,
             has_found_any: true,
         }
@@ -145,13 +151,13 @@ impl Frame {
 
     /// An estimate of its memory, without what it shares with other intervals.
     pub(super) fn memory(&self) -> usize {
-        let attribution = self.attribution.as_ref().map_or(0, |attribution| attribution_bytes(attribution));
+        let cgroups = self.cgroups.as_ref().map_or(0, |cgroups| cgroups.memory());
         size_of::<Self>()
             + self.offsets.len() * (size_of::<u32>() + size_of::<f32>())
             + self.bytes.len()
             + self.rare.as_ref().map_or(0, |rare| size_of::<Rare>() + rare.bytes())
             + self.events.iter().map(|event| 64 + event.device.len() + event.label.len()).sum::<usize>()
-            + attribution
+            + cgroups
             + self.requests.as_ref().map_or(0, |requests| requests.bytes())
     }
 
@@ -176,17 +182,13 @@ fn interval(header: &IntervalHeader) -> Interval {
     Interval::from_nanos((header.elapsed_s * 1e9).round() as u64).unwrap_or(Interval::HUNDREDTH)
 }
 
-fn attribution_bytes(attribution: &Attribution) -> usize {
-    let cgroups: usize = attribution.devices.iter().map(|device| 120 + device.cgroups.len() * 200).sum();
-    cgroups + attribution.blocked.len() * 90 + size_of::<Attribution>()
-}
-
 /// Turns intervals into frames.
 #[derive(Debug, Default)]
 pub(crate) struct FrameEncoder {
     ids: HashMap<Arc<str>, DeviceId>,
     layout: Arc<Layout>,
     tracker: EventTracker,
+    cgroup_names: LastNames,
     run_s: f64,
     follows_break: bool,
 }
@@ -209,6 +211,7 @@ impl FrameEncoder {
         self.run_s += rows.header.elapsed_s;
         let IntervalRows { header, devices, events, attribution, traced, .. } = rows;
         self.update_layout(&devices);
+        let cgroups = attribution.map(|all| Box::new(FrameCgroups::new(all, &mut self.cgroup_names)));
         let mut rare = Rare::default();
         let mut bytes = Vec::with_capacity(devices.len() * 32);
         let mut offsets = Vec::with_capacity(devices.len());
@@ -223,7 +226,7 @@ impl FrameEncoder {
             header,
             end_s: self.run_s,
             follows_break: std::mem::take(&mut self.follows_break),
-            attribution: attribution.map(Arc::new),
+            cgroups,
             requests: traced.map(|traced| Arc::new(FrameRequests::new(&traced))),
             topology,
             layout: Arc::clone(&self.layout),

@@ -4,6 +4,7 @@
 //! Time is counted in seconds of all intervals so far (`_s`), as in events: breaks in time have no length.
 
 mod bytes;
+mod cgroups;
 mod coarse;
 mod frame;
 mod point;
@@ -85,6 +86,11 @@ impl History {
             coarse: CoarseHistory::new(MAX_COARSE_BYTES),
             columns: RefCell::default(),
         }
+    }
+
+    /// Sets the memory for exact intervals, in bytes, from the next one on.
+    pub(crate) fn set_max_bytes(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes;
     }
 
     /// Adds an interval.

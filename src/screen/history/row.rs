@@ -373,7 +373,11 @@ fn latency_of_stats(direction: IoDirection, stats: &IntervalStats) -> Option<(f6
         IoDirection::Reads => of(&stats.reads),
         IoDirection::Writes => of(&stats.writes),
         IoDirection::Both => None,
-        IoDirection::Flushes => stats.flush_await_ms.zip(stats.queue),
+        // As the analysis computes it.
+        IoDirection::Flushes => stats
+            .flushes_per_s
+            .zip(stats.flush_await_ms)
+            .map(|(per_s, await_ms)| (await_ms, per_s * stats.seconds * await_ms / 1000.0 / stats.seconds)),
     }
 }
 

@@ -114,7 +114,6 @@ impl SampleTexts {
         TextSnapshot { blocks: self.blocks.iter().map(Arc::clone).collect() }
     }
 
-    #[cfg(test)]
     /// The memory of the compressed texts.
     pub(crate) fn memory(&self) -> usize {
         self.bytes + self.encoder.get_ref().len()

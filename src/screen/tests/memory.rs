@@ -1,6 +1,9 @@
 //! The memory of the history.
 
 use super::*;
+use crate::analysis::LoadSample;
+use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
+use crate::metrics::HostStats;
 
 /// A pseudo-random number below `below`, the next after `seed` (Numerical Recipes' generator).
 fn random(seed: &mut u64, below: u64) -> u64 {
@@ -10,6 +13,16 @@ fn random(seed: &mut u64, below: u64) -> u64 {
 
 #[test]
 fn an_hour_of_100_busy_devices_is_kept_exactly_in_64_mib() {
+    assert_eq!(minutes_kept(false), 60);
+}
+
+#[test]
+fn cgroups_on_100_busy_devices_shorten_the_time_that_is_kept_by_a_quarter_at_most() {
+    assert!(minutes_kept(true) >= 45);
+}
+
+/// Returns the minutes of intervals of 100 devices, with a cgroup on each or without, that are kept exactly.
+fn minutes_kept(has_cgroups: bool) -> usize {
     const DEVICES: usize = 100;
     let (seed, interval) = (&mut 1, Interval::from_nanos(1_000_000_000).unwrap());
     let mut counters = vec![Counters { columns: Columns::Flushes, ..Counters::ZERO }; DEVICES];
@@ -53,9 +66,13 @@ fn an_hour_of_100_busy_devices_is_kept_exactly_in_64_mib() {
         }
         let at = jiff::Timestamp::from_second(1_700_000_000 + second).unwrap();
         texts.push(Some(at), b"", text.as_bytes());
-        let devices = before.iter().zip(&counters).zip(&names).map(|((before, after), name)| {
-            let stats = IntervalStats::between(before, after, interval).unwrap();
-            DeviceInterval { device: name, label: name, mountpoints: "/srv", state: busy(stats, seed) }
+        let between = |(before, after)| IntervalStats::between(before, after, interval).unwrap();
+        let stats: Vec<IntervalStats> = before.iter().zip(&counters).map(between).collect();
+        let devices = stats.iter().zip(&names).map(|(stats, name)| DeviceInterval {
+            device: name,
+            label: name,
+            mountpoints: "/srv",
+            state: busy(*stats, seed),
         });
         let header = IntervalHeader { end: Some(at), elapsed_s: 1.0, ..app_header() };
         let rows = IntervalRows {
@@ -63,23 +80,26 @@ fn an_hour_of_100_busy_devices_is_kept_exactly_in_64_mib() {
             devices: devices.collect(),
             total: None,
             events: Vec::new(),
-            attribution: None,
+            attribution: has_cgroups.then(|| attribution(&names, &stats)),
             traced: None,
             has_found_any: true,
         };
+        let of_texts = (MAX_TEXT_BYTES / 12).saturating_sub(texts.memory());
+        app.history.set_max_bytes(LIVE_HISTORY_BYTES / 12 + of_texts);
         app.push(encoder.encode(rows, Arc::clone(&topology)));
     }
-    assert!(app.history.frames().len() >= 300, "{}", app.history.frames().len());
     assert!(texts.snapshot().samples() >= 300, "{}", texts.snapshot().samples());
     let bytes = app.history.memory() + texts.memory();
     assert!(bytes <= (64 << 20) / 12, "{bytes}");
     assert!(app.history.before(app.history.frames()[0].end_s).is_some(), "the time before is known");
+    // A minute is five seconds here.
+    app.history.frames().len().min(300) / 5
 }
 
 /// Returns a device that is saturated, with the usual evidence.
 fn busy(stats: IntervalStats, seed: &mut u64) -> DeviceState {
     let mut saturation = || Some(3.0 + random(seed, 1000) as f64 / 7.0);
-    let (reads, writes) = (saturation(), saturation());
+    let (reads, writes, flushes) = (saturation(), saturation(), saturation());
     let evidence = |direction, of: &DirectionStats, saturation| Evidence::Latency {
         direction,
         latency: Latency {
@@ -94,16 +114,50 @@ fn busy(stats: IntervalStats, seed: &mut u64) -> DeviceState {
         verdict: Some(Verdict::Saturated),
         read_saturation: reads,
         write_saturation: writes,
+        flush_saturation: flushes,
         baseline_source: Some(BaselineSource::Learned),
         evidence: vec![
             evidence(IoDirection::Reads, &stats.reads, reads),
             evidence(IoDirection::Writes, &stats.writes, writes),
+            flushes_evidence(&stats, flushes),
         ],
         lasted_s: Some(17.0),
-        ..Assessment::default()
     };
     let activity = DeviceActivity { stats, assessment, verdict_s: Some(1.0), ..DeviceActivity::default() };
     DeviceState::Active(Box::new(activity))
+}
+
+/// Returns the evidence about flushes, with the queue that the analysis computes.
+fn flushes_evidence(stats: &IntervalStats, saturation: Option<f64>) -> Evidence {
+    let load = LoadSample::from_stats(stats, &HostStats::default(), 0.0).unwrap_or_default();
+    let latency = Latency {
+        await_ms: stats.flush_await_ms.unwrap_or_default(),
+        queue: load.queue(IoDirection::Flushes),
+        saturation,
+    };
+    Evidence::Latency {
+        direction: IoDirection::Flushes,
+        latency,
+        source: Some(BaselineSource::Learned),
+        doubt: None,
+    }
+}
+
+/// Returns a cgroup on each device.
+fn attribution(names: &[String], stats: &[IntervalStats]) -> Attribution {
+    let usage = |(name, stats): (&String, &IntervalStats)| {
+        let rates = IoRates {
+            reads_per_s: stats.reads.per_s.unwrap_or_default(),
+            writes_per_s: stats.writes.per_s.unwrap_or_default(),
+            read_bytes_per_s: stats.reads.kib_per_s.unwrap_or_default() * 1024.0,
+            write_bytes_per_s: stats.writes.kib_per_s.unwrap_or_default() * 1024.0,
+        };
+        let path: Arc<str> = format!("/system.slice/{name}.service").into();
+        let cgroup = CgroupUse { path, rates, share_pct: Some(99.9), limits: Vec::new() };
+        DeviceUse { name: name.clone(), cgroups: vec![cgroup], ..DeviceUse::default() }
+    };
+    let devices = names.iter().zip(stats).map(usage).collect();
+    Attribution { elapsed_s: 1.0, devices, ..Attribution::default() }
 }
 
 /// Returns the values of an interval that matter to nothing here.
