@@ -26,11 +26,13 @@ const STEP: Duration = Duration::from_millis(100);
 
 /// The host. Its counters stop when this is dropped.
 ///
-/// Its /proc/diskstats is a pipe, and the counters are computed when it is read, so that rates are right however busy
-/// the machine is that runs the test. Only one program can read it.
+/// Its /proc/diskstats becomes a pipe once a program has started to read it. The counters are then computed when they are
+/// read, so that rates are right however busy the machine is that runs the test. Two that open the pipe at once would share
+/// its text, and threads that start do so.
 pub(crate) struct AdvancingHost {
     host: FakeRoot,
     stop: Arc<AtomicBool>,
+    serve: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -47,17 +49,28 @@ impl AdvancingHost {
             );
         let root = host.path().to_owned();
         fs::create_dir_all(root.join("proc/pressure")).unwrap();
+        let volume = volume_lines();
         write_files(&root, Duration::ZERO);
-        serve_diskstats(&root, start);
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        write_diskstats(&root, &volume, start.elapsed());
+        let [stop, serve] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let (stopped, served) = (Arc::clone(&stop), Arc::clone(&serve));
         let thread = std::thread::spawn(move || {
+            let mut file_of = Some(volume);
             while !stopped.load(Ordering::Relaxed) {
                 write_files(&root, start.elapsed());
+                if let Some(volume) = file_of.take_if(|_| served.load(Ordering::Relaxed)) {
+                    serve_diskstats(&root, volume, start);
+                }
+                file_of.iter().for_each(|volume| write_diskstats(&root, volume, start.elapsed()));
                 std::thread::sleep(STEP);
             }
         });
-        Self { host, stop, thread: Some(thread) }
+        Self { host, stop, serve, thread: Some(thread) }
+    }
+
+    /// Makes /proc/diskstats a pipe: the program that reads it has started.
+    pub(crate) fn compute_when_read(&self) {
+        self.serve.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn root(&self) -> String {
@@ -72,13 +85,16 @@ impl Drop for AdvancingHost {
     }
 }
 
+fn write_diskstats(root: &Path, volume: &[Vec<u64>], elapsed: Duration) {
+    replace(&root.join("proc/diskstats"), &diskstats(volume, elapsed));
+}
+
 /// Makes /proc/diskstats a pipe, and answers everyone who reads it. The thread ends with the test.
-fn serve_diskstats(root: &Path, start: Instant) {
+fn serve_diskstats(root: &Path, volume: Vec<Vec<u64>>, start: Instant) {
     let path = root.join("proc/diskstats");
     let next = root.join("proc/diskstats.next");
-    let volume = volume_lines();
-    let _ = fs::remove_file(&path);
-    make_pipe(&path).unwrap();
+    make_pipe(&next).unwrap();
+    fs::rename(&next, &path).unwrap();
     std::thread::spawn(move || {
         // Opening waits for a reader.
         while let Ok(mut pipe) = OpenOptions::new().write(true).open(&path) {

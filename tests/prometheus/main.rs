@@ -96,10 +96,12 @@ mod tests {
         let start = Instant::now();
         let (host, same_host) = (AdvancingHost::start(start), AdvancingHost::start(start));
         let exporter = Exporter::start(&format!("--root {}", host.root()));
+        host.compute_when_read();
         promtool(&["check", "metrics"], exporter.get("/metrics").text());
         let prometheus = Prometheus::start(&folder, &exporter.address);
         let mut json = blkstat(&format!("--json --root {} sda 1", same_host.root()))
             .spawn(Stdio::piped(), Stdio::null());
+        same_host.compute_when_read();
 
         let mut firing = Vec::new();
         while start.elapsed() < ALERT_WAIT && !firing.iter().any(|name| name == "BlkstatDiskAtLimit loop0") {
