@@ -388,17 +388,21 @@ mod tests {
         assert_eq!(requests(&history), [fast, fast, None, Some(5.0)]);
     }
 
+    /// Returns an interval with the same I/O on each device.
+    fn rows_of(second: i64, names: &[String]) -> IntervalRows<'_> {
+        let mut interval = rows(second, "x", 1, HostStats::default());
+        let row = interval.devices.remove(0);
+        let devices = names.iter().map(|name| DeviceInterval { device: name, label: name, ..row.clone() });
+        interval.devices = devices.collect();
+        interval
+    }
+
     #[test]
     fn traced_devices_have_fewer_points() {
         let mut history = History::default();
         let names: Vec<String> = (0..8).map(|index| format!("sd{index}")).collect();
         for second in 0..700 {
-            let mut interval = rows(second, "x", 1, HostStats::default());
-            let row = interval.devices.remove(0);
-            interval.devices = names
-                .iter()
-                .map(|name| DeviceInterval { device: name, label: name, ..row.clone() })
-                .collect();
+            let mut interval = rows_of(second, &names);
             let mut all = TracedInterval::default();
             names.iter().for_each(|name| all.devices.extend(traced(name, 1_000_000, None).devices));
             interval.traced = Some(all);
@@ -412,13 +416,7 @@ mod tests {
         let mut history = History::default();
         let names: Vec<String> = (0..120).map(|index| format!("sd{index}")).collect();
         for second in 0..700 {
-            let mut interval = rows(second, "x", 1, HostStats::default());
-            let row = interval.devices.remove(0);
-            interval.devices = names
-                .iter()
-                .map(|name| DeviceInterval { device: name, label: name, ..row.clone() })
-                .collect();
-            history.observe(&interval);
+            history.observe(&rows_of(second, &names));
         }
         assert!(history.timeline().points().len() <= MAX_DEVICE_POINTS / 120);
     }

@@ -51,7 +51,7 @@ const SCRIPT: &str = include_str!("assets/script.js");
 /// The SHA-256 of the script in Base64: the only script that a browser runs on the page.
 const SCRIPT_SHA256: &str = "hQMz/xXShgRbeT9tSecsTMZ1rDPEnJNM6z7QFHUagRk=";
 
-/// The most bytes of a page, unless it has so many charts that even [`MIN_POINTS`] take more.
+/// The size that a page should not exceed. One with very many charts may, as each has [`MIN_POINTS`] at least.
 const MAX_PAGE_BYTES: usize = 1_450_000;
 /// The bytes of a page without any device, and of a device without any point: titles, labels, sentences. Estimates.
 const EMPTY_PAGE_BYTES: usize = 60_000;

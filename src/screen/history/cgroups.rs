@@ -17,7 +17,7 @@ pub(super) struct LastNames {
     devices: Arc<[Arc<str>]>,
 }
 
-/// Returns the names as they are kept: the last ones if they are the same. Names that are kept anew are shared, too.
+/// Returns `last` if it has these names, or else a new list, which shares the memory of the names that `last` has.
 fn share(names: &[&str], last: &mut Arc<[Arc<str>]>) -> Arc<[Arc<str>]> {
     if names.len() != last.len() || names.iter().zip(&**last).any(|(name, last)| **name != **last) {
         let known: HashSet<Arc<str>> = last.iter().map(Arc::clone).collect();

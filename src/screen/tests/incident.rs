@@ -1,5 +1,4 @@
-//! What must be right in an incident: where requests wait, what latency is compared with, late samples, and the way to a
-//! device.
+//! An incident on the screen: the layer where requests wait, the baseline, late samples, and how a device is found.
 
 use super::*;
 use crate::topology::{Node, Topology};
