@@ -55,7 +55,7 @@ const GOALS: [Goal; 14] = [
         "events: times of trouble without one, %",
         |score| 100.0 * score.events.missed_windows as f64 / score.events.windows.max(1) as f64,
         10.0,
-        15.5,
+        14.0,
     ),
     at_most(
         "events: median error of the begin, intervals",
