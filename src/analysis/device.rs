@@ -15,8 +15,8 @@ use super::stats::{
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
-    DeviceFacts, Hung, HungRequests, ThrottledTime, VerdictShares, is_stall, ok_below_limit, other_causes,
-    overall_verdict,
+    DeviceFacts, Hung, HungRequests, SlowIntervals, SlowRequests, ThrottledTime, VerdictShares, is_stall,
+    ok_below_limit, other_causes, overall_verdict,
 };
 use crate::attribution::ReachedLimit;
 use crate::metrics::{DataFlag, HostStats, IntervalStats};
@@ -57,6 +57,7 @@ pub struct DeviceAnalysis {
     /// The requests that hung for longest while others completed.
     longest_hung: Option<Hung>,
     throttled: ThrottledTime,
+    slow_requests: Vec<SlowIntervals>,
     busy_intervals: u64,
     discards: f64,
     flushes: f64,
@@ -92,6 +93,7 @@ impl DeviceAnalysis {
             hung: HungRequests::default(),
             longest_hung: None,
             throttled: ThrottledTime::default(),
+            slow_requests: Vec::new(),
             busy_intervals: 0,
             discards: 0.0,
             flushes: 0.0,
@@ -174,6 +176,12 @@ impl DeviceAnalysis {
     /// Notes that a cgroup at its limit held the device back in an interval of this length in seconds.
     pub fn note_throttled(&mut self, limit: &ReachedLimit, seconds: f64) {
         self.throttled.add(limit, seconds);
+    }
+
+    /// Notes that a few requests of an interval were far slower than the rest. `begin_s` are the seconds of all
+    /// intervals before it.
+    pub fn note_slow_requests(&mut self, requests: &SlowRequests, begin_s: f64) {
+        SlowIntervals::add(&mut self.slow_requests, requests, begin_s);
     }
 
     /// Takes the counters of the device at the first sample, or the first after a reset. Later calls change nothing until
@@ -316,6 +324,7 @@ impl DeviceAnalysis {
                 write: writes.export(),
                 flush: flushes.export(),
             },
+            slow_requests: self.slow_requests,
             blocks: self.blocks.finish(),
             timeline: self.timeline,
             trouble,

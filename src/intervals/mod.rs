@@ -38,6 +38,7 @@ mod running_totals;
 mod sample_pair;
 mod sample_source;
 pub mod series;
+mod slow_requests;
 mod stream;
 mod summary;
 mod total;

@@ -1,6 +1,6 @@
 //! Percentiles of the latencies of single requests.
 
-use crate::counters::LatencyHistogram;
+use crate::counters::{LatencyBucket, LatencyHistogram};
 
 /// The percentiles that are shown, in percent: the median and three of the tail.
 pub const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
@@ -36,22 +36,26 @@ impl LatencyStats {
     }
 }
 
-/// Returns a percentile by the nearest rank: the smallest latency that at least `percent` of the requests do not exceed.
 fn percentile_ms(histogram: &LatencyHistogram, count: u64, percent: f64) -> f64 {
+    let found = percentile_bucket(histogram, count, percent);
+    found.map_or(0.0, |bucket| bucket.mean_ns() as f64 / NS_PER_MS)
+}
+
+/// Returns the bucket of a percentile by the nearest rank: the smallest latency that at least `percent` of the `count`
+/// requests do not exceed is in it. `None` without requests.
+pub fn percentile_bucket(histogram: &LatencyHistogram, count: u64, percent: f64) -> Option<&LatencyBucket> {
     // Rounded first, so that 99% of 100 requests are 99 of them.
     let rank = ((percent * count as f64 / 100.0 * 1e6).round() / 1e6).ceil().max(1.0) as u64;
-    let mut passed = 0;
-    let found = histogram.buckets().find(|bucket| {
-        passed += bucket.count;
+    let mut passed: u64 = 0;
+    histogram.buckets().find(|bucket| {
+        passed = passed.saturating_add(bucket.count);
         passed >= rank
-    });
-    found.map_or(0.0, |bucket| bucket.mean_ns() as f64 / NS_PER_MS)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::LatencyBucket;
 
     fn exact(latencies_ns: impl IntoIterator<Item = u64>) -> LatencyHistogram {
         let mut histogram = LatencyHistogram::default();

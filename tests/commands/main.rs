@@ -15,6 +15,7 @@ mod native;
 mod other_causes;
 mod report;
 mod service;
+mod single_requests;
 mod soak;
 #[cfg(feature = "top")]
 mod top;

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{DeepQueue, Doubt, HeldBetween};
+use super::{DeepQueue, Doubt, HeldBetween, SlowRequests};
 use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
 use crate::analysis::settings::BaselineSource;
@@ -239,6 +239,8 @@ pub enum Evidence {
     NearLimit(NearLimit),
     /// A cgroup that uses the device has reached its limit.
     AtLimit(ReachedLimit),
+    /// A few of the single requests of the whole interval were far slower than the rest. It has no part in the verdict.
+    SlowRequests(SlowRequests),
 }
 
 /// A mean latency with the queue at which it was measured.

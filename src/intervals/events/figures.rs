@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::event::{EventRate, PeakLatency};
-use crate::analysis::{IoDirection, RateUnit, TroubleSpan};
+use crate::analysis::{Assessment, Evidence, IoDirection, RateUnit, SlowRequests, TroubleSpan};
 use crate::intervals::{DeviceActivity, TopCgroup};
 use crate::metrics::{DirectionStats, IntervalStats};
 
@@ -26,6 +26,7 @@ pub(super) struct Figures {
     has_queue: bool,
     peak_queue: f64,
     peak_latency: Option<PeakLatency>,
+    slow_requests: Option<SlowRequests>,
     /// The bytes of a cgroup in percent of the device's, times seconds.
     cgroups: Vec<(Arc<str>, f64)>,
 }
@@ -46,6 +47,7 @@ impl Figures {
             has_queue: queue.is_some(),
             peak_queue: queue.unwrap_or(0.0),
             peak_latency: peak_latency(stats),
+            slow_requests: slow_requests(&activity.assessment),
             cgroups: top
                 .map(|top| (Arc::clone(&top.path), top.share_pct * stats.seconds))
                 .into_iter()
@@ -66,6 +68,7 @@ impl Figures {
             has_queue: true,
             peak_queue: span.peak_queue,
             peak_latency: span.peak_await.map(|(await_ms, direction)| PeakLatency { await_ms, direction }),
+            slow_requests: None,
             cgroups: Vec::new(),
         }
     }
@@ -85,6 +88,8 @@ impl Figures {
         if await_ms(other.peak_latency) > await_ms(self.peak_latency) {
             self.peak_latency = other.peak_latency;
         }
+        self.slow_requests =
+            self.slow_requests.into_iter().chain(other.slow_requests).max_by(SlowRequests::by_ratio);
         for (path, share) in &other.cgroups {
             match self.cgroups.iter().position(|(known, _)| known == path) {
                 Some(at) => self.cgroups[at].1 += share,
@@ -102,6 +107,11 @@ impl Figures {
     /// The highest mean latency of an interval.
     pub(super) fn peak_latency(&self) -> Option<PeakLatency> {
         self.peak_latency
+    }
+
+    /// The interval in which a few requests were slowest, compared with the rest.
+    pub(super) fn slow_requests(&self) -> Option<SlowRequests> {
+        self.slow_requests
     }
 
     /// The mean and the longest queue.
@@ -148,6 +158,14 @@ fn queue(stats: &IntervalStats) -> Option<f64> {
         Some(in_flight) => Some(in_flight as f64),
         None => stats.queue.or_else(|| Some(stats.reads.queue? + stats.writes.queue?)),
     }
+}
+
+fn slow_requests(assessment: &Assessment) -> Option<SlowRequests> {
+    let of = |evidence: &Evidence| match evidence {
+        Evidence::SlowRequests(requests) => Some(*requests),
+        _ => None,
+    };
+    assessment.evidence.iter().filter_map(of).max_by(SlowRequests::by_ratio)
 }
 
 fn peak_latency(stats: &IntervalStats) -> Option<PeakLatency> {

@@ -11,6 +11,7 @@ mod other_causes;
 mod overview;
 mod paragraph;
 mod queue_by_layer;
+mod slow_requests;
 mod tables;
 mod text;
 mod times;
@@ -64,6 +65,11 @@ pub struct AnalysisReport<'a> {
 /// The capacity of a device in sentences.
 pub(super) fn capacity_sentences(report: &AnalysisReport<'_>, device: &DeviceReport) -> Vec<String> {
     capacity::sentences(device, &times::Times::new(report.clock, report.time_zone))
+}
+
+/// The intervals of a device in which a few single requests were far slower than the rest, in sentences.
+pub(super) fn slow_request_sentences(report: &AnalysisReport<'_>, device: &DeviceReport) -> Vec<String> {
+    slow_requests::sentences(device, &times::Times::new(report.clock, report.time_zone))
 }
 
 /// A report of devices alone.

@@ -20,6 +20,12 @@ pub(super) fn push_heading(text: &str, width: usize, out: &mut Vec<u8>) {
     push_paragraph(text, 2, width, out);
 }
 
+/// A sentence with a capital letter at its beginning.
+pub(super) fn capitalize(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,12 @@
 //! The text, which a person reads from top to bottom.
 
 use super::overview::Row;
-use super::paragraph::{push_heading, push_paragraph};
+use super::paragraph::{capitalize, push_heading, push_paragraph};
 use super::queue_by_layer::link_text;
 use super::times::Times;
-use super::{AnalysisReport, capacity, event_lines, host_findings, other_causes, overview, tables};
+use super::{
+    AnalysisReport, capacity, event_lines, host_findings, other_causes, overview, slow_requests, tables,
+};
 use crate::analysis::{
     DeviceReport, DirectionReport, Excluded, MIN_VERDICT_INTERVALS, Pattern, QueueByLayer, Verdict,
     WaitLocation,
@@ -33,7 +35,7 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     if report.has_details {
         push_devices(report, &times, width, out);
     } else {
-        push_explanations(report, &rows, width, out);
+        push_explanations(report, &rows, &times, width, out);
     }
     push_host("Not the disk", &host_findings::not_the_disk_sentences(report).unwrap_or_default(), width, out);
     push_host("Host", &host_findings::host_sentences(report), width, out);
@@ -45,13 +47,21 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends why the worst devices have their verdicts, or none, and where requests wait.
-fn push_explanations(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
+fn push_explanations(
+    report: &AnalysisReport<'_>,
+    rows: &[Row<'_>],
+    times: &Times<'_>,
+    width: usize,
+    out: &mut Vec<u8>,
+) {
     // Without a verdict, devices lack one for the same few reasons.
     let explained = |(index, row): &(usize, &Row<'_>)| *index == 0 || row.report.verdict.is_some();
     for (_, row) in rows.iter().take(MAX_EXPLAINED).enumerate().filter(explained) {
         out.push(b'\n');
         let explanation = explanation_text(&row.report.device, &row.report.explanation);
         push_paragraph(&format!("{explanation}."), 0, width, out);
+        let slow = slow_requests::sentences(row.report, times);
+        slow.iter().for_each(|sentence| push_paragraph(sentence, 0, width, out));
     }
     let is_listed = |device: &str| rows.iter().take(MAX_EXPLAINED).any(|row| row.report.device == device);
     let links = report.queue_by_layer.iter().flat_map(|queues| &queues.links);
@@ -90,6 +100,8 @@ fn push_device(report: &DeviceReport, times: &Times<'_>, width: usize, out: &mut
     push_paragraph(&format!("{}: {verdict}", report.device), 0, width, out);
     let explanation = explanation_text(&report.device, &report.explanation);
     push_paragraph(&format!("{explanation}."), 2, width, out);
+    let slow = slow_requests::sentences(report, times);
+    slow.iter().for_each(|sentence| push_paragraph(sentence, 2, width, out));
     push_workload(report, width, out);
     if !report.levels.is_empty() {
         push_heading("By queue", width, out);
@@ -167,11 +179,6 @@ fn push_queue_by_layer(queues: &QueueByLayer, width: usize, out: &mut Vec<u8>) {
     if queues.is_inferred {
         push_paragraph("Stacking inferred from similar load in the same seconds.", INDENT, width, out);
     }
-}
-
-fn capitalize(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The excluded intervals, and why, in sentences.

@@ -6,6 +6,7 @@ mod explanation;
 mod hidden_io_wait;
 mod limits;
 mod plateau;
+mod slow_requests;
 
 pub(crate) use event::{
     event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
@@ -15,15 +16,20 @@ pub(crate) use explanation::explanation_text;
 pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};
 pub(crate) use limits::limit_name;
 pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};
+pub(crate) use slow_requests::{slow_intervals_text, slow_requests_short_text};
 
 use std::borrow::Cow;
+
+use jiff::Timestamp;
 
 use cgroup_limit::cgroup_limit_text;
 pub(crate) use cgroup_limit::limit_of_cgroup;
 use limits::near_limit_text;
 use plateau::plateau_caveat;
+use slow_requests::slow_requests_text;
 
 use crate::analysis::{Assessment, BaselineSource, DeepQueue, Doubt, Evidence, IoDirection, Latency};
+use crate::intervals::DeviceActivity;
 use crate::report::layout::sentence_numbers::{counted, duration, multiple, number, per_second, queue, time};
 use crate::sanitize::sanitize;
 
@@ -35,6 +41,30 @@ pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
     let others = assessment.evidence.iter().filter(|one| missing.is_none() || !is_latency(one));
     let others: Vec<String> = others.map(evidence_text).collect();
     missing.into_iter().chain(others).collect()
+}
+
+/// The evidence as [`evidence_sentences`], for people. What is about one sample of several in the interval begins with
+/// its time, as `time_text` returns it.
+pub(crate) fn timed_evidence_sentences(
+    activity: &DeviceActivity,
+    time_text: impl Fn(Timestamp) -> String,
+) -> Vec<String> {
+    let mut sentences = evidence_sentences(&activity.assessment);
+    let evidence = &activity.assessment.evidence;
+    // Those of the whole interval are the last ones.
+    let of_interval = evidence.iter().filter(|one| matches!(one, Evidence::SlowRequests(_))).count();
+    let of_sample = sentences.len().saturating_sub(of_interval);
+    if let Some(at) = activity.evidence_at {
+        let at = time_text(at);
+        sentences.iter_mut().take(of_sample).for_each(|sentence| *sentence = format!("{at}: {sentence}"));
+    }
+    sentences
+}
+
+/// The sentences about single requests that are far slower than the rest: what `ok`, which is about means, leaves out.
+pub(crate) fn slow_request_sentences(assessment: &Assessment) -> Vec<String> {
+    let evidence = assessment.evidence.iter();
+    evidence.filter(|one| matches!(one, Evidence::SlowRequests(_))).map(evidence_text).collect()
 }
 
 /// The sentence for an interval without a verdict because unloaded latency is not known; `None` where there is another
@@ -115,6 +145,9 @@ fn evidence_text(evidence: &Evidence) -> String {
         }
         Evidence::NearLimit(near) => near_limit_text(near),
         Evidence::AtLimit(limit) => cgroup_limit_text(limit),
+        Evidence::SlowRequests(requests) => {
+            format!("{}: a few take far longer than the rest", slow_requests_text(requests))
+        }
     }
 }
 

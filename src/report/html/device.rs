@@ -16,7 +16,9 @@ use super::verdict_band::{push_band, tags};
 use super::xy_chart::push_concurrency_charts;
 use crate::analysis::{DeviceReport, DirectionReport};
 use crate::intervals::{DeviceHistory, DeviceQuantity, ThreadHistory, TraceSummary, UsageHistory};
-use crate::report::analysis::{AnalysisReport, capacity_sentences, cause_sentences, worse_event_verdict};
+use crate::report::analysis::{
+    AnalysisReport, capacity_sentences, cause_sentences, slow_request_sentences, worse_event_verdict,
+};
 use crate::report::evidence::explanation_text;
 use crate::report::layout::sentence_numbers::{multiple, time as time_text};
 
@@ -86,7 +88,11 @@ impl<'a> Section<'a> {
             let _ = write!(out, " <small>{}</small>", facts.join(", "));
         }
         let explanation = explanation_text(&self.report.device, &self.report.explanation);
-        let _ = write!(out, "</h2><p class=\"why\">{}.</p>", escape(&explanation));
+        let _ = write!(out, "</h2><p class=\"why\">{}.", escape(&explanation));
+        for sentence in slow_request_sentences(context.analysis, self.report) {
+            let _ = write!(out, " {}", escape(&sentence));
+        }
+        out.push_str("</p>");
         if let Some(history) = self.history {
             push_band(history.verdicts(), time, out);
         }

@@ -18,7 +18,7 @@ use crate::analysis::{Verdict, hidden_io_wait_pct};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::DirectionStats;
-use crate::report::evidence::{evidence_sentences, hidden_io_wait_text};
+use crate::report::evidence::{hidden_io_wait_text, slow_request_sentences, timed_evidence_sentences};
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
 
@@ -282,15 +282,14 @@ impl Table {
         }
     }
 
-    /// Appends the evidence for a verdict.
+    /// Appends the evidence for a verdict; for one without trouble only what its means hide.
     fn push_evidence(&mut self, line: &DeviceInterval<'_>, out: &mut Vec<u8>) {
-        if matches!(line.verdict(), Some(Verdict::Idle | Verdict::Ok)) {
-            return;
-        }
         let Some(activity) = line.activity() else { return };
-        let at = activity.evidence_at.map(|at| time_of_day(at, &self.layout.time_zone) + ": ");
-        for sentence in evidence_sentences(&activity.assessment) {
-            let sentence = at.clone().unwrap_or_default() + &sentence;
+        let sentences = match line.verdict() {
+            Some(Verdict::Idle | Verdict::Ok) => slow_request_sentences(&activity.assessment),
+            _ => timed_evidence_sentences(activity, |at| time_of_day(at, &self.layout.time_zone)),
+        };
+        for sentence in sentences {
             self.push_wrapped(&sanitize(&sentence), "  ", out);
         }
     }

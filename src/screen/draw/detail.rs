@@ -12,7 +12,7 @@ use crate::attribution::{Attribution, CgroupUse, cgroup_name};
 use crate::counters::BlockedTask;
 use crate::intervals::{DeviceInterval, IntervalRows};
 use crate::report::IntervalWriter;
-use crate::report::evidence::evidence_sentences;
+use crate::report::evidence::timed_evidence_sentences;
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::report::layout::{ellipsize, wrap};
 use crate::report::native::{TableOptions, TableWriter, usage_line};
@@ -172,14 +172,12 @@ impl App {
         lines: &mut Vec<TextLine>,
     ) {
         let Some(activity) = device.activity() else { return };
-        let at = activity
-            .evidence_at
-            .map(|at| at.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S: ").to_string());
-        let mut sentences = evidence_sentences(&activity.assessment);
+        let mut sentences = timed_evidence_sentences(activity, |at| {
+            at.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S").to_string()
+        });
         let hidden = crate::analysis::hidden_io_wait_pct(&frame.header.host).filter(|hidden| *hidden > 0.0);
         sentences.extend(hidden.map(crate::report::evidence::hidden_io_wait_text));
         for sentence in sentences {
-            let sentence = at.clone().unwrap_or_default() + &sentence;
             push_wrapped(&sanitize(&sentence), width, Style::new(), lines);
         }
     }
