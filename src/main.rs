@@ -2,27 +2,27 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use blkstat::clock::RealClock;
 use blkstat::exit::Exit;
 use blkstat::run::{RunContext, run};
 use blkstat::signals::Signals;
+use rustix::stdio::stdout;
 
 fn main() -> ExitCode {
     let plan = match blkstat::cli::plan(std::env::args_os(), &|name| std::env::var_os(name)) {
         Ok(plan) => plan,
         Err(error) => return print_instead(&error.message, error.exit).into(),
     };
-    let signals = Signals::catch().ok();
+    let signals = if plan.needs_signals() { Signals::catch().ok() } else { None };
     let clock = RealClock::new(signals.as_ref());
     // Unbuffered, so that each report is a single write.
-    let out = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    let out = stdout().try_clone_to_owned().map(File::from);
     let mut err = io::stderr();
     match out {
         Ok(mut out) => {
-            let is_terminal = io::stdout().is_terminal();
+            let is_terminal = stdout().is_terminal();
             let mut context = RunContext {
                 clock: &clock,
                 out: &mut out,

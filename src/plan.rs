@@ -50,6 +50,14 @@ pub enum Plan {
     Top(Box<Top>),
 }
 
+impl Plan {
+    /// Returns whether a run may last until a signal ends it. The only report of iostat is printed faster than signals
+    /// are set up.
+    pub fn needs_signals(&self) -> bool {
+        !matches!(self, Self::Iostat(options) if options.from.is_none() && options.interval.is_none())
+    }
+}
+
 /// The options of `blkstat top`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Top {
