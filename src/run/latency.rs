@@ -36,6 +36,7 @@ pub(super) fn run(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> 
         queued: plan.queued,
         users: false,
         devices,
+        user_devices: Vec::new(),
         max_overhead: plan.max_overhead,
     };
     let clock = context.clock;

@@ -64,8 +64,14 @@ pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
 /// # Errors
 /// The reason for which that is not possible.
 fn start_tracer(plan: &Who, max_overhead: f64, context: &RunContext<'_>) -> Result<Tracer> {
-    let options =
-        TraceOptions { latencies: false, queued: false, users: true, devices: Vec::new(), max_overhead };
+    let options = TraceOptions {
+        latencies: false,
+        queued: false,
+        users: true,
+        devices: Vec::new(),
+        user_devices: Vec::new(),
+        max_overhead,
+    };
     Ok(Tracer::start(&plan.input.root, options, context.clock)?)
 }
 

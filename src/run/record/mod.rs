@@ -7,6 +7,7 @@
 mod ending;
 mod learner;
 mod progress;
+mod tracing;
 
 use std::collections::HashMap;
 use std::io;
@@ -19,13 +20,14 @@ use anyhow::{Context, Result, bail};
 use self::ending::{end_recording, saved};
 use self::learner::Learner;
 use self::progress::{FileEvents, print_summary, shows_progress, status};
+use self::tracing::{TracedDevices, move_to_recorded_devices};
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::warnings::Warnings;
 use super::{RunContext, is_closed_pipe, load_baselines, lock_memory, read_live};
 use crate::capture::RecordFilter;
 use crate::clock::WaitOutcome;
-use crate::counters::{Device, Sample};
+use crate::counters::{Device, Sample, TracedIo};
 use crate::exit::Exit;
 use crate::intervals::{NotFound, VerdictOptions, find_device, similar_name};
 use crate::plan::Record;
@@ -35,7 +37,7 @@ use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
 use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, WriteQueue, block_device_message, write_recording,
 };
-use crate::source::{DeviceResolver, IoScanner, Live, ScanScope, TraceOptions, Tracer, read_topology};
+use crate::source::{DeviceResolver, IoScanner, Live, ScanScope, Tracer, read_topology};
 
 /// The memory for samples that wait to be written: more than an hour of 50 devices, with a sample per second.
 const MAX_QUEUE_BYTES: usize = 32 * 1024 * 1024;
@@ -73,13 +75,20 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     let name = recording_name(plan);
     let writes_to_terminal = plan.writes_to_output() && context.is_terminal;
     let problem = Mutex::new(None);
+    let traced_devices = match devices.is_empty() {
+        true => TracedDevices::default(),
+        false => TracedDevices::find(&devices, &sample.devices),
+    };
     let trace = |max_overhead| {
-        let options =
-            TraceOptions { latencies: true, queued: false, users: true, devices: Vec::new(), max_overhead };
+        let options = traced_devices.options(max_overhead);
+        if !options.latencies {
+            context.print_error("latencies are traced on whole devices: name the disk, too, to record them");
+        }
         Tracer::start(&plan.root, options, context.clock)
     };
     let tracer = plan.trace.map(trace).transpose()?;
     let columns = plan.legacy_14_columns.then_some(14);
+    let names = devices.clone();
     let filter = RecordFilter { devices: devices.clone(), columns };
     let recorder = Recorder::new(&plan.root, filter, &baselines, interval, zone);
     let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
@@ -122,6 +131,8 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
             events: FileEvents::default(),
             queue,
             writes_to_terminal,
+            names,
+            traced_devices,
             tracer,
         };
         recording.run(&mut sample, &mut context)
@@ -143,6 +154,9 @@ struct Recording<'a> {
     events: FileEvents,
     queue: &'a WriteQueue,
     writes_to_terminal: bool,
+    /// The devices that are recorded, by the kernel's names; all if empty.
+    names: Vec<String>,
+    traced_devices: TracedDevices,
     /// `None` if single requests are not recorded.
     tracer: Option<Tracer>,
 }
@@ -226,10 +240,25 @@ impl Recording<'_> {
                 WaitOutcome::Due => {}
             }
             read_live(&mut self.source, sample, &mut self.warnings, context)?;
-            let now = sample.at.monotonic.unwrap_or_default();
-            sample.traced = self.tracer.as_ref().map(|tracer| Arc::new(tracer.read(now)));
+            sample.traced = self.read_traced(sample).map(Arc::new);
             sample.missed_samples = missed;
         }
+    }
+
+    /// Reads the single requests up to a sample. Where a device got another number, that is traced from now on.
+    fn read_traced(&mut self, sample: &Sample) -> Option<TracedIo> {
+        let tracer = self.tracer.as_ref()?;
+        let mut traced = tracer.read(sample.at.monotonic.unwrap_or_default());
+        if !self.names.is_empty() {
+            move_to_recorded_devices(&mut traced, &self.names, &sample.devices);
+            let found = TracedDevices::find(&self.names, &sample.devices);
+            // While all of them are gone, nothing is traced.
+            if found != self.traced_devices && !found.with_partitions.is_empty() {
+                tracer.select(&found.whole, &found.with_partitions);
+                self.traced_devices = found;
+            }
+        }
+        Some(traced)
     }
 
     /// Reports what happened to the file, and why baselines could not be saved. The next attempt to save them is made

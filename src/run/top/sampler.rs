@@ -323,7 +323,14 @@ impl<'a> Tracing<'a> {
 
     fn start(&self, devices: Vec<DeviceNumber>, clock: &StoppableClock) -> Result<Tracer, TraceError> {
         let max_overhead = self.plan.trace.unwrap_or_default();
-        let options = TraceOptions { latencies: true, queued: false, users: true, devices, max_overhead };
+        let options = TraceOptions {
+            latencies: true,
+            queued: false,
+            users: true,
+            devices,
+            user_devices: Vec::new(),
+            max_overhead,
+        };
         Tracer::start(&self.plan.input.root, options, clock)
     }
 }

@@ -9,7 +9,7 @@ use super::alternation::Alternation;
 use super::calibration::histogram_cost_s;
 use super::devices::bio_devices;
 use super::error::TraceError;
-use super::event_pair::EventPair;
+use super::event_pair::{EventPair, device_filter};
 use super::guard::{Decision, Guard};
 use super::leftovers::remove_leftovers;
 use super::owner::Owner;
@@ -65,7 +65,7 @@ impl Session {
         // Leftovers that cannot be removed do not prevent tracing.
         let _ = remove_leftovers(root);
         let owner = Owner::current(root);
-        let mut rate = RequestRate::default();
+        let mut rate = RequestRate { selected: options.rate_devices(), ..RequestRate::default() };
         rate.observe(root, now);
         rate.take_completed();
         let start = |kind, size| Alternation::start(&dir, owner, kind, size);
@@ -74,7 +74,8 @@ impl Session {
         let cpus = available_parallelism().map_or(1, usize::from);
         let latencies =
             (!pairs.is_empty()).then(|| start(SetKind::Latencies(pairs), MAP_SIZE[0])).transpose()?;
-        let users = options.users.then(|| start(SetKind::Users(Vec::new()), USER_MAP_SIZE)).transpose()?;
+        let users = SetKind::Users(options.user_devices.clone());
+        let users = options.users.then(|| start(users, USER_MAP_SIZE)).transpose()?;
         Ok(Self {
             root: root.to_owned(),
             guard: Guard::new(cost_s, cpus, options.max_overhead),
@@ -137,7 +138,20 @@ impl Session {
 
     fn renew_users(&mut self) -> Result<(), TraceError> {
         let Some(set) = &mut self.users else { return Ok(()) };
-        set.renew(None, USER_MAP_SIZE, &mut self.counted)
+        let kind = SetKind::Users(self.options.user_devices.clone());
+        set.renew(Some(kind), USER_MAP_SIZE, &mut self.counted)
+    }
+
+    /// Traces other devices from now on.
+    pub(super) fn select(&mut self, devices: &[DeviceNumber], user_devices: &[DeviceNumber]) {
+        self.options.devices = devices.to_vec();
+        self.options.user_devices = user_devices.to_vec();
+        self.rate.selected = self.options.rate_devices();
+        let is_renewed =
+            self.guard.is_paused() || self.renew_latencies().and_then(|()| self.renew_users()).is_ok();
+        if !is_renewed {
+            self.counted.problem = Some(TraceProblem::Failed);
+        }
     }
 
     /// Returns what was counted since the last call; `now` is a monotonic time.
@@ -175,6 +189,18 @@ impl Session {
         };
         let traced = pairs.iter().find(|pair| pair.tag == "bio").map_or(&[][..], |pair| &pair.devices);
         selected_bio_devices(&self.root, &self.options) != traced
+    }
+}
+
+impl TraceOptions {
+    /// Returns the devices and partitions whose requests the kernel counts; none if it counts all.
+    fn rate_devices(&self) -> Vec<DeviceNumber> {
+        let is_of_all = |devices: &Vec<DeviceNumber>| device_filter(devices).is_empty();
+        if self.latencies && is_of_all(&self.devices) || self.users && is_of_all(&self.user_devices) {
+            return Vec::new();
+        }
+        let latencies = self.devices.iter().filter(|_| self.latencies);
+        latencies.chain(self.user_devices.iter().filter(|_| self.users)).copied().collect()
     }
 }
 
@@ -251,8 +277,13 @@ impl Surplus {
 /// The requests that whole devices have completed.
 #[derive(Default)]
 struct RequestRate {
-    /// Those of all devices, including the ones that devices pass on to each other.
+    /// The devices and partitions whose requests are traced; all if empty.
+    selected: Vec<DeviceNumber>,
+    /// Those of all devices that are traced, including the ones that devices pass on to each other.
     requests: u64,
+    /// Those of the others.
+    others: u64,
+    /// The rate of the requests that are traced, and of as many as cost the same as the others.
     per_s: f64,
     at: Option<Duration>,
     /// The counters of each device at the last reading: reads, writes, discards and flushes.
@@ -264,6 +295,9 @@ struct RequestRate {
 impl RequestRate {
     /// The time in seconds over which the rate is averaged.
     const SMOOTHING_S: f64 = 0.5;
+    /// The cost of a request of another device, as a fraction of that of one that is traced: the kernel checks the
+    /// filters at two tracepoints, which takes no longer than two plain histograms.
+    const OTHERS_COST: f64 = 2.0 / PAIR_WEIGHT;
 
     /// Reads the counters.
     fn observe(&mut self, root: &Path, now: Duration) {
@@ -271,19 +305,38 @@ impl RequestRate {
             return;
         }
         parse_diskstats(&self.text, &mut self.sample, |_, _| {});
-        let requests = self
-            .whole_devices()
-            .fold(0_u64, |sum, device| device.counters.completed().into_iter().fold(sum, u64::wrapping_add));
+        let [requests, others] = self.completed_requests();
         if let Some(at) = self.at.replace(now) {
             let seconds = now.saturating_sub(at).as_secs_f64();
             // A device that went away takes its requests with it.
-            let passed = requests.saturating_sub(self.requests) as f64;
+            let others = others.saturating_sub(self.others) as f64 * Self::OTHERS_COST;
+            let passed = requests.saturating_sub(self.requests) as f64 + others;
             if seconds > 0.0 {
                 let share = (seconds / Self::SMOOTHING_S).min(1.0);
                 self.per_s += (passed / seconds - self.per_s) * share;
             }
         }
-        self.requests = requests;
+        (self.requests, self.others) = (requests, others);
+    }
+
+    /// Returns the requests that all traced devices have completed, and those of the others.
+    fn completed_requests(&self) -> [u64; 2] {
+        let devices = &self.sample.devices;
+        let parents = partition_parents(devices);
+        let mut is_traced = vec![self.selected.is_empty(); devices.len()];
+        for (at, device) in devices.iter().enumerate() {
+            if self.selected.contains(&(device.major, device.minor)) {
+                is_traced[parents[at].unwrap_or(at)] = true;
+            }
+        }
+        let mut sums = [0_u64; 2];
+        for ((device, parent), is_traced) in devices.iter().zip(parents).zip(is_traced) {
+            if parent.is_none() {
+                let sum = &mut sums[usize::from(!is_traced)];
+                *sum = device.counters.completed().into_iter().fold(*sum, u64::wrapping_add);
+            }
+        }
+        sums
     }
 
     fn whole_devices(&self) -> impl Iterator<Item = &Device> {
@@ -315,6 +368,44 @@ impl RequestRate {
 mod tests {
     use super::*;
     use crate::counters::{LatencyBucket, LatencyHistogram, LatencyKey};
+
+    fn options(devices: &[DeviceNumber], user_devices: &[DeviceNumber]) -> TraceOptions {
+        let (devices, user_devices) = (devices.to_vec(), user_devices.to_vec());
+        TraceOptions {
+            latencies: true,
+            queued: false,
+            users: true,
+            devices,
+            user_devices,
+            max_overhead: 0.02,
+        }
+    }
+
+    #[test]
+    fn only_requests_that_are_traced_count_in_full() {
+        let device = |minor, name: &str, ios: u64| {
+            let mut device = Device { major: 8, minor, name: name.into(), ..Device::default() };
+            device.counters.reads.ios = ios;
+            device
+        };
+        let sums = |selected: Vec<DeviceNumber>| {
+            let devices = vec![device(0, "sda", 100), device(1, "sda1", 90), device(16, "sdb", 7)];
+            let sample = Sample { devices, ..Sample::default() };
+            RequestRate { selected, sample, ..RequestRate::default() }.completed_requests()
+        };
+        assert_eq!(sums(Vec::new()), [107, 0]);
+        assert_eq!((sums(vec![(8, 0), (8, 1)]), sums(vec![(8, 1)])), ([100, 7], [100, 7]));
+        assert_eq!((sums(vec![(8, 16)]), sums(vec![(8, 32)])), ([7, 100], [0, 107]));
+        // What one of the triggers counts of all devices counts.
+        let disk = [(8, 0)];
+        assert_eq!(options(&disk, &[(8, 0), (8, 1)]).rate_devices(), [(8, 0), (8, 0), (8, 1)]);
+        assert!(
+            options(&disk, &[]).rate_devices().is_empty() && options(&[], &disk).rate_devices().is_empty()
+        );
+        assert!(options(&[(8, 0); 65], &disk).rate_devices().is_empty());
+        assert_eq!(TraceOptions { latencies: false, ..options(&[], &disk) }.rate_devices(), disk);
+        assert_eq!(TraceOptions { users: false, ..options(&disk, &[]) }.rate_devices(), disk);
+    }
 
     #[test]
     fn a_request_that_was_completed_between_two_readings_counts_once() {

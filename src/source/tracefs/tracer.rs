@@ -22,6 +22,8 @@ pub struct TraceOptions {
     pub users: bool,
     /// The whole devices whose latencies are traced; all if empty.
     pub devices: Vec<DeviceNumber>,
+    /// The devices and partitions on which the threads are traced; all if empty.
+    pub user_devices: Vec<DeviceNumber>,
     /// The most CPU time that tracing may take, as a fraction of that of all CPUs. Above it, tracing pauses.
     pub max_overhead: f64,
 }
@@ -62,6 +64,12 @@ impl Tracer {
     /// Returns the requests that were completed since the last call; `now` is a monotonic time.
     pub fn read(&self, now: Duration) -> TracedIo {
         lock(&self.session).read(now)
+    }
+
+    /// Traces other devices from now on: these whole ones, and threads on these devices and partitions. Neither list
+    /// is to be empty if it was not.
+    pub fn select(&self, devices: &[DeviceNumber], user_devices: &[DeviceNumber]) {
+        lock(&self.session).select(devices, user_devices);
     }
 }
 

@@ -1,0 +1,124 @@
+//! The single requests of a recording of some devices: the kernel counts only those of these devices.
+
+use crate::counters::{Device, DeviceNumber, TracedIo, add_user};
+use crate::source::TraceOptions;
+use crate::topology::partition_parents;
+
+/// The devices whose requests are traced, by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct TracedDevices {
+    /// The whole devices of the recording; all if both lists are empty.
+    pub(super) whole: Vec<DeviceNumber>,
+    /// The devices of the recording, and the partitions of the whole ones: the kernel counts what threads submit to a
+    /// partition there, since Linux 5.12.
+    pub(super) with_partitions: Vec<DeviceNumber>,
+}
+
+impl TracedDevices {
+    /// Finds the devices of the recording by their names among all; an empty list stands for all of them.
+    pub(super) fn find(names: &[String], devices: &[Device]) -> Self {
+        let mut found = Self::default();
+        for (device, parent) in devices.iter().zip(partition_parents(devices)) {
+            let is_named = |device: &Device| names.contains(&device.name);
+            let number = (device.major, device.minor);
+            if is_named(device) && parent.is_none() {
+                found.whole.push(number);
+            }
+            if is_named(device) || parent.is_some_and(|parent| is_named(&devices[parent])) {
+                found.with_partitions.push(number);
+            }
+        }
+        found
+    }
+
+    /// Returns what is traced. Latencies are those of whole devices.
+    pub(super) fn options(&self, max_overhead: f64) -> TraceOptions {
+        TraceOptions {
+            latencies: !self.whole.is_empty() || self.with_partitions.is_empty(),
+            queued: false,
+            users: true,
+            devices: self.whole.clone(),
+            user_devices: self.with_partitions.clone(),
+            max_overhead,
+        }
+    }
+}
+
+/// Counts what threads submitted to a partition that is not recorded for its disk, so that a replay finds the device.
+pub(super) fn move_to_recorded_devices(traced: &mut TracedIo, names: &[String], devices: &[Device]) {
+    let Some(users) = traced.users.as_mut().filter(|_| !names.is_empty()) else { return };
+    let parents = partition_parents(devices);
+    let recorded_number = |number: DeviceNumber| {
+        let at = devices.iter().position(|device| (device.major, device.minor) == number)?;
+        let parent = parents[at].map(|parent| &devices[parent]);
+        let mut candidates = std::iter::once(&devices[at]).chain(parent);
+        let recorded = candidates.find(|device| names.contains(&device.name))?;
+        Some((recorded.major, recorded.minor))
+    };
+    let mut moved = Vec::with_capacity(users.len());
+    for mut user in users.drain(..) {
+        if let Some(number) = recorded_number(user.number) {
+            user.number = number;
+            add_user(&mut moved, &user);
+        }
+    }
+    *users = moved;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::{RequestKind, TracedUser};
+
+    fn devices() -> Vec<Device> {
+        let device = |minor, name: &str| Device { major: 8, minor, name: name.into(), ..Device::default() };
+        vec![device(0, "sda"), device(1, "sda1"), device(2, "sda2"), device(16, "sdb"), device(17, "sdb1")]
+    }
+
+    fn names(words: &str) -> Vec<String> {
+        words.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn only_the_named_devices_are_traced_with_their_partitions() {
+        let options = |words: &str| {
+            let names = names(words);
+            let found = match names.is_empty() {
+                true => TracedDevices::default(),
+                false => TracedDevices::find(&names, &devices()),
+            };
+            let options = found.options(0.02);
+            (options.latencies, options.devices, options.user_devices)
+        };
+        assert_eq!(options(""), (true, vec![], vec![]));
+        assert_eq!(options("sda"), (true, vec![(8, 0)], vec![(8, 0), (8, 1), (8, 2)]));
+        assert_eq!(options("sda1 sdb"), (true, vec![(8, 16)], vec![(8, 1), (8, 16), (8, 17)]));
+        // Requests have no partition.
+        assert_eq!(options("sda1"), (false, vec![], vec![(8, 1)]));
+    }
+
+    #[test]
+    fn what_is_submitted_to_a_partition_counts_for_the_recorded_disk() {
+        let user = |minor, tid, count| TracedUser {
+            number: (8, minor),
+            tid,
+            comm: "db".into(),
+            pid: Some(7),
+            cgroup: None,
+            kind: RequestKind::Write,
+            count,
+            sectors: 8 * count,
+        };
+        let moved = |words: &str| {
+            let users = Some(vec![user(0, 7, 1), user(1, 7, 2), user(2, 8, 4), user(17, 7, 8)]);
+            let mut traced = TracedIo { users, ..TracedIo::default() };
+            move_to_recorded_devices(&mut traced, &names(words), &devices());
+            let users = traced.users.unwrap();
+            users.iter().map(|user| (user.number.1, user.tid, user.count)).collect::<Vec<_>>()
+        };
+        assert_eq!(moved("sda"), [(0, 7, 3), (0, 8, 4)]);
+        assert_eq!(moved("sda sda1"), [(0, 7, 1), (1, 7, 2), (0, 8, 4)]);
+        assert_eq!(moved("sda2"), [(2, 8, 4)]);
+        assert_eq!(moved(""), [(0, 7, 1), (1, 7, 2), (2, 8, 4), (17, 7, 8)]);
+    }
+}
