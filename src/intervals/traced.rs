@@ -1,13 +1,13 @@
 //! Single requests of an interval, with the names of devices.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::counters::{
     Device, DeviceNumber, LatencyHistogram, LatencySpan, RequestKind, TraceProblem, TracedIo, TracedUser,
 };
-use crate::topology::partition_parents;
+use crate::topology::{nvme_head, partition_parents};
 use crate::units::SECTOR_BYTES;
 
 /// The single requests of an interval.
@@ -127,6 +127,8 @@ pub struct TracedDevice {
     pub completed: [u64; 4],
     /// The latencies.
     pub latencies: BTreeMap<(RequestKind, LatencySpan), LatencyHistogram>,
+    /// A path to an NVMe disk, which has its requests, too. Programs cannot open it.
+    pub is_path: bool,
 }
 
 impl TracedInterval {
@@ -137,7 +139,14 @@ impl TracedInterval {
             .map(|(device, _)| {
                 let number = (device.major, device.minor);
                 let completed = traced.completed.get(&number).copied().unwrap_or_default();
-                TracedDevice { name: device.name.clone(), number, completed, latencies: BTreeMap::new() }
+                let is_path = nvme_head(&device.name).is_some();
+                TracedDevice {
+                    name: device.name.clone(),
+                    number,
+                    completed,
+                    is_path,
+                    ..TracedDevice::default()
+                }
             })
             .collect();
         for (key, histogram) in traced.latencies {
@@ -146,6 +155,7 @@ impl TracedInterval {
                 device.latencies.insert((key.kind, key.span), histogram);
             }
         }
+        add_requests_of_paths(&mut found);
         found.retain(|device| device.completed != [0; 4] || !device.latencies.is_empty());
         Self {
             elapsed_s: traced.elapsed.as_secs_f64(),
@@ -154,6 +164,29 @@ impl TracedInterval {
             dropped: traced.dropped,
             problem: traced.problem,
         }
+    }
+}
+
+/// Gives NVMe disks with several paths the requests of these. A disk has none itself: the kernel traces requests on the path
+/// only, and Linux 6.1 counts them only there, 6.12 on both.
+fn add_requests_of_paths(devices: &mut [TracedDevice]) {
+    let mut heads: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, device) in devices.iter().enumerate() {
+        if let Some(head) = nvme_head(&device.name) {
+            heads.entry(head).or_default().push(index);
+        }
+    }
+    for index in 0..devices.len() {
+        let Some(paths) = heads.get(&devices[index].name) else { continue };
+        let mut sum = TracedDevice::default();
+        for path in paths.iter().map(|path| &devices[*path]) {
+            sum.completed =
+                std::array::from_fn(|kind| sum.completed[kind].saturating_add(path.completed[kind]));
+            for (key, histogram) in &path.latencies {
+                sum.latencies.entry(*key).or_default().merge(histogram);
+            }
+        }
+        (devices[index].completed, devices[index].latencies) = (sum.completed, sum.latencies);
     }
 }
 
@@ -244,5 +277,53 @@ mod tests {
         assert_eq!(interval.devices.len(), 1);
         assert_eq!(interval.devices[0].matched_pct(&RequestKind::ALL), Some(75.0));
         assert_eq!(interval.devices[0].matched_pct(&[RequestKind::Write]), None);
+    }
+
+    #[test]
+    fn an_nvme_disk_has_the_requests_of_its_paths() {
+        let key = |minor| crate::counters::LatencyKey {
+            number: (259, minor),
+            kind: RequestKind::Read,
+            span: LatencySpan::Device,
+        };
+        let histogram = |lower_ns, count| {
+            let mut histogram = LatencyHistogram::default();
+            let bucket = crate::counters::LatencyBucket {
+                lower_ns,
+                upper_ns: lower_ns + 9,
+                count,
+                sum_ns: lower_ns * count,
+            };
+            histogram.add(bucket);
+            histogram
+        };
+        // Linux 6.1 counts nothing on the disk itself, 6.12 all.
+        for completed in [None, Some([5, 0, 0, 0])] {
+            let paths = [((259, 1), [3, 0, 0, 0]), ((259, 3), [2, 0, 0, 0])];
+            let head = completed.map(|completed| ((259, 2), completed));
+            let traced = TracedIo {
+                completed: paths.into_iter().chain(head).collect(),
+                latencies: BTreeMap::from([(key(1), histogram(100, 3)), (key(3), histogram(900, 1))]),
+                ..TracedIo::default()
+            };
+            let devices =
+                [device(259, 1, "nvme0c0n1"), device(259, 2, "nvme0n1"), device(259, 3, "nvme0c1n1")];
+            let interval = TracedInterval::new(traced, &devices);
+            let summary = |device: &TracedDevice| {
+                let count = device.histogram(RequestKind::Read, LatencySpan::Device).unwrap().count();
+                (
+                    device.name.clone(),
+                    device.is_path,
+                    count,
+                    device.matched_pct(&[RequestKind::Read]).unwrap(),
+                )
+            };
+            let expected = [
+                ("nvme0c0n1".to_owned(), true, 3, 100.0),
+                ("nvme0n1".to_owned(), false, 4, 80.0),
+                ("nvme0c1n1".to_owned(), true, 1, 50.0),
+            ];
+            assert_eq!(interval.devices.iter().map(summary).collect::<Vec<_>>(), expected);
+        }
     }
 }

@@ -140,7 +140,8 @@ impl<'a> Output<'a> {
         Self { plan, writer, text, notes: Vec::new() }
     }
 
-    /// Returns the devices that are selected.
+    /// Returns the devices that are selected. A path to an NVMe disk is shown only if it was asked for: its requests are those
+    /// of the disk.
     fn shown_devices<'b>(
         &self,
         devices: &'b [TracedDevice],
@@ -148,7 +149,11 @@ impl<'a> Output<'a> {
     ) -> Vec<&'b TracedDevice> {
         let disks = intervals.selected_disks();
         let is_restricted = self.plan.selection.names_devices();
-        devices.iter().filter(|device| !is_restricted || disks.contains_key(device.name.as_str())).collect()
+        let is_shown = |device: &&TracedDevice| match is_restricted {
+            true => disks.contains_key(device.name.as_str()),
+            false => !device.is_path,
+        };
+        devices.iter().filter(is_shown).collect()
     }
 
     fn push(&mut self, interval: &LatencyInterval<'_>, context: &mut RunContext<'_>) {

@@ -101,7 +101,7 @@ impl Kind {
 
 /// Returns the name of the multipath disk that an NVMe path leads to: `nvme0n1` for `nvme0c1n1`, which the kernel
 /// composes of subsystem, controller and namespace. `None` for another name.
-pub(super) fn nvme_head(name: &str) -> Option<String> {
+pub(crate) fn nvme_head(name: &str) -> Option<String> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;
     let (controller, namespace) = rest.split_once('n')?;

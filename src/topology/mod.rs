@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use infer::link_nvme_paths;
 pub use kind::Kind;
+pub(crate) use kind::nvme_head;
 pub use named_device::{DeviceKey, NamedDevice};
 pub use natural_sort::natural_key;
 pub use node::Node;

@@ -349,7 +349,13 @@ mod tests {
         let thread = TracedThread { device: device.to_owned(), read_bytes: 4096, ..TracedThread::default() };
         TracedInterval {
             elapsed_s: 1.0,
-            devices: vec![TracedDevice { name: device.to_owned(), completed, latencies, number: (8, 0) }],
+            devices: vec![TracedDevice {
+                name: device.to_owned(),
+                completed,
+                latencies,
+                number: (8, 0),
+                is_path: false,
+            }],
             threads: Some(vec![thread]),
             dropped: 2,
             problem,

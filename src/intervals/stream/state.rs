@@ -13,7 +13,7 @@ use crate::intervals::device_lookup::NotFound;
 use crate::intervals::sample_source::HostIdentity;
 use crate::intervals::summary::{DeviceSummary, RunSpan};
 use crate::sanitize::sanitize;
-use crate::topology::Topology;
+use crate::topology::{Topology, nvme_head};
 
 impl Intervals<'_> {
     /// Returns the part of a capture that has been read, from 0 to 1; `None` where its size is not known.
@@ -95,11 +95,15 @@ impl Intervals<'_> {
         self.topology.disk_of(device)
     }
 
-    /// Returns the numbers of these whole devices.
+    /// Returns the numbers of these whole devices, and of the paths of NVMe disks, which have the requests of these.
     pub fn selected_disk_numbers(&self) -> Vec<DeviceNumber> {
         let disks = self.selected_disks();
+        let is_selected = |name: &str| disks.contains_key(name);
         let devices = self.source.newest().devices.iter();
-        let selected = devices.filter(|device| disks.contains_key(device.name.as_str()));
+        let selected = devices.filter(|device| {
+            let head = nvme_head(&device.name);
+            is_selected(&device.name) || head.is_some_and(|head| is_selected(&head))
+        });
         selected.map(|device| (device.major, device.minor)).collect()
     }
 

@@ -29,6 +29,7 @@ fn traced() -> TracedInterval {
             ((RequestKind::Read, LatencySpan::Device), histogram(&reads)),
             ((RequestKind::Read, LatencySpan::Queued), histogram(&[1000])),
         ]),
+        is_path: false,
     };
     TracedInterval { elapsed_s: 1.0, devices: vec![device], ..TracedInterval::default() }
 }
