@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use blkstat::clock::RealClock;
 use blkstat::exit::Exit;
-use blkstat::run::{RunContext, run};
+use blkstat::run::{RunContext, catches_hangup, run};
 use blkstat::signals::Signals;
 use rustix::stdio::stdout;
 
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
         Ok(plan) => plan,
         Err(error) => return print_instead(&error.message, error.exit).into(),
     };
-    let signals = if plan.needs_signals() { Signals::catch().ok() } else { None };
+    let signals = if plan.needs_signals() { Signals::catch(catches_hangup(&plan)).ok() } else { None };
     let clock = RealClock::new(signals.as_ref());
     // Unbuffered, so that each report is a single write.
     let out = stdout().try_clone_to_owned().map(File::from);

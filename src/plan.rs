@@ -56,6 +56,16 @@ impl Plan {
     pub fn needs_signals(&self) -> bool {
         !matches!(self, Self::Iostat(options) if options.from.is_none() && options.interval.is_none())
     }
+
+    /// Returns whether the run traces single requests from its beginning on, which the kernel does until the run ends.
+    pub fn traces_requests(&self) -> bool {
+        match self {
+            Self::Latency(latency) => latency.input.from.is_none() && !latency.cleanup,
+            Self::Who(who) => who.trace.is_some(),
+            Self::Record(record) => record.trace.is_some(),
+            _ => false,
+        }
+    }
 }
 
 /// The options of `blkstat top`.

@@ -9,31 +9,32 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 
-/// Records a SIGINT or SIGTERM, and can be polled: it becomes readable when one is received.
+/// Records a SIGINT or SIGTERM, or a SIGHUP if wanted, and can be polled: it becomes readable when one is received.
 pub struct Signals {
     pipe: UnixStream,
     last: Arc<AtomicUsize>,
 }
 
 impl Signals {
-    /// Installs handlers for SIGINT and SIGTERM, which from then on no longer end the program by themselves.
+    /// Installs handlers for SIGINT and SIGTERM, which from then on no longer end the program by themselves, and for SIGHUP
+    /// if the program has something to clean up when its terminal is closed.
     ///
     /// # Errors
     /// If no file descriptors are left, or a handler cannot be installed.
-    pub fn catch() -> io::Result<Self> {
+    pub fn catch(with_hangup: bool) -> io::Result<Self> {
         // Blocked meanwhile: a signal between the installation of two handlers would be lost.
-        let both = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
-        let before = both.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-        let caught = Self::register();
+        let all = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+        let before = all.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let caught = Self::register(with_hangup);
         before.thread_set_mask()?;
         caught
     }
 
-    fn register() -> io::Result<Self> {
+    fn register(with_hangup: bool) -> io::Result<Self> {
         let (pipe, write) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         let last = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM].into_iter().chain(with_hangup.then_some(SIGHUP)) {
             signal_hook::flag::register_usize(signal, Arc::clone(&last), signal.unsigned_abs() as usize)?;
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }

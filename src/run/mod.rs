@@ -37,7 +37,7 @@ use crate::plan::Plan;
 use crate::report::layout::DEFAULT_WIDTH;
 use crate::sanitize::sanitize;
 use crate::sink::OutputError;
-use crate::source::{Live, NoBlockDevices, Replay, find_time_zone};
+use crate::source::{Live, NoBlockDevices, Replay, find_time_zone, ignores_hangup};
 use crate::terminal::screen_size;
 
 /// The clock and the output streams of a run.
@@ -106,6 +106,12 @@ fn require_text(replay: &Replay<'_>) -> Result<()> {
         bail!("{} is not a text file; expected a diskstats capture", sanitize(replay.name()));
     }
     Ok(())
+}
+
+/// Returns whether the run must end by itself when its terminal is closed: nothing of a trace may remain in the kernel. If it
+/// was started to go on then, as by `nohup`, it does.
+pub fn catches_hangup(plan: &Plan) -> bool {
+    plan.traces_requests() && !ignores_hangup()
 }
 
 /// Executes the plan and returns the exit code. Errors are printed to the error stream.

@@ -3,6 +3,7 @@
 
 mod cgroups;
 mod device_resolver;
+mod hangup;
 mod host;
 mod host_sources;
 mod io_scanner;
@@ -21,6 +22,7 @@ mod topology;
 mod tracefs;
 
 pub use device_resolver::DeviceResolver;
+pub use hangup::ignores_hangup;
 pub use host::{Host, read_hostname, read_machine, read_recording_header};
 pub use host_sources::{has_process_io_capabilities, read_host_sources};
 pub use io_scanner::{IoScanner, ScanScope};
