@@ -36,7 +36,7 @@ impl TraceDir {
     }
 
     fn checked(self, root: &Path) -> Result<Self, TraceError> {
-        if is_locked_down(root) {
+        if is_locked_down(root) || self.is_refused() {
             return Err(TraceError::LockedDown);
         }
         if let Err(error) = fs::read_dir(self.path.join("instances"))
@@ -54,6 +54,13 @@ impl TraceDir {
             return Err(TraceError::MissingConfig("CONFIG_SYNTH_EVENTS"));
         }
         Ok(self)
+    }
+
+    /// Returns whether the kernel refuses to open files that permissions allow: a kernel that is locked down does (EPERM instead
+    /// of EACCES), also where securityfs is not mounted.
+    fn is_refused(&self) -> bool {
+        let read = read_bytes_into(&self.join("synthetic_events"), &mut Vec::new());
+        read.is_err_and(|error| error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error()))
     }
 
     /// Returns the path of a file.
