@@ -29,6 +29,8 @@ mod support {
     pub(crate) mod http;
     pub(crate) mod in_process;
     pub(crate) mod program;
+    #[cfg(feature = "top")]
+    pub(crate) mod session;
     pub(crate) mod snapshot;
     pub(crate) mod terminal;
 }

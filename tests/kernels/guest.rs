@@ -1,6 +1,6 @@
 //! A kernel that is booted at most once, and what its guest left behind.
 
-use std::env::var;
+use std::env::{current_exe, var};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -26,7 +26,7 @@ pub(crate) const PROGRAMS: [&str; 13] = [
 ];
 
 /// The programs that only the guests that limit cgroups and trace requests need.
-const LOAD_PROGRAMS: [&str; 2] = ["fio", "mkfs.ext4"];
+const LOAD_PROGRAMS: [&str; 3] = ["fio", "mkfs.ext4", "setsid"];
 
 /// The exit status of `boot` if no package of the kernel is to be had.
 const NO_KERNEL: i32 = 2;
@@ -75,7 +75,8 @@ impl Script {
     fn disks(self) -> &'static [&'static str] {
         match self {
             Self::Devices => &["nvme", "nvme-multipath", "scsi", "scsi", "scsi-multipath"],
-            Self::Limits | Self::Latency => &["nvme"],
+            Self::Limits => &["nvme"],
+            Self::Latency => &["nvme", "nvme-multipath"],
         }
     }
 
@@ -180,6 +181,7 @@ fn boot(version: &str, script: Script, cache: &Path, folder: &Path) -> Output {
         .arg("--")
         .arg(scripts.join(script.name()))
         .arg(env!("CARGO_BIN_EXE_blkstat"))
+        .arg(current_exe().unwrap())
         .output()
         .unwrap()
 }

@@ -228,7 +228,8 @@ fn nothing_is_left_in_the_kernel() {
         let ends = [
             ("latency", "130\n"),
             ("other", "143\n"),
-            ("renewed", "143\n"),
+            ("renewed", "129\n"),
+            ("guard", "143\n"),
             ("who", "143\n"),
             ("recording", "143\n"),
         ];
@@ -243,7 +244,7 @@ fn nothing_is_left_in_the_kernel() {
         }
         // The run that ended second leaves nothing; the first leaves what the second needs.
         assert!(guest.read("other.left").contains("blkstat_"));
-        for name in ["latency", "who", "renewed", "cleanup"] {
+        for name in ["latency", "who", "renewed", "guard", "cleanup"] {
             assert_eq!(guest.read(&format!("{name}.left")), "", "{}: {name}", guest.version);
         }
         assert!(guest.read("killed.left").contains("_request"), "{}", guest.version);
@@ -301,6 +302,76 @@ fn threads_are_listed_by_device_with_every_bio() {
             let has_role = |role: &str| lines.iter().any(|line| line["kernel_role"] == role);
             assert!(has_role("writeback") && has_role("journal"), "{}: {lines:?}", guest.version);
         }
+    });
+}
+
+#[test]
+fn a_disk_with_several_paths_has_their_requests() {
+    on_each_kernel(|guest| {
+        let head = guest.disks("nvme_head").remove(0);
+        let lines = lines_of(guest, "latency", &head);
+        let logged = fio_log(guest, "head", "clat").map(|list| list.len() as u64);
+        let reads = sum(&lines, "read_count");
+        assert!((logged[0]..logged[0] + 20).contains(&reads), "{}: {reads} of {}", guest.version, logged[0]);
+        assert_eq!(sum(&lines, "write_count"), logged[1], "{}", guest.version);
+        let is_matched = |line: &Value| line["matched_pct"].as_f64() > Some(95.0);
+        assert!(lines.iter().all(is_matched), "{}: {lines:?}", guest.version);
+        for path in guest.disks("nvme_paths") {
+            assert!(lines_of(guest, "latency", &path).is_empty(), "{}: {path} is listed, too", guest.version);
+        }
+    });
+}
+
+#[test]
+fn above_the_permitted_overhead_tracing_pauses_and_then_goes_on() {
+    on_each_kernel(|guest| {
+        let lines = lines_of(guest, "guard", "nullb0");
+        let is_paused = |line: &Value| line["problem"] == "overhead";
+        let paused = lines.iter().position(is_paused).unwrap_or_else(|| panic!("no pause: {lines:?}"));
+        let resumed = lines.iter().skip(paused).position(|line| !is_paused(line));
+        let resumed = paused + resumed.unwrap_or_else(|| panic!("no end of the pause: {lines:?}"));
+        assert!(lines[resumed..].iter().all(|line| !is_paused(line)), "{lines:?}");
+        // A second in which it paused, or went on, has some requests.
+        let traced =
+            |part: &[Value]| part.iter().filter(|line| line["read_count"].as_u64() > Some(0)).count();
+        assert!(
+            traced(&lines[..paused]) > 0 && traced(&lines[resumed..]) > 0,
+            "{}: {lines:?}",
+            guest.version
+        );
+        let inside = &lines[paused + 1..resumed - 1];
+        assert!(!inside.is_empty(), "{}: {lines:?}", guest.version);
+        for line in inside {
+            assert_eq!(line["read_count"], 0, "{}: {line}", guest.version);
+            assert!(
+                line["read_p50_ms"].is_null() && line["read_max_ms"].is_null(),
+                "{}: {line}",
+                guest.version
+            );
+            assert_eq!(line["matched_pct"], 0.0, "{}: {line}", guest.version);
+        }
+        let message = "blkstat: tracing is paused: at this rate it would cost more CPU time than --max-overhead permits\n";
+        assert!(guest.read("guard.err").contains(message), "{}", guest.read("guard.err"));
+    });
+}
+
+#[test]
+fn tests_in_the_guest_pass() {
+    on_each_kernel(|guest| {
+        let text = guest.read("in_guest.txt");
+        assert_eq!(guest.read("in_guest.exit"), "0\n", "{}: {text}", guest.version);
+        let expected =
+            if cfg!(feature = "top") { "test result: ok. 2 passed" } else { "test result: ok. 1 passed" };
+        assert!(text.contains(expected), "{}: {text}", guest.version);
+    });
+}
+
+#[test]
+fn a_kernel_that_is_locked_down_is_named_as_the_reason() {
+    on_each_kernel(|guest| {
+        let message = "blkstat: cannot trace requests: the kernel is locked down (confidentiality); boot with \
+                       lockdown=integrity or less\n";
+        assert_eq!((guest.read("locked.err").as_str(), guest.read("locked.exit").as_str()), (message, "2\n"));
     });
 }
 

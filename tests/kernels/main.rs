@@ -4,7 +4,8 @@
 //!
 //! `boot` starts a kernel; `guest` runs in it, once, and keeps what iostat and blkstat print. The tests check that. In another
 //! guest, `guest_who` limits cgroups of version 2, which are a kernel's own and which few test machines permit to change. In
-//! a third, `guest_latency` traces single requests, which takes histogram triggers in the kernel.
+//! a third, `guest_latency` traces single requests, which takes histogram triggers in the kernel, and runs the tests of
+//! [`in_guest`] there.
 //!
 //! They run only if BLKSTAT_KERNELS is set, since they take minutes. They need root, apt with packages of both kernels,
 //! and the programs of [`guest::PROGRAMS`]. Without them the tests are skipped; with BLKSTAT_KERNELS=required they fail.
@@ -14,9 +15,25 @@
 #[cfg(test)]
 mod guest;
 #[cfg(test)]
+mod in_guest;
+#[cfg(test)]
 mod latency;
 #[cfg(test)]
 mod limits;
+
+#[cfg(test)]
+#[path = "../support"]
+mod support {
+    #[allow(dead_code)] // The commands use the rest.
+    pub(crate) mod in_process;
+    #[allow(dead_code)]
+    pub(crate) mod program;
+    #[cfg(feature = "top")]
+    #[allow(dead_code)]
+    pub(crate) mod session;
+    #[cfg(feature = "top")]
+    pub(crate) mod terminal;
+}
 
 #[cfg(test)]
 mod tests {

@@ -11,28 +11,28 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcgetwinsize, tcsetwinsize};
 
-use crate::support::program::{BLKSTAT, Program};
-use crate::support::terminal::open_terminal;
+use super::program::{BLKSTAT, Program};
+use super::terminal::open_terminal;
 
 /// The longest wait for anything that the program does soon unless it hangs.
-const MAX_WAIT: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The program on a terminal.
-pub(super) struct Session {
+pub(crate) struct Session {
     keyboard: File,
     terminal: File,
-    pub(super) child: Child,
+    pub(crate) child: Child,
     output: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Session {
     /// Starts `blkstat top` with these arguments on a terminal of this size.
-    pub(super) fn start(arguments: &str, size: (u16, u16), variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(arguments: &str, size: (u16, u16), variables: &[(&str, &str)]) -> Self {
         Self::start_in(Path::new("."), arguments, size, variables)
     }
 
     /// Starts it in a directory.
-    pub(super) fn start_in(
+    pub(crate) fn start_in(
         directory: &Path,
         arguments: &str,
         size: (u16, u16),
@@ -60,17 +60,23 @@ impl Session {
     }
 
     /// Everything that was written to the terminal so far.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.output.lock().unwrap()).into_owned()
     }
 
+    /// Returns the text that the terminal shows.
+    #[allow(dead_code)] // Only the tests in guests need it.
+    pub(crate) fn screen(&self) -> String {
+        self.shown(&self.output.lock().unwrap())
+    }
+
     /// Waits until the terminal shows a text, or was sent a command.
-    pub(super) fn wait_for(&self, text: &str) {
+    pub(crate) fn wait_for(&self, text: &str) {
         self.wait_for_after(0, text);
     }
 
     /// Presses keys, and waits until the terminal shows a text, or is sent a command.
-    pub(super) fn press(&mut self, keys: &str, expected: &str) {
+    pub(crate) fn press(&mut self, keys: &str, expected: &str) {
         let before = self.output.lock().unwrap().len();
         self.keyboard.write_all(keys.as_bytes()).unwrap();
         self.wait_for_after(before, expected);
@@ -98,7 +104,7 @@ impl Session {
     }
 
     /// The processor time of the program so far.
-    pub(super) fn cpu_time(&self) -> Duration {
+    pub(crate) fn cpu_time(&self) -> Duration {
         let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         // The name may contain blanks; utime and stime are the 12th and the 13th value after it.
         let (_, values) = text.rsplit_once(')').unwrap();
@@ -108,29 +114,29 @@ impl Session {
     }
 
     /// Changes the size of the terminal.
-    pub(super) fn resize(&self, size: (u16, u16)) {
+    pub(crate) fn resize(&self, size: (u16, u16)) {
         resize(&self.terminal, size);
     }
 
     /// Sends the program a signal.
-    pub(super) fn send(&self, signal: Signal) {
+    pub(crate) fn send(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits until the program is stopped, as by Ctrl-Z.
-    pub(super) fn wait_until_stopped(&self) {
+    pub(crate) fn wait_until_stopped(&self) {
         let status = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED).unwrap().unwrap().1;
         assert!(status.stopped(), "{status:?}");
     }
 
     /// Returns whether keys are echoed by the terminal and lines are edited, as for a shell.
-    pub(super) fn is_restored(&self) -> bool {
+    pub(crate) fn is_restored(&self) -> bool {
         let modes = tcgetattr(&self.terminal).unwrap().local_modes;
         modes.contains(LocalModes::ICANON | LocalModes::ECHO)
     }
 
     /// Waits for the end of the program and returns its exit code.
-    pub(super) fn end(&mut self) -> i32 {
+    pub(crate) fn end(&mut self) -> i32 {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {

@@ -1,7 +1,5 @@
 //! `blkstat top`: the real program on a pseudo-terminal. What is drawn is tested in `src/screen`.
 
-mod session;
-
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,9 +10,9 @@ use std::time::{Duration, Instant};
 use flate2::read::MultiGzDecoder;
 use rustix::process::Signal;
 
-use self::session::Session;
 use crate::support::fake_root::FakeRoot;
 use crate::support::program::{blkstat, output};
+use crate::support::session::Session;
 
 const CAPTURE: &str = "--from fixtures/captures/capped-3000.txt";
 const ENTER_SCREEN: &str = "\x1b[?1049h";
