@@ -9,12 +9,13 @@ use jiff::tz::TimeZone;
 use super::warnings::Warnings;
 use super::{RunContext, emit, end_without_data, lock_memory, missing_data};
 use crate::attribution::{Attribution, CgroupUse};
-use crate::counters::{BusyProcess, ScanProblem};
+use crate::counters::{BusyProcess, ScanProblem, TraceProblem};
 use crate::exit::Exit;
 use crate::intervals::{
     BaselineStore, Detail, IntervalHeader, Intervals, NextInterval, TracedInterval, TracedThread,
 };
 use crate::plan::Who;
+use crate::report::latency::trace_problem_text;
 use crate::report::who::{
     HiddenFrom, WhoDevice, WhoFormat, WhoInterval, WhoWriter, hidden_processes_text, hung_read_text,
     problem_text,
@@ -109,6 +110,8 @@ struct Output<'a> {
     unread_s: f64,
     /// The problem that was reported last.
     problem: Option<ScanProblem>,
+    /// The reason for which I/O of threads is missing that was reported last.
+    trace_problem: Option<TraceProblem>,
     has_reported_hidden_processes: bool,
     has_reported_hung_read: bool,
 }
@@ -129,6 +132,7 @@ impl<'a> Output<'a> {
             has_attribution: false,
             unread_s: 0.0,
             problem: None,
+            trace_problem: None,
             has_reported_hidden_processes: false,
             has_reported_hung_read: false,
         }
@@ -149,6 +153,7 @@ impl<'a> Output<'a> {
         } else {
             self.unread_s += header.elapsed_s;
         }
+        self.report_trace_notes(traced, context);
         if let Some((columns, _)) = context.is_terminal.then(screen_size).flatten() {
             self.writer.resize(columns);
         }
@@ -192,6 +197,17 @@ impl<'a> Output<'a> {
         {
             self.has_reported_hidden_processes = true;
             context.print_error(text);
+        }
+    }
+
+    /// Reports once why I/O of threads is missing, until something else is.
+    fn report_trace_notes(&mut self, traced: Option<&TracedInterval>, context: &mut RunContext<'_>) {
+        // A recording has latencies, too, which are no concern of this view.
+        let problem = traced.filter(|traced| traced.threads.is_some()).and_then(|traced| traced.problem);
+        if problem != std::mem::replace(&mut self.trace_problem, problem)
+            && let Some(problem) = problem
+        {
+            context.print_error(trace_problem_text(problem));
         }
     }
 

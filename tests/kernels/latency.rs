@@ -350,8 +350,12 @@ fn above_the_permitted_overhead_tracing_pauses_and_then_goes_on() {
             );
             assert_eq!(line["matched_pct"], 0.0, "{}: {line}", guest.version);
         }
-        let message = "blkstat: tracing is paused: at this rate it would cost more CPU time than --max-overhead permits\n";
-        assert!(guest.read("guard.err").contains(message), "{}", guest.read("guard.err"));
+        let message =
+            "tracing is paused: at this rate it would cost more CPU time than --max-overhead permits\n";
+        for (name, begin) in [("guard", ""), ("guard-who", ""), ("guard-record", "/out/guard.txt: ")] {
+            let err = guest.read(&format!("{name}.err"));
+            assert!(err.contains(&format!("blkstat: {begin}{message}")), "{}: {name}: {err}", guest.version);
+        }
     });
 }
 

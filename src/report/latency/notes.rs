@@ -19,18 +19,22 @@ pub(super) fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec
     notes
 }
 
+/// Returns the reason for which requests are missing, for people.
+pub fn trace_problem_text(problem: TraceProblem) -> &'static str {
+    match problem {
+        TraceProblem::Overhead => {
+            "tracing is paused: at this rate it would cost more CPU time than --max-overhead permits"
+        }
+        TraceProblem::Failed => {
+            "requests are missing: the kernel's tracing files could not be read or written"
+        }
+    }
+}
+
 /// Returns why requests are missing, with the remedy; empty if none are.
 pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
     let mut notes = Vec::new();
-    match traced.problem {
-        Some(TraceProblem::Overhead) => notes.push(
-            "tracing is paused: at this rate it would cost more CPU time than --max-overhead permits"
-                .to_owned(),
-        ),
-        Some(TraceProblem::Failed) => notes
-            .push("requests are missing: the kernel's tracing files could not be read or written".to_owned()),
-        None => {}
-    }
+    notes.extend(traced.problem.map(|problem| trace_problem_text(problem).to_owned()));
     if traced.dropped > 0 {
         notes.push(format!(
             "{} requests are missing: a histogram in the kernel was full; name fewer devices",

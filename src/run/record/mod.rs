@@ -27,10 +27,11 @@ use super::warnings::Warnings;
 use super::{RunContext, is_closed_pipe, load_baselines, lock_memory, read_live};
 use crate::capture::RecordFilter;
 use crate::clock::WaitOutcome;
-use crate::counters::{Device, Sample, TracedIo};
+use crate::counters::{Device, Sample, TraceProblem, TracedIo};
 use crate::exit::Exit;
 use crate::intervals::{NotFound, VerdictOptions, find_device, similar_name};
 use crate::plan::Record;
+use crate::report::latency::trace_problem_text;
 use crate::report::who::skipped_scans_text;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
@@ -134,6 +135,7 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
             names,
             traced_devices,
             tracer,
+            trace_problem: None,
         };
         recording.run(&mut sample, &mut context)
     })
@@ -159,6 +161,8 @@ struct Recording<'a> {
     traced_devices: TracedDevices,
     /// `None` if single requests are not recorded.
     tracer: Option<Tracer>,
+    /// The reason for which requests are missing that was reported last.
+    trace_problem: Option<TraceProblem>,
 }
 
 impl Recording<'_> {
@@ -242,6 +246,23 @@ impl Recording<'_> {
             read_live(&mut self.source, sample, &mut self.warnings, context)?;
             sample.traced = self.read_traced(sample).map(Arc::new);
             sample.missed_samples = missed;
+            self.report_trace_problem(sample, progress, context);
+        }
+    }
+
+    /// Reports once why requests are not recorded, until something else is the matter.
+    fn report_trace_problem(
+        &mut self,
+        sample: &Sample,
+        progress: &mut Progress,
+        context: &mut RunContext<'_>,
+    ) {
+        let problem = sample.traced.as_ref().and_then(|traced| traced.problem);
+        if problem != std::mem::replace(&mut self.trace_problem, problem)
+            && let Some(problem) = problem
+        {
+            progress.clear(context);
+            context.print_error(format_args!("{}: {}", self.name, trace_problem_text(problem)));
         }
     }
 

@@ -8,10 +8,14 @@ use crate::clock::thread_cpu_time;
 
 /// The histograms that are measured together, by their keys.
 const HISTOGRAMS: [&str; 4] = ["ip", "common_pid", "ip,common_pid", "common_pid,ip"];
-/// The events of a measurement.
-const EVENTS: u32 = 400;
+/// The events of a try, so few that it seldom is interrupted, and the tries of a measurement.
+const EVENTS: u32 = 25;
+const TRIES: u32 = 16;
+/// The least result in seconds: no CPU of today looks up and counts an event in less. On a busy host, the measurement without
+/// histograms may take longer than that with them, and a cost of zero would permit any rate.
+const MIN_COST_S: f64 = 50e-9;
 
-/// Returns the CPU time in seconds that a histogram takes to count an event.
+/// Returns the CPU time in seconds that a histogram takes to count an event; at least [`MIN_COST_S`].
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -29,16 +33,16 @@ fn measure(dir: &TraceDir, name: &str) -> Result<f64, TraceError> {
     // The best of several tries: an interrupt or another program only ever adds time.
     let seconds = || -> Result<f64, TraceError> {
         let mut best = f64::MAX;
-        for _ in 0..4 {
+        for _ in 0..TRIES {
             let begin = thread_cpu_time();
-            (0..EVENTS / 4).try_for_each(|_| dir.write(&marker, "x"))?;
+            (0..EVENTS).try_for_each(|_| dir.write(&marker, "x"))?;
             best = best.min(thread_cpu_time().saturating_sub(begin).as_secs_f64());
         }
-        Ok(best / f64::from(EVENTS / 4))
+        Ok(best / f64::from(EVENTS))
     };
     let without = seconds()?;
     for keys in HISTOGRAMS {
         dir.write(&trigger, &format!("hist:keys={keys}:size=256"))?;
     }
-    Ok((seconds()? - without).max(0.0) / HISTOGRAMS.len() as f64)
+    Ok(((seconds()? - without) / HISTOGRAMS.len() as f64).max(MIN_COST_S))
 }
