@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use self::ending::{end_recording, saved};
 use self::learner::Learner;
 use self::progress::{FileEvents, print_summary, shows_progress, status};
-use self::tracing::{TracedDevices, move_to_recorded_devices};
+use self::tracing::{TracedDevices, move_from_paths, move_to_recorded_devices};
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::warnings::Warnings;
@@ -271,6 +271,7 @@ impl Recording<'_> {
         let tracer = self.tracer.as_ref()?;
         let mut traced = tracer.read(sample.at.monotonic.unwrap_or_default());
         if !self.names.is_empty() {
+            move_from_paths(&mut traced, &self.names, &sample.devices);
             move_to_recorded_devices(&mut traced, &self.names, &sample.devices);
             let found = TracedDevices::find(&self.names, &sample.devices);
             // While all of them are gone, nothing is traced.

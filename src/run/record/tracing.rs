@@ -1,13 +1,15 @@
 //! The single requests of a recording of some devices: the kernel counts only those of these devices.
 
-use crate::counters::{Device, DeviceNumber, TracedIo, add_user};
+use std::collections::BTreeMap;
+
+use crate::counters::{Device, DeviceNumber, LatencyHistogram, LatencyKey, TracedIo, add_user};
 use crate::source::TraceOptions;
-use crate::topology::partition_parents;
+use crate::topology::{nvme_head, partition_parents};
 
 /// The devices whose requests are traced, by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TracedDevices {
-    /// The whole devices of the recording; all if both lists are empty.
+    /// The whole devices of the recording, with the paths of NVMe disks; all if both lists are empty.
     pub(super) whole: Vec<DeviceNumber>,
     /// The devices of the recording, and the partitions of the whole ones: the kernel counts what threads submit to a
     /// partition there, since Linux 5.12.
@@ -21,7 +23,8 @@ impl TracedDevices {
         for (device, parent) in devices.iter().zip(partition_parents(devices)) {
             let is_named = |device: &Device| names.contains(&device.name);
             let number = (device.major, device.minor);
-            if is_named(device) && parent.is_none() {
+            let is_path = nvme_head(&device.name).is_some_and(|head| names.contains(&head));
+            if (is_named(device) || is_path) && parent.is_none() {
                 found.whole.push(number);
             }
             if is_named(device) || parent.is_some_and(|parent| is_named(&devices[parent])) {
@@ -41,6 +44,36 @@ impl TracedDevices {
             user_devices: self.with_partitions.clone(),
             max_overhead,
         }
+    }
+}
+
+/// Counts the requests of a path that is not recorded for its NVMe disk if that is, so that a replay finds the device. The disk
+/// has none itself; what it counts again are those of its paths.
+pub(super) fn move_from_paths(traced: &mut TracedIo, names: &[String], devices: &[Device]) {
+    let number = |device: &Device| (device.major, device.minor);
+    let mut heads: BTreeMap<DeviceNumber, DeviceNumber> = BTreeMap::new();
+    for path in devices.iter().filter(|device| !names.contains(&device.name)) {
+        let head = nvme_head(&path.name).filter(|head| names.contains(head));
+        let head = head.and_then(|head| devices.iter().find(|device| device.name == head));
+        heads.extend(head.map(|head| (number(path), number(head))));
+    }
+    for head in heads.values() {
+        traced.completed.remove(head);
+    }
+    for (path, head) in &heads {
+        if let Some(counts) = traced.completed.remove(path) {
+            let sum = traced.completed.entry(*head).or_default();
+            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+        }
+    }
+    let (of_paths, others) = std::mem::take(&mut traced.latencies)
+        .into_iter()
+        .partition(|(key, _)| heads.contains_key(&key.number));
+    traced.latencies = others;
+    let of_paths: BTreeMap<LatencyKey, LatencyHistogram> = of_paths;
+    for (key, histogram) in &of_paths {
+        let key = LatencyKey { number: heads[&key.number], ..*key };
+        traced.latencies.entry(key).or_default().merge(histogram);
     }
 }
 
@@ -68,7 +101,7 @@ pub(super) fn move_to_recorded_devices(traced: &mut TracedIo, names: &[String], 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{RequestKind, TracedUser};
+    use crate::counters::{LatencyBucket, LatencySpan, RequestKind, TracedUser};
 
     fn devices() -> Vec<Device> {
         let device = |minor, name: &str| Device { major: 8, minor, name: name.into(), ..Device::default() };
@@ -95,6 +128,44 @@ mod tests {
         assert_eq!(options("sda1 sdb"), (true, vec![(8, 16)], vec![(8, 1), (8, 16), (8, 17)]));
         // Requests have no partition.
         assert_eq!(options("sda1"), (false, vec![], vec![(8, 1)]));
+    }
+
+    #[test]
+    fn requests_of_a_path_count_for_the_recorded_nvme_disk() {
+        let device = |minor, name: &str| Device { major: 259, minor, name: name.into(), ..Device::default() };
+        let devices =
+            [device(1, "nvme0c0n1"), device(2, "nvme0n1"), device(3, "nvme0c1n1"), device(4, "nvme1n1")];
+        let moved = |words: &str| {
+            let key = |minor| LatencyKey {
+                number: (259, minor),
+                kind: RequestKind::Read,
+                span: LatencySpan::Device,
+            };
+            let histogram = |count| {
+                let mut histogram = LatencyHistogram::default();
+                histogram.add(LatencyBucket { lower_ns: 0, upper_ns: 9, count, sum_ns: count });
+                histogram
+            };
+            let counts = [(1, 3), (2, 5), (3, 2), (4, 9)];
+            let mut traced = TracedIo {
+                completed: counts.map(|(minor, reads)| ((259, minor), [reads, 0, 0, 0])).into(),
+                latencies: [(1, 3), (3, 1), (4, 9)]
+                    .map(|(minor, count)| (key(minor), histogram(count)))
+                    .into(),
+                ..TracedIo::default()
+            };
+            move_from_paths(&mut traced, &names(words), &devices);
+            let completed: Vec<_> =
+                traced.completed.iter().map(|(number, counts)| (number.1, counts[0])).collect();
+            let traced: Vec<_> =
+                traced.latencies.iter().map(|(key, of)| (key.number.1, of.count())).collect();
+            (completed, traced)
+        };
+        let whole = TracedDevices::find(&names("nvme0n1"), &devices).whole;
+        assert_eq!(whole, [(259, 1), (259, 2), (259, 3)]);
+        assert_eq!(moved("nvme0n1"), (vec![(2, 5), (4, 9)], vec![(2, 4), (4, 9)]));
+        let unchanged = (vec![(1, 3), (2, 5), (3, 2), (4, 9)], vec![(1, 3), (3, 1), (4, 9)]);
+        assert_eq!((moved(""), moved("nvme1n1")), (unchanged.clone(), unchanged));
     }
 
     #[test]
