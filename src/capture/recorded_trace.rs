@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::annotation::Annotation;
 use crate::counters::{
-    LatencyBucket, LatencyHistogram, LatencyKey, LatencySpan, RequestKind, TraceProblem, TracedIo, TracedUser,
+    LatencyBucket, LatencyHistogram, LatencyKey, LatencySpan, RequestKind, TraceProblem, TracedIo,
+    TracedUser, TracedUsers,
 };
 
 /// The elements of a line, which readers limit in length: buckets, devices and threads.
@@ -124,7 +125,8 @@ pub fn write_traced(traced: &TracedIo, out: &mut Vec<u8>) {
             Annotation::traced(part).write(out);
         }
     }
-    let users: Vec<RecordedUser> = traced.users.iter().flatten().map(recorded_user).collect();
+    let users = traced.users.iter().flat_map(TracedUsers::as_slice);
+    let users: Vec<RecordedUser> = users.map(recorded_user).collect();
     for part in users.chunks(MAX_PART_ELEMENTS / 2) {
         let part = RecordedTrace { users: Some(part.to_vec()), ..RecordedTrace::default() };
         Annotation::traced(part).write(out);
@@ -182,6 +184,7 @@ fn latencies(recorded: &[RecordedLatencies]) -> BTreeMap<LatencyKey, LatencyHist
             histogram.add(LatencyBucket { lower_ns, upper_ns, count, sum_ns });
         }
     }
+    latencies.retain(|_, histogram| histogram.buckets().next().is_some());
     latencies
 }
 
@@ -231,7 +234,7 @@ mod tests {
                 (key(LatencySpan::Device), histogram.clone()),
                 (key(LatencySpan::Queued), histogram),
             ]),
-            users: Some(vec![user; 1]),
+            users: Some([user].into_iter().collect()),
             dropped: 5,
             problem: Some(TraceProblem::Overhead),
         }
@@ -257,7 +260,7 @@ mod tests {
         let both = read(&text);
         assert_eq!((both.dropped, both.elapsed), (10, Duration::from_millis(2002)));
         // No threads are something else than no tracing of them.
-        for users in [None, Some(Vec::new())] {
+        for users in [None, Some(TracedUsers::default())] {
             let mut text = Vec::new();
             let none = TracedIo { users, ..TracedIo::default() };
             write_traced(&none, &mut text);

@@ -5,6 +5,7 @@
 mod host_sources;
 mod io_scan;
 mod traced_io;
+mod traced_users;
 
 use std::sync::Arc;
 
@@ -16,9 +17,9 @@ pub use self::io_scan::{
     IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice,
 };
 pub use self::traced_io::{
-    LatencyBucket, LatencyHistogram, LatencyKey, LatencySpan, RequestKind, TraceProblem, TracedIo,
-    TracedUser, add_user,
+    LatencyBucket, LatencyHistogram, LatencyKey, LatencySpan, RequestKind, TraceProblem, TracedIo, TracedUser,
 };
+pub use self::traced_users::TracedUsers;
 use crate::units::SampleTime;
 
 /// The counters of one kind of request: reads, writes and discards have four columns each (the kernel's iostats.rst).

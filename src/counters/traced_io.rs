@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::DeviceNumber;
+use super::{DeviceNumber, TracedUsers};
 
 /// The single requests that were traced since the sample before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct TracedIo {
     /// The latencies by device, kind of request and span.
     pub latencies: BTreeMap<LatencyKey, LatencyHistogram>,
     /// The I/O of threads by device; `None` if it was not traced.
-    pub users: Option<Vec<TracedUser>>,
+    pub users: Option<TracedUsers>,
     /// Requests that a full map in the kernel did not count.
     pub dropped: u64,
     /// The reason for which requests are missing; `None` if none are.
@@ -199,26 +199,10 @@ impl TracedIo {
         }
         if let Some(users) = &later.users {
             let own = self.users.get_or_insert_default();
-            users.iter().for_each(|user| add_user(own, user));
+            users.as_slice().iter().for_each(|user| own.add(user));
         }
         self.dropped = self.dropped.saturating_add(later.dropped);
         self.problem = self.problem.or(later.problem);
-    }
-}
-
-/// Adds the I/O of a thread to a list.
-pub fn add_user(users: &mut Vec<TracedUser>, user: &TracedUser) {
-    let same = |own: &&mut TracedUser| {
-        (own.number, own.tid, own.kind) == (user.number, user.tid, user.kind) && own.comm == user.comm
-    };
-    match users.iter_mut().find(same) {
-        Some(own) => {
-            own.count = own.count.saturating_add(user.count);
-            own.sectors = own.sectors.saturating_add(user.sectors);
-            own.pid = own.pid.or(user.pid);
-            own.cgroup = own.cgroup.take().or_else(|| user.cgroup.clone());
-        }
-        None => users.push(user.clone()),
     }
 }
 
@@ -283,7 +267,7 @@ mod tests {
             elapsed: Duration::from_secs(1),
             completed: BTreeMap::from([((8, 0), [2, 0, 0, 1])]),
             latencies: BTreeMap::from([(key, histogram)]),
-            users: Some(vec![user.clone(), TracedUser { tid: 8, ..user }]),
+            users: Some([user.clone(), TracedUser { tid: 8, ..user }].into_iter().collect()),
             dropped: 3,
             problem: None,
         };
@@ -294,6 +278,9 @@ mod tests {
         assert_eq!(sum.completed[&(8, 0)], [4, 0, 0, 2]);
         assert_eq!((sum.dropped, sum.problem), (6, Some(TraceProblem::Overhead)));
         let users = sum.users.unwrap();
-        assert_eq!(users.iter().map(|user| (user.tid, user.sectors)).collect::<Vec<_>>(), [(7, 32), (8, 32)]);
+        assert_eq!(
+            users.as_slice().iter().map(|user| (user.tid, user.sectors)).collect::<Vec<_>>(),
+            [(7, 32), (8, 32)]
+        );
     }
 }

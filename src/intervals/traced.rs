@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::counters::{
     Device, DeviceNumber, LatencyHistogram, LatencySpan, RequestKind, TraceProblem, TracedIo, TracedUser,
 };
-use crate::topology::{nvme_head, partition_parents};
+use crate::topology::{Topology, nvme_head, partition_parents};
 use crate::units::SECTOR_BYTES;
 
 /// The single requests of an interval.
@@ -121,6 +121,8 @@ fn threads(users: &[TracedUser], devices: &[Device]) -> Vec<TracedThread> {
 pub struct TracedDevice {
     /// The kernel's name.
     pub name: String,
+    /// The alias, or else the kernel's name.
+    pub label: String,
     /// Its number.
     pub number: DeviceNumber,
     /// The requests that it completed, by its counters: reads, writes, discards and flushes.
@@ -132,19 +134,20 @@ pub struct TracedDevice {
 }
 
 impl TracedInterval {
-    /// Finds the names of devices among those of the last sample.
-    pub(super) fn new(traced: TracedIo, devices: &[Device]) -> Self {
+    /// Finds the names of devices among those of the last sample, and their aliases.
+    pub(super) fn new(traced: TracedIo, devices: &[Device], topology: &Topology) -> Self {
         let whole = devices.iter().zip(partition_parents(devices)).filter(|(_, parent)| parent.is_none());
         let mut found: Vec<TracedDevice> = whole
             .map(|(device, _)| {
                 let number = (device.major, device.minor);
                 let completed = traced.completed.get(&number).copied().unwrap_or_default();
-                let is_path = nvme_head(&device.name).is_some();
+                let alias = topology.node(&device.name).and_then(|node| node.alias.as_ref());
                 TracedDevice {
                     name: device.name.clone(),
+                    label: alias.unwrap_or(&device.name).clone(),
                     number,
                     completed,
-                    is_path,
+                    is_path: nvme_head(&device.name).is_some(),
                     ..TracedDevice::default()
                 }
             })
@@ -160,7 +163,7 @@ impl TracedInterval {
         Self {
             elapsed_s: traced.elapsed.as_secs_f64(),
             devices: found,
-            threads: traced.users.map(|users| threads(&users, devices)),
+            threads: traced.users.map(|users| threads(users.as_slice(), devices)),
             dropped: traced.dropped,
             problem: traced.problem,
         }
@@ -236,17 +239,17 @@ mod tests {
             sectors,
         };
         let traced = TracedIo {
-            users: Some(vec![
+            users: Some(FromIterator::from_iter([
                 user(1, 7, "fio", RequestKind::Read, 8),
                 user(1, 7, "fio", RequestKind::Write, 16),
                 user(0, 9, "kworker/u4:1", RequestKind::Write, 80),
                 user(0, 10, "jbd2/sda1-8", RequestKind::Flush, 0),
                 user(5, 7, "gone", RequestKind::Read, 8),
-            ]),
+            ])),
             ..TracedIo::default()
         };
         let devices = [device(8, 0, "sda"), device(8, 1, "sda1")];
-        let threads = TracedInterval::new(traced, &devices).threads.unwrap();
+        let threads = TracedInterval::new(traced, &devices, &Topology::default()).threads.unwrap();
         let summary = |thread: &TracedThread| {
             (thread.device.clone(), thread.reads, thread.write_bytes, thread.kernel_role())
         };
@@ -273,7 +276,7 @@ mod tests {
             ..TracedIo::default()
         };
         let devices = [device(8, 0, "sda"), device(8, 1, "sda1"), device(8, 16, "sdb")];
-        let interval = TracedInterval::new(traced, &devices);
+        let interval = TracedInterval::new(traced, &devices, &Topology::default());
         assert_eq!(interval.devices.len(), 1);
         assert_eq!(interval.devices[0].matched_pct(&RequestKind::ALL), Some(75.0));
         assert_eq!(interval.devices[0].matched_pct(&[RequestKind::Write]), None);
@@ -308,7 +311,7 @@ mod tests {
             };
             let devices =
                 [device(259, 1, "nvme0c0n1"), device(259, 2, "nvme0n1"), device(259, 3, "nvme0c1n1")];
-            let interval = TracedInterval::new(traced, &devices);
+            let interval = TracedInterval::new(traced, &devices, &Topology::default());
             let summary = |device: &TracedDevice| {
                 let count = device.histogram(RequestKind::Read, LatencySpan::Device).unwrap().count();
                 (

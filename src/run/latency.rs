@@ -90,15 +90,19 @@ fn show(plan: &Latency, mut intervals: Intervals<'_>, context: &mut RunContext<'
     output.flush(context)?;
     let mut has_traced = false;
     let end = loop {
-        let (header, traced) =
+        let (header, traced, has_found_any) =
             match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
-                NextInterval::Rows(rows) => (rows.header, rows.traced),
+                NextInterval::Rows(rows) => (rows.header, rows.traced, rows.has_found_any),
                 NextInterval::Break => continue,
                 NextInterval::End => break Exit::Success,
                 NextInterval::Signal(signal) => break Exit::Signal(signal),
             };
         let Some(traced) = traced else { continue };
         has_traced = true;
+        if !has_found_any {
+            // The requested device may come later, or not at all.
+            continue;
+        }
         let devices = output.shown_devices(&traced.devices, &intervals);
         let interval = LatencyInterval { header: &header, traced: &traced, devices };
         output.push(&interval, context);

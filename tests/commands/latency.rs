@@ -109,7 +109,7 @@ fn a_recording_shows_the_latencies_of_the_selected_devices() {
     assert_eq!((err.as_str(), code), ("", 0));
     assert!(out.contains("\"device\":\"dm-0\"") && out.contains("\"read_p99_ms\":"), "{out}");
     let (table, _, _) = program::output(&format!("latency --from {recording} dm-0 --width 100"), "");
-    assert!(table.contains("dm-0") && !table.contains("nullb0"), "{table}");
+    assert!(table.contains("slow    read ") && !table.contains("nullb0"), "{table}");
     let (map, _, _) = program::output(&format!("latency --from {recording} dm-0 --heatmap"), "");
     assert!(map.contains('░'), "{map}");
 }
@@ -132,4 +132,17 @@ fn tracing_of_threads_needs_tracefs_too() {
     assert!(code == 2 && err.contains("no tracefs"), "{err}");
     let (_, err, code) = program::output("who --max-overhead 5 1 1", "");
     assert!(code == 2 && err.contains("--trace"), "{err}");
+}
+
+#[test]
+fn a_replay_names_devices_by_their_alias_and_has_a_line_per_empty_interval() {
+    let recording = "fixtures/tracefs/recording.txt";
+    let (out, err, code) = program::output(&format!("latency --from {recording} slow"), "");
+    assert_eq!((err.as_str(), code), ("", 0));
+    assert_eq!(out.lines().filter(|line| line.starts_with("slow ")).count(), 2, "{out}");
+    assert!(out.starts_with("09:42:18 4.1 s (no requests)\n09:42:19 1.0 s (no requests)\n"), "{out}");
+    // What has nothing to show of a device that never comes is the reason.
+    let (out, err, code) = program::output(&format!("latency --from {recording} nosuch"), "");
+    assert_eq!((out.as_str(), code, err.lines().count()), ("", 1, 1), "{err}");
+    assert!(err.contains("no such device 'nosuch'"), "{err}");
 }

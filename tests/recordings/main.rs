@@ -16,6 +16,7 @@ mod learning;
 mod old_recordings;
 mod recordings;
 mod rotation;
+mod traced;
 mod truncation;
 
 #[allow(dead_code)] // The tests of the commands use the rest.

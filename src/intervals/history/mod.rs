@@ -353,8 +353,7 @@ mod tests {
                 name: device.to_owned(),
                 completed,
                 latencies,
-                number: (8, 0),
-                is_path: false,
+                ..TracedDevice::default()
             }],
             threads: Some(vec![thread]),
             dropped: 2,

@@ -272,7 +272,8 @@ impl<'a> Intervals<'a> {
         }
         let attribution = self.attributor.finish_interval();
         let traced = self.traced.take();
-        let traced = traced.map(|traced| TracedInterval::new(traced, &self.source.newest().devices));
+        let traced =
+            traced.map(|traced| TracedInterval::new(traced, &self.source.newest().devices, &self.topology));
         let pair = self.source.pair(interval);
         let mut events = match old_attributes {
             Some(old_attributes) => self.tracker.events(&pair, &self.filter, &old_attributes),

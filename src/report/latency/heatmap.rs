@@ -65,7 +65,7 @@ fn line(device: &TracedDevice, kind: RequestKind, clock: &str, columns: usize) -
     let histogram = device.histogram(kind, LatencySpan::Device)?;
     let stats = LatencyStats::of(histogram)?;
     let map: String = columns_of(histogram, columns).into_iter().map(shade).collect();
-    let name = ellipsize(&sanitize(&device.name), NAME_WIDTH);
+    let name = ellipsize(&sanitize(&device.label), NAME_WIDTH);
     let [p50, _, p99, _] = stats.percentiles_ms.map(time);
     let (kind, count) = (kind_text(kind, LatencySpan::Device), count(stats.count));
     Some(format!("{clock:9}{name:NAME_WIDTH$} {kind:8}{count:>7}  {map}{p50:>8}{p99:>8}\n"))

@@ -32,10 +32,17 @@ pub(super) fn table(
 ) {
     let header = interval.header;
     let clock = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S ").to_string());
-    let line = format!("{}{:.1} s\n", clock.unwrap_or_default(), interval.traced.elapsed_s);
+    let line = format!("{}{:.1} s", clock.unwrap_or_default(), interval.traced.elapsed_s);
     out.extend_from_slice(line.as_bytes());
     let rows: Vec<Row<'_>> =
         interval.devices.iter().flat_map(|device| device_rows(device, is_queued)).collect();
+    let notes = interval_notes(interval.traced, !rows.is_empty());
+    if let ([note], true) = (notes.as_slice(), rows.is_empty()) {
+        // A line per interval where nothing happens.
+        out.extend_from_slice(format!(" ({note})\n").as_bytes());
+        return;
+    }
+    out.push(b'\n');
     if !rows.is_empty() {
         let bars = width.saturating_sub(width_of(&rows)).clamp(BARS[0], BARS[1]);
         let bars_title = title(bars);
@@ -50,7 +57,7 @@ pub(super) fn table(
         });
         plain_table(&titles, &aligns, lines, SPACING, out);
     }
-    for note in interval_notes(interval.traced, !rows.is_empty()) {
+    for note in notes {
         out.extend_from_slice(format!("({note})\n").as_bytes());
     }
     out.push(b'\n');
@@ -72,7 +79,7 @@ fn device_rows(device: &TracedDevice, is_queued: bool) -> Vec<Row<'_>> {
         if histogram.is_none() && device.completed_of(kind) == 0 {
             continue;
         }
-        let name = if rows.is_empty() { sanitize(&device.name).into_owned() } else { String::new() };
+        let name = if rows.is_empty() { sanitize(&device.label).into_owned() } else { String::new() };
         rows.push(Row { cells: cells(device, name, kind, span), histogram });
     }
     rows

@@ -22,7 +22,8 @@ fn traced() -> TracedInterval {
     reads.extend([400; 9]);
     reads.push(900_000);
     let device = TracedDevice {
-        name: "sd\u{1b}a".to_owned(),
+        name: "dm-0".to_owned(),
+        label: "sd\u{1b}a".to_owned(),
         number: (8, 0),
         completed: [100, 0, 0, 1],
         latencies: BTreeMap::from([

@@ -1,8 +1,8 @@
 //! The single requests of a recording of some devices: the kernel counts only those of these devices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::counters::{Device, DeviceNumber, LatencyHistogram, LatencyKey, TracedIo, add_user};
+use crate::counters::{Device, DeviceNumber, LatencyHistogram, LatencyKey, TracedIo, TracedUser};
 use crate::source::TraceOptions;
 use crate::topology::{nvme_head, partition_parents};
 
@@ -81,21 +81,17 @@ pub(super) fn move_from_paths(traced: &mut TracedIo, names: &[String], devices: 
 pub(super) fn move_to_recorded_devices(traced: &mut TracedIo, names: &[String], devices: &[Device]) {
     let Some(users) = traced.users.as_mut().filter(|_| !names.is_empty()) else { return };
     let parents = partition_parents(devices);
-    let recorded_number = |number: DeviceNumber| {
-        let at = devices.iter().position(|device| (device.major, device.minor) == number)?;
-        let parent = parents[at].map(|parent| &devices[parent]);
-        let mut candidates = std::iter::once(&devices[at]).chain(parent);
+    let number = |device: &Device| (device.major, device.minor);
+    let recorded = |(device, parent): (&Device, Option<usize>)| {
+        let mut candidates = [Some(device), parent.map(|parent| &devices[parent])].into_iter().flatten();
         let recorded = candidates.find(|device| names.contains(&device.name))?;
-        Some((recorded.major, recorded.minor))
+        Some((number(device), number(recorded)))
     };
-    let mut moved = Vec::with_capacity(users.len());
-    for mut user in users.drain(..) {
-        if let Some(number) = recorded_number(user.number) {
-            user.number = number;
-            add_user(&mut moved, &user);
-        }
-    }
-    *users = moved;
+    let recorded_numbers: HashMap<DeviceNumber, DeviceNumber> =
+        devices.iter().zip(parents).filter_map(recorded).collect();
+    let moved =
+        |user: &TracedUser| Some(TracedUser { number: *recorded_numbers.get(&user.number)?, ..user.clone() });
+    *users = users.as_slice().iter().filter_map(moved).collect();
 }
 
 #[cfg(test)]
@@ -181,11 +177,12 @@ mod tests {
             sectors: 8 * count,
         };
         let moved = |words: &str| {
-            let users = Some(vec![user(0, 7, 1), user(1, 7, 2), user(2, 8, 4), user(17, 7, 8)]);
+            let users = [user(0, 7, 1), user(1, 7, 2), user(2, 8, 4), user(17, 7, 8)];
+            let users = Some(users.into_iter().collect());
             let mut traced = TracedIo { users, ..TracedIo::default() };
             move_to_recorded_devices(&mut traced, &names(words), &devices());
             let users = traced.users.unwrap();
-            users.iter().map(|user| (user.number.1, user.tid, user.count)).collect::<Vec<_>>()
+            users.as_slice().iter().map(|user| (user.number.1, user.tid, user.count)).collect::<Vec<_>>()
         };
         assert_eq!(moved("sda"), [(0, 7, 3), (0, 8, 4)]);
         assert_eq!(moved("sda sda1"), [(0, 7, 1), (1, 7, 2), (0, 8, 4)]);

@@ -5,7 +5,7 @@ use super::error::TraceError;
 use super::owner::Owner;
 use super::trace_dir::TraceDir;
 use super::trace_set::{SetCounts, SetKind, TraceSet};
-use crate::counters::{TracedIo, add_user};
+use crate::counters::TracedIo;
 
 /// Sets of one kind.
 pub(super) struct Alternation {
@@ -106,7 +106,7 @@ impl Alternation {
                 }
             }
             let users = traced.users.get_or_insert_default();
-            counts.users_since(&started.last).iter().for_each(|user| add_user(users, user));
+            counts.users_since(&started.last).iter().for_each(|user| users.add(user));
             let dropped = counts.dropped.saturating_sub(started.last.dropped);
             traced.dropped = traced.dropped.saturating_add(dropped);
             started.last = counts;

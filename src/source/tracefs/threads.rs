@@ -5,20 +5,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::attribution::files::parse_process_cgroup;
-use crate::counters::TracedUser;
+use crate::counters::{TracedUser, TracedUsers};
 use crate::source::small_file::{read_bytes, read_text};
 
+/// The process and the cgroup of a thread; `None` if they are not known.
+type Process = (Option<u32>, Option<Arc<str>>);
+
 /// Finds the process and the cgroup of each thread that is still running.
-pub(super) fn find_processes(root: &Path, users: &mut [TracedUser]) {
-    let mut found: HashMap<u32, (Option<u32>, Option<Arc<str>>)> = HashMap::new();
-    for user in users {
-        let (pid, cgroup) = found.entry(user.tid).or_insert_with(|| process_of(root, user));
-        (user.pid, user.cgroup) = (*pid, cgroup.clone());
-    }
+pub(super) fn find_processes(root: &Path, users: &mut TracedUsers) {
+    let mut found: HashMap<(u32, Arc<str>), Process> = HashMap::new();
+    users.set_processes(|user| {
+        // A process that was started by a shell had the name of that before.
+        let key = (user.tid, Arc::clone(&user.comm));
+        found.entry(key).or_insert_with(|| process_of(root, user)).clone()
+    });
 }
 
 /// Returns the process and the cgroup of a thread; `None` if it has ended, or another thread has its number.
-fn process_of(root: &Path, user: &TracedUser) -> (Option<u32>, Option<Arc<str>>) {
+fn process_of(root: &Path, user: &TracedUser) -> Process {
     let folder = root.join(format!("proc/{}", user.tid));
     let status = read_text(&folder.join("status")).unwrap_or_default();
     let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -55,10 +59,12 @@ mod tests {
             count: 1,
             sectors: 8,
         };
-        let mut users = [user("kworker/u4:1", 12), user("sh", 12), user("sh", 13)];
-        users[1].tid = 14;
+        // The process did I/O under the name of the shell that started it, too.
+        let mut users: TracedUsers =
+            [user("bash", 12), user("kworker/u4:1", 12), user("sh", 14)].into_iter().collect();
         find_processes(root.path(), &mut users);
-        assert_eq!((users[0].pid, users[0].cgroup.as_deref()), (Some(10), Some("/db.service")));
-        assert_eq!((users[1].pid, users[2].pid), (None, None));
+        let found = users.as_slice();
+        assert_eq!((found[1].pid, found[1].cgroup.as_deref()), (Some(10), Some("/db.service")));
+        assert_eq!((found[0].pid, found[2].pid), (None, None));
     }
 }
