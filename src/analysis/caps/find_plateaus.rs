@@ -6,7 +6,7 @@ use super::cap_evidence::{
 use super::dispersion::dispersion;
 use super::pace::has_steadier_counts;
 use super::plateau::Plateau;
-use super::steady_rate::{RateKind, SteadyRate, densest_rate_window};
+use super::steady_rate::{RateKind, RatedLoad, SteadyRate, densest_rate_window, may_have_dense_window};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all, weighted_median_of};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::stats::weighted_median;
@@ -144,9 +144,22 @@ fn share_delayed_requests(loads: &mut [LoadSample], kind: RateKind) {
 
 /// The caps on one kind of rate, or else a steady rate that is unclear.
 fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
-    let is_loaded = |load: &&LoadSample| kind.queue(load) >= MIN_LOADED_QUEUE && kind.rate(load) > 0.0;
-    let loaded: Vec<&LoadSample> = loads.iter().copied().filter(is_loaded).collect();
-    let mut steady = steady_rates(&loaded, kind, stated);
+    let is_loaded = |load: &&LoadSample| kind.queue(load) >= MIN_LOADED_QUEUE;
+    let mut by_rate: Vec<RatedLoad> = Vec::with_capacity(loads.len());
+    by_rate.extend(
+        loads
+            .iter()
+            .copied()
+            .filter(is_loaded)
+            .map(|load| RatedLoad::new(load, kind))
+            .filter(|one| one.rate > 0.0),
+    );
+    if !may_have_dense_window(&by_rate) {
+        return SteadyRates::default();
+    }
+    let loaded: Vec<&LoadSample> = by_rate.iter().map(|one| one.load).collect();
+    by_rate.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    let mut steady = steady_rates(by_rate, &loaded, kind, stated);
     steady.retain(|one| one.is_stated || !is_offered_load(one, loads, kind));
     // A rate is a cap if it proves that alone, if the device can do more, or if it changed from or to another cap. The
     // rate after a cap was lifted may be that of the device.
@@ -180,15 +193,17 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
     SteadyRates { caps: plateaus, unclear }
 }
 
-/// The rates at which loads stayed constant, those of most time first.
-fn steady_rates<'a>(loaded: &[&'a LoadSample], kind: RateKind, stated: Option<f64>) -> Vec<SteadyRate<'a>> {
-    let mut by_rate: Vec<(f64, &LoadSample)> = loaded.iter().map(|load| (kind.rate(load), *load)).collect();
-    by_rate.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut rest: Vec<&LoadSample> = by_rate.into_iter().map(|(_, load)| load).collect();
+/// The rates at which loads stayed constant, those of most time first. `loaded` are the same loads in the order of time.
+fn steady_rates<'a>(
+    mut by_rate: Vec<RatedLoad<'a>>,
+    loaded: &[&'a LoadSample],
+    kind: RateKind,
+    stated: Option<f64>,
+) -> Vec<SteadyRate<'a>> {
     let mut found: Vec<SteadyRate> = Vec::new();
     for _ in 0..MAX_STEADY_RATES {
-        let Some(window) = densest_rate_window(&rest, kind) else { break };
-        let dense = rest.drain(window).collect();
+        let Some(window) = densest_rate_window(&by_rate) else { break };
+        let dense = by_rate.drain(window).map(|rated| rated.load).collect();
         found.extend(SteadyRate::evaluate(dense, loaded, kind, stated));
     }
     let evaluate_without = |one: &SteadyRate<'a>, others: &[&SteadyRate]| {

@@ -75,19 +75,54 @@ pub(in crate::analysis) fn pace_of_level(loads: &[&LoadSample], direction: IoDir
 
 /// Returns whether the numbers completed in neighboring intervals under load are clearly more alike than their rates.
 pub(super) fn has_steadier_counts(loads: &[&LoadSample], kind: RateKind) -> bool {
-    let is_pair = |pair: &&[&LoadSample]| {
-        pair.iter().all(|load| load.intervals == 1.0 && kind.queue(load) >= MIN_CONSTANT_QUEUE)
-            && pair[1].interval_index - pair[0].interval_index < 1.5
-            && (pair[1].seconds / pair[0].seconds - 1.0).abs() <= MAX_SAMPLE_DELAY_FRACTION
+    let pairs = neighbors_under_load(loads, kind);
+    let counts = || pairs.iter().map(|(a, b)| relative_difference(a.amount, b.amount));
+    let rates = || pairs.iter().map(|(a, b)| relative_difference(a.amount / a.seconds, b.amount / b.seconds));
+    // With d the largest difference of two lengths in a row, rates differ by at most c + d + c * d where counts differ by
+    // c. So if half of the counts differ by more than this, they are not clearly more alike, and nothing has to be sorted.
+    let max_delay = pairs.iter().map(|(a, b)| relative_difference(b.seconds, a.seconds)).fold(0.0, f64::max);
+    let max_alike = MAX_REGULAR_RATIO * max_delay / (1.0 - MAX_REGULAR_RATIO * (1.0 + max_delay));
+    let unlike = counts().filter(|counts| *counts > max_alike).count();
+    let median = |values: &mut dyn Iterator<Item = f64>| {
+        weighted_median(&mut values.map(|value| (value, 1.0)).collect::<Vec<_>>())
     };
-    let pairs = || loads.windows(2).filter(is_pair);
-    let median = |value: &dyn Fn(&LoadSample) -> f64| {
-        let difference = |pair: &[&LoadSample]| (value(pair[1]) / value(pair[0]) - 1.0).abs();
-        weighted_median(&mut pairs().map(|pair| (difference(pair), 1.0)).collect::<Vec<_>>())
-    };
-    let counts = median(&|load| load.amount(kind.direction, kind.unit));
-    let rates = median(&|load| kind.rate(load));
-    counts.zip(rates).is_some_and(|(counts, rates)| counts < MAX_REGULAR_RATIO * rates)
+    2 * unlike <= pairs.len()
+        && median(&mut counts())
+            .zip(median(&mut rates()))
+            .is_some_and(|(counts, rates)| counts < MAX_REGULAR_RATIO * rates)
+}
+
+/// What was completed in a single interval under load.
+#[derive(Clone, Copy)]
+struct Completed {
+    /// Requests or KiB.
+    amount: f64,
+    seconds: f64,
+    interval_index: f64,
+}
+
+/// Returns the pairs of intervals in a row under load whose lengths differ by no more than late samples explain.
+fn neighbors_under_load(loads: &[&LoadSample], kind: RateKind) -> Vec<(Completed, Completed)> {
+    let mut pairs = Vec::with_capacity(loads.len());
+    let mut before: Option<Completed> = None;
+    for load in loads {
+        let is_loaded = load.intervals == 1.0 && kind.queue(load) >= MIN_CONSTANT_QUEUE;
+        let completed = is_loaded.then(|| Completed {
+            amount: load.amount(kind.direction, kind.unit),
+            seconds: load.seconds,
+            interval_index: load.interval_index,
+        });
+        let pair = std::mem::replace(&mut before, completed).zip(completed);
+        pairs.extend(pair.filter(|(a, b)| {
+            b.interval_index - a.interval_index < 1.5
+                && relative_difference(a.seconds, b.seconds) <= MAX_SAMPLE_DELAY_FRACTION
+        }));
+    }
+    pairs
+}
+
+fn relative_difference(before: f64, after: f64) -> f64 {
+    (after / before - 1.0).abs()
 }
 
 /// The loads whose queue lies above the middle, on a logarithmic scale, between the shortest and the longest.
@@ -150,7 +185,10 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::analysis::settings::KnownDevice;
     use crate::analysis::stats::IoTotals;
 
     /// Loads of `(completions, in flight at the end)`, with a mean queue of that at the end.
@@ -171,6 +209,43 @@ mod tests {
         let loads: Vec<&LoadSample> = loads.iter().collect();
         let is_at_constant_queue = has_constant_queue(&loads, IoDirection::Reads);
         pace(&loads, IoDirection::Reads, RateUnit::Requests, 1000.0, is_at_constant_queue)
+    }
+
+    proptest! {
+        #[test]
+        fn counts_are_steadier_than_rates_exactly_where_their_median_says_so(
+            jitter in 0.0..0.12_f64,
+            noise in 0.0..0.1_f64,
+            steps in prop::collection::vec((0.0..1.0_f64, 0.0..1.0_f64), 2..40),
+        ) {
+            let load = |(index, (late, more)): (usize, &(f64, f64))| LoadSample {
+                interval_index: index as f64,
+                seconds: 1.0 + jitter * late,
+                intervals: 1.0,
+                reads: IoTotals { ios: 1000.0 * (1.0 + noise * more), kib: 4000.0, ms: 8000.0 },
+                ..LoadSample::default()
+            };
+            let loads: Vec<LoadSample> = steps.iter().enumerate().map(load).collect();
+            let loads: Vec<&LoadSample> = loads.iter().collect();
+            let unit = RateUnit::Requests;
+            let kind = RateKind { direction: IoDirection::Reads, unit, device: KnownDevice::default() };
+            let median = |value: &dyn Fn(&LoadSample) -> f64| {
+                let pairs = neighbors_under_load(&loads, kind).len();
+                let is_usual = |pair: &&[&LoadSample]| {
+                    (pair[1].seconds / pair[0].seconds - 1.0).abs() <= MAX_SAMPLE_DELAY_FRACTION
+                };
+                let mut differences: Vec<(f64, f64)> = loads
+                    .windows(2)
+                    .filter(is_usual)
+                    .map(|pair| ((value(pair[1]) / value(pair[0]) - 1.0).abs(), 1.0))
+                    .collect();
+                assert_eq!(differences.len(), pairs);
+                weighted_median(&mut differences)
+            };
+            let (counts, rates) = (median(&|load| load.reads.ios), median(&|load| load.reads.ios / load.seconds));
+            let expected = counts.zip(rates).is_some_and(|(counts, rates)| counts < MAX_REGULAR_RATIO * rates);
+            prop_assert_eq!(has_steadier_counts(&loads, kind), expected);
+        }
     }
 
     #[test]

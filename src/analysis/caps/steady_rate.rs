@@ -277,15 +277,46 @@ pub(super) fn count_intervals<'a>(loads: impl Iterator<Item = &'a LoadSample>) -
     loads.map(|load| load.intervals).sum()
 }
 
+/// A load with its rate, which takes a while to compute and is compared many times.
+pub(super) struct RatedLoad<'a> {
+    pub(super) rate: f64,
+    /// The highest rate that counts as the same as this one.
+    max_same_rate: f64,
+    pub(super) load: &'a LoadSample,
+}
+
+impl<'a> RatedLoad<'a> {
+    pub(super) fn new(load: &'a LoadSample, kind: RateKind) -> Self {
+        let rate = kind.rate(load);
+        Self { rate, max_same_rate: rate * (1.0 + 2.0 * kind.tolerance(load)), load }
+    }
+}
+
+/// Returns whether enough intervals for a plateau may have about the same rate. It costs far less than sorting the loads,
+/// and for most devices the answer is no.
+pub(super) fn may_have_dense_window(loads: &[RatedLoad]) -> bool {
+    // 64 classes for each power of two. Rates that are far apart share a counter, which then counts too many.
+    const COUNTERS: usize = 256;
+    let class = |rate: f64| (rate.to_bits() >> 46) as usize;
+    let mut intervals = [0.0; COUNTERS];
+    for one in loads {
+        intervals[class(one.rate) % COUNTERS] += one.load.intervals;
+    }
+    loads.iter().any(|one| {
+        let same = class(one.rate)..=class(one.max_same_rate);
+        same.end() - same.start() >= COUNTERS
+            || same.map(|class| intervals[class % COUNTERS]).sum::<f64>() >= MIN_PLATEAU_INTERVALS
+    })
+}
+
 /// The range of loads, sorted by their rates, at whose rate most time was spent; `None` where that is too little for a
 /// plateau.
-pub(super) fn densest_rate_window(sorted: &[&LoadSample], kind: RateKind) -> Option<Range<usize>> {
+pub(super) fn densest_rate_window(sorted: &[RatedLoad]) -> Option<Range<usize>> {
     let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
-    for end in 0..sorted.len() {
-        weight += sorted[end].intervals;
-        while kind.rate(sorted[end]) > kind.rate(sorted[first]) * (1.0 + 2.0 * kind.tolerance(sorted[first]))
-        {
-            weight -= sorted[first].intervals;
+    for (end, last) in sorted.iter().enumerate() {
+        weight += last.load.intervals;
+        while last.rate > sorted[first].max_same_rate {
+            weight -= sorted[first].load.intervals;
             first += 1;
         }
         if weight > best.0 {
@@ -320,4 +351,35 @@ fn rate_equal_below_and_above(loads: &[&LoadSample], kind: RateKind, middle: f64
     kind.median_rate(&below)
         .zip(kind.median_rate(&above))
         .is_some_and(|(below, above)| (below / above - 1.0).abs() <= STEADY_TOLERANCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::analysis::stats::IoTotals;
+
+    proptest! {
+        #[test]
+        fn a_dense_window_is_never_overlooked(
+            base in 0.1..1e6_f64,
+            spread in 0.001..4.0_f64,
+            steps in prop::collection::vec((0.0..1.0_f64, 1.0..4.0_f64), 0..64),
+        ) {
+            let load = |(step, intervals): (f64, f64)| {
+                let ios = base * (1.0 + spread * step);
+                let reads = IoTotals { ios, kib: 4.0 * ios, ms: ios };
+                LoadSample { seconds: 1.0, intervals: intervals.floor(), reads, ..LoadSample::default() }
+            };
+            let loads: Vec<LoadSample> = steps.into_iter().map(load).collect();
+            for unit in RateUnit::ALL {
+                let kind = RateKind { direction: IoDirection::Reads, unit, device: KnownDevice::default() };
+                let mut by_rate: Vec<RatedLoad> = loads.iter().map(|load| RatedLoad::new(load, kind)).collect();
+                let may_have = may_have_dense_window(&by_rate);
+                by_rate.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+                prop_assert!(may_have || densest_rate_window(&by_rate).is_none());
+            }
+        }
+    }
 }
