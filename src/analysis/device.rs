@@ -11,7 +11,8 @@ use super::report::{DeviceReport, Excluded};
 use super::saved_baselines::DeviceBaseline;
 use super::settings::Settings;
 use super::stats::{
-    ActivityTimeline, DirectionReport, DirectionSummary, Distribution, Histogram, combine_directions,
+    ActivityTimeline, DirectionReport, DirectionSummary, Distribution, GroupedHistogram, Histogram,
+    combine_directions,
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
@@ -61,7 +62,7 @@ pub struct DeviceAnalysis {
     busy_intervals: u64,
     discards: f64,
     flushes: f64,
-    util_pct: Histogram,
+    util_pct: GroupedHistogram,
     blocks: BlockHistory,
     timeline: ActivityTimeline,
     lifetimes: Lifetimes,
@@ -74,7 +75,7 @@ pub struct DeviceAnalysis {
 #[derive(Clone, Debug, Default)]
 struct DirectionAnalysis {
     summary: DirectionSummary,
-    sizes_kib: Histogram,
+    sizes_kib: GroupedHistogram,
 }
 
 impl DeviceAnalysis {
@@ -97,7 +98,7 @@ impl DeviceAnalysis {
             busy_intervals: 0,
             discards: 0.0,
             flushes: 0.0,
-            util_pct: Histogram::default(),
+            util_pct: GroupedHistogram::default(),
             blocks: BlockHistory::default(),
             timeline: ActivityTimeline::default(),
             lifetimes: Lifetimes::default(),
@@ -240,25 +241,26 @@ impl DeviceAnalysis {
             })
         };
         let levels = concurrency_levels(&loads, saturation);
+        let [read_ios, write_ios, total_ios] =
+            [&self.reads, &self.writes, &self.both].map(|one| one.summary.total_ios());
         let read = DirectionReport {
             saturation: saturation_of(IoDirection::Reads),
-            ..with_baseline(self.reads.summary.report(), reads, &self.reads.sizes_kib)
+            ..with_baseline(self.reads.summary.finish(), reads, &self.reads.sizes_kib.finish())
         };
         let write = DirectionReport {
             saturation: saturation_of(IoDirection::Writes),
-            ..with_baseline(self.writes.summary.report(), writes, &self.writes.sizes_kib)
+            ..with_baseline(self.writes.summary.finish(), writes, &self.writes.sizes_kib.finish())
         };
         let all = DirectionReport {
             saturation: distribution_over(&loads, saturation),
-            ..self.both.summary.report()
+            ..self.both.summary.finish()
         };
         let (fits, SteadyRates { caps, .. }) = lifetimes.capacity();
         // A cap on a direction that does only part of the requests is not one of the device.
-        let total_ios = self.both.summary.total_ios();
         let is_dominant = |plateau: &&Plateau| {
             let ios = match plateau.direction {
-                IoDirection::Reads => self.reads.summary.total_ios(),
-                IoDirection::Writes => self.writes.summary.total_ios(),
+                IoDirection::Reads => read_ios,
+                IoDirection::Writes => write_ios,
                 IoDirection::Both | IoDirection::Flushes => total_ios,
             };
             ios / total_ios >= MIN_DOMINANT_FRACTION
@@ -289,7 +291,7 @@ impl DeviceAnalysis {
             read,
             write,
             all,
-            util_pct: self.util_pct.distribution(),
+            util_pct: self.util_pct.finish().distribution(),
             levels: &levels,
             capacity,
             plateaus: &steady_rates.caps,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::IoTotals;
 use super::busy_mean::{BusyIntervals, BusyMean};
-use super::histogram::{Distribution, Histogram};
+use super::histogram::{Distribution, GroupedHistogram};
 use crate::analysis::thresholds::{
     MAX_COARSE_TIME_MS, MAX_RANDOM_KIB, MAX_RANDOM_MERGED_PCT, MIN_SEQUENTIAL_KIB, MIN_SEQUENTIAL_MERGED_PCT,
 };
@@ -26,13 +26,13 @@ pub enum Pattern {
 /// Collects the intervals of a direction in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct DirectionSummary {
-    iops: Histogram,
-    mib_per_s: Histogram,
-    size_kib: Histogram,
-    await_ms: Histogram,
+    iops: GroupedHistogram,
+    mib_per_s: GroupedHistogram,
+    size_kib: GroupedHistogram,
+    await_ms: GroupedHistogram,
     /// Requests whose time rounded to zero, and their seconds, not yet pooled with others.
     unpooled: (IoTotals, f64),
-    queue: Histogram,
+    queue: GroupedHistogram,
     total: IoTotals,
     /// Requests whose times are known; the others do not count in the mean latency.
     timed: IoTotals,
@@ -43,7 +43,7 @@ pub(in crate::analysis) struct DirectionSummary {
 impl DirectionSummary {
     /// Takes an interval of `seconds`, which is its weight.
     pub(in crate::analysis) fn observe(&mut self, direction: &DirectionStats, seconds: f64) {
-        let mut add = |histogram: fn(&mut Self) -> &mut Histogram, value: Option<f64>| {
+        let mut add = |histogram: fn(&mut Self) -> &mut GroupedHistogram, value: Option<f64>| {
             value.into_iter().for_each(|value| histogram(self).add(value, seconds));
         };
         add(|summary| &mut summary.iops, direction.per_s);
@@ -84,18 +84,18 @@ impl DirectionSummary {
     }
 
     /// The report, without baseline and saturation, which only the whole analysis knows.
-    pub(in crate::analysis) fn report(&self) -> DirectionReport {
+    pub(in crate::analysis) fn finish(self) -> DirectionReport {
         let merges = self.merges.filter(|_| self.total.ios > 0.0);
         let merged_pct = merges.map(|merges| 100.0 * merges / (merges + self.total.ios));
         DirectionReport {
-            iops: self.iops.distribution(),
-            mib_per_s: self.mib_per_s.distribution(),
-            size_kib: Distribution { mean: self.total.size_kib(), ..self.size_kib.distribution() },
+            iops: self.iops.finish().distribution(),
+            mib_per_s: self.mib_per_s.finish().distribution(),
+            size_kib: Distribution { mean: self.total.size_kib(), ..self.size_kib.finish().distribution() },
             await_ms: Distribution {
                 mean: self.timed.await_ms().filter(|ms| *ms > 0.0),
-                ..self.await_ms.distribution()
+                ..self.await_ms.finish().distribution()
             },
-            queue: self.queue.distribution(),
+            queue: self.queue.finish().distribution(),
             busy: self.busy.mean(),
             merged_pct,
             pattern: pattern(self.total.size_kib(), merged_pct),
@@ -190,13 +190,13 @@ mod tests {
         let mut summary = DirectionSummary::default();
         summary.observe(&direction(100, 1.0, 1.0), 1.0);
         summary.observe(&direction(300, 5.0, 3.0), 3.0);
-        let report = summary.report();
+        let report = summary.finish();
         assert_eq!((report.await_ms.mean, report.iops.mean), (Some(4.0), Some(100.0)));
         assert!(report.await_ms.p50.is_some_and(|p50| (p50 - 5.0).abs() < 1e-9));
         assert_eq!((report.pattern, report.merged_pct), (Pattern::Random, Some(0.0)));
         assert_eq!(pattern(Some(64.0), Some(2.0)), Pattern::Unknown);
         assert_eq!(pattern(Some(64.0), Some(40.0)), Pattern::Sequential);
-        let nothing = DirectionSummary::default().report();
+        let nothing = DirectionSummary::default().finish();
         assert_eq!((nothing.await_ms.mean, nothing.merged_pct), (None, None));
     }
 }

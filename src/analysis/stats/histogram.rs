@@ -1,36 +1,26 @@
 //! Mean, quantiles and maximum of any number of values in bounded memory.
 
-use std::borrow::Cow;
-
 use serde::Serialize;
 
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
-/// Values that are kept before they are added to their bins together. The bins of many devices do not fit into the caches of
-/// a CPU, so that adding each value by itself would wait for memory each time.
-const PENDING_VALUES: usize = 32;
+/// Neighboring bins that are kept together, as values are mostly near others.
+const BINS_OF_PAGE: usize = 8;
 
 /// Weighted values in bins of 1%. Mean and maximum are exact; a quantile is the mean of its bin, so it is exact where
 /// all values of the bin are equal, and within 1% otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// The leading bits of the values of each bin, sorted; they sort as the values do. Apart from the bins, so that a
-    /// search reads little memory.
-    keys: Vec<u32>,
-    bins: Vec<WeightedSum>,
-    /// Values that are not in the bins yet, in the order in which they were added.
-    pending: Vec<PendingValue>,
+    /// The number of each page and its place in `pages`, sorted by number: those of smaller values come first.
+    order: Vec<(u32, u32)>,
+    /// In the order in which they were first needed.
+    pages: Vec<Page>,
     zero_weight: f64,
     total: WeightedSum,
     max: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct PendingValue {
-    key: u32,
-    value: f64,
-    weight: f64,
-}
+type Page = [WeightedSum; BINS_OF_PAGE];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct WeightedSum {
@@ -61,61 +51,35 @@ impl Histogram {
         if value == 0.0 {
             self.zero_weight += weight;
         } else {
-            let key = (value.to_bits() >> BITS_WITHIN_BIN) as u32;
-            self.pending.push(PendingValue { key, value, weight });
-            if self.pending.len() == PENDING_VALUES {
-                self.settle();
+            // The leading bits of positive floats sort as they do.
+            let bin = (value.to_bits() >> BITS_WITHIN_BIN) as usize;
+            self.page(bin / BINS_OF_PAGE)[bin % BINS_OF_PAGE].add(value, weight);
+        }
+    }
+
+    /// Returns the page of this number, which is empty where it is new.
+    fn page(&mut self, number: usize) -> &mut Page {
+        let number = number as u32;
+        let place = match self.order.binary_search_by_key(&number, |(other, _)| *other) {
+            Ok(at) => self.order[at].1,
+            Err(at) => {
+                let place = self.pages.len() as u32;
+                self.order.insert(at, (number, place));
+                if self.pages.len() == self.pages.capacity() {
+                    // A device has many histograms, most of few pages: half as much again, not twice as much.
+                    self.pages.reserve_exact(1 + self.pages.len() / 2);
+                }
+                self.pages.push(Page::default());
+                place
             }
-        }
+        };
+        &mut self.pages[place as usize]
     }
 
-    /// Adds the pending values to their bins.
-    fn settle(&mut self) {
-        let mut pending = std::mem::take(&mut self.pending);
-        // A stable sort: the values of a bin are added in their order, so that rounding does not depend on this buffer.
-        pending.sort_by_key(|pending| pending.key);
-        self.make_bins(&pending);
-        let mut bin = 0;
-        for PendingValue { key, value, weight } in pending.drain(..) {
-            bin += self.keys[bin..].partition_point(|other| *other < key);
-            self.bins[bin].add(value, weight);
-        }
-        self.pending = pending;
-    }
-
-    /// Adds empty bins for those sorted values that have none.
-    fn make_bins(&mut self, values: &[PendingValue]) {
-        let mut missing: Vec<(usize, u32)> = Vec::new();
-        let mut bin = 0;
-        for PendingValue { key, .. } in values {
-            bin += self.keys[bin..].partition_point(|other| other < key);
-            let is_new =
-                self.keys.get(bin) != Some(key) && missing.last().is_none_or(|(_, last)| last != key);
-            if is_new {
-                missing.push((bin, *key));
-            }
-        }
-        // From the last to the first, so that each bin is moved once.
-        let mut end = self.keys.len();
-        self.keys.resize(end + missing.len(), 0);
-        self.bins.resize(end + missing.len(), WeightedSum::default());
-        for (before, (at, key)) in missing.iter().enumerate().rev() {
-            self.keys.copy_within(*at..end, at + before + 1);
-            self.bins.copy_within(*at..end, at + before + 1);
-            self.keys[at + before] = *key;
-            self.bins[at + before] = WeightedSum::default();
-            end = *at;
-        }
-    }
-
-    /// Returns the histogram with all values in their bins.
-    fn settled(&self) -> Cow<'_, Self> {
-        if self.pending.is_empty() {
-            return Cow::Borrowed(self);
-        }
-        let mut settled = self.clone();
-        settled.settle();
-        Cow::Owned(settled)
+    /// The bins with values, those of the smallest first.
+    fn bins(&self) -> impl Iterator<Item = &WeightedSum> {
+        let pages = self.order.iter().map(|(_, place)| &self.pages[*place as usize]);
+        pages.flatten().filter(|bin| bin.weight > 0.0)
     }
 
     /// The sum of the weights.
@@ -136,7 +100,7 @@ impl Histogram {
         if passed > 0.0 && passed >= wanted {
             return Some(0.0);
         }
-        for bin in &self.settled().bins {
+        for bin in self.bins() {
             passed += bin.weight;
             if passed >= wanted {
                 return bin.mean();
@@ -147,13 +111,46 @@ impl Histogram {
 
     /// Mean, quantiles and maximum.
     pub fn distribution(&self) -> Distribution {
-        let settled = self.settled();
         Distribution {
             mean: self.mean(),
-            p50: settled.quantile(0.5),
-            p95: settled.quantile(0.95),
-            p99: settled.quantile(0.99),
+            p50: self.quantile(0.5),
+            p95: self.quantile(0.95),
+            p99: self.quantile(0.99),
             max: self.max,
+        }
+    }
+}
+
+/// A histogram to which values are added in groups. Those of many devices do not fit into the caches of a CPU together, so
+/// that adding each value by itself would wait for memory each time.
+#[derive(Clone, Debug, Default)]
+pub(in crate::analysis) struct GroupedHistogram {
+    histogram: Histogram,
+    /// Values and their weights that are not in the histogram yet, in the order in which they were added.
+    pending: Vec<(f64, f64)>,
+}
+
+impl GroupedHistogram {
+    /// The size of a group.
+    const MAX_PENDING: usize = 32;
+
+    /// Adds a value that counts `weight` times, as [`Histogram::add`] does.
+    pub(in crate::analysis) fn add(&mut self, value: f64, weight: f64) {
+        self.pending.push((value, weight));
+        if self.pending.len() == Self::MAX_PENDING {
+            self.settle();
+        }
+    }
+
+    /// The histogram of all values.
+    pub(in crate::analysis) fn finish(mut self) -> Histogram {
+        self.settle();
+        self.histogram
+    }
+
+    fn settle(&mut self) {
+        for (value, weight) in self.pending.drain(..) {
+            self.histogram.add(value, weight);
         }
     }
 }
@@ -222,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_do_not_depend_on_the_values_that_were_pending() {
+    fn bins_are_sorted_however_their_values_came() {
         let mut histogram = Histogram::default();
         let mut expected: std::collections::BTreeMap<u32, WeightedSum> = std::collections::BTreeMap::new();
         for step in 0_u32..5000 {
@@ -231,10 +228,7 @@ mod tests {
             histogram.add(value, weight);
             expected.entry((value.to_bits() >> BITS_WITHIN_BIN) as u32).or_default().add(value, weight);
         }
-        assert!(!histogram.pending.is_empty());
-        let settled = histogram.settled();
-        assert_eq!(settled.keys, expected.keys().copied().collect::<Vec<_>>());
-        assert_eq!(settled.bins, expected.into_values().collect::<Vec<_>>());
+        assert_eq!(histogram.bins().copied().collect::<Vec<_>>(), expected.into_values().collect::<Vec<_>>());
     }
 
     #[test]

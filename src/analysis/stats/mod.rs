@@ -9,6 +9,7 @@ mod io_totals;
 pub use activity_timeline::ActivityTimeline;
 pub use busy_mean::BusyMean;
 pub use direction::{DirectionReport, Pattern};
+pub(in crate::analysis) use histogram::GroupedHistogram;
 pub use histogram::{Distribution, Histogram};
 pub use io_totals::IoTotals;
 
