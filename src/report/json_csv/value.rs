@@ -7,6 +7,7 @@ use std::io::Write;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
+use memchr::memchr2;
 
 use crate::report::layout::fixed_decimal;
 use crate::sanitize::{push_json_string, sanitize};
@@ -61,23 +62,39 @@ fn push_array<'a>(texts: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
 
 pub(in crate::report) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
     match field {
-        Text(Some(text)) => out.extend_from_slice(csv_text(text).as_bytes()),
-        Name(Some(text)) => out.extend_from_slice(csv_text(text).as_bytes()),
+        Text(Some(text)) => push_cell([*text], out),
+        Name(Some(text)) => push_cell([text.as_str()], out),
         Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
         Time(Some(time)) => push_time(*time, out),
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(*value, out),
         Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
-        Sentences(texts) => out.extend_from_slice(csv_text(&texts.join("; ")).as_bytes()),
+        Sentences(texts) => push_cell(texts.iter().map(String::as_str), out),
         Text(None) | Name(None) | Flag(None) | Time(None) | Number(None) | Whole(None) => {}
     }
 }
 
-/// Returns a text as a cell. Characters that could control a terminal are escaped, since CSV has no escapes of its own.
-/// A cell that a spreadsheet would take for a formula stays as it is: it is a name.
-fn csv_text(text: &str) -> String {
-    let safe = sanitize(text);
-    if safe.contains(['"', ',']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe.into_owned() }
+/// Appends texts as a cell, joined by `; `. Characters that could control a terminal are escaped, since CSV has no escapes of
+/// its own. A cell that a spreadsheet would take for a formula stays as it is: it is a name.
+fn push_cell<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
+    let start = out.len();
+    for (at, text) in texts.into_iter().enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"; ");
+        }
+        out.extend_from_slice(sanitize(text).as_bytes());
+    }
+    if memchr2(b',', b'"', &out[start..]).is_some() {
+        let cell = out.split_off(start);
+        out.push(b'"');
+        for (at, part) in cell.split(|byte| *byte == b'"').enumerate() {
+            if at > 0 {
+                out.extend_from_slice(b"\"\"");
+            }
+            out.extend_from_slice(part);
+        }
+        out.push(b'"');
+    }
 }
 
 /// Returns a time in UTC to the microsecond, as RFC 3339 writes it.
@@ -114,24 +131,16 @@ pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
         out.extend_from_slice(b"null");
     } else if (0.0..EXACT).contains(&value) {
-        let millionths = (value * MICRO).round() as u64;
-        let (whole, fraction) = (millionths / 1_000_000, millionths % 1_000_000);
-        push_whole(whole, out);
-        push_fraction(fraction, out);
+        // As round() does, which is a call of a function on a CPU that is not known to have an instruction for it.
+        let scaled = value * MICRO;
+        let below = scaled as u64;
+        let millionths = below + u64::from(scaled - below as f64 >= 0.5);
+        fixed_decimal::push_millionths(out, millionths);
     } else {
         let rounded = value.round();
         // Writing to a Vec cannot fail.
         let _ = write!(out, "{rounded:.1}");
     }
-}
-
-/// Appends a point and millionths without trailing zeros, except the first.
-fn push_fraction(millionths: u64, out: &mut Vec<u8>) {
-    let mut digits = [b'0'; 6];
-    fill_digits(&mut digits, millionths);
-    let length = digits.iter().rposition(|digit| *digit != b'0').map_or(1, |last| last + 1);
-    out.push(b'.');
-    out.extend_from_slice(&digits[..length]);
 }
 
 /// Fills `digits` with the last digits of `value`.
@@ -149,6 +158,23 @@ fn push_whole(value: u64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_of_every_size_are_rounded_to_millionths(value in 0.0..9e9, shift in 0..12) {
+            let value: f64 = value / 10f64.powi(shift);
+            let mut out = Vec::new();
+            push_number(value, &mut out);
+            // The standard library rounds exactly; here a product that is no whole number of millionths is rounded before.
+            let rounded = (value * 1e6).round();
+            let (whole, fraction) = ((rounded / 1e6).floor(), rounded % 1e6);
+            let expected = format!("{whole:.0}.{fraction:06.0}");
+            let trimmed = expected.trim_end_matches('0');
+            let expected = if trimmed.ends_with('.') { format!("{trimmed}0") } else { trimmed.to_owned() };
+            prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
 
     #[test]
     fn numbers_have_six_decimals_at_most() {

@@ -45,6 +45,22 @@ pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(&text[at.min(MAX_WIDTH.saturating_sub(width))..]);
 }
 
+/// Appends a number of millionths as a decimal number, without trailing zeros except the first.
+pub(crate) fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
+    let (whole, mut fraction) = (millionths / 1_000_000, millionths % 1_000_000);
+    let mut text = [b'0'; MAX_WIDTH];
+    let mut at = MAX_WIDTH;
+    while fraction > 0 {
+        at = push_pair(&mut text, at, (fraction % 100) as usize);
+        fraction /= 100;
+    }
+    let point = MAX_WIDTH - 7;
+    text[point] = b'.';
+    let zeros = text[point + 2..].iter().rev().take_while(|digit| **digit == b'0').count();
+    let at = push_digits(&mut text, point, whole);
+    out.extend_from_slice(&text[at..MAX_WIDTH - zeros]);
+}
+
 /// Writes the digits of `value` so that they end before `at`, and returns where they begin.
 fn push_digits(text: &mut [u8; MAX_WIDTH], mut at: usize, mut value: u64) -> usize {
     while value >= 100 {
@@ -60,10 +76,20 @@ fn push_digits(text: &mut [u8; MAX_WIDTH], mut at: usize, mut value: u64) -> usi
 
 /// Writes two digits that end before `at`, and returns where they begin.
 fn push_pair(text: &mut [u8; MAX_WIDTH], at: usize, pair: usize) -> usize {
-    text[at - 2] = b'0' + (pair / 10) as u8;
-    text[at - 1] = b'0' + (pair % 10) as u8;
+    text[at - 2..at].copy_from_slice(&DIGIT_PAIRS[pair % 100]);
     at - 2
 }
+
+/// The digits of the numbers from 0 to 99.
+const DIGIT_PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut pair = 0;
+    while pair < 100 {
+        pairs[pair] = [b'0' + (pair / 10) as u8, b'0' + (pair % 10) as u8];
+        pair += 1;
+    }
+    pairs
+};
 
 /// `value` times 10^decimals as a whole number, correctly rounded; `None` where 64 bits do not hold it or it is
 /// below zero.
