@@ -1,6 +1,7 @@
 //! The table: a line for each device and kind of request, with a histogram as bars.
 
 use jiff::tz::TimeZone;
+use unicode_width::UnicodeWidthStr;
 
 use super::LatencyInterval;
 use super::notes::interval_notes;
@@ -9,12 +10,15 @@ use crate::counters::{LatencyHistogram, LatencySpan, RequestKind};
 use crate::intervals::TracedDevice;
 use crate::metrics::LatencyStats;
 use crate::report::layout::number_format::{count, percent, time};
-use crate::report::layout::{Align, Spacing, plain_table};
+use crate::report::layout::{Align, Spacing, ellipsize, plain_table};
 use crate::sanitize::sanitize;
 
-const SPACING: Spacing = Spacing { gap: 2, indent: 0 };
-/// The least and the most columns of a histogram.
+/// The blanks between cells, and where lines would be too wide with them.
+const GAPS: [u16; 2] = [2, 1];
+/// The least and the most columns of a histogram. Where fewer are left, there is none.
 const BARS: [usize; 2] = [12, 48];
+/// The least width of the name of a device where lines would be too wide.
+const MIN_NAME_WIDTH: usize = 8;
 /// Bars, the lowest first.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const TITLES: [&str; 9] = ["device", "requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched"];
@@ -34,7 +38,7 @@ pub(super) fn table(
     let clock = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S ").to_string());
     let line = format!("{}{:.1} s", clock.unwrap_or_default(), interval.traced.elapsed_s);
     out.extend_from_slice(line.as_bytes());
-    let rows: Vec<Row<'_>> =
+    let mut rows: Vec<Row<'_>> =
         interval.devices.iter().flat_map(|device| device_rows(device, is_queued)).collect();
     let notes = interval_notes(interval.traced, !rows.is_empty());
     if let ([note], true) = (notes.as_slice(), rows.is_empty()) {
@@ -44,18 +48,23 @@ pub(super) fn table(
     }
     out.push(b'\n');
     if !rows.is_empty() {
-        let bars = width.saturating_sub(width_of(&rows)).clamp(BARS[0], BARS[1]);
-        let bars_title = title(bars);
-        let titles: Vec<&str> = TITLES.into_iter().chain([bars_title.as_str()]).collect();
+        let columns = |gap: u16| width.saturating_sub(width_of(&rows, gap)).min(BARS[1]);
+        let gap = GAPS.into_iter().find(|gap| columns(*gap) >= BARS[0]).unwrap_or(GAPS[1]);
+        let bars = Some(columns(gap)).filter(|bars| *bars >= BARS[0]);
+        let excess = (width_of(&rows, gap) - usize::from(gap)).saturating_sub(width);
+        shorten_names(&mut rows, excess);
+        let bars_title = bars.map(title);
+        let titles: Vec<&str> = TITLES.into_iter().chain(bars_title.as_deref()).collect();
         let right = Align::Right;
         let left = Align::Left;
         let aligns = [left, left, right, right, right, right, right, right, right, left];
         let lines = rows.iter().map(|row| {
             let mut cells = row.cells.clone();
-            cells.push(row.histogram.map(|histogram| bar_text(histogram, bars)).unwrap_or_default());
+            let histogram = bars.map(|bars| row.histogram.map(|histogram| bar_text(histogram, bars)));
+            cells.extend(histogram.map(Option::unwrap_or_default));
             cells
         });
-        plain_table(&titles, &aligns, lines, SPACING, out);
+        plain_table(&titles, &aligns, lines, Spacing { gap, indent: 0 }, out);
     }
     for note in notes {
         out.extend_from_slice(format!("({note})\n").as_bytes());
@@ -126,16 +135,22 @@ pub(super) fn kind_text(kind: RequestKind, span: LatencySpan) -> &'static str {
     }
 }
 
+/// Makes the column of names narrower by `excess` columns, but not below [`MIN_NAME_WIDTH`].
+fn shorten_names(rows: &mut [Row<'_>], excess: usize) {
+    let widest = rows.iter().map(|row| row.cells[0].width()).max().unwrap_or(0);
+    let width = widest.saturating_sub(excess).max(MIN_NAME_WIDTH);
+    rows.iter_mut().for_each(|row| row.cells[0] = ellipsize(&row.cells[0], width));
+}
+
 /// Returns the width of the cells before the histogram, with a gap after each.
-fn width_of(rows: &[Row<'_>]) -> usize {
-    use unicode_width::UnicodeWidthStr;
+fn width_of(rows: &[Row<'_>], gap: u16) -> usize {
     let mut widths = TITLES.map(UnicodeWidthStr::width);
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {
             *width = (*width).max(cell.width());
         }
     }
-    widths.iter().map(|width| width + usize::from(SPACING.gap)).sum()
+    widths.iter().map(|width| width + usize::from(gap)).sum()
 }
 
 /// Returns a histogram as bars: the highest is the most frequent latency, and a single request is visible.

@@ -124,3 +124,18 @@ fn what_is_missing_is_said_once_and_with_the_remedy() {
     assert!(text.contains("(only 10% of the requests are matched"), "{text}");
     assert!(printed(LatencyFormat::Table(None), false, &TracedInterval::default()).contains("(no requests)"));
 }
+
+#[test]
+fn lines_fit_into_narrow_terminals() {
+    use unicode_width::UnicodeWidthStr;
+    let mut traced = traced();
+    for name in ["sda", "mpath-of-a-volume-with-a-long-name"] {
+        traced.devices[0].label = name.to_owned();
+        for width in [70, 80, 100, 120] {
+            let text = printed(LatencyFormat::Table(Some(width)), true, &traced);
+            assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
+            let has_bars = text.contains("10µs");
+            assert!(has_bars || width == 70 || name.len() > 3, "{width}: {text}");
+        }
+    }
+}
