@@ -11,8 +11,10 @@ const BINS_OF_PAGE: usize = 8;
 /// all values of the bin are equal, and within 1% otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// The number of each page and its place in `pages`, sorted by number: those of smaller values come first.
-    order: Vec<(u32, u32)>,
+    /// The page of the smallest values.
+    first_page: usize,
+    /// For each page from the first to the last one more than its place in `pages`; 0 where it has no values.
+    places: Vec<u16>,
     /// In the order in which they were first needed.
     pages: Vec<Page>,
     zero_weight: f64,
@@ -59,26 +61,37 @@ impl Histogram {
 
     /// Returns the page of this number, which is empty where it is new.
     fn page(&mut self, number: usize) -> &mut Page {
-        let number = number as u32;
-        let place = match self.order.binary_search_by_key(&number, |(other, _)| *other) {
-            Ok(at) => self.order[at].1,
-            Err(at) => {
-                let place = self.pages.len() as u32;
-                self.order.insert(at, (number, place));
-                if self.pages.len() == self.pages.capacity() {
-                    // A device has many histograms, most of few pages: half as much again, not twice as much.
-                    self.pages.reserve_exact(1 + self.pages.len() / 2);
-                }
-                self.pages.push(Page::default());
-                place
-            }
-        };
-        &mut self.pages[place as usize]
+        let known = number.checked_sub(self.first_page).and_then(|at| self.places.get(at)).copied();
+        let place = known.filter(|place| *place > 0).unwrap_or_else(|| self.add_page(number));
+        &mut self.pages[usize::from(place) - 1]
+    }
+
+    /// Adds a page, and returns one more than its place.
+    fn add_page(&mut self, number: usize) -> u16 {
+        if self.places.is_empty() {
+            self.first_page = number;
+        }
+        let before = self.first_page.saturating_sub(number);
+        self.places.splice(..0, std::iter::repeat_n(0, before));
+        self.first_page -= before;
+        let at = number - self.first_page;
+        if at >= self.places.len() {
+            self.places.resize(at + 1, 0);
+        }
+        if self.pages.len() == self.pages.capacity() {
+            // A device has many histograms, most of few pages: half as much again, not twice as much.
+            self.pages.reserve_exact(1 + self.pages.len() / 2);
+        }
+        self.pages.push(Page::default());
+        // Positive floats have fewer pages than 16 bits count.
+        self.places[at] = self.pages.len() as u16;
+        self.places[at]
     }
 
     /// The bins with values, those of the smallest first.
     fn bins(&self) -> impl Iterator<Item = &WeightedSum> {
-        let pages = self.order.iter().map(|(_, place)| &self.pages[*place as usize]);
+        let places = self.places.iter().filter(|place| **place > 0);
+        let pages = places.map(|place| &self.pages[usize::from(*place) - 1]);
         pages.flatten().filter(|bin| bin.weight > 0.0)
     }
 
@@ -229,6 +242,20 @@ mod tests {
             expected.entry((value.to_bits() >> BITS_WITHIN_BIN) as u32).or_default().add(value, weight);
         }
         assert_eq!(histogram.bins().copied().collect::<Vec<_>>(), expected.into_values().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn values_of_any_size_have_a_bin() {
+        let values = [5e-324, f64::MIN_POSITIVE, 1e-9, 1.0, 1e300, f64::MAX];
+        for values in [values.to_vec(), values.iter().rev().copied().collect()] {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|value| histogram.add(*value, 1.0));
+            let quantiles = (1..=6).map(|n| histogram.quantile(f64::from(n) / 6.0).unwrap());
+            assert_eq!(
+                quantiles.collect::<Vec<_>>(),
+                [5e-324, f64::MIN_POSITIVE, 1e-9, 1.0, 1e300, f64::MAX]
+            );
+        }
     }
 
     #[test]
