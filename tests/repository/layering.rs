@@ -127,6 +127,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
+    ("build", &[]),
     ("lib", &[]),
     ("main", &["cli", "clock", "exit", "run", "signals"]),
 ];

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/build.rs");
     let target = |key| var(format!("CARGO_CFG_TARGET_{key}")).unwrap_or_default();
     if target("OS") != "linux" || target("ENV") != "gnu" || target("FEATURE").contains("crt-static") {
         return;
