@@ -50,8 +50,15 @@ impl<'a> Reporter<'a> {
 
     /// Appends the heading, which comes before all reports; its date is that of `now`.
     pub fn begin(&self, heading: &Heading, now: Timestamp, out: &mut Vec<u8>) {
-        let format = if self.options.iso_date { "%Y-%m-%d" } else { "%m/%d/%y" };
-        self.printer.begin(heading, &self.local_time(now, format), out);
+        let date = now.to_zoned(self.time_zone.clone()).date();
+        let (year, month, day) = (date.year(), date.month(), date.day());
+        // Not with a format of jiff, whose code would have to be loaded for this alone.
+        let date = if self.options.iso_date {
+            format!("{year:04}-{month:02}-{day:02}")
+        } else {
+            format!("{month:02}/{day:02}/{:02}", year % 100)
+        };
+        self.printer.begin(heading, &date, out);
     }
 
     /// Omits the report since boot, which ends with this sample.

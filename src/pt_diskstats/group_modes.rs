@@ -2,7 +2,7 @@
 
 use super::engine::{PtEngine, reset_notice};
 use super::options::GroupBy;
-use super::rates::PtDelta;
+use super::rates::{PtDelta, PtRates};
 use super::reading::Reading;
 use super::text::Row;
 use crate::counters::Counters;
@@ -29,33 +29,38 @@ impl PtEngine {
         let elapsed = reading.seconds - base.seconds;
         let start = if self.is_live { base.seconds } else { self.totals.segment_start() };
         let time = self.time_column(tenths(reading.seconds - start), reading);
-        let mut rows = Vec::new();
+        let mut rates = Vec::with_capacity(reading.devices.len());
         for (index, (rank, now)) in reading.devices.iter().enumerate() {
             let Some(before) = base.find(*rank, index) else { continue };
             if self.is_shown(*rank, now) {
-                let rates = self.delta(*rank, before, now).rates(elapsed, 1, now.in_flight as f64);
-                rows.push(Row { time: time.clone(), device: self.ranks.name(*rank).to_owned(), rates });
+                rates.push((*rank, self.delta(*rank, before, now).rates(elapsed, 1, now.in_flight as f64)));
             }
         }
         if self.header_always {
             self.pager.force_header();
         }
-        self.pager.push_block(&self.table, GroupBy::All, &rows, out);
+        self.push_block(GroupBy::All, &time, &rates, out);
     }
 
     /// `--group-by disk`: a line for each device, with its totals until now.
     pub(super) fn push_disk_rows(&mut self, latest: &Reading, out: &mut Vec<u8>) {
         let seconds = self.totals.seconds_at(latest);
         let time = self.time_column(format!("{{{}}}", self.totals.intervals), latest);
-        let mut rows = Vec::new();
+        let mut rates = Vec::with_capacity(latest.devices.len());
         for (rank, now) in &latest.devices {
             let Some(total) = self.totals.total(*rank) else { continue };
             if self.is_shown(*rank, now) {
-                let rates = total.rates(seconds, 1, 0.0);
-                rows.push(Row { time: time.clone(), device: self.ranks.name(*rank).to_owned(), rates });
+                rates.push((*rank, total.rates(seconds, 1, 0.0)));
             }
         }
-        self.pager.push_block(&self.table, GroupBy::Disk, &rows, out);
+        self.push_block(GroupBy::Disk, &time, &rates, out);
+    }
+
+    /// Appends a line for each device, by its rank.
+    fn push_block(&mut self, group_by: GroupBy, time: &str, rates: &[(usize, PtRates)], out: &mut Vec<u8>) {
+        let ranks = &self.ranks;
+        let rows = rates.iter().map(|(rank, rates)| Row { time, device: ranks.name(*rank), rates: *rates });
+        self.pager.push_block(&self.table, group_by, rows, out);
     }
 
     /// `--group-by sample`: a line for all devices together, once the sample time has elapsed. Returns whether the
@@ -80,7 +85,7 @@ impl PtEngine {
             }
         }
         if !has_base {
-            self.pager.push_block(&self.table, GroupBy::Sample, &[], out);
+            self.pager.push_block(&self.table, GroupBy::Sample, std::iter::empty(), out);
             return false;
         }
         let device = match devices {
@@ -94,7 +99,8 @@ impl PtEngine {
         let timed = self.filter.first.as_ref().filter(|_| !reading.has_written_time).unwrap_or(reading);
         let time = self.time_column(tenths(reading.seconds - self.totals.segment_start()), timed);
         let rates = sum.with_in_flight(in_progress).rates(elapsed, devices, in_progress);
-        self.pager.push_block(&self.table, GroupBy::Sample, &[Row { time, device, rates }], out);
+        let row = Row { time: &time, device: &device, rates };
+        self.pager.push_block(&self.table, GroupBy::Sample, std::iter::once(row), out);
         true
     }
 
@@ -107,7 +113,7 @@ impl PtEngine {
         self.settings.group_by = group_by;
         self.pager.forget_header();
         self.pager.force_header();
-        self.pager.push_block(&self.table, group_by, &[], out);
+        self.pager.push_block(&self.table, group_by, std::iter::empty(), out);
         match group_by {
             GroupBy::All => {}
             GroupBy::Disk => {

@@ -117,22 +117,9 @@ pub fn catches_hangup(plan: &Plan) -> bool {
 /// Executes the plan and returns the exit code. Errors are printed to the error stream.
 pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
     let outcome = match plan {
-        Plan::Analyze(plan) => analyze::run(plan, context),
-        Plan::View(plan) => view::run(plan, context),
-        Plan::Print(text) => emit(context.out, &mut text.clone()).map(|()| Exit::Success),
         Plan::Iostat(plan) => iostat::run(plan, context),
         Plan::PtDiskstats(plan) => pt_diskstats::run(plan, context),
-        Plan::Devices(plan) => devices::run(plan, context),
-        Plan::Record(plan) => record::run(plan, context),
-        Plan::Report(plan) => report::run(plan, context),
-        Plan::Who(plan) => who::run(plan, context),
-        Plan::Export(plan) => export::run(plan, context),
-        Plan::Version { root } => version::run(root, context),
-        Plan::Latency(plan) => latency::run(plan, context),
-        #[cfg(feature = "top")]
-        Plan::Top(plan) => top::run(plan, context),
-        #[cfg(not(feature = "top"))]
-        Plan::Top(_) => Err(anyhow::anyhow!("this build leaves out 'blkstat top' (cargo feature 'top')")),
+        plan => run_native(plan, context),
     };
     outcome.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {
@@ -145,6 +132,30 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
         context.print_error(format_args!("{error:#}"));
         if error.is::<NoBlockDevices>() { Exit::NoData } else { Exit::Error }
     })
+}
+
+/// Executes the plan of any command but the replicas, whose start-up is not to touch the memory that the largest of these
+/// needs on the stack.
+#[inline(never)]
+fn run_native(plan: &Plan, context: &mut RunContext<'_>) -> Result<Exit> {
+    match plan {
+        Plan::Analyze(plan) => analyze::run(plan, context),
+        Plan::View(plan) => view::run(plan, context),
+        Plan::Print(text) => emit(context.out, &mut text.clone()).map(|()| Exit::Success),
+        Plan::Devices(plan) => devices::run(plan, context),
+        Plan::Record(plan) => record::run(plan, context),
+        Plan::Report(plan) => report::run(plan, context),
+        Plan::Who(plan) => who::run(plan, context),
+        Plan::Export(plan) => export::run(plan, context),
+        Plan::Version { root } => version::run(root, context),
+        Plan::Latency(plan) => latency::run(plan, context),
+        #[cfg(feature = "top")]
+        Plan::Top(plan) => top::run(plan, context),
+        #[cfg(not(feature = "top"))]
+        Plan::Top(_) => Err(anyhow::anyhow!("this build leaves out 'blkstat top' (cargo feature 'top')")),
+        Plan::Iostat(plan) => iostat::run(plan, context),
+        Plan::PtDiskstats(plan) => pt_diskstats::run(plan, context),
+    }
 }
 
 /// Returns whether the reader of the output closed the pipe, which is a normal end.

@@ -7,7 +7,6 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use procfs::{FromRead, Uptime};
 
 use super::iostat_f_dir::IostatFDir;
 use crate::capture::proc_files::{
@@ -177,8 +176,8 @@ impl<'a> Live<'a> {
 
     fn uptime(&mut self) -> Option<u64> {
         read_into(&self.proc.join("uptime"), &mut self.text).ok()?;
-        // procfs also requires the second number, which is not used.
-        let seconds = Uptime::from_read(self.text.trim_ascii().chain(&b" 0"[..])).ok()?.uptime;
+        let word = self.text.trim_ascii().split(u8::is_ascii_whitespace).next()?;
+        let seconds: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
         // The file has two decimals, so rounding restores the exact value.
         (seconds >= 0.0).then(|| (seconds * 100.0).round() as u64)
     }
@@ -245,7 +244,9 @@ impl DeviceDirectory {
 /// Reads a file into a buffer, replacing its contents; every sample reuses the buffer.
 fn read_into(path: &Path, text: &mut Vec<u8>) -> Result<()> {
     text.clear();
-    let read = OpenOptions::new().read(true).open(path).and_then(|mut file| file.read_to_end(text));
+    // A file alone would first be asked for its size, which is 0 for those of /proc; one that is taken from is not.
+    let read =
+        OpenOptions::new().read(true).open(path).and_then(|file| file.take(u64::MAX).read_to_end(text));
     read.with_context(|| format!("cannot read {}", path.display()))?;
     Ok(())
 }

@@ -35,13 +35,14 @@ pub(super) fn push_cell(style: &Style, column: &Column, rates: &IostatRates, out
         }
         Value::Amount(value) => {
             let amount = value(rates) / style.unit.sectors();
-            push_colored(style, class_of_amount(amount), out, |out| push_whole(out, amount, width));
+            push_colored(style, || class_of_amount(amount), out, |out| push_whole(out, amount, width));
         }
     }
 }
 
+#[inline]
 fn push_number(style: &Style, value: f64, width: usize, out: &mut Vec<u8>) {
-    let class = class_of(value, style.decimals);
+    let class = || class_of(value, style.decimals);
     push_colored(style, class, out, |out| push_fixed(out, value, width, style.decimals));
 }
 
@@ -49,9 +50,8 @@ fn push_number(style: &Style, value: f64, width: usize, out: &mut Vec<u8>) {
 pub(super) fn push_percentage(style: &Style, percentage: f64, width: usize, out: &mut Vec<u8>) {
     let (width, decimals) =
         if style.human { (width - 1, human_decimals(style)) } else { (width, style.decimals) };
-    push_colored(style, class_of_percentage(percentage, decimals), out, |out| {
-        push_fixed(out, percentage, width, decimals)
-    });
+    let class = || class_of_percentage(percentage, decimals);
+    push_colored(style, class, out, |out| push_fixed(out, percentage, width, decimals));
     if style.human {
         out.push(b'%');
     }
@@ -65,7 +65,7 @@ fn push_human(style: &Style, kib: f64, class: CellClass, width: usize, out: &mut
         value /= 1024.0;
         unit += 1;
     }
-    push_colored(style, class, out, |out| push_fixed(out, value, width - 1, human_decimals(style)));
+    push_colored(style, || class, out, |out| push_fixed(out, value, width - 1, human_decimals(style)));
     out.push(HUMAN_UNITS[unit.min(HUMAN_UNITS.len() - 1)]);
 }
 
@@ -79,7 +79,13 @@ fn class_of_amount(amount: u64) -> CellClass {
 }
 
 /// Appends a blank and a cell, in the color of its class if the style has colors.
-fn push_colored(style: &Style, class: CellClass, out: &mut Vec<u8>, cell: impl FnOnce(&mut Vec<u8>)) {
+#[inline]
+fn push_colored(
+    style: &Style,
+    class: impl FnOnce() -> CellClass,
+    out: &mut Vec<u8>,
+    cell: impl FnOnce(&mut Vec<u8>),
+) {
     push_in_color(style, class, out, |out| {
         out.push(b' ');
         cell(out);
@@ -87,15 +93,16 @@ fn push_colored(style: &Style, class: CellClass, out: &mut Vec<u8>, cell: impl F
 }
 
 /// Appends text in the color of a class if the style has colors.
+#[inline]
 pub(super) fn push_in_color(
     style: &Style,
-    class: CellClass,
+    class: impl FnOnce() -> CellClass,
     out: &mut Vec<u8>,
     text: impl FnOnce(&mut Vec<u8>),
 ) {
     let Some(palette) = &style.palette else { return text(out) };
     out.extend_from_slice(b"\x1b[");
-    out.extend_from_slice(palette.sgr(class).as_bytes());
+    out.extend_from_slice(palette.sgr(class()).as_bytes());
     out.push(b'm');
     text(out);
     out.extend_from_slice(b"\x1b[0m");

@@ -96,19 +96,29 @@ fn header_line(style: &Style, columns: &[Column]) -> String {
 fn push_line(style: &Style, columns: &[Column], row: &Row<'_>, rates: &IostatRates, out: &mut Vec<u8>) {
     let name = sanitize(&row.name);
     if !style.pretty {
-        push_in_color(style, CellClass::Item, out, |out| {
-            out.extend_from_slice(name.as_bytes());
-            out.resize(out.len() + NAME_WIDTH.saturating_sub(name.len()), b' ');
-        });
+        push_in_color(
+            style,
+            || CellClass::Item,
+            out,
+            |out| {
+                out.extend_from_slice(name.as_bytes());
+                out.resize(out.len() + NAME_WIDTH.saturating_sub(name.len()), b' ');
+            },
+        );
     }
     for column in columns {
         push_cell(style, column, rates, out);
     }
     if style.pretty {
-        push_in_color(style, CellClass::Item, out, |out| {
-            out.push(b' ');
-            out.extend_from_slice(name.as_bytes());
-        });
+        push_in_color(
+            style,
+            || CellClass::Item,
+            out,
+            |out| {
+                out.push(b' ');
+                out.extend_from_slice(name.as_bytes());
+            },
+        );
     }
     out.push(b'\n');
 }

@@ -52,8 +52,14 @@ impl HeaderPager {
     }
 
     /// Appends the lines of one interval, or of all.
-    pub(crate) fn push_block(&mut self, table: &Table, group_by: GroupBy, rows: &[Row], out: &mut Vec<u8>) {
-        if rows.is_empty() {
+    pub(crate) fn push_block<'a>(
+        &mut self,
+        table: &Table,
+        group_by: GroupBy,
+        rows: impl ExactSizeIterator<Item = Row<'a>>,
+        out: &mut Vec<u8>,
+    ) {
+        if rows.len() == 0 {
             // Only a forced header is printed without lines.
             if self.is_header_forced {
                 self.is_header_forced = false;
@@ -72,7 +78,7 @@ impl HeaderPager {
             table.push_header(group_by, false, out);
         }
         for row in rows {
-            table.push_row(group_by, row, out);
+            table.push_row(group_by, &row, out);
         }
         self.was_header_last = false;
     }

@@ -63,11 +63,11 @@ pub(crate) struct Table {
 }
 
 /// One line of numbers.
-pub(crate) struct Row {
+pub(crate) struct Row<'a> {
     /// The text of the first column.
-    pub(crate) time: String,
+    pub(crate) time: &'a str,
     /// The name of the device, or the number of devices in braces.
-    pub(crate) device: String,
+    pub(crate) device: &'a str,
     /// The numbers.
     pub(crate) rates: PtRates,
 }
@@ -103,11 +103,14 @@ impl Table {
     }
 
     /// Appends a line of numbers.
-    pub(crate) fn push_row(&self, group_by: GroupBy, row: &Row, out: &mut Vec<u8>) {
+    pub(crate) fn push_row(&self, group_by: GroupBy, row: &Row<'_>, out: &mut Vec<u8>) {
         let width = if group_by == GroupBy::Sample { DEVICE_WIDTH } else { self.device_width };
-        let name = sanitize(&row.device);
-        let _ = write!(out, "{:>time$} {name}", row.time, time = self.time_width());
-        // pt-diskstats counts the bytes of a name as its width.
+        let name = sanitize(row.device);
+        // A time has only characters of one byte. pt-diskstats counts the bytes of a name as its width, too.
+        out.resize(out.len() + self.time_width().saturating_sub(row.time.len()), b' ');
+        out.extend_from_slice(row.time.as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(name.as_bytes());
         out.resize(out.len() + width.saturating_sub(name.len()) + 1, b' ');
         for (index, column) in self.columns.iter().enumerate() {
             if index > 0 {

@@ -96,6 +96,8 @@ fn heading(host: Host) -> Heading {
     Heading { nodename, release, hardware, cpus }
 }
 
+/// Not inlined, so that a live run does not touch the memory that this needs on the stack.
+#[inline(never)]
 fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut warnings = Warnings::about(source.name());
     let (mut older, mut newer) = (Sample::default(), Sample::default());
