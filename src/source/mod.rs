@@ -11,6 +11,7 @@ mod iostat_f_dir;
 mod json_file;
 mod link;
 mod live;
+mod parse_ahead;
 mod processes;
 mod replay;
 mod saved_file;

@@ -6,17 +6,20 @@ use std::io::{self, BufReader, Cursor, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::rc::Rc;
+use std::thread;
 
 use anyhow::{Context, Result, bail};
 use flate2::read::MultiGzDecoder;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use ruzstd::decoding::StreamingDecoder;
 
 use crate::capture::{CaptureWarning, Reader, RecordingHeader, copy_range};
 use crate::clock::{Clock, WaitOutcome};
 use crate::compression::Compression;
 use crate::counters::Sample;
+use crate::source::parse_ahead::{ChunkInput, ParseAhead};
 use crate::source::time_bounds::{SeekableCapture, TimeBounds, find_bounds};
 use crate::time_range::TimeRange;
 
@@ -25,10 +28,22 @@ pub struct Replay<'a> {
     name: String,
     /// The bytes of the file read so far, and its length; `None` where that is not known.
     position: Option<(Rc<Cell<u64>>, u64)>,
-    reader: Reader<Box<dyn Read + 'a>>,
+    samples: Samples<'a>,
+    keeps_truncated_sample: bool,
     /// The capture a second time; `None` for a pipe.
     seekable: Option<SeekableCapture>,
     clock: &'a dyn Clock,
+}
+
+/// The size from which a file is parsed on a thread of its own. Parsing a smaller one takes less than a millisecond.
+const MIN_PARSE_AHEAD_BYTES: u64 = 1 << 20;
+
+/// The parser of a capture.
+enum Samples<'a> {
+    /// When a sample is asked for.
+    InTurn(Box<Reader<Box<dyn Read + 'a>>>),
+    /// On a thread of its own.
+    Ahead(Box<ParseAhead>, UntilSignal<'a, File>),
 }
 
 /// Fails reads once a signal is received, even while a read waits for data, as from a pipe.
@@ -37,6 +52,16 @@ struct UntilSignal<'a, R> {
     /// The bytes read so far.
     position: Rc<Cell<u64>>,
     clock: &'a dyn Clock,
+    /// Reads never wait, as those of a file.
+    is_file: bool,
+}
+
+impl ChunkInput for UntilSignal<'_, File> {
+    fn is_ready(&self) -> bool {
+        let now = Timespec::default();
+        self.is_file
+            || poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
 }
 
 impl<R: Read + AsFd> Read for UntilSignal<'_, R> {
@@ -76,10 +101,20 @@ impl<'a> Replay<'a> {
         let seekable = SeekableCapture::of(&input);
         let length = input.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
         let position: Rc<Cell<u64>> = Rc::default();
-        let input = UntilSignal { input, position: Rc::clone(&position), clock };
+        let mut input =
+            UntilSignal { input, position: Rc::clone(&position), clock, is_file: length.is_some() };
         let position = length.map(|length| (position, length));
-        let input = decompress(Box::new(input)).with_context(|| format!("cannot read {name}"))?;
-        Ok(Self { name: name.to_owned(), position, reader: Reader::new(input), seekable, clock })
+        let is_long = length.is_none_or(|length| length >= MIN_PARSE_AHEAD_BYTES);
+        let has_cpus = || thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+        let parses_ahead = is_long && has_cpus();
+        let open = || -> io::Result<Samples<'a>> {
+            if parses_ahead && let Some(ahead) = ParseAhead::open(&mut input)? {
+                return Ok(Samples::Ahead(Box::new(ahead), input));
+            }
+            Ok(Samples::InTurn(Box::new(Reader::new(decompress(Box::new(input))?))))
+        };
+        let samples = open().with_context(|| format!("cannot read {name}"))?;
+        Ok(Self { name: name.to_owned(), position, samples, keeps_truncated_sample: false, seekable, clock })
     }
 
     /// Finds a range of time before the samples are read; `None` for a pipe, of which only what was read is known.
@@ -93,12 +128,18 @@ impl<'a> Replay<'a> {
 
     /// Returns the position of the last sample in bytes, as [`Self::find_range`] gives them.
     pub fn sample_position(&self) -> u64 {
-        self.reader.sample_position()
+        match &self.samples {
+            Samples::InTurn(reader) => reader.sample_position(),
+            Samples::Ahead(ahead, _) => ahead.state().position,
+        }
     }
 
     /// Also hands out the complete lines of a sample that is truncated at the end of the file.
     pub fn with_truncated_sample(mut self) -> Self {
-        self.reader.keep_truncated_sample();
+        self.keeps_truncated_sample = true;
+        if let Samples::InTurn(reader) = &mut self.samples {
+            reader.keep_truncated_sample();
+        }
         self
     }
 
@@ -119,32 +160,51 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If the file cannot be read, or its compressed data is damaged. The samples before that point have been read.
     pub fn next(&mut self, previous: &Sample, sample: &mut Sample) -> Result<bool> {
-        self.reader.next(previous, sample).with_context(|| format!("cannot read {}", self.name))
+        let has_sample = match &mut self.samples {
+            Samples::InTurn(reader) => reader.next(previous, sample),
+            Samples::Ahead(ahead, input) => ahead.next(input, self.keeps_truncated_sample, sample),
+        };
+        has_sample.with_context(|| format!("cannot read {}", self.name))
     }
 
     /// Takes the warnings since the last call.
     pub fn take_warnings(&mut self) -> Vec<CaptureWarning> {
-        self.reader.take_warnings()
+        match &mut self.samples {
+            Samples::InTurn(reader) => reader.take_warnings(),
+            Samples::Ahead(ahead, _) => ahead.take_warnings(),
+        }
     }
 
     /// Returns whether the file so far is not text and has no `TS` line.
     pub fn is_not_text(&self) -> bool {
-        self.reader.is_not_text()
+        match &self.samples {
+            Samples::InTurn(reader) => reader.is_not_text(),
+            Samples::Ahead(ahead, _) => ahead.state().is_not_text,
+        }
     }
 
     /// Returns whether the file turned out to end within a sample or within its compressed data.
     pub fn is_truncated(&self) -> bool {
-        self.reader.is_truncated()
+        match &self.samples {
+            Samples::InTurn(reader) => reader.is_truncated(),
+            Samples::Ahead(ahead, _) => ahead.state().is_truncated,
+        }
     }
 
     /// Returns the header of the recording that contains the last sample; `None` for any other capture.
     pub fn header(&self) -> Option<&RecordingHeader> {
-        self.reader.header()
+        match &self.samples {
+            Samples::InTurn(reader) => reader.header(),
+            Samples::Ahead(ahead, _) => ahead.state().header.as_deref(),
+        }
     }
 
     /// Returns the number of headers so far: a recording repeats its header when its devices change.
     pub fn header_count(&self) -> u64 {
-        self.reader.header_count()
+        match &self.samples {
+            Samples::InTurn(reader) => reader.header_count(),
+            Samples::Ahead(ahead, _) => ahead.state().header_count,
+        }
     }
 }
 

@@ -95,6 +95,11 @@ impl<R: Read> Reader<R> {
         self.recording.header_count()
     }
 
+    /// Returns the number of changes to [`Self::header`] so far.
+    pub fn header_revision(&self) -> u64 {
+        self.recording.revision()
+    }
+
     /// Returns whether the stream so far is not text and has no `TS` line.
     pub fn is_not_text(&self) -> bool {
         self.has_binary_data && self.first_line_before_timestamp.is_some()

@@ -14,6 +14,8 @@ pub(super) struct RecordingState {
     pending: Vec<Node>,
     /// The number of headers so far.
     header_count: u64,
+    /// The number of changes to the header so far.
+    revision: u64,
 }
 
 impl RecordingState {
@@ -25,11 +27,16 @@ impl RecordingState {
         self.header_count
     }
 
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
     /// Begins or continues a recording. Returns the reason if no interval may span this point: the recording is from
     /// another host or another boot.
     pub(super) fn begin(&mut self, header: RecordingHeader) -> Option<CaptureWarningKind> {
         self.pending.clear();
         self.header_count += 1;
+        self.revision += 1;
         let previous = self.header.replace(header)?;
         let header = self.header.as_ref()?;
         if previous.is_other_host(header) {
@@ -49,6 +56,7 @@ impl RecordingState {
     /// Adds baselines to the current recording.
     pub(super) fn append_baselines(&mut self, baselines: Vec<RecordedBaseline>) {
         let Some(header) = &mut self.header else { return };
+        self.revision += u64::from(!baselines.is_empty());
         for baseline in baselines {
             let is_named = baseline.device.as_ref().is_none_or(|name| name.len() <= MAX_BASELINE_NAME_BYTES);
             if is_named && header.baselines.len() < MAX_BASELINES {
@@ -60,6 +68,7 @@ impl RecordingState {
     /// Builds the topology from all devices. Called once per sample, because this is slow.
     pub(super) fn complete_topology(&mut self) {
         if let Some(header) = self.header.as_mut().filter(|_| !self.pending.is_empty()) {
+            self.revision += 1;
             header.topology = Topology::new([header.topology.nodes(), &self.pending].concat());
             self.pending.clear();
         }

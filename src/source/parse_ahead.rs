@@ -1,0 +1,608 @@
+//! Decompresses and parses a capture on a thread of its own, while the run still works on earlier samples.
+//!
+//! The run reads the input, in chunks, and hands them to the thread; a read can then end at a signal as ever. The thread
+//! answers each chunk with the samples that end in it. The run reads the next chunk before it has the last answer only
+//! where that does not have to wait, so that samples from a pipe are shown as soon as they are complete. Memory is bounded by
+//! a few chunks and their samples.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use super::replay::decompress;
+use crate::capture::{CaptureWarning, Reader, RecordingHeader};
+use crate::counters::Sample;
+
+/// The size of a chunk. Larger ones are not parsed faster, but need more memory.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// The most chunks that are read and not answered.
+const MAX_CHUNKS: usize = 3;
+
+/// The input of a capture.
+pub(super) trait ChunkInput: Read {
+    /// Returns whether a read does not have to wait.
+    fn is_ready(&self) -> bool;
+}
+
+/// What a reader knows when it has read a sample, or has ended.
+#[derive(Default)]
+pub(super) struct ReaderState {
+    /// The position of the sample's `TS` line.
+    pub(super) position: u64,
+    /// The header of the recording; `None` for any other capture.
+    pub(super) header: Option<Arc<RecordingHeader>>,
+    /// The number of headers so far.
+    pub(super) header_count: u64,
+    /// The capture ends within a sample or within its compressed data.
+    pub(super) is_truncated: bool,
+    /// The stream is not text and has no `TS` line.
+    pub(super) is_not_text: bool,
+    /// The warnings since the last sample.
+    pub(super) warnings: Vec<CaptureWarning>,
+}
+
+/// The samples of a capture that another thread parses.
+pub(super) struct ParseAhead {
+    messages: Sender<Message>,
+    answers: Receiver<Answer>,
+    /// Chunks that are not answered.
+    unanswered: usize,
+    has_input_ended: bool,
+    is_started: bool,
+    /// Samples to hand out, from the index `taken` on.
+    samples: Vec<ParsedSample>,
+    taken: usize,
+    /// The thread waits until these are taken.
+    is_waited_for: bool,
+    /// The end, once it was answered. What it holds is handed out once.
+    end: Option<(Option<Box<ReaderState>>, io::Result<()>)>,
+    spare_chunks: Vec<Vec<u8>>,
+    state: ReaderState,
+}
+
+/// The most samples of a chunk that are parsed before the first of them are used: tiny ones take more memory than their text.
+const MAX_SAMPLES: usize = 512;
+
+/// What the thread is sent.
+enum Message {
+    /// Begin to parse. What is sent before is only decompressed.
+    Start { keeps_truncated_sample: bool },
+    /// The first bytes of a buffer, and samples whose memory can be used again.
+    Chunk { bytes: Vec<u8>, length: usize, used_samples: Vec<ParsedSample> },
+    /// Parse the rest of the chunk, after [`Answer::Many`].
+    Continue { used_samples: Vec<ParsedSample> },
+    /// The end of the input, or the error that reading it led to.
+    End(io::Result<()>),
+}
+
+/// What the thread answers.
+enum Answer {
+    /// The data can be decompressed, or not. The chunk is not answered by this.
+    Opened(io::Result<()>),
+    /// As many samples of a chunk as there may be. The chunk is not answered by this.
+    Many { samples: Vec<ParsedSample> },
+    /// The samples that end in a chunk, or the rest of them, and its buffer.
+    Parsed { samples: Vec<ParsedSample>, chunk: Vec<u8> },
+    /// The last samples, and the end of the capture.
+    Ended { samples: Vec<ParsedSample>, state: Box<ReaderState>, end: io::Result<()> },
+}
+
+#[derive(Default)]
+struct ParsedSample {
+    sample: Sample,
+    state: ReaderState,
+}
+
+impl ParseAhead {
+    /// Starts the thread and reads the start of the input. `None` if no thread can be started.
+    ///
+    /// # Errors
+    /// If the input cannot be read, or is compressed and not valid.
+    pub(super) fn open(input: &mut dyn ChunkInput) -> io::Result<Option<Self>> {
+        let (messages, received) = channel();
+        let (sender, answers) = channel();
+        let parse = move || parse(Exchange::new(received, sender));
+        if thread::Builder::new().name("blkstat-parse".to_owned()).spawn(parse).is_err() {
+            return Ok(None);
+        }
+        let mut ahead = Self {
+            messages,
+            answers,
+            unanswered: 0,
+            has_input_ended: false,
+            is_started: false,
+            samples: Vec::new(),
+            taken: 0,
+            is_waited_for: false,
+            end: None,
+            spare_chunks: Vec::new(),
+            state: ReaderState::default(),
+        };
+        loop {
+            if ahead.unanswered == 0 {
+                ahead.read_chunk(input)?;
+            }
+            match ahead.answers.recv() {
+                Ok(Answer::Opened(opened)) => return opened.map(|()| Some(ahead)),
+                Ok(answer) => ahead.take_answer(answer),
+                Err(_) => return Err(thread_ended()),
+            }
+        }
+    }
+
+    /// Reads the next sample into `sample`, reusing its memory. Returns `false` at the end of the capture.
+    /// `keeps_truncated_sample` must be the same in each call; see [`Reader::keep_truncated_sample`].
+    ///
+    /// # Errors
+    /// As [`Reader::next`].
+    pub(super) fn next(
+        &mut self,
+        input: &mut dyn ChunkInput,
+        keeps_truncated_sample: bool,
+        sample: &mut Sample,
+    ) -> io::Result<bool> {
+        if !std::mem::replace(&mut self.is_started, true) {
+            self.send(Message::Start { keeps_truncated_sample });
+        }
+        loop {
+            if let Some(parsed) = self.samples.get_mut(self.taken) {
+                self.taken += 1;
+                std::mem::swap(sample, &mut parsed.sample);
+                let state = std::mem::take(&mut parsed.state);
+                self.set_state(state);
+                return Ok(true);
+            }
+            if let Some((state, end)) = &mut self.end {
+                let end = std::mem::replace(end, Ok(()));
+                if let Some(state) = state.take() {
+                    self.set_state(*state);
+                }
+                return end.map(|()| false);
+            }
+            if std::mem::take(&mut self.is_waited_for) {
+                self.taken = 0;
+                let used_samples = std::mem::take(&mut self.samples);
+                self.send(Message::Continue { used_samples });
+            }
+            while !self.has_input_ended
+                && (self.unanswered == 0 || self.unanswered < MAX_CHUNKS && input.is_ready())
+            {
+                if let Err(error) = self.read_chunk(input) {
+                    // The samples before it come first.
+                    self.end_input(Err(error));
+                }
+            }
+            match self.answers.recv() {
+                Ok(answer) => self.take_answer(answer),
+                Err(_) => return Err(thread_ended()),
+            }
+        }
+    }
+
+    /// Returns what the reader knew when it had read the sample that was handed out last.
+    pub(super) fn state(&self) -> &ReaderState {
+        &self.state
+    }
+
+    /// Takes the warnings since the last call.
+    pub(super) fn take_warnings(&mut self) -> Vec<CaptureWarning> {
+        std::mem::take(&mut self.state.warnings)
+    }
+
+    fn set_state(&mut self, mut state: ReaderState) {
+        let mut warnings = self.take_warnings();
+        warnings.append(&mut state.warnings);
+        self.state = ReaderState { warnings, ..state };
+    }
+
+    /// Reads a chunk, or the end of the input, and sends it.
+    fn read_chunk(&mut self, input: &mut dyn ChunkInput) -> io::Result<()> {
+        let mut bytes = self.spare_chunks.pop().unwrap_or_else(|| vec![0; CHUNK_BYTES]);
+        let length = loop {
+            match input.read(&mut bytes) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
+        if length == 0 {
+            self.end_input(Ok(()));
+        } else {
+            // All of them were handed out before more is read.
+            let used_samples = std::mem::take(&mut self.samples);
+            self.taken = 0;
+            self.unanswered += 1;
+            self.send(Message::Chunk { bytes, length, used_samples });
+        }
+        Ok(())
+    }
+
+    fn end_input(&mut self, end: io::Result<()>) {
+        self.has_input_ended = true;
+        self.unanswered += 1;
+        self.send(Message::End(end));
+    }
+
+    /// Sends a message. If the thread has ended, its last answer says so.
+    fn send(&self, message: Message) {
+        let _ = self.messages.send(message);
+    }
+
+    fn take_answer(&mut self, answer: Answer) {
+        self.unanswered -= usize::from(!matches!(answer, Answer::Opened(_) | Answer::Many { .. }));
+        match answer {
+            Answer::Opened(_) => {}
+            Answer::Many { samples } => {
+                (self.samples, self.taken) = (samples, 0);
+                self.is_waited_for = true;
+            }
+            Answer::Parsed { samples, chunk } => {
+                self.spare_chunks.push(chunk);
+                (self.samples, self.taken) = (samples, 0);
+            }
+            Answer::Ended { samples, state, end } => {
+                (self.samples, self.taken) = (samples, 0);
+                self.end = Some((Some(state), end));
+            }
+        }
+    }
+}
+
+/// Returns the error of a thread that has ended without an answer, as after a panic.
+fn thread_ended() -> io::Error {
+    io::Error::other("the thread that parses it has ended")
+}
+
+/// The work of the thread. It ends when the run has ended, too.
+fn parse(exchange: Exchange) {
+    let exchange = Rc::new(exchange);
+    let input = match decompress(Box::new(ChunkReader(Rc::clone(&exchange)))) {
+        Ok(input) => input,
+        Err(error) => return exchange.answer(Answer::Opened(Err(error))),
+    };
+    exchange.answer(Answer::Opened(Ok(())));
+    let Some(keeps_truncated_sample) = exchange.wait_for_start() else { return };
+    let mut reader = Reader::new(input);
+    if keeps_truncated_sample {
+        reader.keep_truncated_sample();
+    }
+    let mut header = None;
+    let mut header_revision = 0;
+    loop {
+        let mut sample = exchange.unused_sample();
+        let read = reader.next(&exchange.last_sample.borrow(), &mut sample);
+        // A header is copied only when it has changed, which is rare.
+        if std::mem::replace(&mut header_revision, reader.header_revision()) != reader.header_revision() {
+            header = reader.header().cloned().map(Arc::new);
+        }
+        let state = ReaderState {
+            position: reader.sample_position(),
+            header: header.clone(),
+            header_count: reader.header_count(),
+            is_truncated: reader.is_truncated(),
+            is_not_text: reader.is_not_text(),
+            warnings: reader.take_warnings(),
+        };
+        match read {
+            Ok(true) => exchange.add(sample, state),
+            Ok(false) => return exchange.end(state, Ok(())),
+            Err(error) => return exchange.end(state, Err(error)),
+        }
+    }
+}
+
+/// The thread's end of the channels, with the chunk that is being parsed.
+struct Exchange {
+    messages: Receiver<Message>,
+    /// Messages that came before [`Message::Continue`].
+    pending: RefCell<VecDeque<Message>>,
+    answers: Sender<Answer>,
+    chunk: RefCell<Chunk>,
+    /// The end of the input was read. Nothing is sent after it.
+    has_ended: Cell<bool>,
+    /// The samples that ended in the chunk, except for the last one.
+    samples: RefCell<Vec<ParsedSample>>,
+    /// The last sample, with which the next one is compared.
+    last_sample: RefCell<Sample>,
+    /// The state after it; `None` if that sample was handed over.
+    last_state: Cell<Option<ReaderState>>,
+    unused: RefCell<Vec<ParsedSample>>,
+}
+
+/// A chunk and the part of it that was not read yet.
+#[derive(Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Exchange {
+    fn new(messages: Receiver<Message>, answers: Sender<Answer>) -> Self {
+        Self {
+            messages,
+            pending: RefCell::default(),
+            answers,
+            chunk: RefCell::default(),
+            has_ended: Cell::default(),
+            samples: RefCell::default(),
+            last_sample: RefCell::default(),
+            last_state: Cell::default(),
+            unused: RefCell::default(),
+        }
+    }
+
+    /// Sends an answer, unless the run has ended.
+    fn answer(&self, answer: Answer) {
+        let _ = self.answers.send(answer);
+    }
+
+    /// Waits until the run begins; `None` if it ends instead.
+    fn wait_for_start(&self) -> Option<bool> {
+        match self.messages.recv() {
+            Ok(Message::Start { keeps_truncated_sample }) => Some(keeps_truncated_sample),
+            Ok(Message::Chunk { .. } | Message::Continue { .. } | Message::End(_)) | Err(_) => None,
+        }
+    }
+
+    fn unused_sample(&self) -> Sample {
+        self.unused.borrow_mut().pop().unwrap_or_default().sample
+    }
+
+    /// Adds a sample, to be handed over with the others of the chunk.
+    fn add(&self, sample: Sample, state: ReaderState) {
+        let before = self.last_sample.replace(sample);
+        match self.last_state.replace(Some(state)) {
+            Some(state) => {
+                self.samples.borrow_mut().push(ParsedSample { sample: before, state });
+                if self.samples.borrow().len() >= MAX_SAMPLES {
+                    self.answer(Answer::Many { samples: self.samples.take() });
+                    self.wait_to_continue();
+                }
+            }
+            None => self.unused.borrow_mut().push(ParsedSample { sample: before, ..ParsedSample::default() }),
+        }
+    }
+
+    /// Waits until the samples handed over are used, or the run has ended.
+    fn wait_to_continue(&self) {
+        loop {
+            match self.messages.recv() {
+                Ok(Message::Continue { used_samples }) => {
+                    return self.unused.borrow_mut().extend(used_samples);
+                }
+                Ok(message) => self.pending.borrow_mut().push_back(message),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Returns the next message; `None` if the run has ended.
+    fn receive(&self) -> Option<Message> {
+        let pending = self.pending.borrow_mut().pop_front();
+        pending.or_else(|| self.messages.recv().ok())
+    }
+
+    /// Takes the samples to hand over. The last one is copied, because the next one is compared with it.
+    fn take_samples(&self) -> Vec<ParsedSample> {
+        let mut samples = self.samples.take();
+        if let Some(state) = self.last_state.take() {
+            // In place of one that is no longer used: otherwise one more would be kept with each chunk.
+            let mut sample = self.unused_sample();
+            sample.clone_from(&self.last_sample.borrow());
+            samples.push(ParsedSample { sample, state });
+        }
+        samples
+    }
+
+    fn end(&self, state: ReaderState, end: io::Result<()>) {
+        self.answer(Answer::Ended { samples: self.take_samples(), state: Box::new(state), end });
+    }
+}
+
+/// Reads the chunks that the thread is sent.
+struct ChunkReader(Rc<Exchange>);
+
+impl Read for ChunkReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let exchange = &self.0;
+        let mut chunk = exchange.chunk.borrow_mut();
+        if chunk.start == chunk.end {
+            if exchange.has_ended.get() {
+                return Ok(0);
+            }
+            if !chunk.bytes.is_empty() {
+                let bytes = std::mem::take(&mut chunk.bytes);
+                exchange.answer(Answer::Parsed { samples: exchange.take_samples(), chunk: bytes });
+            }
+            match exchange.receive() {
+                Some(Message::Chunk { bytes, length, used_samples }) => {
+                    *chunk = Chunk { bytes, start: 0, end: length };
+                    exchange.unused.borrow_mut().extend(used_samples);
+                }
+                Some(Message::End(end)) => {
+                    exchange.has_ended.set(true);
+                    return end.map(|()| 0);
+                }
+                // The run has ended.
+                Some(Message::Start { .. } | Message::Continue { .. }) | None => return Ok(0),
+            }
+        }
+        let length = into.len().min(chunk.end - chunk.start);
+        let from = chunk.start;
+        into[..length].copy_from_slice(&chunk.bytes[from..from + length]);
+        chunk.start += length;
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    /// Bytes that come in pieces, then perhaps an error.
+    struct Pieces<'a> {
+        bytes: &'a [u8],
+        piece: usize,
+        is_ready: bool,
+        fails: bool,
+    }
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            if self.bytes.is_empty() && self.fails {
+                return Err(io::Error::other("broken"));
+            }
+            let length = self.piece.min(self.bytes.len()).min(into.len());
+            let (piece, rest) = self.bytes.split_at(length);
+            into[..length].copy_from_slice(piece);
+            self.bytes = rest;
+            Ok(length)
+        }
+    }
+
+    impl ChunkInput for Pieces<'_> {
+        fn is_ready(&self) -> bool {
+            self.is_ready
+        }
+    }
+
+    /// Everything that a reader tells about a sample, or about the end.
+    type Told = (Option<Sample>, u64, u64, Option<RecordingHeader>, Vec<CaptureWarning>, Option<String>);
+
+    fn in_turn(input: Pieces<'_>, keeps_truncated_sample: bool) -> Vec<Told> {
+        let mut reader = Reader::new(decompress(Box::new(input)).unwrap());
+        if keeps_truncated_sample {
+            reader.keep_truncated_sample();
+        }
+        let (mut previous, mut told) = (Sample::default(), Vec::new());
+        loop {
+            let mut sample = Sample::default();
+            let read = reader.next(&previous, &mut sample);
+            let error = read.as_ref().err().map(ToString::to_string);
+            let is_sample = matches!(read, Ok(true));
+            told.push((
+                is_sample.then(|| sample.clone()),
+                reader.sample_position(),
+                reader.header_count(),
+                reader.header().cloned(),
+                reader.take_warnings(),
+                error,
+            ));
+            if !is_sample {
+                return told;
+            }
+            previous = sample;
+        }
+    }
+
+    fn ahead(mut input: Pieces<'_>, keeps_truncated_sample: bool) -> Vec<Told> {
+        let mut ahead = ParseAhead::open(&mut input).unwrap().unwrap();
+        let mut told = Vec::new();
+        loop {
+            let mut sample = Sample::default();
+            let read = ahead.next(&mut input, keeps_truncated_sample, &mut sample);
+            let error = read.as_ref().err().map(ToString::to_string);
+            let is_sample = matches!(read, Ok(true));
+            let warnings = ahead.take_warnings();
+            let state = ahead.state();
+            let header = state.header.as_deref().cloned();
+            told.push((
+                is_sample.then_some(sample),
+                state.position,
+                state.header_count,
+                header,
+                warnings,
+                error,
+            ));
+            if !is_sample {
+                assert!(!matches!(
+                    ahead.next(&mut input, keeps_truncated_sample, &mut Sample::default()),
+                    Ok(true)
+                ));
+                return told;
+            }
+        }
+    }
+
+    /// A recording, then a capture with invalid lines, a clock that goes back and an end within a line.
+    fn capture(samples: u64) -> Vec<u8> {
+        let header =
+            "#blkstat {\"version\":\"1\",\"host\":\"db1\",\"devices\":[]}\n#blkstat {\"devices\":[]}\n";
+        let mut text = header.as_bytes().to_vec();
+        for second in 0..samples {
+            writeln!(text, "TS {}.5 2026-11-20 12:00:00", 1000 + second).unwrap();
+            for device in 0..9 {
+                writeln!(text, "   8 {device:>7} sd{device} {second} 2 3 4 5 6 7 8 9 10 {}", second * 7)
+                    .unwrap();
+            }
+            writeln!(text, r##"#blkstat {{"monotonic_ns":{},"complete":true}}"##, second * 1_000_000_000)
+                .unwrap();
+            if second % 100 == 40 {
+                text.extend_from_slice(header.as_bytes());
+                text.extend_from_slice(b"junk 1 2\nTS 7x\n   8 0 sda 1 2\n");
+            }
+        }
+        text.extend_from_slice(b"TS 5.0\n   8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n   8 1 sdb 1 2 3 4 5");
+        text
+    }
+
+    fn assert_same(bytes: &[u8], fails: bool) -> Vec<Told> {
+        let mut last = Vec::new();
+        for (piece, is_ready) in [(usize::MAX, true), (usize::MAX, false), (1013, true), (77, false)] {
+            for keeps_truncated_sample in [false, true] {
+                let input = || Pieces { bytes, piece, is_ready, fails };
+                let expected = in_turn(input(), keeps_truncated_sample);
+                last = ahead(input(), keeps_truncated_sample);
+                assert!(last == expected, "{piece} bytes at a time");
+            }
+        }
+        last
+    }
+
+    #[test]
+    fn samples_warnings_and_headers_are_those_of_a_reader_in_turn() {
+        let told = assert_same(&capture(3000), false);
+        assert!(told.len() > 2900);
+        assert!(told.iter().any(|(_, _, headers, ..)| *headers > 20));
+        assert!(told.iter().any(|(.., warnings, _)| !warnings.is_empty()));
+        assert_same(&b"TS 7\nTS 8.5\n".repeat(20_000), false);
+        assert_same(b"", false);
+        assert_same(b"no capture", false);
+        assert_same(&capture(1), false);
+    }
+
+    #[test]
+    fn samples_before_an_error_are_handed_out_first() {
+        let told = assert_same(&capture(300), true);
+        assert_eq!(told.last().unwrap().5.as_deref(), Some("broken"));
+        assert!(told.len() > 200);
+    }
+
+    #[test]
+    fn compressed_data_that_ends_early_or_is_damaged_gives_the_samples_before() {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(&capture(3000)).unwrap();
+        let mut gzip = encoder.finish().unwrap();
+        assert_same(&gzip, false);
+        assert_same(&gzip[..gzip.len() / 2], false);
+        let middle = gzip.len() / 2;
+        gzip[middle..middle + 64].fill(0xff);
+        assert!(assert_same(&gzip, false).len() > 2);
+    }
+
+    #[test]
+    fn compressed_data_that_is_not_valid_from_the_start_is_an_error_of_opening() {
+        let mut input = Pieces { bytes: b"\x28\xb5\x2f\xfd\xff\xff", piece: 1, is_ready: true, fails: false };
+        assert!(ParseAhead::open(&mut input).is_err());
+    }
+}
