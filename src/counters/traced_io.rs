@@ -76,6 +76,12 @@ impl RequestKind {
             _ => return None,
         })
     }
+
+    /// Returns the kind of the kernel's letters for a bio, which is never a command of a driver: one without a letter of its
+    /// own writes zeros or is for a zone, and the counters count it as a write.
+    pub fn from_bio_rwbs(letters: &str) -> Option<Self> {
+        Self::from_rwbs(letters).or_else(|| letters.starts_with('N').then_some(Self::Write))
+    }
 }
 
 /// The parts of a request's life.
@@ -232,6 +238,8 @@ mod tests {
             None,
         ];
         assert_eq!(kinds.map(RequestKind::from_rwbs), expected);
+        let of_bios = ["R", "NS", "FF", ""].map(RequestKind::from_bio_rwbs);
+        assert_eq!(of_bios, [Some(Read), Some(Write), Some(Flush), None]);
     }
 
     #[test]

@@ -174,7 +174,11 @@ impl SetCounts {
         ) else {
             return;
         };
-        let Some(kind) = RequestKind::from_rwbs(letters) else { return };
+        let kind = match pair.tag {
+            "bio" => RequestKind::from_bio_rwbs(letters),
+            _ => RequestKind::from_rwbs(letters),
+        };
+        let Some(kind) = kind else { return };
         // A filter with too many devices was left out.
         if !pair.devices.is_empty() && !pair.devices.contains(&number) {
             return;
@@ -192,7 +196,7 @@ impl SetCounts {
         ) else {
             return;
         };
-        let Some(kind) = RequestKind::from_rwbs(letters) else { return };
+        let Some(kind) = RequestKind::from_bio_rwbs(letters) else { return };
         let sum = self.users.entry((number, tid, Arc::from(comm), kind)).or_default();
         sum.0 = sum.0.saturating_add(entry.value("hitcount").unwrap_or(0));
         sum.1 = sum.1.saturating_add(entry.value("nr_sector").unwrap_or(0));
@@ -207,5 +211,34 @@ impl SetCounts {
             TracedUser { number, tid, comm, pid: None, cgroup: None, kind, count, sectors }
         });
         added.filter(|user| user.count > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_writes_zeros_writes() {
+        let line = |letters: &str, count, sectors| {
+            format!(
+                "{{ dev:    8388608, rwbs: {letters}, common_pid: mkfs.ext4       [        12] }} \
+                 hitcount: {count}  nr_sector: {sectors}\n"
+            )
+        };
+        let text = format!(
+            "# event histogram\n# trigger info: hist:keys=dev,rwbs [active]\n\n{}{}{}",
+            line("N", 2, 2048),
+            line("WS", 3, 24),
+            line("D", 1, 4096)
+        );
+        let mut counts = SetCounts::default();
+        parse_hist(&text)
+            .iter()
+            .flat_map(|section| &section.entries)
+            .for_each(|entry| counts.add_user(entry));
+        let key = |kind| ((8, 0), 12, Arc::from("mkfs.ext4"), kind);
+        let expected = [(key(RequestKind::Write), (5, 2072)), (key(RequestKind::Discard), (1, 4096))];
+        assert_eq!(counts.users, BTreeMap::from(expected));
     }
 }
