@@ -11,7 +11,7 @@ use super::range::{Place, RangeFilter};
 use crate::baselines::RecordedBaselines;
 use crate::capture::{CaptureWarning, CaptureWarningKind};
 use crate::clock::Clock;
-use crate::counters::Sample;
+use crate::counters::{DeviceNumber, Sample};
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
 use crate::source::{
@@ -107,6 +107,13 @@ impl<'a> SampleSource<'a> {
             }
         };
         Ok(Self { input, kind })
+    }
+
+    /// Traces the threads on other devices and partitions from now on.
+    pub(super) fn trace_users_of(&self, devices: &[DeviceNumber]) {
+        if let SourceKind::Live { tracer: Some(tracer), .. } = &self.kind {
+            tracer.select(&[], devices);
+        }
     }
 
     /// Also traces the requests of the running system from now on, or no longer. A tracer that is replaced ends.

@@ -6,22 +6,24 @@ use std::collections::HashSet;
 use anyhow::Result;
 use jiff::tz::TimeZone;
 
+use super::record::tracing::TracedDevices;
 use super::warnings::Warnings;
 use super::{RunContext, emit, end_without_data, lock_memory, missing_data};
 use crate::attribution::{Attribution, CgroupUse};
-use crate::counters::{BusyProcess, ScanProblem, TraceProblem};
+use crate::counters::{BusyProcess, DeviceNumber, ScanProblem, TraceProblem};
 use crate::exit::Exit;
 use crate::intervals::{
     BaselineStore, Detail, IntervalHeader, Intervals, NextInterval, TracedInterval, TracedThread,
 };
 use crate::plan::Who;
-use crate::report::latency::trace_problem_text;
+use crate::report::latency::{dropped_text, trace_problem_text};
 use crate::report::who::{
     HiddenFrom, WhoDevice, WhoFormat, WhoInterval, WhoWriter, hidden_processes_text, hung_read_text,
     problem_text,
 };
 use crate::source::{TraceOptions, Tracer, has_process_io_capabilities};
 use crate::terminal::screen_size;
+use crate::topology::nvme_head;
 
 /// The width of a table without a terminal.
 const DEFAULT_WIDTH: usize = 80;
@@ -31,11 +33,7 @@ const DEFAULT_TOP: usize = 10;
 pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
     let clock = context.clock;
     let baselines = BaselineStore::default();
-    let tracer = plan.trace.map(|max_overhead| start_tracer(plan, max_overhead, context)).transpose()?;
     let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
-    if let Some(tracer) = tracer {
-        intervals = intervals.with_tracer(tracer);
-    }
     let mut warnings = Warnings::about(&intervals.source_name());
     let mut end = Exit::Success;
     let mut output = Output::new(plan, context);
@@ -43,6 +41,11 @@ pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
         if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
             context.print_error(not_found);
             return Ok(Exit::NoData);
+        }
+        if let Some(max_overhead) = plan.trace {
+            output.traced_devices = traced_devices(plan, &intervals);
+            let tracer = start_tracer(plan, max_overhead, &output.traced_devices, context)?;
+            intervals.set_tracer(Some(tracer));
         }
         output.flush(context)?;
         if intervals.is_live() && plan.input.count.is_none() {
@@ -60,17 +63,31 @@ pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
     Ok(reason.map_or(Exit::Success, |reason| end_without_data(&reason, &intervals, context)))
 }
 
-/// Starts to trace which threads submit I/O.
+/// Returns the devices and partitions on which threads are traced; none for all of them.
+fn traced_devices(plan: &Who, intervals: &Intervals<'_>) -> Vec<DeviceNumber> {
+    if !plan.selection.names_devices() {
+        return Vec::new();
+    }
+    let names: Vec<String> = intervals.selected_devices().map(|(name, _)| name.to_owned()).collect();
+    TracedDevices::find(&names, &intervals.newest().devices).users()
+}
+
+/// Starts to trace which threads submit I/O to these devices and partitions; to all if there are none.
 ///
 /// # Errors
 /// The reason for which that is not possible.
-fn start_tracer(plan: &Who, max_overhead: f64, context: &RunContext<'_>) -> Result<Tracer> {
+fn start_tracer(
+    plan: &Who,
+    max_overhead: f64,
+    devices: &[DeviceNumber],
+    context: &RunContext<'_>,
+) -> Result<Tracer> {
     let options = TraceOptions {
         latencies: false,
         queued: false,
         users: true,
         devices: Vec::new(),
-        user_devices: Vec::new(),
+        user_devices: devices.to_vec(),
         max_overhead,
     };
     Ok(Tracer::start(&plan.input.root, options, context.clock)?)
@@ -96,6 +113,9 @@ fn show(
             output.push(&header, attribution.as_ref(), traced.as_ref(), intervals, context);
             output.flush(context)?;
         }
+        if output.plan.trace.is_some() {
+            output.trace_changed_devices(intervals);
+        }
     }
 }
 
@@ -104,6 +124,8 @@ struct Output<'a> {
     plan: &'a Who,
     writer: WhoWriter,
     text: Vec<u8>,
+    /// The devices and partitions on which threads are traced; all if there are none.
+    traced_devices: Vec<DeviceNumber>,
     /// Any interval had cgroups and processes.
     has_attribution: bool,
     /// The seconds since the last scan.
@@ -112,6 +134,7 @@ struct Output<'a> {
     problem: Option<ScanProblem>,
     /// The reason for which I/O of threads is missing that was reported last.
     trace_problem: Option<TraceProblem>,
+    has_reported_dropped: bool,
     has_reported_hidden_processes: bool,
     has_reported_hung_read: bool,
 }
@@ -129,10 +152,12 @@ impl<'a> Output<'a> {
             plan,
             writer,
             text,
+            traced_devices: Vec::new(),
             has_attribution: false,
             unread_s: 0.0,
             problem: None,
             trace_problem: None,
+            has_reported_dropped: false,
             has_reported_hidden_processes: false,
             has_reported_hung_read: false,
         }
@@ -174,6 +199,16 @@ impl<'a> Output<'a> {
         self.writer.push(&interval, &mut self.text);
     }
 
+    /// Has other devices traced where selected ones, or partitions on them, have come, or have another number.
+    fn trace_changed_devices(&mut self, intervals: &Intervals<'_>) {
+        let devices = traced_devices(self.plan, intervals);
+        // While all of them are gone, nothing is traced.
+        if devices != self.traced_devices && !devices.is_empty() {
+            intervals.trace_users_of(&devices);
+            self.traced_devices = devices;
+        }
+    }
+
     /// Reports what is missing once, until something else is.
     fn report_problems(&mut self, attribution: &Attribution, is_live: bool, context: &mut RunContext<'_>) {
         if attribution.problem != std::mem::replace(&mut self.problem, attribution.problem)
@@ -200,7 +235,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Reports once why I/O of threads is missing, until something else is.
+    /// Reports once why I/O of threads is missing, until something else is; of a full histogram only the first time.
     fn report_trace_notes(&mut self, traced: Option<&TracedInterval>, context: &mut RunContext<'_>) {
         // A recording has latencies, too, which are no concern of this view.
         let problem = traced.filter(|traced| traced.threads.is_some()).and_then(|traced| traced.problem);
@@ -208,6 +243,10 @@ impl<'a> Output<'a> {
             && let Some(problem) = problem
         {
             context.print_error(trace_problem_text(problem));
+        }
+        let dropped = traced.filter(|traced| traced.threads.is_some()).map_or(0, |traced| traced.dropped);
+        if dropped > 0 && !std::mem::replace(&mut self.has_reported_dropped, true) {
+            context.print_error(dropped_text(dropped));
         }
     }
 
@@ -220,10 +259,14 @@ impl<'a> Output<'a> {
     /// Returns the selected devices with their cgroups in order.
     fn devices<'b>(&self, attribution: &'b Attribution, intervals: &'b Intervals<'_>) -> Vec<WhoDevice<'b>> {
         let disks = intervals.selected_disks();
-        let is_restricted = !self.plan.selection.devices.is_empty();
+        let is_restricted = self.plan.selection.names_devices();
         let selected = attribution.devices.iter().filter_map(|usage| {
-            let partitions = disks.get(usage.name.as_str());
-            let partitions = if is_restricted { partitions?.clone() } else { Vec::new() };
+            let partitions = match disks.get(usage.name.as_str()) {
+                Some(partitions) if is_restricted => partitions.clone(),
+                // A path to an NVMe disk is shown only if it was asked for: its I/O is that of the disk.
+                _ if is_restricted || nvme_head(&usage.name).is_some() => return None,
+                _ => Vec::new(),
+            };
             let mut cgroups: Vec<&CgroupUse> = usage.cgroups.iter().collect();
             let value = |cgroup: &CgroupUse| self.plan.sort.of_cgroup(&cgroup.rates);
             // Equal ones stay sorted by bytes.
@@ -247,13 +290,12 @@ impl<'a> Output<'a> {
     ) -> Option<(Vec<&'b TracedThread>, f64)> {
         let selected: HashSet<&str> = intervals.selected_devices().map(|(name, _)| name).collect();
         let is_restricted = self.plan.selection.names_devices();
-        let disks = intervals.selected_disks();
         let is_shown = |thread: &&TracedThread| {
             let name = thread.device.as_str();
             // A whole disk that is selected includes its partitions.
             !is_restricted
                 || selected.contains(name)
-                || intervals.disk_of(name).is_some_and(|disk| disks.get(disk).is_some_and(Vec::is_empty))
+                || intervals.disk_of(name).is_some_and(|disk| selected.contains(disk))
         };
         let mut threads: Vec<&TracedThread> = traced.threads.as_ref()?.iter().filter(is_shown).collect();
         threads.sort_by_key(|thread| Reverse(self.plan.sort.of_thread(thread)));

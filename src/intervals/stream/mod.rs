@@ -24,7 +24,7 @@ use super::traced::TracedInterval;
 use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S};
 use crate::attribution::Attributor;
 use crate::clock::Clock;
-use crate::counters::{Sample, TracedIo};
+use crate::counters::{DeviceNumber, Sample, TracedIo};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::source::Tracer;
 use crate::topology::{Machine, Topology};
@@ -145,6 +145,11 @@ impl<'a> Intervals<'a> {
     /// Traces the requests of the running system from the next interval on, or no longer, which ends the tracer before.
     pub fn set_tracer(&mut self, tracer: Option<Tracer>) {
         self.source.samples.trace(tracer);
+    }
+
+    /// Has the tracer, if there is one, count the threads on these devices and partitions from now on; not an empty list.
+    pub fn trace_users_of(&self, devices: &[DeviceNumber]) {
+        self.source.samples.trace_users_of(devices);
     }
 
     /// Has each sample of the running system handed to `tap`, too, with the texts that it was read from. Samples of a capture

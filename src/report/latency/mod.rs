@@ -10,7 +10,7 @@ mod tests;
 
 use jiff::tz::TimeZone;
 
-pub use self::notes::{trace_notes, trace_problem_text};
+pub use self::notes::{dropped_text, trace_notes, trace_problem_text};
 #[cfg(feature = "top")]
 pub(crate) use self::table::{REQUEST_TITLES, request_cells};
 use crate::intervals::{IntervalHeader, TracedDevice, TracedInterval};

@@ -31,15 +31,18 @@ pub fn trace_problem_text(problem: TraceProblem) -> &'static str {
     }
 }
 
+/// Returns the note about requests that a full histogram did not count, with the remedy.
+pub fn dropped_text(dropped: u64) -> String {
+    let requests = if dropped == 1 { "request is" } else { "requests are" };
+    format!("{dropped} {requests} missing: a histogram in the kernel was full; name fewer devices")
+}
+
 /// Returns why requests are missing, with the remedy; empty if none are.
 pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(traced.problem.map(|problem| trace_problem_text(problem).to_owned()));
     if traced.dropped > 0 {
-        notes.push(format!(
-            "{} requests are missing: a histogram in the kernel was full; name fewer devices",
-            traced.dropped
-        ));
+        notes.push(dropped_text(traced.dropped));
     }
     let completed: u64 = traced.devices.iter().flat_map(|device| device.completed).sum();
     if traced.problem.is_none() && completed >= FEW_REQUESTS {
@@ -52,8 +55,8 @@ pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
         let pct = traced_count as f64 / completed as f64 * 100.0;
         if pct < MIN_MATCHED_PCT {
             notes.push(format!(
-                "only {} of the requests are matched: the others began before tracing did, or the map of requests \
-                 under way was full; name fewer devices",
+                "only {} of the requests are matched: the others began before tracing did, write zeros, or did not \
+                 fit into the map of requests under way; name fewer devices",
                 percent(pct)
             ));
         }

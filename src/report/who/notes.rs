@@ -73,6 +73,8 @@ pub(super) fn interval_notes(interval: &WhoInterval<'_>) -> Vec<String> {
     }
     notes.extend(hung_read_text(attribution));
     match &attribution.processes {
+        // Threads are shown instead of processes.
+        _ if interval.threads.is_some() => {}
         None if attribution.hung_read.is_some() => {}
         None => notes.push("processes are known from the next interval on".to_owned()),
         Some(processes) if processes.is_partial => {
@@ -108,6 +110,12 @@ mod tests {
         let skipped = "2 scans of cgroups and processes skipped to use no more than 5% of a CPU; the numbers are for 3.0 s";
         let hung = "processes not read for 12 s: /proc/4711/io does not answer";
         assert_eq!(interval_notes(&interval), [skipped, hung]);
+        let answering = Attribution { hung_read: None, ..attribution.clone() };
+        interval.attribution = Some(&answering);
+        let next = "processes are known from the next interval on";
+        assert_eq!(interval_notes(&interval), [skipped, next]);
+        interval.threads = Some((Vec::new(), 1.0));
+        assert_eq!(interval_notes(&interval), [skipped]);
         interval.attribution = None;
         assert_eq!(interval_notes(&interval), ["cgroups and processes not read for 12.0 s"]);
     }

@@ -7,7 +7,7 @@
 mod ending;
 mod learner;
 mod progress;
-mod tracing;
+pub(super) mod tracing;
 
 use std::collections::HashMap;
 use std::io;

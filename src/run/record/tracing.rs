@@ -1,4 +1,4 @@
-//! The single requests of a recording of some devices: the kernel counts only those of these devices.
+//! The single requests of some devices, in a recording or in `who`: the kernel counts only those of these devices.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,17 +8,17 @@ use crate::topology::{nvme_head, partition_parents};
 
 /// The devices whose requests are traced, by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct TracedDevices {
-    /// The whole devices of the recording, with the paths of NVMe disks; all if both lists are empty.
+pub(in crate::run) struct TracedDevices {
+    /// The named whole devices, with the paths of NVMe disks; all if both lists are empty.
     pub(super) whole: Vec<DeviceNumber>,
-    /// The devices of the recording, and the partitions of the whole ones: the kernel counts what threads submit to a
+    /// The named devices, and the partitions of the whole ones: the kernel counts what threads submit to a
     /// partition there, since Linux 5.12.
     pub(super) with_partitions: Vec<DeviceNumber>,
 }
 
 impl TracedDevices {
-    /// Finds the devices of the recording by their names among all; an empty list stands for all of them.
-    pub(super) fn find(names: &[String], devices: &[Device]) -> Self {
+    /// Finds the named devices among all; none if no name is among them.
+    pub(in crate::run) fn find(names: &[String], devices: &[Device]) -> Self {
         let mut found = Self::default();
         for (device, parent) in devices.iter().zip(partition_parents(devices)) {
             let is_named = |device: &Device| names.contains(&device.name);
@@ -32,6 +32,13 @@ impl TracedDevices {
             }
         }
         found
+    }
+
+    /// Returns the devices and partitions on which threads are traced where latencies are not. Those on a path of an NVMe disk
+    /// are counted on the disk, but the cost depends on the requests, which Linux 6.1 counts on the path only.
+    pub(in crate::run) fn users(&self) -> Vec<DeviceNumber> {
+        let others = self.whole.iter().filter(|number| !self.with_partitions.contains(number));
+        self.with_partitions.iter().chain(others).copied().collect()
     }
 
     /// Returns what is traced. Latencies are those of whole devices.
@@ -159,6 +166,8 @@ mod tests {
         };
         let whole = TracedDevices::find(&names("nvme0n1"), &devices).whole;
         assert_eq!(whole, [(259, 1), (259, 2), (259, 3)]);
+        let users = TracedDevices::find(&names("nvme0n1"), &devices).users();
+        assert_eq!(users, [(259, 2), (259, 1), (259, 3)]);
         assert_eq!(moved("nvme0n1"), (vec![(2, 5), (4, 9)], vec![(2, 4), (4, 9)]));
         let unchanged = (vec![(1, 3), (2, 5), (3, 2), (4, 9)], vec![(1, 3), (3, 1), (4, 9)]);
         assert_eq!((moved(""), moved("nvme1n1")), (unchanged.clone(), unchanged));

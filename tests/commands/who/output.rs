@@ -1,8 +1,12 @@
 //! Tables, JSON and CSV.
 
+use std::collections::BTreeSet;
+
+use blkstat::exit::Exit;
 use serde_json::Value;
 
-use super::host::{json, output};
+use super::host::{json, output, run_with, write_host};
+use crate::support::fake_root::FakeRoot;
 use crate::support::snapshot::assert_snapshot;
 
 #[test]
@@ -96,4 +100,28 @@ fn a_partition_shows_its_whole_disk_and_says_so() {
     assert!(out.contains("sda (whole disk of sda1)"), "{out}");
     let lines = last_interval("/dev/sda1", 2, "cgroup");
     assert!(lines.iter().all(|line| line["device"] == "sda"));
+}
+
+#[test]
+fn a_path_to_an_nvme_disk_is_listed_only_if_it_is_named() {
+    let write = |host: &FakeRoot, second: u64| {
+        write_host(host, second);
+        if second == 0 {
+            host.disk("nvme0c0n1", "0:0", 1024).disk("nvme0n1", "259:1", 1024);
+        }
+        let ios = 50 * second;
+        let lines = [("0 0", "nvme0c0n1"), ("259 1", "nvme0n1")]
+            .map(|(number, name)| format!("{number} {name} {ios} 0 {} {ios} 0 0 0 0 0 0 0\n", ios * 8));
+        host.diskstats(&lines.concat());
+    };
+    let devices = |options: &str| {
+        let (out, err, exit) = run_with(write, "who", &format!("--json {options} 1 2"), 2);
+        assert_eq!((err.as_str(), exit), ("", Exit::Success));
+        let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let devices = lines.filter(|line| line["kind"] == "cgroup").map(|line| line["device"].to_string());
+        devices.collect::<BTreeSet<String>>().into_iter().collect::<Vec<String>>().join(" ")
+    };
+    assert_eq!(devices(""), "\"nvme0n1\"");
+    assert_eq!(devices("nvme0c0n1"), "\"nvme0c0n1\"");
+    assert_eq!(devices("nvme0n1 nvme0c0n1"), "\"nvme0c0n1\" \"nvme0n1\"");
 }
