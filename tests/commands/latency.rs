@@ -122,6 +122,12 @@ fn a_recording_shows_threads_by_device() {
     assert!(out.contains("\"device\":\"dm-0\",\"cgroup\":") && out.contains("\"comm\":\"fio\""), "{out}");
     let (table, _, _) = program::output("who --from fixtures/tracefs/recording.txt dm-0", "");
     assert!(table.contains("process  device") && !table.contains("process, all devices"), "{table}");
+    for width in [70, 80] {
+        let (table, _, _) =
+            program::output(&format!("who --from fixtures/tracefs/recording.txt --width {width}"), "");
+        assert!(table.lines().all(|line| line.chars().count() <= width), "{table}");
+        assert_eq!(table.contains("\nkworker/u8:1 (writeback) "), width == 80, "{table}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The table.
 
 use jiff::tz::TimeZone;
+use unicode_width::UnicodeWidthStr;
 
 use super::WhoInterval;
 use super::notes::interval_notes;
@@ -12,7 +13,7 @@ const SPACING: Spacing = Spacing { gap: 2, indent: 0 };
 const MIN_NAME_WIDTH: usize = 12;
 
 /// Appends the table of an interval. Its lines are at most `width` columns wide, unless numbers alone are wider: names of
-/// cgroups are shortened in the middle.
+/// cgroups, and then those of threads, are shortened in the middle.
 pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let header = interval.header;
     let time = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S").to_string());
@@ -51,9 +52,22 @@ fn threads(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
     let titles = ["process", "device", "pid", "r/s", "w/s", "rMB/s", "wMB/s", "cgroup"];
     let cells = |row: &ProcessRow| row.cells.clone();
     let taken = width_of(&titles[..7], rows.iter().map(cells));
-    let name_width = width.saturating_sub(taken).max(MIN_NAME_WIDTH);
+    // Threads that have ended, and those of the kernel, have no cgroup.
+    let cgroups = rows.iter().map(|row| row.cgroup.width()).max().unwrap_or(0).max(titles[7].width());
+    let min_cgroup_width = cgroups.min(MIN_NAME_WIDTH);
+    let cgroup_width = width.saturating_sub(taken).max(min_cgroup_width);
+    // Names of threads may be long where the kernel's work is added.
+    let names = rows.iter().map(|row| row.cells[0].width()).max().unwrap_or(0);
+    let excess = (taken + min_cgroup_width).saturating_sub(width);
+    let name_width = names.saturating_sub(excess).max(MIN_NAME_WIDTH);
     let rows = rows.iter().map(|row| {
-        row.cells.iter().cloned().chain([ellipsize(&row.cgroup, name_width)]).collect::<Vec<String>>()
+        let name = ellipsize(&row.cells[0], name_width);
+        let numbers = row.cells[1..].iter().cloned();
+        [name]
+            .into_iter()
+            .chain(numbers)
+            .chain([ellipsize(&row.cgroup, cgroup_width)])
+            .collect::<Vec<String>>()
     });
     let right = Align::Right;
     let aligns = [Align::Left, Align::Left, right, right, right, right, right, Align::Left];
@@ -80,7 +94,6 @@ fn processes(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
 
 /// Returns the width of columns with the gap beside each.
 fn width_of(titles: &[&str], rows: impl Iterator<Item = Vec<String>>) -> usize {
-    use unicode_width::UnicodeWidthStr;
     let mut widths: Vec<usize> = titles.iter().map(|title| title.width()).collect();
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
