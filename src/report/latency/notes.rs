@@ -1,7 +1,7 @@
 //! Notes about requests that are missing.
 
 use crate::counters::{LatencySpan, RequestKind, TraceProblem};
-use crate::intervals::TracedInterval;
+use crate::intervals::{TracedDevice, TracedInterval};
 use crate::report::layout::number_format::percent;
 
 /// The percentage of matched requests below which a note says so.
@@ -44,11 +44,14 @@ pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
     if traced.dropped > 0 {
         notes.push(dropped_text(traced.dropped));
     }
-    let completed: u64 = traced.devices.iter().flat_map(|device| device.completed).sum();
+    // Flushes are not matched on any kernel that was tested: no remedy helps.
+    let kinds = RequestKind::ALL.into_iter().filter(|kind| *kind != RequestKind::Flush);
+    let completed_by =
+        |device: &TracedDevice| -> u64 { kinds.clone().map(|kind| device.completed_of(kind)).sum() };
+    let completed: u64 = traced.devices.iter().map(completed_by).sum();
     if traced.problem.is_none() && completed >= FEW_REQUESTS {
-        let count = |device: &crate::intervals::TracedDevice| -> u64 {
-            let histograms =
-                RequestKind::ALL.iter().filter_map(|kind| device.histogram(*kind, LatencySpan::Device));
+        let count = |device: &TracedDevice| -> u64 {
+            let histograms = kinds.clone().filter_map(|kind| device.histogram(kind, LatencySpan::Device));
             histograms.map(crate::counters::LatencyHistogram::count).sum()
         };
         let traced_count: u64 = traced.devices.iter().map(count).sum();

@@ -118,6 +118,9 @@ fn what_is_missing_is_said_once_and_with_the_remedy() {
     assert!(trace_notes(&paused)[0].contains("--max-overhead"));
     let full = TracedInterval { dropped: 7, ..traced() };
     assert!(trace_notes(&full)[0].starts_with("7 requests are missing"));
+    let mut flushed = traced();
+    flushed.devices[0].completed[3] = 1000;
+    assert!(trace_notes(&flushed).is_empty());
     let mut unmatched = traced();
     unmatched.devices[0].completed[0] = 1000;
     let text = printed(LatencyFormat::Table(None), false, &unmatched);

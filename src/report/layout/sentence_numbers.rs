@@ -22,9 +22,14 @@ pub(crate) fn per_second(rate: f64, plural: &str) -> String {
     format!("{} {plural}/s", number(rate))
 }
 
-/// A count and its noun: `1 interval`, `2 intervals`.
+/// A count and its noun: `1 interval`, `2 intervals`, `3 flushes`.
 pub(crate) fn counted(count: u64, singular: &str) -> String {
-    format!("{count} {singular}{}", if count == 1 { "" } else { "s" })
+    let ending = match singular.ends_with("sh") {
+        _ if count == 1 => "",
+        true => "es",
+        false => "s",
+    };
+    format!("{count} {singular}{ending}")
 }
 
 /// A fraction as a percentage: `46%`.
@@ -69,6 +74,7 @@ mod tests {
             ["3,000 reads/s", "1.00 writes/s"]
         );
         assert_eq!([counted(1, "gap"), counted(2, "gap")], ["1 gap", "2 gaps"]);
+        assert_eq!([counted(1, "flush"), counted(0, "flush")], ["1 flush", "0 flushes"]);
         assert_eq!([percent_of(0.456), percent_of(0.04), mib(12_288.0)], ["46%", "4.0%", "12.0 MiB"]);
     }
 }
