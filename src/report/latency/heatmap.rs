@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 
 use super::LatencyInterval;
-use super::notes::interval_notes;
+use super::notes::{interval_notes, push_note};
 use super::scale::{columns_of, title};
 use super::table::kind_text;
 use crate::counters::{LatencySpan, RequestKind};
@@ -57,7 +57,7 @@ pub(super) fn lines(interval: &LatencyInterval<'_>, width: usize, time_zone: &Ti
         }
     }
     for note in interval_notes(interval.traced, !is_empty) {
-        out.extend_from_slice(format!("{clock:9}({note})\n").as_bytes());
+        push_note(&note, width, &format!("{clock:9}"), "         ", out);
     }
 }
 

@@ -10,6 +10,7 @@ mod tests;
 
 use jiff::tz::TimeZone;
 
+pub(crate) use self::notes::push_note;
 pub use self::notes::{dropped_text, trace_notes, trace_problem_text};
 #[cfg(feature = "top")]
 pub(crate) use self::table::{REQUEST_TITLES, request_cells};

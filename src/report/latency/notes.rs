@@ -3,6 +3,7 @@
 use crate::counters::{LatencySpan, RequestKind, TraceProblem};
 use crate::intervals::{TracedDevice, TracedInterval};
 use crate::report::layout::number_format::percent;
+use crate::report::layout::wrap;
 
 /// The percentage of matched requests below which a note says so.
 const MIN_MATCHED_PCT: f64 = 95.0;
@@ -17,6 +18,15 @@ pub(super) fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec
     }
     notes.extend(trace_notes(traced));
     notes
+}
+
+/// Appends a note in parentheses, in lines of at most `width` columns that begin with `first`, and then with `next`, which is as
+/// wide.
+pub(crate) fn push_note(note: &str, width: usize, first: &str, next: &str, out: &mut Vec<u8>) {
+    for (number, line) in wrap(&format!("({note})"), width.saturating_sub(first.len())).iter().enumerate() {
+        let begin = if number == 0 { first } else { next };
+        out.extend_from_slice(format!("{begin}{line}\n").as_bytes());
+    }
 }
 
 /// Returns the reason for which requests are missing, for people.

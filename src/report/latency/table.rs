@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use super::LatencyInterval;
-use super::notes::interval_notes;
+use super::notes::{interval_notes, push_note};
 use super::scale::{columns_of, title};
 use crate::counters::{LatencyHistogram, LatencySpan, RequestKind};
 use crate::intervals::TracedDevice;
@@ -41,7 +41,9 @@ pub(super) fn table(
     let mut rows: Vec<Row<'_>> =
         interval.devices.iter().flat_map(|device| device_rows(device, is_queued)).collect();
     let notes = interval_notes(interval.traced, !rows.is_empty());
-    if let ([note], true) = (notes.as_slice(), rows.is_empty()) {
+    if let ([note], true) = (notes.as_slice(), rows.is_empty())
+        && line.len() + note.len() + " ()".len() <= width
+    {
         // A line per interval where nothing happens.
         out.extend_from_slice(format!(" ({note})\n").as_bytes());
         return;
@@ -67,7 +69,7 @@ pub(super) fn table(
         plain_table(&titles, &aligns, lines, Spacing { gap, indent: 0 }, out);
     }
     for note in notes {
-        out.extend_from_slice(format!("({note})\n").as_bytes());
+        push_note(&note, width, "", "", out);
     }
     out.push(b'\n');
 }

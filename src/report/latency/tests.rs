@@ -124,6 +124,13 @@ fn what_is_missing_is_said_once_and_with_the_remedy() {
     let mut unmatched = traced();
     unmatched.devices[0].completed[0] = 1000;
     let text = printed(LatencyFormat::Table(None), false, &unmatched);
+    let paused = TracedInterval { problem: Some(TraceProblem::Overhead), ..TracedInterval::default() };
+    for traced in [&unmatched, &paused] {
+        for format in [LatencyFormat::Table(Some(80)), LatencyFormat::Heatmap(Some(80))] {
+            let text = printed(format, false, traced);
+            assert!(text.contains(")\n") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
+    }
     assert!(text.contains("(only 10% of the requests are matched"), "{text}");
     assert!(printed(LatencyFormat::Table(None), false, &TracedInterval::default()).contains("(no requests)"));
 }

@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use super::WhoInterval;
 use super::notes::interval_notes;
 use super::table_rows::{CgroupRow, ProcessRow, cgroup_rows, process_rows, thread_rows};
+use crate::report::latency::push_note;
 use crate::report::layout::{Align, Spacing, ellipsize, plain_table};
 
 const SPACING: Spacing = Spacing { gap: 2, indent: 0 };
@@ -38,7 +39,7 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
     threads(interval, width, out);
     processes(interval, width, out);
     for note in interval_notes(interval) {
-        out.extend_from_slice(format!("({note})\n").as_bytes());
+        push_note(&note, width, "", "", out);
     }
     out.push(b'\n');
 }
