@@ -78,26 +78,39 @@ impl<R: Read + AsFd> Read for UntilSignal<'_, R> {
 }
 
 impl<'a> Replay<'a> {
-    /// Opens a capture; `-` is standard input. Gzip and zstd are recognized by their first bytes.
+    /// Opens a capture; `-` is standard input. Gzip and zstd are recognized by their first bytes. A large capture, and that
+    /// of a pipe, is parsed on a thread of its own, if there is a second CPU.
     ///
     /// # Errors
     /// If the file cannot be opened or is a directory, or if a signal is received before its first bytes. A signal
     /// received later makes [`Self::next`] fail.
     pub fn open(path: &Path, clock: &'a dyn Clock) -> Result<Self> {
+        Self::open_with(path, clock, true)
+    }
+
+    /// The same for a run that does less with a sample than parsing it takes: another thread would only cost CPU time.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn open_in_turn(path: &Path, clock: &'a dyn Clock) -> Result<Self> {
+        Self::open_with(path, clock, false)
+    }
+
+    fn open_with(path: &Path, clock: &'a dyn Clock, may_parse_ahead: bool) -> Result<Self> {
         if path.as_os_str() == "-" {
             // Bypasses the buffer of the standard library: poll(2) does not see data in it.
             let input = io::stdin().as_fd().try_clone_to_owned().context("cannot read standard input")?;
-            return Self::new("standard input", File::from(input), clock);
+            return Self::new("standard input", File::from(input), clock, may_parse_ahead);
         }
         let name = path.display().to_string();
         let file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             bail!("{name} is a directory, not a capture");
         }
-        Self::new(&name, file, clock)
+        Self::new(&name, file, clock, may_parse_ahead)
     }
 
-    fn new(name: &str, input: File, clock: &'a dyn Clock) -> Result<Self> {
+    fn new(name: &str, input: File, clock: &'a dyn Clock, may_parse_ahead: bool) -> Result<Self> {
         let seekable = SeekableCapture::of(&input);
         let length = input.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
         let position: Rc<Cell<u64>> = Rc::default();
@@ -106,7 +119,7 @@ impl<'a> Replay<'a> {
         let position = length.map(|length| (position, length));
         let is_long = length.is_none_or(|length| length >= MIN_PARSE_AHEAD_BYTES);
         let has_cpus = || thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-        let parses_ahead = is_long && has_cpus();
+        let parses_ahead = may_parse_ahead && is_long && has_cpus();
         let open = || -> io::Result<Samples<'a>> {
             if parses_ahead && let Some(ahead) = ParseAhead::open(&mut input)? {
                 return Ok(Samples::Ahead(Box::new(ahead), input));
