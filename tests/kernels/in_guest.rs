@@ -4,15 +4,10 @@
 use std::fs;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use blkstat::clock::RealClock;
 
 use crate::support::in_process::in_process;
-
-/// The longest wait for a trace to be removed.
-const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Returns what runs of blkstat have in tracefs: instances and synthetic events.
 fn traces() -> Vec<String> {
@@ -60,8 +55,12 @@ fn a_panic_leaves_nothing() {
 #[test]
 #[ignore = "runs in a guest"]
 fn the_full_screen_traces_only_while_a_page_is_open() {
+    use std::thread;
+    use std::time::{Duration, Instant};
+
     use crate::support::session::Session;
 
+    const MAX_WAIT: Duration = Duration::from_secs(30);
     let wait_for = |is_traced: bool| {
         let start = Instant::now();
         while traces().is_empty() == is_traced {
