@@ -29,7 +29,7 @@ pub(super) trait ChunkInput: Read {
     fn is_ready(&self) -> bool;
 }
 
-/// What a reader knows when it has read a sample, or has ended.
+/// The state of a reader after a sample, or at the end.
 #[derive(Default)]
 pub(super) struct ReaderState {
     /// The position of the sample's `TS` line.
@@ -68,7 +68,7 @@ pub(super) struct ParseAhead {
 /// The most samples of a chunk that are parsed before the first of them are used: tiny ones take more memory than their text.
 const MAX_SAMPLES: usize = 512;
 
-/// What the thread is sent.
+/// A message to the thread.
 enum Message {
     /// Begin to parse. What is sent before is only decompressed.
     Start { keeps_truncated_sample: bool },
@@ -80,7 +80,7 @@ enum Message {
     End(io::Result<()>),
 }
 
-/// What the thread answers.
+/// An answer of the thread.
 enum Answer {
     /// The data can be decompressed, or not. The chunk is not answered by this.
     Opened(io::Result<()>),

@@ -92,7 +92,7 @@ pub(super) fn has_steadier_counts(loads: &[&LoadSample], kind: RateKind) -> bool
             .is_some_and(|(counts, rates)| counts < MAX_REGULAR_RATIO * rates)
 }
 
-/// What was completed in a single interval under load.
+/// The completions of a single interval under load.
 #[derive(Clone, Copy)]
 struct Completed {
     /// Requests or KiB.

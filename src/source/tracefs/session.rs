@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(sums(Vec::new()), [107, 0]);
         assert_eq!((sums(vec![(8, 0), (8, 1)]), sums(vec![(8, 1)])), ([100, 7], [100, 7]));
         assert_eq!((sums(vec![(8, 16)]), sums(vec![(8, 32)])), ([7, 100], [0, 107]));
-        // What one of the triggers counts of all devices counts.
+        // If one of the triggers counts all devices, all of them count.
         let disk = [(8, 0)];
         assert_eq!(options(&disk, &[(8, 0), (8, 1)]).rate_devices(), [(8, 0), (8, 0), (8, 1)]);
         assert!(
