@@ -10,9 +10,7 @@ use super::latency_series::LatencySeries;
 use super::run_clock::RunClock;
 use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
-use crate::analysis::{
-    DeviceAnalysis, Evidence, HostAnalysis, HostReport, IoTotals, Observation, Settings, SinceBoot,
-};
+use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, IoTotals, Observation, Settings, SinceBoot};
 use crate::metrics::IntervalStats;
 
 /// The collected intervals.
@@ -223,10 +221,8 @@ impl Collector {
                 if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
                     entry.analysis.note_throttled(limit, activity.stats.seconds);
                 }
-                for evidence in &activity.assessment.evidence {
-                    if let Evidence::SlowRequests(requests) = evidence {
-                        entry.analysis.note_slow_requests(requests, run_s);
-                    }
+                for requests in activity.assessment.slow_requests() {
+                    entry.analysis.note_slow_requests(requests, run_s);
                 }
             }
             DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, true),

@@ -143,6 +143,14 @@ pub struct Assessment {
 }
 
 impl Assessment {
+    /// Returns the evidence that a few single requests were far slower than the rest, by direction.
+    pub fn slow_requests(&self) -> impl Iterator<Item = &SlowRequests> {
+        self.evidence.iter().filter_map(|evidence| match evidence {
+            Evidence::SlowRequests(requests) => Some(requests),
+            _ => None,
+        })
+    }
+
     /// Returns whether it would be `ok` if a limit above the device were known to hold requests.
     pub fn is_ok_below_limit(&self) -> bool {
         let is_doubt = |evidence: &Evidence| matches!(evidence, Evidence::Latency { doubt: Some(_), .. });

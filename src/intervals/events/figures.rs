@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::event::{EventRate, PeakLatency};
-use crate::analysis::{Assessment, Evidence, IoDirection, RateUnit, SlowRequests, TroubleSpan};
+use crate::analysis::{IoDirection, RateUnit, SlowRequests, TroubleSpan};
 use crate::intervals::{DeviceActivity, TopCgroup};
 use crate::metrics::{DirectionStats, IntervalStats};
 
@@ -47,7 +47,7 @@ impl Figures {
             has_queue: queue.is_some(),
             peak_queue: queue.unwrap_or(0.0),
             peak_latency: peak_latency(stats),
-            slow_requests: slow_requests(&activity.assessment),
+            slow_requests: activity.assessment.slow_requests().copied().max_by(SlowRequests::by_ratio),
             cgroups: top
                 .map(|top| (Arc::clone(&top.path), top.share_pct * stats.seconds))
                 .into_iter()
@@ -158,14 +158,6 @@ fn queue(stats: &IntervalStats) -> Option<f64> {
         Some(in_flight) => Some(in_flight as f64),
         None => stats.queue.or_else(|| Some(stats.reads.queue? + stats.writes.queue?)),
     }
-}
-
-fn slow_requests(assessment: &Assessment) -> Option<SlowRequests> {
-    let of = |evidence: &Evidence| match evidence {
-        Evidence::SlowRequests(requests) => Some(*requests),
-        _ => None,
-    };
-    assessment.evidence.iter().filter_map(of).max_by(SlowRequests::by_ratio)
 }
 
 fn peak_latency(stats: &IntervalStats) -> Option<PeakLatency> {
