@@ -6,7 +6,6 @@ mod latency_class;
 mod rate_levels;
 mod since_boot;
 
-use std::collections::BTreeMap;
 use std::f64::consts::SQRT_2;
 
 use libm::{exp2, ilogb};
@@ -21,7 +20,7 @@ use since_boot::WRAP_MARGIN;
 use super::load::{IoDirection, LoadSample};
 use super::saved_baselines::{DeviceBaseline, UnloadedLatency};
 use super::settings::{BaselineSource, Settings};
-use super::stats::IoTotals;
+use super::stats::{IoTotals, SmallMap};
 use super::thresholds::{BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO};
 
 /// Classes of queues kept for a class of sizes, the shortest.
@@ -70,14 +69,14 @@ pub struct Baseline {
     given_source: BaselineSource,
     since_boot: SinceBoot,
     /// By class of size.
-    observed: BTreeMap<i32, SizeClass>,
+    observed: SmallMap<i32, SizeClass>,
 }
 
 /// The intervals of requests of similar size.
 #[derive(Clone, Debug, Default)]
 struct SizeClass {
     /// By class of queue.
-    by_queue: BTreeMap<i32, LatencyClass>,
+    by_queue: SmallMap<i32, LatencyClass>,
     by_rate: RateLevels,
     intervals: u32,
     /// The number of intervals from which `learned` is computed again: the more there are, the less one more changes.
@@ -109,16 +108,19 @@ impl SizeClass {
         self.by_rate.observe(totals, seconds, total_queue);
         let queue = queue_class(total_queue);
         // Behind a shorter queue whose latency is known, nothing is ever learned.
-        if self.by_queue.range(..queue).any(|(_, shorter)| shorter.is_known()) {
+        if self.by_queue.iter().any(|(shorter, latencies)| shorter < queue && latencies.is_known()) {
             return;
         }
-        let is_full = self.by_queue.len() == MAX_QUEUE_CLASSES;
-        let is_longer = self.by_queue.last_key_value().is_some_and(|(longest, _)| queue > *longest);
-        if !(is_full && is_longer) {
-            self.by_queue.entry(queue).or_default().observe(totals, total_queue);
-        }
-        if self.by_queue.len() > MAX_QUEUE_CLASSES {
+        if self.by_queue.get(queue).is_none() && self.by_queue.len() == MAX_QUEUE_CLASSES {
+            if self.by_queue.keys().next_back().is_some_and(|longest| queue > longest) {
+                return;
+            }
             self.by_queue.pop_last();
+        }
+        let latencies = self.by_queue.get_or_default(queue);
+        latencies.observe(totals, total_queue);
+        if latencies.is_known() {
+            self.by_queue.truncate_after(queue);
         }
     }
 
@@ -166,7 +168,7 @@ impl Baseline {
             return;
         }
         let size_class = size_class(size);
-        let class = self.observed.entry(size_class).or_default();
+        let class = self.observed.get_or_default(size_class);
         class.observe(totals, seconds, total_queue);
         class.update(size_class);
     }
@@ -174,14 +176,14 @@ impl Baseline {
     /// Forgets what was learned about requests of this size, and what was seen before the first sample: they are of
     /// another kind now.
     pub fn forget(&mut self, size_kib: f64) {
-        self.observed.remove(&size_class(size_kib));
+        self.observed.remove(size_class(size_kib));
         self.since_boot = SinceBoot::default();
     }
 
     /// The latency to compare requests of this size with, other than the mean since boot; `None` while it is unknown.
     pub fn reference(&self, size_kib: f64) -> Option<Reference> {
         let class = size_class(size_kib);
-        let observed = self.observed.get(&class);
+        let observed = self.observed.get(class);
         let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
         let is_beaten = |one: &UnloadedLatency| {
             observed.is_some_and(|class| class.by_rate.beaten_by(one.await_ms).is_some())
@@ -235,12 +237,12 @@ impl Baseline {
 
     /// The latency learned for a class of sizes, from all its intervals.
     fn learned(&self, class: i32) -> Option<UnloadedLatency> {
-        Some(self.observed.get(&class)?.learn(class)?.unloaded)
+        Some(self.observed.get(class)?.learn(class)?.unloaded)
     }
 
     /// Every value, given or learned, to be saved and given again.
     pub fn export(&self) -> Vec<UnloadedLatency> {
-        let learned = self.observed.keys().filter_map(|class| self.learned(*class));
+        let learned = self.observed.keys().filter_map(|class| self.learned(class));
         let is_given =
             |learned: &UnloadedLatency| self.given.iter().any(|given| given.size_kib == learned.size_kib);
         self.given.iter().copied().chain(learned.filter(|learned| !is_given(learned))).collect()
@@ -316,7 +318,7 @@ impl Baselines {
 
     /// The same without what was learned.
     pub(super) fn without_learned(&self) -> Self {
-        let without = |baseline: &Baseline| Baseline { observed: BTreeMap::new(), ..baseline.clone() };
+        let without = |baseline: &Baseline| Baseline { observed: SmallMap::default(), ..baseline.clone() };
         Self {
             reads: without(&self.reads),
             writes: without(&self.writes),

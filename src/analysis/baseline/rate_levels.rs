@@ -1,10 +1,8 @@
 //! Latency of one kind of requests by their rate: evidence that a low latency is not that of a device at its limit.
 
-use std::collections::BTreeMap;
-
 use libm::ilogb;
 
-use crate::analysis::stats::IoTotals;
+use crate::analysis::stats::{IoTotals, SmallMap};
 use crate::analysis::thresholds::{
     MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MIN_BASELINE_INTERVALS, MIN_LATENCY_REQUESTS,
     MIN_LATENCY_SUM_MS, MIN_PROVEN_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
@@ -49,14 +47,14 @@ fn half_powers_of_two(rate: f64) -> i32 {
 
 /// Latency by rate. Its memory is bounded: a rate has few half powers of two.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RateLevels(BTreeMap<i32, RateLevel>);
+pub(super) struct RateLevels(SmallMap<i32, RateLevel>);
 
 impl RateLevels {
     /// Takes the requests of an interval at the mean queue of all requests of the device.
     pub(super) fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64) {
         let rate = totals.ios / seconds;
         if rate > 0.0 {
-            let level = self.0.entry(half_powers_of_two(rate)).or_default();
+            let level = self.0.get_or_default(half_powers_of_two(rate));
             level.totals = level.totals.plus(totals);
             level.seconds += seconds;
             level.intervals += 1.0;

@@ -5,6 +5,7 @@ mod busy_mean;
 mod direction;
 mod histogram;
 mod io_totals;
+mod small_map;
 
 pub use activity_timeline::ActivityTimeline;
 pub use busy_mean::BusyMean;
@@ -12,6 +13,7 @@ pub use direction::{DirectionReport, Pattern};
 pub(in crate::analysis) use histogram::GroupedHistogram;
 pub use histogram::{Distribution, Histogram};
 pub use io_totals::IoTotals;
+pub(in crate::analysis) use small_map::SmallMap;
 
 pub(super) use direction::{DirectionSummary, combine_directions};
 pub(super) use histogram::weighted_median;
