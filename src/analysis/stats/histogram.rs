@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
-/// Neighboring bins that are kept together, as values are mostly near others.
+/// Neighboring bins that are looked up together, as values are mostly near others.
 const BINS_OF_PAGE: usize = 8;
 
 /// Weighted values in bins of 1%. Mean and maximum are exact; a quantile is the mean of its bin, so it is exact where
@@ -17,12 +17,15 @@ pub struct Histogram {
     places: Vec<u16>,
     /// In the order in which they were first needed.
     pages: Vec<Page>,
+    /// The bins with values, in the order in which they were first needed.
+    bins: Vec<WeightedSum>,
     zero_weight: f64,
     total: WeightedSum,
     max: Option<f64>,
 }
 
-type Page = [WeightedSum; BINS_OF_PAGE];
+/// For each bin one more than its place in [`Histogram::bins`]; 0 where it has no values.
+type Page = [u16; BINS_OF_PAGE];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct WeightedSum {
@@ -55,15 +58,24 @@ impl Histogram {
         } else {
             // The leading bits of positive floats sort as they do.
             let bin = (value.to_bits() >> BITS_WITHIN_BIN) as usize;
-            self.page(bin / BINS_OF_PAGE)[bin % BINS_OF_PAGE].add(value, weight);
+            let bin = self.bin(bin / BINS_OF_PAGE, bin % BINS_OF_PAGE);
+            self.bins[bin].add(value, weight);
         }
     }
 
-    /// Returns the page of this number, which is empty where it is new.
-    fn page(&mut self, number: usize) -> &mut Page {
-        let known = number.checked_sub(self.first_page).and_then(|at| self.places.get(at)).copied();
-        let place = known.filter(|place| *place > 0).unwrap_or_else(|| self.add_page(number));
-        &mut self.pages[usize::from(place) - 1]
+    /// Returns the place of a bin of a page, which is empty where it is new.
+    fn bin(&mut self, page: usize, index: usize) -> usize {
+        let known = page.checked_sub(self.first_page).and_then(|at| self.places.get(at)).copied();
+        let place = known.filter(|place| *place > 0).unwrap_or_else(|| self.add_page(page));
+        let bin = &mut self.pages[usize::from(place) - 1][index];
+        if *bin == 0 {
+            // Values that are rates, sizes or times of 64-bit counters are spread over fewer bins than 16 bits count.
+            if self.bins.len() < usize::from(u16::MAX) {
+                push_tightly(&mut self.bins, WeightedSum::default());
+            }
+            *bin = self.bins.len() as u16;
+        }
+        usize::from(*bin) - 1
     }
 
     /// Adds a page, and returns one more than its place.
@@ -72,17 +84,15 @@ impl Histogram {
             self.first_page = number;
         }
         let before = self.first_page.saturating_sub(number);
+        self.places.reserve_exact(before);
         self.places.splice(..0, std::iter::repeat_n(0, before));
         self.first_page -= before;
         let at = number - self.first_page;
         if at >= self.places.len() {
+            self.places.reserve_exact(at + 1 - self.places.len());
             self.places.resize(at + 1, 0);
         }
-        if self.pages.len() == self.pages.capacity() {
-            // A device has many histograms, most of few pages: half as much again, not twice as much.
-            self.pages.reserve_exact(1 + self.pages.len() / 2);
-        }
-        self.pages.push(Page::default());
+        push_tightly(&mut self.pages, Page::default());
         // Positive floats have fewer pages than 16 bits count.
         self.places[at] = self.pages.len() as u16;
         self.places[at]
@@ -92,7 +102,7 @@ impl Histogram {
     fn bins(&self) -> impl Iterator<Item = &WeightedSum> {
         let places = self.places.iter().filter(|place| **place > 0);
         let pages = places.map(|place| &self.pages[usize::from(*place) - 1]);
-        pages.flatten().filter(|bin| bin.weight > 0.0)
+        pages.flatten().filter(|bin| **bin > 0).map(|bin| &self.bins[usize::from(*bin) - 1])
     }
 
     /// The sum of the weights.
@@ -132,6 +142,14 @@ impl Histogram {
             max: self.max,
         }
     }
+}
+
+/// Adds an item to a vector that grows by a quarter, not to twice its size: a device has many histograms, most of few bins.
+fn push_tightly<T>(items: &mut Vec<T>, item: T) {
+    if items.len() == items.capacity() {
+        items.reserve_exact(1 + items.len() / 4);
+    }
+    items.push(item);
 }
 
 /// A histogram to which values are added in groups. Those of many devices do not fit into the caches of a CPU together, so
