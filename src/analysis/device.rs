@@ -122,7 +122,7 @@ impl DeviceAnalysis {
         self.was_busy |= !stats.is_idle();
         self.stalled_s += if observation.stalled_s > 0.0 { stats.seconds } else { 0.0 };
         self.longest_stall_s = self.longest_stall_s.max(observation.stalled_s);
-        if is_stall(observation.stalled_s, |count| self.lifetimes.latest(count).collect()) {
+        if is_stall(observation.stalled_s, |count| self.lifetimes.latest(count)) {
             self.certain_stall_s = self.certain_stall_s.max(observation.stalled_s);
         }
         let hung = self.hung.observe(stats, observation.host);

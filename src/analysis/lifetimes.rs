@@ -94,7 +94,7 @@ impl Lifetimes {
     }
 
     /// The latest loads of the present lifetime, `count` at most.
-    pub(super) fn latest(&self, count: usize) -> impl Iterator<Item = &LoadSample> {
+    pub(super) fn latest(&self, count: usize) -> Vec<LoadSample> {
         self.present.loads.latest(count)
     }
 

@@ -2,6 +2,7 @@
 
 use libm::log2;
 
+use super::packed::PackedLoads;
 use super::sample::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::thresholds::{MIN_STEADY_FRACTION, SAME_LOAD_TOLERANCE};
 
@@ -16,7 +17,7 @@ const MERGE_WINDOW: usize = 32;
 /// queue, or at least the same queue, are merged; a merged load remembers how much their rates differed.
 #[derive(Clone, Debug, Default)]
 pub struct LoadHistory {
-    kept: Vec<LoadSample>,
+    kept: PackedLoads,
     /// The latest load, whose successor is not known yet.
     latest: Option<LoadSample>,
 }
@@ -39,28 +40,29 @@ impl LoadHistory {
     }
 
     /// The latest loads, `count` at most.
-    pub fn latest(&self, count: usize) -> impl Iterator<Item = &LoadSample> {
-        let first = self.kept.len().saturating_sub(count.saturating_sub(1));
-        self.kept[first..].iter().chain(&self.latest)
+    pub fn latest(&self, count: usize) -> Vec<LoadSample> {
+        let mut loads = self.kept.latest(count.saturating_sub(1));
+        loads.extend(self.latest);
+        loads
     }
 
     /// All loads, in the order of time.
     pub fn finish(mut self) -> Vec<LoadSample> {
         self.interrupt();
-        self.kept
+        self.kept.drain().collect()
     }
 
     fn keep(&mut self, load: LoadSample) {
         if self.kept.len() >= MAX_LOADS {
             self.compact();
         }
-        self.kept.push(load);
+        self.kept.push(&load);
     }
 
     /// Merges pairs of loads, the most similar first, until enough memory is free.
     fn compact(&mut self) {
         for class in [rate_and_queue_class, queue_class, any_class] {
-            self.kept = merge_similar(&self.kept, class);
+            self.kept = merge_similar(self.kept.drain(), class);
             if self.kept.len() <= MAX_MERGED_LOADS {
                 return;
             }
@@ -89,24 +91,37 @@ fn any_class(_: &LoadSample) -> LoadClass {
 }
 
 /// The loads with pairs of one class merged within each window of neighbors.
-fn merge_similar(loads: &[LoadSample], class: fn(&LoadSample) -> LoadClass) -> Vec<LoadSample> {
-    loads
-        .chunks(MERGE_WINDOW)
-        .flat_map(|window| {
-            let mut merged: Vec<LoadSample> = Vec::with_capacity(MERGE_WINDOW);
-            let mut single: Vec<(LoadClass, LoadSample)> = Vec::new();
-            for load in window {
-                let class = class(load);
-                match single.iter().position(|(other, _)| *other == class) {
-                    Some(index) => merged.push(single.swap_remove(index).1.merge(load)),
-                    None => single.push((class, *load)),
-                }
-            }
-            merged.extend(single.into_iter().map(|(_, load)| load));
-            merged.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
-            merged
-        })
-        .collect()
+fn merge_similar(
+    loads: impl Iterator<Item = LoadSample>,
+    class: fn(&LoadSample) -> LoadClass,
+) -> PackedLoads {
+    let mut merged = PackedLoads::default();
+    let mut window = Vec::with_capacity(MERGE_WINDOW);
+    for load in loads {
+        window.push(load);
+        if window.len() == MERGE_WINDOW {
+            merge_window(&window, class).iter().for_each(|load| merged.push(load));
+            window.clear();
+        }
+    }
+    merge_window(&window, class).iter().for_each(|load| merged.push(load));
+    merged
+}
+
+/// The same with neighbors that are all near enough in time, in the order of time.
+fn merge_window(window: &[LoadSample], class: fn(&LoadSample) -> LoadClass) -> Vec<LoadSample> {
+    let mut merged: Vec<LoadSample> = Vec::with_capacity(MERGE_WINDOW);
+    let mut single: Vec<(LoadClass, LoadSample)> = Vec::new();
+    for load in window {
+        let class = class(load);
+        match single.iter().position(|(other, _)| *other == class) {
+            Some(index) => merged.push(single.swap_remove(index).1.merge(load)),
+            None => single.push((class, *load)),
+        }
+    }
+    merged.extend(single.into_iter().map(|(_, load)| load));
+    merged.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
+    merged
 }
 
 /// The steady loads where they are at least [`MIN_STEADY_FRACTION`] of all, else all.

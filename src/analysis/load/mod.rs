@@ -3,6 +3,7 @@
 mod concurrency_levels;
 mod concurrency_sweep;
 mod history;
+mod packed;
 mod sample;
 
 pub use concurrency_levels::{ConcurrencyLevel, concurrency_levels};

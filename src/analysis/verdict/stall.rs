@@ -1,16 +1,19 @@
 //! Stalls: nothing completes for longer than the device usually needs.
 
+use std::borrow::Borrow;
+
 use crate::analysis::load::{IoDirection, LoadSample, weighted_median_of};
 use crate::analysis::thresholds::{MIN_STALL_LATENCY_RATIO, MIN_STALL_S, USUAL_LATENCY_INTERVALS};
 
 /// Returns whether requests that were in flight for `stalled_s` seconds, without any completing, show a stall, on a device
 /// with these latest loads. A slow device may need a second for a single request.
-pub(in crate::analysis) fn is_stall<'a>(
+pub(in crate::analysis) fn is_stall<L: Borrow<LoadSample>>(
     stalled_s: f64,
-    latest: impl FnOnce(usize) -> Vec<&'a LoadSample>,
+    latest: impl FnOnce(usize) -> Vec<L>,
 ) -> bool {
     stalled_s >= MIN_STALL_S && {
         let loads = latest(USUAL_LATENCY_INTERVALS);
+        let loads: Vec<&LoadSample> = loads.iter().map(Borrow::borrow).collect();
         // Of several in flight, one completes sooner.
         let distance_ms = |load: &LoadSample| {
             let await_ms = load.totals(IoDirection::Both).await_ms()?;
