@@ -1,11 +1,9 @@
 //! The load in blocks of time. The spread between blocks of one capture is what a difference between captures must exceed.
 
-use std::collections::BTreeMap;
-
 use libm::{exp2, log2};
 
 use super::load::{IoDirection, LoadSample};
-use super::stats::IoTotals;
+use super::stats::{IoTotals, SmallMap};
 
 /// The shortest block in seconds.
 pub const MIN_BLOCK_S: f64 = 30.0;
@@ -60,7 +58,7 @@ pub struct Block {
     /// Writes.
     pub writes: IoTotals,
     /// The requests of each class.
-    pub classes: BTreeMap<RequestClass, IoTotals>,
+    pub(super) classes: SmallMap<RequestClass, IoTotals>,
 }
 
 impl Block {
@@ -73,7 +71,7 @@ impl Block {
         }
         for direction in [IoDirection::Reads, IoDirection::Writes] {
             if let Some(class) = RequestClass::of(load, direction) {
-                let totals = self.classes.entry(class).or_default();
+                let totals = self.classes.get_or_default(class);
                 *totals = totals.plus(&load.totals(direction));
             }
         }
@@ -83,8 +81,8 @@ impl Block {
         self.seconds += other.seconds;
         self.reads = self.reads.plus(&other.reads);
         self.writes = self.writes.plus(&other.writes);
-        for (class, totals) in &other.classes {
-            let own = self.classes.entry(*class).or_default();
+        for (class, totals) in other.classes.iter() {
+            let own = self.classes.get_or_default(class);
             *own = own.plus(totals);
         }
     }

@@ -63,7 +63,8 @@ pub struct DeviceAnalysis {
     discards: f64,
     flushes: f64,
     util_pct: GroupedHistogram,
-    blocks: BlockHistory,
+    /// `None` where they are not asked for.
+    blocks: Option<BlockHistory>,
     timeline: ActivityTimeline,
     lifetimes: Lifetimes,
     reads: DirectionAnalysis,
@@ -99,13 +100,18 @@ impl DeviceAnalysis {
             discards: 0.0,
             flushes: 0.0,
             util_pct: GroupedHistogram::default(),
-            blocks: BlockHistory::default(),
+            blocks: None,
             timeline: ActivityTimeline::default(),
             lifetimes: Lifetimes::default(),
             reads: DirectionAnalysis::default(),
             writes: DirectionAnalysis::default(),
             both: DirectionAnalysis::default(),
         }
+    }
+
+    /// The same, which also collects the load in blocks of time: [`DeviceReport::blocks`].
+    pub fn with_blocks(self) -> Self {
+        Self { blocks: Some(BlockHistory::default()), ..self }
     }
 
     /// The kernel's name of the device.
@@ -160,7 +166,9 @@ impl DeviceAnalysis {
 
     fn observe_load(&mut self, stats: &IntervalStats, host: &HostStats, begin_s: f64) {
         let load = LoadSample::from_stats(stats, host, self.intervals as f64 - 1.0);
-        self.blocks.observe(load.as_ref(), stats.seconds);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.observe(load.as_ref(), stats.seconds);
+        }
         let Some(load) = load else {
             self.excluded.untimed += u64::from(stats.completed > 0 && stats.reads.queue.is_none());
             self.lifetimes.interrupt();
@@ -327,7 +335,7 @@ impl DeviceAnalysis {
                 flush: flushes.export(),
             },
             slow_requests: self.slow_requests,
-            blocks: self.blocks.finish(),
+            blocks: self.blocks.map(BlockHistory::finish).unwrap_or_default(),
             timeline: self.timeline,
             trouble,
         }

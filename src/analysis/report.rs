@@ -70,7 +70,7 @@ pub struct DeviceReport {
     /// By direction, the intervals in which a few of the requests that were traced were far slower than the rest;
     /// empty if there are none, and where requests were not traced.
     pub slow_requests: Vec<SlowIntervals>,
-    /// The load in blocks of time, to compare captures.
+    /// The load in blocks of time, to compare captures; empty unless it was asked for.
     pub blocks: Vec<Block>,
     /// Requests over time, to compare devices.
     pub timeline: ActivityTimeline,

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use super::events::EventTracker;
 use super::latency_series::LatencySeries;
+use super::options::Detail;
 use super::run_clock::RunClock;
 use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
@@ -54,6 +55,8 @@ pub(super) struct Collector {
     topology_revision: u64,
     /// The counters of a device at its first sample, or the first after a reset, were not taken yet.
     lacks_history: bool,
+    /// The analyses are to be compared with those of another capture.
+    with_blocks: bool,
 }
 
 /// Reads all intervals. `on_start` is called after the first sample, `on_interval` with each interval. If
@@ -67,7 +70,8 @@ pub fn collect(
     on_start: &mut dyn FnMut(),
     on_interval: &mut dyn FnMut(&IntervalRows<'_>),
 ) -> Result<Collected> {
-    let mut collector = Collector::default();
+    let mut collector =
+        Collector { with_blocks: intervals.detail() == Detail::Comparison, ..Collector::default() };
     let mut host = HostAnalysis::default();
     let mut events = EventTracker::default();
     let mut signal = None;
@@ -141,6 +145,7 @@ impl Collector {
         }
         let index = self.by_name.get(name).copied().unwrap_or_else(|| {
             let analysis = DeviceAnalysis::new(name);
+            let analysis = if self.with_blocks { analysis.with_blocks() } else { analysis };
             self.entries.push(DeviceEntry {
                 analysis,
                 intervals_before: self.intervals,

@@ -73,6 +73,11 @@ impl<'b> DeviceTracker<'b> {
         }
     }
 
+    /// The devices that are listed, and how much is said about each.
+    pub(super) fn detail(&self) -> Detail {
+        self.detail
+    }
+
     /// The attributes of the devices of the last sample.
     pub(super) fn attributes(&self) -> &[DeviceAttributes] {
         &self.attributes

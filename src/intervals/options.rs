@@ -68,7 +68,9 @@ pub enum Detail {
     Report,
     /// Every selected device, idle or not, with a live verdict on each interval as long as it is: the input of an analysis.
     Analysis,
-    /// The same without live verdicts, at less cost.
+    /// The same, to be compared with another capture: the load in blocks of time is collected, too.
+    Comparison,
+    /// The input of an analysis without live verdicts, at less cost.
     Statistics,
 }
 

@@ -49,7 +49,7 @@ fn analyze(
 ) -> Result<(Exit, String, Option<Analysis>)> {
     let baselines = load_baselines(&plan.verdicts, context)?;
     let clock = context.clock;
-    let mut intervals = Intervals::open(input, &plan.selection, Detail::Analysis, &baselines, clock)?;
+    let mut intervals = Intervals::open(input, &plan.selection, Detail::Comparison, &baselines, clock)?;
     let progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
     let (exit, analysis) = analyze_intervals(&mut intervals, "comparing", progress, &mut |_| {}, context)?;
     Ok((exit, intervals.source_name(), analysis))

@@ -100,7 +100,7 @@ impl Device {
 }
 
 pub(crate) fn analyze_with(seconds: impl IntoIterator<Item = Second>, settings: &Settings) -> DeviceReport {
-    let (mut device, mut analysis) = (Device::new(), DeviceAnalysis::new("sda"));
+    let (mut device, mut analysis) = (Device::new(), DeviceAnalysis::new("sda").with_blocks());
     for second in seconds {
         let (stats, stalled_s) = device.advance(second);
         analysis.observe(&Observation {

@@ -1,7 +1,6 @@
 //! Requests of a device over time, coarsely, to compare devices with each other.
 
-use std::collections::BTreeMap;
-
+use super::SmallMap;
 use crate::analysis::thresholds::{MIN_ACTIVE_FRACTION, MIN_SIMILARITY_BUCKETS, SAME_REQUESTS_TOLERANCE};
 
 /// Buckets kept at most.
@@ -13,19 +12,19 @@ const INITIAL_BUCKET_S: f64 = 1.0;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActivityTimeline {
     bucket_s: f64,
-    buckets: BTreeMap<i64, f64>,
+    buckets: SmallMap<i64, f64>,
 }
 
 impl Default for ActivityTimeline {
     fn default() -> Self {
-        Self { bucket_s: INITIAL_BUCKET_S, buckets: BTreeMap::new() }
+        Self { bucket_s: INITIAL_BUCKET_S, buckets: SmallMap::default() }
     }
 }
 
 impl ActivityTimeline {
     /// Adds the requests of an interval that ended at `at_s`.
     pub fn add(&mut self, at_s: f64, requests: f64) {
-        *self.buckets.entry((at_s / self.bucket_s).floor() as i64).or_default() += requests;
+        *self.buckets.get_or_default((at_s / self.bucket_s).floor() as i64) += requests;
         while self.buckets.len() > MAX_BUCKETS {
             *self = self.with_buckets_of(self.bucket_s * 2.0);
         }
@@ -33,9 +32,9 @@ impl ActivityTimeline {
 
     fn with_buckets_of(&self, bucket_s: f64) -> Self {
         let factor = (bucket_s / self.bucket_s).round().max(1.0) as i64;
-        let mut buckets = BTreeMap::new();
-        for (index, requests) in &self.buckets {
-            *buckets.entry(index.div_euclid(factor)).or_default() += requests;
+        let mut buckets = SmallMap::default();
+        for (index, requests) in self.buckets.iter() {
+            *buckets.get_or_default(index.div_euclid(factor)) += requests;
         }
         Self { bucket_s, buckets }
     }
@@ -49,7 +48,7 @@ impl ActivityTimeline {
         let active =
             || this.buckets.iter().filter(|(_, requests)| **requests > MIN_ACTIVE_FRACTION * busiest);
         let same = active().filter(|(index, requests)| {
-            let others = other.buckets.get(index).copied().unwrap_or(0.0);
+            let others = other.buckets.get(*index).copied().unwrap_or(0.0);
             (*requests - others).abs() <= SAME_REQUESTS_TOLERANCE * requests.max(others)
         });
         let count = active().count();

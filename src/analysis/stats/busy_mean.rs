@@ -1,11 +1,9 @@
 //! Means of a direction over the time in which it was busy, so that its load can be repeated.
 
-use std::collections::BTreeMap;
-
 use libm::ilogb;
 use serde::Serialize;
 
-use super::IoTotals;
+use super::{IoTotals, SmallMap};
 use crate::analysis::thresholds::{MAX_TRICKLE_FRACTION, MIN_INSIDE_RUNS_FRACTION};
 use crate::metrics::DirectionStats;
 
@@ -65,7 +63,7 @@ struct LatestInterval {
 }
 
 /// Totals by the power of two of their rate.
-type RateBins = BTreeMap<i32, BusyTotals>;
+type RateBins = SmallMap<i32, BusyTotals>;
 
 /// Collects the intervals of a direction in bounded memory.
 #[derive(Clone, Debug, Default)]
@@ -119,7 +117,7 @@ fn rate_bin(totals: &BusyTotals) -> Option<i32> {
 
 fn add(bins: &mut RateBins, bin: Option<i32>, totals: BusyTotals) {
     if let Some(bin) = bin {
-        let sum = bins.entry(bin).or_default();
+        let sum = bins.get_or_default(bin);
         *sum = sum.plus(totals);
     }
 }

@@ -1,8 +1,8 @@
 //! A map of few entries in little memory.
 
-/// A sorted vector of entries, without capacity for more of them. A tree has space for eleven in each of its nodes, which is
+/// A sorted vector of entries, with hardly any capacity for more of them. A tree has space for eleven in each of its nodes, which is
 /// most of the memory where a device has many maps of one to three.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(in crate::analysis) struct SmallMap<K, V>(Vec<(K, V)>);
 
 impl<K, V> Default for SmallMap<K, V> {
@@ -43,7 +43,9 @@ impl<K: Copy + Ord, V> SmallMap<K, V> {
         V: Default,
     {
         let place = self.place(key).unwrap_or_else(|place| {
-            self.0.reserve_exact(1);
+            if self.0.len() == self.0.capacity() {
+                self.0.reserve_exact(1 + self.0.len() / 8);
+            }
             self.0.insert(place, (key, V::default()));
             place
         });

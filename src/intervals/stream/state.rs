@@ -10,6 +10,7 @@ use crate::analysis::Settings;
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Counters, DeviceNumber, Sample};
 use crate::intervals::device_lookup::NotFound;
+use crate::intervals::options::Detail;
 use crate::intervals::sample_source::HostIdentity;
 use crate::intervals::summary::{DeviceSummary, RunSpan};
 use crate::sanitize::sanitize;
@@ -33,6 +34,11 @@ impl Intervals<'_> {
     /// Returns whether the range of time that is shown has not begun.
     pub(in crate::intervals) fn is_before_range(&self) -> bool {
         self.is_before_range
+    }
+
+    /// The devices that intervals list, and how much they say about each.
+    pub(in crate::intervals) fn detail(&self) -> Detail {
+        self.tracker.detail()
     }
 
     /// Returns whether samples come from the running system.
