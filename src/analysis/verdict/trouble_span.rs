@@ -61,6 +61,7 @@ impl TroubleSpans {
                 && span.load.intervals >= SATURATION_WINDOW_INTERVALS as f64
         };
         spans.0.retain(is_admitted);
+        spans.0.shrink_to_fit();
         spans.0
     }
 

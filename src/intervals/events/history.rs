@@ -1,6 +1,7 @@
 //! The events of one device.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::event::Moment;
 use super::figures::Figures;
@@ -28,7 +29,8 @@ struct RecentInterval {
 /// The recent past of a device and its event, in bounded memory.
 #[derive(Debug)]
 pub(super) struct DeviceHistory {
-    label: String,
+    name: Arc<str>,
+    label: Arc<str>,
     recent: VecDeque<RecentInterval>,
     /// An onset is not before this second of the run: the end of an interval without trouble, a break or a reset.
     floor_s: f64,
@@ -47,9 +49,10 @@ pub(super) struct DeviceHistory {
 
 impl DeviceHistory {
     /// A device that was idle until this second of the run.
-    pub(super) fn new(label: &str, run_s: f64) -> Self {
+    pub(super) fn new(name: &str, label: &str, run_s: f64) -> Self {
         Self {
-            label: label.to_owned(),
+            name: name.into(),
+            label: label.into(),
             recent: VecDeque::new(),
             floor_s: run_s,
             throttled_floor_s: run_s,
@@ -61,9 +64,9 @@ impl DeviceHistory {
         }
     }
 
-    /// The alias of the device, or its name.
-    pub(super) fn label(&self) -> &str {
-        &self.label
+    /// The kernel's name of the device, and its alias or else that name.
+    pub(super) fn names(&self) -> [Arc<str>; 2] {
+        [Arc::clone(&self.name), Arc::clone(&self.label)]
     }
 
     /// Takes an interval that ended at `end`. Returns an event that has ended for good.

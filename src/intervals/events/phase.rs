@@ -82,8 +82,9 @@ impl Phase {
     }
 
     /// The event.
-    pub(super) fn to_event(&self, device: &str, label: &str, is_ongoing: bool) -> Event {
-        let Conclusion { limit, evidence, requests, hung_requests, queued_above } = &self.conclusion;
+    pub(super) fn into_event(self, device: &str, label: &str, is_ongoing: bool) -> Event {
+        let duration_s = self.duration_s();
+        let Conclusion { limit, evidence, requests, hung_requests, queued_above } = self.conclusion;
         let queue = self.figures.queue();
         Event {
             device: device.to_owned(),
@@ -94,19 +95,19 @@ impl Phase {
             claimed_at: self.claimed_at,
             end: self.end,
             is_ongoing,
-            duration_s: self.duration_s(),
+            duration_s,
             verdict_s: self.verdict_s,
-            course: self.course.clone(),
-            rate: self.figures.rate(*requests),
+            course: self.course,
+            rate: self.figures.rate(requests),
             peak_latency: self.figures.peak_latency(),
             slow_requests: self.figures.slow_requests(),
             mean_queue: queue.map(|(mean, _)| mean),
             peak_queue: queue.map(|(_, peak)| peak),
-            hung_requests: *hung_requests,
-            limit: limit.clone(),
+            hung_requests,
+            limit,
             top_cgroup: self.figures.top_cgroup(),
-            evidence: *evidence,
-            queued_above: queued_above.clone(),
+            evidence,
+            queued_above,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The events of all devices.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use super::event::{Event, Moment};
 use super::history::DeviceHistory;
@@ -36,9 +37,10 @@ pub struct EventTracker {
 /// An event of a device.
 #[derive(Clone, Debug)]
 struct DevicePhase {
-    device: String,
-    label: String,
-    phase: Phase,
+    /// The kernel's name of the device.
+    device: Arc<str>,
+    label: Arc<str>,
+    phase: Box<Phase>,
     is_ongoing: bool,
 }
 
@@ -91,12 +93,12 @@ impl EventTracker {
                         None => self
                             .devices
                             .entry(row.device.to_owned())
-                            .or_insert_with(|| DeviceHistory::new(row.label, before_s)),
+                            .or_insert_with(|| DeviceHistory::new(row.device, row.label, before_s)),
                     };
                     device.seen = self.intervals;
                     if let Some(ended) = device.observe(activity, end) {
-                        let label = device.label().to_owned();
-                        self.push(row.device, label, ended);
+                        let names = device.names();
+                        self.push(names, ended);
                     }
                 }
                 DeviceState::AccountingOff(_) => {}
@@ -117,9 +119,8 @@ impl EventTracker {
             self.segment_starts_s.pop_front();
         }
         self.segment_starts_s.push_back(self.now.run_s);
-        for (name, mut device) in std::mem::take(&mut self.devices) {
-            let ended: Vec<Phase> = device.interrupt(self.now.run_s).collect();
-            ended.into_iter().for_each(|phase| self.push(&name, device.label().to_owned(), phase));
+        for mut device in std::mem::take(&mut self.devices).into_values() {
+            device.interrupt(self.now.run_s).for_each(|phase| self.push(device.names(), phase));
         }
     }
 
@@ -131,41 +132,45 @@ impl EventTracker {
 
     /// Returns the events so far, those that last included.
     pub fn events(&self) -> Events {
-        self.to_events(&self.all_phases())
+        self.to_events(self.all_phases(self.finished.clone()))
     }
 
     /// Returns the events, with those that only the reports on the whole capture show: early intervals had no baseline yet
     /// for a live verdict. `clock` is the wall clock of the run.
-    pub fn events_with(&self, reports: &[DeviceReport], clock: &RunClock) -> Events {
-        let mut phases = self.all_phases();
-        for report in reports.iter().filter(|report| !report.trouble.is_empty()) {
-            let (own, others): (Vec<_>, Vec<_>) =
-                phases.into_iter().partition(|one| one.device == report.device);
-            let label = own.first().map_or(&report.device, |one| &one.label).clone();
-            let is_last_ongoing = own.last().is_some_and(|one| one.is_ongoing);
-            let own = complete(own.into_iter().map(|one| one.phase).collect(), &report.trouble, clock);
-            phases = others;
-            let run_s = self.now.run_s - self.range_begin_s;
-            phases.extend(own.into_iter().map(|phase| DevicePhase {
-                device: report.device.clone(),
-                label: label.clone(),
-                is_ongoing: is_last_ongoing && phase.end.run_s >= run_s - TOLERANCE_S,
-                phase,
-            }));
+    pub fn events_with(mut self, reports: &[DeviceReport], clock: &RunClock) -> Events {
+        let finished = std::mem::take(&mut self.finished);
+        let mut by_device: HashMap<Arc<str>, Vec<DevicePhase>> = HashMap::new();
+        for one in self.all_phases(finished) {
+            by_device.entry(Arc::clone(&one.device)).or_default().push(one);
         }
-        self.to_events(&phases)
+        for report in reports.iter().filter(|report| !report.trouble.is_empty()) {
+            let device: Arc<str> = report.device.as_str().into();
+            let own = by_device.remove(&device).unwrap_or_default();
+            let label = own.first().map_or_else(|| Arc::clone(&device), |one| Arc::clone(&one.label));
+            let is_last_ongoing = own.last().is_some_and(|one| one.is_ongoing);
+            let own = complete(own.into_iter().map(|one| *one.phase).collect(), &report.trouble, clock);
+            let run_s = self.now.run_s - self.range_begin_s;
+            let own = own.into_iter().map(|phase| DevicePhase {
+                device: Arc::clone(&device),
+                label: Arc::clone(&label),
+                is_ongoing: is_last_ongoing && phase.end.run_s >= run_s - TOLERANCE_S,
+                phase: Box::new(phase),
+            });
+            by_device.insert(Arc::clone(&device), own.collect());
+        }
+        self.to_events(by_device.into_values().flatten())
     }
 
-    fn all_phases(&self) -> Vec<DevicePhase> {
-        let unfinished = self.devices.iter().flat_map(|(name, device)| {
-            device.unfinished().map(|(phase, is_ongoing)| DevicePhase {
-                device: name.clone(),
-                label: device.label().to_owned(),
-                phase,
-                is_ongoing,
+    /// Returns these finished phases and the others, in the order of time.
+    fn all_phases(&self, finished: Vec<DevicePhase>) -> Vec<DevicePhase> {
+        let unfinished = self.devices.values().flat_map(|history| {
+            history.unfinished().map(|(phase, is_ongoing)| {
+                let [device, label] = history.names();
+                DevicePhase { device, label, phase: Box::new(phase), is_ongoing }
             })
         });
-        let mut all: Vec<DevicePhase> = self.finished.iter().cloned().chain(unfinished).collect();
+        let mut all = finished;
+        all.extend(unfinished);
         // From here on, seconds are those since the beginning of the range.
         all.iter_mut().for_each(|one| one.phase.shift(-self.range_begin_s));
         all.retain(|one| one.phase.end.run_s > TOLERANCE_S);
@@ -181,12 +186,12 @@ impl EventTracker {
         self.segment_starts_s.get(at).is_none_or(|start_s| *start_s > run_s + TOLERANCE_S)
     }
 
-    fn to_events(&self, phases: &[DevicePhase]) -> Events {
-        let to_event = |one: &DevicePhase| Event {
+    fn to_events(&self, phases: impl IntoIterator<Item = DevicePhase>) -> Events {
+        let to_event = |one: DevicePhase| Event {
             begin_is_known: self.is_begin_known(one.phase.begin.run_s),
-            ..one.phase.to_event(&one.device, &one.label, one.is_ongoing)
+            ..one.phase.into_event(&one.device, &one.label, one.is_ongoing)
         };
-        let mut list: Vec<Event> = phases.iter().map(to_event).collect();
+        let mut list: Vec<Event> = phases.into_iter().map(to_event).collect();
         list.sort_by(|a, b| {
             (a.begin.run_s.total_cmp(&b.begin.run_s))
                 .then(b.verdict.severity().cmp(&a.verdict.severity()))
@@ -199,29 +204,28 @@ impl EventTracker {
     fn observe_idle_devices(&mut self, end: Moment) {
         let intervals = self.intervals;
         let mut ended = Vec::new();
-        self.devices.retain(|name, device| {
+        self.devices.retain(|_, device| {
             if device.seen == intervals {
                 return true;
             }
             let phases = device.observe_idle(end).into_iter().chain(device.take_ended(end.run_s));
-            ended.extend(phases.map(|phase| (name.clone(), device.label().to_owned(), phase)));
+            ended.extend(phases.map(|phase| (device.names(), phase)));
             !device.is_empty()
         });
-        ended.into_iter().for_each(|(name, label, phase)| self.push(&name, label, phase));
+        ended.into_iter().for_each(|(names, phase)| self.push(names, phase));
     }
 
     /// Ends the events of a device whose counters were reset, or that has disappeared.
     fn interrupt(&mut self, name: &str) {
         let Some(mut device) = self.devices.remove(name) else { return };
-        let ended: Vec<Phase> = device.interrupt(self.now.run_s).collect();
-        ended.into_iter().for_each(|phase| self.push(name, device.label().to_owned(), phase));
+        device.interrupt(self.now.run_s).for_each(|phase| self.push(device.names(), phase));
     }
 
-    fn push(&mut self, device: &str, label: String, phase: Phase) {
+    fn push(&mut self, [device, label]: [Arc<str>; 2], phase: Phase) {
         if phase.end.run_s <= self.range_begin_s {
             return;
         }
-        self.finished.push(DevicePhase { device: device.to_owned(), label, phase, is_ongoing: false });
+        self.finished.push(DevicePhase { device, label, phase: Box::new(phase), is_ongoing: false });
         if self.finished.len() >= 2 * MAX_EVENTS {
             self.finished.sort_by(|a, b| {
                 let severity = |one: &DevicePhase| one.phase.verdict.severity();
