@@ -44,34 +44,77 @@ pub(in crate::analysis) fn find_steady_rates(
     stated: Option<StatedCap>,
     device: &KnownDevice,
 ) -> SteadyRates {
-    let loads = steady_or_all(&loads.iter().collect::<Vec<_>>());
-    let stated = stated.unwrap_or_default();
-    let mut unclear = None;
-    let mut find_in = |direction: IoDirection| {
-        let requests = RateKind { direction, unit: RateUnit::Requests, device: *device };
-        let by_requests = find_caps_by_rate_or_count(&loads, requests, stated.iops);
-        let bytes = RateKind { direction, unit: RateUnit::Kib, device: *device };
-        let by_bytes = find_caps_by_rate_or_count(&loads, bytes, stated.mib_per_s.map(|mib| mib * 1024.0));
-        let has_match = |found: &[Plateau]| found.iter().any(|plateau| plateau.matches_limit.is_some());
-        let are_large = by_requests.caps.iter().all(Plateau::has_large_requests);
-        let prefer_bytes = by_requests.caps.is_empty()
-            || (has_match(&by_bytes.caps) && (are_large || !has_match(&by_requests.caps)));
-        unclear = unclear.take().or(by_requests.unclear).or(by_bytes.unclear);
-        if prefer_bytes { by_bytes.caps } else { by_requests.caps }
-    };
-    let caps = match only_direction(&loads) {
-        Some(direction) => find_in(direction),
-        None => {
-            let joint = find_in(IoDirection::Both);
-            if !joint.is_empty() && has_random_mix(&loads) {
-                joint
-            } else {
-                [IoDirection::Reads, IoDirection::Writes].map(find_in).concat()
+    CapSearch::new(loads, stated, device).find()
+}
+
+/// A search for plateaus.
+pub(super) struct CapSearch<'a> {
+    /// The steady loads where they are enough, else all.
+    loads: Vec<&'a LoadSample>,
+    stated: StatedCap,
+    device: KnownDevice,
+}
+
+impl<'a> CapSearch<'a> {
+    pub(super) fn new(loads: &'a [LoadSample], stated: Option<StatedCap>, device: &KnownDevice) -> Self {
+        let loads = steady_or_all(&loads.iter().collect::<Vec<_>>());
+        Self { loads, stated: stated.unwrap_or_default(), device: *device }
+    }
+
+    /// The plateaus, or else a steady rate that is unclear.
+    pub(super) fn find(&self) -> SteadyRates {
+        let mut unclear = None;
+        let mut find_in = |direction: IoDirection| {
+            let by_requests = self.caps_of(direction, RateUnit::Requests);
+            let by_bytes = self.caps_of(direction, RateUnit::Kib);
+            let has_match = |found: &[Plateau]| found.iter().any(|plateau| plateau.matches_limit.is_some());
+            let are_large = by_requests.caps.iter().all(Plateau::has_large_requests);
+            let prefer_bytes = by_requests.caps.is_empty()
+                || (has_match(&by_bytes.caps) && (are_large || !has_match(&by_requests.caps)));
+            unclear = unclear.take().or(by_requests.unclear).or(by_bytes.unclear);
+            if prefer_bytes { by_bytes.caps } else { by_requests.caps }
+        };
+        let caps = match only_direction(&self.loads) {
+            Some(direction) => find_in(direction),
+            None => {
+                let joint = find_in(IoDirection::Both);
+                if !joint.is_empty() && has_random_mix(&self.loads) {
+                    joint
+                } else {
+                    [IoDirection::Reads, IoDirection::Writes].map(find_in).concat()
+                }
             }
+        };
+        let unclear = unclear.filter(|_| caps.is_empty());
+        SteadyRates { caps, unclear }
+    }
+
+    /// The directions whose caps [`Self::find`] may return.
+    pub(super) fn directions(&self) -> &'static [IoDirection] {
+        match only_direction(&self.loads) {
+            Some(IoDirection::Reads) => &[IoDirection::Reads],
+            Some(_) => &[IoDirection::Writes],
+            None => &[IoDirection::Both, IoDirection::Reads, IoDirection::Writes],
         }
-    };
-    let unclear = unclear.filter(|_| caps.is_empty());
-    SteadyRates { caps, unclear }
+    }
+
+    /// The caps on one kind of rate, or else a steady rate that is unclear.
+    pub(super) fn caps_of(&self, direction: IoDirection, unit: RateUnit) -> SteadyRates {
+        let stated = match unit {
+            RateUnit::Requests => self.stated.iops,
+            RateUnit::Kib => self.stated.mib_per_s.map(|mib| mib * 1024.0),
+        };
+        find_caps_by_rate_or_count(&self.loads, self.kind(direction, unit), stated)
+    }
+
+    /// Returns whether caps on the number in each interval are looked for, too.
+    pub(super) fn has_steadier_counts(&self, direction: IoDirection, unit: RateUnit) -> bool {
+        has_steadier_counts(&self.loads, self.kind(direction, unit))
+    }
+
+    fn kind(&self, direction: IoDirection, unit: RateUnit) -> RateKind {
+        RateKind { direction, unit, device: self.device }
+    }
 }
 
 /// Returns whether each direction varies nearly as much as by chance, as it does where both share a cap. Where each is

@@ -1,8 +1,9 @@
 //! The plateau of the latest load, for the live verdict.
 
-use super::find_plateaus::find_plateaus;
+use super::find_plateaus::CapSearch;
+use super::nearby_amounts::NearbyAmounts;
 use super::plateau::Plateau;
-use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit, RecentLoads};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
     CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO,
@@ -31,18 +32,18 @@ impl CurrentPlateau {
     /// The plateau that the latest of the `recent` loads lies on with a queue; `None` where there is none.
     pub(in crate::analysis) fn observe(
         &mut self,
-        recent: &[LoadSample],
+        recent: &mut RecentLoads,
         stated: Option<StatedCap>,
         device: &KnownDevice,
     ) -> Option<Plateau> {
-        let latest = recent.last()?;
+        let latest = recent.latest(1).next()?;
         let stays = self.found.as_ref().is_some_and(|plateau| is_on_plateau(plateau, latest));
         if stays && self.unsearched_intervals > 0 {
             self.unsearched_intervals -= 1;
             return self.found.clone();
         }
-        self.found = if may_be_plateau(recent, latest, stated) {
-            plateau_of_latest(recent, stated, device)
+        self.found = if may_be_plateau(recent, stated) {
+            plateau_of_latest(recent.as_slice(), stated, device)
         } else {
             None
         };
@@ -62,19 +63,22 @@ impl CurrentPlateau {
 /// Returns whether a search for plateaus can find one that the latest load lies on: enough intervals had about its
 /// rate, and either the number of clients was constant or queue or rate changed meanwhile. It costs little, and most
 /// intervals end here.
-fn may_be_plateau(recent: &[LoadSample], latest: &LoadSample, stated: Option<StatedCap>) -> bool {
+fn may_be_plateau(recent: &mut RecentLoads, stated: Option<StatedCap>) -> bool {
     // The width of a plateau, and the distance from it at which the interval may lie.
     const MAX_DISTANCE: f64 = STEADY_WINDOW + ON_PLATEAU_TOLERANCE;
+    let Some(latest) = recent.latest(1).next() else { return false };
     let queue = latest.queue(IoDirection::Both);
     if queue < MIN_CONSTANT_QUEUE {
         return false;
     }
-    // With fewer requests at a time, only a constant number of clients can be held back.
-    let is_possible = stated.is_some()
-        || queue >= MIN_CAPPED_QUEUE
-            && DIRECTIONS.into_iter().any(|direction| has_changed(recent, direction))
-        || has_constant_clients(recent, latest) && is_more_regular_than_chance(recent, latest);
-    let has_enough_near = |direction: IoDirection, unit: RateUnit| {
+    let kinds: Vec<(IoDirection, RateUnit)> =
+        recent.kinds_near_latest(MAX_DISTANCE, MIN_PLATEAU_INTERVALS as usize).collect();
+    if kinds.is_empty() {
+        return false;
+    }
+    let recent = recent.as_slice();
+    let Some(latest) = recent.last() else { return false };
+    let has_enough_near = |(direction, unit): (IoDirection, RateUnit)| {
         let rate = latest.rate(direction, unit);
         let is_near = |other: &&LoadSample| {
             let amount = rate * other.seconds;
@@ -82,9 +86,14 @@ fn may_be_plateau(recent: &[LoadSample], latest: &LoadSample, stated: Option<Sta
         };
         rate > 0.0 && recent.iter().filter(is_near).count() as f64 >= MIN_PLATEAU_INTERVALS
     };
-    let units = |direction: IoDirection| RateUnit::ALL.into_iter().map(move |unit| (direction, unit));
-    is_possible
-        && DIRECTIONS.into_iter().flat_map(units).any(|(direction, unit)| has_enough_near(direction, unit))
+    // With fewer requests at a time, only a constant number of clients can be held back.
+    let is_possible = || {
+        stated.is_some()
+            || queue >= MIN_CAPPED_QUEUE
+                && DIRECTIONS.into_iter().any(|direction| has_changed(recent, direction))
+            || has_constant_clients(recent, latest) && is_more_regular_than_chance(recent, latest)
+    };
+    kinds.into_iter().any(has_enough_near) && is_possible()
 }
 
 /// Returns whether enough intervals ended with about as many requests in flight as the latest.
@@ -139,7 +148,19 @@ fn plateau_of_latest(
     device: &KnownDevice,
 ) -> Option<Plateau> {
     let latest = recent.last()?;
-    find_plateaus(recent, stated, device).into_iter().find(|plateau| is_on_plateau(plateau, latest))
+    let search = CapSearch::new(recent, stated, device);
+    let is_on = |plateau: &Plateau| is_on_plateau(plateau, latest);
+    // Which of the caps on several kinds of rate count depends on all of them. Mostly none is one of the latest load,
+    // so that the search has to look only at the few kinds of rate in which there may be one.
+    let near = NearbyAmounts::new(recent);
+    let has_cap = |(direction, unit): (IoDirection, RateUnit)| {
+        near.may_have_plateau(direction, unit, || search.has_steadier_counts(direction, unit))
+            && search.caps_of(direction, unit).caps.iter().any(is_on)
+    };
+    let has_cap_in =
+        |direction: &IoDirection| RateUnit::ALL.into_iter().any(|unit| has_cap((*direction, unit)));
+    let is_possible = search.directions().iter().any(has_cap_in);
+    is_possible.then(|| search.find().caps.into_iter().find(is_on)).flatten()
 }
 
 /// Returns the seconds for which the latest of the `recent` loads have been on the plateau in a row. A single load off it
@@ -186,8 +207,43 @@ pub(in crate::analysis) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::super::find_plateaus::find_plateaus;
     use super::*;
     use crate::analysis::stats::IoTotals;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn the_quick_search_finds_what_the_plain_one_does(
+            (base, noise) in (3.0..3000.0_f64, prop::sample::select(vec![0.0, 1e-4, 2e-3, 8e-3, 0.02, 0.1])),
+            (delay, jitter) in (prop::sample::select(vec![0.0, 0.0, 0.03, 0.3]), prop::sample::select(vec![0.0, 0.001, 0.05])),
+            (write_fraction, size) in (prop::sample::select(vec![0.0, 0.3]), prop::sample::select(vec![0.0, 0.02, 2.0])),
+            (is_slope, is_stated) in any::<(bool, bool)>(),
+            steps in prop::collection::vec((-1.0..1.0_f64, 0.0..1.0_f64, 0.0..1.0_f64), 10..64),
+        ) {
+            let mut delayed = 0.0;
+            let mut loads: Vec<LoadSample> = Vec::new();
+            for (index, (step, chance, other)) in steps.into_iter().enumerate() {
+                let seconds = 1.0 + jitter * step;
+                let due = base * seconds * (1.0 + noise * other) + delayed;
+                let ios = if chance < 0.2 { due * (1.0 - delay) } else { due }.round();
+                delayed = due - ios;
+                let kib = ios * 8.0 * (1.0 + size * other);
+                let writes = if write_fraction > 0.0 { write_fraction * (1.0 + noise * chance) } else { 0.0 };
+                let queue = if is_slope { 4.0 + index as f64 } else { 8.0 };
+                let totals = |part: f64| IoTotals { ios: part * ios, kib: part * kib, ms: part * 1000.0 * queue };
+                loads.push(LoadSample { reads: totals(1.0 - writes), writes: totals(writes), seconds, ..load(index, ios) });
+            }
+            let stated = is_stated.then_some(StatedCap { iops: Some(base), mib_per_s: None });
+            let device = KnownDevice::default();
+            let latest = loads.last().unwrap();
+            let plain = find_plateaus(&loads, stated, &device).into_iter().find(|plateau| is_on_plateau(plateau, latest));
+            prop_assert_eq!(plateau_of_latest(&loads, stated, &device), plain);
+        }
+    }
 
     /// A load of requests of 4 KiB at a constant queue of eight.
     fn load(index: usize, ios: f64) -> LoadSample {
@@ -223,10 +279,11 @@ mod tests {
     #[test]
     fn a_plateau_is_kept_until_the_load_leaves_it() {
         let stated = Some(StatedCap { iops: Some(3000.0), mib_per_s: None });
-        let (mut current, mut recent) = (CurrentPlateau::default(), Vec::new());
+        let (mut current, mut recent) = (CurrentPlateau::default(), RecentLoads::default());
         let mut observe = |ios: f64| {
-            recent.push(load(recent.len(), ios));
-            let found = current.observe(&recent, stated, &KnownDevice::default());
+            let index = recent.as_slice().len();
+            recent.push(load(index, ios));
+            let found = current.observe(&mut recent, stated, &KnownDevice::default());
             (found.map(|plateau| plateau.intervals), current.unsearched_intervals)
         };
         (0..7).for_each(|_| assert_eq!(observe(3000.0), (None, 0)));
@@ -236,6 +293,7 @@ mod tests {
         assert_eq!(observe(3000.0), (Some(9), 0));
         assert_eq!(observe(3000.0), (Some(11), 3));
         assert_eq!(observe(2000.0), (None, 0));
-        assert_eq!(observe(3000.0), (Some(12), 0));
+        // The load after one at another rate is not steady.
+        assert_eq!(observe(3000.0), (Some(11), 0));
     }
 }

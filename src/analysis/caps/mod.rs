@@ -6,6 +6,7 @@ mod dispersion;
 mod find_plateaus;
 mod latest_plateau;
 mod near_limit;
+mod nearby_amounts;
 mod pace;
 mod plateau;
 mod preceding;

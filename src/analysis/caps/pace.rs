@@ -78,10 +78,9 @@ pub(super) fn has_steadier_counts(loads: &[&LoadSample], kind: RateKind) -> bool
     let pairs = neighbors_under_load(loads, kind);
     let counts = || pairs.iter().map(|(a, b)| relative_difference(a.amount, b.amount));
     let rates = || pairs.iter().map(|(a, b)| relative_difference(a.amount / a.seconds, b.amount / b.seconds));
-    // With d the largest difference of two lengths in a row, rates differ by at most c + d + c * d where counts differ by
-    // c. So if half of the counts differ by more than this, they are not clearly more alike, and nothing has to be sorted.
+    // If half of the counts differ by more than this, they are not clearly more alike, and nothing has to be sorted.
     let max_delay = pairs.iter().map(|(a, b)| relative_difference(b.seconds, a.seconds)).fold(0.0, f64::max);
-    let max_alike = MAX_REGULAR_RATIO * max_delay / (1.0 - MAX_REGULAR_RATIO * (1.0 + max_delay));
+    let max_alike = max_alike_counts(max_delay);
     let unlike = counts().filter(|counts| *counts > max_alike).count();
     let median = |values: &mut dyn Iterator<Item = f64>| {
         weighted_median(&mut values.map(|value| (value, 1.0)).collect::<Vec<_>>())
@@ -90,6 +89,12 @@ pub(super) fn has_steadier_counts(loads: &[&LoadSample], kind: RateKind) -> bool
         && median(&mut counts())
             .zip(median(&mut rates()))
             .is_some_and(|(counts, rates)| counts < MAX_REGULAR_RATIO * rates)
+}
+
+/// The relative difference of two counts in a row above which they are not clearly more alike than the rates. With d the
+/// largest difference of two lengths in a row, `max_delay`, rates differ by at most c + d + c * d where counts differ by c.
+pub(super) fn max_alike_counts(max_delay: f64) -> f64 {
+    MAX_REGULAR_RATIO * max_delay / (1.0 - MAX_REGULAR_RATIO * (1.0 + max_delay))
 }
 
 /// The completions of a single interval under load.

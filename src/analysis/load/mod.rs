@@ -4,6 +4,7 @@ mod concurrency_levels;
 mod concurrency_sweep;
 mod history;
 mod packed;
+mod recent;
 mod sample;
 
 pub use concurrency_levels::{ConcurrencyLevel, concurrency_levels};
@@ -13,3 +14,4 @@ pub use sample::{IoDirection, LoadSample, RateUnit};
 pub(super) use concurrency_levels::{cluster_levels, weighted_median_of};
 pub(super) use concurrency_sweep::{VonNeumannRatio, is_single_direction, is_spread};
 pub(super) use history::{count_transitions, steady_or_all};
+pub(super) use recent::RecentLoads;

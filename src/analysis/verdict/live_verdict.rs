@@ -1,7 +1,5 @@
 //! The verdict on a device after every interval.
 
-use std::collections::VecDeque;
-
 use super::debounce::Debounce;
 use super::hung_requests::{Hung, HungRequests};
 use super::load_verdict::{Doubt, LoadAssessment};
@@ -9,16 +7,10 @@ use super::stall::is_stall;
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
 use crate::analysis::caps::{CurrentPlateau, near_limit_of_latest, seconds_on_plateau};
-use crate::analysis::load::{IoDirection, LoadSample};
+use crate::analysis::load::{IoDirection, LoadSample, RecentLoads};
 use crate::analysis::settings::{KnownDevice, Settings, StatedCap};
-use crate::analysis::thresholds::{MIN_CHANGED_INTERVALS, SAME_LOAD_TOLERANCE, STILL_SATURATED_FRACTION};
+use crate::analysis::thresholds::{MIN_CHANGED_INTERVALS, STILL_SATURATED_FRACTION};
 use crate::metrics::{HostStats, IntervalStats};
-
-/// Intervals in which plateaus are looked for.
-const MAX_RECENT_LOADS: usize = 64;
-
-/// Extra space, so that the loads are moved to its front only when it is full.
-const SPARE_LOADS: usize = 16;
 
 /// Assesses a device after every interval, from the intervals so far, in bounded memory.
 #[derive(Clone, Debug)]
@@ -27,7 +19,7 @@ pub struct LiveVerdict {
     cap: Option<StatedCap>,
     device: KnownDevice,
     baselines: Baselines,
-    recent: VecDeque<LoadSample>,
+    recent: RecentLoads,
     plateau: CurrentPlateau,
     debounce: Debounce,
     hung: HungRequests,
@@ -45,7 +37,7 @@ impl LiveVerdict {
             cap: settings.cap,
             device: settings.device,
             baselines: Baselines::new(settings, since_boot),
-            recent: VecDeque::with_capacity(MAX_RECENT_LOADS + SPARE_LOADS),
+            recent: RecentLoads::default(),
             plateau: CurrentPlateau::default(),
             debounce: Debounce::default(),
             hung: HungRequests::default(),
@@ -73,14 +65,14 @@ impl LiveVerdict {
         // The baselines learn after the assessment: an interval must not be compared with itself.
         self.baselines.learn(&load, |direction| assessed.is_slow(direction));
         self.forget_changed_requests(&load, &assessed);
-        self.remember(load);
+        self.recent.push(load);
         let mut assessment = assess_directions(&assessed);
         assessment.evidence.splice(0..0, assessed.deep_queue.map(Evidence::DeepQueue));
         let mut verdict = self.still_in_trouble(&assessed);
         let mut lasted_s = None;
-        if let Some(plateau) = self.plateau.observe(self.recent.make_contiguous(), self.cap, &self.device) {
+        if let Some(plateau) = self.plateau.observe(&mut self.recent, self.cap, &self.device) {
             verdict = Some(Verdict::Capped);
-            lasted_s = Some(seconds_on_plateau(&plateau, self.recent.make_contiguous()));
+            lasted_s = Some(seconds_on_plateau(&plateau, self.recent.as_slice()));
             assessment.evidence.insert(0, Evidence::ConstantRate(plateau));
         }
         if let Some(hung) = hung {
@@ -102,7 +94,7 @@ impl LiveVerdict {
             assessment.evidence.insert(0, Evidence::Unconfirmed(unconfirmed));
         }
         if matches!(assessment.verdict, None | Some(Verdict::Saturated | Verdict::Queueing)) {
-            let near_limit = near_limit_of_latest(self.recent.make_contiguous(), &self.device);
+            let near_limit = near_limit_of_latest(self.recent.as_slice(), &self.device);
             assessment.evidence.extend(near_limit.map(Evidence::NearLimit));
         }
         assessment
@@ -123,7 +115,7 @@ impl LiveVerdict {
         } else if stats.completed == 0 {
             let in_flight = stats.in_flight.unwrap_or(0);
             let may_be_leaked = self.hung.may_be_leaked();
-            let is_stall = is_stall(stalled_s, |count| self.recent.iter().rev().take(count).collect());
+            let is_stall = is_stall(stalled_s, |count| self.recent.latest(count).collect());
             let verdict = (is_stall && !may_be_leaked).then_some(Verdict::Stalled);
             (verdict, Evidence::NothingCompleted { in_flight, for_s: stalled_s, may_be_leaked })
         } else {
@@ -166,17 +158,6 @@ impl LiveVerdict {
                 self.baselines.of_mut(direction).forget(size_kib);
             }
         }
-    }
-
-    fn remember(&mut self, mut load: LoadSample) {
-        if let Some(last) = self.recent.back_mut() {
-            load.is_steady = last.is_similar(&load, SAME_LOAD_TOLERANCE);
-            last.is_steady |= load.is_steady;
-        }
-        if self.recent.len() == MAX_RECENT_LOADS {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(load);
     }
 }
 

@@ -1,0 +1,122 @@
+//! A bound on the loads that a plateau with the latest load can have, which costs far less than a search for it.
+
+use super::pace::max_alike_counts;
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
+use crate::analysis::thresholds::{
+    LARGE_REQUEST_RATIO, MAX_SAMPLE_DELAY_FRACTION, MIN_PLATEAU_INTERVALS, ON_PLATEAU_TOLERANCE,
+    STEADY_TOLERANCE, STEADY_WINDOW,
+};
+
+/// Factor for errors of rounding.
+const ROUNDING: f64 = 1.0 + 1e-9;
+
+/// Loads of a plateau, each a single interval.
+const MIN_PLATEAU_LOADS: usize = MIN_PLATEAU_INTERVALS as usize;
+
+/// The recent loads of a device, single intervals in the order of time, whose amounts are compared with the latest.
+pub(super) struct NearbyAmounts<'a> {
+    recent: &'a [LoadSample],
+    /// The longest interval as a multiple of the shortest.
+    max_length_ratio: f64,
+    /// The relative difference of two counts in a row up to which they may be steadier than the rates.
+    max_alike: f64,
+}
+
+/// The completions of an interval.
+#[derive(Clone, Copy)]
+struct Amount {
+    /// Requests or KiB.
+    value: f64,
+    /// Infinite without a value, which is never that of a plateau.
+    requests: f64,
+}
+
+impl Amount {
+    /// The amount that each of two neighbors may have in a search by counts: at least half of its own.
+    fn mean(neighbors: &[Self]) -> Self {
+        let [before, after] = neighbors else { return Self { value: 0.0, requests: f64::INFINITY } };
+        let requests = before.requests.min(after.requests) / 2.0;
+        Self { value: (before.value + after.value) / 2.0, requests }
+    }
+}
+
+impl<'a> NearbyAmounts<'a> {
+    pub(super) fn new(recent: &'a [LoadSample]) -> Self {
+        let lengths = recent.iter().map(|load| load.seconds);
+        let (min, max) =
+            lengths.fold((f64::INFINITY, 0.0f64), |(min, max), length| (min.min(length), max.max(length)));
+        let max_delay = (max / min - 1.0).min(MAX_SAMPLE_DELAY_FRACTION / (1.0 - MAX_SAMPLE_DELAY_FRACTION));
+        let max_alike = max_alike_counts(max_delay) + (ROUNDING - 1.0);
+        Self { recent, max_length_ratio: ROUNDING * max / min, max_alike }
+    }
+
+    /// Returns whether a search may find a plateau of this kind of rate that the latest load lies on: enough loads have
+    /// about one amount that is near its own. It never returns `false` where a search finds one.
+    ///
+    /// A plateau's rate is the median of rates within a window, and the latest rate lies within a tolerance of it. So do
+    /// the amounts, but for the ratio of the lengths of intervals. In a search by counts, which is made where
+    /// `has_steadier_counts` holds, each of two neighbors may have the mean amount of both.
+    pub(super) fn may_have_plateau(
+        &self,
+        direction: IoDirection,
+        unit: RateUnit,
+        has_steadier_counts: impl FnOnce() -> bool,
+    ) -> bool {
+        let request = if unit == RateUnit::Kib { LARGE_REQUEST_RATIO } else { 1.0 };
+        let amount = |load: &LoadSample| {
+            let totals = load.totals(direction);
+            let value = if unit == RateUnit::Kib { totals.kib } else { totals.ios };
+            Amount { value, requests: if value > 0.0 { totals.ios } else { f64::INFINITY } }
+        };
+        let Some(latest) = self.recent.last().map(|load| amount(load).value).filter(|value| *value > 0.0)
+        else {
+            return false;
+        };
+        // The amounts of plateaus that the latest load can lie on.
+        let min = latest / ((1.0 + ON_PLATEAU_TOLERANCE) * self.max_length_ratio);
+        let max = latest / (1.0 - ON_PLATEAU_TOLERANCE) * self.max_length_ratio;
+        // A window is as wide as the tolerance of its lowest rate, which is larger for few requests.
+        let few = request / STEADY_TOLERANCE;
+        let width = |one: &Amount| 1.0 + 2.0 * request / one.requests;
+        let may_be_lowest =
+            |one: &&Amount| one.requests < few && one.value <= max && one.value * width(one) >= min;
+        // Mostly it ends here, after one pass.
+        let strict = self.max_length_ratio * (1.0 + STEADY_WINDOW);
+        let (mut near, mut has_wide, mut has_alike) = (0, false, false);
+        let mut before = f64::NAN;
+        for load in self.recent {
+            let one = amount(load);
+            near += usize::from(one.value >= min / strict && one.value <= max * strict);
+            has_wide |= may_be_lowest(&&one);
+            has_alike |= (one.value - before).abs() <= self.max_alike * before;
+            before = one.value;
+        }
+        let has_dense_window = |amounts: &[Amount]| {
+            let widest = amounts.iter().filter(may_be_lowest).map(width).fold(1.0 + STEADY_WINDOW, f64::max);
+            let reach = widest * self.max_length_ratio;
+            let is_near = |value: &f64| (min / reach..=max * reach).contains(value);
+            let near = amounts.iter().map(|one| one.value).filter(is_near).collect();
+            has_dense_window(near, reach * self.max_length_ratio)
+        };
+        let mut amounts = Vec::new();
+        if near >= MIN_PLATEAU_LOADS || has_wide || has_alike {
+            amounts.extend(self.recent.iter().map(amount));
+        }
+        has_dense_window(&amounts)
+            || has_alike && {
+                let means: Vec<Amount> = amounts.windows(2).map(Amount::mean).collect();
+                amounts.extend_from_slice(&means);
+                amounts.extend_from_slice(&means);
+                has_dense_window(&amounts) && has_steadier_counts()
+            }
+    }
+}
+
+/// Returns whether of enough values for a plateau the largest is at most this multiple of the smallest.
+fn has_dense_window(mut values: Vec<f64>, max_ratio: f64) -> bool {
+    if values.len() < MIN_PLATEAU_LOADS {
+        return false;
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    values.windows(MIN_PLATEAU_LOADS).any(|window| window[MIN_PLATEAU_LOADS - 1] <= max_ratio * window[0])
+}
