@@ -70,6 +70,16 @@ impl VolumeLimits {
     const fn fixed(volume: CloudVolume, iops: f64, mib_per_s: f64) -> Self {
         Self { volume, iops, mib_per_s, max_iops: iops, max_mib_per_s: mib_per_s }
     }
+
+    /// Returns whether a rate lies within a relative tolerance of the limit in this unit, and is possible in the other.
+    fn matches(&self, tolerance: f64, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
+        let is_near = |seen: f64, limit: f64| (seen / limit - 1.0).abs() <= tolerance;
+        let is_possible = |seen: f64, max: f64| seen <= (1.0 + OTHER_LIMIT_TOLERANCE) * max;
+        match unit {
+            RateUnit::Requests => is_near(iops, self.iops) && is_possible(mib_per_s, self.max_mib_per_s),
+            RateUnit::Kib => is_near(mib_per_s, self.mib_per_s) && is_possible(iops, self.max_iops),
+        }
+    }
 }
 
 /// Each of the two rates can be raised alone, up to the maximum. Source: "Amazon EBS General Purpose SSD volumes".
@@ -125,9 +135,18 @@ pub(super) fn matching_limits(
 /// Returns whether a rate matches a limit so exactly that this is hardly chance, on a device that is known to be a
 /// volume of that provider.
 pub(super) fn matches_limit_exactly(device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
-    limits_within(EXACT_LIMIT_TOLERANCE, device, unit, iops, mib_per_s)
-        .iter()
-        .any(|limit| limit.is_provider_known)
+    device.provider.is_some() && has_limit_within(EXACT_LIMIT_TOLERANCE, device, unit, iops, mib_per_s)
+}
+
+/// Returns whether [`limits_within`] returns any.
+pub(super) fn has_limit_within(
+    tolerance: f64,
+    device: &KnownDevice,
+    unit: RateUnit,
+    iops: f64,
+    mib_per_s: f64,
+) -> bool {
+    possible_volumes(device).any(|limits| limits.matches(tolerance, unit, iops, mib_per_s))
 }
 
 /// The limits within a relative tolerance, except those of volumes that cannot do as much in the other unit.
@@ -138,17 +157,12 @@ pub(super) fn limits_within(
     iops: f64,
     mib_per_s: f64,
 ) -> Vec<CloudLimit> {
-    let is_near = |seen: f64, limit: f64| (seen / limit - 1.0).abs() <= tolerance;
-    let is_possible = |seen: f64, max: f64| seen <= (1.0 + OTHER_LIMIT_TOLERANCE) * max;
-    let matches = |limits: &VolumeLimits| match unit {
-        RateUnit::Requests => is_near(iops, limits.iops) && is_possible(mib_per_s, limits.max_mib_per_s),
-        RateUnit::Kib => is_near(mib_per_s, limits.mib_per_s) && is_possible(iops, limits.max_iops),
-    };
     let limit = |limits: VolumeLimits| CloudLimit {
         volume: limits.volume,
         value: if unit == RateUnit::Requests { limits.iops } else { limits.mib_per_s },
         is_provider_known: device.provider.is_some(),
     };
+    let matches = |limits: &VolumeLimits| limits.matches(tolerance, unit, iops, mib_per_s);
     possible_volumes(device).filter(matches).map(limit).collect()
 }
 

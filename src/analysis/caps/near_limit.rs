@@ -1,6 +1,6 @@
 //! A rate that lies near a known limit under load, where nothing proves that it is a cap.
 
-use super::cloud_limits::{CloudLimit, limits_within};
+use super::cloud_limits::{CloudLimit, has_limit_within, limits_within};
 use super::pace::{Pace, has_constant_queue, pace};
 use super::steady_rate::{count_intervals, median_rates};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
@@ -39,14 +39,15 @@ pub(in crate::analysis) fn near_limit_of_latest(
     let latest = recent.last().filter(is_under_queue)?;
     let is_near = |unit: &RateUnit| {
         let (iops, mib_per_s) = rates(latest);
-        !limits_within(NEAR_LIMIT_TOLERANCE, device, *unit, iops, mib_per_s).is_empty()
+        has_limit_within(NEAR_LIMIT_TOLERANCE, device, *unit, iops, mib_per_s)
     };
     let last = &recent[recent.len().saturating_sub(MAX_RECENT_LOADS)..];
-    let loaded: Vec<&LoadSample> = last.iter().filter(is_under_queue).collect();
+    let loaded = || last.iter().filter(is_under_queue).collect::<Vec<&LoadSample>>();
+    // Mostly no unit is near a limit, and nothing has to be collected.
     let found = RateUnit::ALL
         .into_iter()
         .filter(is_near)
-        .find_map(|unit| near_limit_in(unit, recent, &loaded, device))?;
+        .find_map(|unit| near_limit_in(unit, recent, &loaded(), device))?;
     is_within(value(found.unit, latest), found.limits.first()?.value, NEAR_LIMIT_TOLERANCE).then_some(found)
 }
 

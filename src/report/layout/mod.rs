@@ -9,7 +9,7 @@ pub(crate) mod sparkline;
 mod table;
 mod wrap;
 
-pub(crate) use ellipsis::ellipsize;
+pub(crate) use ellipsis::{ellipsize, text_width};
 pub(crate) use fit::{FittedColumns, fit_columns};
 pub(crate) use table::{Align, Spacing, plain_table};
 pub(crate) use wrap::{wrap, wrap_list};

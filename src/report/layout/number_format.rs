@@ -1,67 +1,94 @@
 //! Numbers as people read them: three digits that matter, and a unit.
 
-use super::fixed_decimal::fixed;
+use super::fixed_decimal::{fixed, push_fixed, push_whole};
 
 /// A number in at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
 pub(crate) fn number(value: f64) -> String {
+    text(|out| push_number(out, value))
+}
+
+/// Appends what [`number`] formats. A replay prints millions of cells, each of which would be a string of its own.
+pub(crate) fn push_number(out: &mut Vec<u8>, value: f64) {
     match value {
-        0.0 => "0".to_owned(),
+        0.0 => out.push(b'0'),
         // Less than can be shown is still not nothing.
-        ..0.005 => "0.00".to_owned(),
-        ..9.995 => fixed(value, 2, ""),
-        ..99.95 => fixed(value, 1, ""),
-        ..99_999.5 => fixed(value, 0, ""),
-        ..999_500.0 => fixed(value / 1e3, 0, "k"),
-        ..9_995_000.0 => fixed(value / 1e6, 2, "M"),
-        ..99_950_000.0 => fixed(value / 1e6, 1, "M"),
-        ..999_500_000.0 => fixed(value / 1e6, 0, "M"),
-        _ => format!("{:.1e}", value),
+        ..0.005 => out.extend_from_slice(b"0.00"),
+        ..9.995 => push_fixed(out, value, 0, 2),
+        ..99.95 => push_fixed(out, value, 0, 1),
+        ..99_999.5 => push_fixed(out, value, 0, 0),
+        ..999_500.0 => push_with_unit(out, value / 1e3, 0, "k"),
+        ..9_995_000.0 => push_with_unit(out, value / 1e6, 2, "M"),
+        ..99_950_000.0 => push_with_unit(out, value / 1e6, 1, "M"),
+        ..999_500_000.0 => push_with_unit(out, value / 1e6, 0, "M"),
+        _ => out.extend_from_slice(format!("{:.1e}", value).as_bytes()),
     }
 }
 
 /// A queue in at most four characters: `0.14`, `12.3`, `217`, `12k`.
 pub(crate) fn queue(value: f64) -> String {
+    text(|out| push_queue(out, value))
+}
+
+/// Appends what [`queue`] formats.
+pub(crate) fn push_queue(out: &mut Vec<u8>, value: f64) {
     match value {
-        ..9_999.5 => number(value),
-        ..999_500.0 => fixed(value / 1e3, 0, "k"),
-        _ => fixed(value / 1e6, 0, "M"),
+        ..9_999.5 => push_number(out, value),
+        ..999_500.0 => push_with_unit(out, value / 1e3, 0, "k"),
+        _ => push_with_unit(out, value / 1e6, 0, "M"),
     }
 }
 
 /// A whole number in at most four characters.
 pub(crate) fn count(value: u64) -> String {
-    match value {
-        0..10_000 => value.to_string(),
-        10_000..1_000_000 => format!("{}k", value / 1_000),
-        _ => format!("{}M", value / 1_000_000),
-    }
+    text(|out| push_count(out, value))
+}
+
+/// Appends what [`count`] formats.
+pub(crate) fn push_count(out: &mut Vec<u8>, value: u64) {
+    let (value, unit) = match value {
+        0..10_000 => (value, ""),
+        10_000..1_000_000 => (value / 1_000, "k"),
+        _ => (value / 1_000_000, "M"),
+    };
+    push_whole(out, value, 0);
+    out.extend_from_slice(unit.as_bytes());
 }
 
 /// Milliseconds in at most six characters, with their unit: `36µs`, `1.51ms`, `217ms`, `2.50s`.
 pub(crate) fn time(ms: f64) -> String {
+    text(|out| push_time(out, ms))
+}
+
+/// Appends what [`time`] formats.
+pub(crate) fn push_time(out: &mut Vec<u8>, ms: f64) {
     match ms {
-        0.0 => "0".to_owned(),
-        ..0.000_5 => "<1µs".to_owned(),
-        ..0.999_5 => fixed((ms * 1e3).max(1.0), 0, "µs"),
-        ..9.995 => fixed(ms, 2, "ms"),
-        ..99.95 => fixed(ms, 1, "ms"),
-        ..999.5 => fixed(ms, 0, "ms"),
-        ..9_995.0 => fixed(ms / 1e3, 2, "s"),
-        ..99_950.0 => fixed(ms / 1e3, 1, "s"),
-        _ => fixed(ms / 1e3, 0, "s"),
+        0.0 => out.push(b'0'),
+        ..0.000_5 => out.extend_from_slice("<1µs".as_bytes()),
+        ..0.999_5 => push_with_unit(out, (ms * 1e3).max(1.0), 0, "µs"),
+        ..9.995 => push_with_unit(out, ms, 2, "ms"),
+        ..99.95 => push_with_unit(out, ms, 1, "ms"),
+        ..999.5 => push_with_unit(out, ms, 0, "ms"),
+        ..9_995.0 => push_with_unit(out, ms / 1e3, 2, "s"),
+        ..99_950.0 => push_with_unit(out, ms / 1e3, 1, "s"),
+        _ => push_with_unit(out, ms / 1e3, 0, "s"),
     }
 }
 
 /// KiB in at most four characters up to 999 GiB, with their unit: `512`, `4.0k`, `128k`, `1.0M`.
 pub(crate) fn size(kib: f64) -> String {
+    text(|out| push_size(out, kib))
+}
+
+/// Appends what [`size`] formats.
+pub(crate) fn push_size(out: &mut Vec<u8>, kib: f64) {
     match kib {
-        0.0 => "0".to_owned(),
-        ..0.999_5 => fixed(kib * 1024.0, 0, ""),
-        ..9.95 => fixed(kib, 1, "k"),
-        ..999.5 => fixed(kib, 0, "k"),
-        ..10_188.8 => fixed(kib / 1024.0, 1, "M"),
-        ..1_023_488.0 => fixed(kib / 1024.0, 0, "M"),
-        _ => fixed(kib / 1024.0 / 1024.0, 0, "G"),
+        0.0 => out.push(b'0'),
+        ..0.999_5 => push_fixed(out, kib * 1024.0, 0, 0),
+        ..9.95 => push_with_unit(out, kib, 1, "k"),
+        ..999.5 => push_with_unit(out, kib, 0, "k"),
+        ..10_188.8 => push_with_unit(out, kib / 1024.0, 1, "M"),
+        ..1_023_488.0 => push_with_unit(out, kib / 1024.0, 0, "M"),
+        _ => push_with_unit(out, kib / 1024.0 / 1024.0, 0, "G"),
     }
 }
 
@@ -93,17 +120,41 @@ pub(crate) fn bytes(bytes: u64) -> String {
 
 /// A share in percent in at most four characters: `0%`, `0.4%`, `96%`.
 pub(crate) fn percent(share: f64) -> String {
+    text(|out| push_percent(out, share))
+}
+
+/// Appends what [`percent`] formats.
+pub(crate) fn push_percent(out: &mut Vec<u8>, share: f64) {
     match share {
-        0.0 => "0%".to_owned(),
-        ..9.95 => fixed(share, 1, "%"),
-        ..9_999.5 => fixed(share, 0, "%"),
-        _ => ">10k%".to_owned(),
+        0.0 => out.extend_from_slice(b"0%"),
+        ..9.95 => push_with_unit(out, share, 1, "%"),
+        ..9_999.5 => push_with_unit(out, share, 0, "%"),
+        _ => out.extend_from_slice(b">10k%"),
     }
 }
 
 /// A multiple in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
 pub(crate) fn multiple(value: f64) -> String {
-    if value < 99.95 { fixed(value, 1, "x") } else { fixed(value, 0, "x") }
+    text(|out| push_multiple(out, value))
+}
+
+/// Appends what [`multiple`] formats.
+pub(crate) fn push_multiple(out: &mut Vec<u8>, value: f64) {
+    push_with_unit(out, value, if value < 99.95 { 1 } else { 0 }, "x");
+}
+
+/// Appends a number with `decimals` decimals and its unit.
+fn push_with_unit(out: &mut Vec<u8>, value: f64, decimals: usize, unit: &str) {
+    push_fixed(out, value, 0, decimals);
+    out.extend_from_slice(unit.as_bytes());
+}
+
+/// The text that `push` appends: digits and a unit, which are always UTF-8.
+fn text(push: impl FnOnce(&mut Vec<u8>)) -> String {
+    const CAPACITY: usize = 16;
+    let mut out = Vec::with_capacity(CAPACITY);
+    push(&mut out);
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// Seconds as people say them: `10 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`.

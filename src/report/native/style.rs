@@ -1,7 +1,5 @@
 //! Colors of the table.
 
-use std::io::Write;
-
 use crate::analysis::MIN_QUEUEING_SATURATION;
 
 /// Percentage of the time with some task waiting for I/O from which pressure is colored as a warning.
@@ -43,7 +41,7 @@ impl Emphasis {
 }
 
 /// Appends a text, in the color of its emphasis if there are colors.
-pub(super) fn paint(text: &str, emphasis: Emphasis, has_colors: bool, out: &mut Vec<u8>) {
+pub(super) fn paint(text: impl AsRef<[u8]>, emphasis: Emphasis, has_colors: bool, out: &mut Vec<u8>) {
     let sgr = match emphasis {
         Emphasis::Plain => "",
         Emphasis::Bold => "1",
@@ -51,11 +49,13 @@ pub(super) fn paint(text: &str, emphasis: Emphasis, has_colors: bool, out: &mut 
         Emphasis::Alert => "1;31",
         Emphasis::Warning => "33",
     };
+    let text = text.as_ref();
     if sgr.is_empty() || text.is_empty() || !has_colors {
-        out.extend_from_slice(text.as_bytes());
+        out.extend_from_slice(text);
     } else {
-        // Writing to a Vec cannot fail.
-        let _ = write!(out, "\u{1b}[{sgr}m{text}\u{1b}[0m");
+        [b"\x1b[", sgr.as_bytes(), b"m", text, b"\x1b[0m"]
+            .into_iter()
+            .for_each(|part| out.extend_from_slice(part));
     }
 }
 

@@ -19,7 +19,7 @@ use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::DirectionStats;
 use crate::report::evidence::{hidden_io_wait_text, slow_request_sentences, timed_evidence_sentences};
-use crate::report::layout::{ellipsize, wrap};
+use crate::report::layout::{ellipsize, text_width, wrap};
 use crate::sanitize::sanitize;
 
 /// The title of the names.
@@ -28,6 +28,8 @@ const NAME_TITLE: &str = "device";
 const MOUNTS_TITLE: &str = "mountpoints";
 /// The blanks before the mount points.
 const MOUNTS_GAP: usize = 2;
+/// The bytes of most cells, at most.
+const MAX_USUAL_CELL: usize = 32;
 /// Screens with fewer lines repeat the column titles as if they had this many.
 const MIN_SCREEN_ROWS: usize = 5;
 
@@ -173,7 +175,7 @@ impl Table {
     /// Finds the columns that fit. They change only for a longer name, mount point or verdict, or a new kind of activity.
     fn choose_columns(&mut self, lines: &[&DeviceInterval<'_>], out: &mut Vec<u8>) {
         let line_width = self.layout.line_width();
-        let longest = lines.iter().map(|line| sanitize(line.label).width()).max().unwrap_or(0);
+        let longest = lines.iter().map(|line| text_width(&sanitize(line.label))).max().unwrap_or(0);
         let longest_name = self.longest_name.max(longest.min(max_name_width(line_width)));
         let mut contents = self.contents;
         for activity in lines.iter().filter_map(|line| line.activity()) {
@@ -184,7 +186,7 @@ impl Table {
             }
         }
         if self.layout.mounts {
-            let longest = lines.iter().map(|line| sanitize(line.mountpoints).width()).max().unwrap_or(0);
+            let longest = lines.iter().map(|line| text_width(&sanitize(line.mountpoints))).max().unwrap_or(0);
             self.mounts_width = self.mounts_width.max(longest.min(self.layout.max_mounts_width()));
         }
         self.measure_verdicts(lines);
@@ -250,9 +252,12 @@ impl Table {
     }
 
     fn push_device(&mut self, line: &DeviceInterval<'_>, out: &mut Vec<u8>) {
-        let name = ellipsize(&sanitize(line.label), self.name_width);
+        let mut name = sanitize(line.label);
+        if text_width(&name) > self.name_width {
+            name = ellipsize(&name, self.name_width).into();
+        }
         out.extend_from_slice(name.as_bytes());
-        out.resize(out.len() + self.name_width.saturating_sub(name.width()), b' ');
+        out.resize(out.len() + self.name_width.saturating_sub(text_width(&name)), b' ');
         let has_mounts = self.layout.mounts && !line.mountpoints.is_empty();
         let hidden_activity = || line.activity().filter(|activity| self.is_activity_hidden(activity));
         match Message::for_state(&line.state).or_else(|| hidden_activity().map(Message::for_hidden_activity))
@@ -303,14 +308,21 @@ impl Table {
     }
 
     fn push_cells(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
+        let mut cell = Vec::with_capacity(MAX_USUAL_CELL);
         for (column, width) in self.shown.iter().map(|index| (&COLUMNS[*index], self.column_width(*index))) {
-            let (text, emphasis) = match column.cell(activity, self.verdict_length) {
-                None => ("-".to_owned(), Emphasis::Dim),
-                Some(zero) if zero == "0" || zero == "0%" => (zero, Emphasis::Dim),
-                Some(text) => (text, (column.emphasis)(activity, self.layout.saturation_threshold)),
+            cell.clear();
+            let emphasis = match column.push_cell(&mut cell, activity, self.verdict_length) {
+                None => {
+                    cell.push(b'-');
+                    Emphasis::Dim
+                }
+                Some(()) if cell == b"0" || cell == b"0%" => Emphasis::Dim,
+                Some(()) => (column.emphasis)(activity, self.layout.saturation_threshold),
             };
-            out.resize(out.len() + width.saturating_sub(text.chars().count()), b' ');
-            paint(&text, emphasis, self.layout.colors, out);
+            let is_first_byte = |byte: &&u8| **byte & 0xc0 != 0x80;
+            let characters = cell.iter().filter(is_first_byte).count();
+            out.extend(std::iter::repeat_n(b' ', width.saturating_sub(characters)));
+            paint(&cell, emphasis, self.layout.colors, out);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The cell of the verdict: with its seconds where it held for a part of the interval only.
 
+use std::borrow::Cow;
+
 use crate::intervals::DeviceActivity;
 
 /// The length of a cell.
@@ -13,16 +15,16 @@ pub(super) enum VerdictLength {
 }
 
 /// Returns the verdict, with its seconds unless it held for the whole interval; `None` without a verdict.
-pub(super) fn verdict_cell(activity: &DeviceActivity, length: VerdictLength) -> Option<String> {
+pub(super) fn verdict_cell(activity: &DeviceActivity, length: VerdictLength) -> Option<Cow<'static, str>> {
     let name = activity.assessment.verdict?.name();
     let Some(verdict_s) = activity.verdict_s.filter(|verdict_s| *verdict_s != activity.stats.seconds) else {
-        return Some(name.to_owned());
+        return Some(name.into());
     };
     let (with, all) = (seconds(verdict_s), seconds(activity.stats.seconds));
     Some(match length {
-        _ if with == all => name.to_owned(),
-        VerdictLength::Long => format!("{name} {with} s of {all}"),
-        VerdictLength::Short => format!("{name} {with}s"),
+        _ if with == all => name.into(),
+        VerdictLength::Long => format!("{name} {with} s of {all}").into(),
+        VerdictLength::Short => format!("{name} {with}s").into(),
     })
 }
 
@@ -45,7 +47,8 @@ mod tests {
             verdict_s: verdict.map(|_| verdict_s),
             ..DeviceActivity::default()
         };
-        [VerdictLength::Long, VerdictLength::Short].map(|length| verdict_cell(&activity, length))
+        [VerdictLength::Long, VerdictLength::Short]
+            .map(|length| verdict_cell(&activity, length).map(Cow::into_owned))
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod requests;
 mod state;
 
 pub(super) use activity::{has_discards, has_flushes};
-pub(super) use requests::latency;
+pub(super) use requests::push_latency;
 pub(super) use state::VERDICT_WIDTH;
 
 use super::style::Emphasis;
@@ -46,10 +46,10 @@ pub(super) type Quantity = fn(&DeviceActivity) -> Option<f64>;
 /// The text of a cell.
 #[derive(Clone, Copy)]
 enum CellText {
-    /// The formatted value.
-    Value(fn(f64) -> String),
-    /// A text that needs more than the value.
-    Custom(fn(&DeviceActivity) -> Option<String>),
+    /// The value, appended by this function.
+    Value(fn(&mut Vec<u8>, f64)),
+    /// A text that needs more than the value; the function returns `None` where there is none.
+    Custom(fn(&mut Vec<u8>, &DeviceActivity) -> Option<()>),
     /// The verdict.
     Verdict,
 }
@@ -66,7 +66,7 @@ impl Column {
         is_hidden_empty: false,
         emphasis: |_, _| Emphasis::Plain,
         value: |_| None,
-        text: CellText::Custom(|_| None),
+        text: CellText::Custom(|_, _| None),
     };
 
     /// Returns the content that an activity gives the column.
@@ -78,13 +78,29 @@ impl Column {
         }
     }
 
-    /// Returns the cell of a device, with a verdict of this length; `None` where it has no value.
-    pub(super) fn cell(&self, activity: &DeviceActivity, verdict_length: VerdictLength) -> Option<String> {
+    /// Appends the cell of a device, with a verdict of this length; returns `None` where it has no value.
+    pub(super) fn push_cell(
+        &self,
+        out: &mut Vec<u8>,
+        activity: &DeviceActivity,
+        verdict_length: VerdictLength,
+    ) -> Option<()> {
         match self.text {
-            CellText::Value(text) => (self.value)(activity).map(text),
-            CellText::Custom(text) => text(activity),
-            CellText::Verdict => verdict_cell(activity, verdict_length),
+            CellText::Value(push) => push(out, (self.value)(activity)?),
+            CellText::Custom(push) => push(out, activity)?,
+            CellText::Verdict => {
+                out.extend_from_slice(verdict_cell(activity, verdict_length)?.as_bytes());
+            }
         }
+        Some(())
+    }
+
+    /// Returns the cell as a text.
+    pub(super) fn cell(&self, activity: &DeviceActivity, verdict_length: VerdictLength) -> Option<String> {
+        let mut out = Vec::new();
+        self.push_cell(&mut out, activity, verdict_length)?;
+        // Digits, units and the names of verdicts are always UTF-8.
+        String::from_utf8(out).ok()
     }
 
     /// Returns whether this is the column of the verdict, which widens for longer cells.

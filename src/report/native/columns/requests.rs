@@ -5,7 +5,7 @@ use super::Column;
 use super::activity::{has_discards, has_flushes, has_reads, has_writes};
 use super::state::{read_emphasis, write_emphasis};
 use crate::metrics::DirectionStats;
-use crate::report::layout::number_format::{number, size, time};
+use crate::report::layout::number_format::{push_number, push_size, push_time};
 
 pub(super) const COLUMNS: [Column; 14] = [
     Column {
@@ -14,7 +14,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 92,
         has_content: has_reads,
         value: |a| a.stats.reads.per_s,
-        text: Value(number),
+        text: Value(push_number),
         ..Column::DEFAULT
     },
     Column {
@@ -23,7 +23,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 80,
         has_content: has_reads,
         value: |a| a.stats.reads.kib_per_s,
-        text: Value(mib),
+        text: Value(push_mib),
         ..Column::DEFAULT
     },
     Column {
@@ -34,7 +34,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_reads,
         emphasis: read_emphasis,
         value: |a| a.stats.reads.await_ms,
-        text: Custom(|a| latency(&a.stats.reads)),
+        text: Custom(|out, a| push_latency(out, &a.stats.reads)),
         ..Column::DEFAULT
     },
     Column {
@@ -44,7 +44,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 50,
         has_content: has_reads,
         value: |a| a.stats.reads.size_kib,
-        text: Value(size),
+        text: Value(push_size),
         ..Column::DEFAULT
     },
     Column {
@@ -53,7 +53,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 92,
         has_content: has_writes,
         value: |a| a.stats.writes.per_s,
-        text: Value(number),
+        text: Value(push_number),
         ..Column::DEFAULT
     },
     Column {
@@ -62,7 +62,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 80,
         has_content: has_writes,
         value: |a| a.stats.writes.kib_per_s,
-        text: Value(mib),
+        text: Value(push_mib),
         ..Column::DEFAULT
     },
     Column {
@@ -73,7 +73,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_writes,
         emphasis: write_emphasis,
         value: |a| a.stats.writes.await_ms,
-        text: Custom(|a| latency(&a.stats.writes)),
+        text: Custom(|out, a| push_latency(out, &a.stats.writes)),
         ..Column::DEFAULT
     },
     Column {
@@ -83,7 +83,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 50,
         has_content: has_writes,
         value: |a| a.stats.writes.size_kib,
-        text: Value(size),
+        text: Value(push_size),
         ..Column::DEFAULT
     },
     Column {
@@ -93,7 +93,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.per_s,
-        text: Value(number),
+        text: Value(push_number),
         ..Column::DEFAULT
     },
     Column {
@@ -103,7 +103,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.kib_per_s,
-        text: Value(mib),
+        text: Value(push_mib),
         ..Column::DEFAULT
     },
     Column {
@@ -114,7 +114,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.await_ms,
-        text: Custom(|a| latency(&a.stats.discards)),
+        text: Custom(|out, a| push_latency(out, &a.stats.discards)),
         ..Column::DEFAULT
     },
     Column {
@@ -125,7 +125,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.size_kib,
-        text: Value(size),
+        text: Value(push_size),
         ..Column::DEFAULT
     },
     Column {
@@ -135,7 +135,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_flushes,
         is_hidden_empty: true,
         value: |a| a.stats.flushes_per_s,
-        text: Value(number),
+        text: Value(push_number),
         ..Column::DEFAULT
     },
     Column {
@@ -146,24 +146,27 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_flushes,
         is_hidden_empty: true,
         value: |a| a.stats.flush_await_ms,
-        text: Value(time),
+        text: Value(push_time),
         ..Column::DEFAULT
     },
 ];
 
-fn mib(kib: f64) -> String {
-    number(kib / 1024.0)
+fn push_mib(out: &mut Vec<u8>, kib: f64) {
+    push_number(out, kib / 1024.0);
 }
 
-/// Returns the mean latency of a direction. The kernel sums request times in whole milliseconds, so that of a few
-/// requests is only approximate (`~`) or a bound (`<`).
-pub(in crate::report::native) fn latency(stats: &DirectionStats) -> Option<String> {
+/// Appends the mean latency of a direction. The kernel sums request times in whole milliseconds, so that of a few
+/// requests is only approximate (`~`) or a bound (`<`). Returns `None` where there is none.
+pub(in crate::report::native) fn push_latency(out: &mut Vec<u8>, stats: &DirectionStats) -> Option<()> {
     const APPROXIMATE_FRACTION: f64 = 0.1;
     let (await_ms, ios) = stats.await_ms.zip(stats.ios)?;
     let resolution_ms = 1.0 / ios as f64;
-    Some(match await_ms {
-        0.0 => format!("<{}", time(resolution_ms)),
-        _ if resolution_ms > APPROXIMATE_FRACTION * await_ms => format!("~{}", time(await_ms)),
-        _ => time(await_ms),
-    })
+    if await_ms == 0.0 {
+        out.push(b'<');
+        push_time(out, resolution_ms);
+    } else {
+        out.extend((resolution_ms > APPROXIMATE_FRACTION * await_ms).then_some(b'~'));
+        push_time(out, await_ms);
+    }
+    Some(())
 }

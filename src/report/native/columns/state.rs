@@ -5,7 +5,7 @@ use super::activity::{has_read_saturation, has_reads, has_write_saturation, has_
 use super::{CellText, Column};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
-use crate::report::layout::number_format::{multiple, percent};
+use crate::report::layout::number_format::{push_multiple, push_percent};
 use crate::report::native::style::Emphasis;
 
 /// The width of verdicts that held for the whole interval.
@@ -18,7 +18,7 @@ pub(super) const COLUMNS: [Column; 5] = [
                   most devices serve several requests at once",
         rank: 97,
         value: |a| a.stats.util_pct,
-        text: Custom(util),
+        text: Custom(push_util),
         ..Column::DEFAULT
     },
     Column {
@@ -27,7 +27,7 @@ pub(super) const COLUMNS: [Column; 5] = [
                   most 100%; its sort key is util_ub",
         rank: 70,
         value: |a| a.stats.util_upper_bound_pct,
-        text: Value(percent),
+        text: Value(push_percent),
         ..Column::DEFAULT
     },
     Column {
@@ -40,7 +40,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         is_pending: has_reads,
         emphasis: read_emphasis,
         value: |a| a.assessment.read_saturation,
-        text: Value(multiple),
+        text: Value(push_multiple),
         ..Column::DEFAULT
     },
     Column {
@@ -51,7 +51,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         is_pending: has_writes,
         emphasis: write_emphasis,
         value: |a| a.assessment.write_saturation,
-        text: Value(multiple),
+        text: Value(push_multiple),
         ..Column::DEFAULT
     },
     Column {
@@ -67,10 +67,11 @@ pub(super) const COLUMNS: [Column; 5] = [
     },
 ];
 
-/// Returns the util, marked with `?` where it is implausible.
-fn util(activity: &DeviceActivity) -> Option<String> {
-    let mark = if activity.flag.is_some() { "?" } else { "" };
-    activity.stats.util_pct.map(|util| percent(util) + mark)
+/// Appends the util, marked with `?` where it is implausible. Returns `None` where there is none.
+fn push_util(out: &mut Vec<u8>, activity: &DeviceActivity) -> Option<()> {
+    push_percent(out, activity.stats.util_pct?);
+    out.extend(activity.flag.is_some().then_some(b'?'));
+    Some(())
 }
 
 /// An unknown verdict ranks like accounting that is off: below every known problem, above ok.
