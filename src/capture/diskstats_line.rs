@@ -65,6 +65,18 @@ const LEADING_COLUMNS: usize = 3;
 /// Columns of a partition's line up to 2.6.24.
 const PARTITION_COLUMNS: usize = LEADING_COLUMNS + PARTITION_FIELDS.len();
 
+/// The shape of the line that was parsed last: the next line of the same device nearly always has the same one.
+#[derive(Clone, Default)]
+pub(super) struct LineShape {
+    /// The line up to and including the blank after the name; empty if the shape is not known.
+    start: Vec<u8>,
+    major: u32,
+    minor: u32,
+    name: String,
+    /// The digit count of each number; 0 where there is none.
+    digits: [u8; FIELDS.len()],
+}
+
 /// Parses one line into `device`, reusing its memory.
 ///
 /// Accepts 7 columns, or 14 and more. Those after the twentieth, which future kernels may add, are ignored.
@@ -73,34 +85,83 @@ const PARTITION_COLUMNS: usize = LEADING_COLUMNS + PARTITION_FIELDS.len();
 /// The reason why it is not a diskstats line; the contents of `device` are then unspecified.
 pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineError> {
     let mut fields = Fields::new(line);
-    let (Some(major), Some(minor), Some(name)) = (fields.next(), fields.next(), fields.next()) else {
+    (device.major, device.minor) = parse_start(line, &mut fields, &mut device.name)?;
+    parse_counters(line, &mut fields, &mut [0; FIELDS.len()], &mut device.counters)
+}
+
+/// Parses a line as [`parse_line`] does, faster if it has the given shape, which becomes that of this line.
+///
+/// # Errors
+/// Those of [`parse_line`].
+pub(super) fn parse_line_of(
+    shape: &mut LineShape,
+    line: &[u8],
+    device: &mut Device,
+) -> Result<(), LineError> {
+    let mut fields = match shape.start.split_last() {
+        Some((_, start)) if line.starts_with(&shape.start) => Fields::after(line, start.len()),
+        _ => {
+            shape.start.clear();
+            let mut fields = Fields::new(line);
+            (shape.major, shape.minor) = parse_start(line, &mut fields, &mut shape.name)?;
+            shape.start.extend(line.get(..=fields.end()).unwrap_or_default());
+            fields
+        }
+    };
+    (device.major, device.minor) = (shape.major, shape.minor);
+    if device.name != shape.name {
+        device.name.clone_from(&shape.name);
+    }
+    parse_counters(line, &mut fields, &mut shape.digits, &mut device.counters)
+}
+
+/// Parses the columns before the counters: the device numbers, which are returned, and the name.
+fn parse_start(line: &[u8], fields: &mut Fields<'_>, name: &mut String) -> Result<(u32, u32), LineError> {
+    let (Some(major), Some(minor), Some(found)) = (fields.next(), fields.next(), fields.next()) else {
         return Err(column_count_error(line));
     };
-    device.major = parse_device_number(major, "major", line)?;
-    device.minor = parse_device_number(minor, "minor", line)?;
+    let major = parse_device_number(major, "major", line)?;
+    let minor = parse_device_number(minor, "minor", line)?;
     // Nearly always the same device as in the previous sample.
-    if device.name.as_bytes() != name {
-        device.name.clear();
-        match std::str::from_utf8(name) {
-            Ok(name) => device.name.push_str(name),
-            Err(_) => device.name.push_str(&String::from_utf8_lossy(name)),
+    if name.as_bytes() != found {
+        name.clear();
+        match std::str::from_utf8(found) {
+            Ok(found) => name.push_str(found),
+            Err(_) => name.push_str(&String::from_utf8_lossy(found)),
         }
     }
+    Ok((major, minor))
+}
 
+/// Parses the counters. `digits` are the digit counts that they probably have, and become those that they have.
+fn parse_counters(
+    line: &[u8],
+    fields: &mut Fields<'_>,
+    digits: &mut [u8; FIELDS.len()],
+    counters: &mut Counters,
+) -> Result<(), LineError> {
     let mut values = [0u64; FIELDS.len()];
-    let mut count = 0;
-    while count < FIELDS.len() {
+    let mut count = FIELDS.len();
+    for (index, (value, digits)) in values.iter_mut().zip(digits).enumerate() {
+        if let Some(number) = fields.next_number_of(*digits) {
+            *value = number;
+            continue;
+        }
+        let start = fields.end() + 1;
         match fields.next_number() {
-            Number::Value(value) => values[count] = value,
-            Number::End => break,
-            Number::Invalid(found) => match negative_in_flight(count, found) {
-                Some(value) => values[count] = value,
-                None => return Err(invalid_number(count, found, line)),
+            Number::Value(number) => *value = number,
+            Number::End => {
+                count = index;
+                break;
+            }
+            Number::Invalid(found) => match negative_in_flight(index, found) {
+                Some(number) => *value = number,
+                None => return Err(invalid_number(index, found, line)),
             },
         }
-        count += 1;
+        *digits = u8::try_from(fields.end().saturating_sub(start)).unwrap_or_default();
     }
-    device.counters = counters_from(&values, count).ok_or_else(|| column_count_error(line))?;
+    *counters = counters_from(&values, count).ok_or_else(|| column_count_error(line))?;
     Ok(())
 }
 
@@ -314,6 +375,43 @@ mod tests {
     fn names_may_contain_slashes_exclamation_marks_and_any_script() {
         for name in ["cciss/c0d0", "cciss!c0d0p1", "dm-10", "диск", "a\u{1b}[31m"] {
             assert_eq!(parsed(&format!("104 0 {name} 1 2 3 4 5 6 7 8 9 10 11")).unwrap().name, name);
+        }
+    }
+
+    /// A word of a line, as any program may write it.
+    fn word() -> impl Strategy<Value = String> {
+        prop_oneof![
+            8 => (0u32..64, any::<u64>()).prop_map(|(shift, number)| (number >> shift).to_string()),
+            1 => "[0-9]{1,21}",
+            1 => "[-x:/]?[0-9]{0,9}[-x:/]?",
+        ]
+    }
+
+    /// A line: a device, words, the blanks between them, and the end.
+    fn line() -> impl Strategy<Value = String> {
+        let start =
+            prop::sample::select(vec!["8 0 sda", "   8       0 sda", "8 0 sda1", "8 1 sda", "x 0 sda", "8"]);
+        let blank = prop::sample::select(vec![" ", " ", " ", " ", "  ", "\t"]);
+        let end = prop::sample::select(vec!["", "", " ", "\r", " \t"]);
+        let words = prop::collection::vec((blank, word()), 0..20);
+        (start, words, end).prop_map(|(start, words, end)| {
+            let words: String = words.iter().map(|(blank, word)| format!("{blank}{word}")).collect();
+            format!("{start}{words}{end}")
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_read_alike_whatever_the_shape_of_the_one_before(lines in prop::collection::vec(line(), 2..5)) {
+            let mut shape = LineShape::default();
+            for line in &lines {
+                // The second time with its own shape.
+                for _ in 0..2 {
+                    let mut device = Device::default();
+                    let read = parse_line_of(&mut shape, line.as_bytes(), &mut device).map(|()| device);
+                    prop_assert_eq!(read, parsed(line));
+                }
+            }
         }
     }
 

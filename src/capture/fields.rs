@@ -1,6 +1,7 @@
 //! The fields of a diskstats line: words and decimal numbers separated by blanks.
 //!
-//! Numbers take most of the time of a replay, so they are read eight digits at a time.
+//! Numbers take most of the time of a replay, so they are read eight digits at a time, and where the number of digits is known
+//! from the sample before, without a search for the end.
 
 /// The outcome of reading a number.
 pub(super) enum Number<'a> {
@@ -14,7 +15,9 @@ pub(super) enum Number<'a> {
 
 /// Iterates over the fields of a line. Spaces, tabs and carriage returns are blanks.
 pub(super) struct Fields<'a> {
-    rest: &'a [u8],
+    line: &'a [u8],
+    /// The end of the field read last.
+    at: usize,
 }
 
 /// Powers of ten by exponent: the factor by which a number grows when that many digits are appended.
@@ -30,22 +33,51 @@ fn is_blank(byte: u8) -> bool {
 impl<'a> Fields<'a> {
     /// Iterates over the fields of `line`, which must not contain a newline.
     pub(super) fn new(line: &'a [u8]) -> Self {
-        Self { rest: line }
+        Self { line, at: 0 }
+    }
+
+    /// Iterates over the fields of `line` after its first `at` bytes, which end with a field.
+    pub(super) fn after(line: &'a [u8], at: usize) -> Self {
+        Self { line, at }
     }
 
     /// Returns the rest of the line, after the field read last.
     pub(super) fn rest(&self) -> &'a [u8] {
-        self.rest
+        self.line.get(self.at..).unwrap_or_default()
+    }
+
+    /// Returns the position in the line at which the field read last ends.
+    pub(super) fn end(&self) -> usize {
+        self.at
+    }
+
+    /// Reads the next field if it is a number of this many digits, at most 16, after one space; `None` if it is not, or the
+    /// line has fewer than eight characters until there.
+    #[inline]
+    pub(super) fn next_number_of(&mut self, digits: u8) -> Option<u64> {
+        let start = self.at + 1;
+        let end = start + usize::from(digits);
+        if self.line.get(end).is_some_and(|byte| *byte != b' ') {
+            return None;
+        }
+        let until = self.line.get(..end)?;
+        let (before, last) = until.split_last_chunk::<8>()?;
+        let value = match digits {
+            1..=8 => last_digits(*last, digits)?,
+            9..=16 => {
+                let upper = last_digits(*before.last_chunk::<8>()?, digits - 8)?;
+                upper * POWERS_OF_TEN[8] + last_digits(*last, 8)?
+            }
+            _ => return None,
+        };
+        self.at = end;
+        Some(value)
     }
 
     /// Reads the next field as an unsigned decimal number.
     pub(super) fn next_number(&mut self) -> Number<'a> {
-        // The kernel separates numbers by one space.
-        if let [b' ', rest @ ..] = self.rest {
-            self.rest = rest;
-        }
         self.skip_blanks();
-        let (mut value, mut digits, mut rest) = (0u64, 0, self.rest);
+        let (mut value, mut digits, mut rest) = (0u64, 0, self.rest());
         // Sixteen digits always fit.
         for _ in 0..2 {
             let Some((chunk, after)) = rest.split_first_chunk::<8>() else { break };
@@ -75,7 +107,7 @@ impl<'a> Fields<'a> {
         if digits == 0 || digits > MAX_SAFE_DIGITS || !rest.first().is_none_or(|byte| is_blank(*byte)) {
             return self.unusual_number();
         }
-        self.rest = rest;
+        self.at += digits;
         Number::Value(value)
     }
 
@@ -91,11 +123,7 @@ impl<'a> Fields<'a> {
     }
 
     fn skip_blanks(&mut self) {
-        while let [first, rest @ ..] = self.rest
-            && is_blank(*first)
-        {
-            self.rest = rest;
-        }
+        self.at += self.rest().iter().take_while(|byte| is_blank(**byte)).count();
     }
 }
 
@@ -104,31 +132,49 @@ impl<'a> Iterator for Fields<'a> {
 
     fn next(&mut self) -> Option<&'a [u8]> {
         self.skip_blanks();
-        let end = self.rest.iter().position(|byte| is_blank(*byte)).unwrap_or(self.rest.len());
-        let (word, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        (!word.is_empty()).then_some(word)
+        let rest = self.rest();
+        let end = rest.iter().position(|byte| is_blank(*byte)).unwrap_or(rest.len());
+        self.at += end;
+        rest.get(..end).filter(|word| !word.is_empty())
     }
 }
 
+const ONES: u64 = 0x0101_0101_0101_0101;
+
 /// Returns the number that eight characters begin with, and its digit count. The first character is in the lowest
 /// byte.
-///
-/// All eight are processed at once, as the bytes of one word: flipping the bits of `0` turns digits into 0 to 9, and
-/// adding 0x76 to any larger byte sets its highest bit.
 fn leading_digits(characters: u64) -> (u64, usize) {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let values = characters ^ (ONES * 0x30);
-    let non_digits = (values.wrapping_add(ONES * 0x76) | values) & (ONES * 0x80);
-    let count = non_digits.trailing_zeros() / 8;
+    let values = digit_values(characters);
+    let count = non_digits(values).trailing_zeros() / 8;
     if count == 0 {
         return (0, 0);
     }
     // Shifts the digits to the high end, which pads the number with leading zeros.
-    let digits = values << (64 - 8 * count);
-    // Combines pairs of digits, then pairs of pairs, then both halves: the higher byte is the lower digit.
+    (combine(values << (64 - 8 * count)), count as usize)
+}
+
+/// Returns the number that the last `digits` (1 to 8) of eight characters are; `None` if one of them is not a digit.
+#[inline]
+fn last_digits(characters: [u8; 8], digits: u8) -> Option<u64> {
+    let unused = 64 - 8 * u32::from(digits);
+    let values = digit_values(u64::from_le_bytes(characters)) >> unused << unused;
+    (non_digits(values) == 0).then(|| combine(values))
+}
+
+/// Turns digits into 0 to 9, in eight characters at once, as the bytes of one word.
+fn digit_values(characters: u64) -> u64 {
+    characters ^ (ONES * 0x30)
+}
+
+/// Returns a word whose highest bit is set in each byte that is larger than 9, up to and including the first of them:
+/// adding 0x76 to such a byte sets its highest bit.
+fn non_digits(values: u64) -> u64 {
+    (values.wrapping_add(ONES * 0x76) | values) & (ONES * 0x80)
+}
+
+/// Combines pairs of digits, then pairs of pairs, then both halves: the higher byte is the lower digit.
+fn combine(digits: u64) -> u64 {
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
-    let eight = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff;
-    (eight, count as usize)
+    fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
 }

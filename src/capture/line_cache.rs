@@ -1,5 +1,7 @@
-//! Caches parsed device lines, because most lines of a host with many devices repeat unchanged.
+//! Caches what is known of the lines of the last sample: on a host with many devices most lines repeat unchanged, and the
+//! others only have other digits.
 
+use super::diskstats_line::{LineError, LineShape, parse_line, parse_line_of};
 use crate::counters::Device;
 
 /// The most lines that are cached; lines further down in a sample are always parsed.
@@ -7,7 +9,7 @@ const MAX_LINES: usize = 8192;
 /// The longest line that is cached. Those of the kernel are shorter.
 const MAX_CACHED_BYTES: usize = 1024;
 
-/// The lines of idle devices by their index in a sample, and the devices parsed from them.
+/// The lines of idle devices by their index in a sample, and the devices parsed from them; also the shapes of all lines.
 ///
 /// A device depends on nothing but its line, so an identical line need not be parsed again.
 #[derive(Default)]
@@ -20,6 +22,7 @@ struct CachedLine {
     /// Empty where the device was never seen idle.
     bytes: Vec<u8>,
     device: Device,
+    shape: LineShape,
 }
 
 impl LineCache {
@@ -34,19 +37,32 @@ impl LineCache {
         !line.is_empty()
     }
 
-    /// Caches a parsed line if the device was idle since `previous`, the device at the same index of the previous
-    /// sample.
-    pub(super) fn remember(&mut self, index: usize, line: &[u8], device: &Device, previous: Option<&Device>) {
-        let is_idle = previous.is_some_and(|previous| previous.counters == device.counters);
-        if is_idle && index < MAX_LINES && line.len() <= MAX_CACHED_BYTES {
-            if self.lines.len() <= index {
-                self.lines.resize(index + 1, CachedLine::default());
-            }
-            let cached = &mut self.lines[index];
+    /// Parses the line at `index` into `device`, reusing its memory, and caches it if the device was idle since `previous`,
+    /// the device at the same index of the previous sample.
+    ///
+    /// # Errors
+    /// Those of [`parse_line`].
+    pub(super) fn parse(
+        &mut self,
+        index: usize,
+        line: &[u8],
+        device: &mut Device,
+        previous: Option<&Device>,
+    ) -> Result<(), LineError> {
+        if index >= MAX_LINES || line.len() > MAX_CACHED_BYTES {
+            return parse_line(line, device);
+        }
+        if self.lines.len() <= index {
+            self.lines.resize(index + 1, CachedLine::default());
+        }
+        let cached = &mut self.lines[index];
+        parse_line_of(&mut cached.shape, line, device)?;
+        if previous.is_some_and(|previous| previous.counters == device.counters) {
             cached.bytes.clear();
             cached.bytes.extend_from_slice(line);
             cached.device.clone_from(device);
         }
+        Ok(())
     }
 }
 

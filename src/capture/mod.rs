@@ -45,8 +45,10 @@ use crate::counters::{Device, Sample};
 ///
 /// Skips invalid lines and calls `on_error` for each, with its line number from 1.
 pub fn parse_diskstats(text: &[u8], sample: &mut Sample, mut on_error: impl FnMut(usize, LineError)) {
-    let mut count = 0;
-    for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
+    let (mut count, mut start) = (0, 0);
+    let ends = memchr::memchr_iter(b'\n', text).chain([text.len()]);
+    for (number, end) in ends.enumerate() {
+        let line = &text[std::mem::replace(&mut start, end + 1)..end];
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }

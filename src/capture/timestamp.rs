@@ -1,5 +1,7 @@
 //! The `TS` line that begins a sample in the captures of pt-diskstats: `TS <seconds>[.<fraction>] ...`.
 
+use std::iter;
+
 use jiff::Timestamp;
 
 use super::diskstats_line::excerpt;
@@ -10,7 +12,7 @@ pub(super) struct TimestampLine {
     pub(super) time: Option<Timestamp>,
     /// The time of day in the line, `HH:MM:SS`; `None` if there is none.
     pub(super) written_time: Option<String>,
-    /// The word where the time should be, for messages.
+    /// The word where the time should be, for messages; empty if there is a time.
     pub(super) found: String,
     /// A newline ended the line.
     pub(super) ended: bool,
@@ -20,11 +22,10 @@ impl TimestampLine {
     /// Parses a line; `None` if it is not a `TS` line. The time of one without a newline may lack digits: it is used
     /// only with `accepts_unended`.
     pub(super) fn parse(line: &[u8], ended: bool, accepts_unended: bool) -> Option<Self> {
-        is_timestamp(line).then(|| Self {
-            time: parse_time(line).filter(|_| ended || accepts_unended),
-            written_time: time_of_day(line),
-            found: excerpt(time_word(line)),
-            ended,
+        is_timestamp(line).then(|| {
+            let time = parse_time(line).filter(|_| ended || accepts_unended);
+            let found = if time.is_some() { String::new() } else { excerpt(time_word(line)) };
+            Self { time, written_time: time_of_day(line), found, ended }
         })
     }
 }
@@ -52,8 +53,9 @@ fn parse_time(line: &[u8]) -> Option<Timestamp> {
     if seconds.is_empty() || !is_digits(seconds) || !is_digits(fraction) {
         return None;
     }
-    let nanos = format!("{:0<9}", &fraction[..fraction.len().min(9)]);
-    Timestamp::new(seconds.parse().ok()?, nanos.parse().ok()?).ok()
+    let digits = fraction.bytes().chain(iter::repeat(b'0')).take(9);
+    let nanos = digits.fold(0, |nanos, digit| nanos * 10 + i32::from(digit - b'0'));
+    Timestamp::new(seconds.parse().ok()?, nanos).ok()
 }
 
 /// Returns the first `HH:MM:SS` of a line.

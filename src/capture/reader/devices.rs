@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::capture::diskstats_line::{LineError, parse_line};
+use crate::capture::diskstats_line::LineError;
 use crate::capture::limits::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 use crate::capture::line_cache::LineCache;
 use crate::capture::slot;
@@ -86,10 +86,9 @@ impl SampleDevices {
             self.count += 1;
             return DeviceLine::Accepted;
         }
-        match parse_line(line, device) {
+        match self.cache.parse(index, line, device, previous.devices.get(index)) {
             Ok(()) => {
                 self.count += 1;
-                self.cache.remember(index, line, device, previous.devices.get(index));
                 if !is_complete && looks_truncated(&devices[index], &devices[..index], previous) {
                     return DeviceLine::Truncated;
                 }
