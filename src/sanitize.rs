@@ -50,8 +50,11 @@ pub fn json_text(json: String) -> String {
 }
 
 /// Returns whether a text has a character that could control a terminal. It looks at bytes, and only at those characters
-/// outside of ASCII that begin as an unsafe one does: a replay prints millions of sentences.
+/// outside of ASCII that begin as an unsafe one does: a replay prints millions of names and sentences.
 fn has_unsafe(text: &str) -> bool {
+    if text.bytes().fold(true, |plain, byte| plain & (b' '..=b'~').contains(&byte)) {
+        return false;
+    }
     const FIRST_BYTES: [u8; 3] = [0xc2, 0xe2, 0xef];
     let [a, b, c] = FIRST_BYTES;
     let has_control = text.bytes().fold(false, |found, byte| found | byte.is_ascii_control());

@@ -3,76 +3,125 @@
 use super::wraparound::{MillisDelta, wrapped_sectors};
 use crate::counters::{Counters, Requests};
 use crate::metrics::RequestChange;
-use crate::units::{Interval, SECTOR_BYTES};
+use crate::units::{Interval, PerSecond, SECTOR_BYTES};
 
-/// The rates of one kind of request, or of several kinds together.
+/// The rates of one kind of request, or of several kinds together. Each is computed on demand, as a report needs few of
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestRates {
-    /// Requests completed; `None` if the counter went backwards.
-    pub ios: Option<u64>,
-    /// Requests completed per second: Δn / t; `None` if the counter went backwards.
-    pub per_s: Option<f64>,
+    change: RequestChange,
     /// Sectors transferred, as iostat totals them: it takes a counter that went backwards for one that wrapped.
     pub sectors: u64,
-    /// KiB per second: Δs / 2 / t; `None` if the counter went backwards.
-    pub kib_per_s: Option<f64>,
-    /// Requests merged per second: Δm / t; `None` if the counter went backwards.
-    pub merges_per_s: Option<f64>,
-    /// Requests merged before they were issued, in percent of all: 100 Δm / (Δm + Δn); `None` if there were none, or if a
-    /// counter went backwards.
-    pub merge_pct: Option<f64>,
-    /// Mean latency in milliseconds: ΔT / Δn; `None` if no request was completed.
-    pub await_ms: Option<f64>,
-    /// Mean request size in KiB: Δs / 2 / Δn; `None` if no request was completed.
-    pub size_kib: Option<f64>,
+    per_second: PerSecond,
 }
 
 impl RequestRates {
     #[inline]
-    fn between(older: &Requests, newer: &Requests, interval: Interval) -> Self {
-        let total = wrapped_sectors(older.sectors, newer.sectors);
-        let RequestChange { ios, merges, sectors, ms } = RequestChange::between(older, newer);
-        let kib = |sectors: f64| sectors * SECTOR_BYTES as f64 / 1024.0;
-        let completed = ios.filter(|n| *n > 0).map(|n| n as f64);
-        Self {
-            ios,
-            per_s: ios.map(|n| interval.per_second(n)),
-            sectors: total,
-            kib_per_s: sectors.map(|s| kib(interval.per_second(s))),
-            merges_per_s: merges.map(|m| interval.per_second(m)),
-            merge_pct: merges.zip(ios).and_then(|(m, n)| merge_pct(m, n)),
-            await_ms: completed.map(|n| ms as f64 / n),
-            size_kib: sectors.zip(completed).map(|(s, n)| kib(s as f64 / n)),
-        }
+    fn between(older: &Requests, newer: &Requests, per_second: PerSecond) -> Self {
+        let sectors = wrapped_sectors(older.sectors, newer.sectors);
+        Self { change: RequestChange::between(older, newer), sectors, per_second }
+    }
+
+    /// Returns the requests completed; `None` if the counter went backwards.
+    pub fn ios(&self) -> Option<u64> {
+        self.change.ios
+    }
+
+    /// Returns the requests completed per second: Δn / t; `None` if the counter went backwards.
+    #[inline]
+    pub fn per_s(&self) -> Option<f64> {
+        self.change.ios.map(|ios| self.per_second.of(ios))
+    }
+
+    /// Returns KiB per second: Δs / 2 / t; `None` if the counter went backwards.
+    #[inline]
+    pub fn kib_per_s(&self) -> Option<f64> {
+        self.change.sectors.map(|sectors| kib(self.per_second.of(sectors)))
+    }
+
+    /// Returns the requests merged per second: Δm / t; `None` if the counter went backwards.
+    #[inline]
+    pub fn merges_per_s(&self) -> Option<f64> {
+        self.change.merges.map(|merges| self.per_second.of(merges))
+    }
+
+    /// Returns the requests merged before they were issued, in percent of all: 100 Δm / (Δm + Δn); `None` if there were
+    /// none, or if a counter went backwards.
+    #[inline]
+    pub fn merge_pct(&self) -> Option<f64> {
+        let (merges, ios) = self.change.merges.zip(self.change.ios)?;
+        let issued = merges.saturating_add(ios);
+        (issued > 0).then(|| merges as f64 / issued as f64 * 100.0)
+    }
+
+    /// Returns the mean latency in milliseconds: ΔT / Δn; `None` if no request was completed.
+    #[inline]
+    pub fn await_ms(&self) -> Option<f64> {
+        self.completed().map(|completed| self.change.ms as f64 / completed)
+    }
+
+    /// Returns the mean request size in KiB: Δs / 2 / Δn; `None` if no request was completed.
+    #[inline]
+    pub fn size_kib(&self) -> Option<f64> {
+        let (sectors, completed) = self.change.sectors.zip(self.completed())?;
+        Some(kib(sectors as f64 / completed))
+    }
+
+    /// Returns the requests completed, if there were any.
+    #[inline]
+    fn completed(&self) -> Option<f64> {
+        self.change.ios.filter(|ios| *ios > 0).map(|ios| ios as f64)
     }
 }
 
-/// Returns 100 m / (m + n), or `None` if both are zero.
-fn merge_pct(merges: u64, ios: u64) -> Option<f64> {
-    let issued = merges.saturating_add(ios);
-    (issued > 0).then(|| merges as f64 / issued as f64 * 100.0)
+fn kib(sectors: f64) -> f64 {
+    sectors * SECTOR_BYTES as f64 / 1024.0
 }
 
 /// The numbers of one device over one interval.
-///
-/// Each is computed on demand, as a report needs few of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IostatRates {
-    older: Counters,
-    newer: Counters,
-    interval: Interval,
+    /// Reads.
+    pub reads: RequestRates,
+    /// Writes.
+    pub writes: RequestRates,
+    /// Discards.
+    pub discards: RequestRates,
+    /// Reads, writes and discards together, without flushes.
+    pub all: RequestRates,
+    /// `None` if the counter went backwards.
+    flushes: Option<u64>,
+    flush_ms: u64,
+    weighted: MillisDelta,
+    busy: MillisDelta,
+    per_second: PerSecond,
     /// The number of devices that the counters are the sum of; utilization is their mean.
     devices: u32,
 }
 
 impl IostatRates {
-    /// An interval without activity.
-    pub const NONE: Self =
-        Self { older: Counters::ZERO, newer: Counters::ZERO, interval: Interval::HUNDREDTH, devices: 1 };
+    /// Returns the numbers of an interval without activity.
+    pub fn none() -> Self {
+        Self::between(&Counters::ZERO, &Counters::ZERO, Interval::HUNDREDTH)
+    }
 
     /// Returns the numbers between two readings of one device.
+    #[inline]
     pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Self {
-        Self { older: *older, newer: *newer, interval, devices: 1 }
+        let per_second = interval.divisor();
+        let rates = |older: &Requests, newer: &Requests| RequestRates::between(older, newer, per_second);
+        Self {
+            reads: rates(&older.reads, &newer.reads),
+            writes: rates(&older.writes, &newer.writes),
+            discards: rates(&older.discards, &newer.discards),
+            all: rates(&older.requests(), &newer.requests()),
+            flushes: newer.flushes.checked_sub(older.flushes),
+            flush_ms: MillisDelta::between(older.flush_ms, newer.flush_ms).ms,
+            weighted: MillisDelta::between(older.weighted_ms, newer.weighted_ms),
+            busy: MillisDelta::between(older.busy_ms, newer.busy_ms),
+            per_second,
+            devices: 1,
+        }
     }
 
     /// Marks the counters as the sum of several devices; zero counts as one.
@@ -80,58 +129,27 @@ impl IostatRates {
         Self { devices: devices.max(1), ..self }
     }
 
-    /// Returns the rates of reads.
-    #[inline]
-    pub fn reads(&self) -> RequestRates {
-        RequestRates::between(&self.older.reads, &self.newer.reads, self.interval)
-    }
-
-    /// Returns the rates of writes.
-    #[inline]
-    pub fn writes(&self) -> RequestRates {
-        RequestRates::between(&self.older.writes, &self.newer.writes, self.interval)
-    }
-
-    /// Returns the rates of discards.
-    #[inline]
-    pub fn discards(&self) -> RequestRates {
-        RequestRates::between(&self.older.discards, &self.newer.discards, self.interval)
-    }
-
-    /// Returns the rates of reads, writes and discards together, without flushes.
-    #[inline]
-    pub fn all(&self) -> RequestRates {
-        RequestRates::between(&self.older.requests(), &self.newer.requests(), self.interval)
-    }
-
-    fn flushes(&self) -> Option<u64> {
-        self.newer.flushes.checked_sub(self.older.flushes)
-    }
-
     /// Returns the flushes completed per second: zero if the kernel does not count them, `None` if the counter went
     /// backwards.
     pub fn flushes_per_s(&self) -> Option<f64> {
-        self.flushes().map(|flushes| self.interval.per_second(flushes))
+        self.flushes.map(|flushes| self.per_second.of(flushes))
     }
 
     /// Returns the mean time of a flush in milliseconds; `None` if no flush was completed.
     pub fn flush_await_ms(&self) -> Option<f64> {
-        let ms = MillisDelta::between(self.older.flush_ms, self.newer.flush_ms).ms;
-        self.flushes().filter(|flushes| *flushes > 0).map(|flushes| ms as f64 / flushes as f64)
+        self.flushes.filter(|flushes| *flushes > 0).map(|flushes| self.flush_ms as f64 / flushes as f64)
     }
 
     /// Returns the mean number of requests in the queue or being served: Δ(weighted ms) / 1000 t; `None` if the
     /// counter went backwards.
     pub fn queue(&self) -> Option<f64> {
-        let weighted = MillisDelta::between(self.older.weighted_ms, self.newer.weighted_ms);
-        (!weighted.went_back).then(|| self.interval.per_second(weighted.ms) / 1000.0)
+        (!self.weighted.went_back).then(|| self.per_second.of(self.weighted.ms) / 1000.0)
     }
 
     /// Returns the time with a request in flight, in percent of the interval. It may exceed 100; `None` if the counter
     /// went backwards.
     pub fn util_pct(&self) -> Option<f64> {
-        let busy = MillisDelta::between(self.older.busy_ms, self.newer.busy_ms);
-        (!busy.went_back).then(|| self.interval.per_second(busy.ms) / 10.0 / f64::from(self.devices))
+        (!self.busy.went_back).then(|| self.per_second.of(self.busy.ms) / 10.0 / f64::from(self.devices))
     }
 }
 
@@ -160,16 +178,16 @@ mod tests {
         let newer = counters([300, 60, 4000, 250], [4, 0, 64, 6], 2500, 3206);
         let rates = IostatRates::between(&older, &newer, two_seconds());
         // 200 reads in 2 s; 3200 sectors are 1600 KiB; 50 of 250 merged; 200 ms over 200 reads.
-        assert_eq!(rates.reads().per_s, Some(100.0));
-        assert_eq!(rates.reads().sectors, 3200);
-        assert_eq!(rates.reads().kib_per_s, Some(800.0));
-        assert_eq!(rates.reads().merges_per_s, Some(25.0));
-        assert_eq!(rates.reads().merge_pct, Some(20.0));
-        assert_eq!(rates.reads().await_ms, Some(1.0));
-        assert_eq!(rates.reads().size_kib, Some(8.0));
-        assert_eq!((rates.writes().await_ms, rates.writes().size_kib), (Some(1.5), Some(8.0)));
+        assert_eq!(rates.reads.per_s(), Some(100.0));
+        assert_eq!(rates.reads.sectors, 3200);
+        assert_eq!(rates.reads.kib_per_s(), Some(800.0));
+        assert_eq!(rates.reads.merges_per_s(), Some(25.0));
+        assert_eq!(rates.reads.merge_pct(), Some(20.0));
+        assert_eq!(rates.reads.await_ms(), Some(1.0));
+        assert_eq!(rates.reads.size_kib(), Some(8.0));
+        assert_eq!((rates.writes.await_ms(), rates.writes.size_kib()), (Some(1.5), Some(8.0)));
         // Together: 204 requests in 206 ms.
-        assert_eq!((rates.all().per_s, rates.all().await_ms), (Some(102.0), Some(206.0 / 204.0)));
+        assert_eq!((rates.all.per_s(), rates.all.await_ms()), (Some(102.0), Some(206.0 / 204.0)));
         // 206 weighted ms in 2000; 1500 busy ms in 2000.
         assert_eq!((rates.queue(), rates.util_pct()), (Some(0.103), Some(75.0)));
     }
@@ -178,9 +196,9 @@ mod tests {
     fn without_requests_there_is_no_latency() {
         let unchanged = counters([5, 5, 5, 5], [5; 4], 5, 5);
         let rates = IostatRates::between(&unchanged, &unchanged, two_seconds());
-        assert_eq!((rates.reads().per_s, rates.queue()), (Some(0.0), Some(0.0)));
+        assert_eq!((rates.reads.per_s(), rates.queue()), (Some(0.0), Some(0.0)));
         assert_eq!(
-            (rates.reads().await_ms, rates.reads().size_kib, rates.reads().merge_pct),
+            (rates.reads.await_ms(), rates.reads.size_kib(), rates.reads.merge_pct()),
             (None, None, None)
         );
         assert_eq!(rates.flush_await_ms(), None);
@@ -191,9 +209,12 @@ mod tests {
         let older = counters([100, 10, 800, 50], [0; 4], 1000, 3000);
         let newer = counters([99, 9, 799, 51], [0; 4], 999, 2999);
         let rates = IostatRates::between(&older, &newer, two_seconds());
-        let none = RequestRates { sectors: u64::from(u32::MAX), ..IostatRates::NONE.reads() };
-        let none = RequestRates { ios: None, per_s: None, kib_per_s: None, merges_per_s: None, ..none };
-        assert_eq!((rates.reads(), rates.all()), (none, none));
+        for requests in [rates.reads, rates.all] {
+            assert_eq!((requests.ios(), requests.per_s(), requests.kib_per_s()), (None, None, None));
+            assert_eq!((requests.merges_per_s(), requests.merge_pct()), (None, None));
+            assert_eq!((requests.await_ms(), requests.size_kib()), (None, None));
+            assert_eq!(requests.sectors, u64::from(u32::MAX));
+        }
         assert_eq!((rates.queue(), rates.util_pct()), (None, None));
     }
 
@@ -201,7 +222,7 @@ mod tests {
     fn latency_is_right_when_its_32_bit_counter_wraps() {
         let older = counters([100, 0, 0, u64::from(u32::MAX) - 9], [0; 4], 0, 0);
         let newer = counters([110, 0, 0, 10], [0; 4], 0, 0);
-        assert_eq!(IostatRates::between(&older, &newer, two_seconds()).reads().await_ms, Some(2.0));
+        assert_eq!(IostatRates::between(&older, &newer, two_seconds()).reads.await_ms(), Some(2.0));
     }
 
     #[test]

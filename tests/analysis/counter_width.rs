@@ -22,7 +22,7 @@ fn counters_and_their_differences_have_64_bits_on_every_architecture() {
     let _: ([Option<u64>; 3], u64) = ([ios, merges, sectors], ms);
     let _: (u64, u64) = (MillisDelta::between(0, 0).ms, wrapping_sub_u32(0, 0));
     let _: (u64, Option<u64>) = (IntervalStats::default().completed, IntervalStats::default().in_flight);
-    let _: (u64, Option<u64>) = (IostatRates::NONE.all().sectors, IostatRates::NONE.all().ios);
+    let _: (u64, Option<u64>) = (IostatRates::none().all.sectors, IostatRates::none().all.ios());
 }
 
 #[test]

@@ -32,8 +32,9 @@ fn direction(d: &DirectionStats) {
 }
 
 fn requests(r: &RequestRates) {
-    check_range("requests", &[r.per_s, r.kib_per_s, r.merges_per_s, r.merge_pct, r.await_ms, r.size_kib]);
-    check_percentage("merged", r.merge_pct);
+    let numbers = [r.per_s(), r.kib_per_s(), r.merges_per_s(), r.merge_pct(), r.await_ms(), r.size_kib()];
+    check_range("requests", &numbers);
+    check_percentage("merged", r.merge_pct());
 }
 
 fn pt_direction(d: &DirectionRates) {
@@ -68,7 +69,7 @@ pub(crate) fn device(older: &Counters, newer: &Counters, interval: Interval) {
     }
     for devices in [1, 3] {
         let rates = IostatRates::between(older, newer, interval).with_devices(devices);
-        [rates.reads(), rates.writes(), rates.discards(), rates.all()].iter().for_each(requests);
+        [rates.reads, rates.writes, rates.discards, rates.all].iter().for_each(requests);
         check_range(
             "rates",
             &[rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()],

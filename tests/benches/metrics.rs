@@ -31,11 +31,14 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     });
     bench("iostat -d", &|older, newer| {
         let rates = IostatRates::between(black_box(older), black_box(newer), second);
-        black_box((rates.all(), rates.reads(), rates.writes(), rates.discards()));
+        let sectors = [rates.reads, rates.writes, rates.discards].map(|r| (r.kib_per_s(), r.sectors));
+        black_box((rates.all.per_s(), sectors));
     });
     bench("iostat -dx", &|older, newer| {
         let rates = IostatRates::between(black_box(older), black_box(newer), second);
-        black_box((rates.reads(), rates.writes(), rates.discards()));
+        black_box([rates.reads, rates.writes, rates.discards].map(|r| {
+            (r.per_s(), r.kib_per_s(), r.merges_per_s(), r.merge_pct(), r.await_ms(), r.size_kib())
+        }));
         black_box((rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()));
     });
     bench("pt-diskstats", &|older, newer| {

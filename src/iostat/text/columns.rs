@@ -40,44 +40,44 @@ use Value::{Amount, Data, Percent, Plain, Size};
 
 /// The default report: transfers and data.
 pub(super) const BASIC: [Column; 7] = [
-    column("tps", 8, Plain(|r| r.all().per_s)),
-    column("kB_read/s", 12, Data(|r| or_zero(r.reads().kib_per_s))),
-    column("kB_wrtn/s", 12, Data(|r| or_zero(r.writes().kib_per_s))),
-    column("kB_dscd/s", 12, Data(|r| or_zero(r.discards().kib_per_s))),
-    column("kB_read", 10, Amount(|r| r.reads().sectors)),
-    column("kB_wrtn", 10, Amount(|r| r.writes().sectors)),
-    column("kB_dscd", 10, Amount(|r| r.discards().sectors)),
+    column("tps", 8, Plain(|r| r.all.per_s())),
+    column("kB_read/s", 12, Data(|r| or_zero(r.reads.kib_per_s()))),
+    column("kB_wrtn/s", 12, Data(|r| or_zero(r.writes.kib_per_s()))),
+    column("kB_dscd/s", 12, Data(|r| or_zero(r.discards.kib_per_s()))),
+    column("kB_read", 10, Amount(|r| r.reads.sectors)),
+    column("kB_wrtn", 10, Amount(|r| r.writes.sectors)),
+    column("kB_dscd", 10, Amount(|r| r.discards.sectors)),
 ];
 
 /// The default report with `-s`.
 pub(super) const BASIC_SHORT: [Column; 5] = [
-    column("tps", 8, Plain(|r| r.all().per_s)),
-    column("kB_read/s", 12, Data(|r| or_zero(r.reads().kib_per_s))),
-    column("kB_w+d/s", 12, Data(|r| or_zero(r.writes().kib_per_s) + or_zero(r.discards().kib_per_s))),
-    column("kB_read", 10, Amount(|r| r.reads().sectors)),
-    column("kB_w+d", 10, Amount(|r| r.writes().sectors.wrapping_add(r.discards().sectors))),
+    column("tps", 8, Plain(|r| r.all.per_s())),
+    column("kB_read/s", 12, Data(|r| or_zero(r.reads.kib_per_s()))),
+    column("kB_w+d/s", 12, Data(|r| or_zero(r.writes.kib_per_s()) + or_zero(r.discards.kib_per_s()))),
+    column("kB_read", 10, Amount(|r| r.reads.sectors)),
+    column("kB_w+d", 10, Amount(|r| r.writes.sectors.wrapping_add(r.discards.sectors))),
 ];
 
 /// The report of `-x`: reads, writes, discards, flushes, and the device as a whole.
 pub(super) const EXTENDED: [Column; 22] = [
-    column("r/s", 7, Plain(|r| r.reads().per_s)),
-    column("rkB/s", 9, Data(|r| or_zero(r.reads().kib_per_s))),
-    column("rrqm/s", 8, Plain(|r| r.reads().merges_per_s)),
-    column("%rrqm", 6, Percent(|r| r.reads().merge_pct)),
-    column("r_await", 7, Plain(|r| r.reads().await_ms)),
-    column("rareq-sz", 8, Size(|r| r.reads().size_kib)),
-    column("w/s", 7, Plain(|r| r.writes().per_s)),
-    column("wkB/s", 9, Data(|r| or_zero(r.writes().kib_per_s))),
-    column("wrqm/s", 8, Plain(|r| r.writes().merges_per_s)),
-    column("%wrqm", 6, Percent(|r| r.writes().merge_pct)),
-    column("w_await", 7, Plain(|r| r.writes().await_ms)),
-    column("wareq-sz", 8, Size(|r| r.writes().size_kib)),
-    column("d/s", 7, Plain(|r| r.discards().per_s)),
-    column("dkB/s", 9, Data(|r| or_zero(r.discards().kib_per_s))),
-    column("drqm/s", 8, Plain(|r| r.discards().merges_per_s)),
-    column("%drqm", 6, Percent(|r| r.discards().merge_pct)),
-    column("d_await", 7, Plain(|r| r.discards().await_ms)),
-    column("dareq-sz", 8, Size(|r| r.discards().size_kib)),
+    column("r/s", 7, Plain(|r| r.reads.per_s())),
+    column("rkB/s", 9, Data(|r| or_zero(r.reads.kib_per_s()))),
+    column("rrqm/s", 8, Plain(|r| r.reads.merges_per_s())),
+    column("%rrqm", 6, Percent(|r| r.reads.merge_pct())),
+    column("r_await", 7, Plain(|r| r.reads.await_ms())),
+    column("rareq-sz", 8, Size(|r| r.reads.size_kib())),
+    column("w/s", 7, Plain(|r| r.writes.per_s())),
+    column("wkB/s", 9, Data(|r| or_zero(r.writes.kib_per_s()))),
+    column("wrqm/s", 8, Plain(|r| r.writes.merges_per_s())),
+    column("%wrqm", 6, Percent(|r| r.writes.merge_pct())),
+    column("w_await", 7, Plain(|r| r.writes.await_ms())),
+    column("wareq-sz", 8, Size(|r| r.writes.size_kib())),
+    column("d/s", 7, Plain(|r| r.discards.per_s())),
+    column("dkB/s", 9, Data(|r| or_zero(r.discards.kib_per_s()))),
+    column("drqm/s", 8, Plain(|r| r.discards.merges_per_s())),
+    column("%drqm", 6, Percent(|r| r.discards.merge_pct())),
+    column("d_await", 7, Plain(|r| r.discards.await_ms())),
+    column("dareq-sz", 8, Size(|r| r.discards.size_kib())),
     column("f/s", 7, Plain(|r| r.flushes_per_s())),
     column("f_await", 7, Plain(|r| r.flush_await_ms())),
     column("aqu-sz", 7, Plain(|r| r.queue())),
@@ -89,17 +89,17 @@ pub(super) const EXTENDED_TABLES: [std::ops::Range<usize>; 4] = [0..6, 6..12, 12
 
 /// The report of `-x -s`.
 pub(super) const EXTENDED_SHORT: [Column; 7] = [
-    column("tps", 8, Plain(|r| r.all().per_s)),
+    column("tps", 8, Plain(|r| r.all.per_s())),
     column(
         "kB/s",
         9,
         Data(|r| {
-            or_zero(r.reads().kib_per_s) + or_zero(r.writes().kib_per_s) + or_zero(r.discards().kib_per_s)
+            or_zero(r.reads.kib_per_s()) + or_zero(r.writes.kib_per_s()) + or_zero(r.discards.kib_per_s())
         }),
     ),
-    column("rqm/s", 8, Plain(|r| r.all().merges_per_s)),
-    column("await", 7, Plain(|r| r.all().await_ms)),
-    column("areq-sz", 8, Size(|r| r.all().size_kib)),
+    column("rqm/s", 8, Plain(|r| r.all.merges_per_s())),
+    column("await", 7, Plain(|r| r.all.await_ms())),
+    column("areq-sz", 8, Size(|r| r.all.size_kib())),
     column("aqu-sz", 7, Plain(|r| r.queue())),
     column("%util", 6, Percent(|r| r.util_pct())),
 ];

@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::ops::Range;
 
-use super::cells::{push_cell, push_in_color, push_percentage};
+use super::cells::{format_of, push_cells, push_in_color, push_percentage};
 use super::colors::CellClass;
 use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
 use super::{Heading, Report, Row, Style};
 use crate::iostat::rates::IostatRates;
 use crate::metrics::CpuPercentages;
+use crate::report::layout::fixed_decimal::ColumnFormat;
 use crate::sanitize::sanitize;
 
 /// Width of the column of device names.
@@ -17,9 +18,9 @@ const NAME_WIDTH: usize = 13;
 /// The text for an unknown part of the heading.
 const UNKNOWN: &str = "-";
 
-/// A table of the device report: its columns and its header line.
+/// A table of the device report: its columns with the format of their numbers, and its header line.
 pub(super) struct Table {
-    columns: &'static [Column],
+    columns: Vec<(&'static Column, ColumnFormat)>,
     titles: String,
 }
 
@@ -46,6 +47,7 @@ pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: 
     if let Some(cpu) = report.cpu.filter(|_| style.cpu) {
         push_cpu_table(style, &cpu, out);
     }
+    let no_rates = IostatRates::none();
     for (index, table) in tables.iter().enumerate() {
         out.extend_from_slice(table.titles.as_bytes());
         for row in &report.rows {
@@ -54,8 +56,8 @@ pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: 
             if is_lost && style.active_only {
                 continue;
             }
-            let rates = if is_lost { &IostatRates::NONE } else { &row.rates };
-            push_line(style, table.columns, row, rates, out);
+            let rates = if is_lost { &no_rates } else { &row.rates };
+            push_line(style, table, row, rates, out);
         }
         if report.is_truncated {
             return;
@@ -73,7 +75,10 @@ pub(super) fn device_tables(style: &Style) -> Vec<Table> {
     if !style.disk {
         return Vec::new();
     }
-    let table = |columns: &'static [Column]| Table { columns, titles: header_line(style, columns) };
+    let table = |columns: &'static [Column]| Table {
+        columns: columns.iter().map(|column| (column, format_of(style, column))).collect(),
+        titles: header_line(style, columns),
+    };
     match (style.extended, style.short) {
         (false, false) => vec![table(&BASIC)],
         (false, true) => vec![table(&BASIC_SHORT)],
@@ -93,7 +98,7 @@ fn header_line(style: &Style, columns: &[Column]) -> String {
     if style.pretty { format!("{titles} Device\n") } else { format!("{:<NAME_WIDTH$}{titles}\n", "Device") }
 }
 
-fn push_line(style: &Style, columns: &[Column], row: &Row<'_>, rates: &IostatRates, out: &mut Vec<u8>) {
+fn push_line(style: &Style, table: &Table, row: &Row<'_>, rates: &IostatRates, out: &mut Vec<u8>) {
     let name = sanitize(&row.name);
     if !style.pretty {
         push_in_color(
@@ -106,9 +111,7 @@ fn push_line(style: &Style, columns: &[Column], row: &Row<'_>, rates: &IostatRat
             },
         );
     }
-    for column in columns {
-        push_cell(style, column, rates, out);
-    }
+    push_cells(style, &table.columns, rates, out);
     if style.pretty {
         push_in_color(
             style,

@@ -4,51 +4,49 @@ use std::io::Write;
 
 use crate::pt_diskstats::options::GroupBy;
 use crate::pt_diskstats::rates::PtRates;
-use crate::report::layout::fixed_decimal::push_fixed;
+use crate::report::layout::fixed_decimal::{ColumnFormat, push_cells};
 use crate::sanitize::sanitize;
-
-/// The format of the numbers in a column, with their width.
-#[derive(Clone, Copy)]
-enum NumberFormat {
-    /// One decimal.
-    Tenths(usize),
-    /// Whole percent, followed by a percent sign.
-    Percent(usize),
-    /// A whole number.
-    Whole(usize),
-}
 
 struct Column {
     /// The title, with its leading blanks.
     title: &'static str,
-    format: NumberFormat,
+    format: ColumnFormat,
     value: fn(&PtRates) -> f64,
 }
 
-const fn column(title: &'static str, format: NumberFormat, value: fn(&PtRates) -> f64) -> Column {
-    Column { title, format, value }
+/// A column with one decimal.
+const fn tenths(title: &'static str, width: usize, value: fn(&PtRates) -> f64) -> Column {
+    Column { title, format: ColumnFormat::new(width, 1), value }
 }
 
-use NumberFormat::{Percent, Tenths, Whole};
+/// A column of whole percent.
+const fn percent(title: &'static str, width: usize, value: fn(&PtRates) -> f64) -> Column {
+    Column { title, format: ColumnFormat::new(width, 0).with_percent_sign(), value }
+}
+
+/// A column of whole numbers.
+const fn whole(title: &'static str, width: usize, value: fn(&PtRates) -> f64) -> Column {
+    Column { title, format: ColumnFormat::new(width, 0), value }
+}
 
 const COLUMNS: [Column; 17] = [
-    column("   rd_s", Tenths(7), |r| r.reads.per_s),
-    column("rd_avkb", Tenths(7), |r| r.reads.size_kib),
-    column("rd_mb_s", Tenths(7), |r| r.reads.mib_per_s),
-    column("rd_mrg", Percent(5), |r| r.reads.merge_pct),
-    column("rd_cnc", Tenths(6), |r| r.reads.concurrency),
-    column("  rd_rt", Tenths(7), |r| r.reads.response_ms),
-    column("   wr_s", Tenths(7), |r| r.writes.per_s),
-    column("wr_avkb", Tenths(7), |r| r.writes.size_kib),
-    column("wr_mb_s", Tenths(7), |r| r.writes.mib_per_s),
-    column("wr_mrg", Percent(5), |r| r.writes.merge_pct),
-    column("wr_cnc", Tenths(6), |r| r.writes.concurrency),
-    column("  wr_rt", Tenths(7), |r| r.writes.response_ms),
-    column("busy", Percent(3), |r| r.busy_pct),
-    column("in_prg", Whole(6), |r| r.in_progress),
-    column("   io_s", Tenths(7), |r| r.per_s),
-    column(" qtime", Tenths(6), |r| r.queue_ms),
-    column("stime", Tenths(5), |r| r.service_ms),
+    tenths("   rd_s", 7, |r| r.reads.per_s),
+    tenths("rd_avkb", 7, |r| r.reads.size_kib),
+    tenths("rd_mb_s", 7, |r| r.reads.mib_per_s),
+    percent("rd_mrg", 5, |r| r.reads.merge_pct),
+    tenths("rd_cnc", 6, |r| r.reads.concurrency),
+    tenths("  rd_rt", 7, |r| r.reads.response_ms),
+    tenths("   wr_s", 7, |r| r.writes.per_s),
+    tenths("wr_avkb", 7, |r| r.writes.size_kib),
+    tenths("wr_mb_s", 7, |r| r.writes.mib_per_s),
+    percent("wr_mrg", 5, |r| r.writes.merge_pct),
+    tenths("wr_cnc", 6, |r| r.writes.concurrency),
+    tenths("  wr_rt", 7, |r| r.writes.response_ms),
+    percent("busy", 3, |r| r.busy_pct),
+    whole("in_prg", 6, |r| r.in_progress),
+    tenths("   io_s", 7, |r| r.per_s),
+    tenths(" qtime", 6, |r| r.queue_ms),
+    tenths("stime", 5, |r| r.service_ms),
 ];
 
 /// Width of the device column, unless a longer name was seen.
@@ -57,6 +55,8 @@ const DEVICE_WIDTH: usize = 6;
 /// The layout of lines: the selected columns, and the widths of the first two.
 pub(crate) struct Table {
     columns: Vec<&'static Column>,
+    /// Their titles, as they are in the header line.
+    titles: String,
     /// The first column is the time of day.
     has_timestamps: bool,
     device_width: usize,
@@ -75,13 +75,17 @@ pub(crate) struct Row<'a> {
 impl Table {
     /// Returns the layout with all columns, and with or without times of day.
     pub(crate) fn new(has_timestamps: bool) -> Self {
-        Self { columns: COLUMNS.iter().collect(), has_timestamps, device_width: DEVICE_WIDTH }
+        let mut table =
+            Self { columns: Vec::new(), titles: String::new(), has_timestamps, device_width: DEVICE_WIDTH };
+        table.select_columns(|_| true);
+        table
     }
 
     /// Selects the columns whose titles match, with or without their leading blanks.
     pub(crate) fn select_columns(&mut self, matches: impl Fn(&str) -> bool) {
         let is_selected = |column: &&Column| matches(column.title) || matches(column.title.trim_start());
         self.columns = COLUMNS.iter().filter(is_selected).collect();
+        self.titles = self.columns.iter().map(|column| column.title).collect::<Vec<_>>().join(" ");
     }
 
     /// Widens the device column for good if a name does not fit.
@@ -94,12 +98,9 @@ impl Table {
     pub(crate) fn push_header(&self, group_by: GroupBy, by_key: bool, out: &mut Vec<u8>) {
         let narrow = if by_key { GroupBy::Disk } else { GroupBy::Sample };
         let width = if group_by == narrow { DEVICE_WIDTH } else { self.device_width };
-        // Writing to a Vec cannot fail, here and below.
-        let _ = write!(out, "{:>time$} {:<width$} ", "#ts", "device", time = self.time_width());
-        for (index, column) in self.columns.iter().enumerate() {
-            let _ = write!(out, "{}{}", if index > 0 { " " } else { "" }, column.title);
-        }
-        out.push(b'\n');
+        // Writing to a Vec cannot fail.
+        let (time, titles) = (self.time_width(), &self.titles);
+        let _ = writeln!(out, "{:>time$} {:<width$} {titles}", "#ts", "device");
     }
 
     /// Appends a line of numbers.
@@ -111,21 +112,13 @@ impl Table {
         out.extend_from_slice(row.time.as_bytes());
         out.push(b' ');
         out.extend_from_slice(name.as_bytes());
-        out.resize(out.len() + width.saturating_sub(name.len()) + 1, b' ');
-        for (index, column) in self.columns.iter().enumerate() {
-            if index > 0 {
-                out.push(b' ');
-            }
-            let value = (column.value)(&row.rates);
-            match column.format {
-                Tenths(width) => push_fixed(out, value, width, 1),
-                Whole(width) => push_fixed(out, value, width, 0),
-                Percent(width) => {
-                    push_fixed(out, value, width, 0);
-                    out.push(b'%');
-                }
-            }
+        out.resize(out.len() + width.saturating_sub(name.len()), b' ');
+        if self.columns.is_empty() {
+            out.push(b' ');
         }
+        let value = |column: &&Column| (column.value)(&row.rates);
+        let push_other = |column: &&Column, out: &mut Vec<u8>| column.format.push(value(column), out);
+        push_cells(out, &self.columns, |column| &column.format, value, push_other);
         out.push(b'\n');
     }
 

@@ -1,13 +1,113 @@
 //! Numbers with a fixed count of decimals, rounded as printf rounds: to the nearest, exact ties to even.
 //!
-//! A replay prints millions of them, and the standard library's formatting took nine tenths of its time.
+//! A replay prints millions of them, and the standard library's formatting took nine tenths of its time. Nearly all fit into
+//! their column and have at most eight digits: these are computed at once, as the bytes of one word.
 
 /// The buffer for a number: 20 digits and a point fit, and the widest column.
 const MAX_WIDTH: usize = 32;
 
+/// The format of a column of numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ColumnFormat {
+    /// The width, without the blank before the column.
+    width: usize,
+    /// The decimals, at most 2.
+    decimals: usize,
+    /// A percent sign follows the width.
+    is_percentage: bool,
+    /// 10^decimals.
+    factor: f64,
+    /// Below this, the product of a number and the factor has at most eight digits and fits into the width.
+    limit: f64,
+}
+
+impl ColumnFormat {
+    /// Returns the format of numbers with `decimals` (at most 2) decimals, right-aligned in `width`.
+    pub(crate) const fn new(width: usize, decimals: usize) -> Self {
+        let factor = [1.0, 10.0, 100.0][decimals];
+        // The largest one has to stay below the limit when it is rounded.
+        let limit = short_limit(width, decimals) as f64 - 0.5;
+        Self { width, decimals, is_percentage: false, factor, limit }
+    }
+
+    /// Adds a percent sign after the numbers.
+    pub(crate) const fn with_percent_sign(self) -> Self {
+        Self { is_percentage: true, ..self }
+    }
+
+    /// Returns the digits of a number as a whole number if it has at most eight, fits into the width, and is not near a tie;
+    /// otherwise [`NOT_SHORT`].
+    #[inline]
+    fn short_number(&self, value: f64) -> u64 {
+        /// From 2^52 on there are only whole numbers, so adding it rounds.
+        const WHOLE: f64 = 4_503_599_627_370_496.0;
+        /// The product of a short number is wrong by less than 10^-7, so up to this distance its rounding is right.
+        const MAX_DISTANCE: f64 = 0.499_999_9;
+        let product = value * self.factor;
+        let sum = product + WHOLE;
+        let distance = (product - (sum - WHOLE)).abs();
+        let is_sure = product < self.limit && distance < MAX_DISTANCE && value.is_sign_positive();
+        if is_sure { sum.to_bits() - WHOLE.to_bits() } else { NOT_SHORT }
+    }
+
+    /// Appends a blank, and `value` as in this column; a longer number is not cut.
+    pub(crate) fn push(&self, value: f64, out: &mut Vec<u8>) {
+        out.push(b' ');
+        push_fixed(out, value, self.width, self.decimals);
+        if self.is_percentage {
+            out.push(b'%');
+        }
+    }
+}
+
+/// Not the digits of a short number.
+const NOT_SHORT: u64 = u64::MAX;
+
+/// Appends the cells of a row, each with a blank before it. `push_other` appends a cell whose number is not short.
+///
+/// The numbers are computed before their text: each takes a chain of steps that wait for one another, and a processor works
+/// on more cells at the same time where the chains are short.
+#[inline]
+pub(crate) fn push_cells<C>(
+    out: &mut Vec<u8>,
+    columns: &[C],
+    format: impl Fn(&C) -> &ColumnFormat,
+    value: impl Fn(&C) -> f64,
+    push_other: impl Fn(&C, &mut Vec<u8>),
+) {
+    const CELLS: usize = 24;
+    for columns in columns.chunks(CELLS) {
+        let mut numbers = [0; CELLS];
+        for (number, column) in numbers.iter_mut().zip(columns) {
+            *number = format(column).short_number(value(column));
+        }
+        for (number, column) in numbers.iter().zip(columns) {
+            let format = format(column);
+            if *number == NOT_SHORT {
+                push_other(column, out);
+                continue;
+            }
+            push_short(out, *number, format.decimals, format.width + 1);
+            if format.is_percentage {
+                out.push(b'%');
+            }
+        }
+    }
+}
+
 /// Appends `value` with `decimals` (at most 2) decimals, right-aligned in `width`; a longer number is not cut.
+#[inline(never)]
 pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: usize) {
-    let Some(mut rest) = scaled(value, decimals).filter(|_| width <= MAX_WIDTH) else {
+    match scaled(value, decimals) {
+        Some(number) if number < short_limit(width, decimals) => push_short(out, number, decimals, width),
+        number => push_long(out, value, number, width, decimals),
+    }
+}
+
+/// Appends a number of any size; `number` is that of [`scaled`].
+#[cold]
+fn push_long(out: &mut Vec<u8>, value: f64, number: Option<u64>, width: usize, decimals: usize) {
+    let Some(mut rest) = number.filter(|_| width <= MAX_WIDTH) else {
         out.extend_from_slice(format!("{value:>width$.decimals$}").as_bytes());
         return;
     };
@@ -29,6 +129,63 @@ pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: 
     out.extend_from_slice(&text[at.min(MAX_WIDTH - width)..]);
 }
 
+/// The widest column of short numbers, with the blank before it.
+const MAX_SHORT_WIDTH: usize = 16;
+
+/// Returns the number below which the digits of numbers fit into `width` and are at most eight; 0 if none does.
+const fn short_limit(width: usize, decimals: usize) -> u64 {
+    let point = if decimals > 0 { 1 } else { 0 };
+    // One digit at least stands before the point.
+    if width < decimals + point + 1 || width >= MAX_SHORT_WIDTH {
+        0
+    } else if width - point < 8 {
+        10u64.pow((width - point) as u32)
+    } else {
+        100_000_000
+    }
+}
+
+/// A byte of 1 in each byte of a word, to be multiplied by the byte that each of them is to be.
+const ONES: u64 = 0x0101_0101_0101_0101;
+const ZEROS: u64 = ONES * b'0' as u64;
+const BLANKS: u64 = ONES * b' ' as u64;
+
+/// Appends a number below [`short_limit`], of which the last `decimals` digits follow the point, right-aligned in `width`.
+#[inline]
+fn push_short(out: &mut Vec<u8>, number: u64, decimals: usize, width: usize) {
+    let digits = eight_digits(number);
+    // The digit before the point is printed even if it is zero. All bits before the first one that is printed:
+    let printed = digits | 1 << (56 - 8 * decimals);
+    let leading = (printed - 1) & !printed;
+    let text = (digits | ZEROS) ^ (leading & (ZEROS ^ BLANKS));
+    // The last eight characters, and the one before them, after seven blanks.
+    let (before, last) = match decimals {
+        0 => (BLANKS, text),
+        1 => (text << 56, (text >> 8) & 0x0000_ffff_ffff_ffff | text & (0xff << 56) | (b'.' as u64) << 48),
+        _ => (text << 56, (text >> 8) & 0x0000_00ff_ffff_ffff | text & (0xffff << 48) | (b'.' as u64) << 40),
+    };
+    let end = out.len() + width;
+    // Copying a fixed number of bytes takes less time than copying only these.
+    if width <= 8 {
+        out.extend_from_slice(&(last >> (64 - 8 * width)).to_le_bytes());
+    } else {
+        let text = u128::from(last) << 64 | u128::from(before | BLANKS >> 8);
+        out.extend_from_slice(&(text >> (128 - 8 * width)).to_le_bytes());
+    }
+    out.truncate(end);
+}
+
+/// Returns the digits of a number below 10^8, one in each byte, the first in the lowest. It is divided into halves, and these
+/// are at the same time, by multiplication with a reciprocal that is exact for numbers of their size.
+#[inline]
+fn eight_digits(number: u64) -> u64 {
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let pairs = hundreds | (fours - hundreds * 100) << 16;
+    let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (pairs - tens * 10) << 8
+}
+
 /// Formats `value` with `decimals` (at most 2) decimals, followed by its unit.
 pub(crate) fn fixed(value: f64, decimals: usize, unit: &str) -> String {
     let mut text = Vec::with_capacity(MAX_WIDTH);
@@ -40,6 +197,9 @@ pub(crate) fn fixed(value: f64, decimals: usize, unit: &str) -> String {
 
 /// Appends a whole number, right-aligned in `width`, which is at most 32.
 pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
+    if value < short_limit(width, 0) {
+        return push_short(out, value, 0, width);
+    }
     let mut text = [b' '; MAX_WIDTH];
     let at = push_digits(&mut text, MAX_WIDTH, value);
     out.extend_from_slice(&text[at.min(MAX_WIDTH.saturating_sub(width))..]);
@@ -91,28 +251,25 @@ const DIGIT_PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// `value` times 10^decimals as a whole number, correctly rounded; `None` where 64 bits do not hold it or it is
-/// below zero.
+/// `value` times 10^decimals as a whole number, correctly rounded; `None` where it is large or below zero.
+#[inline]
 fn scaled(value: f64, decimals: usize) -> Option<u64> {
     const MANTISSA_BITS: u64 = 52;
     let bits = value.to_bits();
-    if bits == 0 {
-        return Some(0);
-    }
     // The value is mantissa / 2^shift; a sign would make the exponent huge.
     let exponent = bits >> MANTISSA_BITS;
     let mantissa = (bits & ((1 << MANTISSA_BITS) - 1)) | (1 << MANTISSA_BITS);
-    let shift = 1075u64.checked_sub(exponent).filter(|_| exponent > 0)?;
     let factor = [1, 10, 100].get(decimals)?;
     // 53 bits times 100 are less than 2^60.
     let product = mantissa * factor;
-    match shift {
-        0 => Some(product),
-        1..=62 => {
-            let (whole, rest, half) = (product >> shift, product & ((1 << shift) - 1), 1u64 << (shift - 1));
-            let up = rest > half || (rest == half && whole % 2 == 1);
-            Some(whole + u64::from(up))
+    match 1075u64.checked_sub(exponent)? {
+        0 => None,
+        shift @ 1..=62 => {
+            // An odd number is rounded up from its half on, an even one above its half.
+            let odd = (product >> shift) & 1;
+            Some((product + (1 << (shift - 1)) - 1 + odd) >> shift)
         }
+        // Zero, too.
         _ => Some(0),
     }
 }
@@ -147,6 +304,40 @@ mod tests {
         assert_eq!(fixed(9.0, 3, 0), "  9");
     }
 
+    /// Returns the cells of values in a column, as [`push_cells`] and as [`ColumnFormat::push`] write them.
+    fn cells(values: &[f64], format: ColumnFormat) -> (String, String) {
+        let (mut together, mut single) = (Vec::new(), Vec::new());
+        let columns: Vec<_> = values.iter().map(|value| (format, *value)).collect();
+        let push_other = |(format, value): &(ColumnFormat, f64), out: &mut Vec<u8>| format.push(*value, out);
+        push_cells(&mut together, &columns, |(format, _)| format, |(_, value)| *value, push_other);
+        values.iter().for_each(|value| format.push(*value, &mut single));
+        (String::from_utf8(together).unwrap(), String::from_utf8(single).unwrap())
+    }
+
+    fn expected_cells(values: &[f64], width: usize, decimals: usize) -> String {
+        values.iter().map(|value| format!(" {value:>width$.decimals$}")).collect()
+    }
+
+    #[test]
+    fn cells_at_every_border_are_written_as_printf_writes_them() {
+        for (width, decimals) in (0..20).flat_map(|width| (0..3).map(move |decimals| (width, decimals))) {
+            let powers = (0..18).map(|power| 10f64.powi(power));
+            let near = powers.flat_map(|power| {
+                [0.0, 0.001, 0.004, 0.005, 0.006, 0.05, 0.06, 0.5, 0.6].map(|less| power - less)
+            });
+            let values: Vec<f64> = near.chain([0.0, -0.0, -0.001, f64::NAN, f64::INFINITY, -7.0]).collect();
+            let written = cells(&values, ColumnFormat::new(width, decimals));
+            let expected = expected_cells(&values, width, decimals);
+            assert_eq!(written, (expected.clone(), expected), "{width} {decimals}");
+        }
+    }
+
+    #[test]
+    fn a_percent_sign_follows_the_number() {
+        let (together, single) = cells(&[7.4, 1234.0], ColumnFormat::new(3, 0).with_percent_sign());
+        assert_eq!((together.as_str(), single.as_str()), ("   7% 1234%", "   7% 1234%"));
+    }
+
     #[test]
     fn numbers_out_of_range_are_still_right() {
         for value in
@@ -167,6 +358,16 @@ mod tests {
         fn rates_of_every_size_are_written_as_the_standard_library_writes_them(amount: u32, hundredths in 1u32..10_000, decimals in 0usize..3) {
             let value = f64::from(amount) / f64::from(hundredths) * 100.0;
             prop_assert_eq!(fixed(value, 9, decimals), format!("{value:>9.decimals$}"));
+        }
+
+        #[test]
+        fn cells_are_written_as_the_standard_library_writes_them(
+            amounts in prop::collection::vec((any::<u32>(), 0u32..32, 1u32..5000), 0..60), decimals in 0usize..3, width in 0usize..18
+        ) {
+            let values: Vec<f64> =
+                amounts.iter().map(|(amount, shift, divisor)| f64::from(amount >> shift) / f64::from(*divisor)).collect();
+            let expected = expected_cells(&values, width, decimals);
+            prop_assert_eq!(cells(&values, ColumnFormat::new(width, decimals)), (expected.clone(), expected));
         }
 
         #[test]
