@@ -35,10 +35,7 @@ pub(in crate::analysis) struct RecentLoads {
 
 impl Default for RecentLoads {
     fn default() -> Self {
-        Self {
-            loads: VecDeque::with_capacity(MAX_RECENT_LOADS + SPARE_LOADS),
-            counts: Box::new([[0; COUNTERS]; KINDS.len()]),
-        }
+        Self { loads: VecDeque::new(), counts: Box::new([[0; COUNTERS]; KINDS.len()]) }
     }
 }
 
@@ -55,6 +52,11 @@ impl RecentLoads {
             self.counters(&first).for_each(|count| *count -= 1);
         }
         self.counters(&load).for_each(|count| *count += 1);
+        let (count, max_capacity) = (self.loads.len(), MAX_RECENT_LOADS + SPARE_LOADS);
+        if count == self.loads.capacity() && count < max_capacity {
+            // Most devices of a large host never have more than a few in a row.
+            self.loads.reserve_exact((count / 2).max(4).min(max_capacity - count));
+        }
         self.loads.push_back(load);
     }
 

@@ -144,10 +144,10 @@ impl Histogram {
     }
 }
 
-/// Adds an item to a vector that grows by a quarter, not to twice its size: a device has many histograms, most of few bins.
+/// Adds an item to a vector that grows by an eighth, not to twice its size: a device has many histograms, most of few bins.
 fn push_tightly<T>(items: &mut Vec<T>, item: T) {
     if items.len() == items.capacity() {
-        items.reserve_exact(1 + items.len() / 4);
+        items.reserve_exact(1 + items.len() / 8);
     }
     items.push(item);
 }
