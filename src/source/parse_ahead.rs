@@ -387,7 +387,19 @@ impl Exchange {
         pending.or_else(|| self.messages.recv().ok())
     }
 
-    /// Takes the samples to hand over. The last one is copied, because the next one is compared with it.
+    /// Takes the samples to hand over at the end of a chunk. If another chunk was sent already, its samples are soon handed
+    /// over, and the last sample is with them, as it then need not be copied.
+    fn take_parsed_samples(&self) -> Vec<ParsedSample> {
+        if self.pending.borrow().is_empty() {
+            match self.messages.try_recv() {
+                Ok(message) => self.pending.borrow_mut().push_back(message),
+                Err(_) => return self.take_samples(),
+            }
+        }
+        self.samples.take()
+    }
+
+    /// Takes all samples. The last one is copied, because the next one is compared with it.
     fn take_samples(&self) -> Vec<ParsedSample> {
         let mut samples = self.samples.take();
         if let Some(state) = self.last_state.take() {
@@ -417,7 +429,7 @@ impl Read for ChunkReader {
             }
             if !chunk.bytes.is_empty() {
                 let bytes = std::mem::take(&mut chunk.bytes);
-                exchange.answer(Answer::Parsed { samples: exchange.take_samples(), chunk: bytes });
+                exchange.answer(Answer::Parsed { samples: exchange.take_parsed_samples(), chunk: bytes });
             }
             match exchange.receive() {
                 Some(Message::Chunk { bytes, length, used_samples }) => {
