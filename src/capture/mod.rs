@@ -39,12 +39,43 @@ pub use time_scan::{scan_times, scan_times_backward};
 pub use warning::{CaptureWarning, CaptureWarningKind};
 pub use writer::{RecordFilter, SampleText, write_sample};
 
+use self::line_cache::LineCache;
 use crate::counters::{Device, Sample};
 
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.
 ///
 /// Skips invalid lines and calls `on_error` for each, with its line number from 1.
-pub fn parse_diskstats(text: &[u8], sample: &mut Sample, mut on_error: impl FnMut(usize, LineError)) {
+pub fn parse_diskstats(text: &[u8], sample: &mut Sample, on_error: impl FnMut(usize, LineError)) {
+    parse_lines(text, sample, on_error, |_, line, device| parse_line(line, device));
+}
+
+/// Parses the text of /proc/diskstats again and again, and does less for the lines that are like those of the time before.
+#[derive(Default)]
+pub struct DiskstatsParser {
+    cache: LineCache,
+}
+
+impl DiskstatsParser {
+    /// Parses a text as [`parse_diskstats`] does.
+    pub fn parse(&mut self, text: &[u8], sample: &mut Sample, on_error: impl FnMut(usize, LineError)) {
+        parse_lines(text, sample, on_error, |index, line, device| {
+            if self.cache.recall(index, line, device) {
+                return Ok(());
+            }
+            // The device of an earlier sample, whose memory is reused.
+            let previous = device.counters;
+            self.cache.parse(index, line, device, Some(&previous))
+        });
+    }
+}
+
+/// Parses lines with `parse`, which is passed the index of the device.
+fn parse_lines(
+    text: &[u8],
+    sample: &mut Sample,
+    mut on_error: impl FnMut(usize, LineError),
+    mut parse: impl FnMut(usize, &[u8], &mut Device) -> Result<(), LineError>,
+) {
     let (mut count, mut start) = (0, 0);
     let ends = memchr::memchr_iter(b'\n', text).chain([text.len()]);
     for (number, end) in ends.enumerate() {
@@ -52,7 +83,7 @@ pub fn parse_diskstats(text: &[u8], sample: &mut Sample, mut on_error: impl FnMu
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match parse_line(line, slot(&mut sample.devices, count)) {
+        match parse(count, line, slot(&mut sample.devices, count)) {
             Ok(()) => count += 1,
             Err(error) => on_error(number + 1, error),
         }

@@ -12,7 +12,7 @@ use super::iostat_f_dir::IostatFDir;
 use crate::capture::proc_files::{
     parse_blocked, parse_cpu_line, parse_meminfo, parse_pressure, parse_vmstat,
 };
-use crate::capture::{LineError, parse_diskstats};
+use crate::capture::{DiskstatsParser, LineError, parse_diskstats};
 use crate::clock::Clock;
 use crate::counters::{CpuTimes, HostState, Sample};
 use crate::sanitize::sanitize;
@@ -73,6 +73,7 @@ pub struct Live<'a> {
     proc: PathBuf,
     clock: &'a dyn Clock,
     text: Vec<u8>,
+    parser: DiskstatsParser,
     cpu_line: Vec<u8>,
     reads_host_state: bool,
 }
@@ -87,6 +88,7 @@ impl<'a> Live<'a> {
             proc,
             clock,
             text: Vec::with_capacity(BUFFER_BYTES),
+            parser: DiskstatsParser::default(),
             cpu_line: Vec::new(),
             reads_host_state: false,
         }
@@ -137,17 +139,17 @@ impl<'a> Live<'a> {
         let is_read = read_into(&self.diskstats, &mut self.text);
         if let Some(directory) = &self.directory {
             match (is_read, directory.precedence) {
-                (Ok(()), Precedence::Alone) => parse_diskstats(&self.text, sample, |_, _| {}),
+                (Ok(()), Precedence::Alone) => self.parser.parse(&self.text, sample, |_, _| {}),
                 (Err(_), Precedence::Alone) => sample.devices.clear(),
                 (is_read, Precedence::Directory | Precedence::System) => {
                     is_read?;
-                    parse_diskstats(&self.text, sample, &mut on_error);
+                    self.parser.parse(&self.text, sample, &mut on_error);
                 }
             }
             directory.read(sample, on_error);
         } else {
             is_read?;
-            parse_diskstats(&self.text, sample, on_error);
+            self.parser.parse(&self.text, sample, on_error);
         }
         Ok(())
     }

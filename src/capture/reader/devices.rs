@@ -86,7 +86,8 @@ impl SampleDevices {
             self.count += 1;
             return DeviceLine::Accepted;
         }
-        match self.cache.parse(index, line, device, previous.devices.get(index)) {
+        let counters = previous.devices.get(index).map(|previous| &previous.counters);
+        match self.cache.parse(index, line, device, counters) {
             Ok(()) => {
                 self.count += 1;
                 if !is_complete && looks_truncated(&devices[index], &devices[..index], previous) {
