@@ -57,8 +57,11 @@ fn has_unsafe(text: &str) -> bool {
     }
     const FIRST_BYTES: [u8; 3] = [0xc2, 0xe2, 0xef];
     let [a, b, c] = FIRST_BYTES;
+    // No early end: so the compiler compares many bytes at a time.
     let has_control = text.bytes().fold(false, |found, byte| found | byte.is_ascii_control());
-    has_control || memchr3_iter(a, b, c, text.as_bytes()).any(|at| text[at..].starts_with(is_unsafe))
+    has_control
+        || !text.is_ascii()
+            && memchr3_iter(a, b, c, text.as_bytes()).any(|at| text[at..].starts_with(is_unsafe))
 }
 
 fn is_unsafe(c: char) -> bool {

@@ -8,6 +8,10 @@ use crate::topology::{Kind, Node, Topology};
 /// Adds to each stacked device the evidence that its requests were held between it and the devices below. Where that
 /// shows saturation and the device itself does not show its state, it is the verdict.
 pub(super) fn note_held_between(devices: &mut [DeviceInterval<'_>], topology: &Topology) {
+    // To look up each device takes far longer.
+    if !topology.nodes().iter().any(is_stacked) {
+        return;
+    }
     let found: Vec<(usize, Evidence)> = devices
         .iter()
         .enumerate()
@@ -51,14 +55,17 @@ fn is_saturated(assessment: &Assessment, evidence: &Evidence) -> bool {
     assessment.verdict.is_none() && !may_hang && latencies.shows_saturation()
 }
 
+fn is_stacked(node: &Node) -> bool {
+    node.kind != Kind::Partition && !node.backing_devices.is_empty()
+}
+
 fn evidence(
     device: &DeviceInterval<'_>,
     devices: &[DeviceInterval<'_>],
     topology: &Topology,
 ) -> Option<Evidence> {
     let above = device.stats()?;
-    let is_stacked = |node: &&Node| node.kind != Kind::Partition && !node.backing_devices.is_empty();
-    let node = topology.node(device.device).filter(is_stacked)?;
+    let node = topology.node(device.device).filter(|node| is_stacked(node))?;
     let stats_of = |name: &String| devices.iter().find(|other| other.device == name)?.stats();
     let below: Vec<&IntervalStats> = node.backing_devices.iter().map(stats_of).collect::<Option<_>>()?;
     let latencies = held_between(above, &below)?;

@@ -12,7 +12,7 @@ use crate::analysis::thresholds::{
 };
 
 /// The directions that can have a cap.
-const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
+pub(super) const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
 
 /// Intervals on a plateau at most after which it is looked for again.
 const MAX_UNSEARCHED_INTERVALS: u32 = 15;

@@ -1,5 +1,6 @@
 //! A bound on the loads that a plateau with the latest load can have, which costs far less than a search for it.
 
+use super::latest_plateau::DIRECTIONS;
 use super::pace::max_alike_counts;
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::thresholds::{
@@ -13,9 +14,11 @@ const ROUNDING: f64 = 1.0 + 1e-9;
 /// Loads of a plateau, each a single interval.
 const MIN_PLATEAU_LOADS: usize = MIN_PLATEAU_INTERVALS as usize;
 
-/// The recent loads of a device, single intervals in the order of time, whose amounts are compared with the latest.
-pub(super) struct NearbyAmounts<'a> {
-    recent: &'a [LoadSample],
+/// The amounts of the recent loads of a device, single intervals in the order of time, to be compared with the latest.
+pub(super) struct NearbyAmounts {
+    /// For each direction its requests, then its KiB: numbers side by side, as they are gone through several times.
+    columns: Vec<f64>,
+    loads: usize,
     /// The longest interval as a multiple of the shortest.
     max_length_ratio: f64,
     /// The relative difference of two counts in a row up to which they may be steadier than the rates.
@@ -40,14 +43,29 @@ impl Amount {
     }
 }
 
-impl<'a> NearbyAmounts<'a> {
-    pub(super) fn new(recent: &'a [LoadSample]) -> Self {
+impl NearbyAmounts {
+    pub(super) fn new(recent: &[LoadSample]) -> Self {
         let lengths = recent.iter().map(|load| load.seconds);
         let (min, max) =
             lengths.fold((f64::INFINITY, 0.0f64), |(min, max), length| (min.min(length), max.max(length)));
         let max_delay = (max / min - 1.0).min(MAX_SAMPLE_DELAY_FRACTION / (1.0 - MAX_SAMPLE_DELAY_FRACTION));
         let max_alike = max_alike_counts(max_delay) + (ROUNDING - 1.0);
-        Self { recent, max_length_ratio: ROUNDING * max / min, max_alike }
+        let loads = recent.len();
+        let mut columns = vec![0.0; DIRECTIONS.len() * RateUnit::ALL.len() * loads];
+        for (index, load) in recent.iter().enumerate() {
+            for (direction, columns) in DIRECTIONS.into_iter().zip(columns.chunks_exact_mut(2 * loads)) {
+                let totals = load.totals(direction);
+                (columns[index], columns[loads + index]) = (totals.ios, totals.kib);
+            }
+        }
+        Self { columns, loads, max_length_ratio: ROUNDING * max / min, max_alike }
+    }
+
+    /// The requests of a direction and its amounts in a unit.
+    fn columns(&self, direction: IoDirection, unit: RateUnit) -> (&[f64], &[f64]) {
+        let index = DIRECTIONS.iter().position(|other| *other == direction).unwrap_or(0);
+        let (requests, kib) = self.columns[2 * self.loads * index..][..2 * self.loads].split_at(self.loads);
+        (requests, if unit == RateUnit::Kib { kib } else { requests })
     }
 
     /// Returns whether a search may find a plateau of this kind of rate that the latest load lies on: enough loads have
@@ -63,15 +81,8 @@ impl<'a> NearbyAmounts<'a> {
         has_steadier_counts: impl FnOnce() -> bool,
     ) -> bool {
         let request = if unit == RateUnit::Kib { LARGE_REQUEST_RATIO } else { 1.0 };
-        let amount = |load: &LoadSample| {
-            let totals = load.totals(direction);
-            let value = if unit == RateUnit::Kib { totals.kib } else { totals.ios };
-            Amount { value, requests: if value > 0.0 { totals.ios } else { f64::INFINITY } }
-        };
-        let Some(latest) = self.recent.last().map(|load| amount(load).value).filter(|value| *value > 0.0)
-        else {
-            return false;
-        };
+        let (requests, values) = self.columns(direction, unit);
+        let Some(latest) = values.last().copied().filter(|value| *value > 0.0) else { return false };
         // The amounts of plateaus that the latest load can lie on.
         let min = latest / ((1.0 + ON_PLATEAU_TOLERANCE) * self.max_length_ratio);
         let max = latest / (1.0 - ON_PLATEAU_TOLERANCE) * self.max_length_ratio;
@@ -82,15 +93,24 @@ impl<'a> NearbyAmounts<'a> {
             |one: &&Amount| one.requests < few && one.value <= max && one.value * width(one) >= min;
         // Mostly it ends here, after one pass.
         let strict = self.max_length_ratio * (1.0 + STEADY_WINDOW);
+        let (low, high) = (min / strict, max * strict);
         let (mut near, mut has_wide, mut has_alike) = (0, false, false);
-        let mut before = f64::NAN;
-        for load in self.recent {
-            let one = amount(load);
-            near += usize::from(one.value >= min / strict && one.value <= max * strict);
-            has_wide |= may_be_lowest(&&one);
-            has_alike |= (one.value - before).abs() <= self.max_alike * before;
-            before = one.value;
+        for (value, requests) in values.iter().zip(requests) {
+            near += usize::from((low <= *value) & (*value <= high));
+            let may_reach = value * (requests + 2.0 * request) >= min * requests;
+            has_wide |= (*requests < few) & (0.0 < *value) & (*value <= max) & may_reach;
         }
+        for (before, after) in values.iter().zip(&values[1..]) {
+            has_alike |= (after - before).abs() <= self.max_alike * before;
+        }
+        if near < MIN_PLATEAU_LOADS && !has_wide && !has_alike {
+            return false;
+        }
+        let amount = |(value, requests): (&f64, &f64)| Amount {
+            value: *value,
+            requests: if *value > 0.0 { *requests } else { f64::INFINITY },
+        };
+        let mut amounts: Vec<Amount> = values.iter().zip(requests).map(amount).collect();
         let has_dense_window = |amounts: &[Amount]| {
             let widest = amounts.iter().filter(may_be_lowest).map(width).fold(1.0 + STEADY_WINDOW, f64::max);
             let reach = widest * self.max_length_ratio;
@@ -98,10 +118,6 @@ impl<'a> NearbyAmounts<'a> {
             let near = amounts.iter().map(|one| one.value).filter(is_near).collect();
             has_dense_window(near, reach * self.max_length_ratio)
         };
-        let mut amounts = Vec::new();
-        if near >= MIN_PLATEAU_LOADS || has_wide || has_alike {
-            amounts.extend(self.recent.iter().map(amount));
-        }
         has_dense_window(&amounts)
             || has_alike && {
                 let means: Vec<Amount> = amounts.windows(2).map(Amount::mean).collect();

@@ -59,25 +59,41 @@ pub fn concurrency_levels(
 /// The bounds lie a power of two apart, where the fewest loads are near: at 2, 4, 8 when the loads lie between
 /// these, and between them when the loads lie on them.
 fn bin_by_octave<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<Vec<&'a LoadSample>> {
-    let octave = |load: &LoadSample| log2(load.queue(direction).max(MIN_LEVEL_QUEUE));
     let sorted = sort_by_queue(loads, direction);
-    let bound = quietest_bound(&sorted, octave);
-    let bin = |load: &LoadSample| (octave(load) - bound).floor();
-    sorted.chunk_by(|a, b| bin(a) == bin(b)).map(<[&LoadSample]>::to_vec).collect()
+    // A logarithm takes long, and is needed for each position of the bounds.
+    let octave = |load: &LoadSample| log2(load.queue(direction).max(MIN_LEVEL_QUEUE));
+    let octaves: Vec<(f64, f64)> = sorted.iter().map(|load| (octave(load), load.intervals)).collect();
+    let bound = quietest_bound(&octaves);
+    let mut bins: Vec<Vec<&LoadSample>> = Vec::new();
+    let mut last_bin = f64::NAN;
+    for (load, (octave, _)) in sorted.into_iter().zip(octaves) {
+        let bin = (octave - bound).floor();
+        match bins.last_mut() {
+            Some(group) if bin == last_bin => group.push(load),
+            _ => bins.push(vec![load]),
+        }
+        last_bin = bin;
+    }
+    bins
 }
 
-/// The position of the bounds between 0 and 1 (in powers of two) with the least weight near; half-way on a tie.
-fn quietest_bound(loads: &[&LoadSample], octave: impl Fn(&LoadSample) -> f64) -> f64 {
+/// The position of the bounds between 0 and 1 (in powers of two) with the least weight of `(octave, intervals)` near;
+/// half-way on a tie.
+fn quietest_bound(octaves: &[(f64, f64)]) -> f64 {
     const POSITIONS: [f64; 8] = [0.5, 0.625, 0.375, 0.75, 0.25, 0.875, 0.125, 0.0];
     const SPACING: f64 = 0.125;
     let weight = |bound: f64| -> f64 {
-        let distance = |load: &LoadSample| {
-            let above = (octave(load) - bound).rem_euclid(1.0);
+        let distance = |octave: f64| {
+            let above = (octave - bound).rem_euclid(1.0);
             above.min(1.0 - above)
         };
-        loads.iter().map(|load| load.intervals * (1.0 - distance(load) / SPACING).max(0.0)).sum()
+        octaves
+            .iter()
+            .map(|(octave, intervals)| intervals * (1.0 - distance(*octave) / SPACING).max(0.0))
+            .sum()
     };
-    POSITIONS.into_iter().min_by(|a, b| weight(*a).total_cmp(&weight(*b))).unwrap_or(0.5)
+    let weights = POSITIONS.map(|position| (position, weight(position)));
+    weights.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.5, |(position, _)| position)
 }
 
 /// Loads grouped by about the same queue of a direction, as far as gaps separate them; the shortest first. Without
@@ -114,10 +130,10 @@ fn without_stray_groups(mut groups: Vec<Vec<&LoadSample>>) -> Vec<Vec<&LoadSampl
 
 /// The loads that have requests of a direction, sorted by its queue.
 fn sort_by_queue<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<&'a LoadSample> {
-    let mut sorted: Vec<&LoadSample> =
-        loads.iter().copied().filter(|load| load.queue(direction) > 0.0).collect();
-    sorted.sort_by(|a, b| a.queue(direction).total_cmp(&b.queue(direction)));
-    sorted
+    let with_queue = loads.iter().map(|load| (load.queue(direction), *load));
+    let mut sorted: Vec<(f64, &LoadSample)> = with_queue.filter(|(queue, _)| *queue > 0.0).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sorted.into_iter().map(|(_, load)| load).collect()
 }
 
 /// The median of a quantity over the intervals of loads; `None` where no load has it.

@@ -30,17 +30,21 @@ use slow_requests::slow_requests_text;
 
 use crate::analysis::{Assessment, BaselineSource, DeepQueue, Doubt, Evidence, IoDirection, Latency};
 use crate::intervals::DeviceActivity;
-use crate::report::layout::sentence_numbers::{counted, duration, multiple, number, per_second, queue, time};
+use crate::report::layout::number_format::{push_multiple, push_queue};
+use crate::report::layout::sentence_numbers::{counted, duration, number, per_second, push_time, time};
 use crate::sanitize::sanitize;
+
+/// The bytes of most sentences about a latency, at most.
+const LATENCY_SENTENCE_CAPACITY: usize = 96;
 
 /// The evidence for a verdict as sentences without a period, the most important first. Where there is no verdict because
 /// unloaded latency is not known, one short sentence says so, instead of one for each direction.
 pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
     let missing = Some(assessment).filter(|one| one.verdict.is_none()).and_then(missing_baseline_text);
     let is_latency = |evidence: &&Evidence| matches!(evidence, Evidence::Latency { .. });
-    let others = assessment.evidence.iter().filter(|one| missing.is_none() || !is_latency(one));
-    let others: Vec<String> = others.map(evidence_text).collect();
-    missing.into_iter().chain(others).collect()
+    let has_latencies = missing.is_none();
+    let others = assessment.evidence.iter().filter(|one| has_latencies || !is_latency(one));
+    missing.into_iter().chain(others.map(evidence_text)).collect()
 }
 
 /// The evidence as [`evidence_sentences`], for people. What is about one sample of several in the interval begins with
@@ -135,8 +139,14 @@ fn evidence_text(evidence: &Evidence) -> String {
             format!("{} in this interval, not confirmed by others yet", verdict.name())
         }
         Evidence::Latency { direction, latency, source, doubt } => {
-            let doubt = doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default();
-            [latency_name(*direction), " ", &latency_text(latency, *source), &doubt].concat()
+            let mut text = Vec::with_capacity(LATENCY_SENTENCE_CAPACITY);
+            text.extend_from_slice(latency_name(*direction).as_bytes());
+            text.push(b' ');
+            push_latency(&mut text, latency, *source);
+            if let Some(doubt) = doubt {
+                text.extend_from_slice(doubt_text(doubt, *direction).as_bytes());
+            }
+            String::from_utf8(text).unwrap_or_default()
         }
         Evidence::DeepQueue(DeepQueue { queue, .. }) => deep_queue_text(*queue),
         Evidence::ConstantRate(plateau) => {
@@ -162,15 +172,25 @@ fn latency_name(direction: IoDirection) -> &'static str {
 
 /// `1.31 ms, 4.2x unloaded, queue 3.93`.
 fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
-    let unloaded = match source {
-        Some(BaselineSource::SinceBoot) => "the mean since boot",
-        _ => "unloaded",
-    };
-    let (time, queue) = (time(latency.await_ms), queue(latency.queue));
-    match latency.saturation {
-        Some(times) => [&time, ", ", &multiple(times), " ", unloaded, ", queue ", &queue].concat(),
-        None => [&time, ", queue ", &queue].concat(),
+    let mut out = Vec::new();
+    push_latency(&mut out, latency, source);
+    // Words, digits and units are always UTF-8.
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Appends what [`latency_text`] formats.
+fn push_latency(out: &mut Vec<u8>, latency: &Latency, source: Option<BaselineSource>) {
+    push_time(out, latency.await_ms);
+    if let Some(times) = latency.saturation {
+        out.extend_from_slice(b", ");
+        push_multiple(out, times);
+        out.extend_from_slice(match source {
+            Some(BaselineSource::SinceBoot) => b" the mean since boot",
+            _ => b" unloaded",
+        });
     }
+    out.extend_from_slice(b", queue ");
+    push_queue(out, latency.queue);
 }
 
 /// The reason why a direction has no verdict, to be appended to its latency.

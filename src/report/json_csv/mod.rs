@@ -12,17 +12,29 @@ use crate::metrics::{CpuPercentages, DataFlag, IntervalStats};
 use crate::report::IntervalWriter;
 use crate::report::evidence::evidence_sentences;
 
-/// A field: its name, and its value for a device in an interval.
+/// A field: its name and its value.
 struct Column {
     name: &'static str,
-    value: for<'a> fn(&'a IntervalHeader, &'a DeviceInterval<'a>) -> Field<'a>,
+    value: Value,
 }
 
-const fn column(
-    name: &'static str,
-    value: for<'a> fn(&'a IntervalHeader, &'a DeviceInterval<'a>) -> Field<'a>,
-) -> Column {
-    Column { name, value }
+/// The value of a field.
+#[derive(Clone, Copy)]
+enum Value {
+    /// The same for all devices of an interval.
+    OfInterval(fn(&IntervalHeader) -> Field<'_>),
+    OfDevice(DeviceValue),
+}
+
+/// The value of a field for a device in an interval.
+type DeviceValue = for<'a> fn(&'a IntervalHeader, &'a DeviceInterval<'a>) -> Field<'a>;
+
+const fn column(name: &'static str, value: DeviceValue) -> Column {
+    Column { name, value: Value::OfDevice(value) }
+}
+
+const fn interval_column(name: &'static str, value: fn(&IntervalHeader) -> Field<'_>) -> Column {
+    Column { name, value: Value::OfInterval(value) }
 }
 
 fn stat(device: &DeviceInterval<'_>, value: fn(&IntervalStats) -> Option<f64>) -> Field<'static> {
@@ -67,8 +79,8 @@ use Field::{Number, Sentences, Text, Time, Whole, Words};
 
 /// All fields, in their order.
 const COLUMNS: &[Column] = &[
-    column("time", |header, _| Time(header.end)),
-    column("elapsed_s", |header, _| Number(Some(header.elapsed_s))),
+    interval_column("time", |header| Time(header.end)),
+    interval_column("elapsed_s", |header| Number(Some(header.elapsed_s))),
     column("device", |_, device| Text(Some(device.device))),
     column("reads_per_s", |_, device| stat(device, |s| s.reads.per_s)),
     column("read_kib_per_s", |_, device| stat(device, |s| s.reads.kib_per_s)),
@@ -102,12 +114,12 @@ const COLUMNS: &[Column] = &[
     column("verdict", |_, device| Text(device.verdict().map(Verdict::name))),
     column("flags", |header, device| Words(flags(header, device))),
     column("stalled_s", |_, device| activity(device, |a| Some(a.stalled_s))),
-    column("missed_samples", |header, _| Whole(Some(header.missed_samples))),
-    column("cpu_user_pct", |header, _| cpu(header, |cpu| cpu.user + cpu.nice)),
-    column("cpu_system_pct", |header, _| cpu(header, |cpu| cpu.system)),
-    column("cpu_available_pct", |header, _| cpu(header, CpuPercentages::available)),
-    column("io_pressure_some_pct", |header, _| Number(header.host.pressure_some_pct)),
-    column("io_pressure_full_pct", |header, _| Number(header.host.pressure_full_pct)),
+    interval_column("missed_samples", |header| Whole(Some(header.missed_samples))),
+    interval_column("cpu_user_pct", |header| cpu(header, |cpu| cpu.user + cpu.nice)),
+    interval_column("cpu_system_pct", |header| cpu(header, |cpu| cpu.system)),
+    interval_column("cpu_available_pct", |header| cpu(header, CpuPercentages::available)),
+    interval_column("io_pressure_some_pct", |header| Number(header.host.pressure_some_pct)),
+    interval_column("io_pressure_full_pct", |header| Number(header.host.pressure_full_pct)),
     column("evidence", |_, device| {
         let assessment = device.activity().map(|activity| &activity.assessment);
         Sentences(assessment.map(evidence_sentences).unwrap_or_default())
@@ -118,8 +130,8 @@ const COLUMNS: &[Column] = &[
     }),
     column("flush_saturation", |_, device| activity(device, |a| a.assessment.flush_saturation)),
     column("verdict_s", verdict_s),
-    column("memory_pressure_some_pct", |header, _| Number(header.host.memory_pressure_some_pct)),
-    column("hidden_io_wait_pct", |header, _| Number(hidden_io_wait_pct(&header.host))),
+    interval_column("memory_pressure_some_pct", |header| Number(header.host.memory_pressure_some_pct)),
+    interval_column("hidden_io_wait_pct", |header| Number(hidden_io_wait_pct(&header.host))),
     column("top_cgroup", |_, device| {
         Text(device.activity().and_then(|activity| activity.top_cgroup.as_ref()).map(|top| &*top.path))
     }),
@@ -137,7 +149,8 @@ pub struct JsonLines;
 
 impl IntervalWriter for JsonLines {
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        each_line(rows, |device| json_line(&rows.header, device, out));
+        let lines = Lines::json(&rows.header);
+        each_line(rows, |device| lines.push(device, out));
     }
 }
 
@@ -150,33 +163,73 @@ impl IntervalWriter for Csv {
     }
 
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        each_line(rows, |device| csv_line(&rows.header, device, out));
+        let lines = Lines::csv(&rows.header);
+        each_line(rows, |device| lines.push(device, out));
     }
 }
 
-fn json_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
-    for (index, column) in COLUMNS.iter().enumerate() {
-        out.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
-        out.extend_from_slice(column.name.as_bytes());
-        out.extend_from_slice(b"\":");
-        push_json(&(column.value)(header, device), out);
+/// The lines of an interval. What is the same for all its devices is formatted only once.
+struct Lines<'a> {
+    header: &'a IntervalHeader,
+    /// The text that all lines have in common.
+    common: Vec<u8>,
+    /// The values of a device, each with the position in `common` at which it is inserted.
+    values: Vec<(usize, DeviceValue)>,
+    push_value: fn(&Field<'_>, &mut Vec<u8>),
+}
+
+impl<'a> Lines<'a> {
+    /// The space for the text that all lines have in common.
+    const CAPACITY: usize = 2048;
+
+    fn json(header: &'a IntervalHeader) -> Self {
+        let push_name = |name: &str, index: usize, out: &mut Vec<u8>| {
+            out.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(b"\":");
+        };
+        Self::new(header, push_name, push_json, b"}\n")
     }
-    out.extend_from_slice(b"}\n");
+
+    fn csv(header: &'a IntervalHeader) -> Self {
+        let push_comma = |_: &str, index: usize, out: &mut Vec<u8>| out.extend((index > 0).then_some(b','));
+        Self::new(header, push_comma, push_csv, b"\n")
+    }
+
+    fn new(
+        header: &'a IntervalHeader,
+        push_before: impl Fn(&str, usize, &mut Vec<u8>),
+        push_value: fn(&Field<'_>, &mut Vec<u8>),
+        end: &[u8],
+    ) -> Self {
+        let mut common = Vec::with_capacity(Self::CAPACITY);
+        let mut values = Vec::with_capacity(COLUMNS.len());
+        for (index, column) in COLUMNS.iter().enumerate() {
+            push_before(column.name, index, &mut common);
+            match column.value {
+                Value::OfInterval(value) => push_value(&value(header), &mut common),
+                Value::OfDevice(value) => values.push((common.len(), value)),
+            }
+        }
+        common.extend_from_slice(end);
+        Self { header, common, values, push_value }
+    }
+
+    /// Appends the line of a device.
+    fn push(&self, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+        let mut begin = 0;
+        for (end, value) in &self.values {
+            out.extend_from_slice(&self.common[begin..*end]);
+            (self.push_value)(&value(self.header, device), out);
+            begin = *end;
+        }
+        out.extend_from_slice(&self.common[begin..]);
+    }
 }
 
 fn csv_header(out: &mut Vec<u8>) {
     let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
     out.extend_from_slice(names.join(",").as_bytes());
-    out.push(b'\n');
-}
-
-fn csv_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
-    for (index, column) in COLUMNS.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        push_csv(&(column.value)(header, device), out);
-    }
     out.push(b'\n');
 }
 
@@ -204,7 +257,7 @@ mod tests {
 
     fn json(state: DeviceState) -> serde_json::Value {
         let mut out = Vec::new();
-        json_line(&header(), &device("a\"b,\u{1b}[2J", state), &mut out);
+        Lines::json(&header()).push(&device("a\"b,\u{1b}[2J", state), &mut out);
         assert_eq!(out.iter().filter(|byte| byte.is_ascii_control()).count(), 1, "the newline");
         serde_json::from_slice(&out).unwrap()
     }
@@ -243,8 +296,10 @@ mod tests {
     fn csv_has_the_same_columns_and_an_empty_cell_for_null() {
         let mut out = Vec::new();
         csv_header(&mut out);
-        csv_line(&header(), &device("sda", active()), &mut out);
-        csv_line(&header(), &device("a\"b,\u{1b}", DeviceState::Reset), &mut out);
+        let header = header();
+        let lines = Lines::csv(&header);
+        lines.push(&device("sda", active()), &mut out);
+        lines.push(&device("a\"b,\u{1b}", DeviceState::Reset), &mut out);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("time,elapsed_s,device,reads_per_s,read_kib_per_s,"));

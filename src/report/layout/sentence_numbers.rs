@@ -44,14 +44,23 @@ pub(crate) fn mib(kib: f64) -> String {
 
 /// Milliseconds with their unit: `197 µs`, `1.51 ms`, `2.50 s`.
 pub(crate) fn time(ms: f64) -> String {
-    let mut text = number_format::time(ms);
-    let unit = text.rfind(|c: char| c.is_ascii_digit()).map_or(0, |last| last + 1);
-    if unit < text.len() {
-        text.insert(unit, ' ');
+    let mut out = Vec::new();
+    push_time(&mut out, ms);
+    // Digits and a unit are always UTF-8.
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Appends what [`time`] formats.
+pub(crate) fn push_time(out: &mut Vec<u8>, ms: f64) {
+    let start = out.len();
+    number_format::push_time(out, ms);
+    let last_digit = out[start..].iter().rposition(u8::is_ascii_digit);
+    let unit = last_digit.map_or(start, |last| start + last + 1);
+    if unit < out.len() {
+        out.insert(unit, b' ');
     } else {
-        text += " ms";
+        out.extend_from_slice(b" ms");
     }
-    text
 }
 
 #[cfg(test)]

@@ -319,9 +319,9 @@ impl Table {
                 Some(()) if cell == b"0" || cell == b"0%" => Emphasis::Dim,
                 Some(()) => (column.emphasis)(activity, self.layout.saturation_threshold),
             };
-            let is_first_byte = |byte: &&u8| **byte & 0xc0 != 0x80;
-            let characters = cell.iter().filter(is_first_byte).count();
-            out.extend(std::iter::repeat_n(b' ', width.saturating_sub(characters)));
+            let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
+            let wider = if cell.is_ascii() { 0 } else { cell.iter().filter(is_continuation).count() };
+            out.resize(out.len() + width.saturating_sub(cell.len() - wider), b' ');
             paint(&cell, emphasis, self.layout.colors, out);
         }
     }
