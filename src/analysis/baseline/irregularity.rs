@@ -1,5 +1,7 @@
 //! Irregular completions: evidence that nothing limits a device that hardly ever has more than one request in flight.
 
+use std::cell::OnceCell;
+
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::stats::NORMAL_MAD;
 use crate::analysis::thresholds::{
@@ -21,7 +23,8 @@ pub(super) struct Irregularity {
     /// Requests and seconds that are too short a time yet: sample times are uncertain by milliseconds.
     pending: (f64, f64),
     requests: f64,
-    is_proven: bool,
+    /// Computed when it is needed, which it is only until a device has shown that it can do more.
+    is_proven: OnceCell<bool>,
 }
 
 impl Irregularity {
@@ -37,13 +40,13 @@ impl Irregularity {
             self.rates[self.count % MAX_RATES] = (requests / seconds) as f32;
             self.count += 1;
             self.requests += requests;
-            self.is_proven = self.prove();
+            self.is_proven.take();
         }
     }
 
     /// Returns whether the rates varied nearly as much as by chance, or more.
     pub(super) fn is_proven(&self) -> bool {
-        self.is_proven
+        *self.is_proven.get_or_init(|| self.prove())
     }
 
     /// Computes that from the rates. The median absolute deviation leaves out single odd times.

@@ -9,20 +9,24 @@ use crate::analysis::thresholds::{
 };
 
 /// For a rate that is not steady because of other loads within its span: all loads without those of `others` at which
-/// the same load had another rate, which do not contradict a cap that came back. `None` where that changes nothing.
+/// the same load had another rate, which do not contradict a cap that came back. `None` where that changes nothing or cannot make it steady.
 pub(super) fn without_others<'a>(
     one: &SteadyRate,
     others: &[&SteadyRate],
     all: &[&'a LoadSample],
     kind: RateKind,
 ) -> Option<Vec<&'a LoadSample>> {
+    // Mostly too few loads are at the rate, and nothing has to be compared.
+    let of_others = others.iter().map(|other| count_intervals(other.loads.iter().copied())).sum();
+    if one.is_steady || !one.may_be_steady_without(of_others) {
+        return None;
+    }
     let others: Vec<&SteadyRate> =
         others.iter().copied().filter(|other| cap_changed(one, other, kind)).collect();
     let is_other = |load: &LoadSample| {
         others.iter().any(|other| other.loads.iter().any(|held| std::ptr::eq(*held, load)))
     };
-    (!one.is_steady && !others.is_empty())
-        .then(|| all.iter().copied().filter(|load| !is_other(load)).collect())
+    (!others.is_empty()).then(|| all.iter().copied().filter(|load| !is_other(load)).collect())
 }
 
 /// Returns whether the rate was also seen where no request waited. Then it is the rate at which requests are issued.
@@ -100,6 +104,7 @@ pub(super) fn brief_cap_before<'a>(
         .filter(|run| kind.rate(run[0]) >= MIN_RATE_CHANGE_RATIO * one.rate)
         .max_by_key(|run| run.len())
         .filter(|run| (MIN_BRIEF_PLATEAU_INTERVALS..MIN_PLATEAU_INTERVALS as usize).contains(&run.len()))?;
-    let found = SteadyRate::evaluate(longest.to_vec(), &before, kind, None)?;
+    let longest = longest.to_vec();
+    let found = SteadyRate::evaluate(longest, &before.into(), kind, None)?;
     (found.may_be_brief_cap() && cap_changed(one, &found, kind)).then_some(found)
 }

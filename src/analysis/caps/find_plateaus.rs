@@ -1,5 +1,7 @@
 //! The search for plateaus: rates that stay constant at a cap, also at one that changes on the way.
 
+use std::rc::Rc;
+
 use super::cap_evidence::{
     brief_cap_before, cap_changed, exceeded_elsewhere, exceeded_later, is_offered_load, without_others,
 };
@@ -200,7 +202,7 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
     if !may_have_dense_window(&by_rate) {
         return SteadyRates::default();
     }
-    let loaded: Vec<&LoadSample> = by_rate.iter().map(|one| one.load).collect();
+    let loaded: Rc<[&LoadSample]> = by_rate.iter().map(|one| one.load).collect();
     by_rate.sort_by(|a, b| a.rate.total_cmp(&b.rate));
     let mut steady = steady_rates(by_rate, &loaded, kind, stated);
     steady.retain(|one| one.is_stated || !is_offered_load(one, loads, kind));
@@ -239,7 +241,7 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
 /// The rates at which loads stayed constant, those of most time first. `loaded` are the same loads in the order of time.
 fn steady_rates<'a>(
     mut by_rate: Vec<RatedLoad<'a>>,
-    loaded: &[&'a LoadSample],
+    loaded: &Rc<[&'a LoadSample]>,
     kind: RateKind,
     stated: Option<f64>,
 ) -> Vec<SteadyRate<'a>> {
@@ -251,7 +253,7 @@ fn steady_rates<'a>(
     }
     let evaluate_without = |one: &SteadyRate<'a>, others: &[&SteadyRate]| {
         let rest = without_others(one, others, loaded, kind)?;
-        SteadyRate::evaluate(one.loads.clone(), &rest, kind, stated).filter(|one| one.is_steady)
+        SteadyRate::evaluate(one.loads.clone(), &rest.into(), kind, stated).filter(|one| one.is_steady)
     };
     // Caps that alternate lie within each other's span. Those with a low dispersion support each other.
     let all: Vec<&SteadyRate> = found.iter().collect();

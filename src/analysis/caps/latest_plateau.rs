@@ -71,8 +71,7 @@ fn may_be_plateau(recent: &mut RecentLoads, stated: Option<StatedCap>) -> bool {
     if queue < MIN_CONSTANT_QUEUE {
         return false;
     }
-    let kinds: Vec<(IoDirection, RateUnit)> =
-        recent.kinds_near_latest(MAX_DISTANCE, MIN_PLATEAU_INTERVALS as usize).collect();
+    let kinds = recent.kinds_near_latest(MAX_DISTANCE, MIN_PLATEAU_INTERVALS as usize);
     if kinds.is_empty() {
         return false;
     }
@@ -93,7 +92,7 @@ fn may_be_plateau(recent: &mut RecentLoads, stated: Option<StatedCap>) -> bool {
                 && DIRECTIONS.into_iter().any(|direction| has_changed(recent, direction))
             || has_constant_clients(recent, latest) && is_more_regular_than_chance(recent, latest)
     };
-    kinds.into_iter().any(has_enough_near) && is_possible()
+    kinds.iter().any(has_enough_near) && is_possible()
 }
 
 /// Returns whether enough intervals ended with about as many requests in flight as the latest.

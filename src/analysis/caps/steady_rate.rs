@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::cloud_limits::matches_limit_exactly;
 use super::dispersion::{Dispersion, dispersion};
@@ -68,8 +69,11 @@ pub(super) struct SteadyRate<'a> {
     kind: RateKind,
     /// The loads within its span that had a queue as long as those at the rate.
     loaded: Vec<&'a LoadSample>,
-    /// The clearly slower loads of the device at clearly shorter queues.
-    lighter: Vec<&'a LoadSample>,
+    /// All loads that it was evaluated against.
+    all: Rc<[&'a LoadSample]>,
+    /// Intervals of `loaded`, and those of them on the rate.
+    loaded_intervals: f64,
+    on_rate_intervals: f64,
     /// These three take long, and most rates are not looked at so closely.
     dispersion: OnceCell<f64>,
     light_dispersion: OnceCell<Option<Dispersion>>,
@@ -150,13 +154,22 @@ impl SteadyRate<'_> {
 
     /// The dispersion at lighter loads of the device, in closed loops; `None` where there are too few of these.
     fn light_dispersion(&self) -> Option<Dispersion> {
-        *self.light_dispersion.get_or_init(|| closed_loop_dispersion(self.lighter.clone(), self.kind))
+        *self.light_dispersion.get_or_init(|| {
+            let longest = self.max_queue / self.rate;
+            let lighter = lighter_loads(&self.all, self.kind, self.rate, self.min_queue, longest);
+            closed_loop_dispersion(lighter, self.kind)
+        })
     }
 
     /// The more regular of arrivals and completions.
     fn pace(&self) -> Pace {
         let RateKind { direction, unit, .. } = self.kind;
         *self.pace.get_or_init(|| pace(&self.loaded, direction, unit, self.rate, self.is_at_constant_queue))
+    }
+
+    /// Returns whether it may be steady against all loads without `others`, which have this number of intervals.
+    pub(super) fn may_be_steady_without(&self, others: f64) -> bool {
+        self.on_rate_intervals >= MIN_ON_RATE_FRACTION * (self.loaded_intervals - others)
     }
 
     /// The index of its first interval.
@@ -174,7 +187,7 @@ impl SteadyRate<'_> {
     /// a queue.
     pub(super) fn evaluate<'a>(
         mut loads: Vec<&'a LoadSample>,
-        all: &[&'a LoadSample],
+        all: &Rc<[&'a LoadSample]>,
         kind: RateKind,
         stated: Option<f64>,
     ) -> Option<SteadyRate<'a>> {
@@ -218,7 +231,9 @@ impl SteadyRate<'_> {
             is_exact_limit: matches_limit_exactly(&kind.device, kind.unit, iops, mib_per_s),
             kind,
             loaded,
-            lighter: lighter_loads(all, kind, rate, min_queue, max_queue / rate),
+            all: Rc::clone(all),
+            loaded_intervals: time,
+            on_rate_intervals: on_rate,
             dispersion: OnceCell::new(),
             light_dispersion: OnceCell::new(),
             pace: OnceCell::new(),

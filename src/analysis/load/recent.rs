@@ -85,26 +85,34 @@ impl RecentLoads {
 
     /// The kinds of rate of which at least `min_loads` loads may lie within a relative `distance` of that of the latest
     /// load. All others have fewer.
-    pub(in crate::analysis) fn kinds_near_latest(
-        &self,
-        distance: f64,
-        min_loads: usize,
-    ) -> impl Iterator<Item = (IoDirection, RateUnit)> {
+    pub(in crate::analysis) fn kinds_near_latest(&self, distance: f64, min_loads: usize) -> NearKinds {
         // Rounding moves a rate by far less than this.
         const MARGIN: f64 = 1e-9;
-        let latest = self.loads.back();
-        let may_have = move |(direction, unit): (IoDirection, RateUnit), counts: &[u8; COUNTERS]| {
-            let rate = latest.map_or(0.0, |load| load.rate(direction, unit));
-            let classes =
-                rate_class(rate * (1.0 - distance - MARGIN))..=rate_class(rate * (1.0 + distance + MARGIN));
+        let (low, high) = (1.0 - distance - MARGIN, 1.0 + distance + MARGIN);
+        let mut are_near = [false; KINDS.len()];
+        let Some(latest) = self.loads.back() else { return NearKinds(are_near) };
+        let kinds = KINDS.into_iter().zip(self.counts.iter());
+        for (is_near, ((direction, unit), counts)) in are_near.iter_mut().zip(kinds) {
+            let rate = latest.rate(direction, unit);
+            let classes = rate_class(rate * low)..=rate_class(rate * high);
             let count: usize = classes.map(|class| usize::from(counts[class % COUNTERS])).sum();
-            rate > 0.0 && count >= min_loads
-        };
-        KINDS
-            .into_iter()
-            .zip(self.counts.iter())
-            .filter(move |(kind, counts)| may_have(*kind, counts))
-            .map(|(kind, _)| kind)
+            *is_near = rate > 0.0 && count >= min_loads;
+        }
+        NearKinds(are_near)
+    }
+}
+
+/// Kinds of rate, as [`RecentLoads::kinds_near_latest`] returns them. It is asked in every interval, and mostly has none.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::analysis) struct NearKinds([bool; KINDS.len()]);
+
+impl NearKinds {
+    pub(in crate::analysis) fn is_empty(self) -> bool {
+        self.0 == [false; KINDS.len()]
+    }
+
+    pub(in crate::analysis) fn iter(self) -> impl Iterator<Item = (IoDirection, RateUnit)> {
+        KINDS.into_iter().zip(self.0).filter(|(_, is_near)| *is_near).map(|(kind, _)| kind)
     }
 }
 
@@ -145,7 +153,7 @@ mod tests {
                 let ios = |step: f64| (base * (1.0 + spread * step)).round();
                 recent.push(load(index, (ios(read), ios(write))));
                 let latest = *recent.as_slice().last().unwrap();
-                let found: Vec<_> = recent.kinds_near_latest(distance, 8).collect();
+                let found: Vec<_> = recent.kinds_near_latest(distance, 8).iter().collect();
                 for (direction, unit) in KINDS {
                     let rate = latest.rate(direction, unit);
                     let is_near = |other: &&LoadSample| (other.rate(direction, unit) - rate).abs() <= distance * rate;
@@ -168,6 +176,6 @@ mod tests {
         assert_eq!(counted(&recent), [MAX_RECENT_LOADS; KINDS.len()]);
         recent.clear();
         assert_eq!((recent.as_slice().len(), counted(&recent)), (0, vec![0; KINDS.len()]));
-        assert_eq!(recent.kinds_near_latest(0.1, 1).count(), 0);
+        assert!(recent.kinds_near_latest(0.1, 1).is_empty());
     }
 }

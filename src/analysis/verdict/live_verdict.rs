@@ -2,7 +2,7 @@
 
 use super::debounce::Debounce;
 use super::hung_requests::{Hung, HungRequests};
-use super::load_verdict::{Doubt, LoadAssessment};
+use super::load_verdict::{DirectionAssessment, Doubt, LoadAssessment};
 use super::stall::is_stall;
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
@@ -67,7 +67,9 @@ impl LiveVerdict {
         self.forget_changed_requests(&load, &assessed);
         self.recent.push(load);
         let mut assessment = assess_directions(&assessed);
-        assessment.evidence.splice(0..0, assessed.deep_queue.map(Evidence::DeepQueue));
+        if let Some(deep_queue) = assessed.deep_queue {
+            assessment.evidence.insert(0, Evidence::DeepQueue(deep_queue));
+        }
         let mut verdict = self.still_in_trouble(&assessed);
         let mut lasted_s = None;
         if let Some(plateau) = self.plateau.observe(&mut self.recent, self.cap, &self.device) {
@@ -143,14 +145,10 @@ impl LiveVerdict {
 
     /// Where requests have been of another kind for a while, they are compared with their own kind from now on.
     fn forget_changed_requests(&mut self, load: &LoadSample, assessed: &LoadAssessment) {
-        let is_changed = |doubt: Doubt| matches!(doubt, Doubt::RateFell { .. });
-        let changed: Vec<IoDirection> = assessed
-            .directions
-            .iter()
-            .filter(|one| one.is_major && one.verdict.is_err_and(is_changed))
-            .map(|one| one.direction)
-            .collect();
-        self.changed_intervals = if changed.is_empty() { 0 } else { self.changed_intervals + 1 };
+        let fell = |doubt: Doubt| matches!(doubt, Doubt::RateFell { .. });
+        let is_changed = |one: &&DirectionAssessment| one.is_major && one.verdict.is_err_and(fell);
+        let mut changed = assessed.directions.iter().filter(is_changed).map(|one| one.direction).peekable();
+        self.changed_intervals = if changed.peek().is_none() { 0 } else { self.changed_intervals + 1 };
         if self.changed_intervals >= MIN_CHANGED_INTERVALS {
             self.changed_intervals = 0;
             for direction in changed {
@@ -163,7 +161,8 @@ impl LiveVerdict {
 
 /// The assessment of a load, without its verdict.
 fn assess_directions(assessed: &LoadAssessment) -> Assessment {
-    let mut evidence = Vec::new();
+    // One for each direction, and one before them, as there is in most intervals at most.
+    let mut evidence = Vec::with_capacity(Baselines::DIRECTIONS.len() + 1);
     for one in &assessed.directions {
         if one.is_major || one.saturation.is_some() {
             let saturation = one.saturation.map(|(saturation, _)| saturation);
