@@ -52,16 +52,28 @@ pub fn json_text(json: String) -> String {
 /// Returns whether a text has a character that could control a terminal. It looks at bytes, and only at those characters
 /// outside of ASCII that begin as an unsafe one does: a replay prints millions of names and sentences.
 fn has_unsafe(text: &str) -> bool {
-    if text.bytes().fold(true, |plain, byte| plain & (b' '..=b'~').contains(&byte)) {
+    if is_printable_ascii(text) {
         return false;
     }
     const FIRST_BYTES: [u8; 3] = [0xc2, 0xe2, 0xef];
     let [a, b, c] = FIRST_BYTES;
-    // No early end: so the compiler compares many bytes at a time.
     let has_control = text.bytes().fold(false, |found, byte| found | byte.is_ascii_control());
-    has_control
-        || !text.is_ascii()
-            && memchr3_iter(a, b, c, text.as_bytes()).any(|at| text[at..].starts_with(is_unsafe))
+    has_control || memchr3_iter(a, b, c, text.as_bytes()).any(|at| text[at..].starts_with(is_unsafe))
+}
+
+/// Returns whether a text has no characters but those from the blank to the tilde. Most have no others.
+pub(crate) fn is_printable_ascii(text: &str) -> bool {
+    const HIGH_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let (words, rest) = text.as_bytes().as_chunks::<8>();
+    // The high bit of a byte below 0x20 is set by a subtraction, that of 0x7f by an addition. What they carry into the next
+    // byte only matters where a byte is not printable.
+    let has_other = |word: u64| {
+        let below = word.wrapping_sub(u64::from_ne_bytes([b' '; 8]));
+        let above = word.wrapping_add(u64::from_ne_bytes([1; 8]));
+        (word | below | above) & HIGH_BITS != 0
+    };
+    !words.iter().any(|word| has_other(u64::from_le_bytes(*word)))
+        && rest.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 fn is_unsafe(c: char) -> bool {
@@ -95,6 +107,18 @@ mod tests {
             let mut pushed = Vec::new();
             push_json_string(&c.to_string(), &mut pushed);
             assert_eq!(pushed, json_string(&c.to_string()).into_bytes(), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn printable_ascii_is_told_from_all_else_at_any_place() {
+        for byte in 0..=0xff_u8 {
+            for place in 0..20 {
+                let mut text = "sda-name ~ 0123456789".to_owned();
+                text.replace_range(place..=place, &char::from(byte).to_string());
+                let expected = text.chars().all(|c| (' '..='~').contains(&c));
+                assert_eq!(is_printable_ascii(&text), expected, "{byte} {place}");
+            }
         }
     }
 

@@ -2,10 +2,11 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::sanitize::is_printable_ascii;
+
 /// Returns the columns that a text takes.
 pub(crate) fn text_width(text: &str) -> usize {
-    // Most are plain ASCII, and then far faster.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) { text.len() } else { text.width() }
+    if is_printable_ascii(text) { text.len() } else { text.width() }
 }
 
 /// Returns `text` in at most `width` columns, with an ellipsis for what is cut from its middle.

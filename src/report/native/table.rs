@@ -28,8 +28,8 @@ const NAME_TITLE: &str = "device";
 const MOUNTS_TITLE: &str = "mountpoints";
 /// The blanks before the mount points.
 const MOUNTS_GAP: usize = 2;
-/// The bytes of most cells, at most.
-const MAX_USUAL_CELL: usize = 32;
+/// The blanks before most cells, at most.
+const BLANKS: [u8; 16] = [b' '; 16];
 /// Screens with fewer lines repeat the column titles as if they had this many.
 const MIN_SCREEN_ROWS: usize = 5;
 
@@ -308,21 +308,30 @@ impl Table {
     }
 
     fn push_cells(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
-        let mut cell = Vec::with_capacity(MAX_USUAL_CELL);
+        // Blanks first, so that those before the text are copied with it.
+        let mut cell = Vec::with_capacity(4 * BLANKS.len());
+        cell.extend_from_slice(&BLANKS);
         for (column, width) in self.shown.iter().map(|index| (&COLUMNS[*index], self.column_width(*index))) {
-            cell.clear();
-            let emphasis = match column.push_cell(&mut cell, activity, self.verdict_length) {
-                None => {
-                    cell.push(b'-');
-                    Emphasis::Dim
-                }
-                Some(()) if cell == b"0" || cell == b"0%" => Emphasis::Dim,
-                Some(()) => (column.emphasis)(activity, self.layout.saturation_threshold),
-            };
+            cell.truncate(BLANKS.len());
+            let has_text = column.push_cell(&mut cell, activity, self.verdict_length).is_some();
+            if !has_text {
+                cell.push(b'-');
+            }
+            let text = &cell[BLANKS.len()..];
             let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
-            let wider = if cell.is_ascii() { 0 } else { cell.iter().filter(is_continuation).count() };
-            out.resize(out.len() + width.saturating_sub(cell.len() - wider), b' ');
-            paint(&cell, emphasis, self.layout.colors, out);
+            let wider = if text.is_ascii() { 0 } else { text.iter().filter(is_continuation).count() };
+            let blanks = width.saturating_sub(text.len() - wider);
+            if !self.layout.colors && blanks <= BLANKS.len() {
+                out.extend_from_slice(&cell[BLANKS.len() - blanks..]);
+                continue;
+            }
+            let emphasis = if has_text && text != b"0" && text != b"0%" {
+                (column.emphasis)(activity, self.layout.saturation_threshold)
+            } else {
+                Emphasis::Dim
+            };
+            out.resize(out.len() + blanks, b' ');
+            paint(text, emphasis, self.layout.colors, out);
         }
     }
 
