@@ -186,6 +186,22 @@ fn percentiles_lie_within_the_buckets_and_buckets_are_narrow() {
 }
 
 #[test]
+fn flushes_that_come_one_at_a_time_are_counted_once() {
+    on_each_kernel(|guest| {
+        let disk = guest.disks("nvme").remove(0);
+        let lines = lines_of(guest, "latency", &disk);
+        // Six times fsync, and once when dd closes the device, or not.
+        let flushes = sum(&lines, "flush_count");
+        assert!((6..=12).contains(&flushes), "{}: {flushes}", guest.version);
+        for line in lines.iter().filter(|line| line["flush_count"].as_u64() > Some(0)) {
+            let ms = |field: &str| line[field].as_f64().unwrap();
+            assert!(0.0 < ms("flush_p50_ms") && ms("flush_p50_ms") <= ms("flush_max_ms"), "{line}");
+            assert_eq!(line["matched_pct"].as_f64(), Some(100.0), "{}: {line}", guest.version);
+        }
+    });
+}
+
+#[test]
 fn a_queued_request_takes_at_least_as_long_as_in_the_device() {
     on_each_kernel(|guest| {
         let disk = guest.disks("nvme").remove(0);

@@ -33,8 +33,10 @@ const INTERVALS_PER_LIST: u64 = 500;
 /// events are listed less often.
 const EVENTS_PER_INTERVAL: u64 = 200;
 
-/// The longest wait for the end of the sampling thread.
+/// The longest wait until the sampling thread notices that it is to end.
 const MAX_END_WAIT: Duration = Duration::from_secs(5);
+/// The longest wait until the kernel has removed a trace: for each trigger, it waits for all CPUs.
+const MAX_REMOVAL_WAIT: Duration = Duration::from_secs(60);
 
 /// A message of the sampling thread to the screen.
 pub(super) enum Update {
@@ -46,6 +48,8 @@ pub(super) enum Update {
     Events(Vec<Event>),
     /// The part of the capture that has been read.
     Progress(f64),
+    /// The trace of requests is removed from now on.
+    TraceEnds,
     /// Requests can no longer be traced, for this reason.
     TraceFailed(String),
     /// No more intervals come, for this reason.
@@ -131,7 +135,14 @@ impl Drop for Sampler {
     fn drop(&mut self) {
         self.stop = None;
         // A thread that waits for a disk would never end. One that has ended hangs up, after its tracer has ended.
-        while self.may_trace && self.updates.recv_timeout(MAX_END_WAIT).is_ok() {}
+        let mut wait = MAX_END_WAIT;
+        while self.may_trace
+            && let Ok(update) = self.updates.recv_timeout(wait)
+        {
+            if matches!(update, Update::TraceEnds) {
+                wait = MAX_REMOVAL_WAIT;
+            }
+        }
     }
 }
 
@@ -207,6 +218,9 @@ fn sample(
     let mut text = Vec::new();
     let mut tracing = Tracing::new(plan, clock)?;
     let outcome = follow(&mut intervals, &mut tracing, clock, shared, outlet, &mut warnings, &mut text);
+    if tracing.is_on {
+        end_trace(&mut intervals, outlet);
+    }
     warnings.finish(&mut text);
     shared.messages.lock().unwrap_or_else(PoisonError::into_inner).append(&mut text);
     outcome
@@ -272,6 +286,11 @@ fn follow(
     if count == 0 { no_data(intervals) } else { Ok(()) }
 }
 
+fn end_trace(intervals: &mut Intervals<'_>, outlet: &Outlet) {
+    outlet.send(Update::TraceEnds);
+    intervals.set_tracer(None);
+}
+
 /// Starts and stops to trace requests as the screen wants it.
 struct Tracing<'a> {
     plan: &'a Top,
@@ -306,7 +325,7 @@ impl<'a> Tracing<'a> {
         }
         self.is_on = is_wanted;
         if !is_wanted {
-            intervals.set_tracer(None);
+            end_trace(intervals, outlet);
             return;
         }
         let is_restricted = self.plan.selection.names_devices();
