@@ -54,7 +54,7 @@ pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
     if traced.dropped > 0 {
         notes.push(dropped_text(traced.dropped));
     }
-    // Flushes are not matched on any kernel that was tested: no remedy helps.
+    // Flushes that overlap are not matched, and no remedy helps.
     let kinds = RequestKind::ALL.into_iter().filter(|kind| *kind != RequestKind::Flush);
     let completed_by =
         |device: &TracedDevice| -> u64 { kinds.clone().map(|kind| device.completed_of(kind)).sum() };

@@ -1,7 +1,8 @@
 //! The two tracepoints between which the latency of a request is measured, and the triggers for it.
 
 use super::trace_dir::TraceDir;
-use crate::counters::{DeviceNumber, LatencySpan};
+use crate::capture::trace_hist::{HistEntry, key_range};
+use crate::counters::{DeviceNumber, LatencyBucket, LatencySpan};
 
 /// The most devices that a filter names. With more, all are traced.
 const MAX_FILTER_DEVICES: usize = 64;
@@ -81,8 +82,15 @@ impl EventPair {
 
     /// Returns the trigger that saves the time at the first tracepoint.
     pub(super) fn start_trigger(&self, owner: &str, size: u32) -> String {
-        let (tag, filter) = (self.tag, device_filter(&self.devices));
+        let (tag, filter) = (self.tag, self.start_filter());
         format!("hist:keys=dev,sector:{owner}_{tag}_ts=common_timestamp:size={size}:clock=mono:pause{filter}")
+    }
+
+    /// A flush has no sector, but the kernel names sector 0 at its first tracepoint, so that the request for that sector would
+    /// get its time. Bios keep their sectors.
+    fn start_filter(&self) -> String {
+        let of_devices = device_filter(&self.devices);
+        if self.tag == "bio" { of_devices } else { and_filter(&of_devices, "nr_sector > 0") }
     }
 
     /// Returns the trigger that computes the latency at the second.
@@ -116,6 +124,16 @@ pub(super) fn latency_triggers(has_buckets: bool) -> Vec<String> {
     triggers
 }
 
+/// Returns an entry of such a histogram: the device, the letters of the kind of request, and the bucket. `None` if the entry is of
+/// another form.
+pub(super) fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber, &'a str, LatencyBucket)> {
+    let number = device_number(entry.key("dev", Some("rwbs"))?.parse().ok()?);
+    let range = key_range(entry.key("lat", None)?)?;
+    let (count, sum_ns) = (entry.value("hitcount").unwrap_or(0), entry.value("lat").unwrap_or(0));
+    let bucket = LatencyBucket { lower_ns: *range.start(), upper_ns: *range.end(), count, sum_ns };
+    Some((number, entry.key("rwbs", Some("lat"))?, bucket))
+}
+
 /// Returns whether the kernel has `.buckets`, by its own help.
 pub(super) fn has_buckets(dir: &TraceDir) -> bool {
     dir.read("README").contains(".buckets=")
@@ -129,6 +147,14 @@ pub(super) fn device_filter(devices: &[DeviceNumber]) -> String {
     let conditions: Vec<String> =
         devices.iter().map(|number| format!("dev == {}", kernel_number(*number))).collect();
     format!(" if {}", conditions.join(" || "))
+}
+
+/// Returns the filter with one more condition.
+pub(super) fn and_filter(filter: &str, condition: &str) -> String {
+    match filter.strip_prefix(" if ") {
+        Some(conditions) => format!(" if ({conditions}) && {condition}"),
+        None => format!(" if {condition}"),
+    }
 }
 
 /// The bits of a minor number in the kernel's device numbers (MINORBITS).
@@ -145,7 +171,7 @@ pub(super) fn device_number(number: u32) -> DeviceNumber {
 }
 
 /// Returns the length of the letters of a request in an event's `format` file. It differs between versions.
-fn letters_length(format: &str) -> u32 {
+pub(super) fn letters_length(format: &str) -> u32 {
     const USUAL: u32 = 8;
     let length = format
         .lines()
@@ -209,6 +235,13 @@ mod tests {
             pair.end_trigger("me", 512),
             "hist:keys=dev,sector:me_bio_lat=common_timestamp-$me_bio_ts:size=512:clock=mono\
              :onmatch(block.block_bio_queue).trace(me_bio,dev,$me_bio_lat,rwbs) if dev == 265289728"
+        );
+        let requests = |devices| EventPair::requests(devices).start_trigger("me", 512);
+        let start = "hist:keys=dev,sector:me_request_ts=common_timestamp:size=512:clock=mono:pause";
+        assert_eq!(requests(Vec::new()), format!("{start} if nr_sector > 0"));
+        assert_eq!(
+            requests(vec![(8, 0), (8, 16)]),
+            format!("{start} if (dev == 8388608 || dev == 8388624) && nr_sector > 0")
         );
     }
 }

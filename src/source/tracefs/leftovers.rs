@@ -9,8 +9,9 @@ use super::trace_dir::TraceDir;
 /// The events whose triggers are removed first: a variable cannot be removed while another trigger refers to it.
 const LAST_EVENTS: [&str; 3] = ["block/block_rq_complete", "block/block_bio_complete", "block/block_io_done"];
 /// The events whose triggers are removed next.
-const FIRST_EVENTS: [&str; 5] = [
+const FIRST_EVENTS: [&str; 6] = [
     "block/block_rq_issue",
+    "block/block_rq_requeue",
     "block/block_bio_queue",
     "block/block_rq_insert",
     "block/block_io_start",

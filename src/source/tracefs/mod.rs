@@ -7,10 +7,14 @@
 
 mod alternation;
 mod calibration;
+mod completed;
 mod devices;
 mod error;
 mod event_pair;
+mod flush_watch;
+mod flushes;
 mod guard;
+mod instance;
 mod leftovers;
 mod owner;
 mod session;

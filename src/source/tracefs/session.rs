@@ -1,15 +1,17 @@
 //! The sets of triggers of a tracer, when they are renewed, and what they have counted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use super::alternation::Alternation;
 use super::calibration::histogram_cost_s;
+use super::completed::{EmptyFlushes, Surplus};
 use super::devices::bio_devices;
 use super::error::TraceError;
 use super::event_pair::{EventPair, device_filter};
+use super::flushes::Flushes;
 use super::guard::{Decision, Guard};
 use super::leftovers::remove_leftovers;
 use super::owner::Owner;
@@ -18,7 +20,7 @@ use super::trace_dir::TraceDir;
 use super::trace_set::SetKind;
 use super::tracer::TraceOptions;
 use crate::capture::parse_diskstats;
-use crate::counters::{Device, DeviceNumber, LatencySpan, RequestKind, Sample, TraceProblem, TracedIo};
+use crate::counters::{Device, DeviceNumber, Sample, TraceProblem, TracedIo};
 use crate::source::small_file::read_bytes_into;
 use crate::topology::partition_parents;
 
@@ -38,13 +40,21 @@ const POLL: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(20
 const PAIR_WEIGHT: f64 = 60.0;
 /// The same for the histogram of threads, with which a request took 11 and 24 µs longer where that exceeded the noise.
 const USERS_WEIGHT: f64 = 20.0;
+/// The same for the flushes: the kernel checks the filters of four triggers for each request, which takes no longer than as
+/// many plain histograms.
+const FLUSHES_WEIGHT: f64 = 4.0;
 
 /// Sets of triggers, and what they have counted since the last reading.
 pub(super) struct Session {
     root: PathBuf,
     dir: TraceDir,
+    owner: Owner,
     options: TraceOptions,
     latencies: Option<Alternation>,
+    /// `None` also while tracing is paused, and where the kernel refuses what only flushes need.
+    flushes: Option<Flushes>,
+    /// The sets for flushes that were started.
+    flush_sets: u64,
     users: Option<Alternation>,
     guard: Guard,
     counted: TracedIo,
@@ -52,6 +62,7 @@ pub(super) struct Session {
     /// The requests of all devices at the start of the active set of latencies.
     requests_at_start: u64,
     read_at: Duration,
+    empty_flushes: EmptyFlushes,
     surplus: Surplus,
 }
 
@@ -76,19 +87,34 @@ impl Session {
             (!pairs.is_empty()).then(|| start(SetKind::Latencies(pairs), MAP_SIZE[0])).transpose()?;
         let users = SetKind::Users(options.user_devices.clone());
         let users = options.users.then(|| start(users, USER_MAP_SIZE)).transpose()?;
-        Ok(Self {
+        let mut session = Self {
             root: root.to_owned(),
             guard: Guard::new(cost_s, cpus, options.max_overhead),
             requests_at_start: rate.requests,
             dir,
+            owner,
             options,
             latencies,
+            flushes: None,
+            flush_sets: 0,
             users,
             counted: TracedIo::default(),
             rate,
             read_at: now,
+            empty_flushes: EmptyFlushes::default(),
             surplus: Surplus::default(),
-        })
+        };
+        session.start_flushes();
+        Ok(session)
+    }
+
+    fn start_flushes(&mut self) {
+        self.flushes = None;
+        if self.options.latencies {
+            let started = Flushes::start(&self.dir, self.owner, self.flush_sets, &self.options.devices);
+            self.flushes = started.ok();
+            self.flush_sets += 1;
+        }
     }
 
     /// Renews, pauses or resumes sets as needed. Returns the time until the next call.
@@ -96,12 +122,21 @@ impl Session {
         self.rate.observe(&self.root, now);
         let outcome = match self.guard.decide(now, self.rate.per_s) {
             Decision::Keep if self.guard.is_paused() => Ok(()),
-            Decision::Keep => self.renew_full_sets(),
+            Decision::Keep => {
+                let polled = self.flushes.as_mut().map_or(Ok(()), |flushes| flushes.poll(now));
+                self.renew_full_sets().and(polled)
+            }
             Decision::Pause => {
                 let sets = self.latencies.iter().chain(&self.users);
-                sets.map(Alternation::pause).fold(Ok(()), Result::and)
+                let paused = sets.map(Alternation::pause).fold(Ok(()), Result::and);
+                self.flushes = None;
+                paused
             }
-            Decision::Resume => self.renew_latencies().and_then(|()| self.renew_users()),
+            Decision::Resume => {
+                let resumed = self.renew_latencies().and_then(|()| self.renew_users());
+                self.start_flushes();
+                resumed
+            }
         };
         if self.guard.is_paused() {
             self.counted.problem = Some(TraceProblem::Overhead);
@@ -147,11 +182,13 @@ impl Session {
         self.options.devices = devices.to_vec();
         self.options.user_devices = user_devices.to_vec();
         self.rate.selected = self.options.rate_devices();
-        let is_renewed =
-            self.guard.is_paused() || self.renew_latencies().and_then(|()| self.renew_users()).is_ok();
-        if !is_renewed {
+        if self.guard.is_paused() {
+            return;
+        }
+        if self.renew_latencies().and_then(|()| self.renew_users()).is_err() {
             self.counted.problem = Some(TraceProblem::Failed);
         }
+        self.start_flushes();
     }
 
     /// Returns what was counted since the last call; `now` is a monotonic time.
@@ -166,11 +203,20 @@ impl Session {
                 self.counted.problem = Some(TraceProblem::Failed);
             }
         }
+        let empty_flushes = match self.flushes.as_mut().map(|flushes| flushes.collect(&mut self.counted)) {
+            Some(Ok(empty)) => self.rate.by_whole_device(&empty),
+            Some(Err(_)) => {
+                self.counted.problem = Some(TraceProblem::Failed);
+                BTreeMap::new()
+            }
+            None => BTreeMap::new(),
+        };
         let mut counted = std::mem::take(&mut self.counted);
         counted.elapsed = now.saturating_sub(std::mem::replace(&mut self.read_at, now));
         counted.completed = self.rate.take_completed();
         let TraceOptions { latencies, devices, .. } = &self.options;
         counted.completed.retain(|number, _| *latencies && (devices.is_empty() || devices.contains(number)));
+        self.empty_flushes.leave_out(&empty_flushes, &mut counted);
         self.surplus.settle(&mut counted);
         counted.users = counted.users.filter(|_| self.options.users);
         if let Some(users) = &mut counted.users {
@@ -238,40 +284,8 @@ fn selected_bio_devices(root: &Path, options: &TraceOptions) -> Vec<DeviceNumber
 fn weight(pairs: &[EventPair], has_users: bool) -> f64 {
     // A device that passes bios on has no requests, and the one below it no pair for bios.
     let pairs = pairs.iter().filter(|pair| pair.tag != "bio").count();
-    pairs as f64 * PAIR_WEIGHT + if has_users { USERS_WEIGHT } else { 0.0 }
-}
-
-/// Requests that were completed between the reading of a device's counters and that of the histograms, which belong to the
-/// next reading of the counters.
-#[derive(Default)]
-struct Surplus {
-    /// By device and kind of request.
-    ahead: BTreeMap<DeviceNumber, [u64; 4]>,
-}
-
-impl Surplus {
-    /// Counts the traced requests as completed, and those that the counters did not have yet no more later.
-    fn settle(&mut self, counted: &mut TracedIo) {
-        let mut traced: BTreeMap<DeviceNumber, [u64; 4]> = BTreeMap::new();
-        for (key, histogram) in counted.latencies.iter().filter(|(key, _)| key.span == LatencySpan::Device) {
-            let counts = traced.entry(key.number).or_default();
-            let kinds = counts.iter_mut().zip(RequestKind::ALL);
-            kinds.filter(|(_, kind)| *kind == key.kind).for_each(|(count, _)| *count += histogram.count());
-        }
-        let numbers = counted.completed.keys().chain(traced.keys()).copied().collect::<BTreeSet<_>>();
-        for number in numbers {
-            let completed = counted.completed.entry(number).or_default();
-            let ahead = self.ahead.entry(number).or_default();
-            let traced = traced.get(&number).copied().unwrap_or_default();
-            for ((completed, ahead), traced) in completed.iter_mut().zip(ahead).zip(traced) {
-                let known = (*completed).min(*ahead);
-                *completed -= known;
-                *ahead = *ahead - known + traced.saturating_sub(*completed);
-                *completed = (*completed).max(traced);
-            }
-        }
-        counted.completed.retain(|_, counts| *counts != [0; 4]);
-    }
+    let flushes = if pairs > 0 { FLUSHES_WEIGHT } else { 0.0 };
+    pairs as f64 * PAIR_WEIGHT + flushes + if has_users { USERS_WEIGHT } else { 0.0 }
 }
 
 /// The requests that whole devices have completed.
@@ -345,6 +359,20 @@ impl RequestRate {
         with_parents.filter(|(_, parent)| parent.is_none()).map(|(device, _)| device)
     }
 
+    /// Returns the sums of whole devices, of counts of these and of partitions.
+    fn by_whole_device(&self, counts: &BTreeMap<DeviceNumber, u64>) -> BTreeMap<DeviceNumber, u64> {
+        let devices = &self.sample.devices;
+        let number_of = |device: &Device| (device.major, device.minor);
+        let mut sums = BTreeMap::new();
+        for (device, parent) in devices.iter().zip(partition_parents(devices)) {
+            if let Some(count) = counts.get(&number_of(device)) {
+                let whole = parent.map_or(device, |parent| &devices[parent]);
+                *sums.entry(number_of(whole)).or_default() += count;
+            }
+        }
+        sums
+    }
+
     /// Returns the requests of each device since the last call, as [`Self::observe`] read them last.
     fn take_completed(&mut self) -> BTreeMap<DeviceNumber, [u64; 4]> {
         let now: BTreeMap<DeviceNumber, [u64; 4]> = self
@@ -367,7 +395,6 @@ impl RequestRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{LatencyBucket, LatencyHistogram, LatencyKey};
 
     fn options(devices: &[DeviceNumber], user_devices: &[DeviceNumber]) -> TraceOptions {
         let (devices, user_devices) = (devices.to_vec(), user_devices.to_vec());
@@ -405,25 +432,5 @@ mod tests {
         assert!(options(&[(8, 0); 65], &disk).rate_devices().is_empty());
         assert_eq!(TraceOptions { latencies: false, ..options(&[], &disk) }.rate_devices(), disk);
         assert_eq!(TraceOptions { users: false, ..options(&disk, &[]) }.rate_devices(), disk);
-    }
-
-    #[test]
-    fn a_request_that_was_completed_between_two_readings_counts_once() {
-        let mut surplus = Surplus::default();
-        let mut settled = |completed: u64, traced: u64| {
-            let mut histogram = LatencyHistogram::default();
-            histogram.add(LatencyBucket { lower_ns: 0, upper_ns: 9, count: traced, sum_ns: traced });
-            let key = LatencyKey { number: (8, 0), kind: RequestKind::Write, span: LatencySpan::Device };
-            let mut counted = TracedIo {
-                completed: BTreeMap::from([((8, 0), [0, completed, 0, 0])]),
-                latencies: BTreeMap::from([(key, histogram)]),
-                ..TracedIo::default()
-            };
-            surplus.settle(&mut counted);
-            counted.completed.get(&(8, 0)).map(|counts| counts[1])
-        };
-        // Two that the counters have only next time, and one that was not traced at all.
-        assert_eq!([settled(10, 12), settled(10, 7), settled(0, 0)], [Some(12), Some(8), None]);
-        assert_eq!([settled(0, 5), settled(3, 0), settled(3, 1)], [Some(5), None, Some(1)]);
     }
 }

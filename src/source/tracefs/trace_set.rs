@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::TraceError;
-use super::event_pair::{EventPair, device_filter, device_number, has_buckets, latency_triggers};
-use super::leftovers::remove_instance;
+use super::event_pair::{
+    EventPair, and_filter, device_filter, device_number, has_buckets, latency_triggers, traced_latency,
+};
+use super::instance::Instance;
 use super::trace_dir::TraceDir;
-use crate::capture::trace_hist::{HistEntry, key_range, key_thread, parse_hist};
-use crate::counters::{DeviceNumber, LatencyBucket, LatencyHistogram, LatencyKey, RequestKind, TracedUser};
+use crate::capture::trace_hist::{HistEntry, key_thread, parse_hist};
+use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, TracedUser};
 
-/// The size in KiB of the buffer of an instance, which only the marker uses.
-const BUFFER_KIB: u32 = 4;
 /// The file whose writes start and stop a set.
 const MARKER: &str = "trace_marker";
 const PRINT_TRIGGER: &str = "events/ftrace/print/trigger";
@@ -44,10 +44,9 @@ pub(super) struct SetCounts {
     pub(super) entries: usize,
 }
 
-/// A set of triggers. It is removed when it is dropped.
+/// A set of triggers.
 pub(super) struct TraceSet {
-    dir: TraceDir,
-    name: String,
+    instance: Instance,
     kind: SetKind,
     /// The entries of each map.
     pub(super) size: u32,
@@ -60,33 +59,32 @@ impl TraceSet {
     /// # Errors
     /// If the kernel refuses a part of it; nothing is left of it then.
     pub(super) fn build(dir: &TraceDir, name: String, kind: SetKind, size: u32) -> Result<Self, TraceError> {
-        dir.make_instance(&name)?;
-        let set = Self { dir: dir.clone(), name, kind, size, text: Vec::new() };
-        // Does not matter if it fails: the buffer is larger then.
-        let _ = set.write("buffer_size_kb", &BUFFER_KIB.to_string());
+        let set = Self { instance: Instance::make(dir, name)?, kind, size, text: Vec::new() };
         match &set.kind {
-            SetKind::Latencies(pairs) => pairs.iter().try_for_each(|pair| set.add_pair(pair))?,
+            SetKind::Latencies(pairs) => pairs.iter().try_for_each(|pair| set.add_pair(dir, pair))?,
             SetKind::Users(devices) => {
-                let filter = device_filter(devices);
+                // Bios that only flush read and write nothing.
+                let filter = and_filter(&device_filter(devices), "nr_sector > 0");
                 let keys = "dev,rwbs,common_pid.execname";
                 let trigger = format!("hist:keys={keys}:vals=hitcount,nr_sector:size={size}:pause{filter}");
-                set.write("events/block/block_bio_queue/trigger", &trigger)?;
+                set.instance.write("events/block/block_bio_queue/trigger", &trigger)?;
             }
         }
         for event in set.start_events() {
-            set.write(PRINT_TRIGGER, &format!("enable_hist:block:{event}"))?;
+            set.instance.write(PRINT_TRIGGER, &format!("enable_hist:block:{event}"))?;
         }
         Ok(set)
     }
 
-    fn add_pair(&self, pair: &EventPair) -> Result<(), TraceError> {
-        let format = self.dir.read(&format!("events/block/{}/format", pair.events()[1]));
-        self.dir.write("synthetic_events", &pair.synthetic_event(&self.name, &format))?;
+    fn add_pair(&self, dir: &TraceDir, pair: &EventPair) -> Result<(), TraceError> {
+        let Self { instance, .. } = self;
+        let format = dir.read(&format!("events/block/{}/format", pair.events()[1]));
+        instance.define_event(&pair.synthetic_event(instance.name(), &format))?;
         let [start, end] = pair.events().map(|event| format!("events/block/{event}/trigger"));
-        self.write(&start, &pair.start_trigger(&self.name, self.size))?;
-        self.write(&end, &pair.end_trigger(&self.name, self.size))?;
-        let file = pair.synthetic_file(&self.name, "trigger");
-        latency_triggers(has_buckets(&self.dir)).iter().try_for_each(|trigger| self.write(&file, trigger))
+        instance.write(&start, &pair.start_trigger(instance.name(), self.size))?;
+        instance.write(&end, &pair.end_trigger(instance.name(), self.size))?;
+        let file = pair.synthetic_file(instance.name(), "trigger");
+        latency_triggers(has_buckets(dir)).iter().try_for_each(|trigger| instance.write(&file, trigger))
     }
 
     /// The tracepoints whose triggers are paused while the set is.
@@ -97,23 +95,15 @@ impl TraceSet {
         }
     }
 
-    fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
-        self.dir.write(&self.in_instance(file), text)
-    }
-
-    fn in_instance(&self, file: &str) -> String {
-        format!("instances/{}/{file}", self.name)
-    }
-
     /// Starts to count, and prepares [`Self::pause`].
     ///
     /// # Errors
     /// If the kernel refuses it.
     pub(super) fn start(&self) -> Result<(), TraceError> {
-        self.write(MARKER, "start")?;
+        self.instance.write(MARKER, "start")?;
         for event in self.start_events() {
-            self.write(PRINT_TRIGGER, &format!("!enable_hist:block:{event}"))?;
-            self.write(PRINT_TRIGGER, &format!("disable_hist:block:{event}"))?;
+            self.instance.write(PRINT_TRIGGER, &format!("!enable_hist:block:{event}"))?;
+            self.instance.write(PRINT_TRIGGER, &format!("disable_hist:block:{event}"))?;
         }
         Ok(())
     }
@@ -123,7 +113,7 @@ impl TraceSet {
     /// # Errors
     /// If the kernel refuses it.
     pub(super) fn pause(&self) -> Result<(), TraceError> {
-        self.write(MARKER, "pause")
+        self.instance.write(MARKER, "pause")
     }
 
     /// Reads what was counted since the set was started.
@@ -135,13 +125,12 @@ impl TraceSet {
         let files: Vec<(String, Option<EventPair>)> = match &self.kind {
             SetKind::Latencies(pairs) => pairs
                 .iter()
-                .map(|pair| (pair.synthetic_file(&self.name, "hist"), Some(pair.clone())))
+                .map(|pair| (pair.synthetic_file(self.instance.name(), "hist"), Some(pair.clone())))
                 .collect(),
             SetKind::Users(_) => vec![("events/block/block_bio_queue/hist".to_owned(), None)],
         };
         for (file, pair) in files {
-            let file = self.in_instance(&file);
-            self.dir.read_into(&file, &mut self.text)?;
+            self.instance.read_into(&file, &mut self.text)?;
             let text = String::from_utf8_lossy(&self.text);
             for section in parse_hist(&text) {
                 counts.dropped = counts.dropped.saturating_add(section.dropped);
@@ -158,22 +147,9 @@ impl TraceSet {
     }
 }
 
-impl Drop for TraceSet {
-    fn drop(&mut self) {
-        // If the kernel refuses to remove a part of it now, the next run removes it, as after a kill.
-        let _ = remove_instance(&self.dir, &self.name);
-    }
-}
-
 impl SetCounts {
     fn add_latency(&mut self, entry: &HistEntry<'_>, pair: &EventPair) {
-        let (Some(number), Some(letters), Some(range)) = (
-            entry.key("dev", Some("rwbs")).and_then(|number| number.parse().ok()).map(device_number),
-            entry.key("rwbs", Some("lat")),
-            entry.key("lat", None).and_then(key_range),
-        ) else {
-            return;
-        };
+        let Some((number, letters, bucket)) = traced_latency(entry) else { return };
         let kind = match pair.tag {
             "bio" => RequestKind::from_bio_rwbs(letters),
             _ => RequestKind::from_rwbs(letters),
@@ -183,8 +159,6 @@ impl SetCounts {
         if !pair.devices.is_empty() && !pair.devices.contains(&number) {
             return;
         }
-        let (count, sum_ns) = (entry.value("hitcount").unwrap_or(0), entry.value("lat").unwrap_or(0));
-        let bucket = LatencyBucket { lower_ns: *range.start(), upper_ns: *range.end(), count, sum_ns };
         self.latencies.entry(LatencyKey { number, kind, span: pair.span }).or_default().add(bucket);
     }
 
