@@ -109,10 +109,10 @@ impl<'a> SampleSource<'a> {
         Ok(Self { input, kind })
     }
 
-    /// Traces the threads on other devices and partitions from now on.
-    pub(super) fn trace_users_of(&self, devices: &[DeviceNumber]) {
+    /// Traces other whole devices, and threads on other devices and partitions, from now on.
+    pub(super) fn trace_devices(&self, whole: &[DeviceNumber], of_threads: &[DeviceNumber]) {
         if let SourceKind::Live { tracer: Some(tracer), .. } = &self.kind {
-            tracer.select(&[], devices);
+            tracer.select(whole, of_threads);
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) fn run(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> 
     if plan.input.from.is_some() {
         let clock = context.clock;
         let intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
-        return show(plan, intervals, context);
+        return show(plan, intervals, Vec::new(), context);
     }
     let devices = match selected_numbers(plan, &baselines, context)? {
         Ok(devices) => devices,
@@ -35,14 +35,14 @@ pub(super) fn run(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> 
         latencies: true,
         queued: plan.queued,
         users: false,
-        devices,
+        devices: devices.clone(),
         user_devices: Vec::new(),
         max_overhead: plan.max_overhead,
     };
     let clock = context.clock;
     let tracer = Tracer::start(&plan.input.root, options, clock)?;
     let intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
-    show(plan, intervals.with_tracer(tracer), context)
+    show(plan, intervals.with_tracer(tracer), devices, context)
 }
 
 /// Removes what processes left that were killed.
@@ -82,8 +82,14 @@ fn selected_numbers(
     Ok(Ok(intervals.selected_disk_numbers()))
 }
 
-/// Shows intervals until the requested number of them, or a signal, ends the run.
-fn show(plan: &Latency, mut intervals: Intervals<'_>, context: &mut RunContext<'_>) -> Result<Exit> {
+/// Shows intervals until the requested number of them, or a signal, ends the run. `traced_devices` are those whose requests
+/// are traced; all if empty.
+fn show(
+    plan: &Latency,
+    mut intervals: Intervals<'_>,
+    mut traced_devices: Vec<DeviceNumber>,
+    context: &mut RunContext<'_>,
+) -> Result<Exit> {
     let mut warnings = Warnings::about(&intervals.source_name());
     let mut output = Output::new(plan, context);
     intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
@@ -97,6 +103,9 @@ fn show(plan: &Latency, mut intervals: Intervals<'_>, context: &mut RunContext<'
                 NextInterval::End => break Exit::Success,
                 NextInterval::Signal(signal) => break Exit::Signal(signal),
             };
+        if plan.selection.names_devices() {
+            trace_changed_devices(&intervals, &mut traced_devices);
+        }
         let Some(traced) = traced else { continue };
         has_traced = true;
         if !has_found_any {
@@ -116,6 +125,16 @@ fn show(plan: &Latency, mut intervals: Intervals<'_>, context: &mut RunContext<'
     let lacks_requests = !intervals.is_live() && !has_traced;
     let reason = missing_data(&intervals)?.or_else(|| lacks_requests.then(|| no_requests.to_owned()));
     Ok(reason.map_or(Exit::Success, |reason| end_without_data(&reason, &intervals, context)))
+}
+
+/// Has other devices traced where selected ones have come, or have another number, as after they were plugged in again.
+pub(super) fn trace_changed_devices(intervals: &Intervals<'_>, traced_devices: &mut Vec<DeviceNumber>) {
+    let devices = intervals.selected_disk_numbers();
+    // While all of them are gone, nothing is traced.
+    if devices != *traced_devices && !devices.is_empty() {
+        intervals.trace_devices(&devices, &[]);
+        *traced_devices = devices;
+    }
 }
 
 /// Writes the intervals of a run.

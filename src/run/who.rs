@@ -204,7 +204,7 @@ impl<'a> Output<'a> {
         let devices = traced_devices(self.plan, intervals);
         // While all of them are gone, nothing is traced.
         if devices != self.traced_devices && !devices.is_empty() {
-            intervals.trace_users_of(&devices);
+            intervals.trace_devices(&[], &devices);
             self.traced_devices = devices;
         }
     }

@@ -147,9 +147,10 @@ impl<'a> Intervals<'a> {
         self.source.samples.trace(tracer);
     }
 
-    /// Has the tracer, if there is one, count the threads on these devices and partitions from now on; not an empty list.
-    pub fn trace_users_of(&self, devices: &[DeviceNumber]) {
-        self.source.samples.trace_users_of(devices);
+    /// Has the tracer, if there is one, trace other devices from now on: the latencies of these whole ones, and the threads on
+    /// these devices and partitions. An empty list stands for all.
+    pub fn trace_devices(&self, whole: &[DeviceNumber], of_threads: &[DeviceNumber]) {
+        self.source.samples.trace_devices(whole, of_threads);
     }
 
     /// Has each sample of the running system handed to `tap`, too, with the texts that it was read from. Samples of a capture

@@ -16,6 +16,7 @@ use crate::clock::{Clock, StoppableClock};
 use crate::counters::{DeviceNumber, Sample};
 use crate::intervals::{BaselineStore, Detail, Event, Input, Intervals, NextInterval};
 use crate::plan::Top;
+use crate::run::latency::trace_changed_devices;
 use crate::run::recorder::Recorder;
 use crate::run::warnings::Warnings;
 use crate::run::{end_reason, missing_data};
@@ -295,6 +296,8 @@ fn end_trace(intervals: &mut Intervals<'_>, outlet: &Outlet) {
 struct Tracing<'a> {
     plan: &'a Top,
     is_on: bool,
+    /// The devices whose requests are traced; all if empty.
+    devices: Vec<DeviceNumber>,
     /// It could not be started when the screen wanted it, and is not tried again.
     has_failed: bool,
 }
@@ -305,7 +308,7 @@ impl<'a> Tracing<'a> {
     /// # Errors
     /// The reason for which they cannot.
     fn new(plan: &'a Top, clock: &StoppableClock) -> Result<Self> {
-        let tracing = Self { plan, is_on: false, has_failed: false };
+        let tracing = Self { plan, is_on: false, devices: Vec::new(), has_failed: false };
         if plan.trace.is_some() {
             drop(tracing.start(Vec::new(), clock)?);
         }
@@ -320,7 +323,11 @@ impl<'a> Tracing<'a> {
         clock: &StoppableClock,
     ) {
         let is_wanted = shared.wants_trace.load(Ordering::Relaxed) && !self.has_failed;
+        let is_restricted = self.plan.selection.names_devices();
         if is_wanted == self.is_on {
+            if self.is_on && is_restricted {
+                trace_changed_devices(intervals, &mut self.devices);
+            }
             return;
         }
         self.is_on = is_wanted;
@@ -328,9 +335,8 @@ impl<'a> Tracing<'a> {
             end_trace(intervals, outlet);
             return;
         }
-        let is_restricted = self.plan.selection.names_devices();
-        let devices = if is_restricted { intervals.selected_disk_numbers() } else { Vec::new() };
-        match self.start(devices, clock) {
+        self.devices = if is_restricted { intervals.selected_disk_numbers() } else { Vec::new() };
+        match self.start(self.devices.clone(), clock) {
             Ok(tracer) => intervals.set_tracer(Some(tracer)),
             Err(error) => {
                 (self.is_on, self.has_failed) = (false, true);
