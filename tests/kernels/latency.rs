@@ -288,6 +288,17 @@ fn sets_of_triggers_take_turns_and_miss_hardly_any_request() {
 }
 
 #[test]
+fn a_volume_that_is_made_again_is_traced_on() {
+    on_each_kernel(|guest| {
+        let text = guest.read("remade.json");
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        // The volumes before it are dm-0 and dm-1.
+        let of_last: Vec<Value> = lines.iter().filter(|line| line["device"] == "dm-2").cloned().collect();
+        assert!(sum(&of_last, "read_count") >= 30, "{}: {text}", guest.version);
+    });
+}
+
+#[test]
 fn nothing_is_left_in_the_kernel() {
     on_each_kernel(|guest| {
         // The names of instances begin with the process: each has one for requests, and one for flushes.
@@ -297,6 +308,7 @@ fn nothing_is_left_in_the_kernel() {
         let ends = [
             ("latency", "130\n"),
             ("other", "143\n"),
+            ("remade", "143\n"),
             ("renewed", "129\n"),
             ("guard", "143\n"),
             ("who", "143\n"),

@@ -122,7 +122,7 @@ fn wait_for_start(
                 }
                 Update::Ended(Some(error)) => return Err(error),
                 Update::Ended(None) => bail!("no samples"),
-                Update::Events(_) | Update::Progress(_) | Update::TraceEnds | Update::TraceFailed(_) => {}
+                Update::Events(_) | Update::Progress(_) | Update::TraceChanges | Update::TraceFailed(_) => {}
             }
             continue;
         }
@@ -325,7 +325,7 @@ impl Session {
                     self.error = Some(error);
                 }
                 Update::TraceFailed(reason) => self.app.note_trace_failure(reason),
-                Update::Started(_) | Update::TraceEnds => {}
+                Update::Started(_) | Update::TraceChanges => {}
             }
             // A long capture is shown while it is read.
             if context.clock.monotonic().saturating_sub(began) > MIN_READING_TICK {

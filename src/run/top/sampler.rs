@@ -36,8 +36,8 @@ const EVENTS_PER_INTERVAL: u64 = 200;
 
 /// The longest wait until the sampling thread notices that it is to end.
 const MAX_END_WAIT: Duration = Duration::from_secs(5);
-/// The longest wait until the kernel has removed a trace: for each trigger, it waits for all CPUs.
-const MAX_REMOVAL_WAIT: Duration = Duration::from_secs(60);
+/// The longest wait until the kernel has set up or removed a trace: for each trigger, it waits for all CPUs.
+const MAX_TRACE_WAIT: Duration = Duration::from_secs(60);
 
 /// A message of the sampling thread to the screen.
 pub(super) enum Update {
@@ -49,8 +49,8 @@ pub(super) enum Update {
     Events(Vec<Event>),
     /// The part of the capture that has been read.
     Progress(f64),
-    /// The trace of requests is removed from now on.
-    TraceEnds,
+    /// The kernel sets up or removes a trace of requests from now on, which takes a while.
+    TraceChanges,
     /// Requests can no longer be traced, for this reason.
     TraceFailed(String),
     /// No more intervals come, for this reason.
@@ -140,9 +140,7 @@ impl Drop for Sampler {
         while self.may_trace
             && let Ok(update) = self.updates.recv_timeout(wait)
         {
-            if matches!(update, Update::TraceEnds) {
-                wait = MAX_REMOVAL_WAIT;
-            }
+            wait = if matches!(update, Update::TraceChanges) { MAX_TRACE_WAIT } else { MAX_END_WAIT };
         }
     }
 }
@@ -288,7 +286,7 @@ fn follow(
 }
 
 fn end_trace(intervals: &mut Intervals<'_>, outlet: &Outlet) {
-    outlet.send(Update::TraceEnds);
+    outlet.send(Update::TraceChanges);
     intervals.set_tracer(None);
 }
 
@@ -335,6 +333,7 @@ impl<'a> Tracing<'a> {
             end_trace(intervals, outlet);
             return;
         }
+        outlet.send(Update::TraceChanges);
         self.devices = if is_restricted { intervals.selected_disk_numbers() } else { Vec::new() };
         match self.start(self.devices.clone(), clock) {
             Ok(tracer) => intervals.set_tracer(Some(tracer)),

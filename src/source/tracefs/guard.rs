@@ -42,7 +42,8 @@ impl Guard {
     pub(super) fn decide(&mut self, now: Duration, requests_per_s: f64) -> Decision {
         let fraction = requests_per_s * self.cost_s / self.cpus as f64;
         if !self.is_paused {
-            if fraction <= self.max_fraction {
+            // The cost is an estimate: who permits all of the CPUs wants no limit.
+            if fraction <= self.max_fraction || self.max_fraction >= 1.0 {
                 return Decision::Keep;
             }
             self.is_paused = true;
@@ -76,5 +77,7 @@ mod tests {
         assert_eq!([decide(2.0, 3500.0), decide(3.0, 2000.0), decide(5.9, 2000.0)], [Decision::Keep; 3]);
         assert_eq!([decide(6.0, 3500.0), decide(7.0, 100.0)], [Decision::Keep; 2]);
         assert_eq!([decide(10.0, 100.0), decide(11.0, 100.0)], [Decision::Resume, Decision::Keep]);
+        let mut without_limit = Guard::new(10e-6, 2, 1.0);
+        assert_eq!(without_limit.decide(Duration::ZERO, 1e6), Decision::Keep);
     }
 }
