@@ -88,9 +88,8 @@ impl NearbyAmounts {
         let max = latest / (1.0 - ON_PLATEAU_TOLERANCE) * self.max_length_ratio;
         // A window is as wide as the tolerance of its lowest rate, which is larger for few requests.
         let few = request / STEADY_TOLERANCE;
-        let width = |one: &Amount| 1.0 + 2.0 * request / one.requests;
-        let may_be_lowest =
-            |one: &&Amount| one.requests < few && one.value <= max && one.value * width(one) >= min;
+        let width = |one: &Amount| 1.0 + STEADY_WINDOW.max(2.0 * request / one.requests);
+        let may_be_lowest = |one: &&Amount| one.value <= max && one.value * width(one) >= min;
         // Mostly it ends here, after one pass.
         let strict = self.max_length_ratio * (1.0 + STEADY_WINDOW);
         let (low, high) = (min / strict, max * strict);
@@ -112,11 +111,12 @@ impl NearbyAmounts {
         };
         let mut amounts: Vec<Amount> = values.iter().zip(requests).map(amount).collect();
         let has_dense_window = |amounts: &[Amount]| {
-            let widest = amounts.iter().filter(may_be_lowest).map(width).fold(1.0 + STEADY_WINDOW, f64::max);
-            let reach = widest * self.max_length_ratio;
-            let is_near = |value: &f64| (min / reach..=max * reach).contains(value);
-            let near = amounts.iter().map(|one| one.value).filter(is_near).collect();
-            has_dense_window(near, reach * self.max_length_ratio)
+            amounts.iter().filter(may_be_lowest).any(|lowest| {
+                let low = lowest.value / self.max_length_ratio;
+                let high = lowest.value * width(lowest) * self.max_length_ratio;
+                let is_within = |one: &&Amount| low <= one.value && one.value <= high;
+                amounts.iter().filter(is_within).count() >= MIN_PLATEAU_LOADS
+            })
         };
         has_dense_window(&amounts)
             || has_alike && {
@@ -126,13 +126,4 @@ impl NearbyAmounts {
                 has_dense_window(&amounts) && has_steadier_counts()
             }
     }
-}
-
-/// Returns whether of enough values for a plateau the largest is at most this multiple of the smallest.
-fn has_dense_window(mut values: Vec<f64>, max_ratio: f64) -> bool {
-    if values.len() < MIN_PLATEAU_LOADS {
-        return false;
-    }
-    values.sort_unstable_by(f64::total_cmp);
-    values.windows(MIN_PLATEAU_LOADS).any(|window| window[MIN_PLATEAU_LOADS - 1] <= max_ratio * window[0])
 }
