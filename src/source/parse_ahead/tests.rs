@@ -4,6 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -153,4 +154,33 @@ fn compressed_data_that_ends_early_or_is_damaged_gives_the_samples_before() {
 fn compressed_data_that_is_not_valid_from_the_start_is_an_error_of_opening() {
     let mut input = Pieces { bytes: b"\x28\xb5\x2f\xfd\xff\xff", piece: 1, is_ready: true, fails: false };
     assert!(ParseAhead::open(&mut input).is_err());
+}
+
+/// A line of a capture, valid or not; the counters of a device may fall.
+fn line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => (0u32..4, 0u64..1 << 40).prop_map(|(disk, n)| format!("   8 {disk:>7} sd{disk} {n} 2 3 4 5 6 7 8 9 10 {n}")),
+        2 => (1000u32..1010, 0u32..1000).prop_map(|(second, ms)| format!("TS {second}.{ms:03} 2026-11-20 12:00:00")),
+        1 => prop::sample::select(vec!["junk 1 2", "", "TS 7x", "TS", "   8 0 sda 1 2", "cpu  1 2 3 4 5 6 7 8 9 10", "#blkstat {"])
+            .prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn a_capture_that_is_cut_anywhere_gives_the_same_samples_and_warnings(
+        lines in prop::collection::vec(line(), 0..60),
+        is_crlf: bool,
+        piece in 1usize..400,
+        is_ready: bool,
+        keeps_truncated_sample: bool,
+        missing in 0usize..30,
+    ) {
+        let end = if is_crlf { "\r\n" } else { "\n" };
+        let text: String = lines.iter().flat_map(|line| [line, end]).collect();
+        let bytes = &text.as_bytes()[..text.len().saturating_sub(missing)];
+        let input = || Pieces { bytes, piece, is_ready, fails: false };
+        prop_assert!(ahead(input(), keeps_truncated_sample) == in_turn(input(), keeps_truncated_sample));
+    }
 }
