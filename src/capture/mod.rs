@@ -53,11 +53,16 @@ pub fn parse_diskstats(text: &[u8], sample: &mut Sample, on_error: impl FnMut(us
 #[derive(Default)]
 pub struct DiskstatsParser {
     cache: LineCache,
+    is_repeated: bool,
 }
 
 impl DiskstatsParser {
     /// Parses a text as [`parse_diskstats`] does.
     pub fn parse(&mut self, text: &[u8], sample: &mut Sample, on_error: impl FnMut(usize, LineError)) {
+        // A run with a single report does not need the cache.
+        if !std::mem::replace(&mut self.is_repeated, true) {
+            return parse_diskstats(text, sample, on_error);
+        }
         parse_lines(text, sample, on_error, |index, line, device| {
             if self.cache.recall(index, line, device) {
                 return Ok(());
