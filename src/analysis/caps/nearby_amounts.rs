@@ -90,18 +90,17 @@ impl NearbyAmounts {
         let few = request / STEADY_TOLERANCE;
         let width = |one: &Amount| 1.0 + STEADY_WINDOW.max(2.0 * request / one.requests);
         let may_be_lowest = |one: &&Amount| one.value <= max && one.value * width(one) >= min;
-        // Mostly it ends here, after one pass.
+        // Mostly it ends here. Short loops without branches, in which the compiler compares several numbers at a time.
         let strict = self.max_length_ratio * (1.0 + STEADY_WINDOW);
         let (low, high) = (min / strict, max * strict);
-        let (mut near, mut has_wide, mut has_alike) = (0, false, false);
-        for (value, requests) in values.iter().zip(requests) {
-            near += usize::from((low <= *value) & (*value <= high));
+        let near = values.iter().filter(|value| (low <= **value) & (**value <= high)).count();
+        let has_wide = values.iter().zip(requests).fold(false, |found, (value, requests)| {
             let may_reach = value * (requests + 2.0 * request) >= min * requests;
-            has_wide |= (*requests < few) & (0.0 < *value) & (*value <= max) & may_reach;
-        }
-        for (before, after) in values.iter().zip(&values[1..]) {
-            has_alike |= (after - before).abs() <= self.max_alike * before;
-        }
+            found | ((*requests < few) & (0.0 < *value) & (*value <= max) & may_reach)
+        });
+        let has_alike = values.iter().zip(&values[1..]).fold(false, |found, (before, after)| {
+            found | ((after - before).abs() <= self.max_alike * before)
+        });
         if near < MIN_PLATEAU_LOADS && !has_wide && !has_alike {
             return false;
         }
