@@ -4,28 +4,22 @@ use serde::Serialize;
 
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
-/// Neighboring bins that are looked up together, as values are mostly near others.
-const BINS_OF_PAGE: usize = 8;
+/// The leading bits of 2^-256, the lower border of the first bin. There are bins up to 2^256.
+const FIRST_BIN: u64 = (1023 - 256) << 7;
 
 /// Weighted values in bins of 1%. Mean and maximum are exact; a quantile is the mean of its bin, so it is exact where
-/// all values of the bin are equal, and within 1% otherwise.
+/// all values of the bin are equal, and within 1% otherwise. Only values of more than 77 digits, or of as many zeros behind the
+/// point, share a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// The page of the smallest values.
-    first_page: usize,
-    /// For each page from the first to the last one more than its place in `pages`; 0 where it has no values.
-    places: Vec<u16>,
-    /// In the order in which they were first needed.
-    pages: Vec<Page>,
-    /// The bins with values, in the order in which they were first needed.
+    /// The numbers of the bins with values, sorted.
+    numbers: Vec<u16>,
+    /// These bins.
     bins: Vec<WeightedSum>,
     zero_weight: f64,
     total: WeightedSum,
     max: Option<f64>,
 }
-
-/// For each bin one more than its place in [`Histogram::bins`]; 0 where it has no values.
-type Page = [u16; BINS_OF_PAGE];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct WeightedSum {
@@ -48,93 +42,77 @@ impl Histogram {
     /// Adds a value that counts `weight` times. Values that are negative or not finite, and weights that are not
     /// positive, are ignored.
     pub fn add(&mut self, value: f64, weight: f64) {
-        if !is_counted(value, weight) {
+        let Some(number) = self.count(value, weight) else { return };
+        let at = self.numbers.binary_search(&number).unwrap_or_else(|at| {
+            self.reserve(1);
+            self.numbers.insert(at, number);
+            self.bins.insert(at, WeightedSum::default());
+            at
+        });
+        self.bins[at].add(value, weight);
+    }
+
+    /// Adds values with their weights. The bins are moved once for all that are new.
+    fn add_group(&mut self, values: &[(f64, f64)]) {
+        let mut missing: Vec<(u16, usize)> = Vec::new();
+        for (index, (value, weight)) in values.iter().enumerate() {
+            let Some(number) = self.count(*value, *weight) else { continue };
+            match self.numbers.binary_search(&number) {
+                Ok(at) => self.bins[at].add(*value, *weight),
+                Err(_) => missing.push((number, index)),
+            }
+        }
+        if missing.is_empty() {
             return;
         }
-        self.note(value, weight);
-        if value == 0.0 {
-            self.zero_weight += weight;
-        } else {
-            // The leading bits of positive floats sort as they do.
-            let bin = (value.to_bits() >> BITS_WITHIN_BIN) as usize;
-            let bin = self.bin(bin / BINS_OF_PAGE, bin % BINS_OF_PAGE);
-            self.bins[bin].add(value, weight);
+        // Those of a bin stay in their order, as sums of floats depend on it.
+        missing.sort_unstable();
+        let mut new: Vec<(u16, usize, WeightedSum)> = Vec::with_capacity(missing.len());
+        for group in missing.chunk_by(|a, b| a.0 == b.0) {
+            let (number, mut sum) = (group[0].0, WeightedSum::default());
+            group.iter().for_each(|(_, index)| sum.add(values[*index].0, values[*index].1));
+            new.push((number, self.numbers.partition_point(|other| *other < number), sum));
+        }
+        self.insert(&new);
+    }
+
+    /// Inserts bins, each before that at its place.
+    fn insert(&mut self, new: &[(u16, usize, WeightedSum)]) {
+        self.reserve(new.len());
+        let mut end = self.bins.len();
+        self.numbers.resize(end + new.len(), 0);
+        self.bins.resize(end + new.len(), WeightedSum::default());
+        for (before, (number, at, sum)) in new.iter().enumerate().rev() {
+            self.numbers.copy_within(*at..end, at + before + 1);
+            self.bins.copy_within(*at..end, at + before + 1);
+            (self.numbers[at + before], self.bins[at + before]) = (*number, *sum);
+            end = *at;
         }
     }
 
-    /// Adds values as [`Self::add`] does, one after the other; 32 at most. All their bins are looked up first, step by
-    /// step, so that a CPU waits for the memory of several at a time.
-    fn add_group(&mut self, group: &[(f64, f64)]) {
-        let page_and_index = |value: f64| {
-            let bin = (value.to_bits() >> BITS_WITHIN_BIN) as usize;
-            (bin / BINS_OF_PAGE, bin % BINS_OF_PAGE)
-        };
-        let mut known = [0; GroupedHistogram::MAX_PENDING];
-        for (place, (value, _)) in known.iter_mut().zip(group) {
-            let at = page_and_index(*value).0.checked_sub(self.first_page);
-            *place = at.and_then(|at| self.places.get(at)).copied().unwrap_or(0);
+    /// Counts a value, except for its bin, whose number is returned; `None` where it has none.
+    fn count(&mut self, value: f64, weight: f64) -> Option<u16> {
+        if !value.is_finite() || value < 0.0 || !weight.is_finite() || weight <= 0.0 {
+            return None;
         }
-        for (place, (value, _)) in known.iter_mut().zip(group) {
-            if let Some(page) = place.checked_sub(1) {
-                *place = self.pages[usize::from(page)][page_and_index(*value).1];
-            }
-        }
-        for (place, (value, weight)) in known.into_iter().zip(group) {
-            if place > 0 && is_counted(*value, *weight) && *value > 0.0 {
-                self.note(*value, *weight);
-                self.bins[usize::from(place) - 1].add(*value, *weight);
-            } else {
-                self.add(*value, *weight);
-            }
-        }
-    }
-
-    /// Notes a value in the mean and the maximum.
-    fn note(&mut self, value: f64, weight: f64) {
         self.total.add(value, weight);
         self.max = Some(self.max.map_or(value, |max| max.max(value)));
+        if value == 0.0 {
+            self.zero_weight += weight;
+            return None;
+        }
+        // The leading bits of positive floats sort as they do.
+        let number = (value.to_bits() >> BITS_WITHIN_BIN).saturating_sub(FIRST_BIN);
+        Some(u16::try_from(number).unwrap_or(u16::MAX))
     }
 
-    /// Returns the place of a bin of a page, which is empty where it is new.
-    fn bin(&mut self, page: usize, index: usize) -> usize {
-        let known = page.checked_sub(self.first_page).and_then(|at| self.places.get(at)).copied();
-        let place = known.filter(|place| *place > 0).unwrap_or_else(|| self.add_page(page));
-        let bin = &mut self.pages[usize::from(place) - 1][index];
-        if *bin == 0 {
-            // Values that are rates, sizes or times of 64-bit counters are spread over fewer bins than 16 bits count.
-            if self.bins.len() < usize::from(u16::MAX) {
-                push_tightly(&mut self.bins, WeightedSum::default());
-            }
-            *bin = self.bins.len() as u16;
+    /// Makes space for more bins. It grows by an eighth, not to twice its size: a device has many histograms.
+    fn reserve(&mut self, count: usize) {
+        if self.bins.len() + count > self.bins.capacity() {
+            let more = count.max(self.bins.len() / 8);
+            self.bins.reserve_exact(more);
+            self.numbers.reserve_exact(more);
         }
-        usize::from(*bin) - 1
-    }
-
-    /// Adds a page, and returns one more than its place.
-    fn add_page(&mut self, number: usize) -> u16 {
-        if self.places.is_empty() {
-            self.first_page = number;
-        }
-        let before = self.first_page.saturating_sub(number);
-        self.places.reserve_exact(before);
-        self.places.splice(..0, std::iter::repeat_n(0, before));
-        self.first_page -= before;
-        let at = number - self.first_page;
-        if at >= self.places.len() {
-            self.places.reserve_exact(at + 1 - self.places.len());
-            self.places.resize(at + 1, 0);
-        }
-        push_tightly(&mut self.pages, Page::default());
-        // Positive floats have fewer pages than 16 bits count.
-        self.places[at] = self.pages.len() as u16;
-        self.places[at]
-    }
-
-    /// The bins with values, those of the smallest first.
-    fn bins(&self) -> impl Iterator<Item = &WeightedSum> {
-        let places = self.places.iter().filter(|place| **place > 0);
-        let pages = places.map(|place| &self.pages[usize::from(*place) - 1]);
-        pages.flatten().filter(|bin| **bin > 0).map(|bin| &self.bins[usize::from(*bin) - 1])
     }
 
     /// The sum of the weights.
@@ -155,7 +133,7 @@ impl Histogram {
         if passed > 0.0 && passed >= wanted {
             return Some(0.0);
         }
-        for bin in self.bins() {
+        for bin in &self.bins {
             passed += bin.weight;
             if passed >= wanted {
                 return bin.mean();
@@ -174,19 +152,6 @@ impl Histogram {
             max: self.max,
         }
     }
-}
-
-/// Adds an item to a vector that grows by an eighth, not to twice its size: a device has many histograms, most of few bins.
-fn push_tightly<T>(items: &mut Vec<T>, item: T) {
-    if items.len() == items.capacity() {
-        items.reserve_exact(1 + items.len() / 8);
-    }
-    items.push(item);
-}
-
-/// Returns whether a value with this weight is not ignored.
-fn is_counted(value: f64, weight: f64) -> bool {
-    value.is_finite() && value >= 0.0 && weight.is_finite() && weight > 0.0
 }
 
 /// A histogram to which values are added in groups. Those of many devices do not fit into the caches of a CPU together, so
@@ -217,9 +182,7 @@ impl GroupedHistogram {
     }
 
     fn settle(&mut self) {
-        for group in self.pending.chunks(Self::MAX_PENDING) {
-            self.histogram.add_group(group);
-        }
+        self.histogram.add_group(&self.pending);
         self.pending.clear();
     }
 }
@@ -290,27 +253,29 @@ mod tests {
     #[test]
     fn bins_are_sorted_however_their_values_came() {
         let mut histogram = Histogram::default();
+        let mut grouped = GroupedHistogram::default();
         let mut expected: std::collections::BTreeMap<u32, WeightedSum> = std::collections::BTreeMap::new();
         for step in 0_u32..5000 {
-            let value = f64::from(step.wrapping_mul(2_654_435_761) % 700) / 7.0 + 0.1;
+            let value = f64::from(step.wrapping_mul(2_654_435_761) % 700) / 7.0;
             let weight = 1.0 + f64::from(step % 3) / 3.0;
             histogram.add(value, weight);
-            expected.entry((value.to_bits() >> BITS_WITHIN_BIN) as u32).or_default().add(value, weight);
+            grouped.add(value, weight);
+            if value > 0.0 {
+                expected.entry((value.to_bits() >> BITS_WITHIN_BIN) as u32).or_default().add(value, weight);
+            }
         }
-        assert_eq!(histogram.bins().copied().collect::<Vec<_>>(), expected.into_values().collect::<Vec<_>>());
+        assert_eq!(histogram.bins, expected.into_values().collect::<Vec<_>>());
+        assert_eq!(grouped.finish(), histogram);
     }
 
     #[test]
     fn values_of_any_size_have_a_bin() {
-        let values = [5e-324, f64::MIN_POSITIVE, 1e-9, 1.0, 1e300, f64::MAX];
+        let values = [5e-324, 1e-76, 1e-9, 1.0, 1e76, f64::MAX];
         for values in [values.to_vec(), values.iter().rev().copied().collect()] {
             let mut histogram = Histogram::default();
             values.iter().for_each(|value| histogram.add(*value, 1.0));
             let quantiles = (1..=6).map(|n| histogram.quantile(f64::from(n) / 6.0).unwrap());
-            assert_eq!(
-                quantiles.collect::<Vec<_>>(),
-                [5e-324, f64::MIN_POSITIVE, 1e-9, 1.0, 1e300, f64::MAX]
-            );
+            assert_eq!(quantiles.collect::<Vec<_>>(), [5e-324, 1e-76, 1e-9, 1.0, 1e76, f64::MAX]);
         }
     }
 
