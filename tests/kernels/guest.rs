@@ -30,7 +30,9 @@ const LOAD_PROGRAMS: [&str; 3] = ["fio", "mkfs.ext4", "setsid"];
 
 /// The exit status of `boot` if no package of the kernel is to be had.
 const NO_KERNEL: i32 = 2;
-/// The exit status of `boot` if the guest did not finish, as on a very busy host.
+/// The exit status of `boot` if the guest did not finish. Seen a few times in some tens of runs, on a busy host: a CPU of the
+/// emulated computer got no timer interrupts any more, and the other one waited for it; or the kernel crashed (int3) because
+/// the emulated CPUs did not agree on an instruction that it replaced.
 const HUNG: i32 = 125;
 
 /// Linux 6.1, of Debian 12.
