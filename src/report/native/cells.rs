@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 
-use super::columns::COLUMNS;
+use super::columns::{COLUMNS, Column};
 use super::header_line::header_line;
 use super::messages::Message;
 use super::sort_key::MORE_KEYS;
@@ -21,7 +21,7 @@ pub(crate) type Cell = (String, Emphasis);
 pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold: f64) -> Cell {
     let column = COLUMNS.iter().find(|column| column.title == title);
     let text = match column {
-        Some(column) => column.cell(activity, VerdictLength::Short),
+        Some(column) => text_of(column, activity),
         None => MORE_KEYS.iter().find(|(name, _)| *name == title).and_then(|(name, quantity)| {
             quantity(activity).map(|value| match *name {
                 "MB/s" => number(value / 1024.0),
@@ -36,6 +36,13 @@ pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold:
         (Some(text), Some(column)) => (text, (column.emphasis)(activity, saturation_threshold)),
         (Some(text), None) => (text, Emphasis::Plain),
     }
+}
+
+fn text_of(column: &Column, activity: &DeviceActivity) -> Option<String> {
+    let mut text = Vec::new();
+    column.push_cell(&mut text, activity, VerdictLength::Short)?;
+    // Digits, units and the names of verdicts are always UTF-8.
+    String::from_utf8(text).ok()
 }
 
 /// Returns the text in the place of the cells of a device that has none, in at most `width` columns if any of its

@@ -95,14 +95,6 @@ impl Column {
         Some(())
     }
 
-    /// Returns the cell as a text.
-    pub(super) fn cell(&self, activity: &DeviceActivity, verdict_length: VerdictLength) -> Option<String> {
-        let mut out = Vec::new();
-        self.push_cell(&mut out, activity, verdict_length)?;
-        // Digits, units and the names of verdicts are always UTF-8.
-        String::from_utf8(out).ok()
-    }
-
     /// Returns whether this is the column of the verdict, which widens for longer cells.
     pub(super) fn is_verdict(&self) -> bool {
         matches!(self.text, CellText::Verdict)
