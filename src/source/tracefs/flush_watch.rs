@@ -1,4 +1,4 @@
-//! Whether the latencies of flushes are certain: no two of a device were under way at once.
+//! Finds out if the latencies of flushes are certain: no two of a device were under way at once.
 
 use std::collections::BTreeMap;
 
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::counters::LatencyBucket;
 
-    /// What the triggers of the kernel count, for a device and its flushes under way.
+    /// A device as the triggers of the kernel see it.
     #[derive(Default)]
     struct Kernel {
         counts: DeviceFlushes,

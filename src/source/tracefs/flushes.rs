@@ -131,7 +131,7 @@ impl Flushes {
             })?;
         }
         counts.retain(|number, _| self.devices.is_empty() || self.devices.contains(number));
-        // What a full map does not count may belong to any device.
+        // Flushes that a full map did not count may be those of any device.
         counts.values_mut().for_each(|device| device.overlapped += dropped);
         Ok(counts)
     }
