@@ -165,6 +165,12 @@ mod tests {
             }
         }
 
+        /// A flush that ends before anything else happens.
+        fn flush(&mut self) {
+            self.begin();
+            self.end();
+        }
+
         fn requeue(&mut self) {
             self.counts.requeued += 1;
         }
@@ -185,8 +191,7 @@ mod tests {
     fn flushes_one_after_the_other_are_certain_also_while_one_is_under_way() {
         let (mut kernel, mut watch) = (Kernel::default(), FlushWatch::default());
         for _ in 0..3 {
-            kernel.begin();
-            kernel.end();
+            kernel.flush();
         }
         assert_eq!(kernel.read(&mut watch), 3);
         kernel.begin();
@@ -202,27 +207,23 @@ mod tests {
     fn after_an_overlap_nothing_is_certain_until_none_is_under_way() {
         let (mut kernel, mut watch) = (Kernel::default(), FlushWatch::default());
         kernel.begin();
-        kernel.begin();
-        kernel.end();
+        kernel.flush();
         assert_eq!(kernel.read(&mut watch), 0);
         // Each begins while another one is under way whose time is not kept any more: no overlap is counted.
         for _ in 0..3 {
-            kernel.begin();
-            kernel.end();
+            kernel.flush();
             assert_eq!((kernel.read(&mut watch), kernel.counts.overlapped), (0, 1));
         }
         kernel.end();
         assert_eq!(kernel.read(&mut watch), 0);
-        kernel.begin();
-        kernel.end();
+        kernel.flush();
         assert_eq!(kernel.read(&mut watch), 1);
     }
 
     #[test]
     fn a_flush_from_before_the_trace_is_noticed() {
         let (mut kernel, mut watch) = (Kernel::default(), FlushWatch::default());
-        kernel.begin();
-        kernel.end();
+        kernel.flush();
         // The old one.
         kernel.end();
         assert_eq!(kernel.read(&mut watch), 0);
@@ -237,19 +238,16 @@ mod tests {
         let (mut kernel, mut watch) = (Kernel::default(), FlushWatch::default());
         kernel.begin();
         kernel.requeue();
-        kernel.begin();
-        kernel.end();
+        kernel.flush();
         assert_eq!(kernel.read(&mut watch), 0);
-        kernel.begin();
-        kernel.end();
+        kernel.flush();
         assert_eq!(kernel.read(&mut watch), 1);
     }
 
     #[test]
     fn flushes_are_certain_also_if_one_begins_or_ends_while_the_counts_are_read() {
         let (mut kernel, mut watch) = (Kernel::default(), FlushWatch::default());
-        kernel.begin();
-        kernel.end();
+        kernel.flush();
         assert_eq!(kernel.read(&mut watch), 1);
         for _ in 0..3 {
             let before = kernel.counts;
@@ -267,8 +265,7 @@ mod tests {
     fn a_time_without_a_flush_is_sought_after_an_overlap() {
         let (mut kernel, mut watch) = (Kernel::default(), FlushWatch::default());
         kernel.begin();
-        kernel.begin();
-        kernel.end();
+        kernel.flush();
         watch.observe(&kernel.counts());
         assert!(watch.seeks_idle_device());
         kernel.end();
