@@ -71,16 +71,28 @@ impl ColumnFormat {
         if is_sure { sum.to_bits() - WHOLE.to_bits() } else { NOT_SHORT }
     }
 
-    /// Writes a short number, right-aligned in `width`, to the start of `out`, with up to eight more bytes behind it: a fixed
-    /// number of bytes is copied faster.
+    /// Returns the digits of a short number without the point, with blanks in place of leading zeros.
     #[inline]
-    fn write_short(&self, number: u64, width: usize, out: &mut [u8]) {
+    fn digits(&self, number: u64) -> u64 {
         let digits = eight_digits(number);
         // The digit before the point is printed even if it is zero. All bits before the first one that is printed:
         let printed = digits | self.units;
         let leading = (printed - 1) & !printed;
-        let text = (digits | ZEROS) ^ (leading & (ZEROS ^ BLANKS));
-        let last = ((text >> 8) & self.whole) | (text & self.fraction) | self.point;
+        (digits | ZEROS) ^ (leading & (ZEROS ^ BLANKS))
+    }
+
+    /// Moves the digits before the point, of which the first one is lost.
+    #[inline]
+    fn with_point(&self, digits: u64) -> u64 {
+        ((digits >> 8) & self.whole) | (digits & self.fraction) | self.point
+    }
+
+    /// Writes a short number, right-aligned in `width`, to the start of `out`, with up to eight more bytes behind it: a fixed
+    /// number of bytes is copied faster.
+    #[inline]
+    fn write_short(&self, number: u64, width: usize, out: &mut [u8]) {
+        let text = self.digits(number);
+        let last = self.with_point(text);
         if width <= 8 {
             out[..8].copy_from_slice(&(last >> (64 - 8 * width)).to_le_bytes());
         } else {
@@ -206,6 +218,50 @@ fn push_short(out: &mut Vec<u8>, number: u64, width: usize, decimals: usize) {
     out.extend_from_slice(&text[..width]);
 }
 
+/// Returns the text of a number, of which the last `decimals` (at most 2) digits follow the point, as a word: right-aligned, the
+/// last byte the highest. It must be below 10^7, or below 10^8 without decimals.
+#[inline]
+pub(super) fn short_digits(number: u64, decimals: usize) -> u64 {
+    const FORMATS: [ColumnFormat; 3] =
+        [ColumnFormat::new(8, 0), ColumnFormat::new(8, 1), ColumnFormat::new(8, 2)];
+    let decimals = decimals.min(2);
+    if let Some(text) = THREE_DIGITS[decimals].get(number as usize) {
+        return (u64::from(*text) << 32) | (BLANKS >> 32);
+    }
+    let format = &FORMATS[decimals];
+    format.with_point(format.digits(number))
+}
+
+/// The texts of the numbers below 1000 with no decimals, one and two, as the last four bytes of a word. Most numbers that people
+/// read have no more digits.
+static THREE_DIGITS: [[u32; 1000]; 3] = {
+    let mut texts = [[0; 1000]; 3];
+    let mut decimals = 0;
+    while decimals < 3 {
+        let mut number = 0;
+        while number < 1000 {
+            let digits = [number / 100, number / 10 % 10, number % 10];
+            let mut text = [b' '; 4];
+            // The places of the digits: those before the point are one further left.
+            let mut at = 0;
+            while at < 3 {
+                let is_whole = at < 3 - decimals;
+                let is_leading = at + 1 < 3 - decimals && number < [100, 10, 1][at];
+                let place = if is_whole && decimals > 0 { at } else { at + 1 };
+                text[place] = if is_leading { b' ' } else { b'0' + digits[at] as u8 };
+                at += 1;
+            }
+            if decimals > 0 {
+                text[3 - decimals] = b'.';
+            }
+            texts[decimals][number] = u32::from_le_bytes(text);
+            number += 1;
+        }
+        decimals += 1;
+    }
+    texts
+};
+
 /// Returns the digits of a number below 10^8, one in each byte, the first in the lowest. It is divided into halves, and these
 /// are at the same time, by multiplication with a reciprocal that is exact for numbers of their size.
 #[inline]
@@ -284,7 +340,7 @@ const DIGIT_PAIRS: [[u8; 2]; 100] = {
 
 /// `value` times 10^decimals as a whole number, correctly rounded; `None` where it is large or below zero.
 #[inline]
-fn scaled(value: f64, decimals: usize) -> Option<u64> {
+pub(super) fn scaled(value: f64, decimals: usize) -> Option<u64> {
     const MANTISSA_BITS: u64 = 52;
     let bits = value.to_bits();
     // The value is mantissa / 2^shift; a sign would make the exponent huge.

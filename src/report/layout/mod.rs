@@ -1,6 +1,7 @@
 //! Text layout shared by all formats: numbers, column fitting, plain tables and wrapping.
 
 mod ellipsis;
+pub(crate) mod figure;
 mod fit;
 pub(crate) mod fixed_decimal;
 pub(crate) mod number_format;

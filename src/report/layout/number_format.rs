@@ -1,95 +1,171 @@
 //! Numbers as people read them: three digits that matter, and a unit.
 
-use super::fixed_decimal::{fixed, push_fixed, push_whole};
+use super::figure::{Figure, units};
+use super::fixed_decimal::fixed;
 
-/// A number in at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
-pub(crate) fn number(value: f64) -> String {
-    text(|out| push_number(out, value))
+/// A format of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NumberFormat {
+    /// In at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
+    Number,
+    /// KiB as MiB, in the same way.
+    Mib,
+    /// A queue in at most four characters: `0.14`, `12.3`, `217`, `12k`.
+    Queue,
+    /// A whole number in at most four characters.
+    Count,
+    /// Milliseconds in at most six characters, with their unit: `36µs`, `1.51ms`, `217ms`, `2.50s`.
+    Time,
+    /// KiB in at most four characters up to 999 GiB, with their unit: `512`, `4.0k`, `128k`, `1.0M`.
+    Size,
+    /// A share in percent in at most four characters: `0%`, `0.4%`, `96%`.
+    Percent,
+    /// A multiple in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
+    Multiple,
 }
 
-/// Appends what [`number`] formats. A replay prints millions of cells, each of which would be a string of its own.
-pub(crate) fn push_number(out: &mut Vec<u8>, value: f64) {
-    match value {
-        0.0 => out.push(b'0'),
-        // Less than can be shown is still not nothing.
-        ..0.005 => out.extend_from_slice(b"0.00"),
-        ..9.995 => push_fixed(out, value, 0, 2),
-        ..99.95 => push_fixed(out, value, 0, 1),
-        ..99_999.5 => push_fixed(out, value, 0, 0),
-        ..999_500.0 => push_with_unit(out, value / 1e3, 0, "k"),
-        ..9_995_000.0 => push_with_unit(out, value / 1e6, 2, "M"),
-        ..99_950_000.0 => push_with_unit(out, value / 1e6, 1, "M"),
-        ..999_500_000.0 => push_with_unit(out, value / 1e6, 0, "M"),
-        _ => out.extend_from_slice(format!("{:.1e}", value).as_bytes()),
+impl NumberFormat {
+    /// Returns a number in this format.
+    #[inline]
+    pub(crate) fn figure(self, value: f64) -> Figure {
+        match self {
+            Self::Number => number_figure(value),
+            Self::Mib => number_figure(value / 1024.0),
+            Self::Queue => queue_figure(value),
+            Self::Count => count_figure(value as u64),
+            Self::Time => time_figure(value),
+            Self::Size => size_figure(value),
+            Self::Percent => percent_figure(value),
+            Self::Multiple => Figure::new(value, if value < 99.95 { 1 } else { 0 }, units::TIMES),
+        }
     }
 }
 
-/// A queue in at most four characters: `0.14`, `12.3`, `217`, `12k`.
+#[inline]
+fn number_figure(value: f64) -> Figure {
+    match value {
+        0.0 => Figure::new(0.0, 0, units::NONE),
+        // Less than can be shown is still not nothing.
+        ..0.005 => Figure::new(0.0, 2, units::NONE),
+        ..9.995 => Figure::new(value, 2, units::NONE),
+        ..99.95 => Figure::new(value, 1, units::NONE),
+        ..99_999.5 => Figure::new(value, 0, units::NONE),
+        ..999_500.0 => Figure::new(value / 1e3, 0, units::THOUSAND),
+        ..9_995_000.0 => Figure::new(value / 1e6, 2, units::MILLION),
+        ..99_950_000.0 => Figure::new(value / 1e6, 1, units::MILLION),
+        ..999_500_000.0 => Figure::new(value / 1e6, 0, units::MILLION),
+        _ => Figure::new(value, 0, units::POWER_OF_TEN),
+    }
+}
+
+#[inline]
+fn queue_figure(value: f64) -> Figure {
+    match value {
+        ..9_999.5 => number_figure(value),
+        ..999_500.0 => Figure::new(value / 1e3, 0, units::THOUSAND),
+        _ => Figure::new(value / 1e6, 0, units::MILLION),
+    }
+}
+
+#[inline]
+fn count_figure(value: u64) -> Figure {
+    let (value, unit) = match value {
+        0..10_000 => (value, units::NONE),
+        10_000..1_000_000 => (value / 1_000, units::THOUSAND),
+        _ => (value / 1_000_000, units::MILLION),
+    };
+    Figure::new(value as f64, 0, unit)
+}
+
+#[inline]
+fn time_figure(ms: f64) -> Figure {
+    match ms {
+        0.0 => Figure::new(0.0, 0, units::NONE),
+        ..0.000_5 => Figure::bound(b'<', 1.0, units::MICROSECONDS),
+        ..0.999_5 => Figure::new((ms * 1e3).max(1.0), 0, units::MICROSECONDS),
+        ..9.995 => Figure::new(ms, 2, units::MILLISECONDS),
+        ..99.95 => Figure::new(ms, 1, units::MILLISECONDS),
+        ..999.5 => Figure::new(ms, 0, units::MILLISECONDS),
+        ..9_995.0 => Figure::new(ms / 1e3, 2, units::SECONDS),
+        ..99_950.0 => Figure::new(ms / 1e3, 1, units::SECONDS),
+        _ => Figure::new(ms / 1e3, 0, units::SECONDS),
+    }
+}
+
+#[inline]
+fn size_figure(kib: f64) -> Figure {
+    match kib {
+        0.0 => Figure::new(0.0, 0, units::NONE),
+        ..0.999_5 => Figure::new(kib * 1024.0, 0, units::NONE),
+        ..9.95 => Figure::new(kib, 1, units::THOUSAND),
+        ..999.5 => Figure::new(kib, 0, units::THOUSAND),
+        ..10_188.8 => Figure::new(kib / 1024.0, 1, units::MILLION),
+        ..1_023_488.0 => Figure::new(kib / 1024.0, 0, units::MILLION),
+        _ => Figure::new(kib / 1024.0 / 1024.0, 0, units::BILLION),
+    }
+}
+
+#[inline]
+fn percent_figure(share: f64) -> Figure {
+    match share {
+        0.0 => Figure::new(0.0, 0, units::PERCENT),
+        ..9.95 => Figure::new(share, 1, units::PERCENT),
+        ..9_999.5 => Figure::new(share, 0, units::PERCENT),
+        _ => Figure::bound(b'>', 10.0, units::THOUSAND).with_suffix(Some(b'%')),
+    }
+}
+
+/// Returns a number as [`NumberFormat::Number`].
+pub(crate) fn number(value: f64) -> String {
+    text(&NumberFormat::Number.figure(value))
+}
+
+/// Returns a queue as [`NumberFormat::Queue`].
 pub(crate) fn queue(value: f64) -> String {
-    text(|out| push_queue(out, value))
+    text(&NumberFormat::Queue.figure(value))
 }
 
 /// Appends what [`queue`] formats.
 pub(crate) fn push_queue(out: &mut Vec<u8>, value: f64) {
-    match value {
-        ..9_999.5 => push_number(out, value),
-        ..999_500.0 => push_with_unit(out, value / 1e3, 0, "k"),
-        _ => push_with_unit(out, value / 1e6, 0, "M"),
-    }
+    NumberFormat::Queue.figure(value).push(out);
 }
 
-/// A whole number in at most four characters.
+/// Returns a count as [`NumberFormat::Count`].
 pub(crate) fn count(value: u64) -> String {
-    text(|out| push_count(out, value))
+    text(&count_figure(value))
 }
 
-/// Appends what [`count`] formats.
-pub(crate) fn push_count(out: &mut Vec<u8>, value: u64) {
-    let (value, unit) = match value {
-        0..10_000 => (value, ""),
-        10_000..1_000_000 => (value / 1_000, "k"),
-        _ => (value / 1_000_000, "M"),
-    };
-    push_whole(out, value, 0);
-    out.extend_from_slice(unit.as_bytes());
-}
-
-/// Milliseconds in at most six characters, with their unit: `36µs`, `1.51ms`, `217ms`, `2.50s`.
+/// Returns a time as [`NumberFormat::Time`].
 pub(crate) fn time(ms: f64) -> String {
-    text(|out| push_time(out, ms))
+    text(&NumberFormat::Time.figure(ms))
 }
 
-/// Appends what [`time`] formats.
-pub(crate) fn push_time(out: &mut Vec<u8>, ms: f64) {
-    match ms {
-        0.0 => out.push(b'0'),
-        ..0.000_5 => out.extend_from_slice("<1µs".as_bytes()),
-        ..0.999_5 => push_with_unit(out, (ms * 1e3).max(1.0), 0, "µs"),
-        ..9.995 => push_with_unit(out, ms, 2, "ms"),
-        ..99.95 => push_with_unit(out, ms, 1, "ms"),
-        ..999.5 => push_with_unit(out, ms, 0, "ms"),
-        ..9_995.0 => push_with_unit(out, ms / 1e3, 2, "s"),
-        ..99_950.0 => push_with_unit(out, ms / 1e3, 1, "s"),
-        _ => push_with_unit(out, ms / 1e3, 0, "s"),
-    }
-}
-
-/// KiB in at most four characters up to 999 GiB, with their unit: `512`, `4.0k`, `128k`, `1.0M`.
+/// Returns a size as [`NumberFormat::Size`].
 pub(crate) fn size(kib: f64) -> String {
-    text(|out| push_size(out, kib))
+    text(&NumberFormat::Size.figure(kib))
 }
 
-/// Appends what [`size`] formats.
-pub(crate) fn push_size(out: &mut Vec<u8>, kib: f64) {
-    match kib {
-        0.0 => out.push(b'0'),
-        ..0.999_5 => push_fixed(out, kib * 1024.0, 0, 0),
-        ..9.95 => push_with_unit(out, kib, 1, "k"),
-        ..999.5 => push_with_unit(out, kib, 0, "k"),
-        ..10_188.8 => push_with_unit(out, kib / 1024.0, 1, "M"),
-        ..1_023_488.0 => push_with_unit(out, kib / 1024.0, 0, "M"),
-        _ => push_with_unit(out, kib / 1024.0 / 1024.0, 0, "G"),
-    }
+/// Returns a share as [`NumberFormat::Percent`].
+pub(crate) fn percent(share: f64) -> String {
+    text(&NumberFormat::Percent.figure(share))
+}
+
+/// Returns a multiple as [`NumberFormat::Multiple`].
+pub(crate) fn multiple(value: f64) -> String {
+    text(&NumberFormat::Multiple.figure(value))
+}
+
+/// Appends what [`multiple`] formats.
+pub(crate) fn push_multiple(out: &mut Vec<u8>, value: f64) {
+    NumberFormat::Multiple.figure(value).push(out);
+}
+
+/// Returns the text of a number: digits and a unit, which are always UTF-8.
+fn text(figure: &Figure) -> String {
+    const CAPACITY: usize = 16;
+    let mut out = Vec::with_capacity(CAPACITY);
+    figure.push(&mut out);
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// Formats bytes as lsblk does: `953.9G`, in powers of 1024, with one decimal unless it is 0.
@@ -116,45 +192,6 @@ pub(crate) fn bytes(bytes: u64) -> String {
         1_000_000..1_000_000_000 => fixed(scaled(1e6), 1, " MB"),
         _ => fixed(scaled(1e9), 1, " GB"),
     }
-}
-
-/// A share in percent in at most four characters: `0%`, `0.4%`, `96%`.
-pub(crate) fn percent(share: f64) -> String {
-    text(|out| push_percent(out, share))
-}
-
-/// Appends what [`percent`] formats.
-pub(crate) fn push_percent(out: &mut Vec<u8>, share: f64) {
-    match share {
-        0.0 => out.extend_from_slice(b"0%"),
-        ..9.95 => push_with_unit(out, share, 1, "%"),
-        ..9_999.5 => push_with_unit(out, share, 0, "%"),
-        _ => out.extend_from_slice(b">10k%"),
-    }
-}
-
-/// A multiple in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
-pub(crate) fn multiple(value: f64) -> String {
-    text(|out| push_multiple(out, value))
-}
-
-/// Appends what [`multiple`] formats.
-pub(crate) fn push_multiple(out: &mut Vec<u8>, value: f64) {
-    push_with_unit(out, value, if value < 99.95 { 1 } else { 0 }, "x");
-}
-
-/// Appends a number with `decimals` decimals and its unit.
-fn push_with_unit(out: &mut Vec<u8>, value: f64, decimals: usize, unit: &str) {
-    push_fixed(out, value, 0, decimals);
-    out.extend_from_slice(unit.as_bytes());
-}
-
-/// The text that `push` appends: digits and a unit, which are always UTF-8.
-fn text(push: impl FnOnce(&mut Vec<u8>)) -> String {
-    const CAPACITY: usize = 16;
-    let mut out = Vec::with_capacity(CAPACITY);
-    push(&mut out);
-    String::from_utf8(out).unwrap_or_default()
 }
 
 /// Seconds as people say them: `10 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`.

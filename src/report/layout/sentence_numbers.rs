@@ -1,7 +1,7 @@
 //! Numbers within sentences: the digits and units of table cells, so that a number can be found in a table. Units other
 //! than `%` and `x` follow a blank, and thousands are separated by commas.
 
-use super::number_format;
+use super::number_format::{self, NumberFormat};
 
 pub(crate) use super::number_format::{duration, multiple, percent, queue};
 
@@ -52,15 +52,7 @@ pub(crate) fn time(ms: f64) -> String {
 
 /// Appends what [`time`] formats.
 pub(crate) fn push_time(out: &mut Vec<u8>, ms: f64) {
-    let start = out.len();
-    number_format::push_time(out, ms);
-    let last_digit = out[start..].iter().rposition(u8::is_ascii_digit);
-    let unit = last_digit.map_or(start, |last| start + last + 1);
-    if unit < out.len() {
-        out.insert(unit, b' ');
-    } else {
-        out.extend_from_slice(b" ms");
-    }
+    NumberFormat::Time.figure(ms).push_apart("ms", out);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Texts in the place of a device's cells, and lines about devices that appear or disappear.
 
-use super::columns::{has_discards, has_flushes, push_latency};
+use super::columns::{has_discards, has_flushes, latency_figure};
 use super::style::Emphasis;
 use crate::analysis::MIN_STALL_S;
 use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind};
@@ -70,7 +70,7 @@ fn discards_and_flushes(activity: &DeviceActivity) -> String {
         let rate = discards.per_s.map(number).unwrap_or_default();
         let data = discards.kib_per_s.map(|kib| number(kib / 1024.0)).unwrap_or_default();
         let mut text = format!("discards {rate}/s {data}MB/s ").into_bytes();
-        push_latency(&mut text, discards);
+        latency_figure(discards).into_iter().for_each(|latency| latency.push(&mut text));
         parts.push(String::from_utf8(text).unwrap_or_default());
     }
     if let Some(rate) = stats.flushes_per_s.filter(|_| has_flushes(activity)) {

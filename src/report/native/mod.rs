@@ -2,6 +2,7 @@
 
 #[cfg(feature = "top")]
 mod cells;
+mod column_choice;
 mod columns;
 mod header_line;
 pub mod help;

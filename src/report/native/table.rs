@@ -4,50 +4,40 @@ use std::io::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::columns::{COLUMNS, VERDICT_WIDTH, has_discards, has_flushes};
+use super::column_choice::{ColumnChoice, MOUNTS_GAP, NewChoice};
+use super::columns::{COLUMNS, Column, has_discards, has_flushes};
 use super::header_line::{GAP, date, header_line, time_of_day};
-use super::layout::{Layout, MIN_NAME_WIDTH, max_name_width};
+use super::layout::Layout;
 use super::messages::{Message, event_text};
 use super::style::{Emphasis, paint};
-use super::verdict_cell::{VerdictLength, verdict_cell};
-use super::visible_columns::{
-    ColumnContents, Content, ExtraVerdictWidth, VisibleColumns, visible_columns, width_above_mounts,
-};
+use super::verdict_cell::verdict_cell;
 use super::who_line::who_line;
 use crate::analysis::{Verdict, hidden_io_wait_pct};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::DirectionStats;
 use crate::report::evidence::{hidden_io_wait_text, slow_request_sentences, timed_evidence_sentences};
+use crate::report::layout::figure::Row;
 use crate::report::layout::{ellipsize, text_width, wrap};
 use crate::sanitize::sanitize;
 
-/// The title of the names.
-const NAME_TITLE: &str = "device";
-/// The title of the mount points.
-const MOUNTS_TITLE: &str = "mountpoints";
-/// The blanks before the mount points.
-const MOUNTS_GAP: usize = 2;
-/// The blanks before most cells, at most.
-const BLANKS: [u8; 16] = [b' '; 16];
+/// The bytes of the cells of a line, at most.
+const ROW_SIZE: usize = {
+    let (mut size, mut index) = (0, 0);
+    while index < COLUMNS.len() {
+        size += COLUMNS[index].width + 1;
+        index += 1;
+    }
+    // A cell is written as a whole word.
+    size + 8
+};
 /// Screens with fewer lines repeat the column titles as if they had this many.
 const MIN_SCREEN_ROWS: usize = 5;
 
 /// Draws intervals one after the other, in columns that keep their positions.
 pub(super) struct Table {
     layout: Layout,
-    name_width: usize,
-    longest_name: usize,
-    /// The width of the mount points.
-    mounts_width: usize,
-    /// The content of the columns so far.
-    contents: ColumnContents,
-    /// The columns shown.
-    shown: Vec<usize>,
-    /// The additional width of the verdicts so far.
-    extra_verdict_width: ExtraVerdictWidth,
-    verdict_length: VerdictLength,
-    verdict_width: usize,
+    columns: ColumnChoice,
     /// Lines since the column titles; `None` before the first.
     lines_since_titles: Option<usize>,
     /// The date of the last interval.
@@ -61,15 +51,8 @@ impl Table {
     /// Creates a table without lines.
     pub(super) fn new(layout: Layout) -> Self {
         Self {
-            mounts_width: if layout.mounts { MOUNTS_TITLE.len() } else { 0 },
-            contents: [if layout.all_columns { Content::Filled } else { Content::Empty }; COLUMNS.len()],
+            columns: ColumnChoice::new(&layout),
             layout,
-            name_width: MIN_NAME_WIDTH,
-            longest_name: 0,
-            shown: Vec::new(),
-            extra_verdict_width: ExtraVerdictWidth::default(),
-            verdict_length: VerdictLength::default(),
-            verdict_width: VERDICT_WIDTH,
             lines_since_titles: None,
             date: String::new(),
             named_hidden: Vec::new(),
@@ -89,7 +72,12 @@ impl Table {
     /// Appends an interval: the host, devices that appeared or disappeared, then a line for each device.
     pub(super) fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
         let lines: Vec<&DeviceInterval<'_>> = rows.devices.iter().chain(&rows.total).collect();
-        self.choose_columns(&lines, out);
+        if let Some(NewChoice { has_changed, hidden }) = self.columns.update(&self.layout, &lines) {
+            if has_changed {
+                self.lines_since_titles = self.lines_since_titles.map(|_| usize::MAX / 2);
+            }
+            self.name_hidden(hidden, out);
+        }
         let are_titles_due = self.are_titles_due(lines.len() + rows.events.len() + 2);
         if self.lines_since_titles.is_some() {
             self.push_line("", Emphasis::Plain, out);
@@ -137,81 +125,6 @@ impl Table {
         self.layout.width
     }
 
-    /// The width of all cells.
-    fn cells_width(&self) -> usize {
-        self.shown.iter().map(|index| self.column_width(*index)).sum()
-    }
-
-    fn column_width(&self, index: usize) -> usize {
-        if COLUMNS[index].is_verdict() { self.verdict_width } else { COLUMNS[index].width }
-    }
-
-    /// Returns the width of the device column. The blanks after short names make way for verdicts with their seconds, where
-    /// these would hide a column with content.
-    fn name_width(&self, longest_name: usize, line_width: usize, contents: &ColumnContents) -> usize {
-        let widest = longest_name.max(MIN_NAME_WIDTH);
-        let narrowest = longest_name.max(NAME_TITLE.len());
-        let extra = self.extra_verdict_width.short;
-        let available = line_width.saturating_sub(widest);
-        let hidden = |extra: usize| {
-            visible_columns(available.saturating_sub(extra), contents, self.layout.mounts).hidden
-        };
-        if extra == 0 || hidden(extra) == hidden(0) { widest } else { widest - extra.min(widest - narrowest) }
-    }
-
-    /// Notes the width of the verdicts.
-    fn measure_verdicts(&mut self, lines: &[&DeviceInterval<'_>]) {
-        let cells = lines.iter().filter_map(|line| line.activity());
-        let extra = |activity: &DeviceActivity, length: VerdictLength| {
-            verdict_cell(activity, length).map_or(0, |cell| (cell.len() + 1).saturating_sub(VERDICT_WIDTH))
-        };
-        for activity in cells {
-            let widest = &mut self.extra_verdict_width;
-            widest.long = widest.long.max(extra(activity, VerdictLength::Long));
-            widest.short = widest.short.max(extra(activity, VerdictLength::Short));
-        }
-    }
-
-    /// Finds the columns that fit. They change only for a longer name, mount point or verdict, or a new kind of activity.
-    fn choose_columns(&mut self, lines: &[&DeviceInterval<'_>], out: &mut Vec<u8>) {
-        let line_width = self.layout.line_width();
-        let longest = lines.iter().map(|line| text_width(&sanitize(line.label))).max().unwrap_or(0);
-        let longest_name = self.longest_name.max(longest.min(max_name_width(line_width)));
-        let mut contents = self.contents;
-        for activity in lines.iter().filter_map(|line| line.activity()) {
-            let unfilled =
-                contents.iter_mut().zip(COLUMNS).filter(|(content, _)| **content < Content::Filled);
-            for (content, column) in unfilled {
-                *content = column.content(activity).max(*content);
-            }
-        }
-        if self.layout.mounts {
-            let longest = lines.iter().map(|line| text_width(&sanitize(line.mountpoints))).max().unwrap_or(0);
-            self.mounts_width = self.mounts_width.max(longest.min(self.layout.max_mounts_width()));
-        }
-        self.measure_verdicts(lines);
-        let name_width = self.name_width(longest_name, line_width, &contents);
-        let available = line_width.saturating_sub(name_width + self.extra_verdict_width.short);
-        let reserved = if self.layout.mounts {
-            let free = available.saturating_sub(width_above_mounts(available, &contents));
-            free.min(self.mounts_width + MOUNTS_GAP)
-        } else {
-            0
-        };
-        let available = line_width.saturating_sub(name_width + reserved);
-        let (verdict_length, extra) = self.extra_verdict_width.fit(available, &contents, self.layout.mounts);
-        let VisibleColumns { shown, hidden } =
-            visible_columns(available.saturating_sub(extra), &contents, self.layout.mounts);
-        let verdict_width = VERDICT_WIDTH + extra;
-        if shown != self.shown || name_width != self.name_width || verdict_width != self.verdict_width {
-            self.lines_since_titles = self.lines_since_titles.map(|_| usize::MAX / 2);
-        }
-        (self.verdict_length, self.verdict_width) = (verdict_length, verdict_width);
-        (self.shown, self.name_width, self.contents) = (shown, name_width, contents);
-        self.longest_name = longest_name;
-        self.name_hidden(hidden, out);
-    }
-
     /// Names the columns that are hidden, each only once.
     fn name_hidden(&mut self, mut hidden: Vec<&'static str>, out: &mut Vec<u8>) {
         hidden.retain(|title| !self.named_hidden.contains(title));
@@ -240,24 +153,13 @@ impl Table {
     }
 
     fn push_titles(&mut self, out: &mut Vec<u8>) {
-        let mut text = format!("{NAME_TITLE:<width$}", width = self.name_width);
-        for index in &self.shown {
-            text += &format!("{:>width$}", COLUMNS[*index].title, width = self.column_width(*index));
-        }
-        if self.layout.mounts {
-            text += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
-        }
-        self.push_line(&ellipsize(&text, self.layout.line_width()), Emphasis::Bold, out);
+        paint(&self.columns.titles, Emphasis::Bold, self.layout.colors, out);
+        out.push(b'\n');
         self.lines_since_titles = Some(0);
     }
 
     fn push_device(&mut self, line: &DeviceInterval<'_>, out: &mut Vec<u8>) {
-        let mut name = sanitize(line.label);
-        if text_width(&name) > self.name_width {
-            name = ellipsize(&name, self.name_width).into();
-        }
-        out.extend_from_slice(name.as_bytes());
-        out.resize(out.len() + self.name_width.saturating_sub(text_width(&name)), b' ');
+        self.push_name(line.label, out);
         let has_mounts = self.layout.mounts && !line.mountpoints.is_empty();
         let hidden_activity = || line.activity().filter(|activity| self.is_activity_hidden(activity));
         match Message::for_state(&line.state).or_else(|| hidden_activity().map(Message::for_hidden_activity))
@@ -265,16 +167,35 @@ impl Table {
             Some(message) => self.push_message(&message, has_mounts, out),
             None => line.activity().into_iter().for_each(|activity| self.push_cells(activity, out)),
         }
-        let used = self.name_width + self.cells_width() + MOUNTS_GAP;
-        let mounts_width = self.layout.line_width().saturating_sub(used).min(self.layout.max_mounts_width());
-        if has_mounts && mounts_width > 0 {
-            // Writing to a Vec cannot fail.
-            let _ = write!(out, "{:MOUNTS_GAP$}{}", "", ellipsize(&sanitize(line.mountpoints), mounts_width));
+        if has_mounts {
+            self.push_mounts(line.mountpoints, out);
         }
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
         if self.layout.explain {
             self.push_evidence(line, out);
+        }
+    }
+
+    fn push_name(&self, label: &str, out: &mut Vec<u8>) {
+        let width = self.columns.name_width;
+        let mut name = sanitize(label);
+        let mut used = text_width(&name);
+        if used > width {
+            name = ellipsize(&name, width).into();
+            used = text_width(&name);
+        }
+        out.extend_from_slice(name.as_bytes());
+        out.resize(out.len() + width.saturating_sub(used), b' ');
+    }
+
+    /// Appends as much of the mount points as fits behind the cells.
+    fn push_mounts(&self, mountpoints: &str, out: &mut Vec<u8>) {
+        let used = self.columns.name_width + self.columns.cells_width + MOUNTS_GAP;
+        let width = self.layout.line_width().saturating_sub(used).min(self.layout.max_mounts_width());
+        if width > 0 {
+            // Writing to a Vec cannot fail.
+            let _ = write!(out, "{:MOUNTS_GAP$}{}", "", ellipsize(&sanitize(mountpoints), width));
         }
     }
 
@@ -308,46 +229,65 @@ impl Table {
     }
 
     fn push_cells(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
-        // Blanks first, so that those before the text are copied with it.
-        let mut cell = Vec::with_capacity(4 * BLANKS.len());
-        cell.extend_from_slice(&BLANKS);
-        for (column, width) in self.shown.iter().map(|index| (&COLUMNS[*index], self.column_width(*index))) {
-            cell.truncate(BLANKS.len());
-            let has_text = column.push_cell(&mut cell, activity, self.verdict_length).is_some();
-            if !has_text {
-                cell.push(b'-');
-            }
-            let text = &cell[BLANKS.len()..];
-            let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
-            let wider = if text.is_ascii() { 0 } else { text.iter().filter(is_continuation).count() };
-            let blanks = width.saturating_sub(text.len() - wider);
-            if !self.layout.colors && blanks <= BLANKS.len() {
-                out.extend_from_slice(&cell[BLANKS.len() - blanks..]);
+        if self.layout.colors {
+            return self.columns.columns().for_each(|column| self.push_cell(column, activity, out));
+        }
+        let mut row = Row::<ROW_SIZE>::new();
+        for column in self.columns.columns() {
+            if column.is_verdict() {
+                row.flush(out);
+                self.push_verdict(activity, out);
                 continue;
             }
-            let emphasis = if has_text && text != b"0" && text != b"0%" {
-                (column.emphasis)(activity, self.layout.saturation_threshold)
-            } else {
-                Emphasis::Dim
-            };
-            out.resize(out.len() + blanks, b' ');
-            paint(text, emphasis, self.layout.colors, out);
+            match column.short_text(activity) {
+                Some(text) => row.push(text, column.width),
+                None => {
+                    row.flush(out);
+                    self.push_cell(column, activity, out);
+                }
+            }
         }
+        row.flush(out);
+    }
+
+    /// Appends the verdict without colors.
+    fn push_verdict(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
+        let verdict = verdict_cell(activity, self.columns.verdict_length).unwrap_or("-".into());
+        out.resize(out.len() + self.columns.verdict_width.saturating_sub(verdict.len()), b' ');
+        out.extend_from_slice(verdict.as_bytes());
+    }
+
+    /// Appends a cell of any length, in its color.
+    fn push_cell(&self, column: &Column, activity: &DeviceActivity, out: &mut Vec<u8>) {
+        let mut text = Vec::new();
+        let has_text = column.push_cell(&mut text, activity, self.columns.verdict_length).is_some();
+        if !has_text {
+            text.push(b'-');
+        }
+        let emphasis = if has_text && text != b"0" && text != b"0%" {
+            (column.emphasis)(activity, self.layout.saturation_threshold)
+        } else {
+            Emphasis::Dim
+        };
+        let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
+        let columns = text.len() - text.iter().filter(is_continuation).count();
+        out.resize(out.len() + self.columns.width(column).saturating_sub(columns), b' ');
+        paint(text, emphasis, self.layout.colors, out);
     }
 
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
     fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
         let has_none = |of: &DirectionStats| of.ios == Some(0);
-        let is_shown = |title: &str| self.shown.iter().any(|index| COLUMNS[*index].title == title);
+        let is_shown = |title: &str| self.columns.columns().any(|column| column.title == title);
         let has_hidden =
-            has_discards(activity) && !is_shown("d/s") || has_flushes(activity) && !is_shown("f/s");
-        has_none(&activity.stats.reads) && has_none(&activity.stats.writes) && has_hidden
+            || has_discards(activity) && !is_shown("d/s") || has_flushes(activity) && !is_shown("f/s");
+        has_none(&activity.stats.reads) && has_none(&activity.stats.writes) && has_hidden()
     }
 
     /// Appends a message in the place of the cells: padded to their width if something follows.
     fn push_message(&self, message: &Message, is_followed: bool, out: &mut Vec<u8>) {
-        let cells = self.cells_width();
-        let width = self.layout.line_width().saturating_sub(self.name_width + 1);
+        let cells = self.columns.cells_width;
+        let width = self.layout.line_width().saturating_sub(self.columns.name_width + 1);
         let width = if is_followed { width.min(cells.saturating_sub(1)) } else { width };
         let fitting = message.texts.iter().find(|text| text.width() <= width).or(message.texts.last());
         let text = fitting.map(|text| ellipsize(text, width)).unwrap_or_default();

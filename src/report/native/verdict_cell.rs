@@ -28,6 +28,16 @@ pub(super) fn verdict_cell(activity: &DeviceActivity, length: VerdictLength) -> 
     })
 }
 
+/// Returns the widths of the long cell and the short one; `None` without a verdict.
+pub(super) fn verdict_widths(activity: &DeviceActivity) -> Option<(usize, usize)> {
+    let name = activity.assessment.verdict?.name();
+    if activity.verdict_s.is_none_or(|verdict_s| verdict_s == activity.stats.seconds) {
+        return Some((name.len(), name.len()));
+    }
+    let width = |length| verdict_cell(activity, length).map(|cell| cell.len());
+    width(VerdictLength::Long).zip(width(VerdictLength::Short))
+}
+
 /// Seconds with a decimal where it is not zero.
 fn seconds(seconds: f64) -> String {
     let text = format!("{seconds:.1}");
@@ -47,6 +57,9 @@ mod tests {
             verdict_s: verdict.map(|_| verdict_s),
             ..DeviceActivity::default()
         };
+        let widths = [VerdictLength::Long, VerdictLength::Short]
+            .map(|length| Some(verdict_cell(&activity, length)?.len()));
+        assert_eq!(verdict_widths(&activity), widths[0].zip(widths[1]));
         [VerdictLength::Long, VerdictLength::Short]
             .map(|length| verdict_cell(&activity, length).map(Cow::into_owned))
     }

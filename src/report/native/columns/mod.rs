@@ -6,13 +6,18 @@ mod requests;
 mod state;
 
 pub(super) use activity::{has_discards, has_flushes};
-pub(super) use requests::push_latency;
+pub(super) use requests::latency_figure;
 pub(super) use state::VERDICT_WIDTH;
+
+use state::util_figure;
 
 use super::style::Emphasis;
 use super::verdict_cell::{VerdictLength, verdict_cell};
 use super::visible_columns::Content;
 use crate::intervals::DeviceActivity;
+use crate::metrics::DirectionStats;
+use crate::report::layout::figure::{Figure, ShortText};
+use crate::report::layout::number_format::NumberFormat;
 
 /// A column of the table.
 #[derive(Clone, Copy)]
@@ -46,10 +51,12 @@ pub(super) type Quantity = fn(&DeviceActivity) -> Option<f64>;
 /// The text of a cell.
 #[derive(Clone, Copy)]
 enum CellText {
-    /// The value, appended by this function.
-    Value(fn(&mut Vec<u8>, f64)),
-    /// A text that needs more than the value; the function returns `None` where there is none.
-    Custom(fn(&mut Vec<u8>, &DeviceActivity) -> Option<()>),
+    /// The value in this format.
+    Value(NumberFormat),
+    /// The mean latency of a direction.
+    Latency(fn(&DeviceActivity) -> &DirectionStats),
+    /// The util, which may be marked.
+    Util,
     /// The verdict.
     Verdict,
 }
@@ -66,7 +73,7 @@ impl Column {
         is_hidden_empty: false,
         emphasis: |_, _| Emphasis::Plain,
         value: |_| None,
-        text: CellText::Custom(|_, _| None),
+        text: CellText::Value(NumberFormat::Number),
     };
 
     /// Returns the content that an activity gives the column.
@@ -78,6 +85,22 @@ impl Column {
         }
     }
 
+    /// Returns the number in the cell of a device; `None` where it has no value, and for a verdict.
+    #[inline(always)]
+    pub(super) fn figure(&self, activity: &DeviceActivity) -> Option<Figure> {
+        match self.text {
+            CellText::Value(format) => Some(format.figure((self.value)(activity)?)),
+            CellText::Latency(direction) => latency_figure(direction(activity)),
+            CellText::Util => util_figure(activity),
+            CellText::Verdict => None,
+        }
+    }
+
+    /// Returns the cell of a device that has a number; `None` where the text may be long.
+    pub(super) fn short_text(&self, activity: &DeviceActivity) -> Option<ShortText> {
+        self.figure(activity).map_or(Some(ShortText::DASH), |figure| figure.short_text())
+    }
+
     /// Appends the cell of a device, with a verdict of this length; returns `None` where it has no value.
     pub(super) fn push_cell(
         &self,
@@ -85,12 +108,10 @@ impl Column {
         activity: &DeviceActivity,
         verdict_length: VerdictLength,
     ) -> Option<()> {
-        match self.text {
-            CellText::Value(push) => push(out, (self.value)(activity)?),
-            CellText::Custom(push) => push(out, activity)?,
-            CellText::Verdict => {
-                out.extend_from_slice(verdict_cell(activity, verdict_length)?.as_bytes());
-            }
+        if self.is_verdict() {
+            out.extend_from_slice(verdict_cell(activity, verdict_length)?.as_bytes());
+        } else {
+            self.figure(activity)?.push(out);
         }
         Some(())
     }

@@ -1,11 +1,12 @@
 //! The columns of requests: rate, throughput, latency and size, by kind.
 
-use super::CellText::{Custom, Value};
+use super::CellText::{Latency, Value};
 use super::Column;
 use super::activity::{has_discards, has_flushes, has_reads, has_writes};
 use super::state::{read_emphasis, write_emphasis};
 use crate::metrics::DirectionStats;
-use crate::report::layout::number_format::{push_number, push_size, push_time};
+use crate::report::layout::figure::Figure;
+use crate::report::layout::number_format::NumberFormat::{Mib, Number, Size, Time};
 
 pub(super) const COLUMNS: [Column; 14] = [
     Column {
@@ -14,7 +15,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 92,
         has_content: has_reads,
         value: |a| a.stats.reads.per_s,
-        text: Value(push_number),
+        text: Value(Number),
         ..Column::DEFAULT
     },
     Column {
@@ -23,7 +24,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 80,
         has_content: has_reads,
         value: |a| a.stats.reads.kib_per_s,
-        text: Value(push_mib),
+        text: Value(Mib),
         ..Column::DEFAULT
     },
     Column {
@@ -34,7 +35,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_reads,
         emphasis: read_emphasis,
         value: |a| a.stats.reads.await_ms,
-        text: Custom(|out, a| push_latency(out, &a.stats.reads)),
+        text: Latency(|a| &a.stats.reads),
         ..Column::DEFAULT
     },
     Column {
@@ -44,7 +45,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 50,
         has_content: has_reads,
         value: |a| a.stats.reads.size_kib,
-        text: Value(push_size),
+        text: Value(Size),
         ..Column::DEFAULT
     },
     Column {
@@ -53,7 +54,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 92,
         has_content: has_writes,
         value: |a| a.stats.writes.per_s,
-        text: Value(push_number),
+        text: Value(Number),
         ..Column::DEFAULT
     },
     Column {
@@ -62,7 +63,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 80,
         has_content: has_writes,
         value: |a| a.stats.writes.kib_per_s,
-        text: Value(push_mib),
+        text: Value(Mib),
         ..Column::DEFAULT
     },
     Column {
@@ -73,7 +74,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_writes,
         emphasis: write_emphasis,
         value: |a| a.stats.writes.await_ms,
-        text: Custom(|out, a| push_latency(out, &a.stats.writes)),
+        text: Latency(|a| &a.stats.writes),
         ..Column::DEFAULT
     },
     Column {
@@ -83,7 +84,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 50,
         has_content: has_writes,
         value: |a| a.stats.writes.size_kib,
-        text: Value(push_size),
+        text: Value(Size),
         ..Column::DEFAULT
     },
     Column {
@@ -93,7 +94,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.per_s,
-        text: Value(push_number),
+        text: Value(Number),
         ..Column::DEFAULT
     },
     Column {
@@ -103,7 +104,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.kib_per_s,
-        text: Value(push_mib),
+        text: Value(Mib),
         ..Column::DEFAULT
     },
     Column {
@@ -114,7 +115,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.await_ms,
-        text: Custom(|out, a| push_latency(out, &a.stats.discards)),
+        text: Latency(|a| &a.stats.discards),
         ..Column::DEFAULT
     },
     Column {
@@ -125,7 +126,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.size_kib,
-        text: Value(push_size),
+        text: Value(Size),
         ..Column::DEFAULT
     },
     Column {
@@ -135,7 +136,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_flushes,
         is_hidden_empty: true,
         value: |a| a.stats.flushes_per_s,
-        text: Value(push_number),
+        text: Value(Number),
         ..Column::DEFAULT
     },
     Column {
@@ -146,27 +147,22 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_flushes,
         is_hidden_empty: true,
         value: |a| a.stats.flush_await_ms,
-        text: Value(push_time),
+        text: Value(Time),
         ..Column::DEFAULT
     },
 ];
 
-fn push_mib(out: &mut Vec<u8>, kib: f64) {
-    push_number(out, kib / 1024.0);
-}
-
-/// Appends the mean latency of a direction. The kernel sums request times in whole milliseconds, so that of a few
-/// requests is only approximate (`~`) or a bound (`<`). Returns `None` where there is none.
-pub(in crate::report::native) fn push_latency(out: &mut Vec<u8>, stats: &DirectionStats) -> Option<()> {
+/// Returns the mean latency of a direction. The kernel sums request times in whole milliseconds, so that of a few requests is
+/// only approximate (`~`) or a bound (`<`). `None` where there is none.
+#[inline]
+pub(in crate::report::native) fn latency_figure(stats: &DirectionStats) -> Option<Figure> {
     const APPROXIMATE_FRACTION: f64 = 0.1;
     let (await_ms, ios) = stats.await_ms.zip(stats.ios)?;
     let resolution_ms = 1.0 / ios as f64;
-    if await_ms == 0.0 {
-        out.push(b'<');
-        push_time(out, resolution_ms);
+    let (ms, prefix) = if await_ms == 0.0 {
+        (resolution_ms, Some(b'<'))
     } else {
-        out.extend((resolution_ms > APPROXIMATE_FRACTION * await_ms).then_some(b'~'));
-        push_time(out, await_ms);
-    }
-    Some(())
+        (await_ms, (resolution_ms > APPROXIMATE_FRACTION * await_ms).then_some(b'~'))
+    };
+    Some(Time.figure(ms).with_prefix(prefix))
 }

@@ -1,11 +1,12 @@
 //! The columns of the state of a device: util, saturation and the verdict.
 
-use super::CellText::{Custom, Value};
+use super::CellText::Value;
 use super::activity::{has_read_saturation, has_reads, has_write_saturation, has_writes};
 use super::{CellText, Column};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
-use crate::report::layout::number_format::{push_multiple, push_percent};
+use crate::report::layout::figure::Figure;
+use crate::report::layout::number_format::NumberFormat::{Multiple, Percent};
 use crate::report::native::style::Emphasis;
 
 /// The width of verdicts that held for the whole interval.
@@ -18,7 +19,7 @@ pub(super) const COLUMNS: [Column; 5] = [
                   most devices serve several requests at once",
         rank: 97,
         value: |a| a.stats.util_pct,
-        text: Custom(push_util),
+        text: CellText::Util,
         ..Column::DEFAULT
     },
     Column {
@@ -27,7 +28,7 @@ pub(super) const COLUMNS: [Column; 5] = [
                   most 100%; its sort key is util_ub",
         rank: 70,
         value: |a| a.stats.util_upper_bound_pct,
-        text: Value(push_percent),
+        text: Value(Percent),
         ..Column::DEFAULT
     },
     Column {
@@ -40,7 +41,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         is_pending: has_reads,
         emphasis: read_emphasis,
         value: |a| a.assessment.read_saturation,
-        text: Value(push_multiple),
+        text: Value(Multiple),
         ..Column::DEFAULT
     },
     Column {
@@ -51,7 +52,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         is_pending: has_writes,
         emphasis: write_emphasis,
         value: |a| a.assessment.write_saturation,
-        text: Value(push_multiple),
+        text: Value(Multiple),
         ..Column::DEFAULT
     },
     Column {
@@ -67,11 +68,10 @@ pub(super) const COLUMNS: [Column; 5] = [
     },
 ];
 
-/// Appends the util, marked with `?` where it is implausible. Returns `None` where there is none.
-fn push_util(out: &mut Vec<u8>, activity: &DeviceActivity) -> Option<()> {
-    push_percent(out, activity.stats.util_pct?);
-    out.extend(activity.flag.is_some().then_some(b'?'));
-    Some(())
+/// Returns the util, marked with `?` where it is implausible; `None` where there is none.
+#[inline]
+pub(super) fn util_figure(activity: &DeviceActivity) -> Option<Figure> {
+    Some(Percent.figure(activity.stats.util_pct?).with_suffix(activity.flag.map(|_| b'?')))
 }
 
 /// An unknown verdict ranks like accounting that is off: below every known problem, above ok.
