@@ -71,6 +71,11 @@ impl VolumeLimits {
         Self { volume, iops, mib_per_s, max_iops: iops, max_mib_per_s: mib_per_s }
     }
 
+    /// The limit in a unit, per second.
+    fn of(&self, unit: RateUnit) -> f64 {
+        if unit == RateUnit::Requests { self.iops } else { self.mib_per_s }
+    }
+
     /// Returns whether a rate lies within a relative tolerance of the limit in this unit, and is possible in the other.
     fn matches(&self, tolerance: f64, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
         let is_near = |seen: f64, limit: f64| (seen / limit - 1.0).abs() <= tolerance;
@@ -146,7 +151,26 @@ pub(super) fn has_limit_within(
     iops: f64,
     mib_per_s: f64,
 ) -> bool {
-    possible_volumes(device).any(|limits| limits.matches(tolerance, unit, iops, mib_per_s))
+    may_be_limit(tolerance, device, unit, iops, mib_per_s)
+        && possible_volumes(device).any(|limits| limits.matches(tolerance, unit, iops, mib_per_s))
+}
+
+/// Returns whether a rate lies near a limit of any volume, whatever it can do in the other unit. Mostly it does not, and
+/// that costs far less to find out than which volumes a device may be.
+fn may_be_limit(tolerance: f64, device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
+    let rate = if unit == RateUnit::Requests { iops } else { mib_per_s };
+    // Rounding moves a limit by far less than this.
+    let tolerance = tolerance + 1e-9;
+    let is_near = |limit: f64| (rate - limit).abs() <= tolerance * limit;
+    let is_of_tier =
+        |tier: &Tier| is_near(if unit == RateUnit::Requests { tier.iops } else { tier.mib_per_s });
+    let aws = [Some(GP3_BASE), gib_of(device).map(gp2), gib_of(device).map(gp2_burst)];
+    aws.iter().flatten().any(|limits| is_near(limits.of(unit))) || PREMIUM_SSD_TIERS.iter().any(is_of_tier)
+}
+
+/// The size of a device in GiB, the next higher whole number; `None` where it is not known.
+fn gib_of(device: &KnownDevice) -> Option<u64> {
+    device.size_bytes.map(|bytes| bytes.div_ceil(BYTES_PER_GIB))
 }
 
 /// The limits within a relative tolerance, except those of volumes that cannot do as much in the other unit.
@@ -159,7 +183,7 @@ pub(super) fn limits_within(
 ) -> Vec<CloudLimit> {
     let limit = |limits: VolumeLimits| CloudLimit {
         volume: limits.volume,
-        value: if unit == RateUnit::Requests { limits.iops } else { limits.mib_per_s },
+        value: limits.of(unit),
         is_provider_known: device.provider.is_some(),
     };
     let matches = |limits: &VolumeLimits| limits.matches(tolerance, unit, iops, mib_per_s);
@@ -168,7 +192,7 @@ pub(super) fn limits_within(
 
 /// The volumes that a device may be.
 fn possible_volumes(device: &KnownDevice) -> impl Iterator<Item = VolumeLimits> {
-    let gib = device.size_bytes.map(|bytes| bytes.div_ceil(BYTES_PER_GIB));
+    let gib = gib_of(device);
     // Volumes of either provider have whole GiB, unlike most disks.
     let is_whole = device.size_bytes.is_none_or(|bytes| bytes > 0 && bytes % BYTES_PER_GIB == 0);
     let may_be = move |provider: Provider| device.provider.map_or(is_whole, |known| known == provider);

@@ -1,9 +1,9 @@
 //! The plateau of the latest load, for the live verdict.
 
 use super::find_plateaus::CapSearch;
-use super::nearby_amounts::NearbyAmounts;
+use super::nearby_amounts::{Chance, MIN_PLATEAU_LOADS, NearbyAmounts};
 use super::plateau::Plateau;
-use crate::analysis::load::{IoDirection, LoadSample, RateUnit, RecentLoads};
+use crate::analysis::load::{IoDirection, LoadSample, RATE_KINDS, RateUnit, RecentLoads};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
     CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO,
@@ -13,6 +13,9 @@ use crate::analysis::thresholds::{
 
 /// The directions that can have a cap.
 pub(super) const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
+
+/// The width of a plateau, and the distance from it at which the latest load may lie.
+const MAX_DISTANCE: f64 = STEADY_WINDOW + ON_PLATEAU_TOLERANCE;
 
 /// Intervals on a plateau at most after which it is looked for again.
 const MAX_UNSEARCHED_INTERVALS: u32 = 15;
@@ -32,7 +35,7 @@ impl CurrentPlateau {
     /// The plateau that the latest of the `recent` loads lies on with a queue; `None` where there is none.
     pub(in crate::analysis) fn observe(
         &mut self,
-        recent: &mut RecentLoads,
+        recent: &RecentLoads,
         stated: Option<StatedCap>,
         device: &KnownDevice,
     ) -> Option<Plateau> {
@@ -42,11 +45,7 @@ impl CurrentPlateau {
             self.unsearched_intervals -= 1;
             return self.found.clone();
         }
-        self.found = if may_be_plateau(recent, stated) {
-            plateau_of_latest(recent.as_slice(), stated, device)
-        } else {
-            None
-        };
+        self.found = plateau_of_latest(recent, stated, device);
         let is_confirmed = stays && self.found.is_some();
         self.latest_pause =
             if is_confirmed { (2 * self.latest_pause + 1).min(MAX_UNSEARCHED_INTERVALS) } else { 0 };
@@ -60,39 +59,49 @@ impl CurrentPlateau {
     }
 }
 
-/// Returns whether a search for plateaus can find one that the latest load lies on: enough intervals had about its
-/// rate, and either the number of clients was constant or queue or rate changed meanwhile. It costs little, and most
-/// intervals end here.
-fn may_be_plateau(recent: &mut RecentLoads, stated: Option<StatedCap>) -> bool {
-    // The width of a plateau, and the distance from it at which the interval may lie.
-    const MAX_DISTANCE: f64 = STEADY_WINDOW + ON_PLATEAU_TOLERANCE;
-    let Some(latest) = recent.latest(1).next() else { return false };
-    let queue = latest.queue(IoDirection::Both);
+/// The plateau that the latest load lies on with a queue; `None` where there is none.
+///
+/// Before the search, which takes long: enough intervals must have had about the rate of the latest, and either the number of
+/// clients was constant or queue or rate changed meanwhile. Most intervals end here.
+fn plateau_of_latest(
+    recent: &RecentLoads,
+    stated: Option<StatedCap>,
+    device: &KnownDevice,
+) -> Option<Plateau> {
+    let queue = recent.latest(1).next()?.queue(IoDirection::Both);
     if queue < MIN_CONSTANT_QUEUE {
-        return false;
+        return None;
     }
-    let kinds = recent.kinds_near_latest(MAX_DISTANCE, MIN_PLATEAU_INTERVALS as usize);
-    if kinds.is_empty() {
-        return false;
-    }
-    let recent = recent.as_slice();
-    let Some(latest) = recent.last() else { return false };
-    let has_enough_near = |(direction, unit): (IoDirection, RateUnit)| {
-        let rate = latest.rate(direction, unit);
-        let is_near = |other: &&LoadSample| {
-            let amount = rate * other.seconds;
-            (other.amount(direction, unit) - amount).abs() <= MAX_DISTANCE * amount
-        };
-        rate > 0.0 && recent.iter().filter(is_near).count() as f64 >= MIN_PLATEAU_INTERVALS
-    };
+    let near = NearbyAmounts::new(recent.amounts())?;
+    let has_near = (0..RATE_KINDS.len()).any(|kind| near.may_be_near(kind, MAX_DISTANCE));
+    let chances = if has_near { near.chances() } else { Vec::new() };
+    let loads = recent.as_slice();
+    let latest = loads.last()?;
     // With fewer requests at a time, only a constant number of clients can be held back.
     let is_possible = || {
         stated.is_some()
             || queue >= MIN_CAPPED_QUEUE
-                && DIRECTIONS.into_iter().any(|direction| has_changed(recent, direction))
-            || has_constant_clients(recent, latest) && is_more_regular_than_chance(recent, latest)
+                && DIRECTIONS.into_iter().any(|direction| has_changed(loads, direction))
+            || has_constant_clients(loads, latest) && is_more_regular_than_chance(loads, latest)
     };
-    kinds.iter().any(has_enough_near) && is_possible()
+    let is_worth_a_search = !chances.is_empty()
+        && RATE_KINDS.into_iter().any(|kind| has_enough_near(loads, latest, kind))
+        && is_possible();
+    if is_worth_a_search { search_for_plateau_of_latest(loads, &chances, stated, device) } else { None }
+}
+
+/// Returns whether enough loads have about the rate of the latest.
+fn has_enough_near(
+    loads: &[LoadSample],
+    latest: &LoadSample,
+    (direction, unit): (IoDirection, RateUnit),
+) -> bool {
+    let rate = latest.rate(direction, unit);
+    let is_near = |other: &&LoadSample| {
+        let amount = rate * other.seconds;
+        (other.amount(direction, unit) - amount).abs() <= MAX_DISTANCE * amount
+    };
+    rate > 0.0 && loads.iter().filter(is_near).nth(MIN_PLATEAU_LOADS - 1).is_some()
 }
 
 /// Returns whether enough intervals ended with about as many requests in flight as the latest.
@@ -117,8 +126,8 @@ fn is_more_regular_than_chance(recent: &[LoadSample], latest: &LoadSample) -> bo
             (other.rate(direction, unit) / rate - 1.0).abs() <= tolerance
                 || (other.amount(direction, unit) / amount - 1.0).abs() <= tolerance
         };
-        let latest = &recent[recent.len().saturating_sub(CONSTANT_QUEUE_INTERVALS)..];
-        requests > 0.0 && 2 * latest.iter().filter(is_near).count() >= latest.len()
+        let last = &recent[recent.len().saturating_sub(CONSTANT_QUEUE_INTERVALS)..];
+        requests > 0.0 && 2 * last.iter().filter(is_near).count() >= last.len()
     };
     DIRECTIONS.into_iter().any(|direction| RateUnit::ALL.into_iter().any(|unit| is_regular(direction, unit)))
 }
@@ -140,26 +149,25 @@ fn has_changed_by(ratio: f64, mut values: impl Iterator<Item = f64>) -> bool {
     })
 }
 
-/// The plateau that the latest load lies on with a queue; `None` where there is none.
-fn plateau_of_latest(
-    recent: &[LoadSample],
+/// Searches for the plateau that the latest of the loads lies on, where there is a chance of one in some kinds of rate.
+fn search_for_plateau_of_latest(
+    loads: &[LoadSample],
+    chances: &[((IoDirection, RateUnit), Chance)],
     stated: Option<StatedCap>,
     device: &KnownDevice,
 ) -> Option<Plateau> {
-    let latest = recent.last()?;
-    let search = CapSearch::new(recent, stated, device);
+    let latest = loads.last()?;
+    let search = CapSearch::new(loads, stated, device);
     let is_on = |plateau: &Plateau| is_on_plateau(plateau, latest);
     // Which of the caps on several kinds of rate count depends on all of them. Mostly none is one of the latest load,
     // so that the search has to look only at the few kinds of rate in which there may be one.
-    let near = NearbyAmounts::new(recent);
-    let has_cap = |(direction, unit): (IoDirection, RateUnit)| {
-        near.may_have_plateau(direction, unit, || search.has_steadier_counts(direction, unit))
-            && search.caps_of(direction, unit).caps.iter().any(is_on)
+    let has_cap = |((direction, unit), chance): &((IoDirection, RateUnit), Chance)| {
+        search.directions().contains(direction)
+            && (*chance == Chance::Any || search.has_steadier_counts(*direction, *unit))
+            && search.caps_of(*direction, *unit).caps.iter().any(is_on)
     };
-    let has_cap_in =
-        |direction: &IoDirection| RateUnit::ALL.into_iter().any(|unit| has_cap((*direction, unit)));
-    let is_possible = search.directions().iter().any(has_cap_in);
-    is_possible.then(|| search.find().caps.into_iter().find(is_on)).flatten()
+    let has_cap_in_any = chances.iter().any(has_cap);
+    has_cap_in_any.then(|| search.find().caps.into_iter().find(is_on)).flatten()
 }
 
 /// Returns the seconds for which the latest of the `recent` loads have been on the plateau in a row. A single load off it
@@ -238,9 +246,13 @@ mod tests {
             }
             let stated = is_stated.then_some(StatedCap { iops: Some(base), mib_per_s: None });
             let device = KnownDevice::default();
+            let mut recent = RecentLoads::default();
+            loads.iter().for_each(|load| recent.push(*load));
+            let loads = recent.as_slice();
             let latest = loads.last().unwrap();
-            let plain = find_plateaus(&loads, stated, &device).into_iter().find(|plateau| is_on_plateau(plateau, latest));
-            prop_assert_eq!(plateau_of_latest(&loads, stated, &device), plain);
+            let plain = find_plateaus(loads, stated, &device).into_iter().find(|plateau| is_on_plateau(plateau, latest));
+            let chances = NearbyAmounts::new(recent.amounts()).unwrap().chances();
+            prop_assert_eq!(search_for_plateau_of_latest(loads, &chances, stated, &device), plain);
         }
     }
 
@@ -263,7 +275,9 @@ mod tests {
         let loads = |rates: &[f64]| -> Vec<LoadSample> {
             rates.iter().enumerate().map(|(index, rate)| load(index, *rate)).collect()
         };
-        let plateau = plateau_of_latest(&loads(&[3000.0; 9]), stated, &KnownDevice::default()).unwrap();
+        let mut recent = RecentLoads::default();
+        loads(&[3000.0; 9]).iter().for_each(|load| recent.push(*load));
+        let plateau = plateau_of_latest(&recent, stated, &KnownDevice::default()).unwrap();
         let seconds = |rates: &[f64]| seconds_on_plateau(&plateau, &loads(rates));
         assert_eq!(seconds(&[3000.0; 9]), 9.0);
         assert_eq!(seconds(&[3000.0, 1000.0, 3000.0, 3000.0]), 4.0);
@@ -282,7 +296,7 @@ mod tests {
         let mut observe = |ios: f64| {
             let index = recent.as_slice().len();
             recent.push(load(index, ios));
-            let found = current.observe(&mut recent, stated, &KnownDevice::default());
+            let found = current.observe(&recent, stated, &KnownDevice::default());
             (found.map(|plateau| plateau.intervals), current.unsearched_intervals)
         };
         (0..7).for_each(|_| assert_eq!(observe(3000.0), (None, 0)));

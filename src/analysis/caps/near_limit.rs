@@ -37,17 +37,14 @@ pub(in crate::analysis) fn near_limit_of_latest(
     device: &KnownDevice,
 ) -> Option<NearLimit> {
     let latest = recent.last().filter(is_under_queue)?;
-    let is_near = |unit: &RateUnit| {
-        let (iops, mib_per_s) = rates(latest);
-        has_limit_within(NEAR_LIMIT_TOLERANCE, device, *unit, iops, mib_per_s)
-    };
-    let last = &recent[recent.len().saturating_sub(MAX_RECENT_LOADS)..];
-    let loaded = || last.iter().filter(is_under_queue).collect::<Vec<&LoadSample>>();
+    let (iops, mib_per_s) = rates(latest);
+    let is_near = |unit: &RateUnit| has_limit_within(NEAR_LIMIT_TOLERANCE, device, *unit, iops, mib_per_s);
     // Mostly no unit is near a limit, and nothing has to be collected.
-    let found = RateUnit::ALL
-        .into_iter()
-        .filter(is_near)
-        .find_map(|unit| near_limit_in(unit, recent, &loaded(), device))?;
+    let mut units = RateUnit::ALL.into_iter().filter(is_near).peekable();
+    units.peek()?;
+    let last = &recent[recent.len().saturating_sub(MAX_RECENT_LOADS)..];
+    let loaded: Vec<&LoadSample> = last.iter().filter(is_under_queue).collect();
+    let found = units.find_map(|unit| near_limit_in(unit, recent, &loaded, device))?;
     is_within(value(found.unit, latest), found.limits.first()?.value, NEAR_LIMIT_TOLERANCE).then_some(found)
 }
 

@@ -1,128 +1,236 @@
-//! A bound on the loads that a plateau with the latest load can have, which costs far less than a search for it.
+//! Bounds on the loads that a plateau with the latest load can have, which cost far less than a search for it.
 
-use super::latest_plateau::DIRECTIONS;
 use super::pace::max_alike_counts;
-use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
+use crate::analysis::load::{IoDirection, RATE_KINDS, RateUnit, RecentAmounts};
 use crate::analysis::thresholds::{
     LARGE_REQUEST_RATIO, MAX_SAMPLE_DELAY_FRACTION, MIN_PLATEAU_INTERVALS, ON_PLATEAU_TOLERANCE,
     STEADY_TOLERANCE, STEADY_WINDOW,
 };
 
 /// Factor for errors of rounding.
-const ROUNDING: f64 = 1.0 + 1e-9;
+const ROUNDING: f32 = 1.0 + RecentAmounts::ROUNDING;
 
 /// Loads of a plateau, each a single interval.
-const MIN_PLATEAU_LOADS: usize = MIN_PLATEAU_INTERVALS as usize;
+pub(super) const MIN_PLATEAU_LOADS: usize = MIN_PLATEAU_INTERVALS as usize;
 
-/// The amounts of the recent loads of a device, single intervals in the order of time, to be compared with the latest.
-pub(super) struct NearbyAmounts {
-    /// For each direction its requests, then its KiB: numbers side by side, as they are gone through several times.
-    columns: Vec<f64>,
-    loads: usize,
+/// The amounts of the recent loads of a device, single intervals, to be compared with the latest. Their order does not matter
+/// but for neighbors: the oldest counts as one of the latest, so that bounds are too wide rather than too narrow.
+pub(super) struct NearbyAmounts<'a> {
+    amounts: &'a RecentAmounts,
+    /// The place of the latest.
+    latest: usize,
     /// The longest interval as a multiple of the shortest.
-    max_length_ratio: f64,
+    max_length_ratio: f32,
     /// The relative difference of two counts in a row up to which they may be steadier than the rates.
-    max_alike: f64,
+    max_alike: f32,
 }
 
 /// The completions of an interval.
 #[derive(Clone, Copy)]
 struct Amount {
     /// Requests or KiB.
-    value: f64,
+    value: f32,
     /// Infinite without a value, which is never that of a plateau.
-    requests: f64,
+    requests: f32,
 }
 
 impl Amount {
+    fn new((value, requests): (&f32, &f32)) -> Self {
+        Self { value: *value, requests: if *value > 0.0 { *requests } else { f32::INFINITY } }
+    }
+
     /// The amount that each of two neighbors may have in a search by counts: at least half of its own.
-    fn mean(neighbors: &[Self]) -> Self {
-        let [before, after] = neighbors else { return Self { value: 0.0, requests: f64::INFINITY } };
+    fn mean((before, after): (Self, Self)) -> Self {
         let requests = before.requests.min(after.requests) / 2.0;
         Self { value: (before.value + after.value) / 2.0, requests }
     }
 }
 
-impl NearbyAmounts {
-    pub(super) fn new(recent: &[LoadSample]) -> Self {
-        let lengths = recent.iter().map(|load| load.seconds);
-        let (min, max) =
-            lengths.fold((f64::INFINITY, 0.0f64), |(min, max), length| (min.min(length), max.max(length)));
-        let max_delay = (max / min - 1.0).min(MAX_SAMPLE_DELAY_FRACTION / (1.0 - MAX_SAMPLE_DELAY_FRACTION));
-        let max_alike = max_alike_counts(max_delay) + (ROUNDING - 1.0);
-        let loads = recent.len();
-        let mut columns = vec![0.0; DIRECTIONS.len() * RateUnit::ALL.len() * loads];
-        for (index, load) in recent.iter().enumerate() {
-            for (direction, columns) in DIRECTIONS.into_iter().zip(columns.chunks_exact_mut(2 * loads)) {
-                let totals = load.totals(direction);
-                (columns[index], columns[loads + index]) = (totals.ios, totals.kib);
-            }
+/// The chance of a plateau that the latest load lies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chance {
+    /// There is none.
+    None,
+    /// There may be one if the numbers in each interval are steadier than the rates.
+    OfCounts,
+    /// There may be one.
+    Any,
+}
+
+impl<'a> NearbyAmounts<'a> {
+    /// Compares amounts; `None` without loads.
+    pub(super) fn new(amounts: &'a RecentAmounts) -> Option<Self> {
+        let (mut min, mut max) = (f32::INFINITY, 0.0f32);
+        for length in amounts.seconds() {
+            min = if *length < min { *length } else { min };
+            max = if *length > max { *length } else { max };
         }
-        Self { columns, loads, max_length_ratio: ROUNDING * max / min, max_alike }
+        let max_delay_fraction = MAX_SAMPLE_DELAY_FRACTION / (1.0 - MAX_SAMPLE_DELAY_FRACTION);
+        let max_delay = f64::from(max / min - 1.0).min(max_delay_fraction);
+        let max_alike = max_alike_counts(max_delay) as f32 + RecentAmounts::ROUNDING;
+        Some(Self { amounts, latest: amounts.latest()?, max_length_ratio: ROUNDING * max / min, max_alike })
     }
 
-    /// The requests of a direction and its amounts in a unit.
-    fn columns(&self, direction: IoDirection, unit: RateUnit) -> (&[f64], &[f64]) {
-        let index = DIRECTIONS.iter().position(|other| *other == direction).unwrap_or(0);
-        let (requests, kib) = self.columns[2 * self.loads * index..][..2 * self.loads].split_at(self.loads);
-        (requests, if unit == RateUnit::Kib { kib } else { requests })
+    /// Returns whether at least [`MIN_PLATEAU_LOADS`] loads of a kind may have a rate within a relative `distance` of that of the
+    /// latest load. It never returns `false` where they have.
+    pub(super) fn may_be_near(&self, kind: usize, distance: f64) -> bool {
+        let (values, seconds) = (self.amounts.of_kind(kind), self.amounts.seconds());
+        let rate = values[self.latest] / seconds[self.latest];
+        let distance = distance as f32 + RecentAmounts::ROUNDING;
+        let (low, high) = (rate * (1.0 - distance), rate * (1.0 + distance));
+        let is_near = |(value, seconds): (&f32, &f32)| (low * seconds <= *value) & (*value <= high * seconds);
+        let near: u32 = values.iter().zip(seconds).map(|pair| u32::from(is_near(pair))).sum();
+        rate > 0.0 && near as usize >= MIN_PLATEAU_LOADS
     }
 
-    /// Returns whether a search may find a plateau of this kind of rate that the latest load lies on: enough loads have
-    /// about one amount that is near its own. It never returns `false` where a search finds one.
+    /// The kinds of rate in which there is a chance of a plateau that the latest load lies on.
+    pub(super) fn chances(&self) -> Vec<((IoDirection, RateUnit), Chance)> {
+        let chances = RATE_KINDS.into_iter().enumerate().map(|(kind, name)| (name, self.chance(kind)));
+        chances.filter(|(_, chance)| *chance != Chance::None).collect()
+    }
+
+    /// The chance that a search finds a plateau of one of [`RATE_KINDS`] that the latest load lies on: that takes enough loads
+    /// with about one amount that is near its own. There is a chance wherever a search finds one.
     ///
     /// A plateau's rate is the median of rates within a window, and the latest rate lies within a tolerance of it. So do
-    /// the amounts, but for the ratio of the lengths of intervals. In a search by counts, which is made where
-    /// `has_steadier_counts` holds, each of two neighbors may have the mean amount of both.
-    pub(super) fn may_have_plateau(
-        &self,
-        direction: IoDirection,
-        unit: RateUnit,
-        has_steadier_counts: impl FnOnce() -> bool,
-    ) -> bool {
-        let request = if unit == RateUnit::Kib { LARGE_REQUEST_RATIO } else { 1.0 };
-        let (requests, values) = self.columns(direction, unit);
-        let Some(latest) = values.last().copied().filter(|value| *value > 0.0) else { return false };
+    /// the amounts, but for the ratio of the lengths of intervals. In a search by counts each of two neighbors may have the
+    /// mean amount of both.
+    fn chance(&self, kind: usize) -> Chance {
+        let (direction, unit) = RATE_KINDS[kind];
+        let request = if unit == RateUnit::Kib { LARGE_REQUEST_RATIO as f32 } else { 1.0 };
+        let (values, requests) = (self.amounts.of_kind(kind), self.requests(direction));
+        let latest = values[self.latest];
+        if latest <= 0.0 {
+            return Chance::None;
+        }
         // The amounts of plateaus that the latest load can lie on.
-        let min = latest / ((1.0 + ON_PLATEAU_TOLERANCE) * self.max_length_ratio);
-        let max = latest / (1.0 - ON_PLATEAU_TOLERANCE) * self.max_length_ratio;
-        // A window is as wide as the tolerance of its lowest rate, which is larger for few requests.
-        let few = request / STEADY_TOLERANCE;
-        let width = |one: &Amount| 1.0 + STEADY_WINDOW.max(2.0 * request / one.requests);
-        let may_be_lowest = |one: &&Amount| one.value <= max && one.value * width(one) >= min;
+        let tolerance = ON_PLATEAU_TOLERANCE as f32;
+        let min = latest / ((1.0 + tolerance) * self.max_length_ratio);
+        let max = latest / (1.0 - tolerance) * self.max_length_ratio;
+        // Fewer requests than these make a window wider.
+        let few = request / STEADY_TOLERANCE as f32;
         // Mostly it ends here. Short loops without branches, in which the compiler compares several numbers at a time.
-        let strict = self.max_length_ratio * (1.0 + STEADY_WINDOW);
+        let strict = self.max_length_ratio * (ROUNDING + STEADY_WINDOW as f32);
         let (low, high) = (min / strict, max * strict);
-        let near = values.iter().filter(|value| (low <= **value) & (**value <= high)).count();
+        let near: u32 = values.iter().map(|value| u32::from((low <= *value) & (*value <= high))).sum();
         let has_wide = values.iter().zip(requests).fold(false, |found, (value, requests)| {
-            let may_reach = value * (requests + 2.0 * request) >= min * requests;
+            let may_reach = value * (requests + 2.0 * request) * ROUNDING >= min * requests;
             found | ((*requests < few) & (0.0 < *value) & (*value <= max) & may_reach)
         });
-        let has_alike = values.iter().zip(&values[1..]).fold(false, |found, (before, after)| {
-            found | ((after - before).abs() <= self.max_alike * before)
-        });
-        if near < MIN_PLATEAU_LOADS && !has_wide && !has_alike {
-            return false;
+        let is_alike = |before: f32, after: f32| (after - before).abs() <= self.max_alike * before;
+        let has_alike = values
+            .iter()
+            .zip(&values[1..])
+            .fold(is_alike(values[values.len() - 1], values[0]), |found, (before, after)| {
+                found | is_alike(*before, *after)
+            });
+        if (near as usize) < MIN_PLATEAU_LOADS && !has_wide && !has_alike {
+            return Chance::None;
         }
-        let amount = |(value, requests): (&f64, &f64)| Amount {
-            value: *value,
-            requests: if *value > 0.0 { *requests } else { f64::INFINITY },
-        };
-        let mut amounts: Vec<Amount> = values.iter().zip(requests).map(amount).collect();
-        let has_dense_window = |amounts: &[Amount]| {
-            amounts.iter().filter(may_be_lowest).any(|lowest| {
-                let low = lowest.value / self.max_length_ratio;
-                let high = lowest.value * width(lowest) * self.max_length_ratio;
+        let amounts = || values.iter().zip(requests).map(Amount::new);
+        let means = || amounts().zip(amounts().cycle().skip(1)).map(Amount::mean);
+        let search = DenseWindow { min, max, request, max_length_ratio: self.max_length_ratio };
+        if search.is_in(amounts()) {
+            Chance::Any
+        } else if has_alike && search.is_in(amounts().chain(means()).chain(means())) {
+            Chance::OfCounts
+        } else {
+            Chance::None
+        }
+    }
+
+    /// The requests of a direction.
+    fn requests(&self, direction: IoDirection) -> &[f32] {
+        let is_of = |kind: &(IoDirection, RateUnit)| *kind == (direction, RateUnit::Requests);
+        self.amounts.of_kind(RATE_KINDS.iter().position(is_of).unwrap_or(0))
+    }
+}
+
+/// A search for a window with as many amounts as a plateau has loads.
+struct DenseWindow {
+    /// The amounts of the plateaus.
+    min: f32,
+    max: f32,
+    /// The amount that counts as one request.
+    request: f32,
+    max_length_ratio: f32,
+}
+
+impl DenseWindow {
+    /// Returns whether there is such a window.
+    fn is_in(&self, amounts: impl Iterator<Item = Amount> + Clone) -> bool {
+        let is_lowest = |one: &Amount| self.may_be_lowest(one);
+        // No window reaches beyond these two. Mostly hardly any amount lies between them.
+        let windows = amounts.clone().filter(is_lowest).map(|lowest| self.window(lowest));
+        let (low, high) =
+            windows.fold((f32::INFINITY, 0.0f32), |(min, max), (low, high)| (min.min(low), max.max(high)));
+        let near: Vec<Amount> = amounts.filter(|one| low <= one.value && one.value <= high).collect();
+        near.len() >= MIN_PLATEAU_LOADS
+            && near.iter().copied().filter(is_lowest).any(|lowest| {
+                let (low, high) = self.window(lowest);
                 let is_within = |one: &&Amount| low <= one.value && one.value <= high;
-                amounts.iter().filter(is_within).count() >= MIN_PLATEAU_LOADS
+                near.iter().filter(is_within).count() >= MIN_PLATEAU_LOADS
             })
-        };
-        has_dense_window(&amounts)
-            || has_alike && {
-                let means: Vec<Amount> = amounts.windows(2).map(Amount::mean).collect();
-                amounts.extend_from_slice(&means);
-                amounts.extend_from_slice(&means);
-                has_dense_window(&amounts) && has_steadier_counts()
+    }
+
+    /// Returns whether a plateau that the latest load can lie on may have this lowest amount.
+    fn may_be_lowest(&self, one: &Amount) -> bool {
+        one.value <= self.max && one.value * self.width(one) >= self.min
+    }
+
+    /// The lowest and the highest amount of a plateau with this lowest one.
+    fn window(&self, lowest: Amount) -> (f32, f32) {
+        (lowest.value / self.max_length_ratio, lowest.value * self.width(&lowest) * self.max_length_ratio)
+    }
+
+    /// The highest rate of a window as a multiple of the lowest. It is as wide as the tolerance of its lowest rate, which is
+    /// larger for few requests.
+    fn width(&self, lowest: &Amount) -> f32 {
+        ROUNDING + (STEADY_WINDOW as f32).max(2.0 * self.request / lowest.requests)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::analysis::load::{LoadSample, RecentLoads};
+    use crate::analysis::stats::IoTotals;
+
+    fn load(index: usize, (reads, writes): (f64, f64)) -> LoadSample {
+        let totals = |ios: f64| IoTotals { ios, kib: 4.0 * ios * (1.0 + ios % 7.0), ms: ios };
+        LoadSample {
+            interval_index: index as f64,
+            seconds: 1.0 + ((index * 7) % 5) as f64 / 100.0,
+            intervals: 1.0,
+            reads: totals(reads),
+            writes: totals(writes),
+            ..LoadSample::default()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_kind_with_enough_near_loads_is_left_out(
+            base in 0.1..1e6_f64,
+            spread in 0.001..4.0_f64,
+            steps in prop::collection::vec((0.0..1.0_f64, 0.0..1.0_f64), 1..200),
+            distance in 0.0..0.2_f64,
+        ) {
+            let mut recent = RecentLoads::default();
+            for (index, (read, write)) in steps.into_iter().enumerate() {
+                let ios = |step: f64| (base * (1.0 + spread * step)).round();
+                recent.push(load(index, (ios(read), ios(write))));
+                let latest = *recent.as_slice().last().unwrap();
+                let near = NearbyAmounts::new(recent.amounts()).unwrap();
+                for (kind, (direction, unit)) in RATE_KINDS.into_iter().enumerate() {
+                    let rate = latest.rate(direction, unit);
+                    let is_near = |other: &&LoadSample| (other.rate(direction, unit) - rate).abs() <= distance * rate;
+                    let count = recent.as_slice().iter().filter(is_near).count();
+                    prop_assert!(rate == 0.0 || count < MIN_PLATEAU_LOADS || near.may_be_near(kind, distance));
+                }
             }
+        }
     }
 }

@@ -5,6 +5,7 @@ mod concurrency_sweep;
 mod history;
 mod packed;
 mod recent;
+mod recent_amounts;
 mod sample;
 
 pub use concurrency_levels::{ConcurrencyLevel, concurrency_levels};
@@ -15,3 +16,4 @@ pub(super) use concurrency_levels::{cluster_levels, weighted_median_of};
 pub(super) use concurrency_sweep::{VonNeumannRatio, is_single_direction, is_spread};
 pub(super) use history::{count_transitions, steady_or_all};
 pub(super) use recent::RecentLoads;
+pub(super) use recent_amounts::{RATE_KINDS, RecentAmounts};

@@ -34,7 +34,7 @@ impl Hung {
 /// The requests in flight at the end of an interval.
 #[derive(Clone, Copy, Debug)]
 struct EndOfInterval {
-    in_flight: f64,
+    in_flight: u64,
     /// The mean queue in the interval.
     queue: f64,
     seconds: f64,
@@ -66,13 +66,14 @@ impl HungRequests {
         }
         let may_be_burst = may_be_in_step(stats, in_flight);
         let seconds = stats.seconds;
-        self.latest.push_back(EndOfInterval { in_flight: in_flight as f64, queue, seconds, may_be_burst });
-        let least = self.latest.iter().map(|one| one.in_flight).fold(f64::INFINITY, f64::min);
+        self.latest.push_back(EndOfInterval { in_flight, queue, seconds, may_be_burst });
+        let least = self.latest.iter().map(|one| one.in_flight).min().unwrap_or_default();
         let no_task_waits =
             host.blocked == Some(0) && host.pressure_some_pct.is_some_and(|some| some <= NO_PRESSURE_PCT);
-        let is_same = in_flight > 0 && least as u64 == self.least && no_task_waits;
+        let is_same = in_flight > 0 && least == self.least && no_task_waits;
         self.unmissed_s = if is_same { self.unmissed_s + stats.seconds } else { 0.0 };
-        self.least = least as u64;
+        self.least = least;
+        let least = least as f64;
         // Mostly too few are in flight, whatever the mean queue is.
         if self.latest.len() < HUNG_WINDOW_INTERVALS || least < MIN_HUNG_REQUESTS {
             self.hung_s = 0.0;

@@ -1,5 +1,7 @@
 //! The verdict on a device after every interval.
 
+use std::cmp::Reverse;
+
 use super::debounce::Debounce;
 use super::hung_requests::{Hung, HungRequests};
 use super::load_verdict::{DirectionAssessment, Doubt, LoadAssessment};
@@ -72,7 +74,7 @@ impl LiveVerdict {
         }
         let mut verdict = self.still_in_trouble(&assessed);
         let mut lasted_s = None;
-        if let Some(plateau) = self.plateau.observe(&mut self.recent, self.cap, &self.device) {
+        if let Some(plateau) = self.plateau.observe(&self.recent, self.cap, &self.device) {
             verdict = Some(Verdict::Capped);
             lasted_s = Some(seconds_on_plateau(&plateau, self.recent.as_slice()));
             assessment.evidence.insert(0, Evidence::ConstantRate(plateau));
@@ -136,7 +138,7 @@ impl LiveVerdict {
         };
         let min_saturation = STILL_SATURATED_FRACTION * self.saturation_threshold;
         let is_still = assessed.verdict == Some(milder)
-            && assessed.directions.iter().any(|one| {
+            && assessed.directions().any(|one| {
                 one.verdict == Ok(milder)
                     && one.saturation.is_some_and(|(saturation, _)| saturation >= min_saturation)
             });
@@ -147,7 +149,7 @@ impl LiveVerdict {
     fn forget_changed_requests(&mut self, load: &LoadSample, assessed: &LoadAssessment) {
         let fell = |doubt: Doubt| matches!(doubt, Doubt::RateFell { .. });
         let is_changed = |one: &&DirectionAssessment| one.is_major && one.verdict.is_err_and(fell);
-        let mut changed = assessed.directions.iter().filter(is_changed).map(|one| one.direction).peekable();
+        let mut changed = assessed.directions().filter(is_changed).map(|one| one.direction).peekable();
         self.changed_intervals = if changed.peek().is_none() { 0 } else { self.changed_intervals + 1 };
         if self.changed_intervals >= MIN_CHANGED_INTERVALS {
             self.changed_intervals = 0;
@@ -161,27 +163,23 @@ impl LiveVerdict {
 
 /// The assessment of a load, without its verdict.
 fn assess_directions(assessed: &LoadAssessment) -> Assessment {
-    // One for each direction, and one before them, as there is in most intervals at most.
-    let mut evidence = Vec::with_capacity(Baselines::DIRECTIONS.len() + 1);
-    for one in &assessed.directions {
-        if one.is_major || one.saturation.is_some() {
-            let saturation = one.saturation.map(|(saturation, _)| saturation);
-            let latency = Latency { await_ms: one.await_ms, queue: one.queue, saturation };
-            let source = one.saturation.map(|(_, source)| source);
-            evidence.push(Evidence::Latency {
-                direction: one.direction,
-                latency,
-                source,
-                doubt: one.verdict.err(),
-            });
-        }
-    }
     // The most severe direction comes first.
-    evidence.sort_by_key(|evidence| {
-        let Evidence::Latency { direction, .. } = evidence else { return 0 };
-        let one = assessed.direction(*direction);
-        -one.and_then(|one| one.verdict.ok()).map_or(0, |verdict| i32::from(verdict.severity()))
-    });
+    let severity = |one: &DirectionAssessment| one.verdict.ok().map_or(0, Verdict::severity);
+    let mut directions = assessed.directions;
+    directions.sort_by_key(|one| Reverse(one.as_ref().map_or(0, severity)));
+    // One more comes before them in most intervals at most.
+    let mut evidence = Vec::with_capacity(directions.len() + 1);
+    let shown = directions.into_iter().flatten().filter(|one| one.is_major || one.saturation.is_some());
+    evidence.extend(shown.map(|one| Evidence::Latency {
+        direction: one.direction,
+        latency: Latency {
+            await_ms: one.await_ms,
+            queue: one.queue,
+            saturation: one.saturation.map(|(saturation, _)| saturation),
+        },
+        source: one.saturation.map(|(_, source)| source),
+        doubt: one.verdict.err(),
+    }));
     let saturation = |direction| Some(assessed.direction(direction)?.saturation?.0);
     Assessment {
         verdict: None,

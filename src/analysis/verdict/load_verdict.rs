@@ -67,8 +67,8 @@ pub(in crate::analysis) struct DirectionAssessment {
 pub(in crate::analysis) struct LoadAssessment {
     /// The verdict; `None` where the data do not support one.
     pub(in crate::analysis) verdict: Option<Verdict>,
-    /// The directions with requests.
-    pub(in crate::analysis) directions: Vec<DirectionAssessment>,
+    /// The directions with requests, in the order of [`Baselines::DIRECTIONS`].
+    pub(in crate::analysis) directions: [Option<DirectionAssessment>; Baselines::DIRECTIONS.len()],
     /// The deep queue of a hard disk, where that is why it is saturated.
     pub(in crate::analysis) deep_queue: Option<DeepQueue>,
 }
@@ -81,11 +81,11 @@ impl LoadAssessment {
         saturation_threshold: f64,
     ) -> Self {
         let assess = |direction| assess_direction(load, direction, baselines, saturation_threshold);
-        let directions: Vec<DirectionAssessment> =
-            Baselines::DIRECTIONS.into_iter().filter_map(assess).collect();
-        let verdict = directions.iter().fold(None, |worst, one| more_severe(worst, one.verdict.ok()));
+        let directions = Baselines::DIRECTIONS.map(assess);
+        let verdict =
+            directions.iter().flatten().fold(None, |worst, one| more_severe(worst, one.verdict.ok()));
         // A direction that is unknown may be worse than the others.
-        let is_unknown = directions.iter().any(|one| one.is_major && one.verdict.is_err());
+        let is_unknown = directions.iter().flatten().any(|one| one.is_major && one.verdict.is_err());
         let verdict = verdict.filter(|verdict| *verdict != Verdict::Ok || !is_unknown);
         Self { verdict, directions, deep_queue: None }
     }
@@ -115,12 +115,17 @@ impl LoadAssessment {
             !one.is_major
                 || one.verdict.map_or_else(Doubt::may_be_limit_above, |verdict| verdict == Verdict::Ok)
         };
-        self.verdict.is_none() && !self.directions.is_empty() && self.directions.iter().all(is_fine)
+        self.verdict.is_none() && self.directions().next().is_some() && self.directions().all(is_fine)
+    }
+
+    /// The assessments of the directions with requests.
+    pub(in crate::analysis) fn directions(&self) -> impl Iterator<Item = &DirectionAssessment> {
+        self.directions.iter().flatten()
     }
 
     /// The assessment of a direction; `None` where it had no requests.
     pub(in crate::analysis) fn direction(&self, direction: IoDirection) -> Option<&DirectionAssessment> {
-        self.directions.iter().find(|one| one.direction == direction)
+        self.directions().find(|one| one.direction == direction)
     }
 
     /// The origin of the baseline that decides: that of the most severe direction, or else of the one with most of
@@ -130,7 +135,7 @@ impl LoadAssessment {
             let severity = one.verdict.ok().map(Verdict::severity);
             (one.is_major, severity, (one.queue * 1e6) as u64)
         };
-        let compared = self.directions.iter().filter(|one| one.saturation.is_some());
+        let compared = self.directions().filter(|one| one.saturation.is_some());
         compared.max_by_key(rank).and_then(|one| one.saturation).map(|(_, source)| source)
     }
 }
