@@ -11,8 +11,8 @@ use super::report::{DeviceReport, Excluded};
 use super::saved_baselines::DeviceBaseline;
 use super::settings::Settings;
 use super::stats::{
-    ActivityTimeline, DirectionReport, DirectionSummary, Distribution, GroupedHistogram, Histogram,
-    combine_directions,
+    ActivityTimeline, BinWindow, DirectionReport, DirectionSummary, DirectionValues, Distribution,
+    GroupedHistogram, Histogram, combine_directions,
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
@@ -20,7 +20,7 @@ use super::verdict::{
     ok_below_limit, other_causes, overall_verdict,
 };
 use crate::attribution::ReachedLimit;
-use crate::metrics::{DataFlag, HostStats, IntervalStats};
+use crate::metrics::{DataFlag, DirectionStats, HostStats, IntervalStats};
 
 /// One interval of a device.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ pub struct DeviceAnalysis {
 #[derive(Clone, Debug, Default)]
 struct DirectionAnalysis {
     summary: DirectionSummary,
-    sizes_kib: GroupedHistogram,
+    sizes_kib: Histogram,
 }
 
 impl DeviceAnalysis {
@@ -172,14 +172,63 @@ impl DeviceAnalysis {
         let Some(load) = load else {
             self.excluded.untimed += u64::from(stats.completed > 0 && stats.reads.queue.is_none());
             self.lifetimes.interrupt();
+            let has_requests = |of: &DirectionStats| of.ios.is_some_and(|ios| ios > 0);
+            if has_requests(&stats.reads) || has_requests(&stats.writes) {
+                self.settle();
+                self.fill_bins([(stats.reads, stats.writes, stats.seconds)], &[]);
+            }
             return;
         };
         let load = LoadSample { begin_s, ..load };
         self.busy_intervals += 1;
-        for (direction, totals) in [(&mut self.reads, load.reads), (&mut self.writes, load.writes)] {
-            totals.size_kib().into_iter().for_each(|size| direction.sizes_kib.add(size, totals.ios));
+        let is_computable = is_computable(&load, stats);
+        if self.lifetimes.is_full() || !is_computable {
+            self.settle();
         }
         self.lifetimes.push(load);
+        if !is_computable {
+            let loads = self.lifetimes.learn();
+            self.fill_bins([(stats.reads, stats.writes, stats.seconds)], &loads);
+        }
+    }
+
+    /// Takes the loads into account that were only kept so far.
+    fn settle(&mut self) {
+        let loads = self.lifetimes.learn();
+        if !loads.is_empty() {
+            let stats = |load: &LoadSample| {
+                let [reads, writes] = load.direction_stats()?;
+                Some((reads, writes, load.seconds))
+            };
+            self.fill_bins(loads.iter().filter_map(stats), &loads);
+        }
+    }
+
+    /// Fills the bins of histograms from intervals, each with its reads, writes and seconds, and from the loads of these.
+    fn fill_bins(
+        &mut self,
+        intervals: impl IntoIterator<Item = (DirectionStats, DirectionStats, f64)>,
+        loads: &[LoadSample],
+    ) {
+        let (mut window, mut values) = (BinWindow::default(), <[DirectionValues; 3]>::default());
+        let analyses = [&mut self.reads, &mut self.writes, &mut self.both];
+        for (reads, writes, seconds) in intervals {
+            let directions = [reads, writes, combine_directions(&reads, &writes, seconds)];
+            for index in 0..3 {
+                analyses[index].summary.collect_values(&directions[index], seconds, &mut values[index]);
+            }
+        }
+        for (analysis, values) in analyses.into_iter().zip(&values) {
+            analysis.summary.fill_bins(values, &mut window);
+        }
+        for (analysis, direction) in
+            [(&mut self.reads, IoDirection::Reads), (&mut self.writes, IoDirection::Writes)]
+        {
+            let totals = loads.iter().map(|load| load.totals(direction));
+            let sizes: Vec<(f64, f64)> =
+                totals.filter_map(|totals| Some((totals.size_kib()?, totals.ios))).collect();
+            analysis.sizes_kib.add_all(&sizes, &mut window);
+        }
     }
 
     /// Notes that a cgroup at its limit held the device back in an interval of this length in seconds.
@@ -209,6 +258,7 @@ impl DeviceAnalysis {
     /// Notes that another device took the name. The settings were those of the device so far.
     pub fn note_replacement(&mut self, settings: &Settings) {
         self.hung.clear();
+        self.settle();
         self.lifetimes.end_device(settings);
     }
 
@@ -222,6 +272,7 @@ impl DeviceAnalysis {
     /// Notes that the device reappeared. It may be another one since, as after a reset.
     pub fn note_return(&mut self) {
         self.hung.clear();
+        self.settle();
         self.lifetimes.end();
     }
 
@@ -236,7 +287,8 @@ impl DeviceAnalysis {
     }
 
     /// The report, with the host as the source of other causes.
-    pub fn finish(self, settings: &Settings, host: &HostReport) -> DeviceReport {
+    pub fn finish(mut self, settings: &Settings, host: &HostReport) -> DeviceReport {
+        self.settle();
         let lifetimes = self.lifetimes.finish(settings);
         let loads = lifetimes.loads();
         let steady_rates = lifetimes.steady_rates();
@@ -253,11 +305,11 @@ impl DeviceAnalysis {
             [&self.reads, &self.writes, &self.both].map(|one| one.summary.total_ios());
         let read = DirectionReport {
             saturation: saturation_of(IoDirection::Reads),
-            ..with_baseline(self.reads.summary.finish(), reads, &self.reads.sizes_kib.finish())
+            ..with_baseline(self.reads.summary.finish(), reads, &self.reads.sizes_kib)
         };
         let write = DirectionReport {
             saturation: saturation_of(IoDirection::Writes),
-            ..with_baseline(self.writes.summary.finish(), writes, &self.writes.sizes_kib.finish())
+            ..with_baseline(self.writes.summary.finish(), writes, &self.writes.sizes_kib)
         };
         let all = DirectionReport {
             saturation: distribution_over(&loads, saturation),
@@ -356,8 +408,15 @@ fn with_baseline(report: DirectionReport, baseline: &Baseline, sizes_kib: &Histo
 /// The distribution of a quantity of loads, weighted by their time.
 fn distribution_over(loads: &[LoadSample], quantity: impl Fn(&LoadSample) -> Option<f64>) -> Distribution {
     let mut histogram = Histogram::default();
-    for load in loads {
-        quantity(load).into_iter().for_each(|value| histogram.add(value, load.seconds));
-    }
+    let values: Vec<(f64, f64)> =
+        loads.iter().filter_map(|load| Some((quantity(load)?, load.seconds))).collect();
+    histogram.add_all(&values, &mut BinWindow::default());
     histogram.distribution()
+}
+
+/// Returns whether the statistics of reads and writes can be computed from the load of an interval, to the last bit.
+fn is_computable(load: &LoadSample, stats: &IntervalStats) -> bool {
+    let without_merges =
+        |stats: &DirectionStats| DirectionStats { merges_per_s: None, merge_pct: None, ..*stats };
+    load.direction_stats() == Some([&stats.reads, &stats.writes].map(without_merges))
 }

@@ -70,13 +70,27 @@ impl Default for Lifetime {
 }
 
 impl Lifetimes {
-    /// Adds the load of the next interval.
+    /// Adds the load of the next interval. [`Lifetimes::learn`] must have been called if [`Lifetimes::is_full`].
     pub(super) fn push(&mut self, load: LoadSample) {
-        let present = &mut self.present;
-        present.first_interval.get_or_insert(load.interval_index);
-        present.learned.learn(&load, |_| false);
-        present.sweeps.iter_mut().for_each(|sweep| sweep.observe(&load));
-        present.loads.push(load);
+        self.present.first_interval.get_or_insert(load.interval_index);
+        self.present.loads.push(load);
+    }
+
+    /// Returns whether loads may be merged when the next one is added, so that they have to be learned before.
+    pub(super) fn is_full(&self) -> bool {
+        self.present.loads.is_full()
+    }
+
+    /// Learns the loads that were added since the last call, and returns them. Many at once take far less time than each by
+    /// itself: what is learned of all devices does not fit into the caches of a CPU together.
+    pub(super) fn learn(&mut self) -> Vec<LoadSample> {
+        let Lifetime { loads, learned, sweeps, .. } = &mut self.present;
+        let new = loads.take_new();
+        for load in &new {
+            learned.learn(load, |_| false);
+            sweeps.iter_mut().for_each(|sweep| sweep.observe(load));
+        }
+        new
     }
 
     /// Takes a load before those that are analyzed, or an interval without one. Unloaded latencies are learned from it, and
@@ -108,7 +122,7 @@ impl Lifetimes {
         self.present.since_boot.get_or_insert(since_boot);
     }
 
-    /// Ends the lifetime: the next load may be of another device.
+    /// Ends the lifetime: the next load may be of another device. [`Lifetimes::learn`] must have been called.
     pub(super) fn end(&mut self) {
         let ended = std::mem::take(&mut self.present);
         if ended.first_interval.is_some() {
@@ -119,7 +133,7 @@ impl Lifetimes {
         }
     }
 
-    /// Ends the lifetime: the next load is of another device. The settings were those of the device so far.
+    /// Ends the lifetime, as [`Lifetimes::end`] does: the next load is of another device. The settings were those of the device so far.
     pub(super) fn end_device(&mut self, settings: &Settings) {
         self.end();
         for ended in &mut self.ended {
@@ -127,7 +141,7 @@ impl Lifetimes {
         }
     }
 
-    /// The lifetimes, with the settings of the present device.
+    /// The lifetimes, with the settings of the present device. [`Lifetimes::learn`] must have been called.
     pub(super) fn finish(self, settings: &Settings) -> FinishedLifetimes {
         let finish = |lifetime: Lifetime| {
             let given = lifetime.given.unwrap_or_else(|| Given::from_settings(settings));
@@ -265,7 +279,8 @@ mod tests {
         }
     }
 
-    fn read_baselines(lifetimes: Lifetimes, settings: &Settings) -> Vec<Option<f64>> {
+    fn read_baselines(mut lifetimes: Lifetimes, settings: &Settings) -> Vec<Option<f64>> {
+        lifetimes.learn();
         let finished = lifetimes.finish(settings);
         let of = |load: &LoadSample| finished.baselines(load).reads.unloaded_latency(4.0);
         let mut found: Vec<_> =
@@ -278,6 +293,7 @@ mod tests {
     fn a_load_is_compared_with_the_baseline_of_its_own_lifetime() {
         let mut lifetimes = Lifetimes::default();
         (0..20).for_each(|index| lifetimes.push(load(index, 1.0)));
+        lifetimes.learn();
         lifetimes.end();
         lifetimes.end();
         (20..40).for_each(|index| lifetimes.push(load(index, 5.0)));
@@ -290,8 +306,10 @@ mod tests {
             |ms| Settings { baseline: Some(DeviceBaseline::stated(Some(ms), None)), ..Settings::default() };
         let mut lifetimes = Lifetimes::default();
         lifetimes.push(load(0, 1.0));
+        lifetimes.learn();
         lifetimes.end();
         lifetimes.push(load(1, 1.0));
+        lifetimes.learn();
         lifetimes.end_device(&settings(2.0));
         lifetimes.push(load(2, 1.0));
         assert_eq!(read_baselines(lifetimes, &settings(3.0)), [Some(2.0), Some(3.0)]);

@@ -33,6 +33,13 @@ pub struct DirectionStats {
     pub queue: Option<f64>,
 }
 
+impl DirectionStats {
+    /// Computes the statistics of requests that took `ms` milliseconds together, without those about merges.
+    pub fn without_merges(ios: u64, sectors: u64, ms: u64, interval: Interval) -> Self {
+        RequestDelta { ios, merges: None, sectors, ms: Some(ms) }.over(interval)
+    }
+}
+
 /// The statistics of a device. `None`: no value, or not counted by this kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IntervalStats {

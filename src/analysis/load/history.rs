@@ -20,11 +20,14 @@ pub struct LoadHistory {
     kept: PackedLoads,
     /// The latest load, whose successor is not known yet.
     latest: Option<LoadSample>,
+    /// The number of the last loads that [`LoadHistory::take_new`] has not returned.
+    new: usize,
 }
 
 impl LoadHistory {
     /// Adds the load of the next interval.
     pub fn push(&mut self, load: LoadSample) {
+        self.new += 1;
         let is_steady = self.latest.as_ref().is_some_and(|last| last.is_similar(&load, SAME_LOAD_TOLERANCE));
         if let Some(mut last) = self.latest.replace(LoadSample { is_steady, ..load }) {
             last.is_steady |= is_steady;
@@ -44,6 +47,19 @@ impl LoadHistory {
         let mut loads = self.kept.latest(count.saturating_sub(1));
         loads.extend(self.latest);
         loads
+    }
+
+    /// Returns whether loads may be merged when the next one is added.
+    pub fn is_full(&self) -> bool {
+        self.kept.len() >= MAX_LOADS
+    }
+
+    /// The loads that were added since the last call, as they were, unless some were merged since.
+    pub(in crate::analysis) fn take_new(&mut self) -> Vec<LoadSample> {
+        match std::mem::take(&mut self.new) {
+            0 => Vec::new(),
+            new => self.latest(new),
+        }
     }
 
     /// All loads, in the order of time.

@@ -7,7 +7,8 @@ use crate::analysis::thresholds::{
     CLOSED_LOOP_TOLERANCE, LOW_AVAILABLE_CPU_PCT, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT,
     MIN_BURST_EDGE_RATIO, MIN_INTERVAL_REQUESTS, SAME_RATE_TOLERANCE,
 };
-use crate::metrics::{HostStats, IntervalStats};
+use crate::metrics::{DirectionStats, HostStats, IntervalStats};
+use crate::units::{Interval, SECTOR_BYTES};
 
 /// The requests that are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +122,18 @@ impl LoadSample {
             variation: 0.0,
             is_cpu_short: host.cpu.is_some_and(|cpu| cpu.available() < LOW_AVAILABLE_CPU_PCT),
         })
+    }
+
+    /// The statistics of reads and writes, without those about merges, from which the load of one interval was computed. They
+    /// are the same to the last bit if they came from counters and the interval from nanoseconds.
+    pub(in crate::analysis) fn direction_stats(&self) -> Option<[DirectionStats; 2]> {
+        let whole = |value: f64| (value + 0.5) as u64;
+        let interval = Interval::from_nanos(whole(self.seconds * 1e9))?;
+        let stats = |of: &IoTotals| {
+            let sectors = whole(of.kib * (1024.0 / SECTOR_BYTES as f64));
+            DirectionStats::without_merges(of.ios as u64, sectors, whole(of.ms), interval)
+        };
+        Some([stats(&self.reads), stats(&self.writes)])
     }
 
     /// The totals of a direction.

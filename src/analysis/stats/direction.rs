@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::IoTotals;
 use super::busy_mean::{BusyIntervals, BusyMean};
-use super::histogram::{Distribution, GroupedHistogram};
+use super::histogram::{BinWindow, Distribution, Histogram};
 use crate::analysis::thresholds::{
     MAX_COARSE_TIME_MS, MAX_RANDOM_KIB, MAX_RANDOM_MERGED_PCT, MIN_SEQUENTIAL_KIB, MIN_SEQUENTIAL_MERGED_PCT,
 };
@@ -23,16 +23,17 @@ pub enum Pattern {
     Unknown,
 }
 
-/// Collects the intervals of a direction in bounded memory.
+/// Collects the intervals of a direction in bounded memory. The bins of its histograms are filled later, for many intervals
+/// at once: those of all devices do not fit into the caches of a CPU together.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct DirectionSummary {
-    iops: GroupedHistogram,
-    mib_per_s: GroupedHistogram,
-    size_kib: GroupedHistogram,
-    await_ms: GroupedHistogram,
+    iops: Histogram,
+    mib_per_s: Histogram,
+    size_kib: Histogram,
+    await_ms: Histogram,
     /// Requests whose time rounded to zero, and their seconds, not yet pooled with others.
     unpooled: (IoTotals, f64),
-    queue: GroupedHistogram,
+    queue: Histogram,
     total: IoTotals,
     /// Requests whose times are known; the others do not count in the mean latency.
     timed: IoTotals,
@@ -40,17 +41,25 @@ pub(in crate::analysis) struct DirectionSummary {
     busy: BusyIntervals,
 }
 
+/// Values of intervals for the bins of the histograms, each with its weight.
+#[derive(Debug, Default)]
+pub(in crate::analysis) struct DirectionValues {
+    iops: Vec<(f64, f64)>,
+    mib_per_s: Vec<(f64, f64)>,
+    size_kib: Vec<(f64, f64)>,
+    await_ms: Vec<(f64, f64)>,
+    queue: Vec<(f64, f64)>,
+}
+
 impl DirectionSummary {
-    /// Takes an interval of `seconds`, which is its weight.
+    /// Takes an interval of `seconds`, which is its weight, except for its bins.
     pub(in crate::analysis) fn observe(&mut self, direction: &DirectionStats, seconds: f64) {
-        let mut add = |histogram: fn(&mut Self) -> &mut GroupedHistogram, value: Option<f64>| {
-            value.into_iter().for_each(|value| histogram(self).add(value, seconds));
+        let add = |histogram: &mut Histogram, value: Option<f64>| {
+            value.into_iter().for_each(|value| histogram.add_without_bin(value, seconds));
         };
-        add(|summary| &mut summary.iops, direction.per_s);
-        add(|summary| &mut summary.mib_per_s, direction.kib_per_s.map(|kib| kib / 1024.0));
-        add(|summary| &mut summary.size_kib, direction.size_kib);
-        add(|summary| &mut summary.queue, direction.queue);
-        self.observe_latency(direction, seconds);
+        add(&mut self.iops, direction.per_s);
+        add(&mut self.mib_per_s, mib_per_s(direction));
+        add(&mut self.queue, direction.queue);
         self.busy.observe(direction, seconds);
         self.timed = self.timed.plus(&IoTotals::from_stats(direction, seconds).unwrap_or_default());
         self.total.ios += direction.ios.unwrap_or(0) as f64;
@@ -60,21 +69,46 @@ impl DirectionSummary {
         }
     }
 
-    /// Adds the interval's mean latency. A few fast requests may take less than a millisecond together, which the
+    /// Adds what the bins need of an interval with requests to `values`. All such intervals must come in their order.
+    pub(in crate::analysis) fn collect_values(
+        &mut self,
+        direction: &DirectionStats,
+        seconds: f64,
+        values: &mut DirectionValues,
+    ) {
+        let add = |values: &mut Vec<(f64, f64)>, value: Option<f64>| {
+            values.extend(value.map(|value| (value, seconds)));
+        };
+        add(&mut values.iops, direction.per_s);
+        add(&mut values.mib_per_s, mib_per_s(direction));
+        add(&mut values.size_kib, direction.size_kib);
+        add(&mut values.queue, direction.queue);
+        values.await_ms.extend(self.pooled_latency(direction, seconds));
+    }
+
+    /// Fills the bins from the values of intervals.
+    pub(in crate::analysis) fn fill_bins(&mut self, values: &DirectionValues, window: &mut BinWindow) {
+        self.iops.fill_bins(&values.iops, window);
+        self.mib_per_s.fill_bins(&values.mib_per_s, window);
+        self.queue.fill_bins(&values.queue, window);
+        // These have values in intervals with requests only, so that nothing was counted yet.
+        self.size_kib.add_all(&values.size_kib, window);
+        self.await_ms.add_all(&values.await_ms, window);
+    }
+
+    /// The interval's mean latency with its weight. A few fast requests may take less than a millisecond together, which the
     /// kernel counts as zero: such an interval is pooled with the next one of little time, and dropped where none
     /// follows.
-    fn observe_latency(&mut self, direction: &DirectionStats, seconds: f64) {
-        let Some(totals) = IoTotals::from_stats(direction, seconds).filter(|totals| totals.ios > 0.0) else {
-            return;
-        };
+    fn pooled_latency(&mut self, direction: &DirectionStats, seconds: f64) -> Option<(f64, f64)> {
+        let totals = IoTotals::from_stats(direction, seconds).filter(|totals| totals.ios > 0.0)?;
         if totals.ms <= 0.0 {
             self.unpooled = (self.unpooled.0.plus(&totals), self.unpooled.1 + seconds);
+            None
         } else if totals.ms <= MAX_COARSE_TIME_MS {
             let (earlier, earlier_s) = std::mem::take(&mut self.unpooled);
-            let pooled = totals.plus(&earlier);
-            pooled.await_ms().into_iter().for_each(|ms| self.await_ms.add(ms, seconds + earlier_s));
+            Some((totals.plus(&earlier).await_ms()?, seconds + earlier_s))
         } else {
-            direction.await_ms.into_iter().for_each(|ms| self.await_ms.add(ms, seconds));
+            Some((direction.await_ms?, seconds))
         }
     }
 
@@ -88,20 +122,24 @@ impl DirectionSummary {
         let merges = self.merges.filter(|_| self.total.ios > 0.0);
         let merged_pct = merges.map(|merges| 100.0 * merges / (merges + self.total.ios));
         DirectionReport {
-            iops: self.iops.finish().distribution(),
-            mib_per_s: self.mib_per_s.finish().distribution(),
-            size_kib: Distribution { mean: self.total.size_kib(), ..self.size_kib.finish().distribution() },
+            iops: self.iops.distribution(),
+            mib_per_s: self.mib_per_s.distribution(),
+            size_kib: Distribution { mean: self.total.size_kib(), ..self.size_kib.distribution() },
             await_ms: Distribution {
                 mean: self.timed.await_ms().filter(|ms| *ms > 0.0),
-                ..self.await_ms.finish().distribution()
+                ..self.await_ms.distribution()
             },
-            queue: self.queue.finish().distribution(),
+            queue: self.queue.distribution(),
             busy: self.busy.mean(),
             merged_pct,
             pattern: pattern(self.total.size_kib(), merged_pct),
             ..DirectionReport::default()
         }
     }
+}
+
+fn mib_per_s(direction: &DirectionStats) -> Option<f64> {
+    direction.kib_per_s.map(|kib| kib / 1024.0)
 }
 
 fn pattern(size_kib: Option<f64>, merged_pct: Option<f64>) -> Pattern {
@@ -188,8 +226,12 @@ mod tests {
             ..DirectionStats::default()
         };
         let mut summary = DirectionSummary::default();
-        summary.observe(&direction(100, 1.0, 1.0), 1.0);
-        summary.observe(&direction(300, 5.0, 3.0), 3.0);
+        let mut values = DirectionValues::default();
+        for (ios, await_ms, seconds) in [(100, 1.0, 1.0), (300, 5.0, 3.0)] {
+            summary.observe(&direction(ios, await_ms, seconds), seconds);
+            summary.collect_values(&direction(ios, await_ms, seconds), seconds, &mut values);
+        }
+        summary.fill_bins(&values, &mut BinWindow::default());
         let report = summary.finish();
         assert_eq!((report.await_ms.mean, report.iops.mean), (Some(4.0), Some(100.0)));
         assert!(report.await_ms.p50.is_some_and(|p50| (p50 - 5.0).abs() < 1e-9));

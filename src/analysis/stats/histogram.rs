@@ -6,6 +6,8 @@ use serde::Serialize;
 const BITS_WITHIN_BIN: u32 = 45;
 /// The leading bits of 2^-256, the lower border of the first bin. There are bins up to 2^256.
 const FIRST_BIN: u64 = (1023 - 256) << 7;
+/// The number of values from which a window of all bins takes less time than a search for each.
+const MIN_WINDOW_VALUES: usize = 24;
 
 /// Weighted values in bins of 1%. Mean and maximum are exact; a quantile is the mean of its bin, so it is exact where
 /// all values of the bin are equal, and within 1% otherwise. Only values of more than 77 digits, or of as many zeros behind the
@@ -42,7 +44,12 @@ impl Histogram {
     /// Adds a value that counts `weight` times. Values that are negative or not finite, and weights that are not
     /// positive, are ignored.
     pub fn add(&mut self, value: f64, weight: f64) {
-        let Some(number) = self.count(value, weight) else { return };
+        if let Some(number) = self.count(value, weight) {
+            self.add_to_bin(number, value, weight);
+        }
+    }
+
+    fn add_to_bin(&mut self, number: u16, value: f64, weight: f64) {
         let at = self.numbers.binary_search(&number).unwrap_or_else(|at| {
             self.reserve(1);
             self.numbers.insert(at, number);
@@ -92,18 +99,63 @@ impl Histogram {
 
     /// Counts a value, except for its bin, whose number is returned; `None` where it has none.
     fn count(&mut self, value: f64, weight: f64) -> Option<u16> {
-        if !value.is_finite() || value < 0.0 || !weight.is_finite() || weight <= 0.0 {
+        if !is_counted(value, weight) {
             return None;
         }
         self.total.add(value, weight);
         self.max = Some(self.max.map_or(value, |max| max.max(value)));
         if value == 0.0 {
             self.zero_weight += weight;
-            return None;
         }
-        // The leading bits of positive floats sort as they do.
-        let number = (value.to_bits() >> BITS_WITHIN_BIN).saturating_sub(FIRST_BIN);
-        Some(u16::try_from(number).unwrap_or(u16::MAX))
+        bin_number(value, weight)
+    }
+
+    /// Counts a value as [`Histogram::add`] does, except for its bin, which [`Histogram::fill_bins`] has to count.
+    pub(in crate::analysis) fn add_without_bin(&mut self, value: f64, weight: f64) {
+        self.count(value, weight);
+    }
+
+    /// Counts values that were added without their bins, in the same order.
+    pub(in crate::analysis) fn fill_bins(&mut self, values: &[(f64, f64)], window: &mut BinWindow) {
+        if values.len() < MIN_WINDOW_VALUES {
+            let numbered = values
+                .iter()
+                .filter_map(|(value, weight)| Some((bin_number(*value, *weight)?, *value, *weight)));
+            numbered.for_each(|(number, value, weight)| self.add_to_bin(number, value, weight));
+            return;
+        }
+        let new = values.iter().filter_map(|(value, weight)| bin_number(*value, *weight));
+        let known = self.numbers.first().into_iter().chain(self.numbers.last()).copied();
+        let Some((first, last)) = new.chain(known).fold(None, |range: Option<(u16, u16)>, number| {
+            Some(range.map_or((number, number), |(first, last)| (first.min(number), last.max(number))))
+        }) else {
+            return;
+        };
+        window.open(first, last);
+        for (number, bin) in self.numbers.iter().zip(&self.bins) {
+            *window.bin(*number) = *bin;
+        }
+        for (value, weight) in values {
+            if let Some(number) = bin_number(*value, *weight) {
+                window.bin(number).add(*value, *weight);
+            }
+        }
+        let count = window.count();
+        if count > self.bins.capacity() {
+            (self.numbers, self.bins) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        }
+        self.numbers.clear();
+        self.bins.clear();
+        window.close(|number, bin| {
+            self.numbers.push(number);
+            self.bins.push(bin);
+        });
+    }
+
+    /// Adds values with their weights.
+    pub(in crate::analysis) fn add_all(&mut self, values: &[(f64, f64)], window: &mut BinWindow) {
+        values.iter().for_each(|(value, weight)| self.add_without_bin(*value, *weight));
+        self.fill_bins(values, window);
     }
 
     /// Makes space for more bins. It grows by an eighth, not to twice its size: a device has many histograms.
@@ -150,6 +202,66 @@ impl Histogram {
             p95: self.quantile(0.95),
             p99: self.quantile(0.99),
             max: self.max,
+        }
+    }
+}
+
+/// Returns whether a histogram takes a value with this weight.
+fn is_counted(value: f64, weight: f64) -> bool {
+    value.is_finite() && value >= 0.0 && weight.is_finite() && weight > 0.0
+}
+
+/// The number of the bin of a value; `None` where it has none, like zero.
+fn bin_number(value: f64, weight: f64) -> Option<u16> {
+    if !is_counted(value, weight) || value == 0.0 {
+        return None;
+    }
+    // The leading bits of positive floats sort as they do.
+    let number = (value.to_bits() >> BITS_WITHIN_BIN).saturating_sub(FIRST_BIN);
+    Some(u16::try_from(number).unwrap_or(u16::MAX))
+}
+
+/// All bins of a range, the empty ones included, so that each is found by its number. It is empty between uses.
+#[derive(Debug, Default)]
+pub(in crate::analysis) struct BinWindow {
+    first: usize,
+    bins: Vec<WeightedSum>,
+    /// A bit for each bin that is in use.
+    used: Vec<u64>,
+}
+
+impl BinWindow {
+    /// Makes space for the bins of these numbers and those between.
+    fn open(&mut self, first: u16, last: u16) {
+        self.first = usize::from(first);
+        let count = usize::from(last - first) + 1;
+        self.used.resize(count.div_ceil(64), 0);
+        if self.bins.len() < count {
+            self.bins.resize(count, WeightedSum::default());
+        }
+    }
+
+    /// The bin of a number, which is in use from now on.
+    fn bin(&mut self, number: u16) -> &mut WeightedSum {
+        let at = usize::from(number) - self.first;
+        self.used[at / 64] |= 1 << (at % 64);
+        &mut self.bins[at]
+    }
+
+    /// The number of bins in use.
+    fn count(&self) -> usize {
+        self.used.iter().map(|bits| bits.count_ones() as usize).sum()
+    }
+
+    /// Takes the bins in use out, in the order of their numbers.
+    fn close(&mut self, mut take: impl FnMut(u16, WeightedSum)) {
+        for (word, bits) in self.used.drain(..).enumerate() {
+            let mut bits = bits;
+            while bits != 0 {
+                let at = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                take((self.first + at) as u16, std::mem::take(&mut self.bins[at]));
+            }
         }
     }
 }
@@ -282,6 +394,9 @@ mod tests {
     #[test]
     fn values_in_groups_are_added_as_single_ones() {
         let (mut single, mut grouped) = (Histogram::default(), GroupedHistogram::default());
+        let (mut at_once, mut later, mut window) =
+            (Histogram::default(), Histogram::default(), BinWindow::default());
+        let mut pending = Vec::new();
         for step in 0_u32..5000 {
             let value = match step % 50 {
                 0 => 0.0,
@@ -293,8 +408,19 @@ mod tests {
             let weight = if step % 60 == 7 { 0.0 } else { f64::from(step % 3 + 1) / 3.0 };
             single.add(value, weight);
             grouped.add(value, weight);
+            later.add_without_bin(value, weight);
+            pending.push((value, weight));
+            // Groups of all sizes, also too small ones for a window.
+            if pending.len() == 1 + step as usize / 50 {
+                at_once.add_all(&pending, &mut window);
+                later.fill_bins(&pending, &mut window);
+                pending.clear();
+            }
         }
+        at_once.add_all(&pending, &mut window);
+        later.fill_bins(&pending, &mut window);
         assert_eq!(grouped.finish(), single);
+        assert_eq!([&at_once, &later], [&single; 2]);
     }
 
     #[test]
