@@ -195,12 +195,17 @@ impl DeviceAnalysis {
     /// Takes the loads into account that were only kept so far.
     fn settle(&mut self) {
         let loads = self.lifetimes.learn();
+        self.add_loads(&loads);
+    }
+
+    /// Takes loads of single intervals into account.
+    fn add_loads(&mut self, loads: &[LoadSample]) {
         if !loads.is_empty() {
             let stats = |load: &LoadSample| {
                 let [reads, writes] = load.direction_stats()?;
                 Some((reads, writes, load.seconds))
             };
-            self.fill_bins(loads.iter().filter_map(stats), &loads);
+            self.fill_bins(loads.iter().filter_map(stats), loads);
         }
     }
 
@@ -224,10 +229,11 @@ impl DeviceAnalysis {
         for (analysis, direction) in
             [(&mut self.reads, IoDirection::Reads), (&mut self.writes, IoDirection::Writes)]
         {
-            let totals = loads.iter().map(|load| load.totals(direction));
-            let sizes: Vec<(f64, f64)> =
-                totals.filter_map(|totals| Some((totals.size_kib()?, totals.ios))).collect();
-            analysis.sizes_kib.add_all(&sizes, &mut window);
+            let sizes = loads.iter().filter_map(|load| {
+                let totals = load.totals(direction);
+                Some((totals.size_kib()?, totals.ios))
+            });
+            analysis.sizes_kib.add_all(sizes, &mut window);
         }
     }
 
@@ -288,8 +294,8 @@ impl DeviceAnalysis {
 
     /// The report, with the host as the source of other causes.
     pub fn finish(mut self, settings: &Settings, host: &HostReport) -> DeviceReport {
-        self.settle();
-        let lifetimes = self.lifetimes.finish(settings);
+        let lifetimes = std::mem::take(&mut self.lifetimes).finish(settings);
+        self.add_loads(lifetimes.new_loads());
         let loads = lifetimes.loads();
         let steady_rates = lifetimes.steady_rates();
         let Baselines { reads, writes, flushes, .. } = lifetimes.present_baselines();
@@ -408,9 +414,8 @@ fn with_baseline(report: DirectionReport, baseline: &Baseline, sizes_kib: &Histo
 /// The distribution of a quantity of loads, weighted by their time.
 fn distribution_over(loads: &[LoadSample], quantity: impl Fn(&LoadSample) -> Option<f64>) -> Distribution {
     let mut histogram = Histogram::default();
-    let values: Vec<(f64, f64)> =
-        loads.iter().filter_map(|load| Some((quantity(load)?, load.seconds))).collect();
-    histogram.add_all(&values, &mut BinWindow::default());
+    let values = loads.iter().filter_map(|load| Some((quantity(load)?, load.seconds)));
+    histogram.add_all(values, &mut BinWindow::default());
     histogram.distribution()
 }
 

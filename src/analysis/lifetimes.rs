@@ -69,6 +69,15 @@ impl Default for Lifetime {
     }
 }
 
+impl Lifetime {
+    fn learn(&mut self, loads: &[LoadSample]) {
+        for load in loads {
+            self.learned.learn(load, |_| false);
+            self.sweeps.iter_mut().for_each(|sweep| sweep.observe(load));
+        }
+    }
+}
+
 impl Lifetimes {
     /// Adds the load of the next interval. [`Lifetimes::learn`] must have been called if [`Lifetimes::is_full`].
     pub(super) fn push(&mut self, load: LoadSample) {
@@ -84,12 +93,8 @@ impl Lifetimes {
     /// Learns the loads that were added since the last call, and returns them. Many at once take far less time than each by
     /// itself: what is learned of all devices does not fit into the caches of a CPU together.
     pub(super) fn learn(&mut self) -> Vec<LoadSample> {
-        let Lifetime { loads, learned, sweeps, .. } = &mut self.present;
-        let new = loads.take_new();
-        for load in &new {
-            learned.learn(load, |_| false);
-            sweeps.iter_mut().for_each(|sweep| sweep.observe(load));
-        }
+        let new = self.present.loads.take_new();
+        self.present.learn(&new);
         new
     }
 
@@ -141,12 +146,14 @@ impl Lifetimes {
         }
     }
 
-    /// The lifetimes, with the settings of the present device. [`Lifetimes::learn`] must have been called.
+    /// The lifetimes, with the settings of the present device.
     pub(super) fn finish(self, settings: &Settings) -> FinishedLifetimes {
-        let finish = |lifetime: Lifetime| {
+        let finish = |mut lifetime: Lifetime| {
+            let (loads, new) = std::mem::take(&mut lifetime.loads).finish_with_new();
+            let new = loads.len() - new;
+            lifetime.learn(&loads[new..]);
             let given = lifetime.given.unwrap_or_else(|| Given::from_settings(settings));
             let since_boot = lifetime.since_boot.unwrap_or_default();
-            let loads = lifetime.loads.finish();
             let preceding = (lifetime.preceding.finish().into_iter()).map(|load| LoadSample {
                 interval_index: load.interval_index - lifetime.preceding_count,
                 ..load
@@ -162,6 +169,7 @@ impl Lifetimes {
                 ),
                 near_limit: find_near_limit(&loads, &given.device),
                 loads,
+                new,
                 baselines: lifetime.learned.with_given(&given.baseline, given.source, since_boot),
                 sweeps: lifetime.sweeps,
             }
@@ -193,6 +201,8 @@ struct FinishedLifetime {
     first_interval: f64,
     is_hard_disk: bool,
     loads: Vec<LoadSample>,
+    /// The index of the first load that [`Lifetimes::learn`] has not returned.
+    new: usize,
     baselines: Baselines,
     steady_rates: SteadyRates,
     near_limit: Option<NearLimit>,
@@ -213,6 +223,11 @@ impl FinishedLifetimes {
     /// All loads, in the order of time.
     pub(super) fn loads(&self) -> Vec<LoadSample> {
         self.iter().flat_map(|lifetime| &lifetime.loads).copied().collect()
+    }
+
+    /// The loads that [`Lifetimes::learn`] has not returned.
+    pub(super) fn new_loads(&self) -> &[LoadSample] {
+        &self.present.loads[self.present.new..]
     }
 
     /// The baselines to compare a load with.
@@ -279,8 +294,7 @@ mod tests {
         }
     }
 
-    fn read_baselines(mut lifetimes: Lifetimes, settings: &Settings) -> Vec<Option<f64>> {
-        lifetimes.learn();
+    fn read_baselines(lifetimes: Lifetimes, settings: &Settings) -> Vec<Option<f64>> {
         let finished = lifetimes.finish(settings);
         let of = |load: &LoadSample| finished.baselines(load).reads.unloaded_latency(4.0);
         let mut found: Vec<_> =

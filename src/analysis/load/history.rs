@@ -62,10 +62,17 @@ impl LoadHistory {
         }
     }
 
-    /// All loads, in the order of time.
-    pub fn finish(mut self) -> Vec<LoadSample> {
+    /// All loads, in the order of time, and the number of the last ones that [`LoadHistory::take_new`] has not returned.
+    pub(in crate::analysis) fn finish_with_new(mut self) -> (Vec<LoadSample>, usize) {
         self.interrupt();
-        self.kept.drain().collect()
+        let loads: Vec<LoadSample> = self.kept.drain().collect();
+        let new = self.new.min(loads.len());
+        (loads, new)
+    }
+
+    /// All loads, in the order of time.
+    pub fn finish(self) -> Vec<LoadSample> {
+        self.finish_with_new().0
     }
 
     fn keep(&mut self, load: LoadSample) {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::IoTotals;
 use super::busy_mean::{BusyIntervals, BusyMean};
-use super::histogram::{BinWindow, Distribution, Histogram};
+use super::histogram::{BinWindow, Distribution, Histogram, has_bin};
 use crate::analysis::thresholds::{
     MAX_COARSE_TIME_MS, MAX_RANDOM_KIB, MAX_RANDOM_MERGED_PCT, MIN_SEQUENTIAL_KIB, MIN_SEQUENTIAL_MERGED_PCT,
 };
@@ -41,7 +41,7 @@ pub(in crate::analysis) struct DirectionSummary {
     busy: BusyIntervals,
 }
 
-/// Values of intervals for the bins of the histograms, each with its weight.
+/// Values of intervals that have a bin in the histograms, each with its weight.
 #[derive(Debug, Default)]
 pub(in crate::analysis) struct DirectionValues {
     iops: Vec<(f64, f64)>,
@@ -55,7 +55,7 @@ impl DirectionSummary {
     /// Takes an interval of `seconds`, which is its weight, except for its bins.
     pub(in crate::analysis) fn observe(&mut self, direction: &DirectionStats, seconds: f64) {
         let add = |histogram: &mut Histogram, value: Option<f64>| {
-            value.into_iter().for_each(|value| histogram.add_without_bin(value, seconds));
+            value.into_iter().for_each(|value| _ = histogram.add_without_bin(value, seconds));
         };
         add(&mut self.iops, direction.per_s);
         add(&mut self.mib_per_s, mib_per_s(direction));
@@ -77,13 +77,16 @@ impl DirectionSummary {
         values: &mut DirectionValues,
     ) {
         let add = |values: &mut Vec<(f64, f64)>, value: Option<f64>| {
-            values.extend(value.map(|value| (value, seconds)));
+            values.extend(value.filter(|value| has_bin(*value, seconds)).map(|value| (value, seconds)));
         };
         add(&mut values.iops, direction.per_s);
         add(&mut values.mib_per_s, mib_per_s(direction));
-        add(&mut values.size_kib, direction.size_kib);
         add(&mut values.queue, direction.queue);
-        values.await_ms.extend(self.pooled_latency(direction, seconds));
+        // These have values in intervals with requests only, so that they were not counted yet.
+        let size_kib = direction.size_kib.filter(|size| self.size_kib.add_without_bin(*size, seconds));
+        values.size_kib.extend(size_kib.map(|size| (size, seconds)));
+        let latency = self.pooled_latency(direction, seconds);
+        values.await_ms.extend(latency.filter(|(ms, seconds)| self.await_ms.add_without_bin(*ms, *seconds)));
     }
 
     /// Fills the bins from the values of intervals.
@@ -91,9 +94,8 @@ impl DirectionSummary {
         self.iops.fill_bins(&values.iops, window);
         self.mib_per_s.fill_bins(&values.mib_per_s, window);
         self.queue.fill_bins(&values.queue, window);
-        // These have values in intervals with requests only, so that nothing was counted yet.
-        self.size_kib.add_all(&values.size_kib, window);
-        self.await_ms.add_all(&values.await_ms, window);
+        self.size_kib.fill_bins(&values.size_kib, window);
+        self.await_ms.fill_bins(&values.await_ms, window);
     }
 
     /// The interval's mean latency with its weight. A few fast requests may take less than a millisecond together, which the
