@@ -425,3 +425,6 @@ fn is_computable(load: &LoadSample, stats: &IntervalStats) -> bool {
         |stats: &DirectionStats| DirectionStats { merges_per_s: None, merge_pct: None, ..*stats };
     load.direction_stats() == Some([&stats.reads, &stats.writes].map(without_merges))
 }
+
+#[cfg(test)]
+mod tests;

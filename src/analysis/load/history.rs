@@ -56,10 +56,13 @@ impl LoadHistory {
 
     /// The loads that were added since the last call, as they were, unless some were merged since.
     pub(in crate::analysis) fn take_new(&mut self) -> Vec<LoadSample> {
-        match std::mem::take(&mut self.new) {
-            0 => Vec::new(),
-            new => self.latest(new),
+        let new = std::mem::take(&mut self.new);
+        if new == 0 {
+            return Vec::new();
         }
+        let mut loads = self.kept.latest(new - usize::from(self.latest.is_some()));
+        loads.extend(self.latest);
+        loads
     }
 
     /// All loads, in the order of time, and the number of the last ones that [`LoadHistory::take_new`] has not returned.
