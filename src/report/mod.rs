@@ -38,8 +38,8 @@ impl Format {
     pub fn writer(&self, is_terminal: bool, time_zone: TimeZone) -> Box<dyn IntervalWriter> {
         match self {
             Self::Table(options) => Box::new(TableWriter::new(options, is_terminal, time_zone)),
-            Self::Json => Box::new(JsonLines),
-            Self::Csv => Box::new(Csv),
+            Self::Json => Box::new(JsonLines::default()),
+            Self::Csv => Box::new(Csv::default()),
         }
     }
 }

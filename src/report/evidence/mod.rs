@@ -6,6 +6,7 @@ mod explanation;
 mod hidden_io_wait;
 mod limits;
 mod plateau;
+mod sentences;
 mod slow_requests;
 
 pub(crate) use event::{
@@ -16,6 +17,7 @@ pub(crate) use explanation::explanation_text;
 pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};
 pub(crate) use limits::limit_name;
 pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};
+pub(crate) use sentences::Sentences;
 pub(crate) use slow_requests::{slow_intervals_text, slow_requests_short_text};
 
 use std::borrow::Cow;
@@ -34,17 +36,32 @@ use crate::report::layout::number_format::{push_multiple, push_queue};
 use crate::report::layout::sentence_numbers::{counted, duration, number, per_second, push_time, time};
 use crate::sanitize::sanitize;
 
-/// The bytes of most sentences about a latency, at most.
-const LATENCY_SENTENCE_CAPACITY: usize = 96;
-
 /// The evidence for a verdict as sentences without a period, the most important first. Where there is no verdict because
 /// unloaded latency is not known, one short sentence says so, instead of one for each direction.
 pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
-    let missing = Some(assessment).filter(|one| one.verdict.is_none()).and_then(missing_baseline_text);
-    let is_latency = |evidence: &&Evidence| matches!(evidence, Evidence::Latency { .. });
-    let has_latencies = missing.is_none();
-    let others = assessment.evidence.iter().filter(|one| has_latencies || !is_latency(one));
-    missing.into_iter().chain(others.map(evidence_text)).collect()
+    let mut sentences = Sentences::default();
+    push_evidence(assessment, &mut sentences);
+    sentences.iter().map(|sentence| sentence.to_text().into_owned()).collect()
+}
+
+/// Adds what [`evidence_sentences`] returns.
+pub(crate) fn push_evidence(assessment: &Assessment, sentences: &mut Sentences) {
+    let missing = match assessment.verdict {
+        None => sentences.push_plain(|out| push_missing_baseline(out, assessment)),
+        Some(_) => None,
+    };
+    for evidence in &assessment.evidence {
+        match evidence {
+            Evidence::Latency { .. } if missing.is_some() => {}
+            Evidence::Latency { direction, latency, source, doubt } => {
+                sentences.push_plain(|out| {
+                    push_latency_sentence(out, *direction, latency, *source, doubt.as_ref());
+                    Some(())
+                });
+            }
+            _ => sentences.push(&evidence_text(evidence)),
+        }
+    }
 }
 
 /// The evidence as [`evidence_sentences`], for people. What is about one sample of several in the interval begins with
@@ -71,37 +88,60 @@ pub(crate) fn slow_request_sentences(assessment: &Assessment) -> Vec<String> {
     evidence.filter(|one| matches!(one, Evidence::SlowRequests(_))).map(evidence_text).collect()
 }
 
-/// The sentence for an interval without a verdict because unloaded latency is not known; `None` where there is another
-/// reason.
-fn missing_baseline_text(assessment: &Assessment) -> Option<String> {
-    let doubts: Vec<(IoDirection, Doubt)> = assessment
-        .evidence
-        .iter()
-        .filter_map(|evidence| match evidence {
+/// Appends the sentence for an interval without a verdict because unloaded latency is not known; returns `None` where there is
+/// another reason.
+fn push_missing_baseline(out: &mut Vec<u8>, assessment: &Assessment) -> Option<()> {
+    let doubts = || {
+        assessment.evidence.iter().filter_map(|evidence| match evidence {
             Evidence::Latency { direction, doubt, .. } => Some((*direction, (*doubt)?)),
             _ => None,
         })
-        .collect();
-    let doubt = doubts.first()?.1;
-    let nouns: Vec<&str> =
-        doubts.iter().filter(|(_, other)| *other == doubt).map(|(direction, _)| direction.noun()).collect();
-    let nouns = nouns.join(" and ");
-    let has_flushes = doubts.iter().any(|(direction, _)| *direction == IoDirection::Flushes);
-    let option = if has_flushes { "--baseline" } else { "--baseline-ms" };
-    let has_other_reason = doubts.iter().any(|(_, doubt)| !doubt.is_about_baseline())
-        || assessment.evidence.iter().any(|evidence| matches!(evidence, Evidence::Unconfirmed(_)));
-    let reason = match doubt {
-        _ if has_other_reason => return None,
-        Doubt::NoBaseline => format!("unloaded latency of {nouns} unknown; give it"),
-        Doubt::ConstantLoad if has_flushes => {
-            format!("{nouns} may be at a limit; give their unloaded latency")
-        }
-        Doubt::ConstantLoad => {
-            return Some(format!("no verdict: {nouns} may be at a limit; give --baseline-ms or --cap"));
-        }
-        _ => format!("{nouns} take far longer than since boot; give their unloaded latency"),
     };
-    Some(format!("no verdict: {reason} with {option}"))
+    let doubt = doubts().next()?.1;
+    let has_other_reason = doubts().any(|(_, doubt)| !doubt.is_about_baseline())
+        || assessment.evidence.iter().any(|evidence| matches!(evidence, Evidence::Unconfirmed(_)));
+    if has_other_reason {
+        return None;
+    }
+    let push_nouns = |out: &mut Vec<u8>| {
+        for (at, (direction, _)) in doubts().filter(|(_, other)| *other == doubt).enumerate() {
+            out.extend_from_slice(if at > 0 { b" and " } else { b"" });
+            out.extend_from_slice(direction.noun().as_bytes());
+        }
+    };
+    let has_flushes = doubts().any(|(direction, _)| direction == IoDirection::Flushes);
+    let option: &[u8] = if has_flushes { b"--baseline" } else { b"--baseline-ms" };
+    let (before, after): (&[u8], &[u8]) = match doubt {
+        Doubt::NoBaseline => (b"unloaded latency of ", b" unknown; give it with "),
+        Doubt::ConstantLoad if has_flushes => (b"", b" may be at a limit; give their unloaded latency with "),
+        Doubt::ConstantLoad => (b"", b" may be at a limit; give "),
+        _ => (b"", b" take far longer than since boot; give their unloaded latency with "),
+    };
+    out.extend_from_slice(b"no verdict: ");
+    out.extend_from_slice(before);
+    push_nouns(out);
+    out.extend_from_slice(after);
+    out.extend_from_slice(option);
+    if doubt == Doubt::ConstantLoad && !has_flushes {
+        out.extend_from_slice(b" or --cap");
+    }
+    Some(())
+}
+
+/// Appends the sentence about the latency of a direction.
+fn push_latency_sentence(
+    out: &mut Vec<u8>,
+    direction: IoDirection,
+    latency: &Latency,
+    source: Option<BaselineSource>,
+    doubt: Option<&Doubt>,
+) {
+    out.extend_from_slice(latency_name(direction).as_bytes());
+    out.push(b' ');
+    push_latency(out, latency, source);
+    if let Some(doubt) = doubt {
+        out.extend_from_slice(doubt_text(doubt, direction).as_bytes());
+    }
 }
 
 /// A fact about one interval as a sentence without a period.
@@ -139,13 +179,8 @@ fn evidence_text(evidence: &Evidence) -> String {
             format!("{} in this interval, not confirmed by others yet", verdict.name())
         }
         Evidence::Latency { direction, latency, source, doubt } => {
-            let mut text = Vec::with_capacity(LATENCY_SENTENCE_CAPACITY);
-            text.extend_from_slice(latency_name(*direction).as_bytes());
-            text.push(b' ');
-            push_latency(&mut text, latency, *source);
-            if let Some(doubt) = doubt {
-                text.extend_from_slice(doubt_text(doubt, *direction).as_bytes());
-            }
+            let mut text = Vec::new();
+            push_latency_sentence(&mut text, *direction, latency, *source, doubt.as_ref());
             String::from_utf8(text).unwrap_or_default()
         }
         Evidence::DeepQueue(DeepQueue { queue, .. }) => deep_queue_text(*queue),

@@ -1,16 +1,18 @@
 //! JSON Lines and CSV: one line per device and interval, for a device that appeared or disappeared too. Field names are stable; new ones may be added at the end.
 
 mod device_limit;
+mod line;
 pub(in crate::report) mod value;
 
 pub(in crate::report) use self::device_limit::{DeviceLimit, cgroup_limit_name, rate_name};
+use self::line::{Line, LineBuffer, Syntax};
 pub(in crate::report) use self::value::time_text;
 use self::value::{Field, push_csv, push_json};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::metrics::{CpuPercentages, DataFlag, IntervalStats};
 use crate::report::IntervalWriter;
-use crate::report::evidence::evidence_sentences;
+use crate::report::evidence::push_evidence;
 
 /// A field: its name and its value.
 struct Column {
@@ -27,46 +29,62 @@ enum Value {
 }
 
 /// The value of a field for a device in an interval.
-type DeviceValue = for<'a> fn(&'a IntervalHeader, &'a DeviceInterval<'a>) -> Field<'a>;
+#[derive(Clone, Copy)]
+enum DeviceValue {
+    /// A number of the statistics.
+    Statistic(fn(&IntervalStats) -> Option<f64>),
+    /// A number of the activity.
+    Activity(fn(&DeviceActivity) -> Option<f64>),
+    /// Any value, appended by this function.
+    Other(fn(&mut Line<'_>, &Subject<'_>)),
+}
 
-const fn column(name: &'static str, value: DeviceValue) -> Column {
-    Column { name, value: Value::OfDevice(value) }
+/// The device and the interval of a line.
+struct Subject<'a> {
+    header: &'a IntervalHeader,
+    device: &'a DeviceInterval<'a>,
+    /// The limit that the device has reached.
+    limit: Option<DeviceLimit<'a>>,
+}
+
+const fn statistic(name: &'static str, value: fn(&IntervalStats) -> Option<f64>) -> Column {
+    Column { name, value: Value::OfDevice(DeviceValue::Statistic(value)) }
+}
+
+const fn activity(name: &'static str, value: fn(&DeviceActivity) -> Option<f64>) -> Column {
+    Column { name, value: Value::OfDevice(DeviceValue::Activity(value)) }
+}
+
+const fn column(name: &'static str, push: fn(&mut Line<'_>, &Subject<'_>)) -> Column {
+    Column { name, value: Value::OfDevice(DeviceValue::Other(push)) }
 }
 
 const fn interval_column(name: &'static str, value: fn(&IntervalHeader) -> Field<'_>) -> Column {
     Column { name, value: Value::OfInterval(value) }
 }
 
-fn stat(device: &DeviceInterval<'_>, value: fn(&IntervalStats) -> Option<f64>) -> Field<'static> {
-    Field::Number(device.stats().and_then(value))
-}
-
-fn activity(device: &DeviceInterval<'_>, value: fn(&DeviceActivity) -> Option<f64>) -> Field<'static> {
-    Field::Number(device.activity().and_then(value))
-}
-
 fn cpu(header: &IntervalHeader, share: fn(&CpuPercentages) -> f64) -> Field<'static> {
     Field::Number(header.host.cpu.as_ref().map(share))
 }
 
-fn flags(header: &IntervalHeader, device: &DeviceInterval<'_>) -> Vec<&'static str> {
-    let flag = match &device.state {
+fn flags(of: &Subject<'_>) -> impl Iterator<Item = &'static str> {
+    let flag = match &of.device.state {
         DeviceState::Active(activity) => activity.flag.map(DataFlag::name),
         DeviceState::Reset | DeviceState::MemberReset => Some("reset"),
         DeviceState::AccountingOff(_) => Some("accounting_off"),
         DeviceState::Event(kind) => Some(kind.name()),
     };
-    flag.into_iter().chain(header.is_since_boot.then_some("since_boot")).collect()
+    flag.into_iter().chain(of.header.is_since_boot.then_some("since_boot"))
 }
 
 /// The seconds of the interval with the verdict. Averages since boot do not say how long anything lasted.
-fn verdict_s(header: &IntervalHeader, device: &DeviceInterval<'_>) -> Field<'static> {
-    let seconds = match &device.state {
+fn verdict_s(of: &Subject<'_>) -> Option<f64> {
+    let seconds = match &of.device.state {
         DeviceState::Active(activity) => activity.verdict_s,
-        DeviceState::AccountingOff(_) => Some(header.elapsed_s),
+        DeviceState::AccountingOff(_) => Some(of.header.elapsed_s),
         DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => None,
     };
-    Number(seconds.filter(|_| !header.is_since_boot))
+    seconds.filter(|_| !of.header.is_since_boot)
 }
 
 /// Calls `push` for each line of an interval: devices that appeared or disappeared, other devices, the total.
@@ -75,87 +93,100 @@ fn each_line(rows: &IntervalRows<'_>, mut push: impl FnMut(&DeviceInterval<'_>))
     rows.devices.iter().chain(&rows.total).for_each(push);
 }
 
-use Field::{Number, Sentences, Text, Time, Whole, Words};
+use Field::{Number, Time, Whole};
 
 /// All fields, in their order.
 const COLUMNS: &[Column] = &[
     interval_column("time", |header| Time(header.end)),
     interval_column("elapsed_s", |header| Number(Some(header.elapsed_s))),
-    column("device", |_, device| Text(Some(device.device))),
-    column("reads_per_s", |_, device| stat(device, |s| s.reads.per_s)),
-    column("read_kib_per_s", |_, device| stat(device, |s| s.reads.kib_per_s)),
-    column("read_merges_per_s", |_, device| stat(device, |s| s.reads.merges_per_s)),
-    column("read_merge_pct", |_, device| stat(device, |s| s.reads.merge_pct)),
-    column("read_await_ms", |_, device| stat(device, |s| s.reads.await_ms)),
-    column("read_size_kib", |_, device| stat(device, |s| s.reads.size_kib)),
-    column("read_queue", |_, device| stat(device, |s| s.reads.queue)),
-    column("writes_per_s", |_, device| stat(device, |s| s.writes.per_s)),
-    column("write_kib_per_s", |_, device| stat(device, |s| s.writes.kib_per_s)),
-    column("write_merges_per_s", |_, device| stat(device, |s| s.writes.merges_per_s)),
-    column("write_merge_pct", |_, device| stat(device, |s| s.writes.merge_pct)),
-    column("write_await_ms", |_, device| stat(device, |s| s.writes.await_ms)),
-    column("write_size_kib", |_, device| stat(device, |s| s.writes.size_kib)),
-    column("write_queue", |_, device| stat(device, |s| s.writes.queue)),
-    column("discards_per_s", |_, device| stat(device, |s| s.discards.per_s)),
-    column("discard_kib_per_s", |_, device| stat(device, |s| s.discards.kib_per_s)),
-    column("discard_merges_per_s", |_, device| stat(device, |s| s.discards.merges_per_s)),
-    column("discard_merge_pct", |_, device| stat(device, |s| s.discards.merge_pct)),
-    column("discard_await_ms", |_, device| stat(device, |s| s.discards.await_ms)),
-    column("discard_size_kib", |_, device| stat(device, |s| s.discards.size_kib)),
-    column("discard_queue", |_, device| stat(device, |s| s.discards.queue)),
-    column("flushes_per_s", |_, device| stat(device, |s| s.flushes_per_s)),
-    column("flush_await_ms", |_, device| stat(device, |s| s.flush_await_ms)),
-    column("queue", |_, device| stat(device, |s| s.queue)),
-    column("in_flight", |_, device| Whole(device.stats().and_then(|s| s.in_flight))),
-    column("util_pct", |_, device| stat(device, |s| s.util_pct)),
-    column("util_upper_bound_pct", |_, device| stat(device, |s| s.util_upper_bound_pct)),
-    column("read_saturation", |_, device| activity(device, |a| a.assessment.read_saturation)),
-    column("write_saturation", |_, device| activity(device, |a| a.assessment.write_saturation)),
-    column("verdict", |_, device| Text(device.verdict().map(Verdict::name))),
-    column("flags", |header, device| Words(flags(header, device))),
-    column("stalled_s", |_, device| activity(device, |a| Some(a.stalled_s))),
+    column("device", |line, of| line.push_text(Some(of.device.device))),
+    statistic("reads_per_s", |s| s.reads.per_s),
+    statistic("read_kib_per_s", |s| s.reads.kib_per_s),
+    statistic("read_merges_per_s", |s| s.reads.merges_per_s),
+    statistic("read_merge_pct", |s| s.reads.merge_pct),
+    statistic("read_await_ms", |s| s.reads.await_ms),
+    statistic("read_size_kib", |s| s.reads.size_kib),
+    statistic("read_queue", |s| s.reads.queue),
+    statistic("writes_per_s", |s| s.writes.per_s),
+    statistic("write_kib_per_s", |s| s.writes.kib_per_s),
+    statistic("write_merges_per_s", |s| s.writes.merges_per_s),
+    statistic("write_merge_pct", |s| s.writes.merge_pct),
+    statistic("write_await_ms", |s| s.writes.await_ms),
+    statistic("write_size_kib", |s| s.writes.size_kib),
+    statistic("write_queue", |s| s.writes.queue),
+    statistic("discards_per_s", |s| s.discards.per_s),
+    statistic("discard_kib_per_s", |s| s.discards.kib_per_s),
+    statistic("discard_merges_per_s", |s| s.discards.merges_per_s),
+    statistic("discard_merge_pct", |s| s.discards.merge_pct),
+    statistic("discard_await_ms", |s| s.discards.await_ms),
+    statistic("discard_size_kib", |s| s.discards.size_kib),
+    statistic("discard_queue", |s| s.discards.queue),
+    statistic("flushes_per_s", |s| s.flushes_per_s),
+    statistic("flush_await_ms", |s| s.flush_await_ms),
+    statistic("queue", |s| s.queue),
+    column("in_flight", |line, of| line.push_whole(of.device.stats().and_then(|s| s.in_flight))),
+    statistic("util_pct", |s| s.util_pct),
+    statistic("util_upper_bound_pct", |s| s.util_upper_bound_pct),
+    activity("read_saturation", |a| a.assessment.read_saturation),
+    activity("write_saturation", |a| a.assessment.write_saturation),
+    column("verdict", |line, of| line.push_word(of.device.verdict().map(Verdict::name))),
+    column("flags", |line, of| line.push_words(flags(of))),
+    activity("stalled_s", |a| Some(a.stalled_s)),
     interval_column("missed_samples", |header| Whole(Some(header.missed_samples))),
     interval_column("cpu_user_pct", |header| cpu(header, |cpu| cpu.user + cpu.nice)),
     interval_column("cpu_system_pct", |header| cpu(header, |cpu| cpu.system)),
     interval_column("cpu_available_pct", |header| cpu(header, CpuPercentages::available)),
     interval_column("io_pressure_some_pct", |header| Number(header.host.pressure_some_pct)),
     interval_column("io_pressure_full_pct", |header| Number(header.host.pressure_full_pct)),
-    column("evidence", |_, device| {
-        let assessment = device.activity().map(|activity| &activity.assessment);
-        Sentences(assessment.map(evidence_sentences).unwrap_or_default())
+    column("evidence", |line, of| {
+        line.push_sentences(|sentences| {
+            if let Some(activity) = of.device.activity() {
+                push_evidence(&activity.assessment, sentences);
+            }
+        });
     }),
-    column("baseline_source", |_, device| {
-        let source = device.activity().and_then(|activity| activity.assessment.baseline_source);
-        Text(source.map(BaselineSource::name))
+    column("baseline_source", |line, of| {
+        let source = of.device.activity().and_then(|activity| activity.assessment.baseline_source);
+        line.push_word(source.map(BaselineSource::name));
     }),
-    column("flush_saturation", |_, device| activity(device, |a| a.assessment.flush_saturation)),
-    column("verdict_s", verdict_s),
+    activity("flush_saturation", |a| a.assessment.flush_saturation),
+    column("verdict_s", |line, of| line.push_number(verdict_s(of))),
     interval_column("memory_pressure_some_pct", |header| Number(header.host.memory_pressure_some_pct)),
     interval_column("hidden_io_wait_pct", |header| Number(hidden_io_wait_pct(&header.host))),
-    column("top_cgroup", |_, device| {
-        Text(device.activity().and_then(|activity| activity.top_cgroup.as_ref()).map(|top| &*top.path))
+    column("top_cgroup", |line, of| {
+        let top = of.device.activity().and_then(|activity| activity.top_cgroup.as_ref());
+        line.push_text(top.map(|top| &*top.path));
     }),
-    column("top_cgroup_share_pct", |_, device| {
-        activity(device, |activity| activity.top_cgroup.as_ref().map(|top| top.share_pct))
-    }),
-    column("limit_kind", |_, device| Text(DeviceLimit::of(device).map(|limit| limit.kind))),
-    column("limit_value", |_, device| Number(DeviceLimit::of(device).map(|limit| limit.value))),
-    column("limit_source", |_, device| Text(DeviceLimit::of(device).map(|limit| limit.source))),
-    column("limit_cgroup", |_, device| Text(DeviceLimit::of(device).and_then(|limit| limit.cgroup))),
+    activity("top_cgroup_share_pct", |a| a.top_cgroup.as_ref().map(|top| top.share_pct)),
+    column("limit_kind", |line, of| line.push_word(of.limit.as_ref().map(|limit| limit.kind))),
+    column("limit_value", |line, of| line.push_number(of.limit.as_ref().map(|limit| limit.value))),
+    column("limit_source", |line, of| line.push_word(of.limit.as_ref().map(|limit| limit.source))),
+    column("limit_cgroup", |line, of| line.push_text(of.limit.as_ref().and_then(|limit| limit.cgroup))),
 ];
 
 /// JSON Lines: each device of an interval is an object on a line of its own.
-pub struct JsonLines;
+pub struct JsonLines(Lines);
+
+impl Default for JsonLines {
+    fn default() -> Self {
+        Self(Lines::new(line::JSON))
+    }
+}
 
 impl IntervalWriter for JsonLines {
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        let lines = Lines::json(&rows.header);
-        each_line(rows, |device| lines.push(device, out));
+        self.0.push_interval(rows, out);
     }
 }
 
 /// CSV (RFC 4180, but lines end in a newline alone): the field names, then a line for each device of an interval.
-pub struct Csv;
+pub struct Csv(Lines);
+
+impl Default for Csv {
+    fn default() -> Self {
+        Self(Lines::new(line::CSV))
+    }
+}
 
 impl IntervalWriter for Csv {
     fn begin(&mut self, out: &mut Vec<u8>) {
@@ -163,67 +194,78 @@ impl IntervalWriter for Csv {
     }
 
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        let lines = Lines::csv(&rows.header);
-        each_line(rows, |device| lines.push(device, out));
+        self.0.push_interval(rows, out);
     }
 }
 
 /// The lines of an interval. What is the same for all its devices is formatted only once.
-struct Lines<'a> {
-    header: &'a IntervalHeader,
-    /// The text that all lines have in common.
+struct Lines {
+    syntax: &'static Syntax,
+    /// The text that all lines have in common, and [`Line::SEGMENT`] more bytes.
     common: Vec<u8>,
+    /// The length of that text.
+    common_end: usize,
     /// The values of a device, each with the position in `common` at which it is inserted.
     values: Vec<(usize, DeviceValue)>,
-    push_value: fn(&Field<'_>, &mut Vec<u8>),
+    buffer: LineBuffer,
 }
 
-impl<'a> Lines<'a> {
-    /// The space for the text that all lines have in common.
-    const CAPACITY: usize = 2048;
-
-    fn json(header: &'a IntervalHeader) -> Self {
-        let push_name = |name: &str, index: usize, out: &mut Vec<u8>| {
-            out.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(b"\":");
-        };
-        Self::new(header, push_name, push_json, b"}\n")
+impl Lines {
+    fn new(syntax: &'static Syntax) -> Self {
+        Self { syntax, common: Vec::new(), common_end: 0, values: Vec::new(), buffer: LineBuffer::default() }
     }
 
-    fn csv(header: &'a IntervalHeader) -> Self {
-        let push_comma = |_: &str, index: usize, out: &mut Vec<u8>| out.extend((index > 0).then_some(b','));
-        Self::new(header, push_comma, push_csv, b"\n")
+    fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+        self.begin_interval(&rows.header);
+        each_line(rows, |device| self.push(&rows.header, device, out));
     }
 
-    fn new(
-        header: &'a IntervalHeader,
-        push_before: impl Fn(&str, usize, &mut Vec<u8>),
-        push_value: fn(&Field<'_>, &mut Vec<u8>),
-        end: &[u8],
-    ) -> Self {
-        let mut common = Vec::with_capacity(Self::CAPACITY);
-        let mut values = Vec::with_capacity(COLUMNS.len());
+    /// Formats what all devices of an interval have in common.
+    fn begin_interval(&mut self, header: &IntervalHeader) {
+        let is_json = self.syntax == line::JSON;
+        let push_value = if is_json { push_json } else { push_csv };
+        let common = &mut self.common;
+        common.clear();
+        self.values.clear();
         for (index, column) in COLUMNS.iter().enumerate() {
-            push_before(column.name, index, &mut common);
+            if is_json {
+                common.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
+                common.extend_from_slice(column.name.as_bytes());
+                common.extend_from_slice(b"\":");
+            } else if index > 0 {
+                common.push(b',');
+            }
             match column.value {
-                Value::OfInterval(value) => push_value(&value(header), &mut common),
-                Value::OfDevice(value) => values.push((common.len(), value)),
+                Value::OfInterval(value) => push_value(&value(header), common),
+                Value::OfDevice(value) => self.values.push((common.len(), value)),
             }
         }
-        common.extend_from_slice(end);
-        Self { header, common, values, push_value }
+        common.extend_from_slice(if is_json { b"}\n" } else { b"\n" });
+        self.common_end = common.len();
+        common.extend_from_slice(&[0; Line::SEGMENT]);
     }
 
     /// Appends the line of a device.
-    fn push(&self, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+    fn push(&mut self, header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+        let subject = Subject { header, device, limit: DeviceLimit::of(device) };
+        let activity = device.activity();
+        let stats = activity.map(|activity| &activity.stats);
+        let mut line = Line::new(self.syntax, &mut self.buffer, out);
         let mut begin = 0;
         for (end, value) in &self.values {
-            out.extend_from_slice(&self.common[begin..*end]);
-            (self.push_value)(&value(self.header, device), out);
+            line.push_segment(&self.common, begin, *end);
             begin = *end;
+            let number = match value {
+                DeviceValue::Statistic(value) => stats.and_then(value),
+                DeviceValue::Activity(value) => activity.and_then(value),
+                DeviceValue::Other(push) => {
+                    push(&mut line, &subject);
+                    continue;
+                }
+            };
+            line.push_number(number);
         }
-        out.extend_from_slice(&self.common[begin..]);
+        line.finish(&self.common[begin..self.common_end]);
     }
 }
 
@@ -257,7 +299,9 @@ mod tests {
 
     fn json(state: DeviceState) -> serde_json::Value {
         let mut out = Vec::new();
-        Lines::json(&header()).push(&device("a\"b,\u{1b}[2J", state), &mut out);
+        let mut lines = Lines::new(line::JSON);
+        lines.begin_interval(&header());
+        lines.push(&header(), &device("a\"b,\u{1b}[2J", state), &mut out);
         assert_eq!(out.iter().filter(|byte| byte.is_ascii_control()).count(), 1, "the newline");
         serde_json::from_slice(&out).unwrap()
     }
@@ -297,9 +341,10 @@ mod tests {
         let mut out = Vec::new();
         csv_header(&mut out);
         let header = header();
-        let lines = Lines::csv(&header);
-        lines.push(&device("sda", active()), &mut out);
-        lines.push(&device("a\"b,\u{1b}", DeviceState::Reset), &mut out);
+        let mut lines = Lines::new(line::CSV);
+        lines.begin_interval(&header);
+        lines.push(&header, &device("sda", active()), &mut out);
+        lines.push(&header, &device("a\"b,\u{1b}", DeviceState::Reset), &mut out);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("time,elapsed_s,device,reads_per_s,read_kib_per_s,"));

@@ -23,11 +23,9 @@ pub(in crate::report) enum Field<'a> {
     Whole(Option<u64>),
     /// A set of words: an array in JSON, joined by `+` in CSV.
     Words(Vec<&'static str>),
-    /// Sentences: an array in JSON, joined by `; ` in CSV.
-    Sentences(Vec<String>),
 }
 
-use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Words};
+use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 
 pub(in crate::report) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
     match field {
@@ -42,7 +40,6 @@ pub(in crate::report) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(*value, out),
         Words(words) => push_array(words.iter().copied(), out),
-        Sentences(texts) => push_array(texts.iter().map(String::as_str), out),
         Text(None) | Name(None) | Flag(None) | Time(None) | Number(None) | Whole(None) => {
             out.extend_from_slice(b"null");
         }
@@ -62,21 +59,20 @@ fn push_array<'a>(texts: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
 
 pub(in crate::report) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
     match field {
-        Text(Some(text)) => push_cell([*text], out),
-        Name(Some(text)) => push_cell([text.as_str()], out),
+        Text(Some(text)) => push_texts([*text], out),
+        Name(Some(text)) => push_texts([text.as_str()], out),
         Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
         Time(Some(time)) => push_time(*time, out),
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(*value, out),
         Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
-        Sentences(texts) => push_cell(texts.iter().map(String::as_str), out),
         Text(None) | Name(None) | Flag(None) | Time(None) | Number(None) | Whole(None) => {}
     }
 }
 
-/// Appends texts as a cell, joined by `; `. Characters that could control a terminal are escaped, since CSV has no escapes of
+/// Appends texts as a cell of CSV, joined by `; `. Characters that could control a terminal are escaped, since CSV has no escapes of
 /// its own. A cell that a spreadsheet would take for a formula stays as it is: it is a name.
-fn push_cell<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
+pub(super) fn push_texts<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
     let start = out.len();
     for (at, text) in texts.into_iter().enumerate() {
         if at > 0 {
@@ -125,22 +121,29 @@ fn push_time(time: Timestamp, out: &mut Vec<u8>) {
 
 /// Appends a number with at most six decimals, more than the counters resolve.
 pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
-    const MICRO: f64 = 1e6;
-    // Below this, a float holds all millionths as whole numbers.
-    const EXACT: f64 = 9e9;
     if !value.is_finite() {
         out.extend_from_slice(b"null");
-    } else if (0.0..EXACT).contains(&value) {
-        // As round() does, which is a call of a function on a CPU that is not known to have an instruction for it.
-        let scaled = value * MICRO;
-        let below = scaled as u64;
-        let millionths = below + u64::from(scaled - below as f64 >= 0.5);
-        fixed_decimal::push_millionths(out, millionths);
+    } else if (0.0..MAX_EXACT).contains(&value) {
+        fixed_decimal::push_millionths(out, millionths_of(value));
     } else {
         let rounded = value.round();
         // Writing to a Vec cannot fail.
         let _ = write!(out, "{rounded:.1}");
     }
+}
+
+/// Below this, a float holds all millionths as whole numbers.
+pub(super) const MAX_EXACT: f64 = 9e9;
+
+/// Returns a number that is not negative and below [`MAX_EXACT`] in millionths, rounded.
+#[inline]
+pub(super) fn millionths_of(value: f64) -> u64 {
+    const MICRO: f64 = 1e6;
+    // As round() does, which is a call of a function on a CPU that is not known to have an instruction for it. Signed, as CPUs
+    // convert such numbers.
+    let scaled = value * MICRO;
+    let below = scaled as i64;
+    below as u64 + u64::from(scaled - below as f64 >= 0.5)
 }
 
 /// Fills `digits` with the last digits of `value`.
@@ -151,7 +154,7 @@ fn fill_digits(digits: &mut [u8], mut value: u64) {
     }
 }
 
-fn push_whole(value: u64, out: &mut Vec<u8>) {
+pub(super) fn push_whole(value: u64, out: &mut Vec<u8>) {
     fixed_decimal::push_whole(out, value, 0);
 }
 

@@ -292,20 +292,49 @@ pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(&text[at.min(MAX_WIDTH.saturating_sub(width))..]);
 }
 
+/// The bytes that [`write_millionths`] may write.
+pub(crate) const MAX_MILLIONTHS_SIZE: usize = 32;
+
+/// Writes a number of millionths as a decimal number, without trailing zeros except the first, and returns its length. What is
+/// behind it is overwritten too.
+#[inline]
+pub(crate) fn write_millionths(millionths: u64, out: &mut [u8; MAX_MILLIONTHS_SIZE]) -> usize {
+    let (whole, fraction) = (millionths / 1_000_000, millionths % 1_000_000);
+    let end = if whole < 100_000_000 { write_digits(whole, out) } else { write_long(whole, out) };
+    // The six digits behind the point, of which the first is always shown. The highest byte that is not zero is the last one.
+    let digits = eight_digits(fraction) >> 16;
+    let count = 8 - (digits | 1).leading_zeros() as usize / 8;
+    let text = ((digits | ZEROS) << 8) | u64::from(b'.');
+    if let Some(place) = out.get_mut(end..end + 8) {
+        place.copy_from_slice(&text.to_le_bytes());
+    }
+    end + 1 + count
+}
+
+/// Writes a number below 10^8, and returns its length.
+#[inline]
+fn write_digits(number: u64, out: &mut [u8; MAX_MILLIONTHS_SIZE]) -> usize {
+    let digits = eight_digits(number);
+    let zeros = (digits.trailing_zeros() as usize / 8).min(7);
+    out[..8].copy_from_slice(&((digits | ZEROS) >> (8 * zeros)).to_le_bytes());
+    8 - zeros
+}
+
+/// Writes any number, and returns its length.
+#[cold]
+fn write_long(number: u64, out: &mut [u8; MAX_MILLIONTHS_SIZE]) -> usize {
+    let mut text = [0; MAX_WIDTH];
+    let start = push_digits(&mut text, MAX_WIDTH, number);
+    let size = MAX_WIDTH - start;
+    out[..size].copy_from_slice(&text[start..]);
+    size
+}
+
 /// Appends a number of millionths as a decimal number, without trailing zeros except the first.
 pub(crate) fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
-    let (whole, mut fraction) = (millionths / 1_000_000, millionths % 1_000_000);
-    let mut text = [b'0'; MAX_WIDTH];
-    let mut at = MAX_WIDTH;
-    while fraction > 0 {
-        at = push_pair(&mut text, at, (fraction % 100) as usize);
-        fraction /= 100;
-    }
-    let point = MAX_WIDTH - 7;
-    text[point] = b'.';
-    let zeros = text[point + 2..].iter().rev().take_while(|digit| **digit == b'0').count();
-    let at = push_digits(&mut text, point, whole);
-    out.extend_from_slice(&text[at..MAX_WIDTH - zeros]);
+    let mut text = [0; MAX_MILLIONTHS_SIZE];
+    let size = write_millionths(millionths, &mut text);
+    out.extend_from_slice(&text[..size]);
 }
 
 /// Writes the digits of `value` so that they end before `at`, and returns where they begin.

@@ -1,0 +1,66 @@
+//! Sentences in memory that is used again for others.
+
+use std::borrow::Cow;
+
+/// Sentences one behind the other.
+#[derive(Debug, Default)]
+pub(crate) struct Sentences {
+    text: Vec<u8>,
+    /// The end of each sentence in the text, and whether it is [plain](Sentence::is_plain).
+    ends: Vec<(usize, bool)>,
+}
+
+/// A sentence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sentence<'a> {
+    /// UTF-8.
+    pub(crate) text: &'a [u8],
+    /// It consists of words and numbers of this program, without names: no character of it must be escaped.
+    pub(crate) is_plain: bool,
+}
+
+impl<'a> Sentence<'a> {
+    /// Returns the sentence as text.
+    pub(crate) fn to_text(self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.text)
+    }
+}
+
+impl Sentences {
+    /// Removes all sentences.
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    /// Adds a sentence of any characters.
+    pub(in crate::report) fn push(&mut self, sentence: &str) {
+        self.text.extend_from_slice(sentence.as_bytes());
+        self.ends.push((self.text.len(), false));
+    }
+
+    /// Adds the plain sentence that `write` appends; none where it returns `None` and appends nothing.
+    pub(in crate::report) fn push_plain(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> Option<()>,
+    ) -> Option<()> {
+        write(&mut self.text)?;
+        self.ends.push((self.text.len(), true));
+        Some(())
+    }
+
+    /// The sentences in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Sentence<'_>> {
+        let mut start = 0;
+        self.ends.iter().map(move |(end, is_plain)| {
+            let text = &self.text[start..*end];
+            start = *end;
+            Sentence { text, is_plain: *is_plain }
+        })
+    }
+
+    /// The text of all sentences.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+}
