@@ -19,6 +19,8 @@ pub(super) struct NearbyAmounts<'a> {
     amounts: &'a RecentAmounts,
     /// The place of the latest.
     latest: usize,
+    /// The shortest and the longest interval in seconds.
+    lengths: (f32, f32),
     /// The longest interval as a multiple of the shortest.
     max_length_ratio: f32,
     /// The relative difference of two counts in a row up to which they may be steadier than the rates.
@@ -60,27 +62,25 @@ pub(super) enum Chance {
 impl<'a> NearbyAmounts<'a> {
     /// Compares amounts; `None` without loads.
     pub(super) fn new(amounts: &'a RecentAmounts) -> Option<Self> {
-        let (mut min, mut max) = (f32::INFINITY, 0.0f32);
-        for length in amounts.seconds() {
-            min = if *length < min { *length } else { min };
-            max = if *length > max { *length } else { max };
-        }
+        let seconds = amounts.seconds();
+        let min = seconds.iter().fold(f32::INFINITY, |min, length| if *length < min { *length } else { min });
+        let max = seconds.iter().fold(0.0f32, |max, length| if *length > max { *length } else { max });
         let max_delay_fraction = MAX_SAMPLE_DELAY_FRACTION / (1.0 - MAX_SAMPLE_DELAY_FRACTION);
         let max_delay = f64::from(max / min - 1.0).min(max_delay_fraction);
         let max_alike = max_alike_counts(max_delay) as f32 + RecentAmounts::ROUNDING;
-        Some(Self { amounts, latest: amounts.latest()?, max_length_ratio: ROUNDING * max / min, max_alike })
+        let max_length_ratio = ROUNDING * max / min;
+        Some(Self { amounts, latest: amounts.latest()?, lengths: (min, max), max_length_ratio, max_alike })
     }
 
     /// Returns whether at least [`MIN_PLATEAU_LOADS`] loads of a kind may have a rate within a relative `distance` of that of the
     /// latest load. It never returns `false` where they have.
     pub(super) fn may_be_near(&self, kind: usize, distance: f64) -> bool {
-        let (values, seconds) = (self.amounts.of_kind(kind), self.amounts.seconds());
-        let rate = values[self.latest] / seconds[self.latest];
+        let values = self.amounts.of_kind(kind);
+        let rate = values[self.latest] / self.amounts.seconds()[self.latest];
         let distance = distance as f32 + RecentAmounts::ROUNDING;
-        let (low, high) = (rate * (1.0 - distance), rate * (1.0 + distance));
-        let is_near = |(value, seconds): (&f32, &f32)| (low * seconds <= *value) & (*value <= high * seconds);
-        let near: u32 = values.iter().zip(seconds).map(|pair| u32::from(is_near(pair))).sum();
-        rate > 0.0 && near as usize >= MIN_PLATEAU_LOADS
+        let (low, high) =
+            (rate * (1.0 - distance) * self.lengths.0, rate * (1.0 + distance) * self.lengths.1);
+        rate > 0.0 && count(values, |value| (low <= value) & (value <= high)) >= MIN_PLATEAU_LOADS
     }
 
     /// The kinds of rate in which there is a chance of a plateau that the latest load lies on.
@@ -109,28 +109,25 @@ impl<'a> NearbyAmounts<'a> {
         let max = latest / (1.0 - tolerance) * self.max_length_ratio;
         // Fewer requests than these make a window wider.
         let few = request / STEADY_TOLERANCE as f32;
-        // Mostly it ends here. Short loops without branches, in which the compiler compares several numbers at a time.
+        // Mostly it ends here.
         let strict = self.max_length_ratio * (ROUNDING + STEADY_WINDOW as f32);
         let (low, high) = (min / strict, max * strict);
-        let near: u32 = values.iter().map(|value| u32::from((low <= *value) & (*value <= high))).sum();
-        let has_wide = values.iter().zip(requests).fold(false, |found, (value, requests)| {
+        let near = count(values, |value| (low <= value) & (value <= high));
+        let is_wide = |value: f32, requests: f32| {
             let may_reach = value * (requests + 2.0 * request) * ROUNDING >= min * requests;
-            found | ((*requests < few) & (0.0 < *value) & (*value <= max) & may_reach)
-        });
+            (requests < few) & (0.0 < value) & (value <= max) & may_reach
+        };
+        let has_wide = count_pairs(values, requests, is_wide) > 0;
         let is_alike = |before: f32, after: f32| (after - before).abs() <= self.max_alike * before;
-        let has_alike = values
-            .iter()
-            .zip(&values[1..])
-            .fold(is_alike(values[values.len() - 1], values[0]), |found, (before, after)| {
-                found | is_alike(*before, *after)
-            });
-        if (near as usize) < MIN_PLATEAU_LOADS && !has_wide && !has_alike {
+        let has_alike =
+            count_pairs(values, &values[1..], is_alike) > 0 || is_alike(values[values.len() - 1], values[0]);
+        if near < MIN_PLATEAU_LOADS && !has_wide && !has_alike {
             return Chance::None;
         }
         let amounts = || values.iter().zip(requests).map(Amount::new);
         let means = || amounts().zip(amounts().cycle().skip(1)).map(Amount::mean);
         let search = DenseWindow { min, max, request, max_length_ratio: self.max_length_ratio };
-        if search.is_in(amounts()) {
+        if (near >= MIN_PLATEAU_LOADS || has_wide) && search.is_in(amounts()) {
             Chance::Any
         } else if has_alike && search.is_in(amounts().chain(means()).chain(means())) {
             Chance::OfCounts
@@ -144,6 +141,17 @@ impl<'a> NearbyAmounts<'a> {
         let is_of = |kind: &(IoDirection, RateUnit)| *kind == (direction, RateUnit::Requests);
         self.amounts.of_kind(RATE_KINDS.iter().position(is_of).unwrap_or(0))
     }
+}
+
+/// Counts values, in a loop without branches, in which the compiler compares several at a time.
+fn count(values: &[f32], is_counted: impl Fn(f32) -> bool) -> usize {
+    values.iter().map(|value| u32::from(is_counted(*value))).sum::<u32>() as usize
+}
+
+/// The same for pairs.
+fn count_pairs(values: &[f32], others: &[f32], is_counted: impl Fn(f32, f32) -> bool) -> usize {
+    values.iter().zip(others).map(|(value, other)| u32::from(is_counted(*value, *other))).sum::<u32>()
+        as usize
 }
 
 /// A search for a window with as many amounts as a plateau has loads.
