@@ -215,7 +215,9 @@ impl DeviceAnalysis {
         intervals: impl IntoIterator<Item = (DirectionStats, DirectionStats, f64)>,
         loads: &[LoadSample],
     ) {
-        let (mut window, mut values) = (BinWindow::default(), <[DirectionValues; 3]>::default());
+        let mut window = BinWindow::default();
+        let mut values: [DirectionValues; 3] =
+            std::array::from_fn(|_| DirectionValues::with_capacity(loads.len()));
         let analyses = [&mut self.reads, &mut self.writes, &mut self.both];
         for (reads, writes, seconds) in intervals {
             let directions = [reads, writes, combine_directions(&reads, &writes, seconds)];

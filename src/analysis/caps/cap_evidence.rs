@@ -1,6 +1,6 @@
 //! Evidence for and against a cap at a steady rate, from other times of the same device.
 
-use super::steady_rate::{RateKind, SteadyRate, count_intervals};
+use super::steady_rate::{RateKind, RatedLoad, SameRate, SteadyRate, count_intervals};
 use crate::analysis::load::{IoDirection, LoadSample, weighted_median_of};
 use crate::analysis::thresholds::{
     MIN_BRIEF_PLATEAU_INTERVALS, MIN_CONCURRENCY_GROWTH, MIN_FASTER_QUEUE_FRACTION, MIN_LOADED_QUEUE,
@@ -104,7 +104,8 @@ pub(super) fn brief_cap_before<'a>(
         .filter(|run| kind.rate(run[0]) >= MIN_RATE_CHANGE_RATIO * one.rate)
         .max_by_key(|run| run.len())
         .filter(|run| (MIN_BRIEF_PLATEAU_INTERVALS..MIN_PLATEAU_INTERVALS as usize).contains(&run.len()))?;
-    let longest = longest.to_vec();
+    let rated: Vec<RatedLoad> = before.iter().map(|load| RatedLoad::new(load, kind)).collect();
+    let longest = SameRate::of(longest.to_vec(), &rated, kind)?;
     let found = SteadyRate::evaluate(longest, &before.into(), kind, None)?;
     (found.may_be_brief_cap() && cap_changed(one, &found, kind)).then_some(found)
 }

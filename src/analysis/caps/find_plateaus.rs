@@ -8,7 +8,10 @@ use super::cap_evidence::{
 use super::dispersion::dispersion;
 use super::pace::has_steadier_counts;
 use super::plateau::Plateau;
-use super::steady_rate::{RateKind, RatedLoad, SteadyRate, densest_rate_window, may_have_dense_window};
+use super::steady_rate::{
+    RateKind, RatedLoad, SameRate, SteadyRate, count_intervals, densest_rate_window, may_have_dense_window,
+    sorted_by_rate,
+};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all, weighted_median_of};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::stats::weighted_median;
@@ -190,8 +193,8 @@ fn share_delayed_requests(loads: &mut [LoadSample], kind: RateKind) {
 /// The caps on one kind of rate, or else a steady rate that is unclear.
 fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
     let is_loaded = |load: &&LoadSample| kind.queue(load) >= MIN_LOADED_QUEUE;
-    let mut by_rate: Vec<RatedLoad> = Vec::with_capacity(loads.len());
-    by_rate.extend(
+    let mut rated: Vec<RatedLoad> = Vec::with_capacity(loads.len());
+    rated.extend(
         loads
             .iter()
             .copied()
@@ -199,12 +202,15 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
             .map(|load| RatedLoad::new(load, kind))
             .filter(|one| one.rate > 0.0),
     );
-    if !may_have_dense_window(&by_rate) {
+    if !may_have_dense_window(&rated) {
         return SteadyRates::default();
     }
-    let loaded: Rc<[&LoadSample]> = by_rate.iter().map(|one| one.load).collect();
-    by_rate.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-    let mut steady = steady_rates(by_rate, &loaded, kind, stated);
+    let dense = dense_rates(&rated, kind);
+    if dense.is_empty() {
+        return SteadyRates::default();
+    }
+    let loaded: Rc<[&LoadSample]> = rated.iter().map(|one| one.load).collect();
+    let mut steady = steady_rates(dense, &loaded, kind, stated);
     steady.retain(|one| one.is_stated || !is_offered_load(one, loads, kind));
     // A rate is a cap if it proves that alone, if the device can do more, or if it changed from or to another cap. The
     // rate after a cap was lifted may be that of the device.
@@ -238,22 +244,37 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
     SteadyRates { caps: plateaus, unclear }
 }
 
-/// The rates at which loads stayed constant, those of most time first. `loaded` are the same loads in the order of time.
+/// The rates at which most time was spent, those of most time first, of loads in the order of time; none where none of them
+/// can be steady.
+fn dense_rates<'a>(rated: &[RatedLoad<'a>], kind: RateKind) -> Vec<SameRate<'a>> {
+    let mut by_rate = sorted_by_rate(rated);
+    let (mut dense, mut intervals) = (Vec::new(), 0.0);
+    for _ in 0..MAX_STEADY_RATES {
+        let Some(window) = densest_rate_window(&by_rate) else { break };
+        let loads: Vec<&LoadSample> = by_rate.drain(window).map(|rated| rated.load).collect();
+        intervals += count_intervals(loads.iter().copied());
+        dense.extend(SameRate::of(loads, rated, kind));
+    }
+    // Mostly too few loads are at any of the rates, even without those at all the others.
+    let may_be_steady = dense.iter().any(|one| one.may_be_steady_without(intervals));
+    if may_be_steady { dense } else { Vec::new() }
+}
+
+/// Those of the rates at which loads stayed constant, and some of them again without the others. `loaded` are all loads in
+/// the order of time.
 fn steady_rates<'a>(
-    mut by_rate: Vec<RatedLoad<'a>>,
+    dense: Vec<SameRate<'a>>,
     loaded: &Rc<[&'a LoadSample]>,
     kind: RateKind,
     stated: Option<f64>,
 ) -> Vec<SteadyRate<'a>> {
-    let mut found: Vec<SteadyRate> = Vec::new();
-    for _ in 0..MAX_STEADY_RATES {
-        let Some(window) = densest_rate_window(&by_rate) else { break };
-        let dense = by_rate.drain(window).map(|rated| rated.load).collect();
-        found.extend(SteadyRate::evaluate(dense, loaded, kind, stated));
-    }
+    let evaluated = dense.into_iter().filter_map(|one| SteadyRate::evaluate(one, loaded, kind, stated));
+    let mut found: Vec<SteadyRate> = evaluated.collect();
     let evaluate_without = |one: &SteadyRate<'a>, others: &[&SteadyRate]| {
         let rest = without_others(one, others, loaded, kind)?;
-        SteadyRate::evaluate(one.loads.clone(), &rest.into(), kind, stated).filter(|one| one.is_steady)
+        let rated: Vec<RatedLoad> = rest.iter().map(|load| RatedLoad::new(load, kind)).collect();
+        let one = SameRate::of(one.loads.clone(), &rated, kind)?;
+        SteadyRate::evaluate(one, &rest.into(), kind, stated).filter(|one| one.is_steady)
     };
     // Caps that alternate lie within each other's span. Those with a low dispersion support each other.
     let all: Vec<&SteadyRate> = found.iter().collect();

@@ -169,7 +169,7 @@ impl SteadyRate<'_> {
 
     /// Returns whether it may be steady against all loads without `others`, which have this number of intervals.
     pub(super) fn may_be_steady_without(&self, others: f64) -> bool {
-        self.on_rate_intervals >= MIN_ON_RATE_FRACTION * (self.loaded_intervals - others)
+        may_be_steady(self.on_rate_intervals, self.loaded_intervals - others)
     }
 
     /// The index of its first interval.
@@ -186,41 +186,30 @@ impl SteadyRate<'_> {
     /// the device was as loaded was spent at the rate, and little above it. `None` without enough loads for a rate and
     /// a queue.
     pub(super) fn evaluate<'a>(
-        mut loads: Vec<&'a LoadSample>,
+        one: SameRate<'a>,
         all: &Rc<[&'a LoadSample]>,
         kind: RateKind,
         stated: Option<f64>,
     ) -> Option<SteadyRate<'a>> {
-        loads.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
+        let SameRate { loads, rate, min_queue, max_queue, has_grown, loaded_intervals, on_rate_intervals } =
+            one;
         let (first, last) = (loads.first()?.interval_index, loads.last()?.interval_index);
-        let rate = kind.median_rate(&loads)?;
-        let (min_queue, max_queue) = queue_range(&loads, kind)?;
-        let has_grown = max_queue >= MIN_CONCURRENCY_GROWTH * min_queue;
-        let loaded_ratio = if has_grown { LOADED_RATIO_GROWN } else { LOADED_RATIO_CONSTANT };
         let within_span = || all.iter().copied().filter(|load| (first..=last).contains(&load.interval_index));
+        let min_loaded_queue = SameRate::min_loaded_queue(has_grown, min_queue);
         let loaded: Vec<&'a LoadSample> =
-            within_span().filter(|load| kind.queue(load) >= loaded_ratio * min_queue).collect();
-        let relative_rate = |load: &LoadSample| kind.rate(load) / rate;
-        let is_on_rate = |load: &&LoadSample| {
-            let tolerance = kind.tolerance(load);
-            (relative_rate(load) - 1.0).abs() <= ON_RATE_TOLERANCE_RATIO * tolerance
-                && load.variation <= tolerance
-        };
+            within_span().filter(|load| kind.queue(load) >= min_loaded_queue).collect();
         let above =
             count_intervals(within_span().filter(|load| {
-                relative_rate(load) > 1.0 + ABOVE_RATE_TOLERANCE_RATIO * kind.tolerance(load)
+                kind.rate(load) / rate > 1.0 + ABOVE_RATE_TOLERANCE_RATIO * kind.tolerance(load)
             }));
-        let (time, on_rate) = (
-            count_intervals(loaded.iter().copied()),
-            count_intervals(loaded.iter().copied().filter(is_on_rate)),
-        );
         let is_at_constant_queue = has_constant_queue(&loads, kind.direction);
         let min_long_queue = if is_at_constant_queue { MIN_CONSTANT_QUEUE } else { MIN_PLATEAU_QUEUE };
         let requests =
             weighted_median_of(&loads, |load| Some(load.totals(kind.direction).ios / load.intervals))?;
+        let min_on_rate = MIN_ON_RATE_FRACTION * loaded_intervals;
         let is_steady = requests >= MIN_INTERVAL_REQUESTS
-            && on_rate >= (MIN_ON_RATE_FRACTION * time).max(MIN_PLATEAU_INTERVALS - PLATEAU_END_INTERVALS)
-            && above <= (MAX_ABOVE_RATE_FRACTION * time).max(MAX_ABOVE_RATE_INTERVALS)
+            && on_rate_intervals >= min_on_rate.max(MIN_PLATEAU_INTERVALS - PLATEAU_END_INTERVALS)
+            && above <= (MAX_ABOVE_RATE_FRACTION * loaded_intervals).max(MAX_ABOVE_RATE_INTERVALS)
             && max_queue >= min_long_queue;
         let (iops, mib_per_s) = median_rates(&loads, kind.direction)?;
         Some(SteadyRate {
@@ -232,8 +221,8 @@ impl SteadyRate<'_> {
             kind,
             loaded,
             all: Rc::clone(all),
-            loaded_intervals: time,
-            on_rate_intervals: on_rate,
+            loaded_intervals,
+            on_rate_intervals,
             dispersion: OnceCell::new(),
             light_dispersion: OnceCell::new(),
             pace: OnceCell::new(),
@@ -246,6 +235,58 @@ impl SteadyRate<'_> {
             max_queue,
         })
     }
+}
+
+/// Loads of about one rate, before it is known whether that is steady.
+pub(super) struct SameRate<'a> {
+    /// In the order of time.
+    loads: Vec<&'a LoadSample>,
+    rate: f64,
+    min_queue: f64,
+    max_queue: f64,
+    /// The queue quadrupled meanwhile.
+    has_grown: bool,
+    loaded_intervals: f64,
+    on_rate_intervals: f64,
+}
+
+impl<'a> SameRate<'a> {
+    /// Compares loads with `all` of the device, in the order of time. `None` without enough for a rate and a queue.
+    pub(super) fn of(mut loads: Vec<&'a LoadSample>, all: &[RatedLoad<'a>], kind: RateKind) -> Option<Self> {
+        loads.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
+        let (first, last) = (loads.first()?.interval_index, loads.last()?.interval_index);
+        let rate = kind.median_rate(&loads)?;
+        let (min_queue, max_queue) = queue_range(&loads, kind)?;
+        let has_grown = max_queue >= MIN_CONCURRENCY_GROWTH * min_queue;
+        let min_loaded_queue = Self::min_loaded_queue(has_grown, min_queue);
+        let (mut loaded_intervals, mut on_rate_intervals) = (0.0, 0.0);
+        for one in all {
+            let is_within_span = (first..=last).contains(&one.load.interval_index);
+            if one.queue >= min_loaded_queue && is_within_span {
+                loaded_intervals += one.load.intervals;
+                let is_on_rate = (one.rate / rate - 1.0).abs() <= ON_RATE_TOLERANCE_RATIO * one.tolerance
+                    && one.load.variation <= one.tolerance;
+                on_rate_intervals += if is_on_rate { one.load.intervals } else { 0.0 };
+            }
+        }
+        Some(Self { loads, rate, min_queue, max_queue, has_grown, loaded_intervals, on_rate_intervals })
+    }
+
+    /// The queue from which a load within the span counts as as loaded as those at the rate.
+    fn min_loaded_queue(has_grown: bool, min_queue: f64) -> f64 {
+        let loaded_ratio = if has_grown { LOADED_RATIO_GROWN } else { LOADED_RATIO_CONSTANT };
+        loaded_ratio * min_queue
+    }
+
+    /// Returns whether it may be steady against all loads without others, which have at most this number of intervals.
+    pub(super) fn may_be_steady_without(&self, others: f64) -> bool {
+        may_be_steady(self.on_rate_intervals, self.loaded_intervals - others)
+    }
+}
+
+/// Returns whether a rate may be steady that had this many of the loaded intervals.
+fn may_be_steady(on_rate_intervals: f64, loaded_intervals: f64) -> bool {
+    on_rate_intervals >= MIN_ON_RATE_FRACTION * loaded_intervals
 }
 
 /// The clearly slower loads of a device whose queues are clearly shorter than `min_queue`.
@@ -293,18 +334,30 @@ pub(super) fn count_intervals<'a>(loads: impl Iterator<Item = &'a LoadSample>) -
 }
 
 /// A load with its rate, which takes a while to compute and is compared many times.
+#[derive(Clone, Copy)]
 pub(super) struct RatedLoad<'a> {
     pub(super) rate: f64,
     /// The highest rate that counts as the same as this one.
     max_same_rate: f64,
+    queue: f64,
+    tolerance: f64,
     pub(super) load: &'a LoadSample,
 }
 
 impl<'a> RatedLoad<'a> {
     pub(super) fn new(load: &'a LoadSample, kind: RateKind) -> Self {
-        let rate = kind.rate(load);
-        Self { rate, max_same_rate: rate * (1.0 + 2.0 * kind.tolerance(load)), load }
+        let (rate, tolerance) = (kind.rate(load), kind.tolerance(load));
+        Self { rate, max_same_rate: rate * (1.0 + 2.0 * tolerance), queue: kind.queue(load), tolerance, load }
     }
+}
+
+/// The same loads in the order of their rates, which are positive. Equal ones stay in their order.
+pub(super) fn sorted_by_rate<'a>(loads: &[RatedLoad<'a>]) -> Vec<RatedLoad<'a>> {
+    // Positive floats sort as their bits. Whole numbers that include the place are compared faster than either.
+    let key = |(index, one): (usize, &RatedLoad)| u128::from(one.rate.to_bits()) << 64 | index as u128;
+    let mut keys: Vec<u128> = loads.iter().enumerate().map(key).collect();
+    keys.sort_unstable();
+    keys.into_iter().map(|key| loads[key as u64 as usize]).collect()
 }
 
 /// Returns whether enough intervals for a plateau may have about the same rate. It costs far less than sorting the loads,

@@ -51,6 +51,14 @@ pub(in crate::analysis) struct DirectionValues {
     queue: Vec<(f64, f64)>,
 }
 
+impl DirectionValues {
+    /// None yet, with space for those of as many intervals.
+    pub(in crate::analysis) fn with_capacity(intervals: usize) -> Self {
+        let space = || Vec::with_capacity(intervals);
+        Self { iops: space(), mib_per_s: space(), size_kib: space(), await_ms: space(), queue: space() }
+    }
+}
+
 impl DirectionSummary {
     /// Takes an interval of `seconds`, which is its weight, except for its bins.
     pub(in crate::analysis) fn observe(&mut self, direction: &DirectionStats, seconds: f64) {

@@ -8,6 +8,10 @@ const BITS_WITHIN_BIN: u32 = 45;
 const FIRST_BIN: u64 = (1023 - 256) << 7;
 /// The number of values from which a window of all bins takes less time than a search for each.
 const MIN_WINDOW_VALUES: usize = 24;
+/// The same as a fraction of the bins that there are already, which are moved into the window and out of it.
+const BINS_PER_WINDOW_VALUE: usize = 3;
+/// The fewest bins for which space is made.
+const MIN_NEW_BINS: usize = 4;
 
 /// Weighted values in bins of 1%. Mean and maximum are exact; a quantile is the mean of its bin, so it is exact where
 /// all values of the bin are equal, and within 1% otherwise. Only values of more than 77 digits, or of as many zeros behind the
@@ -64,7 +68,7 @@ impl Histogram {
 
     /// Counts positive values with their weights in their bins, many of them in far less time than each by itself.
     pub(in crate::analysis) fn fill_bins(&mut self, values: &[(f64, f64)], window: &mut BinWindow) {
-        if values.len() < MIN_WINDOW_VALUES {
+        if values.len() < MIN_WINDOW_VALUES.max(self.bins.len() / BINS_PER_WINDOW_VALUE) {
             values.iter().for_each(|(value, weight)| self.add_to_bin(*value, *weight));
             return;
         }
@@ -118,7 +122,7 @@ impl Histogram {
     /// Makes space for another bin. It grows by an eighth, not to twice its size: a device has many histograms.
     fn reserve(&mut self) {
         if self.bins.len() == self.bins.capacity() {
-            let more = 1 + self.bins.len() / 8;
+            let more = MIN_NEW_BINS.max(self.bins.len() / 8);
             self.bins.reserve_exact(more);
             self.numbers.reserve_exact(more);
         }
