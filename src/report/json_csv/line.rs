@@ -3,21 +3,26 @@
 
 use memchr::memchr2;
 
-use super::value::{MAX_EXACT, millionths_of, push_number, push_texts};
+use super::value::{MAX_EXACT, millionths_of, push_number, push_texts, push_whole};
 use crate::report::evidence::Sentences;
-use crate::report::layout::fixed_decimal::{MAX_MILLIONTHS_SIZE, write_millionths};
+use crate::report::layout::fixed_decimal::{
+    MAX_MILLIONTHS_SIZE, push_millionths, write_millionths, write_whole,
+};
 use crate::sanitize::{is_printable_ascii, push_json_string};
 
 /// The differences between JSON and CSV.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Syntax {
     is_json: bool,
-    /// A value that is missing.
-    null: &'static [u8],
+    /// The bytes of [`NULL`] that are written for a value that is missing.
+    null_size: usize,
 }
 
-pub(super) const JSON: &Syntax = &Syntax { is_json: true, null: b"null" };
-pub(super) const CSV: &Syntax = &Syntax { is_json: false, null: b"" };
+/// A value of JSON that is missing.
+const NULL: &[u8; 4] = b"null";
+
+pub(super) const JSON: &Syntax = &Syntax { is_json: true, null_size: NULL.len() };
+pub(super) const CSV: &Syntax = &Syntax { is_json: false, null_size: 0 };
 
 /// Memory that is used for one line after the other.
 pub(super) struct LineBuffer {
@@ -71,40 +76,65 @@ impl<'a> Line<'a> {
     }
 
     /// Appends a number with at most six decimals.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_number(&mut self, value: Option<f64>) {
         match value {
             Some(value) if (0.0..MAX_EXACT).contains(&value) => {
-                if self.end + MAX_MILLIONTHS_SIZE > LineBuffer::SIZE {
-                    self.flush();
-                }
-                if let Some(place) = self.buffer.text[self.end..].first_chunk_mut() {
-                    self.end += write_millionths(millionths_of(value), place);
+                let millionths = millionths_of(value);
+                match self.buffer.text.get_mut(self.end..self.end + MAX_MILLIONTHS_SIZE) {
+                    Some(place) => self.end += write_millionths(millionths, place),
+                    None => self.flush_and_push_millionths(millionths),
                 }
             }
-            Some(value) => push_number(value, self.flush()),
-            None => self.push(self.syntax.null),
+            Some(value) => self.flush_and_push_number(value),
+            None => self.push_null(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn flush_and_push_millionths(&mut self, millionths: u64) {
+        push_millionths(self.flush(), millionths);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn flush_and_push_number(&mut self, value: f64) {
+        push_number(value, self.flush());
+    }
+
+    /// Appends a value that is missing.
+    #[inline]
+    fn push_null(&mut self) {
+        match self.buffer.text.get_mut(self.end..self.end + NULL.len()) {
+            Some(place) => {
+                place.copy_from_slice(NULL);
+                self.end += self.syntax.null_size;
+            }
+            None => {
+                let size = self.syntax.null_size;
+                self.flush().extend_from_slice(&NULL[..size]);
+            }
         }
     }
 
     /// Appends a whole number.
     pub(super) fn push_whole(&mut self, value: Option<u64>) {
         match value {
-            Some(value) => super::value::push_whole(value, self.flush()),
-            None => self.push(self.syntax.null),
+            Some(value) => match self.buffer.text.get_mut(self.end..self.end + MAX_MILLIONTHS_SIZE) {
+                Some(place) => self.end += write_whole(value, place),
+                None => push_whole(value, self.flush()),
+            },
+            None => self.push_null(),
         }
     }
 
     /// Appends a word without a character that must be escaped.
     pub(super) fn push_word(&mut self, word: Option<&'static str>) {
         match word {
-            Some(word) if self.syntax.is_json => {
-                self.push(b"\"");
-                self.push(word.as_bytes());
-                self.push(b"\"");
-            }
+            Some(word) if self.syntax.is_json => self.push_quoted(word.as_bytes()),
             Some(word) => self.push(word.as_bytes()),
-            None => self.push(self.syntax.null),
+            None => self.push_null(),
         }
     }
 
@@ -122,17 +152,13 @@ impl<'a> Line<'a> {
 
     /// Appends any text.
     pub(super) fn push_text(&mut self, text: Option<&str>) {
-        let Some(text) = text else { return self.push(self.syntax.null) };
+        let Some(text) = text else { return self.push_null() };
         let is_json = self.syntax.is_json;
         let bytes = text.as_bytes();
         let needs_no_escape = is_printable_ascii(text)
             && !bytes.iter().any(|byte| *byte == b'"' || *byte == if is_json { b'\\' } else { b',' });
         match (needs_no_escape, is_json) {
-            (true, true) => {
-                self.push(b"\"");
-                self.push(bytes);
-                self.push(b"\"");
-            }
+            (true, true) => self.push_quoted(bytes),
             (true, false) => self.push(bytes),
             (false, true) => push_json_string(text, self.flush()),
             (false, false) => push_texts([text], self.flush()),
@@ -149,9 +175,7 @@ impl<'a> Line<'a> {
             for (at, sentence) in sentences.iter().enumerate() {
                 self.push(if at > 0 { b"," } else { b"" });
                 if sentence.is_plain {
-                    self.push(b"\"");
-                    self.push(sentence.text);
-                    self.push(b"\"");
+                    self.push_quoted(sentence.text);
                 } else {
                     push_json_string(&sentence.to_text(), self.flush());
                 }
@@ -177,7 +201,14 @@ impl<'a> Line<'a> {
     /// Ends the line with the rest of the common text.
     pub(super) fn finish(mut self, rest: &[u8]) {
         self.push(rest);
-        self.flush();
+        self.out.extend_from_slice(&self.buffer.text[..self.end]);
+    }
+
+    /// Appends bytes as they are, between quotes.
+    fn push_quoted(&mut self, bytes: &[u8]) {
+        self.push(b"\"");
+        self.push(bytes);
+        self.push(b"\"");
     }
 
     /// Appends bytes as they are.
@@ -192,7 +223,10 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Moves what is in the buffer to the text before it, which is returned.
+    /// Moves what is in the buffer to the text before it, which is returned. Apart from the ends of lines it is seldom needed,
+    /// and kept out of the way.
+    #[cold]
+    #[inline(never)]
     fn flush(&mut self) -> &mut Vec<u8> {
         self.out.extend_from_slice(&self.buffer.text[..self.end]);
         self.end = 0;

@@ -78,11 +78,16 @@ impl Figure {
     }
 
     /// Appends the number with a blank before its unit, and with `default_unit` if it has none.
-    pub(crate) fn push_apart(&self, default_unit: &str, out: &mut Vec<u8>) {
-        self.push_number(out);
-        out.push(b' ');
-        let unit = if self.unit.text.is_empty() { default_unit } else { self.unit.text };
-        out.extend_from_slice(unit.as_bytes());
+    pub(crate) fn push_apart(&self, default_unit: &'static Unit, out: &mut Vec<u8>) {
+        let unit = if self.unit.text.is_empty() { default_unit } else { self.unit };
+        match (Self { unit: unit.apart.unwrap_or(unit), ..*self }).short_text() {
+            Some(text) if unit.apart.is_some() => text.push(out),
+            _ => {
+                self.push_number(out);
+                out.push(b' ');
+                out.extend_from_slice(unit.text.as_bytes());
+            }
+        }
     }
 
     fn push_number(&self, out: &mut Vec<u8>) {
@@ -105,14 +110,14 @@ impl ShortText {
     /// The cell without a value.
     pub(crate) const DASH: Self = Self::new("-");
 
-    /// Returns a text of at most eight bytes.
+    /// Returns a text of at most seven bytes.
     const fn new(text: &'static str) -> Self {
         Self(BLANKS).with_end(&Unit::new(text))
     }
 
     /// Appends a unit, for which there must be blanks.
     const fn with_end(self, unit: &Unit) -> Self {
-        Self(if unit.text.len() < 8 { self.0 >> unit.bits } else { 0 } | unit.word)
+        Self((self.0 >> unit.bits) | unit.word)
     }
 
     /// Puts an ASCII character before the text; `None` where that is too long.
@@ -206,6 +211,8 @@ pub(crate) struct Unit {
     bits: u32,
     /// Below this, there is space for the digits of a number and a point before the unit.
     limit: u64,
+    /// The same unit after a blank.
+    apart: Option<&'static Unit>,
 }
 
 impl Unit {
@@ -218,7 +225,11 @@ impl Unit {
             at += 1;
         }
         let digits = 7usize.saturating_sub(bytes.len());
-        Self { text, word, bits: 8 * bytes.len() as u32, limit: 10u64.pow(digits as u32) }
+        Self { text, word, bits: 8 * bytes.len() as u32, limit: 10u64.pow(digits as u32), apart: None }
+    }
+
+    const fn with_apart(self, apart: &'static Self) -> Self {
+        Self { apart: Some(apart), ..self }
     }
 
     /// Returns whether the number is written with a power of ten, which is its unit.
@@ -235,9 +246,9 @@ pub(crate) mod units {
     pub(crate) const THOUSAND: &Unit = &Unit::new("k");
     pub(crate) const MILLION: &Unit = &Unit::new("M");
     pub(crate) const BILLION: &Unit = &Unit::new("G");
-    pub(crate) const MICROSECONDS: &Unit = &Unit::new("µs");
-    pub(crate) const MILLISECONDS: &Unit = &Unit::new("ms");
-    pub(crate) const SECONDS: &Unit = &Unit::new("s");
+    pub(crate) const MICROSECONDS: &Unit = &Unit::new("µs").with_apart(&Unit::new(" µs"));
+    pub(crate) const MILLISECONDS: &Unit = &Unit::new("ms").with_apart(&Unit::new(" ms"));
+    pub(crate) const SECONDS: &Unit = &Unit::new("s").with_apart(&Unit::new(" s"));
     pub(crate) const PERCENT: &Unit = &Unit::new("%");
     pub(crate) const TIMES: &Unit = &Unit::new("x");
     /// The number is written with one decimal and a power of ten.
@@ -247,19 +258,12 @@ pub(crate) mod units {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::layout::number_format::NumberFormat;
+    use crate::report::layout::number_format::{
+        COUNT, MIB, MULTIPLE, NUMBER, NumberFormat, PERCENT, QUEUE, SIZE, TIME,
+    };
     use proptest::prelude::*;
 
-    const FORMATS: [NumberFormat; 8] = [
-        NumberFormat::Number,
-        NumberFormat::Mib,
-        NumberFormat::Queue,
-        NumberFormat::Count,
-        NumberFormat::Time,
-        NumberFormat::Size,
-        NumberFormat::Percent,
-        NumberFormat::Multiple,
-    ];
+    const FORMATS: [NumberFormat; 8] = [NUMBER, MIB, QUEUE, COUNT, TIME, SIZE, PERCENT, MULTIPLE];
 
     /// The text of a figure, with the number as the standard library writes it.
     fn expected(figure: &Figure) -> String {
@@ -311,6 +315,7 @@ mod tests {
         ];
         for value in near.chain(others) {
             for format in FORMATS {
+                assert_eq!(format.short_text(value), format.figure(value).short_text());
                 for (mark, suffix) in
                     [(None, None), (Some(b'~'), None), (Some(b'<'), None), (None, Some(b'?'))]
                 {
@@ -329,23 +334,23 @@ mod tests {
     #[test]
     fn texts_of_usual_size_fit_into_a_word() {
         let texts = [
-            (NumberFormat::Number.figure(99_999.4), "99999"),
-            (NumberFormat::Number.figure(9.99e6), "9.99M"),
-            (NumberFormat::Time.figure(99.94).with_prefix(Some(b'~')), "~99.9ms"),
-            (NumberFormat::Time.figure(0.9994).with_prefix(Some(b'<')), "<999µs"),
-            (NumberFormat::Time.figure(0.0001).with_prefix(Some(b'<')), "<<1µs"),
-            (NumberFormat::Percent.figure(9_999.4).with_suffix(Some(b'?')), "9999%?"),
-            (NumberFormat::Percent.figure(1e9), ">10k%"),
-            (NumberFormat::Multiple.figure(9_999.0), "9999x"),
-            (NumberFormat::Size.figure(9.94), "9.9k"),
+            (NUMBER.figure(99_999.4), "99999"),
+            (NUMBER.figure(9.99e6), "9.99M"),
+            (TIME.figure(99.94).with_prefix(Some(b'~')), "~99.9ms"),
+            (TIME.figure(0.9994).with_prefix(Some(b'<')), "<999µs"),
+            (TIME.figure(0.0001).with_prefix(Some(b'<')), "<<1µs"),
+            (PERCENT.figure(9_999.4).with_suffix(Some(b'?')), "9999%?"),
+            (PERCENT.figure(1e9), ">10k%"),
+            (MULTIPLE.figure(9_999.0), "9999x"),
+            (SIZE.figure(9.94), "9.9k"),
         ];
         for (figure, text) in texts {
             let mut out = Vec::new();
             figure.short_text().unwrap().push(&mut out);
             assert_eq!(String::from_utf8(out).unwrap(), text);
         }
-        assert_eq!(NumberFormat::Number.figure(1e12).short_text(), None);
-        assert_eq!(pushed(&NumberFormat::Number.figure(1e12)), "1.0e12");
+        assert_eq!(NUMBER.figure(1e12).short_text(), None);
+        assert_eq!(pushed(&NUMBER.figure(1e12)), "1.0e12");
     }
 
     proptest! {
@@ -353,6 +358,7 @@ mod tests {
         fn every_figure_is_written_as_the_standard_library_writes_it(bits: u64, format in 0..FORMATS.len()) {
             let figure = FORMATS[format].figure(f64::from_bits(bits));
             prop_assert_eq!(pushed(&figure), expected(&figure));
+            prop_assert_eq!(FORMATS[format].short_text(f64::from_bits(bits)), figure.short_text());
         }
 
         #[test]

@@ -292,17 +292,17 @@ pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(&text[at.min(MAX_WIDTH.saturating_sub(width))..]);
 }
 
-/// The bytes that [`write_millionths`] may write.
+/// The bytes that [`write_millionths`] needs.
 pub(crate) const MAX_MILLIONTHS_SIZE: usize = 32;
 
 /// Writes a number of millionths as a decimal number, without trailing zeros except the first, and returns its length. What is
 /// behind it is overwritten too.
-#[inline]
-pub(crate) fn write_millionths(millionths: u64, out: &mut [u8; MAX_MILLIONTHS_SIZE]) -> usize {
+#[inline(always)]
+pub(crate) fn write_millionths(millionths: u64, out: &mut [u8]) -> usize {
     let (whole, fraction) = (millionths / 1_000_000, millionths % 1_000_000);
-    let end = if whole < 100_000_000 { write_digits(whole, out) } else { write_long(whole, out) };
-    // The six digits behind the point, of which the first is always shown. The highest byte that is not zero is the last one.
-    let digits = eight_digits(fraction) >> 16;
+    let end = write_whole(whole, out);
+    // The digits behind the point, of which the first is always shown. The highest byte that is not zero is the last one.
+    let digits = if fraction == 0 { 0 } else { eight_digits(fraction) >> 16 };
     let count = 8 - (digits | 1).leading_zeros() as usize / 8;
     let text = ((digits | ZEROS) << 8) | u64::from(b'.');
     if let Some(place) = out.get_mut(end..end + 8) {
@@ -311,18 +311,30 @@ pub(crate) fn write_millionths(millionths: u64, out: &mut [u8; MAX_MILLIONTHS_SI
     end + 1 + count
 }
 
-/// Writes a number below 10^8, and returns its length.
-#[inline]
-fn write_digits(number: u64, out: &mut [u8; MAX_MILLIONTHS_SIZE]) -> usize {
-    let digits = eight_digits(number);
-    let zeros = (digits.trailing_zeros() as usize / 8).min(7);
-    out[..8].copy_from_slice(&((digits | ZEROS) >> (8 * zeros)).to_le_bytes());
-    8 - zeros
+/// Writes a whole number, and returns its length. `out` is as large as that of [`write_millionths`].
+#[inline(always)]
+pub(crate) fn write_whole(number: u64, out: &mut [u8]) -> usize {
+    let (word, size) = match THREE_DIGITS[0].get(number as usize) {
+        Some(text) => {
+            let blanks = (text ^ BLANKS as u32).trailing_zeros() as usize / 8;
+            (u64::from(text >> (8 * blanks)), 4 - blanks)
+        }
+        None if number < 100_000_000 => {
+            let digits = eight_digits(number);
+            let zeros = digits.trailing_zeros() as usize / 8;
+            ((digits | ZEROS) >> (8 * zeros), 8 - zeros)
+        }
+        None => return write_long(number, out),
+    };
+    if let Some(place) = out.get_mut(..8) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    size
 }
 
 /// Writes any number, and returns its length.
 #[cold]
-fn write_long(number: u64, out: &mut [u8; MAX_MILLIONTHS_SIZE]) -> usize {
+fn write_long(number: u64, out: &mut [u8]) -> usize {
     let mut text = [0; MAX_WIDTH];
     let start = push_digits(&mut text, MAX_WIDTH, number);
     let size = MAX_WIDTH - start;

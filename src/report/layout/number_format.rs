@@ -1,43 +1,51 @@
 //! Numbers as people read them: three digits that matter, and a unit.
 
-use super::figure::{Figure, units};
+use super::figure::{Figure, ShortText, units};
 use super::fixed_decimal::fixed;
 
-/// A format of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NumberFormat {
-    /// In at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
-    Number,
-    /// KiB as MiB, in the same way.
-    Mib,
-    /// A queue in at most four characters: `0.14`, `12.3`, `217`, `12k`.
-    Queue,
-    /// A whole number in at most four characters.
-    Count,
-    /// Milliseconds in at most six characters, with their unit: `36µs`, `1.51ms`, `217ms`, `2.50s`.
-    Time,
-    /// KiB in at most four characters up to 999 GiB, with their unit: `512`, `4.0k`, `128k`, `1.0M`.
-    Size,
-    /// A share in percent in at most four characters: `0%`, `0.4%`, `96%`.
-    Percent,
-    /// A multiple in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
-    Multiple,
+/// Returns the format of a function that returns figures.
+macro_rules! number_format {
+    ($figure:ident) => {
+        NumberFormat { figure: $figure, short_text: |value| $figure(value).short_text() }
+    };
 }
+
+/// A format of numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NumberFormat {
+    figure: fn(f64) -> Figure,
+    /// The text of a figure where it is short. A function of its own for each format, which needs no figure in memory.
+    short_text: fn(f64) -> Option<ShortText>,
+}
+
+/// Numbers in at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
+pub(crate) const NUMBER: NumberFormat = number_format!(number_figure);
+/// KiB as MiB, in the same way.
+pub(crate) const MIB: NumberFormat = number_format!(mib_figure);
+/// Queues in at most four characters: `0.14`, `12.3`, `217`, `12k`.
+pub(crate) const QUEUE: NumberFormat = number_format!(queue_figure);
+/// Whole numbers in at most four characters.
+pub(crate) const COUNT: NumberFormat = number_format!(count_figure);
+/// Milliseconds in at most six characters, with their unit: `36µs`, `1.51ms`, `217ms`, `2.50s`.
+pub(crate) const TIME: NumberFormat = number_format!(time_figure);
+/// KiB in at most four characters up to 999 GiB, with their unit: `512`, `4.0k`, `128k`, `1.0M`.
+pub(crate) const SIZE: NumberFormat = number_format!(size_figure);
+/// Shares in percent in at most four characters: `0%`, `0.4%`, `96%`.
+pub(crate) const PERCENT: NumberFormat = number_format!(percent_figure);
+/// Multiples in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
+pub(crate) const MULTIPLE: NumberFormat = number_format!(multiple_figure);
 
 impl NumberFormat {
     /// Returns a number in this format.
     #[inline]
-    pub(crate) fn figure(self, value: f64) -> Figure {
-        match self {
-            Self::Number => number_figure(value),
-            Self::Mib => number_figure(value / 1024.0),
-            Self::Queue => queue_figure(value),
-            Self::Count => count_figure(value as u64),
-            Self::Time => time_figure(value),
-            Self::Size => size_figure(value),
-            Self::Percent => percent_figure(value),
-            Self::Multiple => Figure::new(value, if value < 99.95 { 1 } else { 0 }, units::TIMES),
-        }
+    pub(crate) fn figure(&self, value: f64) -> Figure {
+        (self.figure)(value)
+    }
+
+    /// Returns the text of a number in this format; `None` where it has more than eight bytes, and where it may.
+    #[inline]
+    pub(crate) fn short_text(&self, value: f64) -> Option<ShortText> {
+        (self.short_text)(value)
     }
 }
 
@@ -68,7 +76,22 @@ fn queue_figure(value: f64) -> Figure {
 }
 
 #[inline]
-fn count_figure(value: u64) -> Figure {
+fn mib_figure(kib: f64) -> Figure {
+    number_figure(kib / 1024.0)
+}
+
+#[inline]
+fn multiple_figure(value: f64) -> Figure {
+    Figure::new(value, if value < 99.95 { 1 } else { 0 }, units::TIMES)
+}
+
+#[inline]
+fn count_figure(value: f64) -> Figure {
+    whole_figure(value as u64)
+}
+
+#[inline]
+fn whole_figure(value: u64) -> Figure {
     let (value, unit) = match value {
         0..10_000 => (value, units::NONE),
         10_000..1_000_000 => (value / 1_000, units::THOUSAND),
@@ -115,49 +138,49 @@ fn percent_figure(share: f64) -> Figure {
     }
 }
 
-/// Returns a number as [`NumberFormat::Number`].
+/// Returns a number as [`NUMBER`].
 pub(crate) fn number(value: f64) -> String {
-    text(&NumberFormat::Number.figure(value))
+    text(&NUMBER.figure(value))
 }
 
-/// Returns a queue as [`NumberFormat::Queue`].
+/// Returns a queue as [`QUEUE`].
 pub(crate) fn queue(value: f64) -> String {
-    text(&NumberFormat::Queue.figure(value))
+    text(&QUEUE.figure(value))
 }
 
 /// Appends what [`queue`] formats.
 pub(crate) fn push_queue(out: &mut Vec<u8>, value: f64) {
-    NumberFormat::Queue.figure(value).push(out);
+    QUEUE.figure(value).push(out);
 }
 
-/// Returns a count as [`NumberFormat::Count`].
+/// Returns a count as [`COUNT`].
 pub(crate) fn count(value: u64) -> String {
-    text(&count_figure(value))
+    text(&whole_figure(value))
 }
 
-/// Returns a time as [`NumberFormat::Time`].
+/// Returns a time as [`TIME`].
 pub(crate) fn time(ms: f64) -> String {
-    text(&NumberFormat::Time.figure(ms))
+    text(&TIME.figure(ms))
 }
 
-/// Returns a size as [`NumberFormat::Size`].
+/// Returns a size as [`SIZE`].
 pub(crate) fn size(kib: f64) -> String {
-    text(&NumberFormat::Size.figure(kib))
+    text(&SIZE.figure(kib))
 }
 
-/// Returns a share as [`NumberFormat::Percent`].
+/// Returns a share as [`PERCENT`].
 pub(crate) fn percent(share: f64) -> String {
-    text(&NumberFormat::Percent.figure(share))
+    text(&PERCENT.figure(share))
 }
 
-/// Returns a multiple as [`NumberFormat::Multiple`].
+/// Returns a multiple as [`MULTIPLE`].
 pub(crate) fn multiple(value: f64) -> String {
-    text(&NumberFormat::Multiple.figure(value))
+    text(&MULTIPLE.figure(value))
 }
 
 /// Appends what [`multiple`] formats.
 pub(crate) fn push_multiple(out: &mut Vec<u8>, value: f64) {
-    NumberFormat::Multiple.figure(value).push(out);
+    MULTIPLE.figure(value).push(out);
 }
 
 /// Returns the text of a number: digits and a unit, which are always UTF-8.

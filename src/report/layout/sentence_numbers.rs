@@ -1,7 +1,8 @@
 //! Numbers within sentences: the digits and units of table cells, so that a number can be found in a table. Units other
 //! than `%` and `x` follow a blank, and thousands are separated by commas.
 
-use super::number_format::{self, NumberFormat};
+use super::figure::units;
+use super::number_format::{self, TIME};
 
 pub(crate) use super::number_format::{duration, multiple, percent, queue};
 
@@ -52,7 +53,7 @@ pub(crate) fn time(ms: f64) -> String {
 
 /// Appends what [`time`] formats.
 pub(crate) fn push_time(out: &mut Vec<u8>, ms: f64) {
-    NumberFormat::Time.figure(ms).push_apart("ms", out);
+    TIME.figure(ms).push_apart(units::MILLISECONDS, out);
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::visible_columns::Content;
 use crate::intervals::DeviceActivity;
 use crate::metrics::DirectionStats;
 use crate::report::layout::figure::{Figure, ShortText};
-use crate::report::layout::number_format::NumberFormat;
+use crate::report::layout::number_format::{NUMBER, NumberFormat};
 
 /// A column of the table.
 #[derive(Clone, Copy)]
@@ -73,7 +73,7 @@ impl Column {
         is_hidden_empty: false,
         emphasis: |_, _| Emphasis::Plain,
         value: |_| None,
-        text: CellText::Value(NumberFormat::Number),
+        text: CellText::Value(NUMBER),
     };
 
     /// Returns the content that an activity gives the column.
@@ -97,7 +97,18 @@ impl Column {
     }
 
     /// Returns the cell of a device that has a number; `None` where the text may be long.
+    #[inline]
     pub(super) fn short_text(&self, activity: &DeviceActivity) -> Option<ShortText> {
+        match self.text {
+            CellText::Value(format) => match (self.value)(activity) {
+                Some(value) => format.short_text(value),
+                None => Some(ShortText::DASH),
+            },
+            _ => self.short_text_of_figure(activity),
+        }
+    }
+
+    fn short_text_of_figure(&self, activity: &DeviceActivity) -> Option<ShortText> {
         self.figure(activity).map_or(Some(ShortText::DASH), |figure| figure.short_text())
     }
 

@@ -6,7 +6,7 @@ use super::activity::{
     has_discard_merges, has_discards, has_in_flight, has_read_merges, has_reads, has_write_merges,
     has_writes, never,
 };
-use crate::report::layout::number_format::NumberFormat::{Count, Percent, Queue};
+use crate::report::layout::number_format::{COUNT, PERCENT, QUEUE};
 
 pub(super) const COLUMNS: [Column; 8] = [
     Column {
@@ -16,7 +16,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         rank: 40,
         has_content: has_read_merges,
         value: |a| a.stats.reads.merge_pct,
-        text: Value(Percent),
+        text: Value(PERCENT),
         ..Column::DEFAULT
     },
     Column {
@@ -26,7 +26,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         rank: 40,
         has_content: has_write_merges,
         value: |a| a.stats.writes.merge_pct,
-        text: Value(Percent),
+        text: Value(PERCENT),
         ..Column::DEFAULT
     },
     Column {
@@ -37,7 +37,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         has_content: has_discard_merges,
         is_hidden_empty: true,
         value: |a| a.stats.discards.merge_pct,
-        text: Value(Percent),
+        text: Value(PERCENT),
         ..Column::DEFAULT
     },
     Column {
@@ -47,7 +47,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         rank: 90,
         has_content: has_reads,
         value: |a| a.stats.reads.queue,
-        text: Value(Queue),
+        text: Value(QUEUE),
         ..Column::DEFAULT
     },
     Column {
@@ -57,7 +57,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         rank: 90,
         has_content: has_writes,
         value: |a| a.stats.writes.queue,
-        text: Value(Queue),
+        text: Value(QUEUE),
         ..Column::DEFAULT
     },
     Column {
@@ -68,7 +68,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.queue,
-        text: Value(Queue),
+        text: Value(QUEUE),
         ..Column::DEFAULT
     },
     // Shown only where the columns above do not fit; a sort key for users of iostat's aqu-sz.
@@ -80,7 +80,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         has_content: never,
         is_hidden_empty: true,
         value: |a| a.stats.queue,
-        text: Value(Queue),
+        text: Value(QUEUE),
         ..Column::DEFAULT
     },
     Column {
@@ -89,7 +89,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         rank: 82,
         has_content: has_in_flight,
         value: |a| a.stats.in_flight.map(|in_flight| in_flight as f64),
-        text: Value(Count),
+        text: Value(COUNT),
         ..Column::DEFAULT
     },
 ];

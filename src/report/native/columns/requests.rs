@@ -6,7 +6,7 @@ use super::activity::{has_discards, has_flushes, has_reads, has_writes};
 use super::state::{read_emphasis, write_emphasis};
 use crate::metrics::DirectionStats;
 use crate::report::layout::figure::Figure;
-use crate::report::layout::number_format::NumberFormat::{Mib, Number, Size, Time};
+use crate::report::layout::number_format::{MIB, NUMBER, SIZE, TIME};
 
 pub(super) const COLUMNS: [Column; 14] = [
     Column {
@@ -15,7 +15,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 92,
         has_content: has_reads,
         value: |a| a.stats.reads.per_s,
-        text: Value(Number),
+        text: Value(NUMBER),
         ..Column::DEFAULT
     },
     Column {
@@ -24,7 +24,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 80,
         has_content: has_reads,
         value: |a| a.stats.reads.kib_per_s,
-        text: Value(Mib),
+        text: Value(MIB),
         ..Column::DEFAULT
     },
     Column {
@@ -45,7 +45,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 50,
         has_content: has_reads,
         value: |a| a.stats.reads.size_kib,
-        text: Value(Size),
+        text: Value(SIZE),
         ..Column::DEFAULT
     },
     Column {
@@ -54,7 +54,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 92,
         has_content: has_writes,
         value: |a| a.stats.writes.per_s,
-        text: Value(Number),
+        text: Value(NUMBER),
         ..Column::DEFAULT
     },
     Column {
@@ -63,7 +63,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 80,
         has_content: has_writes,
         value: |a| a.stats.writes.kib_per_s,
-        text: Value(Mib),
+        text: Value(MIB),
         ..Column::DEFAULT
     },
     Column {
@@ -84,7 +84,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         rank: 50,
         has_content: has_writes,
         value: |a| a.stats.writes.size_kib,
-        text: Value(Size),
+        text: Value(SIZE),
         ..Column::DEFAULT
     },
     Column {
@@ -94,7 +94,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.per_s,
-        text: Value(Number),
+        text: Value(NUMBER),
         ..Column::DEFAULT
     },
     Column {
@@ -104,7 +104,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.kib_per_s,
-        text: Value(Mib),
+        text: Value(MIB),
         ..Column::DEFAULT
     },
     Column {
@@ -126,7 +126,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_discards,
         is_hidden_empty: true,
         value: |a| a.stats.discards.size_kib,
-        text: Value(Size),
+        text: Value(SIZE),
         ..Column::DEFAULT
     },
     Column {
@@ -136,7 +136,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_flushes,
         is_hidden_empty: true,
         value: |a| a.stats.flushes_per_s,
-        text: Value(Number),
+        text: Value(NUMBER),
         ..Column::DEFAULT
     },
     Column {
@@ -147,7 +147,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         has_content: has_flushes,
         is_hidden_empty: true,
         value: |a| a.stats.flush_await_ms,
-        text: Value(Time),
+        text: Value(TIME),
         ..Column::DEFAULT
     },
 ];
@@ -164,5 +164,5 @@ pub(in crate::report::native) fn latency_figure(stats: &DirectionStats) -> Optio
     } else {
         (await_ms, (resolution_ms > APPROXIMATE_FRACTION * await_ms).then_some(b'~'))
     };
-    Some(Time.figure(ms).with_prefix(prefix))
+    Some(TIME.figure(ms).with_prefix(prefix))
 }

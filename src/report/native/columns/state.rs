@@ -6,7 +6,7 @@ use super::{CellText, Column};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
 use crate::report::layout::figure::Figure;
-use crate::report::layout::number_format::NumberFormat::{Multiple, Percent};
+use crate::report::layout::number_format::{MULTIPLE, PERCENT};
 use crate::report::native::style::Emphasis;
 
 /// The width of verdicts that held for the whole interval.
@@ -28,7 +28,7 @@ pub(super) const COLUMNS: [Column; 5] = [
                   most 100%; its sort key is util_ub",
         rank: 70,
         value: |a| a.stats.util_upper_bound_pct,
-        text: Value(Percent),
+        text: Value(PERCENT),
         ..Column::DEFAULT
     },
     Column {
@@ -41,7 +41,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         is_pending: has_reads,
         emphasis: read_emphasis,
         value: |a| a.assessment.read_saturation,
-        text: Value(Multiple),
+        text: Value(MULTIPLE),
         ..Column::DEFAULT
     },
     Column {
@@ -52,7 +52,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         is_pending: has_writes,
         emphasis: write_emphasis,
         value: |a| a.assessment.write_saturation,
-        text: Value(Multiple),
+        text: Value(MULTIPLE),
         ..Column::DEFAULT
     },
     Column {
@@ -71,7 +71,7 @@ pub(super) const COLUMNS: [Column; 5] = [
 /// Returns the util, marked with `?` where it is implausible; `None` where there is none.
 #[inline]
 pub(super) fn util_figure(activity: &DeviceActivity) -> Option<Figure> {
-    Some(Percent.figure(activity.stats.util_pct?).with_suffix(activity.flag.map(|_| b'?')))
+    Some(PERCENT.figure(activity.stats.util_pct?).with_suffix(activity.flag.map(|_| b'?')))
 }
 
 /// An unknown verdict ranks like accounting that is off: below every known problem, above ok.
