@@ -14,7 +14,7 @@ const ROUNDING: f32 = 1.0 + RecentAmounts::ROUNDING;
 pub(super) const MIN_PLATEAU_LOADS: usize = MIN_PLATEAU_INTERVALS as usize;
 
 /// The amounts of the recent loads of a device, single intervals, to be compared with the latest. Their order does not matter
-/// but for neighbors: the oldest counts as one of the latest, so that bounds are too wide rather than too narrow.
+/// but for neighbors: the oldest counts as a neighbor of the latest, so that bounds are too wide rather than too narrow.
 pub(super) struct NearbyAmounts<'a> {
     amounts: &'a RecentAmounts,
     /// The place of the latest.
