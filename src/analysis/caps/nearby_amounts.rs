@@ -1,7 +1,9 @@
 //! Bounds on the loads that a plateau with the latest load can have, which cost far less than a search for it.
 
+use std::ops::RangeInclusive;
+
 use super::pace::max_alike_counts;
-use crate::analysis::load::{IoDirection, RATE_KINDS, RateUnit, RecentAmounts};
+use crate::analysis::load::{IoDirection, MAX_RECENT_LOADS, RATE_KINDS, RateUnit, RecentAmounts};
 use crate::analysis::thresholds::{
     LARGE_REQUEST_RATIO, MAX_SAMPLE_DELAY_FRACTION, MIN_PLATEAU_INTERVALS, ON_PLATEAU_TOLERANCE,
     STEADY_TOLERANCE, STEADY_WINDOW,
@@ -127,7 +129,8 @@ impl<'a> NearbyAmounts<'a> {
         let amounts = || values.iter().zip(requests).map(Amount::new);
         let means = || amounts().zip(amounts().cycle().skip(1)).map(Amount::mean);
         let search = DenseWindow { min, max, request, max_length_ratio: self.max_length_ratio };
-        if (near >= MIN_PLATEAU_LOADS || has_wide) && search.is_in(amounts()) {
+        let is_dense = || has_dense_range(values, low..=high, strict * self.max_length_ratio);
+        if (has_wide || near >= MIN_PLATEAU_LOADS && is_dense()) && search.is_in(amounts()) {
             Chance::Any
         } else if has_alike && search.is_in(amounts().chain(means()).chain(means())) {
             Chance::OfCounts
@@ -152,6 +155,20 @@ fn count(values: &[f32], is_counted: impl Fn(f32) -> bool) -> usize {
 fn count_pairs(values: &[f32], others: &[f32], is_counted: impl Fn(f32, f32) -> bool) -> usize {
     values.iter().zip(others).map(|(value, other)| u32::from(is_counted(*value, *other))).sum::<u32>()
         as usize
+}
+
+/// Returns whether as many values as a plateau has loads lie within a range, the highest of them at most a multiple of the lowest.
+fn has_dense_range(values: &[f32], range: RangeInclusive<f32>, max_multiple: f32) -> bool {
+    let mut within = [0.0; MAX_RECENT_LOADS];
+    let mut count = 0;
+    for value in values {
+        // Whether a value lies within is as good as random, so that a branch would be predicted badly.
+        within[count] = *value;
+        count += usize::from((range.start() <= value) & (value <= range.end()));
+    }
+    let within = &mut within[..count];
+    within.sort_unstable_by(f32::total_cmp);
+    within.windows(MIN_PLATEAU_LOADS).any(|window| window[MIN_PLATEAU_LOADS - 1] <= max_multiple * window[0])
 }
 
 /// A search for a window with as many amounts as a plateau has loads.

@@ -15,5 +15,5 @@ pub use sample::{IoDirection, LoadSample, RateUnit};
 pub(super) use concurrency_levels::{cluster_levels, weighted_median_of};
 pub(super) use concurrency_sweep::{VonNeumannRatio, is_single_direction, is_spread};
 pub(super) use history::{count_transitions, steady_or_all};
-pub(super) use recent::RecentLoads;
+pub(super) use recent::{MAX_RECENT_LOADS, RecentLoads};
 pub(super) use recent_amounts::{RATE_KINDS, RecentAmounts};

@@ -5,7 +5,7 @@ use super::sample::LoadSample;
 use crate::analysis::thresholds::SAME_LOAD_TOLERANCE;
 
 /// Loads that are kept.
-pub(super) const MAX_RECENT_LOADS: usize = 64;
+pub(in crate::analysis) const MAX_RECENT_LOADS: usize = 64;
 
 /// Loads beyond these that are kept, so that the others are moved to their place only now and then.
 const SPARE_LOADS: usize = 16;
