@@ -3,7 +3,7 @@
 
 use memchr::memchr2;
 
-use super::value::{MAX_EXACT, millionths_of, push_number, push_texts, push_whole};
+use super::value::{MAX_SMALL, millionths_of_small, push_number, push_texts, push_whole};
 use crate::report::evidence::Sentences;
 use crate::report::layout::fixed_decimal::{
     MAX_MILLIONTHS_SIZE, push_millionths, write_millionths, write_whole,
@@ -41,6 +41,35 @@ impl Default for LineBuffer {
     }
 }
 
+/// A part of the text that all lines have in common.
+pub(super) struct Segment {
+    /// The text where it is short, and more bytes behind it: a fixed number of bytes is copied faster.
+    text: [u8; Self::SIZE],
+    is_short: bool,
+    /// Its place in the common text.
+    start: usize,
+    size: usize,
+}
+
+impl Segment {
+    const SIZE: usize = 32;
+
+    /// Returns the rest of the common text from `start` on.
+    pub(super) fn new(common: &[u8], start: usize) -> Self {
+        let rest = &common[start..];
+        let (mut text, is_short) = ([0; Self::SIZE], rest.len() <= Self::SIZE);
+        if is_short {
+            text[..rest.len()].copy_from_slice(rest);
+        }
+        Self { text, is_short, start, size: rest.len() }
+    }
+
+    /// The place in the common text behind this one.
+    pub(super) fn end(&self) -> usize {
+        self.start + self.size
+    }
+}
+
 /// A line that is put together.
 pub(super) struct Line<'a> {
     syntax: &'static Syntax,
@@ -57,21 +86,15 @@ impl<'a> Line<'a> {
         Self { syntax, buffer, end: 0, out }
     }
 
-    /// The bytes of a segment that are copied in any case: a fixed number is copied faster.
-    pub(super) const SEGMENT: usize = 32;
-
-    /// Appends a part of a text that all lines have in common, which has [`Self::SEGMENT`] more bytes behind the part.
+    /// Appends a text that all lines have in common.
     #[inline]
-    pub(super) fn push_segment(&mut self, common: &[u8], begin: usize, end: usize) {
-        let size = end - begin;
-        if size <= Self::SEGMENT
-            && let Some(segment) = common.get(begin..begin + Self::SEGMENT)
-            && let Some(place) = self.buffer.text.get_mut(self.end..self.end + Self::SEGMENT)
-        {
-            place.copy_from_slice(segment);
-            self.end += size;
-        } else {
-            self.push(&common[begin..end]);
+    pub(super) fn push_segment(&mut self, segment: &Segment, common: &[u8]) {
+        match self.buffer.text.get_mut(self.end..self.end + Segment::SIZE) {
+            Some(place) if segment.is_short => {
+                place.copy_from_slice(&segment.text);
+                self.end += segment.size;
+            }
+            _ => self.push(&common[segment.start..segment.start + segment.size]),
         }
     }
 
@@ -79,8 +102,8 @@ impl<'a> Line<'a> {
     #[inline(always)]
     pub(super) fn push_number(&mut self, value: Option<f64>) {
         match value {
-            Some(value) if (0.0..MAX_EXACT).contains(&value) => {
-                let millionths = millionths_of(value);
+            Some(value) if (0.0..MAX_SMALL).contains(&value) => {
+                let millionths = millionths_of_small(value);
                 match self.buffer.text.get_mut(self.end..self.end + MAX_MILLIONTHS_SIZE) {
                     Some(place) => self.end += write_millionths(millionths, place),
                     None => self.flush_and_push_millionths(millionths),
@@ -321,14 +344,15 @@ mod tests {
 
         #[test]
         fn segments_of_any_length_are_appended(texts in prop::collection::vec("[a-z]{0,60}", 0..200)) {
-            let mut common = texts.concat().into_bytes();
-            common.extend_from_slice(&[0; Line::SEGMENT]);
+            let (mut common, mut segments) = (Vec::new(), Vec::new());
+            for text in &texts {
+                let start = common.len();
+                common.extend_from_slice(text.as_bytes());
+                segments.push(Segment::new(&common, start));
+                prop_assert_eq!(segments.last().map(Segment::end), Some(common.len()));
+            }
             let written = line(CSV, |line| {
-                let mut begin = 0;
-                for text in &texts {
-                    line.push_segment(&common, begin, begin + text.len());
-                    begin += text.len();
-                }
+                segments.iter().for_each(|segment| line.push_segment(segment, &common));
             });
             prop_assert_eq!(written, format!("before {} end", texts.concat()));
         }

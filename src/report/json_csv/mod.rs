@@ -5,7 +5,7 @@ mod line;
 pub(in crate::report) mod value;
 
 pub(in crate::report) use self::device_limit::{DeviceLimit, cgroup_limit_name, rate_name};
-use self::line::{Line, LineBuffer, Syntax};
+use self::line::{Line, LineBuffer, Segment, Syntax};
 pub(in crate::report) use self::value::time_text;
 use self::value::{Field, push_csv, push_json};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
@@ -201,18 +201,16 @@ impl IntervalWriter for Csv {
 /// The lines of an interval. What is the same for all its devices is formatted only once.
 struct Lines {
     syntax: &'static Syntax,
-    /// The text that all lines have in common, and [`Line::SEGMENT`] more bytes.
+    /// The text that all lines have in common.
     common: Vec<u8>,
-    /// The length of that text.
-    common_end: usize,
-    /// The values of a device, each with the position in `common` at which it is inserted.
-    values: Vec<(usize, DeviceValue)>,
+    /// The values of a device, each with the part of the common text before it.
+    values: Vec<(Segment, DeviceValue)>,
     buffer: LineBuffer,
 }
 
 impl Lines {
     fn new(syntax: &'static Syntax) -> Self {
-        Self { syntax, common: Vec::new(), common_end: 0, values: Vec::new(), buffer: LineBuffer::default() }
+        Self { syntax, common: Vec::new(), values: Vec::new(), buffer: LineBuffer::default() }
     }
 
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
@@ -227,6 +225,7 @@ impl Lines {
         let common = &mut self.common;
         common.clear();
         self.values.clear();
+        let mut end = 0;
         for (index, column) in COLUMNS.iter().enumerate() {
             if is_json {
                 common.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
@@ -237,12 +236,14 @@ impl Lines {
             }
             match column.value {
                 Value::OfInterval(value) => push_value(&value(header), common),
-                Value::OfDevice(value) => self.values.push((common.len(), value)),
+                Value::OfDevice(value) => {
+                    let segment = Segment::new(common, end);
+                    end = segment.end();
+                    self.values.push((segment, value));
+                }
             }
         }
         common.extend_from_slice(if is_json { b"}\n" } else { b"\n" });
-        self.common_end = common.len();
-        common.extend_from_slice(&[0; Line::SEGMENT]);
     }
 
     /// Appends the line of a device.
@@ -251,10 +252,8 @@ impl Lines {
         let activity = device.activity();
         let stats = activity.map(|activity| &activity.stats);
         let mut line = Line::new(self.syntax, &mut self.buffer, out);
-        let mut begin = 0;
-        for (end, value) in &self.values {
-            line.push_segment(&self.common, begin, *end);
-            begin = *end;
+        for (segment, value) in &self.values {
+            line.push_segment(segment, &self.common);
             let number = match value {
                 DeviceValue::Statistic(value) => stats.and_then(value),
                 DeviceValue::Activity(value) => activity.and_then(value),
@@ -265,7 +264,8 @@ impl Lines {
             };
             line.push_number(number);
         }
-        line.finish(&self.common[begin..self.common_end]);
+        let end = self.values.last().map_or(0, |(segment, _)| segment.end());
+        line.finish(&self.common[end..]);
     }
 }
 

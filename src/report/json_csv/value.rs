@@ -133,17 +133,29 @@ pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
 }
 
 /// Below this, a float holds all millionths as whole numbers.
-pub(super) const MAX_EXACT: f64 = 9e9;
+const MAX_EXACT: f64 = 9e9;
+/// Below this, the millionths of a number are below 2^52.
+pub(super) const MAX_SMALL: f64 = 4e9;
+
+const MICRO: f64 = 1e6;
 
 /// Returns a number that is not negative and below [`MAX_EXACT`] in millionths, rounded.
-#[inline]
-pub(super) fn millionths_of(value: f64) -> u64 {
-    const MICRO: f64 = 1e6;
-    // As round() does, which is a call of a function on a CPU that is not known to have an instruction for it. Signed, as CPUs
-    // convert such numbers.
+fn millionths_of(value: f64) -> u64 {
+    // As round() does, which is a call of a function on a CPU that is not known to have an instruction for it.
     let scaled = value * MICRO;
-    let below = scaled as i64;
-    below as u64 + u64::from(scaled - below as f64 >= 0.5)
+    let below = scaled as u64;
+    below + u64::from(scaled - below as f64 >= 0.5)
+}
+
+/// Returns what [`millionths_of`] returns for a number below [`MAX_SMALL`].
+#[inline]
+pub(super) fn millionths_of_small(value: f64) -> u64 {
+    /// From 2^52 on there are only whole numbers, so adding it rounds, but to the even one of two that are equally near.
+    const WHOLE: f64 = 4_503_599_627_370_496.0;
+    let scaled = value * MICRO;
+    let sum = scaled + WHOLE;
+    let is_half_lost = scaled - (sum - WHOLE) >= 0.5;
+    sum.to_bits() - WHOLE.to_bits() + u64::from(is_half_lost)
 }
 
 /// Fills `digits` with the last digits of `value`.
@@ -167,6 +179,9 @@ mod tests {
         #[test]
         fn numbers_of_every_size_are_rounded_to_millionths(value in 0.0..9e9, shift in 0..12) {
             let value: f64 = value / 10f64.powi(shift);
+            if value < MAX_SMALL {
+                prop_assert_eq!(millionths_of_small(value), millionths_of(value));
+            }
             let mut out = Vec::new();
             push_number(value, &mut out);
             // The standard library rounds exactly; here a product that is no whole number of millionths is rounded before.
@@ -176,6 +191,17 @@ mod tests {
             let trimmed = expected.trim_end_matches('0');
             let expected = if trimmed.ends_with('.') { format!("{trimmed}0") } else { trimmed.to_owned() };
             prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn halves_of_millionths_are_rounded_up() {
+        for eighths in 0..100_000 {
+            let value = f64::from(eighths) / 8.0 / MICRO;
+            assert_eq!(millionths_of_small(value), millionths_of(value), "{value}");
+        }
+        for value in [0.0, -0.0, 0.000_000_5, 3_999_999_999.999_999_5, f64::MIN_POSITIVE] {
+            assert_eq!(millionths_of_small(value), millionths_of(value), "{value}");
         }
     }
 
