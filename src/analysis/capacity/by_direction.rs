@@ -25,9 +25,14 @@ pub(in crate::analysis) fn capacity_by_direction(
             used.iter().copied().filter(|load| is_single_direction(load, direction)).collect();
         let is_sweep = ratio.is_held() && is_spread(&own, direction);
         let levels = cluster_levels(&own, direction);
+        let known: Vec<(&Vec<&LoadSample>, f64)> =
+            levels.iter().filter_map(|level| Some((level, concurrency_of(level, direction)?))).collect();
         let fit = |unit| {
-            let points: Vec<RatePoint> =
-                levels.iter().filter_map(|level| rate_point(level, direction, unit)).collect();
+            let point = |(level, concurrency): &(&Vec<&LoadSample>, f64)| {
+                let rate = weighted_median_of(level, |load| Some(load.rate(direction, unit)))?;
+                (rate > 0.0).then_some(RatePoint { concurrency: *concurrency, rate })
+            };
+            let points: Vec<RatePoint> = known.iter().filter_map(point).collect();
             if !is_sweep {
                 return CapacityFit::highest_only(&points);
             }
@@ -44,13 +49,11 @@ pub(in crate::analysis) fn capacity_by_direction(
     }
 }
 
-/// The medians of a level of loads; `None` where it has too few requests.
-fn rate_point(level: &[&LoadSample], direction: IoDirection, unit: RateUnit) -> Option<RatePoint> {
+/// The median queue of a level of loads; `None` where that is too short, or the level has too few requests.
+fn concurrency_of(level: &[&LoadSample], direction: IoDirection) -> Option<f64> {
     let concurrency = weighted_median_of(level, |load| Some(load.queue(direction)))?;
-    let rate = weighted_median_of(level, |load| Some(load.rate(direction, unit)))?;
-    let requests = weighted_median_of(level, |load| Some(load.totals(direction).ios / load.intervals))?;
-    (concurrency >= MIN_LOADED_QUEUE && rate > 0.0 && requests >= MIN_INTERVAL_REQUESTS)
-        .then_some(RatePoint { concurrency, rate })
+    let requests = || weighted_median_of(level, |load| Some(load.totals(direction).ios / load.intervals));
+    (concurrency >= MIN_LOADED_QUEUE && requests()? >= MIN_INTERVAL_REQUESTS).then_some(concurrency)
 }
 
 /// Returns whether the levels from the knee on show the rate at which requests arrived, rather than the one at which the

@@ -68,7 +68,7 @@ impl LoadHistory {
     /// All loads, in the order of time, and the number of the last ones that [`LoadHistory::take_new`] has not returned.
     pub(in crate::analysis) fn finish_with_new(mut self) -> (Vec<LoadSample>, usize) {
         self.interrupt();
-        let loads: Vec<LoadSample> = self.kept.drain().collect();
+        let loads = self.kept.into_loads();
         let new = self.new.min(loads.len());
         (loads, new)
     }

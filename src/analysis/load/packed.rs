@@ -67,6 +67,16 @@ impl PackedLoads {
         loads[loads.len().saturating_sub(count)..].to_vec()
     }
 
+    /// The loads in full. Their memory is freed as they are taken.
+    pub(super) fn into_loads(self) -> Vec<LoadSample> {
+        let mut loads = Vec::with_capacity(self.len());
+        for chunk in self.full {
+            loads.extend(Unpacked::new(&chunk));
+        }
+        loads.extend(Unpacked::new(&self.open));
+        loads
+    }
+
     /// The loads. Their memory is freed as they are taken.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = LoadSample> + use<> {
         let Self { mut full, open, .. } = std::mem::take(self);
@@ -364,6 +374,7 @@ mod tests {
             for latest in [0, 1, 64, 100, 500] {
                 assert_eq!(packed.latest(latest), loads[count.saturating_sub(latest)..]);
             }
+            assert_eq!(packed.clone().into_loads(), loads);
             assert_eq!(packed.drain().collect::<Vec<_>>(), loads);
             assert_eq!(packed.len(), 0);
         }

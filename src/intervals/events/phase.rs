@@ -24,7 +24,8 @@ pub(super) struct Phase {
 /// The evidence for a verdict, as far as an event shows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conclusion {
-    limit: Option<EventLimit>,
+    /// In a box: it is large, and most events have none.
+    limit: Option<Box<EventLimit>>,
     evidence: Option<EventEvidence>,
     /// The requests that the verdict is about.
     requests: Option<(IoDirection, RateUnit)>,
@@ -104,7 +105,7 @@ impl Phase {
             mean_queue: queue.map(|(mean, _)| mean),
             peak_queue: queue.map(|(_, peak)| peak),
             hung_requests,
-            limit,
+            limit: limit.map(|limit| *limit),
             top_cgroup: self.figures.top_cgroup(),
             evidence,
             queued_above,
@@ -118,7 +119,7 @@ impl Conclusion {
         let plateau = span.plateau.as_ref();
         Self {
             requests: plateau.map(|plateau| (plateau.direction, plateau.unit)),
-            limit: plateau.map(|plateau| EventLimit::Cap(plateau.clone())),
+            limit: plateau.map(|plateau| Box::new(EventLimit::Cap(plateau.clone()))),
             evidence: Some(match plateau {
                 Some(_) => EventEvidence::ConstantRate,
                 None => EventEvidence::Latency,
@@ -136,7 +137,7 @@ impl Conclusion {
             match one {
                 Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => {
                     found.requests = Some((plateau.direction, plateau.unit));
-                    found.limit = Some(EventLimit::Cap(plateau.clone()));
+                    found.limit = Some(Box::new(EventLimit::Cap(plateau.clone())));
                 }
                 Evidence::Hung { requests, .. } if verdict == Verdict::Stalled => {
                     found.hung_requests = Some(*requests);
@@ -148,7 +149,7 @@ impl Conclusion {
         // A limit that is known says more than a rate that looks like one.
         if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
             found.requests = Some(limited_requests(limit.kind));
-            found.limit = Some(EventLimit::Cgroup(limit.clone()));
+            found.limit = Some(Box::new(EventLimit::Cgroup(limit.clone())));
         }
         found
     }
