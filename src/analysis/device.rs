@@ -171,7 +171,7 @@ impl DeviceAnalysis {
         }
         let Some(load) = load else {
             self.excluded.untimed += u64::from(stats.completed > 0 && stats.reads.queue.is_none());
-            self.lifetimes.interrupt();
+            self.interrupt();
             let has_requests = |of: &DirectionStats| of.ios.is_some_and(|ios| ios > 0);
             if has_requests(&stats.reads) || has_requests(&stats.writes) {
                 self.settle();
@@ -182,13 +182,23 @@ impl DeviceAnalysis {
         let load = LoadSample { begin_s, ..load };
         self.busy_intervals += 1;
         let is_computable = is_computable(&load, stats);
-        if self.lifetimes.is_full() || !is_computable {
+        if !is_computable {
             self.settle();
         }
         self.lifetimes.push(load);
         if !is_computable {
             let loads = self.lifetimes.learn();
             self.fill_bins([(stats.reads, stats.writes, stats.seconds)], &loads);
+        } else if self.lifetimes.must_learn() {
+            self.settle();
+        }
+    }
+
+    /// Marks that the next load does not follow the latest.
+    fn interrupt(&mut self) {
+        self.lifetimes.interrupt();
+        if self.lifetimes.must_learn() {
+            self.settle();
         }
     }
 
@@ -274,7 +284,7 @@ impl DeviceAnalysis {
     pub fn note_gap(&mut self) {
         self.hung.clear();
         self.excluded.gaps += 1;
-        self.lifetimes.interrupt();
+        self.interrupt();
     }
 
     /// Notes that the device reappeared. It may be another one since, as after a reset.
@@ -296,6 +306,7 @@ impl DeviceAnalysis {
 
     /// The report, with the host as the source of other causes.
     pub fn finish(mut self, settings: &Settings, host: &HostReport) -> DeviceReport {
+        self.interrupt();
         let lifetimes = std::mem::take(&mut self.lifetimes).finish(settings);
         self.add_loads(lifetimes.new_loads());
         let loads = lifetimes.loads();

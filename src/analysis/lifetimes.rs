@@ -79,15 +79,15 @@ impl Lifetime {
 }
 
 impl Lifetimes {
-    /// Adds the load of the next interval. [`Lifetimes::learn`] must have been called if [`Lifetimes::is_full`].
+    /// Adds the load of the next interval.
     pub(super) fn push(&mut self, load: LoadSample) {
         self.present.first_interval.get_or_insert(load.interval_index);
         self.present.loads.push(load);
     }
 
-    /// Returns whether loads may be merged when the next one is added, so that they have to be learned before.
-    pub(super) fn is_full(&self) -> bool {
-        self.present.loads.is_full()
+    /// Returns whether [`Lifetimes::learn`] has to be called, because loads were merged since.
+    pub(super) fn must_learn(&self) -> bool {
+        self.present.loads.has_unmerged()
     }
 
     /// Learns the loads that were added since the last call, and returns them. Many at once take far less time than each by
@@ -106,6 +106,7 @@ impl Lifetimes {
             Some(load) => {
                 present.learned.learn(&load, |_| false);
                 present.preceding.push(LoadSample { interval_index: present.preceding_count, ..load });
+                present.preceding.forget_new();
             }
             None => present.preceding.interrupt(),
         }

@@ -67,7 +67,7 @@ fn report(intervals: &[IntervalStats], is_at_once: bool) -> DeviceReport {
 
 #[test]
 fn loads_that_are_taken_into_account_later_count_as_the_others() {
-    for count in [0, 1, 40, 500, 9000] {
+    for count in [0, 1, 40, 500, 9000, 60_000] {
         let intervals = intervals(count);
         let (later, at_once) = (report(&intervals, false), report(&intervals, true));
         assert_eq!(later, at_once);

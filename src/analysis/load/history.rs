@@ -22,6 +22,8 @@ pub struct LoadHistory {
     latest: Option<LoadSample>,
     /// The number of the last loads that [`LoadHistory::take_new`] has not returned.
     new: usize,
+    /// Those before these that were not returned either, where they were merged.
+    unmerged: Vec<LoadSample>,
 }
 
 impl LoadHistory {
@@ -49,23 +51,31 @@ impl LoadHistory {
         loads
     }
 
-    /// Returns whether loads may be merged when the next one is added.
-    pub fn is_full(&self) -> bool {
-        self.kept.len() >= MAX_LOADS
+    /// Returns whether loads were merged that [`LoadHistory::take_new`] has not returned. It holds them as they were, which
+    /// takes much memory.
+    pub(in crate::analysis) fn has_unmerged(&self) -> bool {
+        !self.unmerged.is_empty()
     }
 
-    /// The loads that were added since the last call, as they were, unless some were merged since.
+    /// The loads that were added since the last call, as they were before any were merged.
     pub(in crate::analysis) fn take_new(&mut self) -> Vec<LoadSample> {
+        let mut loads = std::mem::take(&mut self.unmerged);
         let new = std::mem::take(&mut self.new);
-        if new == 0 {
-            return Vec::new();
+        if new > 0 {
+            loads.extend(self.kept.latest(new - usize::from(self.latest.is_some())));
+            loads.extend(self.latest);
         }
-        let mut loads = self.kept.latest(new - usize::from(self.latest.is_some()));
-        loads.extend(self.latest);
         loads
     }
 
-    /// All loads, in the order of time, and the number of the last ones that [`LoadHistory::take_new`] has not returned.
+    /// Leaves out of [`LoadHistory::take_new`] the loads that were added so far.
+    pub(in crate::analysis) fn forget_new(&mut self) {
+        self.new = 0;
+        self.unmerged.clear();
+    }
+
+    /// All loads, in the order of time, and the number of the last ones that [`LoadHistory::take_new`] has not returned, unless
+    /// [`LoadHistory::has_unmerged`] is true after an interruption.
     pub(in crate::analysis) fn finish_with_new(mut self) -> (Vec<LoadSample>, usize) {
         self.interrupt();
         let loads = self.kept.into_loads();
@@ -80,19 +90,26 @@ impl LoadHistory {
 
     fn keep(&mut self, load: LoadSample) {
         if self.kept.len() >= MAX_LOADS {
-            self.compact();
+            let kept = std::mem::take(&mut self.kept).into_loads();
+            // This one, and the one that may follow it, are not among them.
+            let not_kept = 1 + usize::from(self.latest.is_some());
+            let new = self.new.saturating_sub(not_kept).min(kept.len());
+            self.unmerged.extend_from_slice(&kept[kept.len() - new..]);
+            self.new -= new;
+            self.compact(kept);
         }
         self.kept.push(&load);
     }
 
-    /// Merges pairs of loads, the most similar first, until enough memory is free.
-    fn compact(&mut self) {
+    /// Keeps loads with pairs of them merged, the most similar first, until enough memory is free.
+    fn compact(&mut self, mut loads: Vec<LoadSample>) {
         for class in [rate_and_queue_class, queue_class, any_class] {
-            self.kept = merge_similar(self.kept.drain(), class);
-            if self.kept.len() <= MAX_MERGED_LOADS {
-                return;
+            loads = merge_similar(&loads, class);
+            if loads.len() <= MAX_MERGED_LOADS {
+                break;
             }
         }
+        loads.iter().for_each(|load| self.kept.push(load));
     }
 }
 
@@ -117,21 +134,8 @@ fn any_class(_: &LoadSample) -> LoadClass {
 }
 
 /// The loads with pairs of one class merged within each window of neighbors.
-fn merge_similar(
-    loads: impl Iterator<Item = LoadSample>,
-    class: fn(&LoadSample) -> LoadClass,
-) -> PackedLoads {
-    let mut merged = PackedLoads::default();
-    let mut window = Vec::with_capacity(MERGE_WINDOW);
-    for load in loads {
-        window.push(load);
-        if window.len() == MERGE_WINDOW {
-            merge_window(&window, class).iter().for_each(|load| merged.push(load));
-            window.clear();
-        }
-    }
-    merge_window(&window, class).iter().for_each(|load| merged.push(load));
-    merged
+fn merge_similar(loads: &[LoadSample], class: fn(&LoadSample) -> LoadClass) -> Vec<LoadSample> {
+    loads.chunks(MERGE_WINDOW).flat_map(|window| merge_window(window, class)).collect()
 }
 
 /// The same with neighbors that are all near enough in time, in the order of time.

@@ -76,13 +76,6 @@ impl PackedLoads {
         loads.extend(Unpacked::new(&self.open));
         loads
     }
-
-    /// The loads. Their memory is freed as they are taken.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = LoadSample> + use<> {
-        let Self { mut full, open, .. } = std::mem::take(self);
-        full.push_back(open.into());
-        full.into_iter().flat_map(|chunk| Unpacked::new(&chunk).collect::<Vec<_>>())
-    }
 }
 
 /// The numbers of a load from which those of the next one are expected to differ little, in units.
@@ -369,14 +362,12 @@ mod tests {
     fn the_latest_loads_are_found_in_several_chunks() {
         for count in [0, 1, 63, 64, 65, 200] {
             let loads = measured(count);
-            let mut packed = assert_unchanged(&loads);
+            let packed = assert_unchanged(&loads);
             assert_eq!(packed.len(), count);
             for latest in [0, 1, 64, 100, 500] {
                 assert_eq!(packed.latest(latest), loads[count.saturating_sub(latest)..]);
             }
-            assert_eq!(packed.clone().into_loads(), loads);
-            assert_eq!(packed.drain().collect::<Vec<_>>(), loads);
-            assert_eq!(packed.len(), 0);
+            assert_eq!(packed.into_loads(), loads);
         }
     }
 }
