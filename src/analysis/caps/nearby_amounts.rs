@@ -64,9 +64,10 @@ pub(super) enum Chance {
 impl<'a> NearbyAmounts<'a> {
     /// Compares amounts; `None` without loads.
     pub(super) fn new(amounts: &'a RecentAmounts) -> Option<Self> {
-        let seconds = amounts.seconds();
-        let min = seconds.iter().fold(f32::INFINITY, |min, length| if *length < min { *length } else { min });
-        let max = seconds.iter().fold(0.0f32, |max, length| if *length > max { *length } else { max });
+        // The bits of positive floats sort as they do, and the compiler compares several integers at a time.
+        let bits = amounts.seconds().iter().map(|length| length.to_bits().cast_signed());
+        let (min, max) = bits.fold((i32::MAX, 0), |(min, max), bits| (min.min(bits), max.max(bits)));
+        let [min, max] = [min, max].map(|bits| f32::from_bits(bits.cast_unsigned()));
         let max_delay_fraction = MAX_SAMPLE_DELAY_FRACTION / (1.0 - MAX_SAMPLE_DELAY_FRACTION);
         let max_delay = f64::from(max / min - 1.0).min(max_delay_fraction);
         let max_alike = max_alike_counts(max_delay) as f32 + RecentAmounts::ROUNDING;
