@@ -64,6 +64,11 @@ impl Segment {
         Self { text, is_short, start, size: rest.len() }
     }
 
+    /// Returns whether the segment has a copy of its text, and the common text is not needed for it.
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short
+    }
+
     /// The place in the common text behind this one.
     pub(super) fn end(&self) -> usize {
         self.start + self.size
@@ -94,7 +99,8 @@ impl<'a> Line<'a> {
                 place.copy_from_slice(&segment.text);
                 self.end += segment.size;
             }
-            _ => self.push(&common[segment.start..segment.start + segment.size]),
+            _ if segment.is_short => self.push(&segment.text[..segment.size]),
+            _ => self.push(&common[segment.start..segment.end()]),
         }
     }
 

@@ -201,8 +201,10 @@ impl IntervalWriter for Csv {
 /// The lines of an interval. What is the same for all its devices is formatted only once.
 struct Lines {
     syntax: &'static Syntax,
-    /// The text that all lines have in common.
+    /// The text that all lines have in common, as far as it changes from one interval to the next.
     common: Vec<u8>,
+    /// The place in `common` of what follows the last value.
+    rest: usize,
     /// The values of a device, each with the part of the common text before it.
     values: Vec<(Segment, DeviceValue)>,
     buffer: LineBuffer,
@@ -210,7 +212,7 @@ struct Lines {
 
 impl Lines {
     fn new(syntax: &'static Syntax) -> Self {
-        Self { syntax, common: Vec::new(), values: Vec::new(), buffer: LineBuffer::default() }
+        Self { syntax, common: Vec::new(), rest: 0, values: Vec::new(), buffer: LineBuffer::default() }
     }
 
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
@@ -222,11 +224,19 @@ impl Lines {
     fn begin_interval(&mut self, header: &IntervalHeader) {
         let is_json = self.syntax == line::JSON;
         let push_value = if is_json { push_json } else { push_csv };
+        let is_first = self.values.is_empty();
         let common = &mut self.common;
         common.clear();
-        self.values.clear();
-        let mut end = 0;
+        let (mut place, mut has_interval_value) = (0, false);
+        self.rest = 0;
         for (index, column) in COLUMNS.iter().enumerate() {
+            // Where only a name is between two values of a device, that is the same in all intervals.
+            let known = self.values.get(place).filter(|_| !is_first && !has_interval_value);
+            let is_known = known.is_some_and(|(segment, _)| segment.is_short());
+            if is_known && matches!(column.value, Value::OfDevice(_)) {
+                place += 1;
+                continue;
+            }
             if is_json {
                 common.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
                 common.extend_from_slice(column.name.as_bytes());
@@ -234,14 +244,22 @@ impl Lines {
             } else if index > 0 {
                 common.push(b',');
             }
-            match column.value {
-                Value::OfInterval(value) => push_value(&value(header), common),
-                Value::OfDevice(value) => {
-                    let segment = Segment::new(common, end);
-                    end = segment.end();
-                    self.values.push((segment, value));
+            has_interval_value = match column.value {
+                Value::OfInterval(value) => {
+                    push_value(&value(header), common);
+                    true
                 }
-            }
+                Value::OfDevice(value) => {
+                    let segment = Segment::new(common, self.rest);
+                    self.rest = segment.end();
+                    match self.values.get_mut(place) {
+                        Some((known, _)) => *known = segment,
+                        None => self.values.push((segment, value)),
+                    }
+                    place += 1;
+                    false
+                }
+            };
         }
         common.extend_from_slice(if is_json { b"}\n" } else { b"\n" });
     }
@@ -264,8 +282,7 @@ impl Lines {
             };
             line.push_number(number);
         }
-        let end = self.values.last().map_or(0, |(segment, _)| segment.end());
-        line.finish(&self.common[end..]);
+        line.finish(&self.common[self.rest..]);
     }
 }
 
@@ -300,6 +317,8 @@ mod tests {
     fn json(state: DeviceState) -> serde_json::Value {
         let mut out = Vec::new();
         let mut lines = Lines::new(line::JSON);
+        let earlier = IntervalHeader { missed_samples: 1_000_000_000, ..IntervalHeader::default() };
+        lines.begin_interval(&earlier);
         lines.begin_interval(&header());
         lines.push(&header(), &device("a\"b,\u{1b}[2J", state), &mut out);
         assert_eq!(out.iter().filter(|byte| byte.is_ascii_control()).count(), 1, "the newline");
