@@ -3,36 +3,31 @@
 use super::Style;
 use super::colors::{CellClass, class_of, class_of_percentage};
 use super::columns::{Column, Value};
+use super::tables::Table;
 use crate::iostat::rates::IostatRates;
-use crate::report::layout::fixed_decimal::{self, ColumnFormat, push_fixed, push_whole};
+use crate::report::layout::fixed_decimal::{ColumnFormat, push_fixed, push_whole};
+use crate::report::layout::number_row::RowFormat;
 
 /// The units of `--human` from KiB up; larger ones than PiB are shown as `?`.
 const HUMAN_UNITS: &[u8; 6] = b"kMGTP?";
 
 /// Appends the cells of a device.
-pub(super) fn push_cells(
-    style: &Style,
-    columns: &[(&Column, ColumnFormat)],
-    rates: &IostatRates,
-    out: &mut Vec<u8>,
-) {
+pub(super) fn push_cells(style: &Style, table: &Table, rates: &IostatRates, out: &mut Vec<u8>) {
+    let columns = table.columns();
+    let push_other = |index: usize, out: &mut Vec<u8>| push_cell(style, &columns[index], rates, out);
     if style.palette.is_some() || style.human {
-        return columns.iter().for_each(|(column, _)| push_cell(style, column, rates, out));
+        return (0..columns.len()).for_each(|index| push_other(index, out));
     }
-    let value = |(column, _): &(&Column, ColumnFormat)| match column.value {
-        Value::Plain(value) | Value::Percent(value) | Value::Size(value) => value(rates).unwrap_or(0.0),
-        Value::Data(value) => value(rates) / style.unit.kib(),
-        // Not exact where it is large, but then the cell is not a short one.
-        Value::Amount(value) => (value(rates) / style.unit.sectors()) as f64,
-    };
-    let push_other = |(column, _): &(&Column, _), out: &mut Vec<u8>| push_cell(style, column, rates, out);
-    fixed_decimal::push_cells(out, columns, |(_, format)| format, value, push_other);
+    table.format.push(&table.values(rates, style.unit), out, push_other);
 }
 
-/// Returns the format of the cells of a column that have neither colors nor units.
-pub(super) fn format_of(style: &Style, column: &Column) -> ColumnFormat {
-    let decimals = if let Value::Amount(_) = column.value { 0 } else { style.decimals };
-    ColumnFormat::new(column.width, decimals)
+/// Returns the format of rows whose cells have neither colors nor units.
+pub(super) fn row_format(style: &Style, columns: &[Column]) -> RowFormat {
+    let format = |column: &Column| {
+        let decimals = if let Value::Amount(_) = column.value { 0 } else { style.decimals };
+        ColumnFormat::new(column.width, decimals)
+    };
+    RowFormat::new(columns.iter().map(format).collect())
 }
 
 /// Appends the cell of a column for a device.

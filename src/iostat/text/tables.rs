@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::ops::Range;
 
-use super::cells::{format_of, push_cells, push_in_color, push_percentage};
+use super::cells::{push_cells, push_in_color, push_percentage, row_format};
 use super::colors::CellClass;
-use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
-use super::{Heading, Report, Row, Style};
+use super::columns::{BASIC, BASIC_SHORT, Column, Columns, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
+use super::{Heading, Report, Row, Style, Unit};
 use crate::iostat::rates::IostatRates;
 use crate::metrics::CpuPercentages;
-use crate::report::layout::fixed_decimal::ColumnFormat;
+use crate::report::layout::number_row::{RowFormat, RowValues};
 use crate::sanitize::sanitize;
 
 /// Width of the column of device names.
@@ -18,10 +18,37 @@ const NAME_WIDTH: usize = 13;
 /// The text for an unknown part of the heading.
 const UNKNOWN: &str = "-";
 
-/// A table of the device report: its columns with the format of their numbers, and its header line.
+/// A table of the device report.
 pub(super) struct Table {
-    columns: Vec<(&'static Column, ColumnFormat)>,
+    all_columns: &'static Columns,
+    /// Those of the columns that it has.
+    range: Range<usize>,
+    /// The format of cells that have neither colors nor units.
+    pub(super) format: RowFormat,
     titles: String,
+}
+
+impl Table {
+    fn new(style: &Style, all_columns: &'static Columns, range: Range<usize>) -> Self {
+        let columns = &all_columns.all[range.clone()];
+        let (format, titles) = (row_format(style, columns), header_line(style, columns));
+        Self { all_columns, range, format, titles }
+    }
+
+    /// Returns its columns.
+    pub(super) fn columns(&self) -> &'static [Column] {
+        &self.all_columns.all[self.range.clone()]
+    }
+
+    /// Returns the numbers of a row.
+    #[inline]
+    pub(super) fn values(&self, rates: &IostatRates, unit: Unit) -> RowValues {
+        let mut values = (self.all_columns.values)(rates, unit);
+        if self.range.start > 0 {
+            values.copy_within(self.range.clone(), 0);
+        }
+        values
+    }
 }
 
 /// Appends the heading.
@@ -75,16 +102,13 @@ pub(super) fn device_tables(style: &Style) -> Vec<Table> {
     if !style.disk {
         return Vec::new();
     }
-    let table = |columns: &'static [Column]| Table {
-        columns: columns.iter().map(|column| (column, format_of(style, column))).collect(),
-        titles: header_line(style, columns),
-    };
+    let table = |columns: &'static Columns| Table::new(style, columns, 0..columns.all.len());
     match (style.extended, style.short) {
         (false, false) => vec![table(&BASIC)],
         (false, true) => vec![table(&BASIC_SHORT)],
         (true, true) => vec![table(&EXTENDED_SHORT)],
         (true, false) if style.is_split() => {
-            EXTENDED_TABLES.map(|columns: Range<usize>| table(&EXTENDED[columns])).into()
+            EXTENDED_TABLES.map(|range| Table::new(style, &EXTENDED, range)).into()
         }
         (true, false) => vec![table(&EXTENDED)],
     }
@@ -111,7 +135,7 @@ fn push_line(style: &Style, table: &Table, row: &Row<'_>, rates: &IostatRates, o
             },
         );
     }
-    push_cells(style, &table.columns, rates, out);
+    push_cells(style, table, rates, out);
     if style.pretty {
         push_in_color(
             style,

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use crate::pt_diskstats::options::GroupBy;
 use crate::pt_diskstats::rates::PtRates;
-use crate::report::layout::fixed_decimal::{ColumnFormat, push_cells};
+use crate::report::layout::fixed_decimal::ColumnFormat;
+use crate::report::layout::number_row::{MAX_COLUMNS, RowFormat};
 use crate::sanitize::sanitize;
 
 struct Column {
@@ -55,6 +56,7 @@ const DEVICE_WIDTH: usize = 6;
 /// The layout of lines: the selected columns, and the widths of the first two.
 pub(crate) struct Table {
     columns: Vec<&'static Column>,
+    format: RowFormat,
     /// Their titles, as they are in the header line.
     titles: String,
     /// The first column is the time of day.
@@ -75,8 +77,13 @@ pub(crate) struct Row<'a> {
 impl Table {
     /// Returns the layout with all columns, and with or without times of day.
     pub(crate) fn new(has_timestamps: bool) -> Self {
-        let mut table =
-            Self { columns: Vec::new(), titles: String::new(), has_timestamps, device_width: DEVICE_WIDTH };
+        let mut table = Self {
+            columns: Vec::new(),
+            format: RowFormat::new(Vec::new()),
+            titles: String::new(),
+            has_timestamps,
+            device_width: DEVICE_WIDTH,
+        };
         table.select_columns(|_| true);
         table
     }
@@ -85,6 +92,7 @@ impl Table {
     pub(crate) fn select_columns(&mut self, matches: impl Fn(&str) -> bool) {
         let is_selected = |column: &&Column| matches(column.title) || matches(column.title.trim_start());
         self.columns = COLUMNS.iter().filter(is_selected).collect();
+        self.format = RowFormat::new(self.columns.iter().map(|column| column.format).collect());
         self.titles = self.columns.iter().map(|column| column.title).collect::<Vec<_>>().join(" ");
     }
 
@@ -116,9 +124,17 @@ impl Table {
         if self.columns.is_empty() {
             out.push(b' ');
         }
-        let value = |column: &&Column| (column.value)(&row.rates);
-        let push_other = |column: &&Column, out: &mut Vec<u8>| column.format.push(value(column), out);
-        push_cells(out, &self.columns, |column| &column.format, value, push_other);
+        let mut values = [0.0; MAX_COLUMNS];
+        if self.columns.len() == COLUMNS.len() {
+            let all = COLUMNS.each_ref().map(|column| (column.value)(&row.rates));
+            values[..all.len()].copy_from_slice(&all);
+        } else {
+            values
+                .iter_mut()
+                .zip(&self.columns)
+                .for_each(|(value, column)| *value = (column.value)(&row.rates));
+        }
+        self.format.push(&values, out, |index, out| self.columns[index].format.push(values[index], out));
         out.push(b'\n');
     }
 

@@ -11,22 +11,22 @@ const MAX_WIDTH: usize = 32;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnFormat {
     /// The width, without the blank before the column.
-    width: usize,
+    pub(super) width: usize,
     /// The decimals, at most 2.
-    decimals: usize,
+    pub(super) decimals: usize,
     /// A percent sign follows the width.
-    is_percentage: bool,
+    pub(super) is_percentage: bool,
     /// 10^decimals.
-    factor: f64,
+    pub(super) factor: f64,
     /// Below this, the product of a number and the factor has at most eight digits and fits into the width.
-    limit: f64,
+    pub(super) limit: f64,
     /// A one in the byte of the digit before the point.
-    units: u64,
+    pub(super) units: u64,
     /// The digits before the point, one byte further left, as the point moves them; none without decimals.
-    whole: u64,
+    pub(super) whole: u64,
     /// The digits after the point; all without decimals.
-    fraction: u64,
-    point: u64,
+    pub(super) fraction: u64,
+    pub(super) point: u64,
 }
 
 impl ColumnFormat {
@@ -54,21 +54,6 @@ impl ColumnFormat {
     /// Adds a percent sign after the numbers.
     pub(crate) const fn with_percent_sign(self) -> Self {
         Self { is_percentage: true, ..self }
-    }
-
-    /// Returns the digits of a number as a whole number if it has at most eight, fits into the width, and is not near a tie;
-    /// otherwise [`NOT_SHORT`].
-    #[inline]
-    fn short_number(&self, value: f64) -> u64 {
-        /// From 2^52 on there are only whole numbers, so adding it rounds.
-        const WHOLE: f64 = 4_503_599_627_370_496.0;
-        /// The product of a short number is wrong by less than 10^-7, so up to this distance its rounding is right.
-        const MAX_DISTANCE: f64 = 0.499_999_9;
-        let product = value * self.factor;
-        let sum = product + WHOLE;
-        let distance = (product - (sum - WHOLE)).abs();
-        let is_sure = product < self.limit && distance < MAX_DISTANCE && value.is_sign_positive();
-        if is_sure { sum.to_bits() - WHOLE.to_bits() } else { NOT_SHORT }
     }
 
     /// Returns the digits of a short number without the point, with blanks in place of leading zeros.
@@ -110,49 +95,6 @@ impl ColumnFormat {
         if self.is_percentage {
             out.push(b'%');
         }
-    }
-}
-
-/// Not the digits of a short number.
-const NOT_SHORT: u64 = u64::MAX;
-
-/// Appends the cells of a row, each with a blank before it. `push_other` appends a cell whose number is not short.
-///
-/// The numbers are computed before their text: each takes a chain of steps that wait for one another, and a processor works
-/// on more cells at the same time where the chains are short.
-#[inline]
-pub(crate) fn push_cells<C>(
-    out: &mut Vec<u8>,
-    columns: &[C],
-    format: impl Fn(&C) -> &ColumnFormat,
-    value: impl Fn(&C) -> f64,
-    push_other: impl Fn(&C, &mut Vec<u8>),
-) {
-    const CELLS: usize = 24;
-    for columns in columns.chunks(CELLS) {
-        let mut numbers = [0; CELLS];
-        for (number, column) in numbers.iter_mut().zip(columns) {
-            *number = format(column).short_number(value(column));
-        }
-        // With a percent sign after each cell, and the last one written in full.
-        let mut text = [0; CELLS * (MAX_SHORT_WIDTH + 1) + MAX_SHORT_WIDTH];
-        let mut end = 0;
-        for (number, column) in numbers.iter().zip(columns) {
-            if *number == NOT_SHORT {
-                out.extend_from_slice(&text[..end]);
-                end = 0;
-                push_other(column, out);
-                continue;
-            }
-            let format = format(column);
-            format.write_short(*number, format.width + 1, &mut text[end..]);
-            end += format.width + 1;
-            if format.is_percentage {
-                text[end] = b'%';
-                end += 1;
-            }
-        }
-        out.extend_from_slice(&text[..end]);
     }
 }
 
@@ -432,38 +374,12 @@ mod tests {
         assert_eq!(fixed(9.0, 3, 0), "  9");
     }
 
-    /// Returns the cells of values in a column, as [`push_cells`] and as [`ColumnFormat::push`] write them.
-    fn cells(values: &[f64], format: ColumnFormat) -> (String, String) {
-        let (mut together, mut single) = (Vec::new(), Vec::new());
-        let columns: Vec<_> = values.iter().map(|value| (format, *value)).collect();
-        let push_other = |(format, value): &(ColumnFormat, f64), out: &mut Vec<u8>| format.push(*value, out);
-        push_cells(&mut together, &columns, |(format, _)| format, |(_, value)| *value, push_other);
-        values.iter().for_each(|value| format.push(*value, &mut single));
-        (String::from_utf8(together).unwrap(), String::from_utf8(single).unwrap())
-    }
-
-    fn expected_cells(values: &[f64], width: usize, decimals: usize) -> String {
-        values.iter().map(|value| format!(" {value:>width$.decimals$}")).collect()
-    }
-
     #[test]
-    fn cells_at_every_border_are_written_as_printf_writes_them() {
-        for (width, decimals) in (0..20).flat_map(|width| (0..3).map(move |decimals| (width, decimals))) {
-            let powers = (0..18).map(|power| 10f64.powi(power));
-            let near = powers.flat_map(|power| {
-                [0.0, 0.001, 0.004, 0.005, 0.006, 0.05, 0.06, 0.5, 0.6].map(|less| power - less)
-            });
-            let values: Vec<f64> = near.chain([0.0, -0.0, -0.001, f64::NAN, f64::INFINITY, -7.0]).collect();
-            let written = cells(&values, ColumnFormat::new(width, decimals));
-            let expected = expected_cells(&values, width, decimals);
-            assert_eq!(written, (expected.clone(), expected), "{width} {decimals}");
-        }
-    }
-
-    #[test]
-    fn a_percent_sign_follows_the_number() {
-        let (together, single) = cells(&[7.4, 1234.0], ColumnFormat::new(3, 0).with_percent_sign());
-        assert_eq!((together.as_str(), single.as_str()), ("   7% 1234%", "   7% 1234%"));
+    fn a_cell_is_a_blank_a_number_and_maybe_a_percent_sign() {
+        let format = ColumnFormat::new(3, 0).with_percent_sign();
+        let mut out = Vec::new();
+        [7.4, 1234.0].iter().for_each(|value| format.push(*value, &mut out));
+        assert_eq!(out, b"   7% 1234%");
     }
 
     #[test]
@@ -486,16 +402,6 @@ mod tests {
         fn rates_of_every_size_are_written_as_the_standard_library_writes_them(amount: u32, hundredths in 1u32..10_000, decimals in 0usize..3) {
             let value = f64::from(amount) / f64::from(hundredths) * 100.0;
             prop_assert_eq!(fixed(value, 9, decimals), format!("{value:>9.decimals$}"));
-        }
-
-        #[test]
-        fn cells_are_written_as_the_standard_library_writes_them(
-            amounts in prop::collection::vec((any::<u32>(), 0u32..32, 1u32..5000), 0..60), decimals in 0usize..3, width in 0usize..18
-        ) {
-            let values: Vec<f64> =
-                amounts.iter().map(|(amount, shift, divisor)| f64::from(amount >> shift) / f64::from(*divisor)).collect();
-            let expected = expected_cells(&values, width, decimals);
-            prop_assert_eq!(cells(&values, ColumnFormat::new(width, decimals)), (expected.clone(), expected));
         }
 
         #[test]

@@ -5,6 +5,7 @@ pub(crate) mod figure;
 mod fit;
 pub(crate) mod fixed_decimal;
 pub(crate) mod number_format;
+pub(crate) mod number_row;
 pub(crate) mod sentence_numbers;
 pub(crate) mod sparkline;
 mod table;
