@@ -163,7 +163,7 @@ fn has_dense_range(values: &[f32], range: RangeInclusive<f32>, max_multiple: f32
     let mut within = [0.0; MAX_RECENT_LOADS];
     let mut count = 0;
     for value in values {
-        // Whether a value lies within is as good as random, so that a branch would be predicted badly.
+        // Values lie within the range about at random, so a branch would be predicted badly.
         within[count] = *value;
         count += usize::from((range.start() <= value) & (value <= range.end()));
     }

@@ -25,7 +25,7 @@ pub(in crate::analysis) struct RecentAmounts {
 }
 
 impl RecentAmounts {
-    /// More than the relative error of a number, and of those that are computed from some of them.
+    /// More than the relative error of a number, or of a result computed from a few of them.
     pub(in crate::analysis) const ROUNDING: f32 = 1e-5;
 
     /// Adds a load.

@@ -1,5 +1,4 @@
-//! A line of JSON or CSV. It is put together in a buffer, where a number is written as one or two words, and then copied as a
-//! whole.
+//! A line of JSON or CSV, built in a buffer in which a number is written as one or two words, and copied as a whole.
 
 use memchr::memchr2;
 
@@ -75,7 +74,7 @@ impl Segment {
     }
 }
 
-/// A line that is put together.
+/// A line that is being built.
 pub(super) struct Line<'a> {
     syntax: &'static Syntax,
     buffer: &'a mut LineBuffer,

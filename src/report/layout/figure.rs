@@ -167,7 +167,7 @@ impl<const SIZE: usize> Row<SIZE> {
             && (text.0 ^ BLANKS) & outside | text.0 & NOT_ASCII == 0
             && let Some(place) = self.text.get_mut(self.end..self.end + 8)
         {
-            // What is behind the text of a narrow cell is overwritten by the next one.
+            // The next cell overwrites the bytes behind the text of a narrow one.
             place.copy_from_slice(&(text.0 >> (64 - 8 * width)).to_le_bytes());
             self.end += width;
             return;
