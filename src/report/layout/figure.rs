@@ -2,11 +2,8 @@
 //!
 //! Nearly all have at most eight bytes. These are computed as one word, and a row of a table is written a word at a time.
 
-use super::fixed_decimal::{push_fixed, scaled, short_digits};
+use super::fixed_decimal::{BLANKS, ONES, push_fixed, scaled, short_digits};
 
-/// A byte of 1 in each byte of a word.
-const ONES: u64 = 0x0101_0101_0101_0101;
-const BLANKS: u64 = ONES * b' ' as u64;
 /// The bits that are set in the bytes of a character outside of ASCII.
 const NOT_ASCII: u64 = ONES * 0x80;
 

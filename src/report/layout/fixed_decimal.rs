@@ -149,9 +149,9 @@ const fn short_limit(width: usize, decimals: usize) -> u64 {
 }
 
 /// A byte of 1 in each byte of a word, to be multiplied by the byte that each of them is to be.
-const ONES: u64 = 0x0101_0101_0101_0101;
-const ZEROS: u64 = ONES * b'0' as u64;
-const BLANKS: u64 = ONES * b' ' as u64;
+pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
+pub(super) const ZEROS: u64 = ONES * b'0' as u64;
+pub(super) const BLANKS: u64 = ONES * b' ' as u64;
 
 /// Appends a number below [`short_limit`], of which the last `decimals` digits follow the point, right-aligned in `width`.
 fn push_short(out: &mut Vec<u8>, number: u64, width: usize, decimals: usize) {

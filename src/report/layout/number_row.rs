@@ -4,7 +4,7 @@
 //! before, and all of them take the same steps: each step is a loop over the row without branches, which compilers
 //! turn into instructions that work on several numbers at a time.
 
-use super::fixed_decimal::ColumnFormat;
+use super::fixed_decimal::{BLANKS, ColumnFormat, ZEROS};
 
 /// The most columns of a row.
 pub(crate) const MAX_COLUMNS: usize = 24;
@@ -237,11 +237,6 @@ fn split_digits(lanes: usize, numbers: &mut Words) {
 fn shorts(lanes: usize, words: &mut Words) -> &mut [[u8; 2]] {
     words.0[..lanes].as_flattened_mut().as_chunks_mut().0
 }
-
-/// A byte of 1 in each byte of a word, to be multiplied by the byte that each of them is to be.
-const ONES: u64 = 0x0101_0101_0101_0101;
-const ZEROS: u64 = ONES * b'0' as u64;
-const BLANKS: u64 = ONES * b' ' as u64;
 
 #[cfg(test)]
 mod tests {
