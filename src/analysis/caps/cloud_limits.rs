@@ -158,12 +158,12 @@ pub(super) fn has_limit_within(
 /// Returns whether a rate lies near a limit of any volume, whatever it can do in the other unit. Mostly it does not, and
 /// that costs far less to find out than which volumes a device may be.
 fn may_be_limit(tolerance: f64, device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
-    let rate = if unit == RateUnit::Requests { iops } else { mib_per_s };
+    let in_unit = |iops: f64, mib_per_s: f64| if unit == RateUnit::Requests { iops } else { mib_per_s };
+    let rate = in_unit(iops, mib_per_s);
     // Rounding moves a limit by far less than this.
     let tolerance = tolerance + 1e-9;
     let is_near = |limit: f64| (rate - limit).abs() <= tolerance * limit;
-    let is_of_tier =
-        |tier: &Tier| is_near(if unit == RateUnit::Requests { tier.iops } else { tier.mib_per_s });
+    let is_of_tier = |tier: &Tier| is_near(in_unit(tier.iops, tier.mib_per_s));
     let aws = [Some(GP3_BASE), gib_of(device).map(gp2), gib_of(device).map(gp2_burst)];
     aws.iter().flatten().any(|limits| is_near(limits.of(unit))) || PREMIUM_SSD_TIERS.iter().any(is_of_tier)
 }

@@ -68,15 +68,15 @@ fn plateau_of_latest(
     stated: Option<StatedCap>,
     device: &KnownDevice,
 ) -> Option<Plateau> {
-    let queue = recent.latest(1).next()?.queue(IoDirection::Both);
+    let loads = recent.as_slice();
+    let latest = loads.last()?;
+    let queue = latest.queue(IoDirection::Both);
     if queue < MIN_CONSTANT_QUEUE {
         return None;
     }
     let near = NearbyAmounts::new(recent.amounts())?;
     let has_near = (0..RATE_KINDS.len()).any(|kind| near.may_be_near(kind, MAX_DISTANCE));
     let chances = if has_near { near.chances() } else { Vec::new() };
-    let loads = recent.as_slice();
-    let latest = loads.last()?;
     // With fewer requests at a time, only a constant number of clients can be held back.
     let is_possible = || {
         stated.is_some()
