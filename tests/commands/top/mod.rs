@@ -99,6 +99,8 @@ fn a_panic_leaves_the_terminal_restored_with_its_message() {
     session.press("\x18", LEAVE_SCREEN);
     assert_eq!(session.end(), 101);
     assert!(session.is_restored());
+    // The program has ended, but the end of its output may not have been read yet.
+    session.wait_for("Ctrl-X");
     let text = session.text();
     let (_, after) = text.rsplit_once(LEAVE_SCREEN).unwrap();
     assert!(after.contains("blkstat: panicked at") && after.contains("Ctrl-X"), "{after}");
