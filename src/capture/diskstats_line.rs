@@ -1,6 +1,7 @@
 //! One line of /proc/diskstats, as any kernel prints it.
 
 use super::fields::{Fields, Number};
+use super::line_layout::{COUNTERS, IN_FLIGHT, LineLayout};
 use crate::counters::{Columns, Counters, Device, Requests};
 use crate::sanitize::sanitize;
 
@@ -36,7 +37,7 @@ impl std::fmt::Display for LineError {
 }
 
 /// The columns after the name, as the kernel's iostats.rst names them.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; COUNTERS] = [
     "reads completed",
     "reads merged",
     "sectors read",
@@ -74,7 +75,45 @@ pub(super) struct LineShape {
     minor: u32,
     name: String,
     /// The digit count of each number; 0 where there is none.
-    digits: [u8; FIELDS.len()],
+    digits: [u8; COUNTERS],
+    /// The layout of the last two successive lines that had the same one; `None` if there are none.
+    layout: Option<Box<LineLayout>>,
+}
+
+impl LineShape {
+    /// Parses the line that `text` begins with if it has the layout of lines before it. Returns its length with the
+    /// newline.
+    #[inline]
+    pub(super) fn parse_again(&self, text: &[u8], device: &mut Device) -> Option<usize> {
+        let layout = self.layout.as_ref()?;
+        let (values, length) = layout.read(text)?;
+        device.counters = counters_from(&values, layout.count())?;
+        self.set_names(device);
+        Some(length)
+    }
+
+    #[inline]
+    fn set_names(&self, device: &mut Device) {
+        (device.major, device.minor) = (self.major, self.minor);
+        if device.name != self.name {
+            device.name.clone_from(&self.name);
+        }
+    }
+
+    /// Keeps the layout for the lines to come if it is that of two lines one after the other.
+    fn keep_layout(&mut self, read: &CountersRead) {
+        let is_known = |layout: &LineLayout| layout.is_for(&self.digits, read.count);
+        if read.is_repeated && !self.layout.as_deref().is_some_and(is_known) {
+            self.layout = LineLayout::new(&self.start, &self.digits, read.count).map(Box::new);
+        }
+    }
+}
+
+/// The counters that were read of a line.
+struct CountersRead {
+    count: usize,
+    /// They have as many digits as those of the line before, except for the requests in flight, and nothing follows.
+    is_repeated: bool,
 }
 
 /// Parses one line into `device`, reusing its memory.
@@ -86,7 +125,7 @@ pub(super) struct LineShape {
 pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineError> {
     let mut fields = Fields::new(line);
     (device.major, device.minor) = parse_start(line, &mut fields, &mut device.name)?;
-    parse_counters(line, &mut fields, &mut [0; FIELDS.len()], &mut device.counters)
+    parse_counters(line, &mut fields, &mut [0; COUNTERS], &mut device.counters).map(|_| ())
 }
 
 /// Parses a line as [`parse_line`] does, faster if it has the given shape, which becomes that of this line.
@@ -102,17 +141,17 @@ pub(super) fn parse_line_of(
         Some((_, start)) if line.starts_with(&shape.start) => Fields::after(line, start.len()),
         _ => {
             shape.start.clear();
+            shape.layout = None;
             let mut fields = Fields::new(line);
             (shape.major, shape.minor) = parse_start(line, &mut fields, &mut shape.name)?;
             shape.start.extend(line.get(..=fields.end()).unwrap_or_default());
             fields
         }
     };
-    (device.major, device.minor) = (shape.major, shape.minor);
-    if device.name != shape.name {
-        device.name.clone_from(&shape.name);
-    }
-    parse_counters(line, &mut fields, &mut shape.digits, &mut device.counters)
+    shape.set_names(device);
+    let read = parse_counters(line, &mut fields, &mut shape.digits, &mut device.counters)?;
+    shape.keep_layout(&read);
+    Ok(())
 }
 
 /// Parses the columns before the counters: the device numbers, which are returned, and the name.
@@ -137,11 +176,12 @@ fn parse_start(line: &[u8], fields: &mut Fields<'_>, name: &mut String) -> Resul
 fn parse_counters(
     line: &[u8],
     fields: &mut Fields<'_>,
-    digits: &mut [u8; FIELDS.len()],
+    digits: &mut [u8; COUNTERS],
     counters: &mut Counters,
-) -> Result<(), LineError> {
-    let mut values = [0u64; FIELDS.len()];
-    let mut count = FIELDS.len();
+) -> Result<CountersRead, LineError> {
+    let mut is_repeated = true;
+    let mut values = [0u64; COUNTERS];
+    let mut count = COUNTERS;
     for (index, (value, digits)) in values.iter_mut().zip(digits).enumerate() {
         if let Some(number) = fields.next_number_of(*digits) {
             *value = number;
@@ -159,10 +199,11 @@ fn parse_counters(
                 None => return Err(invalid_number(index, found, line)),
             },
         }
-        *digits = u8::try_from(fields.end().saturating_sub(start)).unwrap_or_default();
+        let found = u8::try_from(fields.end().saturating_sub(start)).unwrap_or_default();
+        is_repeated &= std::mem::replace(digits, found) == found || index == IN_FLIGHT;
     }
     *counters = counters_from(&values, count).ok_or_else(|| column_count_error(line))?;
-    Ok(())
+    Ok(CountersRead { count, is_repeated: is_repeated && fields.rest().is_empty() })
 }
 
 /// Parses a negative in-flight count as the 32-bit number it is: some kernels print the count as a signed number, and a
@@ -173,7 +214,7 @@ fn negative_in_flight(field: usize, found: &[u8]) -> Option<u64> {
 }
 
 /// Assigns the first `count` values to counters; `None` for a count that no kernel prints.
-fn counters_from(values: &[u64; FIELDS.len()], count: usize) -> Option<Counters> {
+fn counters_from(values: &[u64; COUNTERS], count: usize) -> Option<Counters> {
     let requests = |at: usize| Requests {
         ios: values[at],
         merges: values[at + 1],

@@ -143,7 +143,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// Returns the number that eight characters begin with, and its digit count. The first character is in the lowest
 /// byte.
-fn leading_digits(characters: u64) -> (u64, usize) {
+pub(super) fn leading_digits(characters: u64) -> (u64, usize) {
     let values = digit_values(characters);
     let count = non_digits(values).trailing_zeros() / 8;
     if count == 0 {
@@ -161,6 +161,11 @@ fn last_digits(characters: [u8; 8], digits: u8) -> Option<u64> {
     (non_digits(values) == 0).then(|| combine(values))
 }
 
+/// Returns the bits of the last `digits` (1 to 8) of eight digits that are their values.
+pub(super) fn last_digit_values(digits: usize) -> u64 {
+    (ONES * 0x0f) << (64 - 8 * digits)
+}
+
 /// Turns digits into 0 to 9, in eight characters at once, as the bytes of one word.
 fn digit_values(characters: u64) -> u64 {
     characters ^ (ONES * 0x30)
@@ -172,8 +177,8 @@ fn non_digits(values: u64) -> u64 {
     (values.wrapping_add(ONES * 0x76) | values) & (ONES * 0x80)
 }
 
-/// Combines pairs of digits, then pairs of pairs, then both halves: the higher byte is the lower digit.
-fn combine(digits: u64) -> u64 {
+/// Returns the number that the values of eight digits are. Combines pairs of digits, then pairs of pairs, then both halves: the higher byte is the lower digit.
+pub(super) fn combine(digits: u64) -> u64 {
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff

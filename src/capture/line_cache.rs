@@ -2,6 +2,7 @@
 //! others only have other digits.
 
 use super::diskstats_line::{LineError, LineShape, parse_line, parse_line_of};
+use super::slot;
 use crate::counters::{Counters, Device};
 
 /// The most lines that are cached; lines further down in a sample are always parsed.
@@ -29,12 +30,30 @@ impl LineCache {
     /// Copies the cached device to `device` if `line` is the cached line at `index`. Returns whether it is.
     pub(super) fn recall(&self, index: usize, line: &[u8], device: &mut Device) -> bool {
         let Some(cached) = self.lines.get(index).filter(|cached| cached.bytes == line) else { return false };
-        let Device { major, minor, name, counters } = &cached.device;
-        (device.major, device.minor, device.counters) = (*major, *minor, *counters);
-        if device.name != *name {
-            device.name.clone_from(name);
-        }
+        cached.copy_to(device);
         !line.is_empty()
+    }
+
+    /// Parses the line that `text` begins with, as the device at `index`, if it is the cached line or has its layout.
+    /// Returns its length with the newline. `previous` are the counters at the same index of a sample before.
+    #[inline]
+    pub(super) fn parse_again(
+        &mut self,
+        index: usize,
+        text: &[u8],
+        devices: &mut Vec<Device>,
+        previous: Option<&Counters>,
+    ) -> Option<usize> {
+        let cached = self.lines.get_mut(index)?;
+        let device = slot(devices, index);
+        let end = cached.bytes.len();
+        if end > 0 && text.get(end) == Some(&b'\n') && text[..end] == *cached.bytes {
+            cached.copy_to(device);
+            return Some(end + 1);
+        }
+        let length = cached.shape.parse_again(text, device)?;
+        cached.keep_if_idle(&text[..length - 1], device, previous);
+        Some(length)
     }
 
     /// Parses the line at `index` into `device`, reusing its memory, and caches it if the device was idle since `previous`,
@@ -57,12 +76,30 @@ impl LineCache {
         }
         let cached = &mut self.lines[index];
         parse_line_of(&mut cached.shape, line, device)?;
-        if previous == Some(&device.counters) {
-            cached.bytes.clear();
-            cached.bytes.extend_from_slice(line);
-            cached.device.clone_from(device);
-        }
+        cached.keep_if_idle(line, device, previous);
         Ok(())
+    }
+}
+
+impl CachedLine {
+    /// Copies the device to another, reusing its memory.
+    #[inline]
+    fn copy_to(&self, device: &mut Device) {
+        let Device { major, minor, name, counters } = &self.device;
+        (device.major, device.minor, device.counters) = (*major, *minor, *counters);
+        if device.name != *name {
+            device.name.clone_from(name);
+        }
+    }
+
+    /// Caches a line and its device if the device was idle since `previous`.
+    #[inline]
+    fn keep_if_idle(&mut self, line: &[u8], device: &Device, previous: Option<&Counters>) {
+        if previous == Some(&device.counters) {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(line);
+            self.device.clone_from(device);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod header_writer;
 mod limits;
 mod line_cache;
 mod line_kind;
+mod line_layout;
 mod line_reader;
 pub mod proc_files;
 mod range_copy;

@@ -66,6 +66,32 @@ impl SampleDevices {
         (missing > 0).then_some(CaptureWarningKind::LastSampleLacksDevices { missing, expected })
     }
 
+    /// Adds the devices of the lines that `text` begins with, as long as they have the layout of earlier lines; see
+    /// [`LineCache::parse_again`]. Returns the number of these lines, and their length with the newlines.
+    pub(super) fn read_repeated(
+        &mut self,
+        text: &[u8],
+        previous: &Sample,
+        devices: &mut Vec<Device>,
+    ) -> (u64, usize) {
+        let (mut lines, mut length) = (0, 0);
+        while self.count < MAX_DEVICES_PER_SAMPLE {
+            let index = self.count;
+            let counters = previous.devices.get(index).map(|previous| &previous.counters);
+            let Some(bytes) = self.cache.parse_again(index, &text[length..], devices, counters) else {
+                break;
+            };
+            if self.line_bytes + bytes > MAX_SAMPLE_BYTES {
+                break;
+            }
+            self.line_bytes += bytes - 1;
+            self.count += 1;
+            lines += 1;
+            length += bytes;
+        }
+        (lines, length)
+    }
+
     /// Adds the device of a line to `devices`. Unless `is_complete`, the line may have lost its end and is compared
     /// with the `previous` sample.
     pub(super) fn read(

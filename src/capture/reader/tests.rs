@@ -1,5 +1,7 @@
 //! Tests of the reader on short captures.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::capture::limits::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 
@@ -210,4 +212,71 @@ fn the_marker_inside_a_valid_annotation_is_just_text() {
         + "#blkstat {\"complete\":true}\n";
     let (samples, warnings) = read(text.as_bytes());
     assert_eq!((samples.len(), warnings), (1, vec![]));
+}
+
+/// Hands out one byte at a time, so that no more than a line is in memory.
+struct OneByte<'a>(&'a [u8]);
+
+impl Read for OneByte<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+        (into[0], self.0) = (*first, rest);
+        Ok(1)
+    }
+}
+
+/// Returns all samples with the positions of their `TS` lines, and all warnings.
+fn read_all(input: impl Read, keeps_truncated: bool) -> (Vec<(Sample, u64)>, Vec<String>) {
+    let mut reader = Reader::new(input);
+    if keeps_truncated {
+        reader.keep_truncated_sample();
+    }
+    let mut samples: Vec<(Sample, u64)> = Vec::new();
+    let (none, mut sample) = (Sample::default(), Sample::default());
+    while reader.next(samples.last().map_or(&none, |(sample, _)| sample), &mut sample).unwrap() {
+        samples.push((sample.clone(), reader.sample_position()));
+    }
+    (samples, reader.take_warnings().into_iter().map(|w| format!("{}: {}", w.line, w.kind)).collect())
+}
+
+/// A capture of up to five devices, whose counters grow at random in each sample.
+fn capture() -> impl Strategy<Value = String> {
+    let device = prop::sample::select(vec![4, 11, 15, 17, 17, 17, 19]).prop_flat_map(|count| {
+        prop::collection::vec((any::<u64>(), 0u32..64).prop_map(|(n, by)| n >> 1 >> by), count)
+    });
+    let growth = prop::collection::vec(prop_oneof![2 => Just(0), 2 => 1u64..200, 1 => any::<u64>()], 1..30);
+    let samples = prop::collection::vec(growth, 2..9);
+    (prop::collection::vec(device, 1..6), samples).prop_map(|(mut devices, samples)| {
+        let mut text = String::new();
+        for (second, growth) in (10..).zip(samples) {
+            text += &format!("TS {second}.5 2026-11-20 18:22:11\n");
+            let mut growth = growth.iter().cycle();
+            for (minor, counters) in devices.iter_mut().enumerate() {
+                counters.iter_mut().zip(&mut growth).for_each(|(n, by)| *n = n.wrapping_add(*by));
+                let counters: Vec<String> = counters.iter().map(u64::to_string).collect();
+                text += &format!("{:4} {minor:7} sd{minor} {}\n", 8, counters.join(" "));
+            }
+        }
+        text
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_capture_is_read_alike_as_a_whole_and_byte_by_byte(
+        text in capture(),
+        faults in prop::collection::vec((any::<prop::sample::Index>(), 0usize..3, "[-+ x0-9\t\r\n#T]{0,2}"), 0..5),
+        (keeps_truncated, is_padded) in any::<(bool, bool)>(),
+    ) {
+        let mut text = text.into_bytes();
+        for (at, removed, added) in faults {
+            let at = at.index(text.len());
+            text.splice(at..(at + removed).min(text.len()), added.into_bytes());
+        }
+        if is_padded {
+            // The last device line is then not near the end of what is in memory, and a later line leads to a warning.
+            text.extend([b"\nword\n#", "-".repeat(1000).as_bytes()].concat());
+        }
+        prop_assert_eq!(read_all(text.as_slice(), keeps_truncated), read_all(OneByte(&text), keeps_truncated));
+    }
 }
