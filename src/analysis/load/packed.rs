@@ -8,8 +8,12 @@ use crate::analysis::stats::IoTotals;
 /// Loads that are packed together. Each differs from the one before it in few numbers, so the first takes the most.
 const LOADS_OF_CHUNK: usize = 64;
 
-/// The most bytes that a load can take: 15 numbers of two parts with 10 bytes each, two whole ones, the variation and flags.
-const MAX_LOAD_BYTES: usize = 15 * 20 + 2 * 10 + 8 + 1;
+/// The numbers that every load has, each in as many bytes as it needs. The lengths of all come before them, in half a byte
+/// each, so that neither writing nor reading a number takes a loop.
+const NUMBERS: usize = 16;
+/// Flags and lengths.
+const HEAD_BYTES: usize = 1 + NUMBERS / 2;
+const MAX_NUMBER_BYTES: usize = 8;
 
 /// Flags of a packed load.
 const IS_STEADY: u8 = 1;
@@ -18,6 +22,8 @@ const HAS_BUSY: u8 = 4;
 const HAS_IN_FLIGHT_AT_END: u8 = 8;
 /// It has a variation, and more than one interval.
 const IS_MERGED: u8 = 16;
+/// Its interval does not follow that of the load before.
+const HAS_INDEX: u8 = 32;
 
 /// Units of the numbers, one over: the kernel counts in whole ones of them.
 const PER_REQUEST: f64 = 1.0;
@@ -46,11 +52,7 @@ impl PackedLoads {
 
     /// Adds a load.
     pub(super) fn push(&mut self, load: &LoadSample) {
-        let mut bytes = [0; MAX_LOAD_BYTES];
-        let mut writer = Writer { bytes: &mut bytes, length: 0 };
-        writer.put_load(load, &mut self.last);
-        let length = writer.length;
-        self.open.extend_from_slice(&bytes[..length]);
+        pack(load, &mut self.last, &mut self.open);
         self.open_count += 1;
         if self.open_count == LOADS_OF_CHUNK {
             self.full.push_back(self.open.as_slice().into());
@@ -62,9 +64,13 @@ impl PackedLoads {
     /// The latest loads, `count` at most.
     pub(super) fn latest(&self, count: usize) -> Vec<LoadSample> {
         let full = count.saturating_sub(self.open_count).div_ceil(LOADS_OF_CHUNK).min(self.full.len());
-        let chunks = self.full.range(self.full.len() - full..).flat_map(|chunk| Unpacked::new(chunk));
-        let loads: Vec<LoadSample> = chunks.chain(Unpacked::new(&self.open)).collect();
-        loads[loads.len().saturating_sub(count)..].to_vec()
+        let mut loads = Vec::with_capacity(full * LOADS_OF_CHUNK + self.open_count);
+        for chunk in self.full.range(self.full.len() - full..) {
+            loads.extend(Unpacked::new(chunk));
+        }
+        loads.extend(Unpacked::new(&self.open));
+        loads.drain(..loads.len().saturating_sub(count));
+        loads
     }
 
     /// The loads in full. Their memory is freed as they are taken.
@@ -86,75 +92,126 @@ struct Expected {
     seconds: i64,
 }
 
-/// Writes a load.
-struct Writer<'a> {
-    bytes: &'a mut [u8; MAX_LOAD_BYTES],
-    length: usize,
+/// Writes a load behind others.
+fn pack(load: &LoadSample, last: &mut Expected, to: &mut Vec<u8>) {
+    let mut numbers = Numbers::default();
+    let begin = Rounded::of(load.begin_s, PER_S);
+    numbers.put(fold_sign(begin.nearest.wrapping_sub(last.begin.wrapping_add(last.seconds))));
+    // A sum of lengths, which is rounded at each: its distance is larger than those of the other numbers.
+    numbers.put(fold_sign(begin.distance));
+    let seconds = Rounded::of(load.seconds, PER_S);
+    numbers.put_rounded(seconds, last.seconds);
+    for totals in [&load.reads, &load.writes, &load.flushes] {
+        numbers.put_rounded(Rounded::of(totals.ios, PER_REQUEST), 0);
+        numbers.put_rounded(Rounded::of(totals.kib, PER_KIB), 0);
+        numbers.put_rounded(Rounded::of(totals.ms, PER_MS), 0);
+    }
+    numbers.put_rounded(Rounded::of(load.busy_s.unwrap_or(0.0), PER_BUSY_S), 0);
+    numbers.put_rounded(Rounded::of(load.in_flight_change, PER_REQUEST), 0);
+    numbers.put(load.in_flight_at_end.unwrap_or(0));
+    numbers.put(load.in_flight);
+
+    let index = Rounded::of(load.interval_index, PER_REQUEST);
+    let is_next = (index.nearest, index.distance) == (last.index.wrapping_add(1), 0);
+    let is_merged = load.intervals != 1.0 || load.variation.to_bits() != 0;
+    let flag = |has: bool, flag: u8| if has { flag } else { 0 };
+    let flags = flag(load.is_steady, IS_STEADY)
+        | flag(load.is_cpu_short, IS_CPU_SHORT)
+        | flag(load.busy_s.is_some(), HAS_BUSY)
+        | flag(load.in_flight_at_end.is_some(), HAS_IN_FLIGHT_AT_END)
+        | flag(is_merged, IS_MERGED)
+        | flag(!is_next, HAS_INDEX);
+    numbers.write(flags, to);
+    if !is_next {
+        put_varint(fold_sign(index.nearest.wrapping_sub(last.index)), to);
+        put_varint(fold_sign(index.distance), to);
+    }
+    if is_merged {
+        let intervals = Rounded::of(load.intervals, PER_REQUEST);
+        put_varint(fold_sign(intervals.nearest), to);
+        put_varint(fold_sign(intervals.distance), to);
+        to.extend(load.variation.to_bits().to_le_bytes());
+    }
+    *last = Expected { index: index.nearest, begin: begin.nearest, seconds: seconds.nearest };
 }
 
-impl Writer<'_> {
-    fn put_load(&mut self, load: &LoadSample, last: &mut Expected) {
-        let is_merged = load.intervals != 1.0 || load.variation.to_bits() != 0;
-        let flag = |has: bool, flag: u8| if has { flag } else { 0 };
-        self.put_byte(
-            flag(load.is_steady, IS_STEADY)
-                | flag(load.is_cpu_short, IS_CPU_SHORT)
-                | flag(load.busy_s.is_some(), HAS_BUSY)
-                | flag(load.in_flight_at_end.is_some(), HAS_IN_FLIGHT_AT_END)
-                | flag(is_merged, IS_MERGED),
-        );
-        let begin = last.begin.wrapping_add(last.seconds);
-        last.index = self.put(load.interval_index, PER_REQUEST, last.index);
-        last.begin = self.put(load.begin_s, PER_S, begin);
-        last.seconds = self.put(load.seconds, PER_S, last.seconds);
-        for totals in [&load.reads, &load.writes, &load.flushes] {
-            self.put(totals.ios, PER_REQUEST, 0);
-            self.put(totals.kib, PER_KIB, 0);
-            self.put(totals.ms, PER_MS, 0);
-        }
-        if let Some(busy_s) = load.busy_s {
-            self.put(busy_s, PER_BUSY_S, 0);
-        }
-        self.put(load.in_flight_change, PER_REQUEST, 0);
-        if let Some(in_flight) = load.in_flight_at_end {
-            self.put_varint(in_flight);
-        }
-        self.put_varint(load.in_flight);
-        if is_merged {
-            self.put(load.intervals, PER_REQUEST, 0);
-            load.variation.to_bits().to_le_bytes().into_iter().for_each(|byte| self.put_byte(byte));
-        }
-    }
+/// A number as its nearest whole number of units, and the distance of the number from it in steps between floats, which mostly
+/// is none or one.
+#[derive(Clone, Copy)]
+struct Rounded {
+    nearest: i64,
+    distance: i64,
+}
 
-    /// Writes a number and returns its nearest whole number of units: its difference from the expected one, and the distance
-    /// of the number from it in steps between floats, which mostly is none.
-    fn put(&mut self, value: f64, units: f64, expected: i64) -> i64 {
+impl Rounded {
+    #[inline(always)]
+    fn of(value: f64, units: f64) -> Self {
         let nearest = (value * units + 0.5_f64.copysign(value)) as i64;
-        // One bit is needed for the sign of the difference, and one for the distance.
+        // One bit is needed for the sign of the difference from another one, one for that difference, and two for a code.
         let nearest = if nearest.unsigned_abs() < 1 << 60 { nearest } else { 0 };
         let distance = (value.to_bits() as i64).wrapping_sub((nearest as f64 / units).to_bits() as i64);
-        let difference = fold_sign(nearest.wrapping_sub(expected)) << 1;
-        if distance == 0 {
-            self.put_varint(difference);
-        } else {
-            self.put_varint(difference | 1);
-            self.put_varint(fold_sign(distance));
-        }
-        nearest
+        Self { nearest, distance }
     }
 
-    /// Writes seven bits per byte, the low ones first.
-    fn put_varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.put_byte(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.put_byte(value as u8);
+    /// The number again.
+    #[inline(always)]
+    fn value(self, units: f64) -> f64 {
+        let bits = ((self.nearest as f64 / units).to_bits() as i64).wrapping_add(self.distance);
+        f64::from_bits(bits as u64)
+    }
+}
+
+/// The code of a distance that is not among [`DISTANCES`].
+const IS_FAR: u64 = 3;
+/// The distances that have a code.
+const DISTANCES: [i64; 4] = [0, 1, -1, 0];
+
+/// The numbers of a load that is written.
+#[derive(Default)]
+struct Numbers {
+    codes: [u64; NUMBERS],
+    count: usize,
+    /// Distances that have no code.
+    far: [u64; NUMBERS],
+    far_count: usize,
+}
+
+impl Numbers {
+    #[inline(always)]
+    fn put(&mut self, number: u64) {
+        self.codes[self.count] = number;
+        self.count += 1;
     }
 
-    fn put_byte(&mut self, byte: u8) {
-        self.bytes[self.length] = byte;
-        self.length += 1;
+    /// Puts the difference from the expected number, and the distance, into one number.
+    #[inline(always)]
+    fn put_rounded(&mut self, rounded: Rounded, expected: i64) {
+        let code = match rounded.distance {
+            0 => 0,
+            1 => 1,
+            -1 => 2,
+            _ => IS_FAR,
+        };
+        if code == IS_FAR {
+            self.far[self.far_count] = fold_sign(rounded.distance);
+            self.far_count += 1;
+        }
+        self.put(fold_sign(rounded.nearest.wrapping_sub(expected)) << 2 | code);
+    }
+
+    fn write(&self, flags: u8, to: &mut Vec<u8>) {
+        let mut bytes = [0; HEAD_BYTES + NUMBERS * MAX_NUMBER_BYTES];
+        let (mut lengths, mut end) = (0, HEAD_BYTES);
+        for (place, number) in self.codes.iter().enumerate() {
+            let length = (71 - number.leading_zeros() as usize) / 8;
+            bytes[end..end + MAX_NUMBER_BYTES].copy_from_slice(&number.to_le_bytes());
+            lengths |= (length as u64) << (4 * place);
+            end += length;
+        }
+        bytes[0] = flags;
+        bytes[1..HEAD_BYTES].copy_from_slice(&lengths.to_le_bytes());
+        to.extend_from_slice(&bytes[..end]);
+        self.far[..self.far_count].iter().for_each(|distance| put_varint(*distance, to));
     }
 }
 
@@ -169,38 +226,47 @@ impl<'a> Unpacked<'a> {
         Self { bytes: chunk, last: Expected::default() }
     }
 
-    /// Reads what [`Writer::put`] has written: the number and its nearest whole number of units.
-    fn get(&mut self, units: f64, expected: i64) -> (f64, i64) {
-        let code = self.get_varint();
-        let nearest = expected.wrapping_add(unfold_sign(code >> 1));
-        let distance = if code & 1 == 0 { 0 } else { unfold_sign(self.get_varint()) };
-        let bits = ((nearest as f64 / units).to_bits() as i64).wrapping_add(distance);
-        (f64::from_bits(bits as u64), nearest)
+    /// Reads a number of some bytes, eight at most.
+    #[inline(always)]
+    fn get(&mut self, length: usize) -> u64 {
+        /// The bits of as many bytes.
+        const MASKS: [u64; 16] = {
+            let mut masks = [u64::MAX; 16];
+            let mut length = 0;
+            while length < MAX_NUMBER_BYTES {
+                masks[length] = (1 << (8 * length)) - 1;
+                length += 1;
+            }
+            masks
+        };
+        let word = match self.bytes.first_chunk() {
+            Some(word) => u64::from_le_bytes(*word),
+            None => self.bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        };
+        self.bytes = self.bytes.get(length..).unwrap_or_default();
+        word & MASKS[length]
     }
 
-    fn get_totals(&mut self) -> IoTotals {
-        let (ios, _) = self.get(PER_REQUEST, 0);
-        let (kib, _) = self.get(PER_KIB, 0);
-        let (ms, _) = self.get(PER_MS, 0);
-        IoTotals { ios, kib, ms }
+    /// Reads what [`Numbers::put_rounded`] has put.
+    #[inline(always)]
+    fn rounded(&mut self, code: u64, expected: i64) -> Rounded {
+        let nearest = expected.wrapping_add(unfold_sign(code >> 2));
+        let is_far = code & IS_FAR == IS_FAR;
+        let distance =
+            if is_far { unfold_sign(self.get_varint()) } else { DISTANCES[(code & IS_FAR) as usize] };
+        Rounded { nearest, distance }
     }
 
     fn get_varint(&mut self) -> u64 {
         let (mut value, mut shift) = (0, 0);
         loop {
-            let byte = self.get_byte();
-            value |= u64::from(byte & 0x7f) << shift;
+            let byte = self.get(1);
+            value |= (byte & 0x7f) << shift;
             shift += 7;
             if byte < 0x80 {
                 return value;
             }
         }
-    }
-
-    fn get_byte(&mut self) -> u8 {
-        let (first, rest) = self.bytes.split_first().unwrap_or((&0, &[]));
-        self.bytes = rest;
-        *first
     }
 }
 
@@ -211,40 +277,65 @@ impl Iterator for Unpacked<'_> {
         if self.bytes.is_empty() {
             return None;
         }
-        let flags = self.get_byte();
+        let flags = self.get(1) as u8;
         let has = |flag: u8| flags & flag != 0;
-        let begin = self.last.begin.wrapping_add(self.last.seconds);
-        let (interval_index, begin_s, seconds);
-        (interval_index, self.last.index) = self.get(PER_REQUEST, self.last.index);
-        (begin_s, self.last.begin) = self.get(PER_S, begin);
-        (seconds, self.last.seconds) = self.get(PER_S, self.last.seconds);
-        let [reads, writes, flushes] = std::array::from_fn(|_| self.get_totals());
-        let busy_s = has(HAS_BUSY).then(|| self.get(PER_BUSY_S, 0).0);
-        let (in_flight_change, _) = self.get(PER_REQUEST, 0);
-        let in_flight_at_end = has(HAS_IN_FLIGHT_AT_END).then(|| self.get_varint());
-        let in_flight = self.get_varint();
+        let lengths = self.get(NUMBERS / 2);
+        let numbers: [u64; NUMBERS] =
+            std::array::from_fn(|place| self.get((lengths >> (4 * place)) as usize & 15));
+        // Only behind the numbers are the distances that have no code.
+        let [begin, begin_distance, seconds, .., busy, change, in_flight_at_end, in_flight] = numbers;
+        let expected = self.last.begin.wrapping_add(self.last.seconds);
+        let begin = Rounded {
+            nearest: expected.wrapping_add(unfold_sign(begin)),
+            distance: unfold_sign(begin_distance),
+        };
+        let seconds = self.rounded(seconds, self.last.seconds);
+        let [reads, writes, flushes] = std::array::from_fn(|place| {
+            let ios = self.rounded(numbers[3 + 3 * place], 0).value(PER_REQUEST);
+            let kib = self.rounded(numbers[4 + 3 * place], 0).value(PER_KIB);
+            let ms = self.rounded(numbers[5 + 3 * place], 0).value(PER_MS);
+            IoTotals { ios, kib, ms }
+        });
+        let busy_s = self.rounded(busy, 0).value(PER_BUSY_S);
+        let in_flight_change = self.rounded(change, 0).value(PER_REQUEST);
+        let mut index = Rounded { nearest: self.last.index.wrapping_add(1), distance: 0 };
+        if has(HAS_INDEX) {
+            index.nearest = self.last.index.wrapping_add(unfold_sign(self.get_varint()));
+            index.distance = unfold_sign(self.get_varint());
+        }
         let (mut intervals, mut variation) = (1.0, 0.0);
         if has(IS_MERGED) {
-            (intervals, _) = self.get(PER_REQUEST, 0);
-            variation = f64::from_bits(u64::from_le_bytes(std::array::from_fn(|_| self.get_byte())));
+            let nearest = unfold_sign(self.get_varint());
+            intervals = Rounded { nearest, distance: unfold_sign(self.get_varint()) }.value(PER_REQUEST);
+            variation = f64::from_bits(self.get(MAX_NUMBER_BYTES));
         }
+        self.last = Expected { index: index.nearest, begin: begin.nearest, seconds: seconds.nearest };
         Some(LoadSample {
-            interval_index,
-            begin_s,
-            seconds,
+            interval_index: index.value(PER_REQUEST),
+            begin_s: begin.value(PER_S),
+            seconds: seconds.value(PER_S),
             intervals,
             reads,
             writes,
             flushes,
-            busy_s,
+            busy_s: has(HAS_BUSY).then_some(busy_s),
             in_flight_change,
-            in_flight_at_end,
+            in_flight_at_end: has(HAS_IN_FLIGHT_AT_END).then_some(in_flight_at_end),
             in_flight,
             is_steady: has(IS_STEADY),
             variation,
             is_cpu_short: has(IS_CPU_SHORT),
         })
     }
+}
+
+/// Writes seven bits per byte, the low ones first.
+fn put_varint(mut value: u64, to: &mut Vec<u8>) {
+    while value >= 0x80 {
+        to.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    to.push(value as u8);
 }
 
 /// Makes small numbers of either sign small ones without a sign.
