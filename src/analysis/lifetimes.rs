@@ -1,6 +1,7 @@
 //! The loads of a device between resets of its counters, after which the name may be that of another device. Loads are
 //! compared with each other only within such a lifetime.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::baseline::{Baselines, SinceBoot};
@@ -222,8 +223,11 @@ impl FinishedLifetimes {
     }
 
     /// All loads, in the order of time.
-    pub(super) fn loads(&self) -> Vec<LoadSample> {
-        self.iter().flat_map(|lifetime| &lifetime.loads).copied().collect()
+    pub(super) fn loads(&self) -> Cow<'_, [LoadSample]> {
+        match self.ended.as_slice() {
+            [] => Cow::Borrowed(&self.present.loads),
+            _ => self.iter().flat_map(|lifetime| &lifetime.loads).copied().collect(),
+        }
     }
 
     /// The loads that [`Lifetimes::learn`] has not returned.

@@ -81,7 +81,7 @@ struct SizeClass {
     intervals: u32,
     /// The number of intervals from which `learned` is computed again: the more there are, the less one more changes.
     next_update: u32,
-    learned: Option<LearnedLatency>,
+    learned: Option<Reference>,
 }
 
 /// The conclusions from the intervals of a size.
@@ -93,13 +93,27 @@ struct LearnedLatency {
     max_comparable_rate: f64,
 }
 
+impl LearnedLatency {
+    fn reference(self, source: BaselineSource) -> Reference {
+        let UnloadedLatency { await_ms, queue, is_upper_bound, .. } = self.unloaded;
+        Reference {
+            await_ms,
+            source,
+            bound_queue: queue.filter(|_| is_upper_bound),
+            is_proven: !is_upper_bound && self.is_proven,
+            max_unloaded_rate: self.max_unloaded_rate,
+            max_comparable_rate: self.max_comparable_rate,
+        }
+    }
+}
+
 impl SizeClass {
     /// Computes what is learned, where enough intervals were added since the last time.
     fn update(&mut self, size_class: i32) {
         self.intervals += 1;
         if self.intervals >= self.next_update {
             self.next_update = self.intervals + 1 + self.intervals / INTERVALS_PER_UPDATE;
-            self.learned = self.learn(size_class);
+            self.learned = self.learn(size_class).map(|learned| learned.reference(BaselineSource::Learned));
         }
     }
 
@@ -188,31 +202,16 @@ impl Baseline {
         let is_beaten = |one: &UnloadedLatency| {
             observed.is_some_and(|class| class.by_rate.beaten_by(one.await_ms).is_some())
         };
-        let given = self.given.iter().find(fits).copied().filter(|one| !is_beaten(one));
-        let (one, source) = match given {
-            Some(given) => {
-                let max_unloaded_rate =
-                    observed.and_then(|class| class.by_rate.max_unloaded_rate(given.await_ms));
-                let max_comparable_rate = f64::INFINITY;
-                let given = LearnedLatency {
-                    unloaded: given,
-                    is_proven: true,
-                    max_unloaded_rate,
-                    max_comparable_rate,
-                };
-                (given, self.given_source)
-            }
-            None => (observed?.learned?, BaselineSource::Learned),
+        let Some(given) = self.given.iter().find(fits).copied().filter(|one| !is_beaten(one)) else {
+            return observed?.learned;
         };
-        let UnloadedLatency { await_ms, queue, is_upper_bound, .. } = one.unloaded;
-        Some(Reference {
-            await_ms,
-            source,
-            bound_queue: queue.filter(|_| is_upper_bound),
-            is_proven: !is_upper_bound && one.is_proven,
-            max_unloaded_rate: one.max_unloaded_rate,
-            max_comparable_rate: one.max_comparable_rate,
-        })
+        let given = LearnedLatency {
+            unloaded: given,
+            is_proven: true,
+            max_unloaded_rate: observed.and_then(|class| class.by_rate.max_unloaded_rate(given.await_ms)),
+            max_comparable_rate: f64::INFINITY,
+        };
+        Some(given.reference(self.given_source))
     }
 
     /// The mean latency since boot of requests of about this size; `None` where it is not known for certain. It shows
@@ -344,24 +343,42 @@ impl Baselines {
         self.irregularity.is_proven()
     }
 
-    /// The saturation of a load: the time of its requests over what they would have taken unloaded; `None` where that
-    /// is unknown for a direction that matters.
-    pub(super) fn saturation(&self, load: &LoadSample) -> Option<f64> {
+    /// The saturations of a load.
+    pub(super) fn saturations(&self, load: &LoadSample) -> Saturations {
         let total_queue = load.total_queue();
-        let (mut ms, mut unloaded_ms) = (0.0, 0.0);
-        for direction in [IoDirection::Reads, IoDirection::Writes] {
-            let totals = load.totals(direction);
-            match self.of(direction).saturation(&totals, total_queue) {
-                Some(saturation) if saturation > 0.0 => {
-                    ms += totals.ms;
-                    unloaded_ms += totals.ms / saturation;
-                }
-                None if load.is_major(direction) => return None,
-                _ => {}
-            }
-        }
-        Some(ms / unloaded_ms).filter(|saturation| saturation.is_finite())
+        let [reads, writes] =
+            [(&self.reads, &load.reads), (&self.writes, &load.writes)].map(|(baseline, totals)| {
+                // Many loads have requests of one direction only.
+                if totals.ios > 0.0 { baseline.saturation(totals, total_queue) } else { None }
+            });
+        Saturations { reads, writes, both: combined_saturation(load, reads, writes) }
     }
+}
+
+/// The latencies of a load as multiples of the unloaded ones; `None` where these are not known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Saturations {
+    pub(super) reads: Option<f64>,
+    pub(super) writes: Option<f64>,
+    /// The time of its requests over what they would have taken unloaded; `None` where that is unknown for a direction that
+    /// matters.
+    pub(super) both: Option<f64>,
+}
+
+fn combined_saturation(load: &LoadSample, reads: Option<f64>, writes: Option<f64>) -> Option<f64> {
+    let (mut ms, mut unloaded_ms) = (0.0, 0.0);
+    for (direction, saturation) in [(IoDirection::Reads, reads), (IoDirection::Writes, writes)] {
+        match saturation {
+            Some(saturation) if saturation > 0.0 => {
+                let direction_ms = load.totals(direction).ms;
+                ms += direction_ms;
+                unloaded_ms += direction_ms / saturation;
+            }
+            None if load.is_major(direction) => return None,
+            _ => {}
+        }
+    }
+    Some(ms / unloaded_ms).filter(|saturation| saturation.is_finite())
 }
 
 /// The class of a size: the nearest power of two in KiB.

@@ -1,6 +1,6 @@
 //! The analysis of one device: intervals in, a report out.
 
-use super::baseline::{Baseline, Baselines, SinceBoot};
+use super::baseline::{Baseline, Baselines, Saturations, SinceBoot};
 use super::blocks::BlockHistory;
 use super::capacity::CapacityReport;
 use super::caps::{Plateau, SteadyRates};
@@ -11,8 +11,8 @@ use super::report::{DeviceReport, Excluded};
 use super::saved_baselines::DeviceBaseline;
 use super::settings::Settings;
 use super::stats::{
-    ActivityTimeline, BinWindow, DirectionReport, DirectionSummary, DirectionValues, Distribution,
-    GroupedHistogram, Histogram, combine_directions,
+    ActivityTimeline, BinWindow, DirectionReport, DirectionSummary, DirectionValues, GroupedHistogram,
+    Histogram, combine_directions,
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
@@ -312,28 +312,27 @@ impl DeviceAnalysis {
         let loads = lifetimes.loads();
         let steady_rates = lifetimes.steady_rates();
         let Baselines { reads, writes, flushes, .. } = lifetimes.present_baselines();
-        let saturation = |load: &LoadSample| lifetimes.baselines(load).saturation(load);
-        let saturation_of = |direction| {
-            distribution_over(&loads, |load| {
-                let baseline = lifetimes.baselines(load).of(direction);
-                baseline.saturation(&load.totals(direction), load.total_queue())
-            })
+        let saturations: Vec<Saturations> =
+            loads.iter().map(|load| lifetimes.baselines(load).saturations(load)).collect();
+        let saturation_of = |of: fn(&Saturations) -> Option<f64>| {
+            let values =
+                saturations.iter().zip(&*loads).filter_map(|(one, load)| Some((of(one)?, load.seconds)));
+            let mut histogram = Histogram::default();
+            histogram.add_all(values, &mut BinWindow::default());
+            histogram.distribution()
         };
-        let levels = concurrency_levels(&loads, saturation);
+        let levels = concurrency_levels(&loads, &saturations.iter().map(|one| one.both).collect::<Vec<_>>());
         let [read_ios, write_ios, total_ios] =
             [&self.reads, &self.writes, &self.both].map(|one| one.summary.total_ios());
         let read = DirectionReport {
-            saturation: saturation_of(IoDirection::Reads),
+            saturation: saturation_of(|one| one.reads),
             ..with_baseline(self.reads.summary.finish(), reads, &self.reads.sizes_kib)
         };
         let write = DirectionReport {
-            saturation: saturation_of(IoDirection::Writes),
+            saturation: saturation_of(|one| one.writes),
             ..with_baseline(self.writes.summary.finish(), writes, &self.writes.sizes_kib)
         };
-        let all = DirectionReport {
-            saturation: distribution_over(&loads, saturation),
-            ..self.both.summary.finish()
-        };
+        let all = DirectionReport { saturation: saturation_of(|one| one.both), ..self.both.summary.finish() };
         let (fits, SteadyRates { caps, .. }) = lifetimes.capacity();
         // A cap on a direction that does only part of the requests is not one of the device.
         let is_dominant = |plateau: &&Plateau| {
@@ -422,14 +421,6 @@ fn with_baseline(report: DirectionReport, baseline: &Baseline, sizes_kib: &Histo
         baseline_is_upper_bound: unloaded.is_some_and(|one| one.is_upper_bound),
         ..report
     }
-}
-
-/// The distribution of a quantity of loads, weighted by their time.
-fn distribution_over(loads: &[LoadSample], quantity: impl Fn(&LoadSample) -> Option<f64>) -> Distribution {
-    let mut histogram = Histogram::default();
-    let values = loads.iter().filter_map(|load| Some((quantity(load)?, load.seconds)));
-    histogram.add_all(values, &mut BinWindow::default());
-    histogram.distribution()
 }
 
 /// Returns whether the statistics of reads and writes can be computed from the load of an interval, to the last bit.

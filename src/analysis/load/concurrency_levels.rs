@@ -3,9 +3,9 @@
 use libm::{log, log2};
 use serde::Serialize;
 
-use super::history::steady_or_all;
+use super::history::those_or_all;
 use super::sample::{IoDirection, LoadSample};
-use crate::analysis::stats::weighted_median;
+use crate::analysis::stats::{IoTotals, weighted_median};
 use crate::analysis::thresholds::{
     LEVEL_GAP_RATIO, LEVEL_SPAN_RATIO, MAX_LEVEL_WIDTH_RATIO, MIN_FIT_LEVELS, MIN_KNOWN_FRACTION,
     MIN_LEVEL_INTERVALS, MIN_LEVEL_QUEUE, MIN_LEVEL_SIZE_FRACTION,
@@ -30,44 +30,46 @@ pub struct ConcurrencyLevel {
     pub saturation: Option<f64>,
 }
 
-/// The levels of loads, reads and writes together, the lowest first. `saturation` gives that of a load, if known.
-pub fn concurrency_levels(
-    loads: &[LoadSample],
-    saturation: impl Fn(&LoadSample) -> Option<f64>,
-) -> Vec<ConcurrencyLevel> {
-    let all: Vec<&LoadSample> = loads.iter().collect();
-    let level = |group: Vec<&LoadSample>| {
-        let used = steady_or_all(&group);
-        let sum = |value: fn(&LoadSample) -> f64| used.iter().map(|load| value(load)).sum::<f64>();
-        let (ms, ios) =
-            (sum(|load| load.totals(IoDirection::Both).ms), sum(|load| load.totals(IoDirection::Both).ios));
-        let (kib, seconds) = (sum(|load| load.totals(IoDirection::Both).kib), sum(|load| load.seconds));
+/// The levels of loads, reads and writes together, the lowest first. `saturations` are those of the same loads, if known.
+pub fn concurrency_levels(loads: &[LoadSample], saturations: &[Option<f64>]) -> Vec<ConcurrencyLevel> {
+    let all: Vec<(&LoadSample, Option<f64>)> = loads.iter().zip(saturations.iter().copied()).collect();
+    let level = |group: Vec<(&LoadSample, Option<f64>)>| {
+        let used = those_or_all(&group, |(load, _)| load.is_steady);
+        let (mut totals, mut seconds) = (IoTotals::default(), 0.0);
+        for (load, _) in &used {
+            totals = totals.plus(&load.totals(IoDirection::Both));
+            seconds += load.seconds;
+        }
         ConcurrencyLevel {
-            queue: ms / 1000.0 / seconds,
-            intervals: group.iter().map(|load| load.intervals).sum::<f64>() as u64,
-            iops: ios / seconds,
-            mib_per_s: kib / seconds / 1024.0,
-            await_ms: ms / ios,
-            saturation: combined_saturation(&used, &saturation),
+            queue: totals.ms / 1000.0 / seconds,
+            intervals: group.iter().map(|(load, _)| load.intervals).sum::<f64>() as u64,
+            iops: totals.ios / seconds,
+            mib_per_s: totals.kib / seconds / 1024.0,
+            await_ms: totals.ms / totals.ios,
+            saturation: combined_saturation(&used),
         }
     };
     bin_by_octave(&all, IoDirection::Both).into_iter().map(level).collect()
 }
 
-/// Loads with requests of a direction, grouped by powers of two of its queue; the shortest first.
+/// Loads with requests of a direction, and what belongs to them, grouped by powers of two of its queue; the shortest first.
 ///
 /// The bounds lie a power of two apart, where the fewest loads are near: at 2, 4, 8 when the loads lie between
 /// these, and between them when the loads lie on them.
-fn bin_by_octave<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<Vec<&'a LoadSample>> {
-    let sorted = sort_by_queue(loads, direction);
+fn bin_by_octave<'a, T: Copy>(
+    loads: &[(&'a LoadSample, T)],
+    direction: IoDirection,
+) -> Vec<Vec<(&'a LoadSample, T)>> {
+    let sorted = sort_by_queue(loads, |(load, _)| load.queue(direction));
     // A logarithm takes long, and is needed for each position of the bounds.
-    let octave = |load: &LoadSample| log2(load.queue(direction).max(MIN_LEVEL_QUEUE));
-    let octaves: Vec<(f64, f64)> = sorted.iter().map(|load| (octave(load), load.intervals)).collect();
+    let octave = |queue: f64| log2(queue.max(MIN_LEVEL_QUEUE));
+    let octaves: Vec<(f64, f64)> =
+        sorted.iter().map(|(queue, (load, _))| (octave(*queue), load.intervals)).collect();
     let bound = quietest_bound(&octaves);
-    let mut bins: Vec<Vec<&LoadSample>> = Vec::new();
+    let mut bins: Vec<Vec<(&LoadSample, T)>> = Vec::new();
     let mut last_bin = f64::NAN;
-    for (load, (octave, _)) in sorted.into_iter().zip(octaves) {
-        let bin = (octave - bound).floor();
+    for ((_, load), (octave, _)) in sorted.into_iter().zip(octaves) {
+        let bin = floor(octave - bound);
         match bins.last_mut() {
             Some(group) if bin == last_bin => group.push(load),
             _ => bins.push(vec![load]),
@@ -75,6 +77,13 @@ fn bin_by_octave<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<Ve
         last_bin = bin;
     }
     bins
+}
+
+/// The largest whole number that an octave is at least. The function of that name in the library is not an instruction on every
+/// CPU of a kind, and takes long where it must not be.
+fn floor(octave: f64) -> f64 {
+    let towards_zero = octave as i64 as f64;
+    if towards_zero > octave { towards_zero - 1.0 } else { towards_zero }
 }
 
 /// The position of the bounds between 0 and 1 (in powers of two) with the least weight of `(octave, intervals)` near;
@@ -85,7 +94,7 @@ fn quietest_bound(octaves: &[(f64, f64)]) -> f64 {
     let weight = |bound: f64| -> f64 {
         let distance = |octave: f64| {
             // The same as rem_euclid(1.0), which is a call of a slow function.
-            let above = (octave - bound) - (octave - bound).floor();
+            let above = (octave - bound) - floor(octave - bound);
             above.min(1.0 - above)
         };
         octaves
@@ -103,17 +112,19 @@ pub(in crate::analysis) fn cluster_levels<'a>(
     loads: &[&'a LoadSample],
     direction: IoDirection,
 ) -> Vec<Vec<&'a LoadSample>> {
-    let sorted = sort_by_queue(loads, direction);
-    let queue = |load: &LoadSample| load.queue(direction);
+    let sorted = sort_by_queue(loads, |load| load.queue(direction));
+    let loads_of = |run: &[(f64, &'a LoadSample)]| run.iter().map(|(_, load)| *load).collect::<Vec<_>>();
     let mut groups: Vec<Vec<&LoadSample>> = Vec::new();
-    for run in sorted.chunk_by(|a, b| queue(b) <= LEVEL_GAP_RATIO * queue(a)) {
-        let width = run.first().zip(run.last()).map_or(1.0, |(first, last)| queue(last) / queue(first));
+    for run in sorted.chunk_by(|(a, _), (b, _)| *b <= LEVEL_GAP_RATIO * a) {
+        let width = run.first().zip(run.last()).map_or(1.0, |(first, last)| last.0 / first.0);
         if width <= MAX_LEVEL_WIDTH_RATIO {
-            groups.push(run.to_vec());
+            groups.push(loads_of(run));
             continue;
         }
-        let part = |load: &LoadSample| (log(queue(load) / queue(run[0])) / log(LEVEL_SPAN_RATIO)).floor();
-        groups.extend(run.chunk_by(|a, b| part(a) == part(b)).map(<[&LoadSample]>::to_vec));
+        // A logarithm takes long, and each is compared twice.
+        let part = |queue: f64| (log(queue / run[0].0) / log(LEVEL_SPAN_RATIO)).floor();
+        let parts: Vec<(f64, &LoadSample)> = run.iter().map(|(queue, load)| (part(*queue), *load)).collect();
+        groups.extend(parts.chunk_by(|a, b| a.0 == b.0).map(loads_of));
     }
     without_stray_groups(groups)
 }
@@ -129,12 +140,15 @@ fn without_stray_groups(mut groups: Vec<Vec<&LoadSample>>) -> Vec<Vec<&LoadSampl
     groups
 }
 
-/// The loads that have requests of a direction, sorted by its queue.
-fn sort_by_queue<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<&'a LoadSample> {
-    let with_queue = loads.iter().map(|load| (load.queue(direction), *load));
-    let mut sorted: Vec<(f64, &LoadSample)> = with_queue.filter(|(queue, _)| *queue > 0.0).collect();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-    sorted.into_iter().map(|(_, load)| load).collect()
+/// The loads that have requests of a direction, with its queue, sorted by that. Equal ones stay in their order.
+fn sort_by_queue<T: Copy>(loads: &[T], queue: impl Fn(&T) -> f64) -> Vec<(f64, T)> {
+    // Positive floats sort as their bits. Whole numbers that include the place are compared faster than either.
+    let key = |(index, load): (usize, &T)| u128::from(queue(load).to_bits()) << 64 | index as u128;
+    let has_queue = |key: &u128| f64::from_bits((key >> 64) as u64) > 0.0;
+    let mut keys: Vec<u128> = Vec::with_capacity(loads.len());
+    keys.extend(loads.iter().enumerate().map(key).filter(has_queue));
+    keys.sort_unstable();
+    keys.into_iter().map(|key| (f64::from_bits((key >> 64) as u64), loads[key as u64 as usize])).collect()
 }
 
 /// The median of a quantity over the intervals of loads; `None` where no load has it.
@@ -149,26 +163,22 @@ pub(in crate::analysis) fn weighted_median_of(
 }
 
 /// The saturation of several loads together; `None` where that of most of them is unknown.
-fn combined_saturation(
-    loads: &[&LoadSample],
-    saturation: impl Fn(&LoadSample) -> Option<f64>,
-) -> Option<f64> {
-    let known = loads.iter().filter_map(|load| Some((load, saturation(load)?)));
+fn combined_saturation(loads: &[(&LoadSample, Option<f64>)]) -> Option<f64> {
     let (mut intervals, mut ms, mut unloaded_ms) = (0.0, 0.0, 0.0);
-    for (load, saturation) in known {
+    for (load, saturation) in loads.iter().filter_map(|(load, saturation)| Some((load, (*saturation)?))) {
         let load_ms = load.totals(IoDirection::Both).ms;
         intervals += load.intervals;
         ms += load_ms;
         unloaded_ms += load_ms / saturation;
     }
-    let is_enough = intervals >= MIN_KNOWN_FRACTION * loads.iter().map(|load| load.intervals).sum::<f64>();
+    let is_enough =
+        intervals >= MIN_KNOWN_FRACTION * loads.iter().map(|(load, _)| load.intervals).sum::<f64>();
     Some(ms / unloaded_ms).filter(|saturation| is_enough && saturation.is_finite())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::stats::IoTotals;
 
     fn loads(queues: &[f64]) -> Vec<LoadSample> {
         let load = |queue: &f64| {
@@ -180,7 +190,8 @@ mod tests {
 
     fn bin_sizes(queues: &[f64]) -> Vec<usize> {
         let loads = loads(queues);
-        bin_by_octave(&loads.iter().collect::<Vec<_>>(), IoDirection::Both).iter().map(Vec::len).collect()
+        let loads: Vec<_> = loads.iter().map(|load| (load, ())).collect();
+        bin_by_octave(&loads, IoDirection::Both).iter().map(Vec::len).collect()
     }
 
     fn count_clusters(queues: &[f64]) -> usize {
@@ -212,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_level_obeys_littles_law() {
-        let levels = concurrency_levels(&loads(&[0.9, 1.0, 1.1, 4.0]), |_| Some(1.0));
+        let levels = concurrency_levels(&loads(&[0.9, 1.0, 1.1, 4.0]), &[Some(1.0); 4]);
         assert_eq!(levels.len(), 2);
         assert_eq!((levels[0].queue, levels[0].intervals, levels[0].iops), (1.0, 3, 100.0));
         assert!((levels[0].iops * levels[0].await_ms / 1000.0 - levels[0].queue).abs() < 1e-9);

@@ -1,5 +1,7 @@
 //! The loads of a device over any length of time in bounded memory.
 
+use std::f64::consts::LOG2_E;
+
 use libm::log2;
 
 use super::packed::PackedLoads;
@@ -118,47 +120,76 @@ type LoadClass = (i32, i32, bool);
 
 /// The same half power of two of the queue and eighth power of two of the rate, and both steady or not.
 fn rate_and_queue_class(load: &LoadSample) -> LoadClass {
-    let eighths = (log2(load.rate(IoDirection::Both, RateUnit::Requests).max(1e-3)) * 8.0).round() as i32;
+    let eighths = parts_of_octaves(load.rate(IoDirection::Both, RateUnit::Requests).max(1e-3), 8.0);
     let (halves, _, is_steady) = queue_class(load);
     (halves, eighths, is_steady)
 }
 
 /// The same half power of two of the queue, and both steady or not.
 fn queue_class(load: &LoadSample) -> LoadClass {
-    let halves = (log2(load.queue(IoDirection::Both).max(1e-3)) * 2.0).round() as i32;
-    (halves, 0, load.is_steady)
+    (parts_of_octaves(load.queue(IoDirection::Both).max(1e-3), 2.0), 0, load.is_steady)
+}
+
+/// The nearest whole number of parts of powers of two; each is divided into this number of them, 8 at most.
+fn parts_of_octaves(value: f64, parts: f64) -> i32 {
+    let exact = || (log2(value) * parts).round() as i32;
+    if !value.is_normal() || value < 0.0 {
+        return exact();
+    }
+    // The power of two, and the logarithm of the rest by the first terms of its series.
+    let exponent = (value.to_bits() >> 52) as i32 - 1023;
+    let rest = f64::from_bits(value.to_bits() & ((1 << 52) - 1) | 1.0_f64.to_bits());
+    let step = (rest - 1.0) / (rest + 1.0);
+    let square = step * step;
+    let series = step * (1.0 + square * (1.0 / 3.0 + square * (1.0 / 5.0 + square / 7.0)));
+    let found = (f64::from(exponent) + series * (2.0 * LOG2_E)) * parts;
+    // Its error is below this, so that mostly the nearest whole number is certain.
+    const MAX_ERROR: f64 = 1e-3;
+    let nearest = |number: f64| (number + 65_536.5) as i32 - 65_536;
+    let (lower, upper) = (nearest(found - MAX_ERROR), nearest(found + MAX_ERROR));
+    if lower == upper { lower } else { exact() }
 }
 
 fn any_class(_: &LoadSample) -> LoadClass {
     (0, 0, false)
 }
 
-/// The loads with pairs of one class merged within each window of neighbors.
+/// The loads with pairs of one class merged within each window of neighbors, in the order of time.
 fn merge_similar(loads: &[LoadSample], class: fn(&LoadSample) -> LoadClass) -> Vec<LoadSample> {
-    loads.chunks(MERGE_WINDOW).flat_map(|window| merge_window(window, class)).collect()
+    let mut merged = Vec::with_capacity(loads.len());
+    loads.chunks(MERGE_WINDOW).for_each(|window| merge_window(window, class, &mut merged));
+    merged
 }
 
-/// The same with neighbors that are all near enough in time, in the order of time.
-fn merge_window(window: &[LoadSample], class: fn(&LoadSample) -> LoadClass) -> Vec<LoadSample> {
-    let mut merged: Vec<LoadSample> = Vec::with_capacity(MERGE_WINDOW);
-    let mut single: Vec<(LoadClass, LoadSample)> = Vec::new();
+/// Adds the loads of a window to others with pairs of one class merged, each at the place of the earlier one.
+fn merge_window(window: &[LoadSample], class: fn(&LoadSample) -> LoadClass, merged: &mut Vec<LoadSample>) {
+    let mut single: Vec<(LoadClass, usize)> = Vec::with_capacity(MERGE_WINDOW);
     for load in window {
         let class = class(load);
         match single.iter().position(|(other, _)| *other == class) {
-            Some(index) => merged.push(single.swap_remove(index).1.merge(load)),
-            None => single.push((class, *load)),
+            Some(at) => {
+                let (_, place) = single.swap_remove(at);
+                merged[place] = merged[place].merge(load);
+            }
+            None => {
+                single.push((class, merged.len()));
+                merged.push(*load);
+            }
         }
     }
-    merged.extend(single.into_iter().map(|(_, load)| load));
-    merged.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
-    merged
 }
 
 /// The steady loads where they are at least [`MIN_STEADY_FRACTION`] of all, else all.
 pub(in crate::analysis) fn steady_or_all<'a>(loads: &[&'a LoadSample]) -> Vec<&'a LoadSample> {
-    let steady: Vec<&LoadSample> = loads.iter().copied().filter(|load| load.is_steady).collect();
-    let is_enough = steady.len() as f64 >= MIN_STEADY_FRACTION * loads.len() as f64;
-    if is_enough { steady } else { loads.to_vec() }
+    those_or_all(loads, |load| load.is_steady)
+}
+
+/// The same of anything that belongs to a load.
+pub(super) fn those_or_all<T: Copy>(all: &[T], is_steady: impl Fn(&T) -> bool) -> Vec<T> {
+    let mut steady = Vec::with_capacity(all.len());
+    steady.extend(all.iter().copied().filter(is_steady));
+    let is_enough = steady.len() as f64 >= MIN_STEADY_FRACTION * all.len() as f64;
+    if is_enough { steady } else { all.to_vec() }
 }
 
 /// The number of intervals in which the load changed; 0 where fewer than [`MIN_STEADY_FRACTION`] are steady, because
@@ -171,8 +202,28 @@ pub(in crate::analysis) fn count_transitions(loads: &[LoadSample]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::analysis::stats::IoTotals;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn parts_of_octaves_are_those_of_the_logarithm(
+            value in prop_oneof![1e-3..10.0_f64, 1e-3..1e9_f64, any::<f64>()],
+            (part, away) in (-80..240_i32, -1e-9..1e-9_f64),
+        ) {
+            for parts in [2.0, 8.0] {
+                // On the bound between two parts, or near it, too.
+                let bound = libm::exp2((f64::from(part) + 0.5) / parts);
+                for value in [value, bound, bound * (1.0 + away), bound * (1.0 + 1e5 * away)] {
+                    prop_assert_eq!(parts_of_octaves(value, parts), (log2(value) * parts).round() as i32);
+                }
+            }
+        }
+    }
 
     fn load(index: usize, ios: f64, ms: f64) -> LoadSample {
         let reads = IoTotals { ios, kib: ios * 4.0, ms };

@@ -244,7 +244,7 @@ pub(in crate::analysis) struct GroupedHistogram {
 
 impl GroupedHistogram {
     /// The size of a group.
-    const MAX_PENDING: usize = 32;
+    const MAX_PENDING: usize = 64;
 
     /// Adds a value that counts `weight` times, as [`Histogram::add`] does.
     pub(in crate::analysis) fn add(&mut self, value: f64, weight: f64) {
@@ -289,6 +289,16 @@ pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<
     if values.iter().all(|(_, weight)| *weight == 1.0) {
         return median_of_equal_weights(values);
     }
+    // The sums of whole numbers are exact in any order.
+    let is_whole = |(_, weight): &(f64, f64)| f64::from(*weight as u32) == *weight && *weight > 0.0;
+    if values.iter().all(is_whole) {
+        return median_of_whole_weights(values);
+    }
+    median_of_any_weights(values)
+}
+
+/// The median by sorting all values.
+fn median_of_any_weights(values: &mut [(f64, f64)]) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut passed = 0.0;
@@ -299,6 +309,35 @@ pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<
         }
         if passed > half {
             return Some(*value);
+        }
+    }
+    None
+}
+
+/// The same of positive whole weights without sorting all values: those on one side of the middle are left out again and again.
+fn median_of_whole_weights(values: &mut [(f64, f64)]) -> Option<f64> {
+    let weight = |values: &[(f64, f64)]| values.iter().map(|(_, weight)| weight).sum::<f64>();
+    let half = weight(values) / 2.0;
+    let tolerance = half * 1e-9;
+    let (mut rest, mut passed) = (values, 0.0);
+    // The lowest value of those left out above.
+    let mut next = None;
+    while !rest.is_empty() {
+        let middle = rest.len() / 2;
+        let (below, at, _) = rest.select_nth_unstable_by(middle, |a, b| a.0.total_cmp(&b.0));
+        let (value, before) = (at.0, passed + weight(below));
+        let to = before + at.1;
+        if before >= half - tolerance {
+            next = Some(value);
+            rest = &mut rest[..middle];
+        } else if to < half - tolerance {
+            passed = to;
+            rest = &mut rest[middle + 1..];
+        } else if to > half + tolerance {
+            return Some(value);
+        } else {
+            let above = rest[middle + 1..].iter().map(|(value, _)| *value).min_by(f64::total_cmp);
+            return Some(above.or(next).map_or(value, |next| (value + next) / 2.0));
         }
     }
     None
@@ -315,7 +354,23 @@ fn median_of_equal_weights(values: &mut [(f64, f64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn medians_without_sorting_are_those_of_sorted_values(
+            values in prop::collection::vec((prop_oneof![0.0..9.0_f64, (0..6_u8).prop_map(f64::from)], 1..5_u8), 0..60),
+        ) {
+            let mut values: Vec<(f64, f64)> = values.into_iter().map(|(value, weight)| (value, f64::from(weight))).collect();
+            let plain = median_of_any_weights(&mut values.clone());
+            prop_assert_eq!(median_of_whole_weights(&mut values.clone()), plain);
+            prop_assert_eq!(weighted_median(&mut values), plain);
+        }
+    }
 
     #[test]
     fn quantiles_are_within_one_percent() {

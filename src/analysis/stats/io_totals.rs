@@ -15,22 +15,26 @@ pub struct IoTotals {
 
 impl IoTotals {
     /// The totals of a direction over an interval of `seconds`; `None` where the kernel gives no request times.
+    #[inline]
     pub fn from_stats(direction: &DirectionStats, seconds: f64) -> Option<Self> {
         let ios = direction.ios? as f64;
         Some(Self { ios, kib: direction.kib_per_s? * seconds, ms: direction.queue? * 1000.0 * seconds })
     }
 
     /// The sum of both.
+    #[inline]
     pub fn plus(&self, other: &Self) -> Self {
         Self { ios: self.ios + other.ios, kib: self.kib + other.kib, ms: self.ms + other.ms }
     }
 
     /// Mean latency in milliseconds; `None` without requests.
+    #[inline]
     pub fn await_ms(&self) -> Option<f64> {
         (self.ios > 0.0).then(|| self.ms / self.ios)
     }
 
     /// Mean size in KiB; `None` without requests.
+    #[inline]
     pub fn size_kib(&self) -> Option<f64> {
         (self.ios > 0.0).then(|| self.kib / self.ios)
     }
