@@ -192,16 +192,9 @@ fn share_delayed_requests(loads: &mut [LoadSample], kind: RateKind) {
 
 /// The caps on one kind of rate, or else a steady rate that is unclear.
 fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
-    let is_loaded = |load: &&LoadSample| kind.queue(load) >= MIN_LOADED_QUEUE;
     let mut rated: Vec<RatedLoad> = Vec::with_capacity(loads.len());
-    rated.extend(
-        loads
-            .iter()
-            .copied()
-            .filter(is_loaded)
-            .map(|load| RatedLoad::new(load, kind))
-            .filter(|one| one.rate > 0.0),
-    );
+    let is_loaded = |one: &RatedLoad| one.queue >= MIN_LOADED_QUEUE && one.rate > 0.0;
+    rated.extend(loads.iter().map(|load| RatedLoad::new(load, kind)).filter(is_loaded));
     if !may_have_dense_window(&rated) {
         return SteadyRates::default();
     }

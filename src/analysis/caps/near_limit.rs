@@ -70,10 +70,18 @@ fn near_limit_in(
     let time = count_intervals(loaded.iter().copied());
     let waiting: Vec<&LoadSample> = loaded.iter().copied().filter(is_near).collect();
     let near_time = count_intervals(waiting.iter().copied());
+    // Mostly too little of the time was spent near the limit, and nothing else has to be looked at.
+    let is_too_short = near_time < MIN_NEAR_LIMIT_INTERVALS.min(MIN_PLATEAU_INTERVALS);
+    if is_too_short || near_time < MIN_ON_RATE_FRACTION * time {
+        return None;
+    }
     let above = count_intervals(all.iter().filter(|load| value(unit, load) > ABOVE_LIMIT_RATIO * max_rate));
     // The rate at which requests are issued is the same where none waits.
     let at_rest = |load: &&LoadSample| is_near(load) && load.queue(IoDirection::Both) < MIN_LOADED_QUEUE;
     let is_offered = count_intervals(all.iter().filter(at_rest)) >= MIN_WITNESS_INTERVALS;
+    if above >= MIN_WITNESS_INTERVALS || is_offered {
+        return None;
+    }
     let near: Vec<&LoadSample> = all.iter().filter(is_near).collect();
     let near_rate = weighted_median_of(&near, |load| Some(load.rate(IoDirection::Both, unit)))?;
     let paces = [&near, &waiting].map(|loads| {
@@ -86,11 +94,7 @@ fn near_limit_in(
     // A paced client shows itself only after some intervals.
     let is_clear = paces.into_iter().any(Pace::is_held);
     let min_time = if is_clear { MIN_NEAR_LIMIT_INTERVALS } else { MIN_PLATEAU_INTERVALS };
-    let is_near_limit = near_time >= min_time
-        && near_time >= MIN_ON_RATE_FRACTION * time
-        && above < MIN_WITNESS_INTERVALS
-        && !is_offered;
-    is_near_limit.then_some(NearLimit { unit, rate, limits })
+    (near_time >= min_time).then_some(NearLimit { unit, rate, limits })
 }
 
 fn is_within(rate: f64, limit: f64, tolerance: f64) -> bool {

@@ -261,12 +261,12 @@ impl<'a> SameRate<'a> {
         let min_loaded_queue = Self::min_loaded_queue(has_grown, min_queue);
         let (mut loaded_intervals, mut on_rate_intervals) = (0.0, 0.0);
         for one in all {
-            let is_within_span = (first..=last).contains(&one.load.interval_index);
+            let is_within_span = (first..=last).contains(&one.interval_index);
             if one.queue >= min_loaded_queue && is_within_span {
-                loaded_intervals += one.load.intervals;
+                loaded_intervals += one.intervals;
                 let is_on_rate = (one.rate / rate - 1.0).abs() <= ON_RATE_TOLERANCE_RATIO * one.tolerance
-                    && one.load.variation <= one.tolerance;
-                on_rate_intervals += if is_on_rate { one.load.intervals } else { 0.0 };
+                    && one.variation <= one.tolerance;
+                on_rate_intervals += if is_on_rate { one.intervals } else { 0.0 };
             }
         }
         Some(Self { loads, rate, min_queue, max_queue, has_grown, loaded_intervals, on_rate_intervals })
@@ -333,21 +333,35 @@ pub(super) fn count_intervals<'a>(loads: impl Iterator<Item = &'a LoadSample>) -
     loads.map(|load| load.intervals).sum()
 }
 
-/// A load with its rate, which takes a while to compute and is compared many times.
+/// A load with its rate, which takes a while to compute and is compared many times, and the numbers that are compared with it:
+/// in the order of rates, loads lie all over the memory.
 #[derive(Clone, Copy)]
 pub(super) struct RatedLoad<'a> {
     pub(super) rate: f64,
     /// The highest rate that counts as the same as this one.
     max_same_rate: f64,
-    queue: f64,
+    pub(super) queue: f64,
     tolerance: f64,
+    intervals: f64,
+    interval_index: f64,
+    variation: f64,
     pub(super) load: &'a LoadSample,
 }
 
 impl<'a> RatedLoad<'a> {
+    #[inline]
     pub(super) fn new(load: &'a LoadSample, kind: RateKind) -> Self {
         let (rate, tolerance) = (kind.rate(load), kind.tolerance(load));
-        Self { rate, max_same_rate: rate * (1.0 + 2.0 * tolerance), queue: kind.queue(load), tolerance, load }
+        Self {
+            rate,
+            max_same_rate: rate * (1.0 + 2.0 * tolerance),
+            queue: kind.queue(load),
+            tolerance,
+            intervals: load.intervals,
+            interval_index: load.interval_index,
+            variation: load.variation,
+            load,
+        }
     }
 }
 
@@ -368,7 +382,7 @@ pub(super) fn may_have_dense_window(loads: &[RatedLoad]) -> bool {
     let class = |rate: f64| (rate.to_bits() >> 46) as usize;
     let mut intervals = [0.0; COUNTERS];
     for one in loads {
-        intervals[class(one.rate) % COUNTERS] += one.load.intervals;
+        intervals[class(one.rate) % COUNTERS] += one.intervals;
     }
     loads.iter().any(|one| {
         let same = class(one.rate)..=class(one.max_same_rate);
@@ -382,9 +396,9 @@ pub(super) fn may_have_dense_window(loads: &[RatedLoad]) -> bool {
 pub(super) fn densest_rate_window(sorted: &[RatedLoad]) -> Option<Range<usize>> {
     let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
     for (end, last) in sorted.iter().enumerate() {
-        weight += last.load.intervals;
+        weight += last.intervals;
         while last.rate > sorted[first].max_same_rate {
-            weight -= sorted[first].load.intervals;
+            weight -= sorted[first].intervals;
             first += 1;
         }
         if weight > best.0 {

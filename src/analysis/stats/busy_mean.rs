@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::{IoTotals, SmallMap};
 use crate::analysis::thresholds::{MAX_TRICKLE_FRACTION, MIN_INSIDE_RUNS_FRACTION};
-use crate::metrics::DirectionStats;
 
 /// The means over the intervals in which a direction had requests, except a trickle. The first and the last interval of
 /// a run of busy intervals hold only part of it and are left out, unless too little remains.
@@ -57,6 +56,8 @@ impl BusyTotals {
 #[derive(Clone, Copy, Debug)]
 struct LatestInterval {
     totals: BusyTotals,
+    /// That of these totals.
+    rate: f64,
     /// As [`rate_bin`] returns it.
     bin: Option<i32>,
     continues_run: bool,
@@ -74,27 +75,21 @@ pub(super) struct BusyIntervals {
 }
 
 impl BusyIntervals {
-    /// Takes an interval of `seconds`.
-    pub(super) fn observe(&mut self, direction: &DirectionStats, seconds: f64) {
-        let totals = IoTotals {
-            ios: direction.ios.unwrap_or(0) as f64,
-            kib: direction.kib_per_s.unwrap_or(0.0) * seconds,
-            ms: direction.queue.unwrap_or(0.0) * 1000.0 * seconds,
-        };
-        let is_untimed = direction.queue.is_none() && totals.ios > 0.0;
-        let totals = BusyTotals { seconds, totals, is_untimed };
-        let bin = rate_bin(&totals);
-        add(&mut self.all, bin, totals);
-        let previous = self.latest.take();
-        if let Some(previous) = previous
-            .filter(|one| one.continues_run && totals.rate() >= MAX_TRICKLE_FRACTION * one.totals.rate())
-        {
-            add(&mut self.inside_runs, previous.bin, previous.totals);
+    /// Takes an interval of `seconds` with these requests, which may have no times.
+    pub(super) fn observe(&mut self, totals: &IoTotals, is_untimed: bool, seconds: f64) {
+        let totals = BusyTotals { seconds, totals: *totals, is_untimed };
+        let rate = totals.rate();
+        let bin = rate_bin(&totals, rate);
+        add(&mut self.all, bin, &totals);
+        let mut continues_run = true;
+        if let Some(previous) = &self.latest {
+            if previous.continues_run && rate >= MAX_TRICKLE_FRACTION * previous.rate {
+                add(&mut self.inside_runs, previous.bin, &previous.totals);
+            }
+            // A load that was there at the first interval had begun before it.
+            continues_run = previous.rate >= MAX_TRICKLE_FRACTION * rate;
         }
-        // A load that was there at the first interval had begun before it.
-        let continues_run =
-            previous.is_none_or(|one| one.totals.rate() >= MAX_TRICKLE_FRACTION * totals.rate());
-        self.latest = Some(LatestInterval { totals, bin, continues_run });
+        self.latest = Some(LatestInterval { totals, rate, bin, continues_run });
     }
 
     /// The means; `None` without requests.
@@ -102,7 +97,7 @@ impl BusyIntervals {
         let mut inside_runs = self.inside_runs.clone();
         // A load that is there at the last interval goes on after it.
         if let Some(latest) = self.latest.filter(|one| one.continues_run) {
-            add(&mut inside_runs, latest.bin, latest.totals);
+            add(&mut inside_runs, latest.bin, &latest.totals);
         }
         let (inside_runs, all) = (sum_without_trickle(&inside_runs), sum_without_trickle(&self.all));
         let is_enough = inside_runs.seconds >= MIN_INSIDE_RUNS_FRACTION * all.seconds;
@@ -110,15 +105,15 @@ impl BusyIntervals {
     }
 }
 
-/// The power of two of a rate; `None` without requests.
-fn rate_bin(totals: &BusyTotals) -> Option<i32> {
-    (totals.totals.ios > 0.0 && totals.seconds > 0.0).then(|| ilogb(totals.rate()))
+/// The power of two of the rate of totals; `None` without requests.
+fn rate_bin(totals: &BusyTotals, rate: f64) -> Option<i32> {
+    (totals.totals.ios > 0.0 && totals.seconds > 0.0).then(|| ilogb(rate))
 }
 
-fn add(bins: &mut RateBins, bin: Option<i32>, totals: BusyTotals) {
+fn add(bins: &mut RateBins, bin: Option<i32>, totals: &BusyTotals) {
     if let Some(bin) = bin {
         let sum = bins.get_or_default(bin);
-        *sum = sum.plus(totals);
+        *sum = sum.plus(*totals);
     }
 }
 
@@ -141,13 +136,8 @@ mod tests {
     fn busy_mean(rates: &[u64]) -> Option<BusyMean> {
         let mut intervals = BusyIntervals::default();
         for ios in rates {
-            let direction = DirectionStats {
-                ios: Some(*ios),
-                kib_per_s: Some(*ios as f64 * 4.0),
-                queue: Some(*ios as f64 / 100.0),
-                ..DirectionStats::default()
-            };
-            intervals.observe(&direction, 1.0);
+            let ios = *ios as f64;
+            intervals.observe(&IoTotals { ios, kib: 4.0 * ios, ms: 10.0 * ios }, false, 1.0);
         }
         intervals.mean()
     }

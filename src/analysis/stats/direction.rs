@@ -68,10 +68,17 @@ impl DirectionSummary {
         add(&mut self.iops, direction.per_s);
         add(&mut self.mib_per_s, mib_per_s(direction));
         add(&mut self.queue, direction.queue);
-        self.busy.observe(direction, seconds);
-        self.timed = self.timed.plus(&IoTotals::from_stats(direction, seconds).unwrap_or_default());
-        self.total.ios += direction.ios.unwrap_or(0) as f64;
-        self.total.kib += direction.kib_per_s.unwrap_or(0.0) * seconds;
+        let totals = IoTotals {
+            ios: direction.ios.unwrap_or(0) as f64,
+            kib: direction.kib_per_s.unwrap_or(0.0) * seconds,
+            ms: direction.queue.unwrap_or(0.0) * 1000.0 * seconds,
+        };
+        self.busy.observe(&totals, direction.queue.is_none() && totals.ios > 0.0, seconds);
+        if direction.ios.is_some() && direction.kib_per_s.is_some() && direction.queue.is_some() {
+            self.timed = self.timed.plus(&totals);
+        }
+        self.total.ios += totals.ios;
+        self.total.kib += totals.kib;
         if let Some(merges) = direction.merges_per_s {
             *self.merges.get_or_insert(0.0) += merges * seconds;
         }

@@ -107,7 +107,7 @@ impl HungRequests {
 /// Returns whether the requests in flight at the end of the interval may be a burst that a limit above released just
 /// before, and not those that were in flight at the end of the interval before.
 fn may_be_in_step(stats: &IntervalStats, in_flight: u64) -> bool {
-    let directions = [stats.reads, stats.writes];
+    let directions = [&stats.reads, &stats.writes];
     let per_s: f64 = directions.iter().filter_map(|direction| direction.per_s).sum();
     let longest_ms = directions.iter().filter_map(|direction| direction.await_ms).fold(0.0, f64::max);
     in_flight as f64 <= THROTTLE_SLICE_S * per_s && longest_ms >= MIN_IN_STEP_MS

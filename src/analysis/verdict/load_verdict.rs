@@ -169,11 +169,12 @@ fn assess_direction(
         Some((saturation, reference))
     });
     let by_reference = compared.map(|(saturation, reference)| direction_load.against(saturation, &reference));
-    let since_boot = baseline.since_boot_ms(direction, &totals).map(|ms| await_ms / ms);
     let is_proven = compared.is_some_and(|(_, reference)| reference.is_proven);
-    let by_history = since_boot
-        .filter(|_| !is_proven || compared.is_none())
-        .map(|saturation| (saturation, direction_load.since_boot(saturation, compared.map(|(one, _)| one))));
+    let since_boot_ms = if is_proven { None } else { baseline.since_boot_ms(direction, &totals) };
+    let by_history = since_boot_ms.map(|ms| {
+        let saturation = await_ms / ms;
+        (saturation, direction_load.since_boot(saturation, compared.map(|(one, _)| one)))
+    });
     let displayed = compared.map(|(saturation, reference)| (saturation, reference.source));
     let (saturation, verdict) = match (by_reference, by_history) {
         // The history shows what a baseline learned in the middle of the trouble cannot.
@@ -185,11 +186,14 @@ fn assess_direction(
         (None, None) => (None, Err(Doubt::NoBaseline)),
     };
     // Saturation far above that since boot is trouble that began before: not ok.
-    let likely = baseline.likely_since_boot_ms(direction, &totals);
-    let is_above_history = likely.is_some_and(|ms| await_ms >= saturation_threshold * ms);
+    let is_above_history = || {
+        let likely = baseline.likely_since_boot_ms(direction, &totals);
+        likely.is_some_and(|ms| await_ms >= saturation_threshold * ms)
+    };
     let verdict = match verdict {
         Ok(Verdict::Ok) | Err(Doubt::ConstantLoad | Doubt::Bursts)
-            if is_above_history && displayed.is_none_or(|(_, source)| source == BaselineSource::Learned) =>
+            if displayed.is_none_or(|(_, source)| source == BaselineSource::Learned)
+                && is_above_history() =>
         {
             Err(Doubt::AboveSinceBoot)
         }
