@@ -8,7 +8,7 @@ use crate::analysis::thresholds::SAME_LOAD_TOLERANCE;
 pub(in crate::analysis) const MAX_RECENT_LOADS: usize = 64;
 
 /// Loads beyond these that are kept, so that the others are moved to their place only now and then.
-const SPARE_LOADS: usize = 16;
+const SPARE_LOADS: usize = 24;
 
 /// The latest loads of a device.
 #[derive(Clone, Debug, Default)]

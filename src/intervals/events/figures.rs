@@ -26,7 +26,8 @@ pub(super) struct Figures {
     has_queue: bool,
     peak_queue: f64,
     peak_latency: Option<PeakLatency>,
-    slow_requests: Option<SlowRequests>,
+    /// In a box: they are large, and most intervals have none.
+    slow_requests: Option<Box<SlowRequests>>,
     /// The bytes of a cgroup in percent of the device's, times seconds.
     cgroups: Vec<(Arc<str>, f64)>,
 }
@@ -47,11 +48,14 @@ impl Figures {
             has_queue: queue.is_some(),
             peak_queue: queue.unwrap_or(0.0),
             peak_latency: peak_latency(stats),
-            slow_requests: activity.assessment.slow_requests().copied().max_by(SlowRequests::by_ratio),
+            slow_requests: activity
+                .assessment
+                .slow_requests()
+                .copied()
+                .max_by(SlowRequests::by_ratio)
+                .map(Box::new),
             cgroups: top
-                .map(|top| (Arc::clone(&top.path), top.share_pct * stats.seconds))
-                .into_iter()
-                .collect(),
+                .map_or_else(Vec::new, |top| vec![(Arc::clone(&top.path), top.share_pct * stats.seconds)]),
         }
     }
 
@@ -88,8 +92,10 @@ impl Figures {
         if await_ms(other.peak_latency) > await_ms(self.peak_latency) {
             self.peak_latency = other.peak_latency;
         }
-        self.slow_requests =
-            self.slow_requests.into_iter().chain(other.slow_requests).max_by(SlowRequests::by_ratio);
+        if other.slow_requests.is_some() {
+            let both = [self.slow_requests(), other.slow_requests()].into_iter().flatten();
+            self.slow_requests = both.max_by(SlowRequests::by_ratio).map(Box::new);
+        }
         for (path, share) in &other.cgroups {
             match self.cgroups.iter().position(|(known, _)| known == path) {
                 Some(at) => self.cgroups[at].1 += share,
@@ -111,7 +117,7 @@ impl Figures {
 
     /// The interval in which a few requests were slowest, compared with the rest.
     pub(super) fn slow_requests(&self) -> Option<SlowRequests> {
-        self.slow_requests
+        self.slow_requests.as_deref().copied()
     }
 
     /// The mean and the longest queue.
@@ -170,10 +176,13 @@ fn peak_latency(stats: &IntervalStats) -> Option<PeakLatency> {
         (IoDirection::Flushes, (flush_await_ms, flush_queue)),
     ];
     let total: f64 = all.iter().filter_map(|(_, (_, queue))| *queue).sum();
-    let candidates = all
-        .into_iter()
-        .filter(|(_, (_, queue))| queue.is_some_and(|queue| queue >= MIN_QUEUE_FRACTION * total));
-    let peaks = candidates
-        .filter_map(|(direction, (await_ms, _))| Some(PeakLatency { await_ms: await_ms?, direction }));
-    peaks.max_by(|a, b| a.await_ms.total_cmp(&b.await_ms))
+    let mut peak: Option<PeakLatency> = None;
+    for (direction, (await_ms, queue)) in all {
+        let (Some(await_ms), Some(queue)) = (await_ms, queue) else { continue };
+        let is_highest = peak.is_none_or(|peak| await_ms.total_cmp(&peak.await_ms).is_ge());
+        if queue >= MIN_QUEUE_FRACTION * total && is_highest {
+            peak = Some(PeakLatency { await_ms, direction });
+        }
+    }
+    peak
 }

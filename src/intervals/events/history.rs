@@ -73,11 +73,8 @@ impl DeviceHistory {
     pub(super) fn observe(&mut self, activity: &DeviceActivity, end: Moment) -> Option<Phase> {
         let seconds = activity.stats.seconds;
         self.interval_s = seconds;
-        if self.recent.len() == MAX_RECENT {
-            self.recent.pop_front();
-        }
         let begin_s = end.run_s - seconds;
-        self.recent.push_back(RecentInterval { begin_s, figures: Figures::of(activity) });
+        self.remember(RecentInterval { begin_s, figures: Figures::of(activity) });
         match activity.assessment.verdict {
             Some(verdict) if verdict.severity() >= Verdict::Queueing.severity() => {
                 self.observe_trouble(verdict, activity, end)
@@ -92,6 +89,19 @@ impl DeviceHistory {
                 self.gap_intervals += 1.0;
                 if self.gap_intervals > MAX_GAP_INTERVALS { self.close() } else { None }
             }
+        }
+    }
+
+    /// Keeps an interval in place of the oldest one. That is not read again, which would take long: it is not in a cache of the
+    /// CPU any more.
+    fn remember(&mut self, interval: RecentInterval) {
+        if self.recent.len() < MAX_RECENT {
+            self.recent.push_back(interval);
+            return;
+        }
+        self.recent.rotate_left(1);
+        if let Some(oldest) = self.recent.back_mut() {
+            *oldest = interval;
         }
     }
 
