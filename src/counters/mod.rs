@@ -137,8 +137,8 @@ impl Counters {
     }
 }
 
-/// One device in a sample.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// One device in a sample. To copy it into another keeps the memory of the name there.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// Major device number; 0 for hidden NVMe paths.
     pub major: u32,
@@ -225,8 +225,21 @@ impl HostState {
     }
 }
 
-/// One sample of a host.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+impl Clone for Device {
+    fn clone(&self) -> Self {
+        let Self { major, minor, name, counters } = self;
+        Self { major: *major, minor: *minor, name: name.clone(), counters: *counters }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        let Self { major, minor, name, counters } = source;
+        (self.major, self.minor, self.counters) = (*major, *minor, *counters);
+        self.name.clone_from(name);
+    }
+}
+
+/// One sample of a host. To copy it into another keeps the memory of the devices and their names there.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// The time at which it was taken.
     pub at: SampleTime,
@@ -247,6 +260,24 @@ pub struct Sample {
     pub io_scan: Option<Arc<IoScan>>,
     /// The single requests since the sample before; `None` where they are not traced.
     pub traced: Option<Arc<TracedIo>>,
+}
+
+impl Clone for Sample {
+    fn clone(&self) -> Self {
+        let mut copy = Self::default();
+        copy.clone_from(self);
+        copy
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        let Self { at, segment, devices, written_time, cpu, host, missed_samples, io_scan, traced } = source;
+        (self.at, self.segment, self.missed_samples) = (*at, *segment, *missed_samples);
+        self.devices.clone_from(devices);
+        self.written_time.clone_from(written_time);
+        (self.cpu, self.host) = (*cpu, *host);
+        self.io_scan.clone_from(io_scan);
+        self.traced.clone_from(traced);
+    }
 }
 
 impl Sample {

@@ -21,7 +21,10 @@ use crate::counters::Sample;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The most chunks that are read and not answered.
-const MAX_CHUNKS: usize = 3;
+const MAX_CHUNKS: usize = 4;
+
+/// More are read when no more than these are left. Each time the thread mostly has to be woken, which takes long.
+const MIN_CHUNKS: usize = 1;
 
 /// The input of a capture.
 pub(super) trait ChunkInput: Read {
@@ -169,8 +172,9 @@ impl ParseAhead {
                 let used_samples = std::mem::take(&mut self.samples);
                 self.send(Message::Continue { used_samples });
             }
+            let max_chunks = if self.unanswered > MIN_CHUNKS { 0 } else { MAX_CHUNKS };
             while !self.has_input_ended
-                && (self.unanswered == 0 || self.unanswered < MAX_CHUNKS && input.is_ready())
+                && (self.unanswered == 0 || self.unanswered < max_chunks && input.is_ready())
             {
                 if let Err(error) = self.read_chunk(input) {
                     // The samples before it come first.
