@@ -49,7 +49,7 @@ pub(in crate::analysis) fn find_steady_rates(
     stated: Option<StatedCap>,
     device: &KnownDevice,
 ) -> SteadyRates {
-    CapSearch::new(loads, stated, device).find()
+    CapSearch::new(&loads.iter().collect::<Vec<_>>(), stated, device).find()
 }
 
 /// A search for plateaus.
@@ -61,9 +61,8 @@ pub(super) struct CapSearch<'a> {
 }
 
 impl<'a> CapSearch<'a> {
-    pub(super) fn new(loads: &'a [LoadSample], stated: Option<StatedCap>, device: &KnownDevice) -> Self {
-        let loads = steady_or_all(&loads.iter().collect::<Vec<_>>());
-        Self { loads, stated: stated.unwrap_or_default(), device: *device }
+    pub(super) fn new(loads: &[&'a LoadSample], stated: Option<StatedCap>, device: &KnownDevice) -> Self {
+        Self { loads: steady_or_all(loads), stated: stated.unwrap_or_default(), device: *device }
     }
 
     /// The plateaus, or else a steady rate that is unclear.

@@ -39,7 +39,7 @@ impl CurrentPlateau {
         stated: Option<StatedCap>,
         device: &KnownDevice,
     ) -> Option<Plateau> {
-        let latest = recent.latest(1).next()?;
+        let latest = recent.latest()?;
         let stays = self.found.as_ref().is_some_and(|plateau| is_on_plateau(plateau, latest));
         if stays && self.unsearched_intervals > 0 {
             self.unsearched_intervals -= 1;
@@ -68,15 +68,16 @@ fn plateau_of_latest(
     stated: Option<StatedCap>,
     device: &KnownDevice,
 ) -> Option<Plateau> {
-    let loads = recent.as_slice();
-    let latest = loads.last()?;
-    let queue = latest.queue(IoDirection::Both);
-    if queue < MIN_CONSTANT_QUEUE {
+    let queue = recent.latest()?.queue(IoDirection::Both);
+    if queue < MIN_CONSTANT_QUEUE || !recent.may_have_rate_of_latest(MIN_PLATEAU_LOADS, MAX_DISTANCE) {
         return None;
     }
-    let near = NearbyAmounts::new(recent.amounts())?;
-    let has_near = (0..RATE_KINDS.len()).any(|kind| near.may_be_near(kind, MAX_DISTANCE));
-    let chances = if has_near { near.chances() } else { Vec::new() };
+    let chances = NearbyAmounts::new(recent.amounts())?.chances();
+    if chances.is_empty() {
+        return None;
+    }
+    let loads: Vec<&LoadSample> = recent.iter().collect();
+    let (loads, latest) = (loads.as_slice(), recent.latest()?);
     // With fewer requests at a time, only a constant number of clients can be held back.
     let is_possible = || {
         stated.is_some()
@@ -84,20 +85,19 @@ fn plateau_of_latest(
                 && DIRECTIONS.into_iter().any(|direction| has_changed(loads, direction))
             || has_constant_clients(loads, latest) && is_more_regular_than_chance(loads, latest)
     };
-    let is_worth_a_search = !chances.is_empty()
-        && RATE_KINDS.into_iter().any(|kind| has_enough_near(loads, latest, kind))
-        && is_possible();
+    let is_worth_a_search =
+        RATE_KINDS.into_iter().any(|kind| has_enough_near(loads, latest, kind)) && is_possible();
     if is_worth_a_search { search_for_plateau_of_latest(loads, &chances, stated, device) } else { None }
 }
 
 /// Returns whether enough loads have about the rate of the latest.
 fn has_enough_near(
-    loads: &[LoadSample],
+    loads: &[&LoadSample],
     latest: &LoadSample,
     (direction, unit): (IoDirection, RateUnit),
 ) -> bool {
     let rate = latest.rate(direction, unit);
-    let is_near = |other: &&LoadSample| {
+    let is_near = |other: &&&LoadSample| {
         let amount = rate * other.seconds;
         (other.amount(direction, unit) - amount).abs() <= MAX_DISTANCE * amount
     };
@@ -105,10 +105,10 @@ fn has_enough_near(
 }
 
 /// Returns whether enough intervals ended with about as many requests in flight as the latest.
-fn has_constant_clients(recent: &[LoadSample], latest: &LoadSample) -> bool {
+fn has_constant_clients(recent: &[&LoadSample], latest: &LoadSample) -> bool {
     let Some(in_flight) = latest.in_flight_at_end else { return false };
     let tolerance = 1.0 + CLOSED_LOOP_TOLERANCE * in_flight as f64;
-    let is_near = |load: &&LoadSample| {
+    let is_near = |load: &&&LoadSample| {
         load.in_flight_at_end.is_some_and(|other| other.abs_diff(in_flight) as f64 <= tolerance)
     };
     recent.iter().filter(is_near).count() >= CONSTANT_QUEUE_INTERVALS
@@ -116,13 +116,13 @@ fn has_constant_clients(recent: &[LoadSample], latest: &LoadSample) -> bool {
 
 /// Returns whether half of the last intervals had the latest rate, or number, of any kind, within a fraction of what
 /// chance makes it vary.
-fn is_more_regular_than_chance(recent: &[LoadSample], latest: &LoadSample) -> bool {
+fn is_more_regular_than_chance(recent: &[&LoadSample], latest: &LoadSample) -> bool {
     let is_regular = |direction: IoDirection, unit: RateUnit| {
         let rate = latest.rate(direction, unit);
         let requests = latest.totals(direction).ios;
         let tolerance = MIN_IRREGULAR_DISPERSION / requests.sqrt() + 1.0 / requests;
         let amount = latest.amount(direction, unit);
-        let is_near = |other: &&LoadSample| {
+        let is_near = |other: &&&LoadSample| {
             (other.rate(direction, unit) / rate - 1.0).abs() <= tolerance
                 || (other.amount(direction, unit) / amount - 1.0).abs() <= tolerance
         };
@@ -133,7 +133,7 @@ fn is_more_regular_than_chance(recent: &[LoadSample], latest: &LoadSample) -> bo
 }
 
 /// Returns whether the queue or the rates of a direction changed.
-fn has_changed(recent: &[LoadSample], direction: IoDirection) -> bool {
+fn has_changed(recent: &[&LoadSample], direction: IoDirection) -> bool {
     has_changed_by(MIN_QUEUE_CHANGE_RATIO, recent.iter().map(|load| load.queue(direction)))
         || RateUnit::ALL.into_iter().any(|unit| {
             has_changed_by(MIN_RATE_CHANGE_RATIO, recent.iter().map(|load| load.rate(direction, unit)))
@@ -151,7 +151,7 @@ fn has_changed_by(ratio: f64, mut values: impl Iterator<Item = f64>) -> bool {
 
 /// Searches for the plateau that the latest of the loads lies on, where there is a chance of one in some kinds of rate.
 fn search_for_plateau_of_latest(
-    loads: &[LoadSample],
+    loads: &[&LoadSample],
     chances: &[((IoDirection, RateUnit), Chance)],
     stated: Option<StatedCap>,
     device: &KnownDevice,
@@ -172,14 +172,17 @@ fn search_for_plateau_of_latest(
 
 /// Returns the seconds for which the latest of the `recent` loads have been on the plateau in a row. A single load off it
 /// may lie between: the rate of an interval in which the cap was not used up, or in which it was caught up on.
-pub(in crate::analysis) fn seconds_on_plateau(plateau: &Plateau, recent: &[LoadSample]) -> f64 {
-    let Some(latest) = recent.last() else { return 0.0 };
-    let (mut seconds, mut skipped_s, mut next_index) = (0.0, 0.0, latest.interval_index + 1.0);
-    for load in recent.iter().rev() {
-        if next_index - load.interval_index > 1.5 {
+pub(in crate::analysis) fn seconds_on_plateau<'a>(
+    plateau: &Plateau,
+    recent: impl DoubleEndedIterator<Item = &'a LoadSample>,
+) -> f64 {
+    let (mut seconds, mut skipped_s) = (0.0, 0.0);
+    let mut next_index = None;
+    for load in recent.rev() {
+        if next_index.is_some_and(|next| next - load.interval_index > 1.5) {
             break;
         }
-        next_index = load.interval_index;
+        next_index = Some(load.interval_index);
         if is_on_plateau(plateau, load) {
             seconds += skipped_s + load.seconds;
             skipped_s = 0.0;
@@ -248,11 +251,10 @@ mod tests {
             let device = KnownDevice::default();
             let mut recent = RecentLoads::default();
             loads.iter().for_each(|load| recent.push(*load));
-            let loads = recent.as_slice();
-            let latest = loads.last().unwrap();
-            let plain = find_plateaus(loads, stated, &device).into_iter().find(|plateau| is_on_plateau(plateau, latest));
             let chances = NearbyAmounts::new(recent.amounts()).unwrap().chances();
-            prop_assert_eq!(search_for_plateau_of_latest(loads, &chances, stated, &device), plain);
+            let latest = loads.last().unwrap();
+            let plain = find_plateaus(&loads, stated, &device).into_iter().find(|plateau| is_on_plateau(plateau, latest));
+            prop_assert_eq!(search_for_plateau_of_latest(&loads.iter().collect::<Vec<_>>(), &chances, stated, &device), plain);
         }
     }
 
@@ -278,7 +280,7 @@ mod tests {
         let mut recent = RecentLoads::default();
         loads(&[3000.0; 9]).iter().for_each(|load| recent.push(*load));
         let plateau = plateau_of_latest(&recent, stated, &KnownDevice::default()).unwrap();
-        let seconds = |rates: &[f64]| seconds_on_plateau(&plateau, &loads(rates));
+        let seconds = |rates: &[f64]| seconds_on_plateau(&plateau, loads(rates).iter());
         assert_eq!(seconds(&[3000.0; 9]), 9.0);
         assert_eq!(seconds(&[3000.0, 1000.0, 3000.0, 3000.0]), 4.0);
         assert_eq!(seconds(&[1000.0, 3000.0, 3000.0]), 2.0);
@@ -286,7 +288,7 @@ mod tests {
         // The device did nothing in between.
         let mut interrupted = loads(&[3000.0; 5]);
         interrupted.remove(2);
-        assert_eq!(seconds_on_plateau(&plateau, &interrupted), 2.0);
+        assert_eq!(seconds_on_plateau(&plateau, interrupted.iter()), 2.0);
     }
 
     #[test]
@@ -294,7 +296,7 @@ mod tests {
         let stated = Some(StatedCap { iops: Some(3000.0), mib_per_s: None });
         let (mut current, mut recent) = (CurrentPlateau::default(), RecentLoads::default());
         let mut observe = |ios: f64| {
-            let index = recent.as_slice().len();
+            let index = recent.iter().len();
             recent.push(load(index, ios));
             let found = current.observe(&recent, stated, &KnownDevice::default());
             (found.map(|plateau| plateau.intervals), current.unsearched_intervals)

@@ -3,7 +3,7 @@
 use super::cloud_limits::{CloudLimit, has_limit_within, limits_within};
 use super::pace::{Pace, has_constant_queue, pace};
 use super::steady_rate::{count_intervals, median_rates};
-use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
+use crate::analysis::load::{IoDirection, LoadSample, RateUnit, RecentLoads, weighted_median_of};
 use crate::analysis::settings::KnownDevice;
 use crate::analysis::thresholds::{
     ABOVE_LIMIT_RATIO, LIMIT_TOLERANCE, MIN_LOADED_QUEUE, MIN_NEAR_LIMIT_INTERVALS, MIN_ON_RATE_FRACTION,
@@ -11,7 +11,7 @@ use crate::analysis::thresholds::{
 };
 
 /// Latest loads that show whether the rate is near a limit now.
-const MAX_RECENT_LOADS: usize = 16;
+const MAX_LATEST_LOADS: usize = 16;
 
 /// A rate near a known limit. It is a hint, and not a cap: a device can be as fast by chance.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,23 +28,24 @@ pub struct NearLimit {
 /// there is none, where it was exceeded, or where requests are issued at that rate.
 pub(in crate::analysis) fn find_near_limit(loads: &[LoadSample], device: &KnownDevice) -> Option<NearLimit> {
     let loaded: Vec<&LoadSample> = loads.iter().filter(is_under_queue).collect();
-    RateUnit::ALL.into_iter().find_map(|unit| near_limit_in(unit, loads, &loaded, device))
+    RateUnit::ALL.into_iter().find_map(|unit| near_limit_in(unit, &loads.iter(), &loaded, device))
 }
 
 /// The same for recent loads, where it holds for the latest of them, too.
 pub(in crate::analysis) fn near_limit_of_latest(
-    recent: &[LoadSample],
+    recent: &RecentLoads,
     device: &KnownDevice,
 ) -> Option<NearLimit> {
-    let latest = recent.last().filter(is_under_queue)?;
+    let latest = recent.latest().filter(is_under_queue)?;
     let (iops, mib_per_s) = rates(latest);
     let is_near = |unit: &RateUnit| has_limit_within(NEAR_LIMIT_TOLERANCE, device, *unit, iops, mib_per_s);
     // Mostly no unit is near a limit, and nothing has to be collected.
     let mut units = RateUnit::ALL.into_iter().filter(is_near).peekable();
     units.peek()?;
-    let last = &recent[recent.len().saturating_sub(MAX_RECENT_LOADS)..];
-    let loaded: Vec<&LoadSample> = last.iter().filter(is_under_queue).collect();
-    let found = units.find_map(|unit| near_limit_in(unit, recent, &loaded, device))?;
+    let all = recent.iter();
+    let last = all.clone().skip(all.len().saturating_sub(MAX_LATEST_LOADS));
+    let loaded: Vec<&LoadSample> = last.filter(is_under_queue).collect();
+    let found = units.find_map(|unit| near_limit_in(unit, &all, &loaded, device))?;
     is_within(value(found.unit, latest), found.limits.first()?.value, NEAR_LIMIT_TOLERANCE).then_some(found)
 }
 
@@ -52,9 +53,9 @@ fn is_under_queue(load: &&LoadSample) -> bool {
     load.queue(IoDirection::Both) >= MIN_SATURATED_QUEUE
 }
 
-fn near_limit_in(
+fn near_limit_in<'a>(
     unit: RateUnit,
-    all: &[LoadSample],
+    all: &(impl Iterator<Item = &'a LoadSample> + Clone),
     loaded: &[&LoadSample],
     device: &KnownDevice,
 ) -> Option<NearLimit> {
@@ -75,14 +76,14 @@ fn near_limit_in(
     if is_too_short || near_time < MIN_ON_RATE_FRACTION * time {
         return None;
     }
-    let above = count_intervals(all.iter().filter(|load| value(unit, load) > ABOVE_LIMIT_RATIO * max_rate));
+    let above = count_intervals(all.clone().filter(|load| value(unit, load) > ABOVE_LIMIT_RATIO * max_rate));
     // The rate at which requests are issued is the same where none waits.
     let at_rest = |load: &&LoadSample| is_near(load) && load.queue(IoDirection::Both) < MIN_LOADED_QUEUE;
-    let is_offered = count_intervals(all.iter().filter(at_rest)) >= MIN_WITNESS_INTERVALS;
+    let is_offered = count_intervals(all.clone().filter(at_rest)) >= MIN_WITNESS_INTERVALS;
     if above >= MIN_WITNESS_INTERVALS || is_offered {
         return None;
     }
-    let near: Vec<&LoadSample> = all.iter().filter(is_near).collect();
+    let near: Vec<&LoadSample> = all.clone().filter(is_near).collect();
     let near_rate = weighted_median_of(&near, |load| Some(load.rate(IoDirection::Both, unit)))?;
     let paces = [&near, &waiting].map(|loads| {
         let is_at_constant_queue = has_constant_queue(loads, IoDirection::Both);
@@ -133,10 +134,16 @@ mod tests {
         intervals.iter().enumerate().map(load).collect()
     }
 
+    fn of_latest(loads: &[LoadSample]) -> Option<NearLimit> {
+        let mut recent = RecentLoads::default();
+        loads.iter().for_each(|load| recent.push(*load));
+        near_limit_of_latest(&recent, &UNKNOWN)
+    }
+
     fn found(intervals: &[(f64, f64)]) -> bool {
         let loads = loads(intervals);
         let found = find_near_limit(&loads, &UNKNOWN);
-        assert!(near_limit_of_latest(&loads, &UNKNOWN).is_none() || found.is_some());
+        assert!(of_latest(&loads).is_none() || found.is_some());
         found.is_some()
     }
 
@@ -191,8 +198,8 @@ mod tests {
     #[test]
     fn a_rate_that_has_left_the_limit_is_not_near_it() {
         let mut loads = loads(&[(3000.0, 8.0); 20]);
-        assert!(near_limit_of_latest(&loads, &UNKNOWN).is_some());
+        assert!(of_latest(&loads).is_some());
         loads.last_mut().unwrap().reads.ios = 2500.0;
-        assert_eq!(near_limit_of_latest(&loads, &UNKNOWN), None);
+        assert_eq!(of_latest(&loads), None);
     }
 }

@@ -21,8 +21,6 @@ pub(super) struct NearbyAmounts<'a> {
     amounts: &'a RecentAmounts,
     /// The place of the latest.
     latest: usize,
-    /// The shortest and the longest interval in seconds.
-    lengths: (f32, f32),
     /// The longest interval as a multiple of the shortest.
     max_length_ratio: f32,
     /// The relative difference of two counts in a row up to which they may be steadier than the rates.
@@ -72,18 +70,7 @@ impl<'a> NearbyAmounts<'a> {
         let max_delay = f64::from(max / min - 1.0).min(max_delay_fraction);
         let max_alike = max_alike_counts(max_delay) as f32 + RecentAmounts::ROUNDING;
         let max_length_ratio = ROUNDING * max / min;
-        Some(Self { amounts, latest: amounts.latest()?, lengths: (min, max), max_length_ratio, max_alike })
-    }
-
-    /// Returns whether at least [`MIN_PLATEAU_LOADS`] loads of a kind may have a rate within a relative `distance` of that of the
-    /// latest load. It never returns `false` where they have.
-    pub(super) fn may_be_near(&self, kind: usize, distance: f64) -> bool {
-        let values = self.amounts.of_kind(kind);
-        let rate = values[self.latest] / self.amounts.seconds()[self.latest];
-        let distance = distance as f32 + RecentAmounts::ROUNDING;
-        let (low, high) =
-            (rate * (1.0 - distance) * self.lengths.0, rate * (1.0 + distance) * self.lengths.1);
-        rate > 0.0 && count(values, |value| (low <= value) & (value <= high)) >= MIN_PLATEAU_LOADS
+        Some(Self { amounts, latest: amounts.latest()?, max_length_ratio, max_alike })
     }
 
     /// The kinds of rate in which there is a chance of a plateau that the latest load lies on.
@@ -213,50 +200,5 @@ impl DenseWindow {
     /// larger for few requests.
     fn width(&self, lowest: &Amount) -> f32 {
         ROUNDING + (STEADY_WINDOW as f32).max(2.0 * self.request / lowest.requests)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::analysis::load::{LoadSample, RecentLoads};
-    use crate::analysis::stats::IoTotals;
-
-    fn load(index: usize, (reads, writes): (f64, f64)) -> LoadSample {
-        let totals = |ios: f64| IoTotals { ios, kib: 4.0 * ios * (1.0 + ios % 7.0), ms: ios };
-        LoadSample {
-            interval_index: index as f64,
-            seconds: 1.0 + ((index * 7) % 5) as f64 / 100.0,
-            intervals: 1.0,
-            reads: totals(reads),
-            writes: totals(writes),
-            ..LoadSample::default()
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_kind_with_enough_near_loads_is_left_out(
-            base in 0.1..1e6_f64,
-            spread in 0.001..4.0_f64,
-            steps in prop::collection::vec((0.0..1.0_f64, 0.0..1.0_f64), 1..200),
-            distance in 0.0..0.2_f64,
-        ) {
-            let mut recent = RecentLoads::default();
-            for (index, (read, write)) in steps.into_iter().enumerate() {
-                let ios = |step: f64| (base * (1.0 + spread * step)).round();
-                recent.push(load(index, (ios(read), ios(write))));
-                let latest = *recent.as_slice().last().unwrap();
-                let near = NearbyAmounts::new(recent.amounts()).unwrap();
-                for (kind, (direction, unit)) in RATE_KINDS.into_iter().enumerate() {
-                    let rate = latest.rate(direction, unit);
-                    let is_near = |other: &&LoadSample| (other.rate(direction, unit) - rate).abs() <= distance * rate;
-                    let count = recent.as_slice().iter().filter(is_near).count();
-                    prop_assert!(rate == 0.0 || count < MIN_PLATEAU_LOADS || near.may_be_near(kind, distance));
-                }
-            }
-        }
     }
 }

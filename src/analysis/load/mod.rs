@@ -6,6 +6,7 @@ mod history;
 mod packed;
 mod recent;
 mod recent_amounts;
+mod recent_rates;
 mod sample;
 
 pub use concurrency_levels::{ConcurrencyLevel, concurrency_levels};

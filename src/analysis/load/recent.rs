@@ -1,55 +1,66 @@
 //! The latest loads of a device.
 
+use std::collections::VecDeque;
+
 use super::recent_amounts::RecentAmounts;
+use super::recent_rates::RecentRates;
 use super::sample::LoadSample;
 use crate::analysis::thresholds::SAME_LOAD_TOLERANCE;
 
 /// Loads that are kept.
 pub(in crate::analysis) const MAX_RECENT_LOADS: usize = 64;
 
-/// Loads beyond these that are kept, so that the others are moved to their place only now and then.
-const SPARE_LOADS: usize = 24;
-
 /// The latest loads of a device.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct RecentLoads {
-    /// In the order of time. The latest [`MAX_RECENT_LOADS`] count; those before them are left over.
-    loads: Vec<LoadSample>,
+    /// In the order of time, [`MAX_RECENT_LOADS`] at most.
+    loads: VecDeque<LoadSample>,
     amounts: RecentAmounts,
+    rates: RecentRates,
 }
 
 impl RecentLoads {
     /// Adds the load of the next interval.
     pub(in crate::analysis) fn push(&mut self, mut load: LoadSample) {
-        if let Some(last) = self.loads.last_mut() {
+        if let Some(last) = self.loads.back_mut() {
             load.is_steady = last.is_similar(&load, SAME_LOAD_TOLERANCE);
             last.is_steady |= load.is_steady;
         }
-        let (count, max_capacity) = (self.loads.len(), MAX_RECENT_LOADS + SPARE_LOADS);
-        if count == max_capacity {
-            self.loads.drain(..=SPARE_LOADS);
+        let count = self.loads.len();
+        if count == MAX_RECENT_LOADS {
+            self.loads.pop_front();
         } else if count == self.loads.capacity() {
             // Most devices of a large host never have more than a few in a row.
-            self.loads.reserve_exact((count / 2).max(4).min(max_capacity - count));
+            self.loads.reserve_exact((count / 2).max(4).min(MAX_RECENT_LOADS - count));
         }
         self.amounts.push(&load);
-        self.loads.push(load);
+        self.rates.push(&load);
+        self.loads.push_back(load);
     }
 
     /// Forgets all loads.
     pub(in crate::analysis) fn clear(&mut self) {
         self.loads.clear();
         self.amounts.clear();
+        self.rates.clear();
     }
 
     /// The loads in the order of time.
-    pub(in crate::analysis) fn as_slice(&self) -> &[LoadSample] {
-        &self.loads[self.loads.len().saturating_sub(MAX_RECENT_LOADS)..]
+    pub(in crate::analysis) fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = &LoadSample> + ExactSizeIterator + Clone {
+        self.loads.iter()
     }
 
-    /// The latest loads, `count` at most, the latest first.
-    pub(in crate::analysis) fn latest(&self, count: usize) -> impl Iterator<Item = &LoadSample> {
-        self.as_slice().iter().rev().take(count)
+    /// The latest load; `None` without any.
+    pub(in crate::analysis) fn latest(&self) -> Option<&LoadSample> {
+        self.loads.back()
+    }
+
+    /// Returns whether `min_count` loads, with the latest, may have a rate of some kind within a relative `distance` of that of the
+    /// latest. It takes hardly any time, and is never `false` where they have.
+    pub(in crate::analysis) fn may_have_rate_of_latest(&self, min_count: usize, distance: f64) -> bool {
+        self.rates.may_be_near(min_count, distance)
     }
 
     /// Lengths and completions of the same loads, rounded.
@@ -89,16 +100,19 @@ mod tests {
         let mut recent = RecentLoads::default();
         for index in 0..1000 {
             recent.push(load(index, 1000.0 + index as f64));
-            let loads = recent.as_slice();
+            let loads: Vec<LoadSample> = recent.iter().copied().collect();
             assert_eq!(loads.len(), MAX_RECENT_LOADS.min(index + 1));
+            assert!(loads.is_sorted_by(|a, b| a.interval_index + 1.0 == b.interval_index));
             let mut same = RecentLoads::default();
             loads.iter().for_each(|load| same.push(*load));
             assert_eq!(sorted(&recent), sorted(&same));
             let latest = recent.amounts().latest().unwrap();
             assert_eq!(recent.amounts().of_kind(0)[latest], 1000.0 + index as f32);
         }
-        assert_eq!(recent.latest(2).map(|load| load.interval_index).collect::<Vec<_>>(), [999.0, 998.0]);
+        let indices: Vec<f64> = recent.iter().rev().take(2).map(|load| load.interval_index).collect();
+        assert_eq!((indices, recent.loads.capacity()), (vec![999.0, 998.0], MAX_RECENT_LOADS));
         recent.clear();
-        assert_eq!((recent.as_slice().len(), recent.amounts().latest()), (0, None));
+        assert!(recent.latest().is_none() && recent.amounts().latest().is_none());
+        assert!(!recent.may_have_rate_of_latest(1, 1.0));
     }
 }

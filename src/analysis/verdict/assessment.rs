@@ -143,6 +143,13 @@ pub struct Assessment {
 }
 
 impl Assessment {
+    /// Makes it that of an interval that nothing is known about, and keeps the memory of its evidence.
+    pub fn clear(&mut self) {
+        let mut evidence = std::mem::take(&mut self.evidence);
+        evidence.clear();
+        *self = Self { evidence, ..Self::default() };
+    }
+
     /// Returns the evidence that a few single requests were far slower than the rest, by direction.
     pub fn slow_requests(&self) -> impl Iterator<Item = &SlowRequests> {
         self.evidence.iter().filter_map(|evidence| match evidence {

@@ -51,14 +51,29 @@ impl LiveVerdict {
     /// Assesses the interval that has just ended. `stalled_s` is the length of the current stall in seconds, as
     /// [`crate::metrics::StallTimer::observe`] returns it for this interval; `host` is the host in the interval.
     pub fn observe(&mut self, stats: &IntervalStats, stalled_s: f64, host: &HostStats) -> Assessment {
+        let mut assessment = Assessment::default();
+        self.observe_into(stats, stalled_s, host, &mut assessment);
+        assessment
+    }
+
+    /// The same as [`Self::observe`] for an assessment whose memory is used again. All that it holds is replaced.
+    pub fn observe_into(
+        &mut self,
+        stats: &IntervalStats,
+        stalled_s: f64,
+        host: &HostStats,
+        assessment: &mut Assessment,
+    ) {
+        assessment.clear();
         self.intervals += 1.0;
         let hung = self.hung.observe(stats, host);
-        if let Some(mut assessment) = self.assess_without_io(stats, stalled_s) {
+        if self.assess_without_io(stats, stalled_s, assessment) {
             assessment.verdict = self.debounce.confirm(assessment.verdict, stats.seconds);
-            return assessment;
+            return;
         }
         let Some(load) = LoadSample::from_stats(stats, host, self.intervals) else {
-            return Assessment { evidence: vec![Evidence::NoLatency], ..Assessment::default() };
+            assessment.evidence.push(Evidence::NoLatency);
+            return;
         };
         let mut assessed = LoadAssessment::of(&load, &self.baselines, self.saturation_threshold);
         if self.device.is_hard_disk {
@@ -68,7 +83,7 @@ impl LiveVerdict {
         self.baselines.learn(&load, |direction| assessed.is_slow(direction));
         self.forget_changed_requests(&load, &assessed);
         self.recent.push(load);
-        let mut assessment = assess_directions(&assessed);
+        assess_directions(&assessed, assessment);
         if let Some(deep_queue) = assessed.deep_queue {
             assessment.evidence.insert(0, Evidence::DeepQueue(deep_queue));
         }
@@ -76,7 +91,7 @@ impl LiveVerdict {
         let mut lasted_s = None;
         if let Some(plateau) = self.plateau.observe(&self.recent, self.cap, &self.device) {
             verdict = Some(Verdict::Capped);
-            lasted_s = Some(seconds_on_plateau(&plateau, self.recent.as_slice()));
+            lasted_s = Some(seconds_on_plateau(&plateau, self.recent.iter()));
             assessment.evidence.insert(0, Evidence::ConstantRate(plateau));
         }
         if let Some(hung) = hung {
@@ -98,10 +113,9 @@ impl LiveVerdict {
             assessment.evidence.insert(0, Evidence::Unconfirmed(unconfirmed));
         }
         if matches!(assessment.verdict, None | Some(Verdict::Saturated | Verdict::Queueing)) {
-            let near_limit = near_limit_of_latest(self.recent.as_slice(), &self.device);
+            let near_limit = near_limit_of_latest(&self.recent, &self.device);
             assessment.evidence.extend(near_limit.map(Evidence::NearLimit));
         }
-        assessment
     }
 
     /// Marks a break in time: the next interval does not follow the latest. Baselines stay.
@@ -112,21 +126,23 @@ impl LiveVerdict {
         self.hung.clear();
     }
 
-    /// The assessment of an interval that needs no look at completed requests; `None` where there are some.
-    fn assess_without_io(&self, stats: &IntervalStats, stalled_s: f64) -> Option<Assessment> {
+    /// Assesses an interval that needs no look at completed requests. Returns `false` where there are some.
+    fn assess_without_io(&self, stats: &IntervalStats, stalled_s: f64, assessment: &mut Assessment) -> bool {
         let (verdict, evidence) = if stats.is_idle() {
             (Some(Verdict::Idle), Evidence::Idle)
         } else if stats.completed == 0 {
             let in_flight = stats.in_flight.unwrap_or(0);
             let may_be_leaked = self.hung.may_be_leaked();
-            let is_stall = is_stall(stalled_s, |count| self.recent.latest(count).collect());
+            let is_stall = is_stall(stalled_s, |count| self.recent.iter().rev().take(count).collect());
             let verdict = (is_stall && !may_be_leaked).then_some(Verdict::Stalled);
             (verdict, Evidence::NothingCompleted { in_flight, for_s: stalled_s, may_be_leaked })
         } else {
-            return None;
+            return false;
         };
-        let lasted_s = (stalled_s > 0.0).then_some(stalled_s);
-        Some(Assessment { verdict, lasted_s, evidence: vec![evidence], ..Assessment::default() })
+        assessment.verdict = verdict;
+        assessment.lasted_s = (stalled_s > 0.0).then_some(stalled_s);
+        assessment.evidence.push(evidence);
+        true
     }
 
     /// The verdict on the interval alone; the present one also where a device in trouble has become a little faster.
@@ -161,16 +177,16 @@ impl LiveVerdict {
     }
 }
 
-/// The assessment of a load, without its verdict.
-fn assess_directions(assessed: &LoadAssessment) -> Assessment {
+/// Sets what is known of a load, without its verdict.
+fn assess_directions(assessed: &LoadAssessment, assessment: &mut Assessment) {
     // The most severe direction comes first.
     let severity = |one: &DirectionAssessment| one.verdict.ok().map_or(0, Verdict::severity);
     let mut directions = assessed.directions;
     directions.sort_by_key(|one| Reverse(one.as_ref().map_or(0, severity)));
     // One more comes before them in most intervals at most.
-    let mut evidence = Vec::with_capacity(directions.len() + 1);
+    assessment.evidence.reserve_exact(directions.len() + 1);
     let shown = directions.into_iter().flatten().filter(|one| one.is_major || one.saturation.is_some());
-    evidence.extend(shown.map(|one| Evidence::Latency {
+    assessment.evidence.extend(shown.map(|one| Evidence::Latency {
         direction: one.direction,
         latency: Latency {
             await_ms: one.await_ms,
@@ -181,13 +197,8 @@ fn assess_directions(assessed: &LoadAssessment) -> Assessment {
         doubt: one.verdict.err(),
     }));
     let saturation = |direction| Some(assessed.direction(direction)?.saturation?.0);
-    Assessment {
-        verdict: None,
-        read_saturation: saturation(IoDirection::Reads),
-        write_saturation: saturation(IoDirection::Writes),
-        flush_saturation: saturation(IoDirection::Flushes),
-        baseline_source: assessed.baseline_source(),
-        lasted_s: None,
-        evidence,
-    }
+    assessment.read_saturation = saturation(IoDirection::Reads);
+    assessment.write_saturation = saturation(IoDirection::Writes);
+    assessment.flush_saturation = saturation(IoDirection::Flushes);
+    assessment.baseline_source = assessed.baseline_source();
 }
