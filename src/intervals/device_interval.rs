@@ -50,6 +50,21 @@ pub struct IntervalHeader {
     pub host: HostStats,
 }
 
+/// Activities of an interval that is over, whose memory [`Intervals::reuse`](super::Intervals::reuse) uses again. To allocate it
+/// anew for each device in every interval takes longer than to fill it.
+#[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "a box goes to its device and back, and is not copied")]
+pub struct UsedActivities(Vec<Box<DeviceActivity>>);
+
+impl UsedActivities {
+    /// An activity with these statistics.
+    pub(super) fn take(&mut self, stats: IntervalStats) -> Box<DeviceActivity> {
+        let mut activity = self.0.pop().unwrap_or_default();
+        activity.renew(stats);
+        activity
+    }
+}
+
 /// One device over one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceInterval<'a> {
@@ -98,6 +113,15 @@ pub struct DeviceActivity {
     pub top_cgroup: Option<TopCgroup>,
     /// The end of the sample that the evidence is about, where there are several; `None` without a wall clock too.
     pub evidence_at: Option<Timestamp>,
+}
+
+impl DeviceActivity {
+    /// Makes it that of another interval, of which only the statistics are known, and keeps its memory.
+    pub(super) fn renew(&mut self, stats: IntervalStats) {
+        let mut assessment = std::mem::take(&mut self.assessment);
+        assessment.clear();
+        *self = Self { stats, assessment, ..Self::default() };
+    }
 }
 
 /// The cgroup that does most of a device's bytes.
@@ -150,6 +174,17 @@ impl EventKind {
             Self::Reappeared => "reappeared",
             Self::AppearedBriefly => "appeared_briefly",
         }
+    }
+}
+
+impl IntervalRows<'_> {
+    /// The memory of the listed devices' activities, for the next interval.
+    pub fn into_used(self) -> UsedActivities {
+        let activity = |device: DeviceInterval<'_>| match device.state {
+            DeviceState::Active(activity) => Some(activity),
+            _ => None,
+        };
+        UsedActivities(self.devices.into_iter().filter_map(activity).collect())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::device_interval::DeviceActivity;
 use crate::analysis::{Assessment, LiveVerdict, Verdict};
 use crate::metrics::{DirectionStats, HostStats, IntervalStats, StallTimer};
 
@@ -34,6 +35,13 @@ impl IntervalVerdict {
         let assessment = Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() };
         Self { assessment, verdict_s: Some(seconds), evidence_at: None }
     }
+
+    /// Makes it the verdict of a device's interval.
+    pub(super) fn assign_to(self, activity: &mut DeviceActivity) {
+        activity.assessment = self.assessment;
+        activity.verdict_s = self.verdict_s;
+        activity.evidence_at = self.evidence_at;
+    }
 }
 
 impl DeviceJudge {
@@ -56,18 +64,17 @@ impl DeviceJudge {
     /// Judges an interval of a single sample, with the host in it.
     pub(super) fn judge(
         &mut self,
-        stats: &IntervalStats,
+        activity: &mut DeviceActivity,
         host: &HostStats,
         new_live_verdict: impl FnOnce() -> LiveVerdict,
-    ) -> IntervalVerdict {
-        let assessment = self.assess(stats, host, new_live_verdict);
-        let verdict_s = assessment.verdict.map(|_| stats.seconds);
-        IntervalVerdict { assessment, verdict_s, evidence_at: None }
+    ) {
+        self.assess(&activity.stats, host, &mut activity.assessment, new_live_verdict);
+        activity.verdict_s = activity.assessment.verdict.map(|_| activity.stats.seconds);
     }
 
     /// Judges an idle interval of a single sample.
     pub(super) fn judge_idle(&mut self, seconds: f64) {
-        self.assess_idle(&idle_stats(seconds), &HostStats::default());
+        self.assess_idle(&idle_stats(seconds), &HostStats::default(), &mut Assessment::default());
     }
 
     /// Judges a sample within an interval, which ended `at`, with the host in it.
@@ -78,14 +85,16 @@ impl DeviceJudge {
         at: Option<Timestamp>,
         new_live_verdict: impl FnOnce() -> LiveVerdict,
     ) {
-        let assessment = self.assess(stats, host, new_live_verdict);
+        let mut assessment = Assessment::default();
+        self.assess(stats, host, &mut assessment, new_live_verdict);
         self.worst.observe(assessment, stats, at);
     }
 
     /// Judges an idle sample within an interval, which ended `at`.
     pub(super) fn judge_idle_sample(&mut self, seconds: f64, at: Option<Timestamp>) {
         let stats = idle_stats(seconds);
-        let assessment = self.assess_idle(&stats, &HostStats::default());
+        let mut assessment = Assessment::default();
+        self.assess_idle(&stats, &HostStats::default(), &mut assessment);
         self.worst.observe(assessment, &stats, at);
     }
 
@@ -93,20 +102,25 @@ impl DeviceJudge {
         &mut self,
         stats: &IntervalStats,
         host: &HostStats,
+        assessment: &mut Assessment,
         new_live_verdict: impl FnOnce() -> LiveVerdict,
-    ) -> Assessment {
+    ) {
         if stats.is_idle() {
-            return self.assess_idle(stats, host);
+            return self.assess_idle(stats, host, assessment);
         }
         let stalled_s = self.stall_timer.observe(stats);
-        self.live_verdict.get_or_insert_with(new_live_verdict).observe(stats, stalled_s, host)
+        let live_verdict = self.live_verdict.get_or_insert_with(new_live_verdict);
+        live_verdict.observe_into(stats, stalled_s, host, assessment);
     }
 
-    fn assess_idle(&mut self, stats: &IntervalStats, host: &HostStats) -> Assessment {
+    fn assess_idle(&mut self, stats: &IntervalStats, host: &HostStats, assessment: &mut Assessment) {
         let stalled_s = self.stall_timer.observe(stats);
         match &mut self.live_verdict {
-            Some(live_verdict) => live_verdict.observe(stats, stalled_s, host),
-            None => Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() },
+            Some(live_verdict) => live_verdict.observe_into(stats, stalled_s, host, assessment),
+            None => {
+                assessment.clear();
+                assessment.verdict = Some(Verdict::Idle);
+            }
         }
     }
 

@@ -96,17 +96,17 @@ impl DeviceRecord {
     }
 
     /// Judges an interval of a single sample, with the host in it. `new_live_verdict` makes the live verdict of a device
-    /// that becomes active; `None` if no verdict is wanted.
+    /// that becomes active.
     pub(super) fn judge(
         &mut self,
-        stats: &IntervalStats,
+        activity: &mut DeviceActivity,
         host: &HostStats,
-        new_live_verdict: Option<impl FnOnce() -> LiveVerdict>,
-    ) -> IntervalVerdict {
-        match (&mut self.judge, new_live_verdict) {
-            (_, None) => IntervalVerdict::default(),
-            (None, Some(_)) if stats.is_idle() => IntervalVerdict::idle(stats.seconds),
-            (judge, Some(new)) => judge.get_or_insert_default().judge(stats, host, new),
+        new_live_verdict: impl FnOnce() -> LiveVerdict,
+    ) {
+        if self.judge.is_none() && activity.stats.is_idle() {
+            IntervalVerdict::idle(activity.stats.seconds).assign_to(activity);
+        } else {
+            self.judge.get_or_insert_default().judge(activity, host, new_live_verdict);
         }
     }
 
@@ -118,27 +118,16 @@ impl DeviceRecord {
         }
     }
 
-    /// Takes the statistics of an interval that ended `at`.
+    /// Takes the statistics of an interval that ended `at`, and sets what follows from those before.
     pub(super) fn observe(
         &mut self,
-        stats: IntervalStats,
+        activity: &mut DeviceActivity,
         max_in_flight: u64,
         at: Option<Timestamp>,
-        verdict: IntervalVerdict,
-    ) -> DeviceActivity {
-        let flag = self.util_check.observe(&stats, max_in_flight);
-        let stalled_s = self.stall_timer.observe(&stats);
-        self.summary.observe(&stats, stalled_s, at);
-        let IntervalVerdict { assessment, verdict_s, evidence_at } = verdict;
-        DeviceActivity {
-            stats,
-            flag,
-            stalled_s,
-            assessment,
-            verdict_s,
-            evidence_at,
-            ..DeviceActivity::default()
-        }
+    ) {
+        activity.flag = self.util_check.observe(&activity.stats, max_in_flight);
+        activity.stalled_s = self.stall_timer.observe(&activity.stats);
+        self.summary.observe(&activity.stats, activity.stalled_s, at);
     }
 }
 

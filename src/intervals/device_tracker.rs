@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind};
+use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind, UsedActivities};
 use super::device_judge::IntervalVerdict;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::options::Detail;
@@ -23,6 +23,8 @@ use crate::units::Interval;
 pub(super) struct DeviceTracker<'b> {
     detail: Detail,
     baselines: &'b BaselineStore,
+    /// Of the interval before, where its memory is used again.
+    used: UsedActivities,
     attributes: Vec<DeviceAttributes>,
     /// The order in which devices are listed, as indices of the last sample.
     order: Vec<usize>,
@@ -63,6 +65,7 @@ impl<'b> DeviceTracker<'b> {
         Self {
             detail,
             baselines,
+            used: UsedActivities::default(),
             attributes: Vec::new(),
             order: Vec::new(),
             records: Vec::new(),
@@ -117,6 +120,11 @@ impl<'b> DeviceTracker<'b> {
     /// Sets the facts about the devices of the last sample, which decide the known limits that may be theirs.
     pub(super) fn set_known_devices(&mut self, known_devices: Vec<KnownDevice>) {
         self.known_devices = known_devices;
+    }
+
+    /// Uses the memory of the interval before again.
+    pub(super) fn reuse(&mut self, used: UsedActivities) {
+        self.used = used;
     }
 
     /// Notes the beginning of a segment: the next interval does not follow the latest.
@@ -287,19 +295,18 @@ impl<'b> DeviceTracker<'b> {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
+                    let mut activity = self.used.take(stats);
                     let known = self.known_devices.get(index).copied().unwrap_or_default();
-                    let new_live_verdict = self.detail.has_verdicts().then_some(|| {
-                        new_live_verdict(self.baselines, attributes, known, &self.recorded, device.older)
-                    });
-                    let verdict = match verdict {
-                        _ if !has_judged_samples => record.judge(&stats, &options.host, new_live_verdict),
-                        Some(verdict) => verdict,
-                        None if self.detail.has_verdicts() => IntervalVerdict::idle(seconds),
-                        None => IntervalVerdict::default(),
-                    };
-                    let max_in_flight = pair.max_in_flight(&device);
-                    let end = pair.newer.at.wall;
-                    DeviceState::Active(Box::new(record.observe(stats, max_in_flight, end, verdict)))
+                    match verdict {
+                        _ if !self.detail.has_verdicts() => {}
+                        _ if !has_judged_samples => record.judge(&mut activity, &options.host, || {
+                            new_live_verdict(self.baselines, attributes, known, &self.recorded, device.older)
+                        }),
+                        Some(verdict) => verdict.assign_to(&mut activity),
+                        None => IntervalVerdict::idle(seconds).assign_to(&mut activity),
+                    }
+                    record.observe(&mut activity, pair.max_in_flight(&device), pair.newer.at.wall);
+                    DeviceState::Active(activity)
                 }
             };
             match (&delta, &state) {

@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::all_requests::are_all_requests_counted;
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows};
+use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows, UsedActivities};
 use super::device_tracker::{DeviceTracker, RowOptions, Rows};
 use super::device_usage::note_usage;
 use super::interval_source::{IntervalSource, NextPair};
@@ -196,6 +196,11 @@ impl<'a> Intervals<'a> {
     /// Those of [`Self::next`].
     pub(super) fn next_with_preceding(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval<'_>> {
         self.advance(on_warning, true)
+    }
+
+    /// Uses the memory of the interval before for the next one.
+    pub fn reuse(&mut self, used: UsedActivities) {
+        self.tracker.reuse(used);
     }
 
     fn advance(&mut self, on_warning: OnWarning<'_>, includes_preceding: bool) -> Result<NextInterval<'_>> {

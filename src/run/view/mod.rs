@@ -84,8 +84,14 @@ fn show(
 ) -> Result<Exit> {
     loop {
         match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
-            NextInterval::Rows(rows) if rows.has_found_any => output.push(rows),
-            NextInterval::Rows(_) | NextInterval::Break => {}
+            NextInterval::Rows(mut rows) => {
+                if rows.has_found_any {
+                    output.push(&mut rows);
+                }
+                let used = rows.into_used();
+                intervals.reuse(used);
+            }
+            NextInterval::Break => {}
             NextInterval::End => return Ok(Exit::Success),
             NextInterval::Signal(signal) => return Ok(Exit::Signal(signal)),
         }

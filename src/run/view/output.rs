@@ -28,16 +28,16 @@ impl<'a> Output<'a> {
     }
 
     /// Adds an interval.
-    pub(super) fn push(&mut self, mut rows: IntervalRows<'_>) {
+    pub(super) fn push(&mut self, rows: &mut IntervalRows<'_>) {
         self.arrange(&mut rows.devices);
         self.adapt_to_terminal();
-        self.writer.push_interval(&rows, &mut self.text);
+        self.writer.push_interval(rows, &mut self.text);
     }
 
     /// Adds the averages since boot.
     pub(super) fn push_since_boot(&mut self, rows: &IntervalRows<'_>) {
         self.writer.push_note("since boot:", &mut self.text);
-        self.push(rows.clone());
+        self.push(&mut rows.clone());
     }
 
     /// Sorts the devices and keeps only the first ones, as the plan requests.
