@@ -72,10 +72,11 @@ impl Histogram {
             values.iter().for_each(|(value, weight)| self.add_to_bin(*value, *weight));
             return;
         }
-        let (lowest, highest) = values
-            .iter()
-            .fold((f64::INFINITY, 0.0_f64), |(low, high), (value, _)| (low.min(*value), high.max(*value)));
-        let (first, last) = (bin_number(lowest), bin_number(highest));
+        // Positive floats sort as their bits, which are compared faster.
+        let (lowest, highest) = values.iter().fold((u64::MAX, 0), |(low, high), (value, _)| {
+            (value.to_bits().min(low), value.to_bits().max(high))
+        });
+        let (first, last) = (bin_number(f64::from_bits(lowest)), bin_number(f64::from_bits(highest)));
         let known = self.numbers.first().zip(self.numbers.last());
         let (first, last) = known.map_or((first, last), |(low, high)| (first.min(*low), last.max(*high)));
         window.open(first, last);
@@ -91,10 +92,7 @@ impl Histogram {
         }
         self.numbers.clear();
         self.bins.clear();
-        window.close(|number, bin| {
-            self.numbers.push(number);
-            self.bins.push(bin);
-        });
+        window.close(&mut self.numbers, &mut self.bins);
     }
 
     /// Adds values with their weights, as [`Histogram::add`] does.
@@ -220,14 +218,15 @@ impl BinWindow {
         self.used.iter().map(|bits| bits.count_ones() as usize).sum()
     }
 
-    /// Takes the bins in use out, in the order of their numbers.
-    fn close(&mut self, mut take: impl FnMut(u16, WeightedSum)) {
-        for (word, bits) in self.used.drain(..).enumerate() {
-            let mut bits = bits;
-            while bits != 0 {
-                let at = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                take((self.first + at) as u16, std::mem::take(&mut self.bins[at]));
+    /// Moves the bins in use out, in the order of their numbers.
+    fn close(&mut self, numbers: &mut Vec<u16>, bins: &mut Vec<WeightedSum>) {
+        for (word, used) in self.used.drain(..).enumerate() {
+            let mut rest = used;
+            while rest != 0 {
+                let at = word * 64 + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                numbers.push((self.first + at) as u16);
+                bins.push(std::mem::take(&mut self.bins[at]));
             }
         }
     }

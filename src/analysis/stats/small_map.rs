@@ -1,47 +1,43 @@
 //! A map of few entries in little memory.
 
-/// The most keys that are all compared. It takes less time than a search that the CPU cannot foresee.
+/// The most entries whose keys are all compared. It takes less time than a search that the CPU cannot foresee.
 const MAX_COMPARED_KEYS: usize = 16;
 
-/// Sorted entries, with hardly any capacity for more of them. A tree has space for eleven in each of its nodes, which is
-/// most of the memory where a device has many maps of one to three. Keys lie side by side: values are large, and would be read
-/// from memory only to look at the keys between them.
+/// A sorted vector of entries, with hardly any capacity for more of them. A tree has space for eleven in each of its nodes, which is
+/// most of the memory where a device has many maps of one to three.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::analysis) struct SmallMap<K, V> {
-    keys: Vec<K>,
-    values: Vec<V>,
-}
+pub(in crate::analysis) struct SmallMap<K, V>(Vec<(K, V)>);
 
 impl<K, V> Default for SmallMap<K, V> {
     fn default() -> Self {
-        Self { keys: Vec::new(), values: Vec::new() }
+        Self(Vec::new())
     }
 }
 
 impl<K: Copy + Ord, V> SmallMap<K, V> {
     /// The number of entries.
     pub(in crate::analysis) fn len(&self) -> usize {
-        self.keys.len()
+        self.0.len()
     }
 
     /// The entries, in the order of their keys.
     pub(in crate::analysis) fn iter(&self) -> impl DoubleEndedIterator<Item = (K, &V)> {
-        self.keys().zip(&self.values)
+        self.0.iter().map(|(key, value)| (*key, value))
     }
 
     /// The keys, in their order.
-    pub(in crate::analysis) fn keys(&self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator {
-        self.keys.iter().copied()
+    pub(in crate::analysis) fn keys(&self) -> impl DoubleEndedIterator<Item = K> {
+        self.0.iter().map(|(key, _)| *key)
     }
 
     /// The values, in the order of their keys.
     pub(in crate::analysis) fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
-        self.values.iter()
+        self.0.iter().map(|(_, value)| value)
     }
 
     /// The value of a key; `None` where it has none.
     pub(in crate::analysis) fn get(&self, key: K) -> Option<&V> {
-        self.place(key).ok().map(|place| &self.values[place])
+        self.place(key).ok().map(|place| &self.0[place].1)
     }
 
     /// The value of a key, which is new where it had none.
@@ -50,56 +46,47 @@ impl<K: Copy + Ord, V> SmallMap<K, V> {
         V: Default,
     {
         let place = self.place(key).unwrap_or_else(|place| {
-            let count = self.keys.len();
-            if count == self.keys.capacity() {
-                self.keys.reserve_exact(1 + count / 8);
+            if self.0.len() == self.0.capacity() {
+                self.0.reserve_exact(1 + self.0.len() / 8);
             }
-            if count == self.values.capacity() {
-                self.values.reserve_exact(1 + count / 8);
-            }
-            self.keys.insert(place, key);
-            self.values.insert(place, V::default());
+            self.0.insert(place, (key, V::default()));
             place
         });
-        &mut self.values[place]
+        &mut self.0[place].1
     }
 
     /// Removes an entry, if there is one with this key.
     pub(in crate::analysis) fn remove(&mut self, key: K) {
         if let Ok(place) = self.place(key) {
-            self.keys.remove(place);
-            self.values.remove(place);
+            self.0.remove(place);
         }
     }
 
     /// Removes the entry with the last key.
     pub(in crate::analysis) fn pop_last(&mut self) {
-        self.keys.pop();
-        self.values.pop();
+        self.0.pop();
     }
 
     /// Removes the entries with keys after this one, and frees their memory.
     pub(in crate::analysis) fn truncate_after(&mut self, key: K) {
-        let count = self.keys.partition_point(|other| *other <= key);
-        if count < self.keys.len() {
-            self.keys.truncate(count);
-            self.keys.shrink_to_fit();
-            self.values.truncate(count);
-            self.values.shrink_to_fit();
+        if self.0.last().is_some_and(|(last, _)| *last > key) {
+            self.0.retain(|(other, _)| *other <= key);
+            self.0.shrink_to_fit();
         }
     }
 
     /// The place of a key, or the one at which it would be inserted.
     fn place(&self, key: K) -> Result<usize, usize> {
-        let place = match self.keys.as_slice() {
-            keys if keys.len() <= MAX_COMPARED_KEYS => {
-                keys.iter().map(|other| usize::from(*other < key)).sum()
+        let place = match self.0.as_slice() {
+            entries if entries.len() <= MAX_COMPARED_KEYS => {
+                entries.iter().map(|(other, _)| usize::from(*other < key)).sum()
             }
             // Times come in their order.
-            [before @ .., last] if *last <= key => before.len() + usize::from(*last < key),
-            keys => keys.partition_point(|other| *other < key),
+            [before @ .., (last, _)] if *last <= key => before.len() + usize::from(*last < key),
+            entries => entries.partition_point(|(other, _)| *other < key),
         };
-        if self.keys.get(place) == Some(&key) { Ok(place) } else { Err(place) }
+        let has_key = self.0.get(place).is_some_and(|(found, _)| *found == key);
+        if has_key { Ok(place) } else { Err(place) }
     }
 }
 
@@ -117,12 +104,12 @@ mod tests {
             map.iter().map(|(key, count)| (key, *count)).collect::<Vec<_>>(),
             [(-3, 1), (0, 1), (5, 2), (9, 1)]
         );
-        assert_eq!((map.len(), map.values.capacity()), (4, 4));
+        assert_eq!((map.len(), map.0.capacity()), (4, 4));
         assert_eq!((map.get(5), map.get(6)), (Some(&2), None));
         map.remove(-3);
         map.remove(-4);
         map.truncate_after(6);
-        assert_eq!((map.keys().collect::<Vec<_>>(), map.values.capacity()), (vec![0, 5], 2));
+        assert_eq!((map.keys().collect::<Vec<_>>(), map.0.capacity()), (vec![0, 5], 2));
         map.pop_last();
         assert_eq!(map.values().collect::<Vec<_>>(), [&1]);
     }

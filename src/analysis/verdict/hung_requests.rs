@@ -1,7 +1,5 @@
 //! Requests that hang while others complete.
 
-use std::collections::VecDeque;
-
 use crate::analysis::thresholds::{
     HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS, MIN_LEAKED_S,
     THROTTLE_SLICE_S,
@@ -32,7 +30,7 @@ impl Hung {
 }
 
 /// The requests in flight at the end of an interval.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct EndOfInterval {
     in_flight: u64,
     /// The mean queue in the interval.
@@ -45,7 +43,10 @@ struct EndOfInterval {
 /// whose times the kernel adds when they complete.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct HungRequests {
-    latest: VecDeque<EndOfInterval>,
+    /// The latest intervals. The oldest one makes way for the latest, so that they lie in a circle.
+    latest: [EndOfInterval; HUNG_WINDOW_INTERVALS],
+    /// Intervals so far.
+    count: usize,
     hung_s: f64,
     /// Seconds for which the least number in flight has been the same and no task waited for I/O.
     unmissed_s: f64,
@@ -61,13 +62,13 @@ impl HungRequests {
         };
         let queues = [stats.reads.queue, stats.writes.queue, stats.queue];
         let queue = queues.into_iter().flatten().fold(0.0, f64::max);
-        if self.latest.len() == HUNG_WINDOW_INTERVALS {
-            self.latest.pop_front();
-        }
         let may_be_burst = may_be_in_step(stats, in_flight);
         let seconds = stats.seconds;
-        self.latest.push_back(EndOfInterval { in_flight, queue, seconds, may_be_burst });
-        let least = self.latest.iter().map(|one| one.in_flight).min().unwrap_or_default();
+        self.latest[self.count % HUNG_WINDOW_INTERVALS] =
+            EndOfInterval { in_flight, queue, seconds, may_be_burst };
+        self.count += 1;
+        let known = self.count.min(HUNG_WINDOW_INTERVALS);
+        let least = self.latest[..known].iter().map(|one| one.in_flight).min().unwrap_or_default();
         let no_task_waits =
             host.blocked == Some(0) && host.pressure_some_pct.is_some_and(|some| some <= NO_PRESSURE_PCT);
         let is_same = in_flight > 0 && least == self.least && no_task_waits;
@@ -75,12 +76,14 @@ impl HungRequests {
         self.least = least;
         let least = least as f64;
         // Mostly too few are in flight, whatever the mean queue is.
-        if self.latest.len() < HUNG_WINDOW_INTERVALS || least < MIN_HUNG_REQUESTS {
+        if known < HUNG_WINDOW_INTERVALS || least < MIN_HUNG_REQUESTS {
             self.hung_s = 0.0;
             return None;
         }
-        let seconds: f64 = self.latest.iter().map(|one| one.seconds).sum();
-        let mean_queue = self.latest.iter().map(|one| one.queue * one.seconds).sum::<f64>() / seconds;
+        let (earlier, later) = self.latest.split_at(self.count % HUNG_WINDOW_INTERVALS);
+        let in_order = || later.iter().chain(earlier);
+        let seconds: f64 = in_order().map(|one| one.seconds).sum();
+        let mean_queue = in_order().map(|one| one.queue * one.seconds).sum::<f64>() / seconds;
         let is_hung = least >= MIN_HUNG_QUEUE_RATIO * mean_queue + MIN_HUNG_REQUESTS;
         self.hung_s = match (is_hung, self.hung_s > 0.0) {
             (false, _) => 0.0,

@@ -2,8 +2,9 @@
 
 use super::{DeepQueue, Verdict, more_severe};
 use crate::analysis::baseline::{Baselines, Reference};
-use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
+use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::BaselineSource;
+use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
     MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS,
     MIN_LATENCY_REQUESTS, MIN_LOADED_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
@@ -80,7 +81,18 @@ impl LoadAssessment {
         baselines: &Baselines,
         saturation_threshold: f64,
     ) -> Self {
-        let assess = |direction| assess_direction(load, direction, baselines, saturation_threshold);
+        let total_queue = load.total_queue();
+        let assess = |direction| {
+            let load = DirectionLoad {
+                load,
+                direction,
+                totals: load.totals(direction),
+                queue: load.queue(direction),
+                total_queue,
+                saturation_threshold,
+            };
+            assess_direction(&load, baselines)
+        };
         let directions = Baselines::DIRECTIONS.map(assess);
         let verdict =
             directions.iter().flatten().fold(None, |worst, one| more_severe(worst, one.verdict.ok()));
@@ -140,13 +152,9 @@ impl LoadAssessment {
     }
 }
 
-fn assess_direction(
-    load: &LoadSample,
-    direction: IoDirection,
-    baselines: &Baselines,
-    saturation_threshold: f64,
-) -> Option<DirectionAssessment> {
-    let totals = load.totals(direction);
+/// Assesses a direction; `None` without requests.
+fn assess_direction(of: &DirectionLoad<'_>, baselines: &Baselines) -> Option<DirectionAssessment> {
+    let DirectionLoad { load, direction, totals, queue, total_queue, saturation_threshold } = *of;
     let (await_ms, size_kib) = (totals.await_ms()?, totals.size_kib()?);
     let baseline = baselines.of(direction);
     let reference = baseline.reference(size_kib).map(|reference| Reference {
@@ -154,26 +162,18 @@ fn assess_direction(
             || (reference.bound_queue.is_none() && baselines.are_completions_irregular()),
         ..reference
     });
-    let direction_load = DirectionLoad {
-        load,
-        direction,
-        queue: load.queue(direction),
-        total_queue: load.total_queue(),
-        saturation_threshold,
-    };
     let compared = reference.and_then(|reference| {
         // Flushes that are slower than others were at any queue are slower than unloaded ones, too.
-        let queue =
-            if direction == IoDirection::Flushes { f64::INFINITY } else { direction_load.total_queue };
+        let queue = if direction == IoDirection::Flushes { f64::INFINITY } else { total_queue };
         let saturation = reference.saturation(await_ms, queue)?;
         Some((saturation, reference))
     });
-    let by_reference = compared.map(|(saturation, reference)| direction_load.against(saturation, &reference));
+    let by_reference = compared.map(|(saturation, reference)| of.against(saturation, &reference));
     let is_proven = compared.is_some_and(|(_, reference)| reference.is_proven);
     let since_boot_ms = if is_proven { None } else { baseline.since_boot_ms(direction, &totals) };
     let by_history = since_boot_ms.map(|ms| {
         let saturation = await_ms / ms;
-        (saturation, direction_load.since_boot(saturation, compared.map(|(one, _)| one)))
+        (saturation, of.since_boot(saturation, compared.map(|(one, _)| one)))
     });
     let displayed = compared.map(|(saturation, reference)| (saturation, reference.source));
     let (saturation, verdict) = match (by_reference, by_history) {
@@ -203,7 +203,7 @@ fn assess_direction(
         direction,
         is_major: load.is_major(direction),
         await_ms,
-        queue: direction_load.queue,
+        queue,
         saturation,
         verdict,
     })
@@ -213,6 +213,7 @@ fn assess_direction(
 struct DirectionLoad<'a> {
     load: &'a LoadSample,
     direction: IoDirection,
+    totals: IoTotals,
     queue: f64,
     total_queue: f64,
     saturation_threshold: f64,
@@ -221,17 +222,17 @@ struct DirectionLoad<'a> {
 impl DirectionLoad<'_> {
     /// Requests per second.
     fn rate(&self) -> f64 {
-        self.load.rate(self.direction, RateUnit::Requests)
+        self.totals.ios / self.load.seconds
     }
 
     fn has_few_requests(&self) -> bool {
-        self.load.totals(self.direction).ios / self.load.intervals < MIN_INTERVAL_REQUESTS
+        self.totals.ios / self.load.intervals < MIN_INTERVAL_REQUESTS
     }
 
     /// The saturation from which requests that come one at a time are slow. A single one of a few that takes thirty times
     /// as long raises their mean to several times the usual, as it may by chance.
     fn min_slow_saturation(&self) -> f64 {
-        let requests = self.load.totals(self.direction).ios / self.load.intervals;
+        let requests = self.totals.ios / self.load.intervals;
         if requests < MIN_LATENCY_REQUESTS { MIN_SINGLE_REQUEST_SATURATION } else { MIN_SLOW_SATURATION }
     }
 

@@ -28,17 +28,20 @@ pub fn group_incidents(events: &[Event], topology: &Topology) -> Vec<Incident> {
     let names: HashSet<&str> = events.iter().map(|event| event.device.as_str()).collect();
     let below: HashMap<&str, HashSet<String>> =
         names.iter().map(|name| (*name, all_below(name, topology).into_iter().collect())).collect();
-    let is_below = |lower: &Event, upper: &Event| {
-        below.get(upper.device.as_str()).is_some_and(|below| below.contains(&lower.device))
-    };
+    // Most devices have none below them, which is known without their names.
+    let below: Vec<Option<&HashSet<String>>> = (events.iter())
+        .map(|event| below.get(event.device.as_str()).filter(|below| !below.is_empty()))
+        .collect();
+    let is_below =
+        |lower: usize, upper: usize| below[upper].is_some_and(|below| below.contains(&events[lower].device));
     // The incident of each event, as the position of its first event.
     let mut groups: Vec<usize> = (0..events.len()).collect();
     let mut open: Vec<usize> = Vec::new();
     for (index, event) in events.iter().enumerate() {
         open.retain(|other| events[*other].end.run_s > event.begin.run_s);
         for other in &open {
-            let earlier = &events[*other];
-            if overlaps(earlier, event) && (is_below(earlier, event) || is_below(event, earlier)) {
+            let is_stacked = || is_below(*other, index) || is_below(index, *other);
+            if overlaps(&events[*other], event) && is_stacked() {
                 join(&mut groups, *other, index);
             }
         }
@@ -50,7 +53,7 @@ pub fn group_incidents(events: &[Event], topology: &Topology) -> Vec<Incident> {
         let rank = |index: &usize| {
             let event = &events[*index];
             let others = members.iter().filter(|other| *other != index);
-            let layers_above = others.filter(|other| is_below(event, &events[**other])).count();
+            let layers_above = others.filter(|other| is_below(*index, **other)).count();
             (event.verdict.severity(), !event.queued_above.is_empty(), layers_above)
         };
         // Of equals the first.

@@ -24,8 +24,10 @@ pub(super) fn complete(phases: Vec<Phase>, spans: &[TroubleSpan], clock: &RunClo
                 Phase::new(span.verdict, times, Figures::of_span(span), Conclusion::of_span(span))
             })
             .collect();
-        all.extend(added);
-        all.sort_by(|a, b| a.begin.run_s.total_cmp(&b.begin.run_s));
+        if !added.is_empty() {
+            all.extend(added);
+            all.sort_by(|a, b| a.begin.run_s.total_cmp(&b.begin.run_s));
+        }
     }
     let mut merged: Vec<Phase> = Vec::with_capacity(all.len());
     for phase in all {
