@@ -118,9 +118,12 @@ pub struct DeviceActivity {
 impl DeviceActivity {
     /// Makes it that of another interval, of which only the statistics are known, and keeps its memory.
     pub(super) fn renew(&mut self, stats: IntervalStats) {
-        let mut assessment = std::mem::take(&mut self.assessment);
+        self.stats = stats;
+        // Field by field, as a whole default value takes longer to build than these.
+        let Self { stats: _, flag, stalled_s, assessment, verdict_s, limit, top_cgroup, evidence_at } = self;
+        (*flag, *stalled_s) = (None, 0.0);
         assessment.clear();
-        *self = Self { stats, assessment, ..Self::default() };
+        (*verdict_s, *limit, *top_cgroup, *evidence_at) = (None, None, None, None);
     }
 }
 

@@ -118,7 +118,19 @@ impl<'a> NearbyAmounts<'a> {
         let means = || amounts().zip(amounts().cycle().skip(1)).map(Amount::mean);
         let search = DenseWindow { min, max, request, max_length_ratio: self.max_length_ratio };
         let is_dense = || has_dense_range(values, low..=high, strict * self.max_length_ratio);
-        if (has_wide || near >= MIN_PLATEAU_LOADS && is_dense()) && search.is_in(amounts()) {
+        // No window is wider than that of the fewest requests.
+        let may_be_in_wide = || {
+            let bits = values.iter().zip(requests).map(|(value, requests)| {
+                let wide = if is_wide(*value, *requests) { *requests } else { f32::INFINITY };
+                wide.to_bits().cast_signed()
+            });
+            let fewest = f32::from_bits(bits.fold(i32::MAX, i32::min).cast_unsigned());
+            let widest = search.width(fewest) * self.max_length_ratio * ROUNDING;
+            let (low, high) = (min / widest, max * widest);
+            count(values, |value| (low <= value) & (value <= high)) >= MIN_PLATEAU_LOADS
+        };
+        let may_be_in = if has_wide { may_be_in_wide() } else { near >= MIN_PLATEAU_LOADS && is_dense() };
+        if may_be_in && search.is_in(amounts()) {
             Chance::Any
         } else if has_alike && search.is_in(amounts().chain(means()).chain(means())) {
             Chance::OfCounts
@@ -188,17 +200,20 @@ impl DenseWindow {
 
     /// Returns whether a plateau that the latest load can lie on may have this lowest amount.
     fn may_be_lowest(&self, one: &Amount) -> bool {
-        one.value <= self.max && one.value * self.width(one) >= self.min
+        one.value <= self.max && one.value * self.width(one.requests) >= self.min
     }
 
     /// The lowest and the highest amount of a plateau with this lowest one.
     fn window(&self, lowest: Amount) -> (f32, f32) {
-        (lowest.value / self.max_length_ratio, lowest.value * self.width(&lowest) * self.max_length_ratio)
+        (
+            lowest.value / self.max_length_ratio,
+            lowest.value * self.width(lowest.requests) * self.max_length_ratio,
+        )
     }
 
     /// The highest rate of a window as a multiple of the lowest. It is as wide as the tolerance of its lowest rate, which is
     /// larger for few requests.
-    fn width(&self, lowest: &Amount) -> f32 {
-        ROUNDING + (STEADY_WINDOW as f32).max(2.0 * self.request / lowest.requests)
+    fn width(&self, lowest_requests: f32) -> f32 {
+        ROUNDING + (STEADY_WINDOW as f32).max(2.0 * self.request / lowest_requests)
     }
 }

@@ -145,9 +145,19 @@ pub struct Assessment {
 impl Assessment {
     /// Makes it that of an interval that nothing is known about, and keeps the memory of its evidence.
     pub fn clear(&mut self) {
-        let mut evidence = std::mem::take(&mut self.evidence);
+        let Self {
+            verdict,
+            read_saturation,
+            write_saturation,
+            flush_saturation,
+            baseline_source,
+            lasted_s,
+            evidence,
+        } = self;
+        *verdict = None;
+        (*read_saturation, *write_saturation, *flush_saturation) = (None, None, None);
+        (*baseline_source, *lasted_s) = (None, None);
         evidence.clear();
-        *self = Self { evidence, ..Self::default() };
     }
 
     /// Returns the evidence that a few single requests were far slower than the rest, by direction.
