@@ -68,8 +68,8 @@ pub struct Baseline {
     given: Vec<UnloadedLatency>,
     given_source: BaselineSource,
     since_boot: SinceBoot,
-    /// By class of size.
-    observed: SmallMap<i32, SizeClass>,
+    /// By class of size. In boxes: they are large, and keys are found sooner beside each other.
+    observed: SmallMap<i32, Box<SizeClass>>,
 }
 
 /// The intervals of requests of similar size.

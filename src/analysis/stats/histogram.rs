@@ -285,6 +285,10 @@ pub struct Distribution {
 /// The weighted median of `(value, weight)` pairs, which it reorders; the mean of two values where half of the weight lies
 /// on each side. `None` without values.
 pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
+    // Levels of a queue are sorted by it already.
+    if values.is_sorted_by(|a, b| a.0 <= b.0) {
+        return median_of_sorted(values);
+    }
     if values.iter().all(|(_, weight)| *weight == 1.0) {
         return median_of_equal_weights(values);
     }
@@ -293,12 +297,12 @@ pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<
     if values.iter().all(is_whole) {
         return median_of_whole_weights(values);
     }
-    median_of_any_weights(values)
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    median_of_sorted(values)
 }
 
-/// The median by sorting all values.
-fn median_of_any_weights(values: &mut [(f64, f64)]) -> Option<f64> {
-    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+/// The median of sorted values.
+fn median_of_sorted(values: &[(f64, f64)]) -> Option<f64> {
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut passed = 0.0;
     for (index, (value, weight)) in values.iter().enumerate() {
@@ -365,9 +369,14 @@ mod tests {
             values in prop::collection::vec((prop_oneof![0.0..9.0_f64, (0..6_u8).prop_map(f64::from)], 1..5_u8), 0..60),
         ) {
             let mut values: Vec<(f64, f64)> = values.into_iter().map(|(value, weight)| (value, f64::from(weight))).collect();
-            let plain = median_of_any_weights(&mut values.clone());
+            let mut sorted = values.clone();
+            sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let plain = median_of_sorted(&sorted);
             prop_assert_eq!(median_of_whole_weights(&mut values.clone()), plain);
-            prop_assert_eq!(weighted_median(&mut values), plain);
+            prop_assert_eq!(weighted_median(&mut values.clone()), plain);
+            values.iter_mut().for_each(|(_, weight)| *weight = 1.0);
+            sorted.iter_mut().for_each(|(_, weight)| *weight = 1.0);
+            prop_assert_eq!(weighted_median(&mut values), median_of_sorted(&sorted));
         }
     }
 

@@ -181,7 +181,7 @@ impl LiveVerdict {
 fn assess_directions(assessed: &LoadAssessment, assessment: &mut Assessment) {
     // The most severe direction comes first.
     let severity = |one: &DirectionAssessment| one.verdict.ok().map_or(0, Verdict::severity);
-    let mut directions = assessed.directions;
+    let mut directions = assessed.directions.each_ref();
     directions.sort_by_key(|one| Reverse(one.as_ref().map_or(0, severity)));
     // One more comes before them in most intervals at most.
     assessment.evidence.reserve_exact(directions.len() + 1);

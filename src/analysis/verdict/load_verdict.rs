@@ -82,22 +82,22 @@ impl LoadAssessment {
         saturation_threshold: f64,
     ) -> Self {
         let total_queue = load.total_queue();
-        let assess = |direction| {
-            let load = DirectionLoad {
-                load,
-                direction,
-                totals: load.totals(direction),
-                queue: load.queue(direction),
-                total_queue,
-                saturation_threshold,
-            };
-            assess_direction(&load, baselines)
-        };
-        let directions = Baselines::DIRECTIONS.map(assess);
-        let verdict =
-            directions.iter().flatten().fold(None, |worst, one| more_severe(worst, one.verdict.ok()));
-        // A direction that is unknown may be worse than the others.
-        let is_unknown = directions.iter().flatten().any(|one| one.is_major && one.verdict.is_err());
+        let (mut directions, mut verdict, mut is_unknown) =
+            ([None; Baselines::DIRECTIONS.len()], None, false);
+        for (place, direction) in directions.iter_mut().zip(Baselines::DIRECTIONS) {
+            let totals = load.totals(direction);
+            if totals.ios <= 0.0 {
+                continue;
+            }
+            let queue = load.queue(direction);
+            let load = DirectionLoad { load, direction, totals, queue, total_queue, saturation_threshold };
+            *place = assess_direction(&load, baselines);
+            if let Some(one) = place {
+                verdict = more_severe(verdict, one.verdict.ok());
+                // A direction that is unknown may be worse than the others.
+                is_unknown |= one.is_major && one.verdict.is_err();
+            }
+        }
         let verdict = verdict.filter(|verdict| *verdict != Verdict::Ok || !is_unknown);
         Self { verdict, directions, deep_queue: None }
     }
