@@ -66,9 +66,9 @@ impl PackedLoads {
         let full = count.saturating_sub(self.open_count).div_ceil(LOADS_OF_CHUNK).min(self.full.len());
         let mut loads = Vec::with_capacity(full * LOADS_OF_CHUNK + self.open_count);
         for chunk in self.full.range(self.full.len() - full..) {
-            loads.extend(Unpacked::new(chunk));
+            Unpacked::new(chunk).append_to(&mut loads);
         }
-        loads.extend(Unpacked::new(&self.open));
+        Unpacked::new(&self.open).append_to(&mut loads);
         loads.drain(..loads.len().saturating_sub(count));
         loads
     }
@@ -77,9 +77,9 @@ impl PackedLoads {
     pub(super) fn into_loads(self) -> Vec<LoadSample> {
         let mut loads = Vec::with_capacity(self.len());
         for chunk in self.full {
-            loads.extend(Unpacked::new(&chunk));
+            Unpacked::new(&chunk).append_to(&mut loads);
         }
-        loads.extend(Unpacked::new(&self.open));
+        Unpacked::new(&self.open).append_to(&mut loads);
         loads
     }
 }
@@ -268,15 +268,16 @@ impl<'a> Unpacked<'a> {
             }
         }
     }
-}
 
-impl Iterator for Unpacked<'_> {
-    type Item = LoadSample;
-
-    fn next(&mut self) -> Option<LoadSample> {
-        if self.bytes.is_empty() {
-            return None;
+    /// Adds the rest of the loads to others.
+    fn append_to(mut self, loads: &mut Vec<LoadSample>) {
+        while !self.bytes.is_empty() {
+            loads.push(self.get_load());
         }
+    }
+
+    #[inline(always)]
+    fn get_load(&mut self) -> LoadSample {
         let flags = self.get(1) as u8;
         let has = |flag: u8| flags & flag != 0;
         let lengths = self.get(NUMBERS / 2);
@@ -310,7 +311,7 @@ impl Iterator for Unpacked<'_> {
             variation = f64::from_bits(self.get(MAX_NUMBER_BYTES));
         }
         self.last = Expected { index: index.nearest, begin: begin.nearest, seconds: seconds.nearest };
-        Some(LoadSample {
+        LoadSample {
             interval_index: index.value(PER_REQUEST),
             begin_s: begin.value(PER_S),
             seconds: seconds.value(PER_S),
@@ -325,7 +326,7 @@ impl Iterator for Unpacked<'_> {
             is_steady: has(IS_STEADY),
             variation,
             is_cpu_short: has(IS_CPU_SHORT),
-        })
+        }
     }
 }
 

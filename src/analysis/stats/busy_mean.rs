@@ -63,14 +63,18 @@ struct LatestInterval {
     continues_run: bool,
 }
 
-/// Totals by the power of two of their rate.
-type RateBins = SmallMap<i32, BusyTotals>;
+/// The intervals of about one rate.
+#[derive(Clone, Debug, Default)]
+struct BusyBin {
+    all: BusyTotals,
+    inside_runs: BusyTotals,
+}
 
 /// Collects the intervals of a direction in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BusyIntervals {
-    all: RateBins,
-    inside_runs: RateBins,
+    /// By the power of two of their rate.
+    bins: SmallMap<i32, BusyBin>,
     latest: Option<LatestInterval>,
 }
 
@@ -80,26 +84,40 @@ impl BusyIntervals {
         let totals = BusyTotals { seconds, totals: *totals, is_untimed };
         let rate = totals.rate();
         let bin = rate_bin(&totals, rate);
-        add(&mut self.all, bin, &totals);
         let mut continues_run = true;
+        let mut inside_run = None;
         if let Some(previous) = &self.latest {
-            if previous.continues_run && rate >= MAX_TRICKLE_FRACTION * previous.rate {
-                add(&mut self.inside_runs, previous.bin, &previous.totals);
-            }
+            let is_continued = previous.continues_run && rate >= MAX_TRICKLE_FRACTION * previous.rate;
+            inside_run = previous.bin.filter(|_| is_continued).map(|bin| (bin, previous.totals));
             // A load that was there at the first interval had begun before it.
             continues_run = previous.rate >= MAX_TRICKLE_FRACTION * rate;
+        }
+        if let Some(bin) = bin {
+            let sums = self.bins.get_or_default(bin);
+            sums.all = sums.all.plus(totals);
+            // Mostly the interval before had about the same rate.
+            if let Some((_, previous)) = inside_run.take_if(|(of_previous, _)| *of_previous == bin) {
+                sums.inside_runs = sums.inside_runs.plus(previous);
+            }
+        }
+        if let Some((bin, previous)) = inside_run {
+            let sums = self.bins.get_or_default(bin);
+            sums.inside_runs = sums.inside_runs.plus(previous);
         }
         self.latest = Some(LatestInterval { totals, rate, bin, continues_run });
     }
 
     /// The means; `None` without requests.
     pub(super) fn mean(&self) -> Option<BusyMean> {
-        let mut inside_runs = self.inside_runs.clone();
         // A load that is there at the last interval goes on after it.
-        if let Some(latest) = self.latest.filter(|one| one.continues_run) {
-            add(&mut inside_runs, latest.bin, &latest.totals);
-        }
-        let (inside_runs, all) = (sum_without_trickle(&inside_runs), sum_without_trickle(&self.all));
+        let latest = self.latest.filter(|one| one.continues_run);
+        let inside_run = |(bin, sums): (i32, &BusyBin)| match latest.filter(|one| one.bin == Some(bin)) {
+            Some(latest) => sums.inside_runs.plus(latest.totals),
+            None => sums.inside_runs,
+        };
+        let inside_runs: Vec<BusyTotals> = self.bins.iter().map(inside_run).collect();
+        let all: Vec<BusyTotals> = self.bins.values().map(|sums| sums.all).collect();
+        let (inside_runs, all) = (sum_without_trickle(&inside_runs), sum_without_trickle(&all));
         let is_enough = inside_runs.seconds >= MIN_INSIDE_RUNS_FRACTION * all.seconds;
         if is_enough { inside_runs.mean() } else { all.mean() }
     }
@@ -110,23 +128,17 @@ fn rate_bin(totals: &BusyTotals, rate: f64) -> Option<i32> {
     (totals.totals.ios > 0.0 && totals.seconds > 0.0).then(|| ilogb(rate))
 }
 
-fn add(bins: &mut RateBins, bin: Option<i32>, totals: &BusyTotals) {
-    if let Some(bin) = bin {
-        let sum = bins.get_or_default(bin);
-        *sum = sum.plus(*totals);
-    }
-}
-
 /// The sum of the bins, except those far below the rate at which the median request was completed.
-fn sum_without_trickle(bins: &RateBins) -> BusyTotals {
-    let half = bins.values().map(|bin| bin.totals.ios).sum::<f64>() / 2.0;
+fn sum_without_trickle(bins: &[BusyTotals]) -> BusyTotals {
+    let half = bins.iter().map(|bin| bin.totals.ios).sum::<f64>() / 2.0;
     let mut passed = 0.0;
-    let usual = bins.values().find(|bin| {
+    let usual = bins.iter().find(|bin| {
         passed += bin.totals.ios;
         passed >= half
     });
     let min_rate = MAX_TRICKLE_FRACTION * usual.map_or(0.0, BusyTotals::rate);
-    bins.values().filter(|bin| bin.rate() >= min_rate).fold(BusyTotals::default(), |sum, bin| sum.plus(*bin))
+    // A bin without intervals has no rate, and is left out.
+    bins.iter().filter(|bin| bin.rate() >= min_rate).fold(BusyTotals::default(), |sum, bin| sum.plus(*bin))
 }
 
 #[cfg(test)]
