@@ -178,8 +178,27 @@ fn non_digits(values: u64) -> u64 {
 }
 
 /// Returns the number that the values of eight digits are. Combines pairs of digits, then pairs of pairs, then both halves: the higher byte is the lower digit.
-pub(super) fn combine(digits: u64) -> u64 {
+fn combine(digits: u64) -> u64 {
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
+}
+
+/// Returns the numbers that the values of eight digits each are, as [`combine`] does. Each step is a loop over all parts of
+/// the words, which compilers turn into instructions that work on several parts at a time.
+#[inline]
+pub(super) fn combine_all<const WORDS: usize>(digits: &mut [[u8; 8]; WORDS]) -> [u64; WORDS] {
+    for pair in digits.as_flattened_mut().as_chunks_mut::<2>().0 {
+        // Ten times the lower byte and the higher one, in the higher byte.
+        let tens = u16::from_le_bytes(*pair).wrapping_mul(10 * 256 + 1);
+        *pair = (tens >> 8).to_le_bytes();
+    }
+    for four in digits.as_flattened_mut().as_chunks_mut::<4>().0 {
+        let pairs = u32::from_le_bytes(*four);
+        *four = ((pairs & 0xff) * 100 + (pairs >> 16)).to_le_bytes();
+    }
+    digits.map(|fours| {
+        let fours = u64::from_le_bytes(fours);
+        (fours & 0xffff_ffff) * 10_000 + (fours >> 32)
+    })
 }

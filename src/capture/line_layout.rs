@@ -6,7 +6,7 @@
 //!
 //! The requests in flight are read on their own: they have one digit in one sample and three in the next.
 
-use super::fields::{combine, last_digit_values, leading_digits};
+use super::fields::{combine_all, last_digit_values, leading_digits};
 
 /// The number of counters of a line.
 pub(super) const COUNTERS: usize = 17;
@@ -96,10 +96,16 @@ impl LineLayout {
         if digits == 0 || digits == WORD_BYTES || !self.head.is_at(head) || !self.tail.is_at(tail) {
             return None;
         }
+        let mut words = [[0; WORD_BYTES]; 2 * RUN];
+        self.head.gather(head, words.first_chunk_mut()?);
+        self.tail.gather(tail, words.last_chunk_mut()?);
+        let numbers = combine_all(&mut words);
         let mut counters = [0; COUNTERS];
-        self.head.read(head, counters.first_chunk_mut()?);
+        counters[..IN_FLIGHT].copy_from_slice(&numbers[..RUN]);
         counters[IN_FLIGHT] = in_flight;
-        self.tail.read(tail, counters.last_chunk_mut()?);
+        counters[IN_FLIGHT + 1..].copy_from_slice(&numbers[RUN..]);
+        self.head.add_upper(head, counters.first_chunk_mut()?);
+        self.tail.add_upper(tail, counters.last_chunk_mut()?);
         Some((counters, tail_start + self.tail.length))
     }
 }
@@ -145,14 +151,20 @@ impl NumberRun {
         excess.iter().fold(0, |all, byte| all | byte) == 0
     }
 
-    /// Reads the numbers of a text that has this layout.
+    /// Collects the digits of the numbers, the last eight of each, of a text that has this layout.
     #[inline]
-    fn read(&self, text: &[u8; WINDOW_BYTES], numbers: &mut [u64; RUN]) {
-        for (number, word) in numbers.iter_mut().zip(&self.words) {
-            *number = word.read(text);
+    fn gather(&self, text: &[u8; WINDOW_BYTES], digits: &mut [[u8; WORD_BYTES]; RUN]) {
+        for (digits, word) in digits.iter_mut().zip(&self.words) {
+            *digits = word.digits(text).to_le_bytes();
         }
+    }
+
+    /// Adds the digits before the last eight to the numbers.
+    #[inline]
+    fn add_upper(&self, text: &[u8; WINDOW_BYTES], numbers: &mut [u64; RUN]) {
         for (index, word) in &self.upper_words {
-            numbers[*index] += word.read(text) * 100_000_000;
+            let [upper] = combine_all(&mut [word.digits(text).to_le_bytes()]);
+            numbers[*index] += upper * 100_000_000;
         }
     }
 }
@@ -165,12 +177,13 @@ impl Word {
         (1..=WORD_BYTES).contains(&digits).then(|| Self { at, mask: last_digit_values(digits) })
     }
 
+    /// Returns the values of its digits, in the order of the text, with zeros before them.
     #[inline]
-    fn read(self, text: &[u8; WINDOW_BYTES]) -> u64 {
+    fn digits(self, text: &[u8; WINDOW_BYTES]) -> u64 {
         let at = usize::from(self.at);
         let mut word = [0; WORD_BYTES];
         word.copy_from_slice(&text[at..at + WORD_BYTES]);
-        combine(u64::from_le_bytes(word) & self.mask)
+        u64::from_le_bytes(word) & self.mask
     }
 }
 
