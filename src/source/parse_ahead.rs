@@ -60,6 +60,8 @@ pub(super) struct ParseAhead {
     /// Samples to hand out, from the index `taken` on.
     samples: Vec<ParsedSample>,
     taken: usize,
+    /// Samples that were handed out, whose memory the thread can use again.
+    used_samples: Vec<ParsedSample>,
     /// The thread waits until these are taken.
     is_waited_for: bool,
     /// The end, once it was answered. What it holds is handed out once.
@@ -121,6 +123,7 @@ impl ParseAhead {
             is_started: false,
             samples: Vec::new(),
             taken: 0,
+            used_samples: Vec::new(),
             is_waited_for: false,
             end: None,
             spare_chunks: Vec::new(),
@@ -167,9 +170,10 @@ impl ParseAhead {
                 }
                 return end.map(|()| false);
             }
+            self.taken = 0;
+            self.used_samples.append(&mut self.samples);
             if std::mem::take(&mut self.is_waited_for) {
-                self.taken = 0;
-                let used_samples = std::mem::take(&mut self.samples);
+                let used_samples = std::mem::take(&mut self.used_samples);
                 self.send(Message::Continue { used_samples });
             }
             let max_chunks = if self.unanswered > MIN_CHUNKS { 0 } else { MAX_CHUNKS };
@@ -216,9 +220,7 @@ impl ParseAhead {
         if length == 0 {
             self.end_input(Ok(()));
         } else {
-            // All of them were handed out before more is read.
-            let used_samples = std::mem::take(&mut self.samples);
-            self.taken = 0;
+            let used_samples = std::mem::take(&mut self.used_samples);
             self.unanswered += 1;
             self.send(Message::Chunk { bytes, length, used_samples });
         }
