@@ -59,7 +59,7 @@ impl PtEngine {
     /// Appends a line for each device, by its rank.
     fn push_block(&mut self, group_by: GroupBy, time: &str, rates: &[(usize, PtRates)], out: &mut Vec<u8>) {
         let ranks = &self.ranks;
-        let rows = rates.iter().map(|(rank, rates)| Row { time, device: ranks.name(*rank), rates: *rates });
+        let rows = rates.iter().map(|(rank, rates)| Row { time, device: ranks.name(*rank), rates });
         self.pager.push_block(&self.table, group_by, rows, out);
     }
 
@@ -99,7 +99,7 @@ impl PtEngine {
         let timed = self.filter.first.as_ref().filter(|_| !reading.has_written_time).unwrap_or(reading);
         let time = self.time_column(tenths(reading.seconds - self.totals.segment_start()), timed);
         let rates = sum.with_in_flight(in_progress).rates(elapsed, devices, in_progress);
-        let row = Row { time: &time, device: &device, rates };
+        let row = Row { time: &time, device: &device, rates: &rates };
         self.pager.push_block(&self.table, GroupBy::Sample, std::iter::once(row), out);
         true
     }

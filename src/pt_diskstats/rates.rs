@@ -83,6 +83,7 @@ impl PtDelta {
 
     /// Returns the numbers of a line: for this many devices, over `seconds`, which must not be zero, with
     /// `in_progress` requests in flight at the end.
+    #[inline(always)]
     pub fn rates(&self, seconds: f64, devices: usize, in_progress: f64) -> PtRates {
         let devices = devices as f64;
         let (reads, writes) = (&self.reads, &self.writes);

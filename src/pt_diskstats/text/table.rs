@@ -71,7 +71,7 @@ pub(crate) struct Row<'a> {
     /// The name of the device, or the number of devices in braces.
     pub(crate) device: &'a str,
     /// The numbers.
-    pub(crate) rates: PtRates,
+    pub(crate) rates: &'a PtRates,
 }
 
 impl Table {
@@ -126,13 +126,13 @@ impl Table {
         }
         let mut values = [0.0; MAX_COLUMNS];
         if self.columns.len() == COLUMNS.len() {
-            let all = COLUMNS.each_ref().map(|column| (column.value)(&row.rates));
+            let all = COLUMNS.each_ref().map(|column| (column.value)(row.rates));
             values[..all.len()].copy_from_slice(&all);
         } else {
             values
                 .iter_mut()
                 .zip(&self.columns)
-                .for_each(|(value, column)| *value = (column.value)(&row.rates));
+                .for_each(|(value, column)| *value = (column.value)(row.rates));
         }
         self.format.push(&values, out, |index, out| self.columns[index].format.push(values[index], out));
         out.push(b'\n');

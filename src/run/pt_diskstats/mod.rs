@@ -70,7 +70,7 @@ impl Session<'_> {
         loop {
             let opened = match self.options.group_by {
                 GroupBy::Disk | GroupBy::Sample => Replay::open_in_turn(path, context.clock),
-                GroupBy::All => Replay::open(path, context.clock),
+                GroupBy::All => Replay::open_in_turn_unless_compressed(path, context.clock),
             };
             let mut source = match opened {
                 Ok(source) => source.with_truncated_sample(),
