@@ -158,15 +158,40 @@ pub(super) fn has_limit_within(
 /// Returns whether a rate lies near a limit of any volume, whatever it can do in the other unit. Mostly it does not, and
 /// that costs far less to find out than which volumes a device may be.
 fn may_be_limit(tolerance: f64, device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
-    let in_unit = |iops: f64, mib_per_s: f64| if unit == RateUnit::Requests { iops } else { mib_per_s };
-    let rate = in_unit(iops, mib_per_s);
+    let (rate, of_tiers, base) = match unit {
+        RateUnit::Requests => (iops, &TIER_IOPS, GP3_BASE.iops),
+        RateUnit::Kib => (mib_per_s, &TIER_MIB_PER_S, GP3_BASE.mib_per_s),
+    };
     // Rounding moves a limit by far less than this.
     let tolerance = tolerance + 1e-9;
     let is_near = |limit: f64| (rate - limit).abs() <= tolerance * limit;
-    let is_of_tier = |tier: &Tier| is_near(in_unit(tier.iops, tier.mib_per_s));
-    let aws = [Some(GP3_BASE), gib_of(device).map(gp2), gib_of(device).map(gp2_burst)];
-    aws.iter().flatten().any(|limits| is_near(limits.of(unit))) || PREMIUM_SSD_TIERS.iter().any(is_of_tier)
+    // Without a branch for each, the CPU compares several at a time.
+    let near_tiers: u64 = of_tiers.iter().map(|limit| u64::from(is_near(*limit))).sum();
+    let is_near_size = |gib| [gp2(gib), gp2_burst(gib)].iter().any(|limits| is_near(limits.of(unit)));
+    near_tiers > 0 || is_near(base) || gib_of(device).is_some_and(is_near_size)
 }
+
+/// The limits of [`PREMIUM_SSD_TIERS`] in requests per second.
+const TIER_IOPS: [f64; PREMIUM_SSD_TIERS.len()] = {
+    let mut limits = [0.0; PREMIUM_SSD_TIERS.len()];
+    let mut tier = 0;
+    while tier < limits.len() {
+        limits[tier] = PREMIUM_SSD_TIERS[tier].iops;
+        tier += 1;
+    }
+    limits
+};
+
+/// The same in MiB per second.
+const TIER_MIB_PER_S: [f64; PREMIUM_SSD_TIERS.len()] = {
+    let mut limits = [0.0; PREMIUM_SSD_TIERS.len()];
+    let mut tier = 0;
+    while tier < limits.len() {
+        limits[tier] = PREMIUM_SSD_TIERS[tier].mib_per_s;
+        tier += 1;
+    }
+    limits
+};
 
 /// The size of a device in GiB, the next higher whole number; `None` where it is not known.
 fn gib_of(device: &KnownDevice) -> Option<u64> {
@@ -229,7 +254,29 @@ fn gp2_mib_per_s(gib: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn a_rate_is_near_a_limit_exactly_where_it_has_some(
+            limit in prop::sample::select([&TIER_IOPS[..], &TIER_MIB_PER_S, &[3000.0, 600.0, 128.0, 250.0]].concat()),
+            (away, other) in (-0.1..0.1_f64, 0.0..2000.0_f64),
+            (tolerance, gib) in (prop::sample::select(vec![0.001, 0.01, 0.05]), prop::option::of(1..2000_u64)),
+            provider in prop::sample::select(vec![None, Some(Provider::Aws), Some(Provider::Azure), Some(Provider::Other)]),
+        ) {
+            let device = KnownDevice { size_bytes: gib.map(|gib| gib * BYTES_PER_GIB), provider, ..UNKNOWN };
+            for rate in [limit * (1.0 + away), limit * (1.0 + tolerance), limit * (1.0 - tolerance), limit] {
+                for (unit, iops, mib_per_s) in [(RateUnit::Requests, rate, other), (RateUnit::Kib, other, rate)] {
+                    let has_some = !limits_within(tolerance, &device, unit, iops, mib_per_s).is_empty();
+                    prop_assert_eq!(has_limit_within(tolerance, &device, unit, iops, mib_per_s), has_some);
+                }
+            }
+        }
+    }
 
     const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None, is_hard_disk: false };
 

@@ -230,9 +230,9 @@ impl DeviceAnalysis {
             std::array::from_fn(|_| DirectionValues::with_capacity(loads.len()));
         let analyses = [&mut self.reads, &mut self.writes, &mut self.both];
         for (reads, writes, seconds) in intervals {
-            let directions = [reads, writes, combine_directions(&reads, &writes, seconds)];
-            for index in 0..3 {
-                analyses[index].summary.collect_values(&directions[index], seconds, &mut values[index]);
+            let both = combine_directions(&reads, &writes, seconds);
+            for (index, direction) in [&reads, &writes, &both].into_iter().enumerate() {
+                analyses[index].summary.collect_values(direction, seconds, &mut values[index]);
             }
         }
         for (analysis, values) in analyses.into_iter().zip(&values) {

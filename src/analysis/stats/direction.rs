@@ -91,17 +91,24 @@ impl DirectionSummary {
         seconds: f64,
         values: &mut DirectionValues,
     ) {
-        let add = |values: &mut Vec<(f64, f64)>, value: Option<f64>| {
-            values.extend(value.filter(|value| has_bin(*value, seconds)).map(|value| (value, seconds)));
+        let add = |values: &mut Vec<(f64, f64)>, value: Option<f64>| match value {
+            Some(value) if has_bin(value, seconds) => values.push((value, seconds)),
+            _ => {}
         };
         add(&mut values.iops, direction.per_s);
         add(&mut values.mib_per_s, mib_per_s(direction));
         add(&mut values.queue, direction.queue);
         // These have values in intervals with requests only, so that they were not counted yet.
-        let size_kib = direction.size_kib.filter(|size| self.size_kib.add_without_bin(*size, seconds));
-        values.size_kib.extend(size_kib.map(|size| (size, seconds)));
-        let latency = self.pooled_latency(direction, seconds);
-        values.await_ms.extend(latency.filter(|(ms, seconds)| self.await_ms.add_without_bin(*ms, *seconds)));
+        if let Some(size_kib) = direction.size_kib
+            && self.size_kib.add_without_bin(size_kib, seconds)
+        {
+            values.size_kib.push((size_kib, seconds));
+        }
+        if let Some((await_ms, seconds)) = self.pooled_latency(direction, seconds)
+            && self.await_ms.add_without_bin(await_ms, seconds)
+        {
+            values.await_ms.push((await_ms, seconds));
+        }
     }
 
     /// Fills the bins from the values of intervals.
