@@ -192,8 +192,12 @@ fn share_delayed_requests(loads: &mut [LoadSample], kind: RateKind) {
 /// The caps on one kind of rate, or else a steady rate that is unclear.
 fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
     let mut rated: Vec<RatedLoad> = Vec::with_capacity(loads.len());
-    let is_loaded = |one: &RatedLoad| one.queue >= MIN_LOADED_QUEUE && one.rate > 0.0;
-    rated.extend(loads.iter().map(|load| RatedLoad::new(load, kind)).filter(is_loaded));
+    for load in loads {
+        let one = RatedLoad::new(load, kind);
+        if one.queue >= MIN_LOADED_QUEUE && one.rate > 0.0 {
+            rated.push(one);
+        }
+    }
     if !may_have_dense_window(&rated) {
         return SteadyRates::default();
     }

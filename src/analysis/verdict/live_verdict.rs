@@ -9,7 +9,7 @@ use super::stall::is_stall;
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
 use crate::analysis::caps::{CurrentPlateau, near_limit_of_latest, seconds_on_plateau};
-use crate::analysis::load::{IoDirection, LoadSample, RecentLoads};
+use crate::analysis::load::{LoadSample, RecentLoads};
 use crate::analysis::settings::{KnownDevice, Settings, StatedCap};
 use crate::analysis::thresholds::{MIN_CHANGED_INTERVALS, STILL_SATURATED_FRACTION};
 use crate::metrics::{HostStats, IntervalStats};
@@ -185,20 +185,23 @@ fn assess_directions(assessed: &LoadAssessment, assessment: &mut Assessment) {
     directions.sort_by_key(|one| Reverse(one.as_ref().map_or(0, severity)));
     // One more comes before them in most intervals at most.
     assessment.evidence.reserve_exact(directions.len() + 1);
-    let shown = directions.into_iter().flatten().filter(|one| one.is_major || one.saturation.is_some());
-    assessment.evidence.extend(shown.map(|one| Evidence::Latency {
-        direction: one.direction,
-        latency: Latency {
-            await_ms: one.await_ms,
-            queue: one.queue,
-            saturation: one.saturation.map(|(saturation, _)| saturation),
-        },
-        source: one.saturation.map(|(_, source)| source),
-        doubt: one.verdict.err(),
-    }));
-    let saturation = |direction| Some(assessed.direction(direction)?.saturation?.0);
-    assessment.read_saturation = saturation(IoDirection::Reads);
-    assessment.write_saturation = saturation(IoDirection::Writes);
-    assessment.flush_saturation = saturation(IoDirection::Flushes);
+    for one in directions.into_iter().flatten() {
+        if one.is_major || one.saturation.is_some() {
+            assessment.evidence.push(Evidence::Latency {
+                direction: one.direction,
+                latency: Latency {
+                    await_ms: one.await_ms,
+                    queue: one.queue,
+                    saturation: one.saturation.map(|(saturation, _)| saturation),
+                },
+                source: one.saturation.map(|(_, source)| source),
+                doubt: one.verdict.err(),
+            });
+        }
+    }
+    let saturation = |one: &Option<DirectionAssessment>| Some(one.as_ref()?.saturation?.0);
+    // In the order of `Baselines::DIRECTIONS`.
+    [assessment.read_saturation, assessment.write_saturation, assessment.flush_saturation] =
+        assessed.directions.each_ref().map(saturation);
     assessment.baseline_source = assessed.baseline_source();
 }
