@@ -114,7 +114,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn repeated_lines_give_the_same_devices_as_new_ones(
-            samples in prop::collection::vec(prop::collection::vec((0u8..3, 0u8..2, 0u8..2), 0..5), 1..12)
+            samples in prop::collection::vec(prop::collection::vec((0u8..3, 0u8..2, 0u8..2), 0..20), 1..12)
         ) {
             let names: [&[u8]; 3] = [b"sda", b"sdb", b"na\xffme"];
             let line = |&(name, minor, reads): &(u8, u8, u8)| {

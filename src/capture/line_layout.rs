@@ -84,8 +84,8 @@ impl LineLayout {
         self.count == count && digits[..count].iter().enumerate().all(is_same)
     }
 
-    /// Reads the counters of the line that `text` begins with. Returns them, zero where there is none, and the length of
-    /// the line with its newline; `None` if it has another layout, or too little text follows.
+    /// Reads the counters of the line that `text` begins with. Returns them, zero where there is none, and the length
+    /// of the line with its newline; `None` if it has another layout, or too little text follows.
     #[inline]
     pub(super) fn read(&self, text: &[u8]) -> Option<([u64; COUNTERS], usize)> {
         let head = text.first_chunk::<WINDOW_BYTES>()?;
@@ -170,8 +170,8 @@ impl NumberRun {
 }
 
 impl Word {
-    /// Returns the word with the last `digits` digits of a number that ends before `end`; `None` if that many do not fit
-    /// in, there are none, or the word would begin before the text.
+    /// Returns the word with the last `digits` digits of a number that ends before `end`; `None` if that many do not
+    /// fit in, there are none, or the word would begin before the text.
     fn ending_at(end: usize, digits: usize) -> Option<Self> {
         let at = u8::try_from(end.checked_sub(WORD_BYTES)?).ok()?;
         (1..=WORD_BYTES).contains(&digits).then(|| Self { at, mask: last_digit_values(digits) })

@@ -47,10 +47,11 @@ use crate::counters::{Device, Sample};
 ///
 /// Skips invalid lines and calls `on_error` for each, with its line number from 1.
 pub fn parse_diskstats(text: &[u8], sample: &mut Sample, on_error: impl FnMut(usize, LineError)) {
-    parse_lines(text, sample, on_error, |_, line, device| parse_line(line, device));
+    parse_lines(text, &mut sample.devices, None, on_error);
 }
 
-/// Parses the text of /proc/diskstats again and again, and does less for the lines that are like those of the time before.
+/// Parses the text of /proc/diskstats again and again, and does less for the lines that are like those of the time
+/// before.
 #[derive(Default)]
 pub struct DiskstatsParser {
     cache: LineCache,
@@ -61,40 +62,46 @@ impl DiskstatsParser {
     /// Parses a text as [`parse_diskstats`] does.
     pub fn parse(&mut self, text: &[u8], sample: &mut Sample, on_error: impl FnMut(usize, LineError)) {
         // A run with a single report does not need the cache.
-        if !std::mem::replace(&mut self.is_repeated, true) {
-            return parse_diskstats(text, sample, on_error);
-        }
-        parse_lines(text, sample, on_error, |index, line, device| {
-            if self.cache.recall(index, line, device) {
-                return Ok(());
-            }
-            // The device of an earlier sample, whose memory is reused.
-            let previous = device.counters;
-            self.cache.parse(index, line, device, Some(&previous))
-        });
+        let is_repeated = std::mem::replace(&mut self.is_repeated, true);
+        parse_lines(text, &mut sample.devices, is_repeated.then_some(&mut self.cache), on_error);
     }
 }
 
-/// Parses lines with `parse`, which is passed the index of the device.
+/// Parses lines, with a cache if there is one.
 fn parse_lines(
     text: &[u8],
-    sample: &mut Sample,
+    devices: &mut Vec<Device>,
+    mut cache: Option<&mut LineCache>,
     mut on_error: impl FnMut(usize, LineError),
-    mut parse: impl FnMut(usize, &[u8], &mut Device) -> Result<(), LineError>,
 ) {
-    let (mut count, mut start) = (0, 0);
-    let ends = memchr::memchr_iter(b'\n', text).chain([text.len()]);
-    for (number, end) in ends.enumerate() {
-        let line = &text[std::mem::replace(&mut start, end + 1)..end];
+    let (mut count, mut number, mut rest) = (0, 0, text);
+    while !rest.is_empty() {
+        number += 1;
+        // The device of an earlier sample, whose memory is reused.
+        let previous = devices.get(count).map(|device| device.counters);
+        if let Some(cache) = &mut cache
+            && let Some(length) = cache.parse_again(count, rest, devices, previous.as_ref())
+        {
+            (count, rest) = (count + 1, &rest[length..]);
+            continue;
+        }
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = &rest[..end];
+        rest = rest.get(end + 1..).unwrap_or_default();
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match parse(count, line, slot(&mut sample.devices, count)) {
+        let device = slot(devices, count);
+        let parsed = match &mut cache {
+            Some(cache) => cache.parse(count, line, device, previous.as_ref()),
+            None => parse_line(line, device),
+        };
+        match parsed {
             Ok(()) => count += 1,
-            Err(error) => on_error(number + 1, error),
+            Err(error) => on_error(number, error),
         }
     }
-    sample.devices.truncate(count);
+    devices.truncate(count);
 }
 
 /// Returns the device at `index`, which is added if the list ends there. Devices are overwritten to reuse their memory.
