@@ -86,6 +86,13 @@ pub fn parse_vmstat(text: &[u8]) -> Option<SwappedPages> {
     Some(SwappedPages { pages_in: value(b"\npswpin ")?, pages_out: value(b"\npswpout ")? })
 }
 
+/// Finds `nr_dirty` and `nr_writeback` in the text of /proc/vmstat, the pages that /proc/meminfo has as `Dirty` and `Writeback`; `None`
+/// if one of them is missing.
+pub fn parse_dirty_pages(text: &[u8]) -> Option<(u64, u64)> {
+    let value = |name: &[u8]| number_prefix(&text[memmem::find(text, name)? + name.len()..]);
+    Some((value(b"\nnr_dirty ")?, value(b"\nnr_writeback ")?))
+}
+
 /// Returns the number that `text` begins with; `None` if it begins with no digit or the number does not fit.
 fn number_prefix(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
@@ -151,6 +158,10 @@ mod tests {
         let vmstat = b"nr_free_pages 5\npgpgin 1\npswpin 12\npswpout 345\npgalloc_dma 0\n";
         assert_eq!(parse_vmstat(vmstat), Some(SwappedPages { pages_in: 12, pages_out: 345 }));
         assert_eq!(parse_vmstat(b"nr_free_pages 5\npswpin 12\n"), None);
+        let dirty =
+            b"nr_free_pages 5\nnr_dirty 42\nnr_writeback 7\nnr_writeback_temp 0\nnr_dirty_threshold 9\n";
+        assert_eq!(parse_dirty_pages(dirty), Some((42, 7)));
+        assert_eq!(parse_dirty_pages(b"nr_free_pages 5\nnr_dirty_threshold 9\nnr_writeback 7\n"), None);
         assert_eq!(parse_vmstat(b"nr_free_pages 5\npswpin 12\npswpout x\n"), None);
     }
 }

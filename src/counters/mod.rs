@@ -206,9 +206,10 @@ pub struct HostState {
     pub memory_pressure: Option<Pressure>,
     /// Pages moved to and from swap areas.
     pub swapped: Option<SwappedPages>,
-    /// Memory waiting to be written to disk, in KiB (Dirty of /proc/meminfo).
+    /// Memory waiting to be written to disk, in KiB (Dirty of /proc/meminfo, nr_dirty of
+    /// /proc/vmstat).
     pub dirty_kib: Option<u64>,
-    /// Memory being written to disk, in KiB (Writeback of /proc/meminfo).
+    /// Memory being written to disk, in KiB (Writeback of /proc/meminfo, nr_writeback of /proc/vmstat).
     pub writeback_kib: Option<u64>,
 }
 

@@ -7,10 +7,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use rustix::param::page_size;
 
 use super::iostat_f_dir::IostatFDir;
 use crate::capture::proc_files::{
-    parse_blocked, parse_cpu_line, parse_meminfo, parse_pressure, parse_vmstat,
+    parse_blocked, parse_cpu_line, parse_dirty_pages, parse_meminfo, parse_pressure, parse_vmstat,
 };
 use crate::capture::{DiskstatsParser, LineError, parse_diskstats};
 use crate::clock::Clock;
@@ -94,8 +95,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Also reads [`Sample::host`], which takes four more files below `ROOT/proc`: `pressure/io`, `pressure/memory`,
-    /// `meminfo` and `vmstat`.
+    /// Also reads [`Sample::host`], which takes three more files below `ROOT/proc`, `pressure/io`, `pressure/memory` and `vmstat`,
+    /// and `meminfo` where `vmstat` lacks the pages that are dirty or ROOT is not `/`.
     pub fn with_host_state(self) -> Self {
         Self { reads_host_state: true, ..self }
     }
@@ -196,11 +197,12 @@ impl<'a> Live<'a> {
         Some(cpu)
     }
 
+    fn is_running_system(&self) -> bool {
+        self.proc == Path::new("/proc")
+    }
+
     fn memory_and_pressure(&mut self) -> HostState {
         let mut host = HostState::default();
-        if read_into(&self.proc.join("meminfo"), &mut self.text).is_ok() {
-            (host.dirty_kib, host.writeback_kib) = parse_meminfo(&self.text);
-        }
         if read_into(&self.proc.join("pressure/io"), &mut self.text).is_ok() {
             host.pressure = parse_pressure(&self.text);
         }
@@ -209,6 +211,18 @@ impl<'a> Live<'a> {
         }
         if read_into(&self.proc.join("vmstat"), &mut self.text).is_ok() {
             host.swapped = parse_vmstat(&self.text);
+            // The pages of a copy of another system's files may be of another size.
+            if let Some((dirty, writeback)) =
+                parse_dirty_pages(&self.text).filter(|_| self.is_running_system())
+            {
+                let kib = page_size() as u64 / 1024;
+                (host.dirty_kib, host.writeback_kib) = (Some(dirty * kib), Some(writeback * kib));
+                return host;
+            }
+        }
+        // For this file the kernel goes through all block devices.
+        if read_into(&self.proc.join("meminfo"), &mut self.text).is_ok() {
+            (host.dirty_kib, host.writeback_kib) = parse_meminfo(&self.text);
         }
         host
     }
