@@ -360,8 +360,8 @@ impl Baselines {
 pub(super) struct Saturations {
     pub(super) reads: Option<f64>,
     pub(super) writes: Option<f64>,
-    /// The time of its requests over what they would have taken unloaded; `None` where that is unknown for a direction that
-    /// matters.
+    /// The time of its requests over what they would have taken unloaded; `None` where that is unknown for a direction
+    /// that matters.
     pub(super) both: Option<f64>,
 }
 

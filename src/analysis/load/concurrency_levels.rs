@@ -30,7 +30,8 @@ pub struct ConcurrencyLevel {
     pub saturation: Option<f64>,
 }
 
-/// The levels of loads, reads and writes together, the lowest first. `saturations` are those of the same loads, if known.
+/// The levels of loads, reads and writes together, the lowest first. `saturations` are those of the same loads, where
+/// they are known.
 pub fn concurrency_levels(loads: &[LoadSample], saturations: &[Option<f64>]) -> Vec<ConcurrencyLevel> {
     let all: Vec<(&LoadSample, Option<f64>)> = loads.iter().zip(saturations.iter().copied()).collect();
     let level = |group: Vec<(&LoadSample, Option<f64>)>| {
@@ -52,7 +53,8 @@ pub fn concurrency_levels(loads: &[LoadSample], saturations: &[Option<f64>]) -> 
     bin_by_octave(&all, IoDirection::Both).into_iter().map(level).collect()
 }
 
-/// Loads with requests of a direction, and what belongs to them, grouped by powers of two of its queue; the shortest first.
+/// Loads with requests of a direction, and what belongs to them, grouped by powers of two of its queue; the shortest
+/// first.
 ///
 /// The bounds lie a power of two apart, where the fewest loads are near: at 2, 4, 8 when the loads lie between
 /// these, and between them when the loads lie on them.
@@ -79,8 +81,8 @@ fn bin_by_octave<'a, T: Copy>(
     bins
 }
 
-/// The largest whole number that an octave is at least. The function of that name in the library is not an instruction on every
-/// CPU of a kind, and takes long where it must not be.
+/// The largest whole number that is not above an octave. The library's function takes long, as not every CPU that the
+/// program runs on has an instruction for it.
 fn floor(octave: f64) -> f64 {
     let towards_zero = octave as i64 as f64;
     if towards_zero > octave { towards_zero - 1.0 } else { towards_zero }

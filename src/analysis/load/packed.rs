@@ -8,8 +8,8 @@ use crate::analysis::stats::IoTotals;
 /// Loads that are packed together. Each differs from the one before it in few numbers, so the first takes the most.
 const LOADS_OF_CHUNK: usize = 64;
 
-/// The numbers that every load has, each in as many bytes as it needs. The lengths of all come before them, in half a byte
-/// each, so that neither writing nor reading a number takes a loop.
+/// The numbers that every load has, each in as many bytes as it needs. The lengths of all come before them, in half a
+/// byte each, so that neither writing nor reading a number takes a loop.
 const NUMBERS: usize = 16;
 /// Flags and lengths.
 const HEAD_BYTES: usize = 1 + NUMBERS / 2;
@@ -135,8 +135,8 @@ fn pack(load: &LoadSample, last: &mut Expected, to: &mut Vec<u8>) {
     *last = Expected { index: index.nearest, begin: begin.nearest, seconds: seconds.nearest };
 }
 
-/// A number as its nearest whole number of units, and the distance of the number from it in steps between floats, which mostly
-/// is none or one.
+/// A number as its nearest whole number of units, and the distance of the number from it in steps between floats, which
+/// mostly is none or one.
 #[derive(Clone, Copy)]
 struct Rounded {
     nearest: i64,
@@ -147,7 +147,7 @@ impl Rounded {
     #[inline(always)]
     fn of(value: f64, units: f64) -> Self {
         let nearest = (value * units + 0.5_f64.copysign(value)) as i64;
-        // One bit is needed for the sign of the difference from another one, one for that difference, and two for a code.
+        // A difference of two of them needs a bit more, its sign another one, and the code behind it two.
         let nearest = if nearest.unsigned_abs() < 1 << 60 { nearest } else { 0 };
         let distance = (value.to_bits() as i64).wrapping_sub((nearest as f64 / units).to_bits() as i64);
         Self { nearest, distance }

@@ -317,7 +317,8 @@ fn median_of_sorted(values: &[(f64, f64)]) -> Option<f64> {
     None
 }
 
-/// The same of positive whole weights without sorting all values: those on one side of the middle are left out again and again.
+/// The same of positive whole weights without sorting all values: those on one side of the middle are left out again
+/// and again.
 fn median_of_whole_weights(values: &mut [(f64, f64)]) -> Option<f64> {
     let weight = |values: &[(f64, f64)]| values.iter().map(|(_, weight)| weight).sum::<f64>();
     let half = weight(values) / 2.0;

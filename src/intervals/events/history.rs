@@ -92,8 +92,8 @@ impl DeviceHistory {
         }
     }
 
-    /// Keeps an interval in place of the oldest one. That is not read again, which would take long: it is not in a cache of the
-    /// CPU any more.
+    /// Keeps an interval in place of the oldest one. That is not read again, which would take long: it is not in a cache
+    /// of the CPU any more.
     fn remember(&mut self, interval: RecentInterval) {
         if self.recent.len() < MAX_RECENT {
             self.recent.push_back(interval);
