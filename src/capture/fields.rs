@@ -161,7 +161,7 @@ fn last_digits(characters: [u8; 8], digits: u8) -> Option<u64> {
     (non_digits(values) == 0).then(|| combine(values))
 }
 
-/// Returns the bits of the last `digits` (1 to 8) of eight digits that are their values.
+/// Returns a mask of eight characters: the bits that hold the values of the last `digits` (1 to 8) of them.
 pub(super) fn last_digit_values(digits: usize) -> u64 {
     (ONES * 0x0f) << (64 - 8 * digits)
 }
@@ -177,14 +177,15 @@ fn non_digits(values: u64) -> u64 {
     (values.wrapping_add(ONES * 0x76) | values) & (ONES * 0x80)
 }
 
-/// Returns the number that the values of eight digits are. Combines pairs of digits, then pairs of pairs, then both halves: the higher byte is the lower digit.
+/// Returns the number of eight digits, given the value of each. Combines pairs of digits, then pairs of pairs, then both halves: the
+/// higher byte is the lower digit.
 fn combine(digits: u64) -> u64 {
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
 }
 
-/// Returns the numbers that the values of eight digits each are, as [`combine`] does. Each step is a loop over all parts of
+/// Returns the numbers of several words of eight digits, as [`combine`] does. Each step is a loop over all parts of
 /// the words, which compilers turn into instructions that work on several parts at a time.
 #[inline]
 pub(super) fn combine_all<const WORDS: usize>(digits: &mut [[u8; 8]; WORDS]) -> [u64; WORDS] {

@@ -53,7 +53,7 @@ struct NumberRun {
 #[derive(Clone, Copy, Default)]
 struct Word {
     at: u8,
-    /// The bits that are the values of its digits; none where there is no number.
+    /// The bits that hold the values of its digits; zero if there is no number.
     mask: u64,
 }
 

@@ -50,8 +50,8 @@ pub struct IntervalHeader {
     pub host: HostStats,
 }
 
-/// Activities of an interval that is over, whose memory [`Intervals::reuse`](super::Intervals::reuse) uses again. To allocate it
-/// anew for each device in every interval takes longer than to fill it.
+/// Activities of an interval that is over, whose memory [`Intervals::reuse`](super::Intervals::reuse) uses again: allocating them
+/// for each interval took longer than filling them in.
 #[derive(Debug, Default)]
 #[expect(clippy::vec_box, reason = "a box goes to its device and back, and is not copied")]
 pub struct UsedActivities(Vec<Box<DeviceActivity>>);
@@ -116,7 +116,7 @@ pub struct DeviceActivity {
 }
 
 impl DeviceActivity {
-    /// Makes it that of another interval, of which only the statistics are known, and keeps its memory.
+    /// Starts over for another interval with these statistics. The memory is kept.
     pub(super) fn renew(&mut self, stats: IntervalStats) {
         self.stats = stats;
         // Field by field, as a whole default value takes longer to build than these.

@@ -68,7 +68,7 @@ pub struct Baseline {
     given: Vec<UnloadedLatency>,
     given_source: BaselineSource,
     since_boot: SinceBoot,
-    /// By class of size. In boxes: they are large, and keys are found sooner beside each other.
+    /// By class of size. Boxed because they are large: a search then goes through less memory.
     observed: SmallMap<i32, Box<SizeClass>>,
 }
 

@@ -336,8 +336,8 @@ pub(super) fn count_intervals<'a>(loads: impl Iterator<Item = &'a LoadSample>) -
     loads.map(|load| load.intervals).sum()
 }
 
-/// A load with its rate, which takes a while to compute and is compared many times, and the numbers that are compared
-/// with it: in the order of rates, loads lie all over the memory.
+/// A load with its rate, and the other numbers that a search needs. They are copied here because they take a while to compute, are
+/// compared many times, and would otherwise be read from all over memory once loads are sorted by rate.
 #[derive(Clone, Copy)]
 pub(super) struct RatedLoad<'a> {
     pub(super) rate: f64,

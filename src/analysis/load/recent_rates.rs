@@ -10,11 +10,11 @@ const BLOCK_LOADS: usize = 16;
 /// More than the relative error of a rate.
 const ROUNDING: f32 = 1e-5;
 
-/// The class of the rate of each load, for each kind. Of a device with many loads, hardly anything else is still in a cache of the CPU
-/// when it is its turn again.
+/// The class of the rate of each load, for each kind of rate. Unlike the loads themselves, the classes are so small that they often
+/// stay in a cache of the CPU until the device has its next turn.
 ///
-/// A class is a 2048th of the range from a power of two to the next. After 32 such ranges the classes begin again: two rates of one class
-/// may be far apart, but no class lies between two rates that is not between their classes.
+/// A class is 1/2048 of the range from a power of two to the next. After 32 such ranges the classes repeat, so that distant rates may
+/// share a class; but a rate that lies between two others always has a class between theirs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecentRates {
     /// The loads lie in a circle: the latest takes the place of the oldest.

@@ -143,7 +143,7 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// Makes it that of an interval that nothing is known about, and keeps the memory of its evidence.
+    /// Starts over: nothing is known about the interval. The memory of the evidence is kept.
     pub fn clear(&mut self) {
         let Self {
             verdict,
