@@ -74,6 +74,29 @@ pub enum CaptureWarningKind {
 }
 
 impl CaptureWarningKind {
+    /// Returns whether it is only about lines that were skipped, and not about time or a part that is missing.
+    pub fn is_about_lines(&self) -> bool {
+        match self {
+            Self::Line(_)
+            | Self::LineTooLong
+            | Self::TooManyDevices
+            | Self::InvalidTimestamp(_)
+            | Self::InvalidAnnotation(_)
+            | Self::BeforeFirstTimestamp
+            | Self::BetweenSamples => true,
+            Self::ClockNotAdvanced { .. }
+            | Self::MonotonicClockNotAdvanced
+            | Self::Rebooted
+            | Self::HostChanged
+            | Self::LastSampleTruncated
+            | Self::LastSampleLacksDevices { .. }
+            | Self::SampleTruncated
+            | Self::SamplesDropped(_)
+            | Self::ClockStepped { .. }
+            | Self::Suspended { .. } => false,
+        }
+    }
+
     /// Returns whether the clock did not advance, which breaks time for every reader of the capture.
     pub(super) fn is_clock_error(&self) -> bool {
         matches!(self, Self::ClockNotAdvanced { .. } | Self::MonotonicClockNotAdvanced)

@@ -119,6 +119,25 @@ fn invalid_lines_do_not_affect_valid_ones() {
 }
 
 #[test]
+fn breaks_in_time_and_a_truncated_end_are_told_after_any_number_of_bad_lines() {
+    let bad = "8 1 sdb x\n".repeat(30);
+    let sample = |second: u64, n: u64| format!("TS {second}\n8 0 sda {n} 2 3 4 5 6 7 8 0 10 11\n");
+    let text =
+        [sample(1000, 1), bad, sample(1001, 9), sample(5, 20), sample(6, 30), "TS 7\n8 0 sda 40".to_owned()]
+            .concat();
+    let outcome = on_input("--from -", text.as_bytes());
+    let lines: Vec<&str> = outcome.err.lines().collect();
+    assert_eq!((lines.len(), outcome.code), (13, 0), "{}", outcome.err);
+    assert!(
+        lines[10].contains(":35: clock went back to 1970-01-01T00:00:05Z; no interval spans this point"),
+        "{}",
+        lines[10]
+    );
+    assert!(lines[11].contains(":40: last sample is truncated; skipped"), "{}", lines[11]);
+    assert_eq!(lines[12], "blkstat: standard input: 20 more warnings like these");
+}
+
+#[test]
 fn hostile_names_give_valid_json_and_never_control_a_terminal() {
     let names = [
         "\u{1b}[2J\u{1b}]0;x\u{7}",
