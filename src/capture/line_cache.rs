@@ -75,7 +75,7 @@ impl LineCache {
             self.lines.resize(index + 1, CachedLine::default());
         }
         let cached = &mut self.lines[index];
-        parse_line_of(&mut cached.shape, line, device)?;
+        parse_line_of(&mut cached.shape, line, device, previous)?;
         cached.keep_if_idle(line, device, previous);
         Ok(())
     }

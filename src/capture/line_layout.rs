@@ -240,7 +240,7 @@ mod tests {
             let mut shape = LineShape::default();
             let first = line(start, &numbers);
             for _ in 0..2 {
-                parse_line_of(&mut shape, &first, &mut Device::default()).unwrap();
+                parse_line_of(&mut shape, &first, &mut Device::default(), None).unwrap();
             }
             let mut other = line("", &numbers);
             turn_digits(&mut other, &by);
