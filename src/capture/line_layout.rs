@@ -53,7 +53,7 @@ struct NumberRun {
 #[derive(Clone, Copy, Default)]
 struct Word {
     at: u8,
-    /// The bits that hold the values of its digits; zero if there is no number.
+    /// Selects the bits with the values of its digits; zero if there is no number.
     mask: u64,
 }
 

@@ -172,26 +172,24 @@ fn may_be_limit(tolerance: f64, device: &KnownDevice, unit: RateUnit, iops: f64,
 }
 
 /// The limits of [`PREMIUM_SSD_TIERS`] in requests per second.
-const TIER_IOPS: [f64; PREMIUM_SSD_TIERS.len()] = {
-    let mut limits = [0.0; PREMIUM_SSD_TIERS.len()];
-    let mut tier = 0;
-    while tier < limits.len() {
-        limits[tier] = PREMIUM_SSD_TIERS[tier].iops;
-        tier += 1;
-    }
-    limits
-};
+const TIER_IOPS: [f64; PREMIUM_SSD_TIERS.len()] = limits_of_tiers(RateUnit::Requests);
 
 /// The same in MiB per second.
-const TIER_MIB_PER_S: [f64; PREMIUM_SSD_TIERS.len()] = {
+const TIER_MIB_PER_S: [f64; PREMIUM_SSD_TIERS.len()] = limits_of_tiers(RateUnit::Kib);
+
+/// The limits of [`PREMIUM_SSD_TIERS`] in a unit.
+const fn limits_of_tiers(unit: RateUnit) -> [f64; PREMIUM_SSD_TIERS.len()] {
     let mut limits = [0.0; PREMIUM_SSD_TIERS.len()];
     let mut tier = 0;
     while tier < limits.len() {
-        limits[tier] = PREMIUM_SSD_TIERS[tier].mib_per_s;
+        limits[tier] = match unit {
+            RateUnit::Requests => PREMIUM_SSD_TIERS[tier].iops,
+            RateUnit::Kib => PREMIUM_SSD_TIERS[tier].mib_per_s,
+        };
         tier += 1;
     }
     limits
-};
+}
 
 /// The size of a device in GiB, the next higher whole number; `None` where it is not known.
 fn gib_of(device: &KnownDevice) -> Option<u64> {
