@@ -87,7 +87,9 @@ impl RangeCollector {
     }
 
     fn range(&self) -> Range {
-        let mean = (self.seconds > 0.0).then(|| self.weighted / self.seconds);
+        // Rounding can take the mean of equal values just outside their range.
+        let clamp = |(min, max)| (self.weighted / self.seconds).clamp(min, max);
+        let mean = self.min.zip(self.max).filter(|_| self.seconds > 0.0).map(clamp);
         Range { mean, min: self.min, max: self.max }
     }
 }
@@ -181,10 +183,19 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_of_equal_values_is_that_value() {
+        let mut collector = RangeCollector::default();
+        (0..1000).for_each(|_| collector.observe(Some(99.7), 0.1));
+        assert_ne!(collector.weighted / collector.seconds, 99.7);
+        assert_eq!(collector.range(), Range { mean: Some(99.7), min: Some(99.7), max: Some(99.7) });
+    }
+
+    #[test]
     fn an_unknown_quantity_is_null_in_json() {
         let json = serde_json::to_value(HostAnalysis::default().finish()).unwrap();
         assert!(json["cpu_available_pct"]["mean"].is_null() && json["dirty_kib"]["max"].is_null());
     }
+
     #[test]
     fn waits_are_hidden_only_where_the_requests_of_all_devices_cannot_account_for_them() {
         let hidden = |pressure_some_pct, in_flight_upper_bound_pct| {
