@@ -13,6 +13,12 @@ use crate::analysis::thresholds::{
 /// Latest loads that show whether the rate is near a limit now.
 const MAX_LATEST_LOADS: usize = 16;
 
+/// Intervals near a limit without which it is not looked at further.
+const MIN_NEAR_LIMIT_TIME: f64 = MIN_NEAR_LIMIT_INTERVALS.min(MIN_PLATEAU_INTERVALS);
+
+/// More than the relative error of a ratio.
+const ROUNDING: f64 = 1.0 + 1e-9;
+
 /// A rate near a known limit. It is a hint, and not a cap: a device can be as fast by chance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearLimit {
@@ -38,19 +44,38 @@ pub(in crate::analysis) fn near_limit_of_latest(
 ) -> Option<NearLimit> {
     let latest = recent.latest().filter(is_under_queue)?;
     let (iops, mib_per_s) = rates(latest);
-    let is_near = |unit: &RateUnit| has_limit_within(NEAR_LIMIT_TOLERANCE, device, *unit, iops, mib_per_s);
-    // Mostly no unit is near a limit, and nothing has to be collected.
-    let mut units = RateUnit::ALL.into_iter().filter(is_near).peekable();
-    units.peek()?;
     let all = recent.iter();
-    let last = all.clone().skip(all.len().saturating_sub(MAX_LATEST_LOADS));
-    let loaded: Vec<&LoadSample> = last.filter(is_under_queue).collect();
+    let last = all.clone().skip(all.len().saturating_sub(MAX_LATEST_LOADS)).filter(is_under_queue);
+    let is_possible = |unit: &RateUnit| {
+        has_limit_within(NEAR_LIMIT_TOLERANCE, device, *unit, iops, mib_per_s)
+            && has_enough_near(last.clone(), latest, *unit)
+    };
+    // Mostly no unit is near a limit, and nothing has to be collected.
+    let mut units = RateUnit::ALL.into_iter().filter(is_possible).peekable();
+    units.peek()?;
+    let loaded: Vec<&LoadSample> = last.clone().collect();
     let found = units.find_map(|unit| near_limit_in(unit, &all, &loaded, device))?;
     is_within(value(found.unit, latest), found.limits.first()?.value, NEAR_LIMIT_TOLERANCE).then_some(found)
 }
 
 fn is_under_queue(load: &&LoadSample) -> bool {
     load.queue(IoDirection::Both) >= MIN_SATURATED_QUEUE
+}
+
+/// Returns whether enough loads can lie near a limit that the latest load lies near. Mostly the rate varies too much.
+fn has_enough_near<'a>(
+    loaded: impl Iterator<Item = &'a LoadSample>,
+    latest: &LoadSample,
+    unit: RateUnit,
+) -> bool {
+    let rate = value(unit, latest);
+    // Both may be at a distance from the limit, on either side of it.
+    let max_ratio = (1.0 + NEAR_LIMIT_TOLERANCE) / (1.0 - NEAR_LIMIT_TOLERANCE) * ROUNDING;
+    let is_near = |load: &&LoadSample| {
+        let other = value(unit, load);
+        other <= max_ratio * rate && rate <= max_ratio * other
+    };
+    count_intervals(loaded.filter(is_near)) >= MIN_NEAR_LIMIT_TIME
 }
 
 fn near_limit_in<'a>(
@@ -71,9 +96,7 @@ fn near_limit_in<'a>(
     let time = count_intervals(loaded.iter().copied());
     let waiting: Vec<&LoadSample> = loaded.iter().copied().filter(is_near).collect();
     let near_time = count_intervals(waiting.iter().copied());
-    // Mostly too little of the time was spent near the limit, and nothing else has to be looked at.
-    let is_too_short = near_time < MIN_NEAR_LIMIT_INTERVALS.min(MIN_PLATEAU_INTERVALS);
-    if is_too_short || near_time < MIN_ON_RATE_FRACTION * time {
+    if near_time < MIN_NEAR_LIMIT_TIME || near_time < MIN_ON_RATE_FRACTION * time {
         return None;
     }
     let above = count_intervals(all.clone().filter(|load| value(unit, load) > ABOVE_LIMIT_RATIO * max_rate));
@@ -115,6 +138,8 @@ fn value(unit: RateUnit, load: &LoadSample) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::analysis::stats::IoTotals;
     use crate::topology::Provider;
@@ -201,5 +226,38 @@ mod tests {
         assert!(of_latest(&loads).is_some());
         loads.last_mut().unwrap().reads.ios = 2500.0;
         assert_eq!(of_latest(&loads), None);
+    }
+
+    /// The search without the check for enough loads near the latest.
+    fn search_in_all(recent: &RecentLoads) -> Option<NearLimit> {
+        let latest = recent.latest().filter(is_under_queue)?;
+        let (iops, mib_per_s) = rates(latest);
+        let is_near =
+            |unit: &RateUnit| has_limit_within(NEAR_LIMIT_TOLERANCE, &UNKNOWN, *unit, iops, mib_per_s);
+        let all = recent.iter();
+        let last = all.clone().skip(all.len().saturating_sub(MAX_LATEST_LOADS));
+        let loaded: Vec<&LoadSample> = last.filter(is_under_queue).collect();
+        let mut units = RateUnit::ALL.into_iter().filter(is_near);
+        let found = units.find_map(|unit| near_limit_in(unit, &all, &loaded, &UNKNOWN))?;
+        is_within(value(found.unit, latest), found.limits.first()?.value, NEAR_LIMIT_TOLERANCE)
+            .then_some(found)
+    }
+
+    proptest! {
+        #[test]
+        fn no_rate_near_a_limit_is_missed(
+            limit in prop::sample::select(vec![3000.0, 500.0, 32_000.0]),
+            spread in prop::sample::select(vec![0.01, 0.03, 0.06]),
+            intervals in prop::collection::vec((-1.0..1.0_f64, 1.5..9.0_f64), 1..30),
+        ) {
+            let rate = |part: f64| (limit * (1.0 + spread * part)).round();
+            let intervals: Vec<(f64, f64)> =
+                intervals.into_iter().map(|(part, queue)| (rate(part), queue)).collect();
+            let mut recent = RecentLoads::default();
+            for load in loads(&intervals) {
+                recent.push(load);
+                prop_assert_eq!(near_limit_of_latest(&recent, &UNKNOWN), search_in_all(&recent));
+            }
+        }
     }
 }
