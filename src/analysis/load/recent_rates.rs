@@ -58,7 +58,7 @@ impl RecentRates {
                     *count += u16::from(class.wrapping_sub(lowest) <= range);
                 }
             }
-            counts.into_iter().map(usize::from).sum::<usize>()
+            usize::from(counts.into_iter().sum::<u16>())
         };
         let mut rates = self.latest.into_iter().enumerate();
         rates.any(|(kind, rate)| rate > 0.0 && count(kind, rate) >= min_count)
