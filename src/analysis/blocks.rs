@@ -1,4 +1,5 @@
-//! The load in blocks of time. The spread between blocks of one capture is what a difference between captures must exceed.
+//! The load in blocks of time. The spread between blocks of one capture is what a difference between captures must
+//! exceed.
 
 use libm::{exp2, log2};
 
@@ -7,7 +8,7 @@ use super::stats::{IoTotals, SmallMap};
 
 /// The shortest block in seconds.
 pub const MIN_BLOCK_S: f64 = 30.0;
-/// A block is complete at this fraction of its length: samples are never exactly on time.
+/// The fraction of its length at which a block is complete: samples are never exactly on time.
 const COMPLETE_FRACTION: f64 = 0.99;
 /// Blocks kept at most; pairs are merged beyond that.
 const MAX_BLOCKS: usize = 256;
@@ -65,7 +66,7 @@ impl Block {
     fn add(&mut self, load: &LoadSample) {
         self.reads = self.reads.plus(&load.reads);
         self.writes = self.writes.plus(&load.writes);
-        // Requests of a burst met another queue than the mean of the interval.
+        // The requests of a burst met a longer queue than the mean of the interval.
         if load.is_edge_of_burst() {
             return;
         }
@@ -98,7 +99,7 @@ pub(super) struct BlockHistory {
 }
 
 impl BlockHistory {
-    /// Takes an interval of this length in seconds; `load` is `None` where nothing was completed.
+    /// Adds an interval of this length in seconds; `load` is `None` if nothing was completed.
     pub(super) fn observe(&mut self, load: Option<&LoadSample>, seconds: f64) {
         self.open.seconds += seconds;
         if let Some(load) = load {
@@ -123,7 +124,7 @@ impl BlockHistory {
         COMPLETE_FRACTION * MIN_BLOCK_S * exp2(f64::from(self.doublings))
     }
 
-    /// Returns the blocks. Time that is too short for one belongs to the last.
+    /// Returns the blocks. A remainder that is too short for a block is added to the last one.
     pub(super) fn finish(mut self) -> Vec<Block> {
         match self.complete.last_mut() {
             Some(last) => last.merge(&self.open),

@@ -1,5 +1,5 @@
-//! Compares a device in two captures: load, latency at like queue and size, limits and verdict. A difference counts only
-//! beyond the spread between blocks of each capture.
+//! Compares a device in two captures: load, latency at similar queue and size, limits and verdict. A difference counts
+//! only beyond the spread between blocks of each capture.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,16 @@ use super::load::IoDirection;
 use super::report::DeviceReport;
 use super::stats::IoTotals;
 
-/// The least relative difference that counts: less hardly matters.
+/// The smallest relative difference that counts: a smaller one hardly matters.
 const MIN_CHANGE: f64 = 0.05;
-/// The least distance between the ranges of the blocks, in multiples of the longer range. With three blocks or more on each
-/// side, independent blocks without a change are this far apart in less than 1% of all cases.
+/// The least distance between the ranges of the blocks, in multiples of the longer range. With three blocks or more on
+/// each side, independent blocks without a change are this far apart in less than 1% of all cases.
 const MIN_GAP: f64 = 1.0;
-/// The same with two blocks on a side, whose range is a poor measure of spread: 4%, before [`MIN_CHANGE`].
+/// The least distance if a side has only two blocks, whose range is a poor measure of spread: it is exceeded by chance
+/// in 4% of all cases, before [`MIN_CHANGE`] is applied.
 const MIN_GAP_OF_TWO: f64 = 2.0;
-/// Blocks from which the lowest and the highest tenth are left out of their range: a single burst must not hide a change.
+/// The number of blocks from which the range leaves out the lowest and the highest tenth: a single burst must not hide
+/// a change.
 const MIN_TRIMMED_BLOCKS: usize = 10;
 /// The fewest requests of a block whose mean latency counts.
 const MIN_LATENCY_REQUESTS: f64 = 30.0;
@@ -57,7 +59,7 @@ pub struct BlockMeans {
 pub enum Outcome {
     /// It changed by more than the spread between blocks.
     Changed,
-    /// It did not, or by less than 5%.
+    /// It did not change by more than that, or by less than 5%.
     NoDifference,
     /// A capture is shorter than two blocks.
     SpreadUnknown,
@@ -174,7 +176,7 @@ mod tests {
         assert_eq!(outcome(&[1.1, 1.2, 1.3], &[2.7, 2.9, 3.2]), Outcome::Changed);
         assert_eq!(outcome(&[2.7, 2.9, 3.2], &[1.1, 1.2, 1.3]), Outcome::Changed);
         assert_eq!(outcome(&[1.1, 1.2, 1.3], &[1.3, 1.4, 1.5]), Outcome::NoDifference);
-        // Steady loads that differ by less than matters.
+        // Steady loads whose difference is too small to matter.
         assert_eq!(outcome(&[1.0, 1.0, 1.0], &[1.04, 1.04, 1.04]), Outcome::NoDifference);
         assert_eq!(outcome(&[0.0, 0.0], &[5.0, 5.0]), Outcome::Changed);
     }

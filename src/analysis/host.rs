@@ -33,8 +33,8 @@ pub struct HostReport {
     pub io_pressure_some_pct: Range,
     /// Percentage of the time in which all non-idle tasks waited for I/O.
     pub io_pressure_full_pct: Range,
-    /// Percentage of the time in which a task waited for I/O while no device had a request in flight, at least: see
-    /// [`hidden_io_wait_pct`].
+    /// A lower bound of the percentage of the time in which a task waited for I/O while no device had a request in
+    /// flight: see [`hidden_io_wait_pct`].
     pub hidden_io_wait_pct: Range,
     /// Percentage of the time in which at least one task waited for memory.
     pub memory_pressure_some_pct: Range,
@@ -52,12 +52,12 @@ pub struct HostReport {
     pub writeback_kib: Range,
 }
 
-/// Returns the percentage of the time in which a task waited for I/O while no device had a request in flight, at least;
-/// zero where the devices may account for the waits, or hardly any task waited. `None` where either is not known.
+/// Returns a lower bound of the percentage of the time in which a task waited for I/O while no device had a request in
+/// flight; zero if the devices may account for the waits, or if hardly any task waited. `None` if the pressure or the
+/// queues are not known.
 ///
 /// A task that waits for a request of a device waits while that request is in flight. The time with any request in
-/// flight is at most the sum of the devices' queues (Little's law), so that what I/O pressure exceeds it by was spent
-/// on other I/O.
+/// flight is at most the sum of the devices' queues (Little's law), so any I/O pressure above that is due to other I/O.
 pub fn hidden_io_wait_pct(stats: &HostStats) -> Option<f64> {
     let (some_pct, in_flight_pct) = stats.pressure_some_pct.zip(stats.in_flight_upper_bound_pct)?;
     let is_hidden = some_pct >= MIN_HIDDEN_IO_WAIT_PCT && in_flight_pct <= MAX_IN_FLIGHT_FRACTION * some_pct;

@@ -1,4 +1,4 @@
-//! Findings of the host about other causes than its disks, as data. `report` makes sentences of them.
+//! Findings about the host that point to causes other than its disks, as data. `report` turns them into sentences.
 
 use super::host::{HostReport, Range};
 use super::report::DeviceReport;
@@ -61,7 +61,7 @@ pub enum HostFinding {
     HiddenIoWait {
         /// Percentage of the time in which at least one task waited for I/O.
         some_pct: f64,
-        /// Percentage of the time in which one did while no device had a request in flight, at least.
+        /// A lower bound of the percentage of the time in which one did while no device had a request in flight.
         hidden_pct: f64,
     },
     /// Tasks waited for memory.
@@ -91,8 +91,8 @@ pub enum HostFinding {
     },
 }
 
-/// The evidence that none of these devices is the bottleneck, and what the host shows instead. `None` unless each of them
-/// is idle, or provably ok with hardly any request waiting.
+/// The evidence that none of these devices is the bottleneck, and the findings about the host. `None` unless each
+/// device is idle, or provably ok with hardly any request waiting.
 pub fn not_the_disk(devices: &[DeviceReport], host: &HostReport) -> Option<Vec<HostFinding>> {
     let (mut far_from_saturated, mut highest_saturation) = (Vec::new(), 0.0f64);
     let (mut short_queues, mut longest_queue) = (Vec::new(), 0.0f64);
@@ -125,8 +125,8 @@ pub fn not_the_disk(devices: &[DeviceReport], host: &HostReport) -> Option<Vec<H
     Some(findings.into_iter().flatten().collect()).filter(|findings: &Vec<_>| !findings.is_empty())
 }
 
-/// The findings of the host with any verdict on its devices: waits for I/O that no device shows, a shortage of memory, and
-/// swapping.
+/// The findings about the host that are reported whatever the verdicts on its devices: waits for I/O that no device
+/// shows, a shortage of memory, and swapping.
 pub fn host_findings(devices: &[DeviceReport], topology: &Topology, host: &HostReport) -> Vec<HostFinding> {
     let is_swap = |name: &str| topology.node(name).is_some_and(|node| node.is_swap());
     let swap_devices = devices.iter().filter(|report| is_swap(&report.device)).filter_map(swap_device);
@@ -180,7 +180,7 @@ fn swapping(topology: &Topology, host: &HostReport) -> Option<HostFinding> {
     Some(HostFinding::Swapping { in_pages_per_s, out_pages_per_s, devices })
 }
 
-/// The load of a swap device; `None` where it had none.
+/// The load of a swap device; `None` if it had none.
 fn swap_device(report: &DeviceReport) -> Option<HostFinding> {
     let mean = |of: Option<f64>| of.unwrap_or(0.0);
     let (read, write) = (mean(report.read.mib_per_s.mean), mean(report.write.mib_per_s.mean));

@@ -1,5 +1,5 @@
-//! The loads of a device between resets of its counters, after which the name may be that of another device. Loads are
-//! compared with each other only within such a lifetime.
+//! The loads of a device between resets of its counters. After a reset, the name may belong to another device, so loads
+//! are compared with each other only within such a lifetime.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -27,12 +27,12 @@ struct Lifetime {
     /// `None` without a load.
     first_interval: Option<f64>,
     loads: LoadHistory,
-    /// Those before the range of time that is analyzed, which show what the device can do.
+    /// The loads before the range of time that is analyzed, which show what the device can do.
     preceding: LoadHistory,
     preceding_count: f64,
     learned: Baselines,
     since_boot: Option<SinceBoot>,
-    /// The values given for the device; `None` where those of the present device hold.
+    /// The values given for the device; `None` if the values of the present device apply.
     given: Option<Given>,
     sweeps: [VonNeumannRatio; 3],
 }
@@ -86,21 +86,22 @@ impl Lifetimes {
         self.present.loads.push(load);
     }
 
-    /// Returns whether [`Lifetimes::learn`] has to be called, because loads were merged since.
+    /// Returns whether [`Lifetimes::learn`] has to be called because loads were merged since the last call.
     pub(super) fn must_learn(&self) -> bool {
         self.present.loads.has_unmerged()
     }
 
-    /// Learns the loads that were added since the last call, and returns them. Many at once take far less time than each by
-    /// itself: what is learned of all devices does not fit into the caches of a CPU together.
+    /// Learns from the loads that were added since the last call, and returns them. Learning from many at once takes
+    /// far less time than from each by itself, because the baselines of all devices together do not fit into the caches
+    /// of a CPU.
     pub(super) fn learn(&mut self) -> Vec<LoadSample> {
         let new = self.present.loads.take_new();
         self.present.learn(&new);
         new
     }
 
-    /// Takes a load before those that are analyzed, or an interval without one. Unloaded latencies are learned from it, and
-    /// caps are looked for in it too.
+    /// Takes a load before those that are analyzed; `None` for an interval without one. Unloaded latencies are learned
+    /// from it, and caps are searched for in it, too.
     pub(super) fn observe_preceding(&mut self, load: Option<LoadSample>) {
         let present = &mut self.present;
         match load {
@@ -140,7 +141,8 @@ impl Lifetimes {
         }
     }
 
-    /// Ends the lifetime, as [`Lifetimes::end`] does: the next load is of another device. The settings were those of the device so far.
+    /// Ends the lifetime, as [`Lifetimes::end`] does: the next load is of another device. `settings` are those of the
+    /// device that had the name until now.
     pub(super) fn end_device(&mut self, settings: &Settings) {
         self.end();
         for ended in &mut self.ended {
@@ -189,7 +191,7 @@ pub(super) struct FinishedLifetimes {
     present: FinishedLifetime,
 }
 
-/// The loads of a lifetime with that which they are compared with.
+/// The loads of a lifetime, and the baselines and facts that they are compared with.
 #[derive(Clone, Copy)]
 pub(super) struct LifetimeLoads<'a> {
     pub(super) loads: &'a [LoadSample],

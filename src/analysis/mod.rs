@@ -1,9 +1,9 @@
-//! The analysis of devices: from many intervals to a verdict with its evidence, or to what is missing for one.
+//! The analysis of devices: from many intervals to a verdict with its evidence, or to the reason why there is none.
 //!
 //! Pure: no files, no clock, no text. The live view asks a [`LiveVerdict`] after every interval; a whole capture goes
 //! through a [`DeviceAnalysis`] into a [`DeviceReport`]. Memory is bounded, however long either runs. A value that is
-//! not known is `None`, and a verdict that needs more than was seen is not given. Evidence is data ([`Evidence`],
-//! [`Explanation`], [`OtherCause`], [`HostFinding`], [`Plateau`], [`LayerLink`]); `report` makes sentences of it.
+//! not known is `None`, and a verdict is not given if it needs more than was seen. Evidence is data ([`Evidence`],
+//! [`Explanation`], [`OtherCause`], [`HostFinding`], [`Plateau`], [`LayerLink`]); `report` turns it into sentences.
 //!
 //! A module here imports only modules listed above it:
 //!

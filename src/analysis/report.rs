@@ -1,4 +1,4 @@
-//! The report of a device: plain data. `None` is a value that is not known.
+//! The report of a device, as plain data. `None` means not known.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub struct Excluded {
     pub absent: u64,
     /// Requests were completed, but the kernel gives no times for them.
     pub untimed: u64,
-    /// The load changed: they are in the statistics, but not in the fits.
+    /// The load changed: these intervals are in the statistics, but not in the fits.
     pub transitions: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct DeviceReport {
     pub verdict: Option<Verdict>,
     /// The reason for the verdict, or for its absence.
     pub explanation: Explanation,
-    /// The explanation of `ok`, for a device that has no verdict only because it may be at a limit.
+    /// The explanation of `ok` that would apply to a device that has no verdict only because it may be at a limit.
     pub ok_below_limit: Option<Box<Explanation>>,
     /// Hints at other causes than this device.
     pub other_causes: Vec<OtherCause>,
@@ -49,7 +49,7 @@ pub struct DeviceReport {
     /// The longest stall in seconds; zero without one.
     pub longest_stall_s: f64,
     /// Percentage of the time with at least one request in flight as the kernel counts it, without the intervals in
-    /// which that count cannot be true or that are too short for it.
+    /// which that count cannot be right or that are too short for it.
     pub util_pct: Distribution,
     /// Reads.
     pub read: DirectionReport,
@@ -63,17 +63,17 @@ pub struct DeviceReport {
     pub capacity: CapacityReport,
     /// The capacity by direction.
     pub capacity_by_direction: CapacityByDirection,
-    /// Rates that stayed constant at a cap; two where a cap changed on the way.
+    /// Rates that stayed constant at a cap; several if the cap changed meanwhile.
     pub plateaus: Vec<Plateau>,
     /// The baselines learned or given, by size, as they can be saved.
     pub baseline: DeviceBaseline,
     /// By direction, the intervals in which a few of the requests that were traced were far slower than the rest;
     /// empty if there are none, and where requests were not traced.
     pub slow_requests: Vec<SlowIntervals>,
-    /// The load in blocks of time, to compare captures; empty unless it was asked for.
+    /// The load in blocks of time, to compare captures; empty unless it was requested.
     pub blocks: Vec<Block>,
     /// Requests over time, to compare devices.
     pub timeline: ActivityTimeline,
-    /// The times of trouble as the verdict on all intervals together sees them, apart from stalls and limits of cgroups.
+    /// The times of trouble according to the verdict on all intervals together, except stalls and limits of cgroups.
     pub trouble: Vec<TroubleSpan>,
 }

@@ -26,10 +26,10 @@ struct SavedBaseline {
 /// The devices that a saved baseline is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceMatching {
-    /// Only those of the same identity.
+    /// Only devices of the same identity.
     #[default]
     Identity,
-    /// Those of the same identity. Where the saved baseline or the device has none, those of the same name.
+    /// Devices of the same identity, or of the same name if the saved baseline or the device has no identity.
     IdentityOrName,
 }
 
@@ -40,7 +40,7 @@ impl SavedBaselines {
         self.devices.insert(identity.unwrap_or(name).to_owned(), saved);
     }
 
-    /// Takes the values of `newer`. What it lacks stays.
+    /// Takes the values of `newer`. Values that it lacks stay.
     pub fn update(&mut self, newer: &Self) {
         for (key, saved) in &newer.devices {
             let own = self.devices.entry(key.clone()).or_default();
@@ -105,7 +105,7 @@ mod tests {
         assert!((read.await_ms - 0.034).abs() < 0.001 && !read.is_upper_bound, "{read:?}");
         assert!(read.queue.is_some_and(|queue| (queue - 0.77).abs() < 0.01), "{read:?}");
         assert_eq!(saved.find("vda", Some("serial:1"), Identity), None);
-        // Saved again, it has the present names.
+        // When it is saved again, it has the present field names.
         let again = serde_json::to_string(&saved).unwrap();
         assert!(again.contains("\"queue\"") && again.contains("\"upper_bound\""), "{again}");
         assert!(!old_names.iter().any(|name| again.contains(name)), "{again}");

@@ -46,7 +46,8 @@ pub struct KnownDevice {
     pub size_bytes: Option<u64>,
     /// The provider of its volume; `None` where it is not known.
     pub provider: Option<Provider>,
-    /// It is known to be a hard disk, or a partition of one, rather than a volume of several disks or of other media.
+    /// True if it is known to be a hard disk, or a partition of one, rather than a volume of several disks or of other
+    /// media.
     pub is_hard_disk: bool,
 }
 

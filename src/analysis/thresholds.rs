@@ -1,7 +1,7 @@
 //! Every threshold of the analysis, with its unit and the reason for its value.
 //!
 //! A threshold is a number that decides what is concluded. Numbers that only set the precision or the cost of a
-//! calculation (bin widths, search grids, memory limits) are beside the code that uses them.
+//! calculation (bin widths, search grids, memory limits) are next to the code that uses them.
 //!
 //! Sources named below:
 //!
@@ -30,11 +30,11 @@ pub(super) const MIN_SATURATED_QUEUE: f64 = 2.0;
 /// Multiple of unloaded latency from which a device is slow although no request waits for another: the same as for
 /// overload.
 pub(super) const MIN_SLOW_SATURATION: f64 = 3.0;
-/// Multiple of unloaded latency from which a few requests show that a device is slow: with a heavy tail, single ones take
-/// three times the mean now and then.
+/// Multiple of unloaded latency from which a few requests show that a device is slow: with a heavy tail, a single
+/// request takes three times the mean now and then.
 pub(super) const MIN_SINGLE_REQUEST_SATURATION: f64 = 6.0;
-/// Mean number of requests in flight while there are any, up to which they came one at a time: one, and as much again
-/// for two that overlap.
+/// Mean number of requests in flight while there are any, up to which they came one at a time: one, plus one for two
+/// that overlap.
 pub(super) const MAX_SERIAL_BUSY_QUEUE: f64 = 2.0;
 /// Fraction of the highest rate seen at low latency below which higher latency is not the effect of more load. A device
 /// beyond its best point loses some of its rate: 10%, as at the knee.
@@ -42,28 +42,29 @@ pub(super) const MIN_LOADED_RATE_RATIO: f64 = KNEE_FRACTION;
 /// Multiple of the mean latency since boot from which a device is in trouble: twice the threshold against a real
 /// baseline, because that mean is of mixed sizes and patterns.
 pub(super) const MIN_SINCE_BOOT_SATURATION: f64 = 6.0;
-/// Queue from which requests wait for each other at any hard disk: it has one actuator, or two, so that three of four wait.
+/// Queue from which requests wait for each other at any hard disk: it has one or two actuators, so at least three of
+/// four requests wait.
 pub(super) const MIN_DEEP_QUEUE: f64 = 8.0;
-/// Fraction of the time for which a deep queue has requests in flight: a burst is over soon.
+/// Fraction of the time for which a deep queue has requests in flight: a short burst is not a deep queue.
 pub(super) const MIN_DEEP_QUEUE_BUSY_FRACTION: f64 = 0.85;
-/// Milliseconds for which a slow hard disk of 5,400 revolutions per minute moves and turns to any place: half a revolution
-/// (5.6) and an average seek (9).
+/// Milliseconds that a slow hard disk of 5,400 revolutions per minute needs on average to reach any position: half a
+/// revolution (5.6) and an average seek (9).
 pub(super) const MAX_HARD_DISK_ACCESS_MS: f64 = 15.0;
-/// KiB per millisecond that a hard disk transfers at least, at its inner tracks.
+/// The lowest transfer rate of a hard disk, at its inner tracks, in KiB per millisecond.
 pub(super) const MIN_HARD_DISK_KIB_PER_MS: f64 = 75.0;
-/// Latest intervals in which requests are looked for that hang while others complete.
+/// Number of latest intervals that are searched for requests that hang while others complete.
 pub(super) const HUNG_WINDOW_INTERVALS: usize = 10;
-/// Multiple of the mean queue of those that complete, from which requests in flight hang...
+/// Requests in flight hang if they are at least this multiple of the mean queue of those that complete...
 pub(super) const MIN_HUNG_QUEUE_RATIO: f64 = 2.0;
-/// ...and requests more than that. Simulation: 11 findings in 3,040 runs, all of hung requests.
+/// ...and exceed that queue by at least this number. Simulation: 11 findings in 3,040 runs, all of hung requests.
 pub(super) const MIN_HUNG_REQUESTS: f64 = 2.0;
-/// Length in seconds of the slices in which the kernel's throttle releases requests: what it releases at once can be in
-/// flight at the end of every interval, if the sampler is in step with it...
+/// Length in seconds of the slices in which the kernel's throttle releases requests: those released at once can be in
+/// flight at the end of every interval if the sampler is in step with the throttle...
 pub(super) const THROTTLE_SLICE_S: f64 = 0.1;
-/// ...and if the requests take this many milliseconds or more; samples are not taken more regularly.
+/// ...and if the requests take at least this many milliseconds; samples are not taken more regularly than that.
 pub(super) const MIN_IN_STEP_MS: f64 = 1.0;
 /// Seconds from which a count of requests in flight that never changes, while no task waits for I/O, may be an error of
-/// the kernel's: no driver lets a request take that long without a word to a task.
+/// the kernel's: no driver lets a request take that long without reporting an error to a task.
 pub(super) const MIN_LEAKED_S: f64 = 120.0;
 /// Fraction of the request time up to which a direction does not decide the verdict: a few slow writes beside a load of
 /// reads are not the load.
@@ -88,32 +89,33 @@ pub(super) const MIN_RECOVERED_INTERVALS: usize = 2;
 /// Fraction of the saturation threshold above which a device that was saturated still is: so that a latency near the
 /// threshold does not change the verdict at every interval.
 pub(super) const STILL_SATURATED_FRACTION: f64 = 0.75;
-/// Intervals of a changed kind of requests after which these are compared with their own kind only.
+/// Intervals with a changed kind of requests after which these are compared only with their own kind.
 pub(super) const MIN_CHANGED_INTERVALS: u32 = 8;
-/// Relative distance from a plateau's rate within which an interval lies on it: the plateau's own tolerance and half as
-/// much again for the interval's noise.
+/// Relative distance from a plateau's rate within which an interval lies on it: the plateau's own tolerance, plus half
+/// of that for the interval's noise.
 pub(super) const ON_PLATEAU_TOLERANCE: f64 = 0.015;
-/// Queue from which an interval on a plateau is called capped: with less, hardly any request waits for the cap.
+/// Queue from which an interval on a plateau is called capped: with a shorter queue, hardly any request waits for the
+/// cap.
 pub(super) const MIN_CAPPED_QUEUE: f64 = 2.0;
-/// Multiple of a plateau's shortest queue from which an interval on it is held back, where that queue is below
+/// Multiple of a plateau's shortest queue from which an interval on it is held back, if the shortest queue is below
 /// [`MIN_CAPPED_QUEUE`]: at the shortest queue the device may just keep up.
 pub(super) const MIN_CAPPED_QUEUE_RATIO: f64 = 1.5;
 
-/// Percentiles of single requests that show that a few are slow, the first that enough requests exceed.
+/// Percentiles of single requests that may show that a few are slow: the first one that enough requests exceed is used.
 pub(super) const TAIL_PERCENTILES: [f64; 2] = [99.0, 95.0];
-/// Requests that a percentile needs above it, so that it is not a matter of one or two.
+/// Requests that must exceed a percentile, so that it does not depend on one or two.
 pub(super) const MIN_SLOW_REQUESTS: f64 = 10.0;
 /// Multiple of the median at which the percentile is far from it, on any device. Exponential latencies, those of a
 /// queue at a server with random service times at any load (M/M/1), have a p99 of ln(100) / ln(2) = 6.6 times the
 /// median and a p95 of 4.3; those of several servers, or of more even service times, have less. With
-/// [`MIN_SLOW_REQUESTS`], 10 times is more than three standard errors of both away.
+/// [`MIN_SLOW_REQUESTS`], 10 times is more than three standard errors above both ratios.
 pub(super) const MIN_TAIL_RATIO: f64 = 10.0;
 /// Fraction of the completed requests whose latencies must be known: with 5% missing, be they the fastest or the
 /// slowest, the p99 of the others is at most the p99.05 of all, and their median at least the p47.5 of all.
 pub(super) const MIN_MATCHED_FRACTION: f64 = 0.95;
 
-/// Ratio of the longest to the shortest recent queue without which a search for plateaus finds none by queue growth.
-/// It only saves time and lies well below [`MIN_CONCURRENCY_GROWTH`].
+/// Ratio of the longest to the shortest recent queue below which no plateau can be found by queue growth, so that the
+/// search is skipped. It only saves time and is well below [`MIN_CONCURRENCY_GROWTH`].
 pub(super) const MIN_QUEUE_CHANGE_RATIO: f64 = 2.0;
 
 // Verdict over all intervals.
@@ -122,20 +124,21 @@ pub(super) const MIN_QUEUE_CHANGE_RATIO: f64 = 2.0;
 pub const MIN_VERDICT_INTERVALS: u64 = 3;
 /// Fraction of the busy time from which a condition decides the verdict over all intervals.
 pub(super) const MIN_TIME_FRACTION: f64 = 0.1;
-/// Fraction of the busy time from which a device without enough queueing is ok.
+/// Fraction of the busy time that must be ok for the device to be ok, if it did not queue for long enough.
 pub(super) const MIN_OK_TIME_FRACTION: f64 = 0.5;
 /// Fraction of the time below which a stall is mentioned but leaves the verdict to the load.
 pub(super) const BRIEF_STALL_FRACTION: f64 = 0.05;
-/// Fraction of the busy time without known saturation up to which saturation is quoted as that of all the time.
+/// Fraction of the busy time without known saturation up to which the saturation of the rest is quoted for all of the
+/// time.
 pub(super) const MAX_UNKNOWN_TIME_FRACTION: f64 = 0.01;
-/// Multiple of the stated cap from which the load exceeded it: real limiters overshoot by some percent.
+/// Multiple of the stated cap from which the load exceeds it: real limiters overshoot by a few percent.
 pub(super) const MIN_EXCEEDED_CAP_RATIO: f64 = 1.05;
 
 // Baseline of unloaded latency.
 
 /// Requests behind one latency of the baseline: single requests vary by more than what is measured.
 pub(super) const MIN_LATENCY_REQUESTS: f64 = 30.0;
-/// Milliseconds behind one latency of the baseline: a sum is exact to 1 ms (kernel), so to 5% with 20.
+/// Milliseconds behind one latency of the baseline: a sum is exact to 1 ms (kernel), which is 5% of 20 ms.
 pub(super) const MIN_LATENCY_SUM_MS: f64 = 20.0;
 /// Quantile of the latencies, weighted by requests, that is the baseline: the median. Simulation: with a low quantile,
 /// devices whose service times have a heavy tail look slow most of the time.
@@ -144,55 +147,55 @@ pub(super) const BASELINE_QUANTILE: f64 = 0.5;
 pub(super) const MIN_BASELINE_INTERVALS: f64 = 3.0;
 /// Relative difference within which two latencies are the same.
 pub(super) const SAME_LATENCY_TOLERANCE: f64 = 0.2;
-/// Multiple of a rate that the device must have done at another time, for the latency at that rate to be proven not to
-/// be that of a limit: twice, less some scatter.
+/// Multiple of a rate that the device must have reached at another time to prove that the latency at the lower rate is
+/// not caused by a limit: twice, less some scatter.
 pub(super) const MIN_PROVEN_RATE_RATIO: f64 = 1.9;
-/// Multiple of a rate above which another rate proves nothing about it: a device that sleeps is slow at rare requests.
+/// Multiple of a rate above which a higher rate proves nothing about it: a device that sleeps is slow at rare requests.
 pub(super) const MAX_PROVEN_RATE_RATIO: f64 = 16.0;
-/// Dispersion from which completions are irregular: well above that of a cap, a token bucket having about 0.01 and a
+/// Dispersion from which completions are irregular: well above that of a cap. A token bucket has about 0.01, a
 /// jittering one 0.1 or more.
 pub(super) const MIN_IRREGULAR_DISPERSION: f64 = 0.3;
-/// Times that show whether completions are irregular: of six, the median leaves out two that are odd...
+/// Number of rates that show whether completions are irregular: of six, the median ignores two odd ones...
 pub(super) const MIN_IRREGULAR_INTERVALS: usize = 6;
-/// ...of this many seconds at least: sample times are uncertain by a millisecond or so.
+/// ...each over at least this many seconds: sample times are uncertain by a millisecond or so.
 pub(super) const MIN_IRREGULAR_S: f64 = 0.9;
-/// Multiple of an unloaded latency below which a latency beside other requests disproves it.
+/// Multiple of a supposed unloaded latency below which the latency of requests with others in flight disproves it.
 pub(super) const MAX_UNBEATEN_RATIO: f64 = 0.8;
-/// Requests since boot behind a mean latency that is compared with.
+/// Requests since boot that a mean latency needs to serve as a baseline.
 pub(super) const MIN_LIFETIME_REQUESTS: f64 = 1000.0;
 /// Ratio of two mean sizes up to which latencies are compared.
 pub(super) const MAX_SIZE_RATIO: f64 = 2.0;
-/// Multiple of the queue of a baseline that is only an upper bound, from which latency is compared with it: at twice
-/// the queue, less some scatter, so that all intervals of a level are compared alike.
+/// Multiple of a baseline's queue from which latency is compared with that baseline if it is only an upper bound: twice
+/// the queue, less some scatter, so that all intervals of a level are treated alike.
 pub(super) const MIN_BOUND_QUEUE_RATIO: f64 = 1.8;
 /// Requests in flight when sampled from which an interval may hold the end of a burst...
 pub(super) const MIN_BURST_EDGE_IN_FLIGHT: u64 = 4;
-/// ...where they are more than this multiple of its mean queue: its latency is then that of a long queue although its
-/// mean queue is short, and teaches nothing about the unloaded device.
+/// ...if they are more than this multiple of its mean queue: its latency is then that of a long queue although its mean
+/// queue is short, and shows nothing about the unloaded device.
 pub(super) const MIN_BURST_EDGE_RATIO: f64 = 3.0;
 
 // Loads and their changes.
 
 /// Relative difference of rate and of queue within which two intervals had the same load.
 pub(super) const SAME_LOAD_TOLERANCE: f64 = 0.15;
-/// Relative difference of the rate within which the load is the same at any queue: a queue that grows beyond what
-/// the device can do changes nothing in what it does.
+/// Relative difference of the rate within which the load is the same at any queue: beyond the device's capacity, a
+/// longer queue does not change its rate.
 pub(super) const SAME_RATE_TOLERANCE: f64 = 0.02;
 /// Queue from which a device counts as loaded: with one request half of the time, its rate shows what it can do.
 pub const MIN_LOADED_QUEUE: f64 = 0.5;
-/// Requests in an interval for its rate to be used: with fewer, one request more or less is a step that different rates
-/// share (kernel).
+/// Requests in an interval for its rate to be used: with fewer, the count is too coarse, and different rates give the
+/// same one (kernel counts whole requests).
 pub(super) const MIN_INTERVAL_REQUESTS: f64 = 5.0;
 /// Fraction of the loads that must be steady for the others to be left out; where hardly anything is steady, change is
 /// the nature of the load.
 pub(super) const MIN_STEADY_FRACTION: f64 = 0.5;
 /// Fraction of the intervals of a level for which saturation must be known to quote that of the level.
 pub(super) const MIN_KNOWN_FRACTION: f64 = 0.5;
-/// Fraction of the requests from which an interval belongs to one direction alone.
+/// Fraction of the requests from which an interval counts as one of a single direction.
 pub(super) const MIN_SINGLE_DIRECTION_FRACTION: f64 = 0.9;
 /// Fraction of the requests of the other direction up to which a device only reads, or only writes.
 pub(super) const MAX_NEGLIGIBLE_FRACTION: f64 = 0.01;
-/// Fraction of all requests from which a direction's plateau is one of the device.
+/// Fraction of all requests from which a direction's plateau counts as a plateau of the device.
 pub(super) const MIN_DOMINANT_FRACTION: f64 = 0.8;
 
 // Levels of concurrency.
@@ -201,7 +204,8 @@ pub(super) const MIN_DOMINANT_FRACTION: f64 = 0.8;
 pub(super) const MIN_LEVEL_QUEUE: f64 = 0.1;
 /// Ratio of neighboring queues above which a new level begins.
 pub(super) const LEVEL_GAP_RATIO: f64 = 1.1;
-/// Ratio of its longest to its shortest queue up to which a level is one; a wider one has no gaps and is divided...
+/// Ratio of the longest to the shortest queue up to which a level is not divided; a wider one has no gaps and is
+/// divided...
 pub(super) const MAX_LEVEL_WIDTH_RATIO: f64 = 1.2;
 /// ...into parts of this width: half a power of two.
 pub(super) const LEVEL_SPAN_RATIO: f64 = std::f64::consts::SQRT_2;
@@ -212,11 +216,11 @@ pub(super) const MIN_LEVEL_INTERVALS: f64 = 2.0;
 /// Von Neumann's ratio up to which queues were held or moved slowly: 2 is chance, 0 a slow sweep. Simulation: with it,
 /// at most 6 of 60 open loops of constant load get a wrong maximum.
 pub(super) const MAX_VON_NEUMANN_RATIO: f64 = 1.2;
-/// Multiple of the median queue, up or down, from which an interval lies at clearly another concurrency: two, less
+/// Factor from the median queue, up or down, at which an interval has a clearly different concurrency: two, less
 /// scatter.
 pub(super) const MIN_SPREAD_RATIO: f64 = 1.9;
-/// Fraction of the loaded time that must lie there for a sweep: a steady load on a device that is slow at times has
-/// less.
+/// Fraction of the loaded time that must have a clearly different concurrency for a sweep: a steady load on a device
+/// that is slow at times has less.
 pub(super) const MIN_SPREAD_FRACTION: f64 = 0.3;
 
 // Models of rate against concurrency.
@@ -229,24 +233,24 @@ pub const MIN_FIT_LEVELS: usize = 4;
 pub(super) const MIN_CONFIDENT_LEVELS: usize = 6;
 /// Relative error below which two models are equally good: medians of rates are not more exact than that.
 pub(super) const FIT_ERROR_FLOOR: f64 = 0.005;
-/// Relative standard error of a level's median rate that is assumed at least, however well a model fits.
+/// Lowest relative standard error that is assumed for a level's median rate, however well a model fits.
 pub(super) const RATE_NOISE_FLOOR: f64 = 0.015;
 /// Mean relative error above which rates follow no model.
 pub(super) const MAX_FIT_ERROR: f64 = 0.1;
-/// Mean relative error up to which a fitted limit is called that without "rough".
+/// Mean relative error up to which a fitted limit is not called "rough".
 pub(super) const MAX_CLOSE_FIT_ERROR: f64 = 0.05;
-/// Fraction of the rates' variance that a model must explain; less describes chance...
+/// Fraction of the rates' variance that a model must explain; with less, the variation is chance...
 pub(super) const MIN_R_SQUARED: f64 = 0.7;
 /// ...unless its mean relative error is at most this while the concurrency beyond the knee grows by
 /// [`MIN_CONCURRENCY_GROWTH`]: rates that stay constant have no variance to explain.
 pub(super) const MAX_FLAT_FIT_ERROR: f64 = 0.06;
-/// Growth of the queue during which a constant rate is a limit: it quadruples, less some scatter. Any load doubles by
+/// Growth of the queue that makes a constant rate a limit: it quadruples, less some scatter. Any load may double by
 /// chance.
 pub(super) const MIN_CONCURRENCY_GROWTH: f64 = 3.9;
-/// Relative distance of a model's maximum from the highest rate seen: what lies beyond is extrapolation.
+/// Largest relative distance of a model's maximum from the highest rate seen: anything beyond is extrapolation.
 pub(super) const MAX_EXTRAPOLATION: f64 = 0.1;
 /// Difference of the Bayesian information criterion below which two models are tied: "not worth more than a bare
-/// mention" (Kass and Raftery 1995). A tie goes to the cap, which has a parameter less.
+/// mention" (Kass and Raftery 1995). A tie goes to the cap, which has one parameter fewer.
 pub(super) const BIC_TIE: f64 = 2.0;
 /// Fraction of the corner's concurrency from which a level lies at the cap.
 pub(super) const AT_CAP_FRACTION: f64 = 0.95;
@@ -260,9 +264,9 @@ pub(super) const MIN_KNEE_RATIO: f64 = 1.2;
 /// Variances by which a law's squared error may exceed that of the best law and still be plausible: two standard
 /// deviations.
 pub(super) const PLAUSIBLE_VARIANCES: f64 = 4.0;
-/// Standard errors on each side of a fitted cap: 95% of a normal distribution.
+/// Standard errors on each side of a fitted cap that make up its range: 95% of a normal distribution.
 pub(super) const CAP_RANGE_SIGMAS: f64 = 2.0;
-/// Multiple of a model's maximum that the 95th percentile of the rate must not exceed.
+/// Multiple of a model's maximum above which the 95th percentile of the rate disproves the model.
 pub(super) const MAX_RATE_OVER_MODEL_RATIO: f64 = 1.25;
 /// Relative difference within which a fitted cap and a plateau are the same limit.
 pub(super) const FIT_PLATEAU_TOLERANCE: f64 = 0.03;
@@ -276,25 +280,27 @@ pub(super) const STEADY_TOLERANCE: f64 = 0.01;
 pub(super) const STEADY_WINDOW: f64 = 2.0 * STEADY_TOLERANCE;
 /// Size of a large request as a multiple of the mean, where sizes are mixed.
 pub(super) const LARGE_REQUEST_RATIO: f64 = 2.0;
-/// Multiple of the tolerance within which a load lies on a constant rate: half as much again for the median's own error.
+/// Multiple of the tolerance within which a load lies on a constant rate: the tolerance, plus half of that for the
+/// median's own error.
 pub(super) const ON_RATE_TOLERANCE_RATIO: f64 = 1.5;
 /// Multiple of the tolerance above a constant rate from which a load exceeds it.
 pub(super) const ABOVE_RATE_TOLERANCE_RATIO: f64 = 3.0;
 /// Relative distance within which two rates, or a rate and a stated cap, are the same limit.
 pub(super) const SAME_LIMIT_TOLERANCE: f64 = 2.0 * STEADY_TOLERANCE;
-/// Intervals of a plateau: in noise, fewer are soon alike by chance. Simulation: 60 noisy loads, none called capped.
+/// Fewest intervals of a plateau: in noise, fewer intervals are easily alike by chance. Simulation: 60 noisy loads,
+/// none called capped.
 pub(super) const MIN_PLATEAU_INTERVALS: f64 = 8.0;
-/// Intervals on the rate that a plateau may lack, for those at its two ends, which are of two loads.
+/// Number of intervals on the rate that a plateau may lack: those at its two ends contain two loads.
 pub(super) const PLATEAU_END_INTERVALS: f64 = 2.0;
-/// Intervals of the rate before a cap that makes it a cap of its own, whose credits were spent soon.
+/// Fewest intervals at a higher rate before a cap for that rate to be a cap, too, whose credits were soon spent.
 pub(super) const MIN_BRIEF_PLATEAU_INTERVALS: usize = 4;
 /// Fraction of the loaded intervals within a plateau's time that lie on its rate.
 pub(super) const MIN_ON_RATE_FRACTION: f64 = 0.75;
-/// Fraction of the loaded intervals that may lie above it: a token bucket lets the first requests pass faster.
+/// Fraction of the loaded intervals that may lie above the rate: a token bucket lets the first requests pass faster.
 pub(super) const MAX_ABOVE_RATE_FRACTION: f64 = 0.05;
-/// Intervals that may lie above it, however few there are.
+/// Number of intervals that may always lie above the rate, however few intervals there are.
 pub(super) const MAX_ABOVE_RATE_INTERVALS: f64 = 2.0;
-/// Queue that a plateau must reach: with less, hardly any request waits, however constant the rate.
+/// Queue that a plateau must reach: with a shorter one, hardly any request waits, however constant the rate.
 pub(super) const MIN_PLATEAU_QUEUE: f64 = 3.5;
 /// Multiple of a growing plateau's shortest queue from which an interval counts as loaded: at the shortest, the device
 /// may just keep up.
@@ -303,70 +309,71 @@ pub(super) const LOADED_RATIO_GROWN: f64 = 1.2;
 pub(super) const LOADED_RATIO_CONSTANT: f64 = 0.7;
 /// Ratio of two rates that clearly differ.
 pub(super) const MIN_RATE_CHANGE_RATIO: f64 = 1.2;
-/// Intervals that contradict, or support, a plateau: two may be chance.
+/// Fewest intervals that contradict, or support, a plateau: two may be chance.
 pub(super) const MIN_WITNESS_INTERVALS: f64 = 3.0;
 /// Intervals that must share the shortest and the longest queue of a plateau: a device that stops for a moment and
-/// catches up has one long queue alone.
+/// catches up has only one long queue.
 pub(super) const MIN_QUEUE_END_INTERVALS: f64 = 2.0;
-/// Relative difference within which two queues are as long.
+/// Relative difference within which two queues are equally long.
 pub(super) const SAME_QUEUE_TOLERANCE: f64 = 0.05;
 /// Fraction of the slower rate's longest queue that the faster rate must have reached to be the same load before a cap
 /// changed.
 pub(super) const MIN_FASTER_QUEUE_FRACTION: f64 = 0.5;
-/// Relative difference of mean request sizes of the same kind of load.
+/// Relative difference of the mean request size within which two loads are of the same kind.
 pub(super) const SAME_SIZE_TOLERANCE: f64 = 0.1;
-/// Relative difference of one plus the fraction of reads, of the same kind of load.
+/// Relative difference of (1 + fraction of reads) within which two loads are of the same kind.
 pub(super) const SAME_MIX_TOLERANCE: f64 = 0.05;
 /// Mean request size in KiB from which a limit on requests may be one on bytes.
 pub(super) const MIN_LARGE_REQUEST_KIB: f64 = 64.0;
 
 /// Ratio of two median deviations below which the smaller is the regular one.
 pub(super) const MAX_REGULAR_RATIO: f64 = 0.5;
-/// Difference of the lengths of neighboring intervals that is one of late samples, rather than of another interval.
+/// Relative difference of the lengths of neighboring intervals up to which it is due to late samples, rather than a
+/// different interval length.
 pub(super) const MAX_SAMPLE_DELAY_FRACTION: f64 = 0.1;
-/// Intervals that a constant queue needs to be one.
+/// Fewest intervals that show a constant queue.
 pub(super) const CONSTANT_QUEUE_INTERVALS: usize = 10;
-/// Fraction of the intervals at whose end as many requests were in flight as on average.
+/// Fraction of the intervals of a constant queue that must end with as many requests in flight as on average.
 pub(super) const CONSTANT_QUEUE_FRACTION: f64 = 0.8;
-/// Relative difference of the two up to which they are the same.
+/// Relative difference up to which the requests in flight at the end equal the average.
 pub(super) const CONSTANT_QUEUE_TOLERANCE: f64 = 0.05;
 /// Relative difference of the requests in flight when sampled and the mean queue up to which a load is a closed loop: a
 /// client needs a little time between two requests.
 pub(super) const CLOSED_LOOP_TOLERANCE: f64 = 0.1;
-/// Fraction of the requests in flight when sampled that the mean queue has where these are in flight all the time, rather
+/// Mean queue as a fraction of the requests in flight when sampled, from which these are in flight all the time, rather
 /// than in bursts that a limit releases just before each sample.
 pub(super) const MIN_CONSTANT_QUEUE_RATIO: f64 = 0.5;
 /// Multiple of the usual number of requests in flight that the queue of a closed loop does not exceed.
 pub(super) const MAX_CONSTANT_QUEUE_RATIO: f64 = 1.25;
-/// Queue from which it can be constant: a client that waits for each request has one in flight nearly all the time.
+/// Shortest queue that can be constant: a client that waits for each request has one in flight nearly all the time.
 pub(super) const MIN_CONSTANT_QUEUE: f64 = 0.9;
 
-// Dispersion of a rate: 1 is that of requests that complete at random.
+// Dispersion of a rate; requests that complete at random have 1.
 
 /// Dispersion below which a rate is held by a cap while the queue changes: a token bucket has about 0.01, servers whose
 /// times vary by 30% 0.3.
 pub(super) const MAX_CAP_DISPERSION: f64 = 0.1;
 /// Dispersion below which a rate may be held by a cap, where more evidence supports it.
 pub(super) const MAX_POSSIBLE_CAP_DISPERSION: f64 = 0.5;
-/// Dispersion below which a rate is held by a cap, without other evidence: the times of no real device vary by less than
-/// 5%, so that only servers of a simulation are as even.
+/// Dispersion below which a rate is held by a cap, without other evidence: the service times of every real device vary
+/// by 5% or more, so that only simulated servers are as regular.
 pub(super) const MAX_CONSTANT_QUEUE_DISPERSION: f64 = 0.045;
-/// The same for a single client, whose requests may all be alike.
+/// Dispersion below which a rate is held by a cap for a single client, whose requests may all be alike.
 pub(super) const MAX_ONE_CLIENT_DISPERSION: f64 = 0.03;
-/// Mean queue of a client that waits for each request, with the error of its times.
+/// Highest mean queue of a client that waits for each request, allowing for errors of the kernel's times.
 pub(super) const MAX_ONE_CLIENT_QUEUE: f64 = 1.02;
-/// Fraction of the dispersion that the device has at its lighter loads, below which it is not the device that is so
-/// even. Simulation: no device passes at its own limit.
+/// Fraction of the device's dispersion at lighter loads, below which it is not the device itself that is so regular.
+/// Simulation: no device passes at its own limit.
 pub(super) const MAX_CALIBRATED_FRACTION: f64 = 0.25;
-/// Ratio of the queue on a plateau to that of a lighter load.
+/// Ratio of the shortest queue on a plateau to the queue of another load from which that counts as lighter.
 pub(super) const MAX_LIGHTER_QUEUE_RATIO: f64 = 2.0;
-/// Intervals of a lighter load that show its dispersion.
+/// Fewest intervals of a lighter load that show its dispersion.
 pub(super) const MIN_LIGHT_INTERVALS: usize = 5;
 /// Standard deviations beyond which an interval is an outlier: one in which the load changed or that was sampled late.
 pub(super) const MAX_DEVIATION_SIGMAS: f64 = 4.0;
-/// Loads from which outliers are left out: with fewer, the usual deviation is not known well enough.
+/// Number of loads from which outliers are left out: with fewer, the usual deviation is not known well enough.
 pub(super) const MIN_OUTLIER_LOADS: usize = 8;
-/// Dispersion up to which deviations may be errors of sampling, which are milliseconds or single requests.
+/// Dispersion up to which deviations may be sampling errors, which are milliseconds or single requests.
 pub(super) const MAX_SAMPLING_DISPERSION: f64 = 0.15;
 /// Difference of the logarithms of two likelihoods up to which the less likely dispersion is possible: half the 90%
 /// quantile of the chi-squared distribution with one degree of freedom.
@@ -376,14 +383,14 @@ pub(super) const MAX_LIKELIHOOD_DIFFERENCE: f64 = 1.35;
 
 /// Relative distance within which a plateau matches a known limit.
 pub(super) const LIMIT_TOLERANCE: f64 = 0.01;
-/// Relative distance within which the match is hardly chance.
+/// Relative distance within which a match with a known limit is hardly chance.
 pub(super) const EXACT_LIMIT_TOLERANCE: f64 = 0.002;
-/// Relative distance within which a single interval is near a known limit: the tolerance, and as much again for the
-/// interval's noise.
+/// Relative distance within which a single interval is near a known limit: the tolerance, doubled for the interval's
+/// noise.
 pub(super) const NEAR_LIMIT_TOLERANCE: f64 = 2.0 * LIMIT_TOLERANCE;
-/// Intervals near a known limit under a queue that are worth mentioning: fewer are soon there by chance.
+/// Fewest intervals near a known limit with a queue that are worth mentioning: fewer easily occur by chance.
 pub(super) const MIN_NEAR_LIMIT_INTERVALS: f64 = 5.0;
-/// Multiple of a limit from which a rate exceeds it: real limiters overshoot by some percent.
+/// Multiple of a limit from which a rate exceeds it: real limiters overshoot by a few percent.
 pub(super) const ABOVE_LIMIT_RATIO: f64 = MIN_EXCEEDED_CAP_RATIO;
 /// Relative excess over what a volume can do in the other unit that still allows a match.
 pub(super) const OTHER_LIMIT_TOLERANCE: f64 = 2.0 * LIMIT_TOLERANCE;
@@ -403,7 +410,7 @@ pub(super) const MIN_SEQUENTIAL_MERGED_PCT: f64 = 30.0;
 pub(super) const MAX_RANDOM_KIB: f64 = 16.0;
 /// Percentage of merged requests below which a load of small requests is random.
 pub(super) const MAX_RANDOM_MERGED_PCT: f64 = 1.0;
-/// Fraction of the usual rate below which requests are not part of the load: the system's own writes, once in a while.
+/// Fraction of the usual rate below which requests are not part of the load: occasional writes of the system itself.
 pub(super) const MAX_TRICKLE_FRACTION: f64 = 0.02;
 /// Fraction of the busy time that must lie inside runs for their first and last intervals to be left out.
 pub(super) const MIN_INSIDE_RUNS_FRACTION: f64 = 0.5;
@@ -412,17 +419,17 @@ pub(super) const MIN_INSIDE_RUNS_FRACTION: f64 = 0.5;
 
 /// Queue below which hardly any request waits at a layer.
 pub(super) const MIN_LAYER_QUEUE: f64 = 1.0;
-/// Fraction of the upper queue missing below from which requests are held between two layers.
+/// Fraction of the upper queue that must be missing below for requests to be held between the two layers.
 pub(super) const MIN_QUEUED_BETWEEN_FRACTION: f64 = 0.5;
-/// Multiple of the latency below from which a device whose requests are held above is saturated: twice the threshold
-/// against a baseline, so that its own work may take as long as the device below.
+/// Multiple of the latency of the devices below from which a device that holds requests is saturated: twice the
+/// threshold against a baseline, so that its own work may take as long as the devices below.
 pub(super) const MIN_HELD_SATURATION: f64 = 2.0 * DEFAULT_SATURATION_THRESHOLD;
-/// Fraction of the upper requests that must reach the devices below, for their latencies to be compared.
+/// Fraction of the upper requests that must reach the devices below for latencies to be compared.
 pub(super) const MIN_PASSED_DOWN_FRACTION: f64 = 0.5;
 /// Fraction of the upper request time up to which a lower device is not where requests wait.
 pub(super) const MAX_TIME_BELOW_FRACTION: f64 = MAX_MINOR_TIME_FRACTION;
-/// Util in percent up to which a device is idle most of the time, however long its queue in bursts: half, less what a
-/// kernel that counts in ticks leaves out (23 points at 0.1 s).
+/// Util in percent up to which a device is idle for at least half of the time, however long its queue in bursts: 50,
+/// less the amount that a kernel that counts in ticks misses (23 points at 0.1 s).
 pub(super) const MAX_IDLE_UTIL_PCT: f64 = 25.0;
 /// Similarity of two timelines from which one device is inferred to be stacked on the other.
 pub(super) const MIN_STACKING_SIMILARITY: f64 = 0.75;
@@ -441,23 +448,23 @@ pub(super) const LOW_AVAILABLE_CPU_PCT: f64 = 10.0;
 pub(super) const MIN_REPORTED_STEAL_PCT: f64 = 5.0;
 /// Percentage of time with a task waiting for I/O below which tasks hardly waited.
 pub(super) const LOW_IO_PRESSURE_PCT: f64 = 2.0;
-/// Percentage of time with a task waiting for I/O from which a device should show it: a tenth of a task's time is felt. Of
-/// less, much may be because pressure and requests are not read at the same instant.
+/// Percentage of time with a task waiting for I/O from which a device should show it: a tenth of a task's time is
+/// noticeable. A smaller percentage may largely arise because pressure and requests are not read at the same instant.
 pub(super) const MIN_HIDDEN_IO_WAIT_PCT: f64 = 10.0;
-/// Fraction of that time that the requests in flight may account for at most, where no device has the rest. A task waits
-/// for longer than its request is in flight; this allows for a way through the kernel and back that takes three times as
-/// long, on the fastest devices.
+/// Largest fraction of that time that the requests in flight may account for if no device is responsible for the rest.
+/// A task waits for longer than its request is in flight; this allows for a path through the kernel and back that takes
+/// three times as long as the request, on the fastest devices.
 pub(super) const MAX_IN_FLIGHT_FRACTION: f64 = 0.25;
-/// Percentage of time with a task waiting for memory from which memory is short: a twentieth of a task's time is felt,
-/// and a host with enough memory has none.
+/// Percentage of time with a task waiting for memory from which memory is short: a twentieth of a task's time is
+/// noticeable, and a host with enough memory has no such time.
 pub(super) const MIN_MEMORY_PRESSURE_PCT: f64 = 5.0;
-/// Pages swapped per second from which they are reported: fewer are 40 KiB/s at most, of pages of 4 KiB.
+/// Pages swapped per second from which swapping is reported: fewer are less than 40 KiB/s with pages of 4 KiB.
 pub(super) const MIN_SWAPPED_PAGES_PER_S: f64 = 10.0;
-/// 99th percentile of the queue below which requests rarely meet.
+/// 99th percentile of the queue below which two requests are rarely in flight together.
 pub(super) const MAX_SHORT_QUEUE: f64 = 0.5;
 /// Queue up to which requests came one at a time.
 pub(super) const MAX_SERIAL_QUEUE: f64 = 1.2;
 /// Util in percent from which people take a device for full...
 pub(super) const MIN_HIGH_UTIL_PCT: f64 = 60.0;
-/// ...and above which it is too wrong to be quoted.
+/// ...and above which it is too inaccurate to be quoted.
 pub(super) const MAX_PLAUSIBLE_UTIL_PCT: f64 = 110.0;

@@ -9,21 +9,22 @@ use crate::analysis::thresholds::{
     MIN_IRREGULAR_S,
 };
 
-/// Times that are kept.
+/// The rates that are kept, at most.
 const MAX_RATES: usize = 16;
 
-/// The rates of reads and writes together at short queues. A limit makes them regular; requests that come, or are
-/// served, at random make them as irregular as chance. Of both directions together, because a limit on both leaves their
-/// mix to chance. Where clients, or the tasks that complete requests, wait for the CPU, any rate is irregular, under a
-/// limit, too.
+/// The rates of reads and writes together at short queues. A limit makes them regular; requests that arrive, or are
+/// served, at random make them vary as much as chance does. Both directions are added up, because a limit on both
+/// leaves their mix to chance. Where clients, or the tasks that complete requests, wait for the CPU, every rate is
+/// irregular, even under a limit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Irregularity {
     rates: [f32; MAX_RATES],
     count: usize,
-    /// Requests and seconds that are too short a time yet: sample times are uncertain by milliseconds.
+    /// Requests and seconds of intervals that are still too short for a rate: sample times are uncertain by
+    /// milliseconds.
     pending: (f64, f64),
     requests: f64,
-    /// Computed when it is needed, which it is only until a device has shown that it can do more.
+    /// Computed on demand: it is needed only until a device has shown that it can do more.
     is_proven: OnceCell<bool>,
 }
 
@@ -49,7 +50,7 @@ impl Irregularity {
         *self.is_proven.get_or_init(|| self.prove())
     }
 
-    /// Computes that from the rates. The median absolute deviation leaves out single odd times.
+    /// Computes the result of [`Self::is_proven`]. The median absolute deviation ignores a few odd rates.
     fn prove(&self) -> bool {
         let requests = self.requests / self.count.max(1) as f64;
         if self.count < MIN_IRREGULAR_INTERVALS || requests < MIN_INTERVAL_REQUESTS {
@@ -62,7 +63,7 @@ impl Irregularity {
             let deviation = f64::from((**rate - median).abs()) / NORMAL_MAD / f64::from(median);
             deviation * requests.sqrt() >= MIN_IRREGULAR_DISPERSION
         };
-        // So is the median deviation where those of half of the rates are.
+        // The median deviation is irregular if at least half of the deviations are.
         values.iter().filter(is_irregular).count() >= values.len().div_ceil(2)
     }
 }
@@ -99,7 +100,7 @@ mod tests {
         // At a longer queue, requests may wait.
         assert!(!is_proven((0..10).map(random), 4.0));
         assert!(!is_proven((0..5).map(random), 0.9));
-        // Without CPU time, they show nothing about the device.
+        // When the host is short of CPU time, irregular rates show nothing about the device.
         assert!(!is_proven_on((0..10).map(random), 0.9, true));
     }
 }

@@ -8,7 +8,7 @@ use crate::analysis::thresholds::{MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS};
 pub(super) struct LatencyClass {
     pub(super) await_ms: Histogram,
     pub(super) queue: Histogram,
-    /// Requests that are too few for a latency yet.
+    /// Requests that are still too few for a latency.
     pending: IoTotals,
 }
 
@@ -22,7 +22,8 @@ impl LatencyClass {
     pub(super) fn observe(&mut self, totals: &IoTotals, queue: f64) {
         self.queue.add(queue, totals.ios);
         self.pending = self.pending.plus(totals);
-        // Short intervals are pooled, not left out: leaving out those of little time would keep the slow ones.
+        // Short intervals are pooled, not left out: leaving out those with little request time would keep the slow
+        // ones.
         if self.pending.ios >= MIN_LATENCY_REQUESTS && self.pending.ms >= MIN_LATENCY_SUM_MS {
             let pooled = std::mem::take(&mut self.pending);
             self.await_ms.add(pooled.ms / pooled.ios, pooled.ios);

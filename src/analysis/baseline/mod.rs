@@ -23,9 +23,9 @@ use super::settings::{BaselineSource, Settings};
 use super::stats::{IoTotals, SmallMap};
 use super::thresholds::{BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO};
 
-/// Classes of queues kept for a class of sizes, the shortest.
+/// The number of queue classes kept for each size class: those of the shortest queues.
 const MAX_QUEUE_CLASSES: usize = 3;
-/// The baseline of a size is computed again when its intervals have increased by one part in this many.
+/// The baseline of a size class is computed again when its number of intervals has grown by one in this many.
 const INTERVALS_PER_UPDATE: u32 = 16;
 /// Sizes up to this many KiB are one class.
 const MIN_SIZE_CLASS_KIB: f64 = 0.25;
@@ -41,10 +41,10 @@ pub struct Reference {
     pub source: BaselineSource,
     /// The mean queue at which it was seen, where it is an upper bound: the unloaded device may answer faster.
     pub bound_queue: Option<f64>,
-    /// It is certain not to be the latency of a device at its limit: given, saved, or seen at a rate that the device
-    /// doubled at another time. Only such a latency shows that a device is well.
+    /// True if it is certainly not the latency of a device at its limit: it was given or saved, or the device doubled
+    /// the rate at another time. Only such a latency proves that a device is ok.
     pub is_proven: bool,
-    /// The highest rate per second that was seen at about this latency; `None` where there is none.
+    /// The highest rate per second that was seen at about this latency; `None` if no rate was.
     pub max_unloaded_rate: Option<f64>,
     /// The rate per second above which this latency may be that of another state of the device, which sleeps between
     /// rare requests. Infinite where it is given.
@@ -79,7 +79,7 @@ struct SizeClass {
     by_queue: SmallMap<i32, LatencyClass>,
     by_rate: RateLevels,
     intervals: u32,
-    /// The number of intervals from which `learned` is computed again: the more there are, the less one more changes.
+    /// The number of intervals at which `learned` is computed again: the more there are, the less one more changes it.
     next_update: u32,
     learned: Option<Reference>,
 }
@@ -108,7 +108,7 @@ impl LearnedLatency {
 }
 
 impl SizeClass {
-    /// Computes what is learned, where enough intervals were added since the last time.
+    /// Computes the learned latency again if enough intervals were added since the last time.
     fn update(&mut self, size_class: i32) {
         self.intervals += 1;
         if self.intervals >= self.next_update {
@@ -121,7 +121,7 @@ impl SizeClass {
     fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64) {
         self.by_rate.observe(totals, seconds, total_queue);
         let queue = queue_class(total_queue);
-        // Behind a shorter queue whose latency is known, nothing is ever learned.
+        // Once the latency at a shorter queue is known, longer queues are not needed.
         if self.by_queue.iter().any(|(shorter, latencies)| shorter < queue && latencies.is_known()) {
             return;
         }
@@ -165,12 +165,12 @@ impl SizeClass {
 }
 
 impl Baseline {
-    /// The same with other given values, by the user or by a saved baseline. They win over learned ones.
+    /// Replaces the given values, which come from the user or from a saved baseline. They win over learned ones.
     pub fn with_given(self, given: &[UnloadedLatency], source: BaselineSource) -> Self {
         Self { given: given.to_vec(), given_source: source, ..self }
     }
 
-    /// The same with the device's counters at the first sample.
+    /// Adds the device's counters at the first sample.
     pub fn with_history(self, since_boot: SinceBoot) -> Self {
         Self { since_boot, ..self }
     }
@@ -187,8 +187,8 @@ impl Baseline {
         class.update(size_class);
     }
 
-    /// Forgets what was learned about requests of this size, and what was seen before the first sample: they are of
-    /// another kind now.
+    /// Forgets the latency learned for requests of this size, and the mean since boot: the requests are of another kind
+    /// now.
     pub fn forget(&mut self, size_kib: f64) {
         self.observed.remove(size_class(size_kib));
         self.since_boot = SinceBoot::default();
@@ -214,15 +214,15 @@ impl Baseline {
         Some(given.reference(self.given_source))
     }
 
-    /// The mean latency since boot of requests of about this size; `None` where it is not known for certain. It shows
-    /// trouble, never its absence.
+    /// The mean latency since boot of requests of about this size; `None` unless it is certain. It can show trouble,
+    /// but not that there is none.
     pub fn since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
         self.since_boot.mean_latency_ms(direction, totals.size_kib()?, WRAP_MARGIN * totals.await_ms()?)
     }
 
-    /// The same where it would be known if requests had always taken as long as these. A mean far below theirs then shows
-    /// that they did not: not enough for trouble, as worse times may have made the kernel's column wrap, but enough for
-    /// doubt that all is as usual.
+    /// The mean latency since boot under the assumption that requests have always taken as long as these. If it is far
+    /// below theirs, the assumption was wrong. That does not prove trouble, because slower requests may have made the
+    /// kernel's column wrap, but it is enough to doubt that the latency is usual.
     pub fn likely_since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
         self.since_boot.mean_latency_ms(direction, totals.size_kib()?, totals.await_ms()?)
     }
@@ -247,10 +247,10 @@ impl Baseline {
         self.given.iter().copied().chain(learned.filter(|learned| !is_given(learned))).collect()
     }
 
-    /// Latency as a multiple of unloaded latency for similar sizes; `None` where that is unknown.
+    /// Latency as a multiple of unloaded latency for similar sizes; `None` if unloaded latency is unknown.
     ///
-    /// Against an upper bound the multiple is too low. It is then given only at about twice the queue of the bound or
-    /// more, and is a lower bound.
+    /// If only an upper bound of unloaded latency is known, the multiple is a lower bound. It is then given only at
+    /// about twice the queue of the bound or more.
     pub fn saturation(&self, totals: &IoTotals, total_queue: f64) -> Option<f64> {
         self.reference(totals.size_kib()?)?.saturation(totals.await_ms()?, total_queue)
     }
@@ -269,13 +269,14 @@ pub struct Baselines {
 }
 
 impl Baselines {
-    /// The baselines that `settings` give for a device, before its first interval, and its counters at the first sample.
+    /// The baselines that `settings` give for a device, before its first interval, and its counters at the first
+    /// sample.
     pub(super) fn new(settings: &Settings, since_boot: SinceBoot) -> Self {
         let given = settings.baseline.clone().unwrap_or_default();
         Self::default().with_given(&given, settings.baseline_source, since_boot)
     }
 
-    /// The same with given values and their origin, and with the counters at the first sample.
+    /// Baselines with these given values and their origin, and with the counters at the first sample.
     pub(super) fn with_given(
         self,
         given: &DeviceBaseline,
@@ -297,7 +298,7 @@ impl Baselines {
     pub(super) const DIRECTIONS: [IoDirection; 3] =
         [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
 
-    /// The baseline of flushes, of writes, or else of reads.
+    /// The baseline of a direction. Reads and writes together have none of their own and get that of reads.
     pub fn of(&self, direction: IoDirection) -> &Baseline {
         match direction {
             IoDirection::Flushes => &self.flushes,
@@ -306,7 +307,7 @@ impl Baselines {
         }
     }
 
-    /// The same, to be changed.
+    /// Mutable access to the baseline of a direction.
     pub(super) fn of_mut(&mut self, direction: IoDirection) -> &mut Baseline {
         match direction {
             IoDirection::Flushes => &mut self.flushes,
@@ -315,7 +316,7 @@ impl Baselines {
         }
     }
 
-    /// The same without what was learned.
+    /// The baselines without the learned latencies.
     pub(super) fn without_learned(&self) -> Self {
         let without = |baseline: &Baseline| Baseline { observed: SmallMap::default(), ..baseline.clone() };
         Self {
@@ -326,8 +327,9 @@ impl Baselines {
         }
     }
 
-    /// Learns a load, unless it may be the edge of a burst, whose mean queue is not what its requests met. What is
-    /// `slow` is not learned: however long it lasts, it is not the usual latency.
+    /// Learns from a load, unless it may be the edge of a burst, whose requests met a longer queue than its mean.
+    /// Directions for which `slow` returns true are not learned: however long slowness lasts, it is not the usual
+    /// latency.
     pub(super) fn learn(&mut self, load: &LoadSample, slow: impl Fn(IoDirection) -> bool) {
         self.irregularity.observe(load);
         if !load.is_edge_of_burst() {
@@ -338,7 +340,8 @@ impl Baselines {
         }
     }
 
-    /// Returns whether the latency of reads and writes that come one at a time is proven not to be that of a limit.
+    /// Returns whether it is proven that the latency of reads and writes that come one at a time is not caused by a
+    /// limit.
     pub(super) fn are_completions_irregular(&self) -> bool {
         self.irregularity.is_proven()
     }
@@ -360,8 +363,8 @@ impl Baselines {
 pub(super) struct Saturations {
     pub(super) reads: Option<f64>,
     pub(super) writes: Option<f64>,
-    /// The time of its requests over what they would have taken unloaded; `None` where that is unknown for a direction
-    /// that matters.
+    /// The request time divided by the time that the same requests would have taken unloaded; `None` if that is unknown
+    /// for a direction that matters.
     pub(super) both: Option<f64>,
 }
 
@@ -408,7 +411,7 @@ mod tests {
         baseline.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
         let unloaded = baseline.unloaded_latency(4.1).unwrap();
         assert!((unloaded.await_ms - 0.2).abs() < 1e-9 && !unloaded.is_upper_bound);
-        // It does not hold for other sizes.
+        // A baseline does not hold for other sizes.
         assert_eq!(baseline.unloaded_latency(64.0), None);
         let saturation = baseline.saturation(&totals(5000.0, 4.0, 0.6), 3.0);
         assert_eq!(saturation.map(|x| (x * 10.0).round()), Some(30.0));

@@ -1,4 +1,4 @@
-//! Latency of one kind of requests by their rate: evidence that a low latency is not that of a device at its limit.
+//! Latency of one kind of request by rate: evidence that a low latency is not that of a device at its limit.
 
 use libm::ilogb;
 
@@ -40,7 +40,7 @@ impl RateLevel {
     }
 }
 
-/// The largest number of half powers of two whose product the rate is at least.
+/// The number of the rate's class: twice its binary logarithm, rounded down.
 fn half_powers_of_two(rate: f64) -> i32 {
     ilogb(rate * rate)
 }
@@ -66,15 +66,15 @@ impl RateLevels {
         self.0.values().filter(|level| level.is_known())
     }
 
-    /// The highest rate at which latency was hardly above `unloaded_ms`; `None` where there is none.
+    /// The highest rate at which latency was hardly above `unloaded_ms`; `None` if latency was higher at every rate.
     pub(super) fn max_unloaded_rate(&self, unloaded_ms: f64) -> Option<f64> {
         self.known()
             .rfind(|level| level.await_ms() < MIN_QUEUEING_SATURATION * unloaded_ms)
             .map(RateLevel::rate)
     }
 
-    /// The highest rate at which requests may be compared with `unloaded_ms`, which was seen at low rates: a device that
-    /// sleeps between rare requests is slow at those only. Infinite where no rate at low latency is known.
+    /// The highest rate at which requests may be compared with `unloaded_ms`, which was seen at low rates: a device
+    /// that sleeps between rare requests is slow only at low rates. Infinite if no rate at low latency is known.
     pub(super) fn max_comparable_rate(&self, unloaded_ms: f64) -> f64 {
         let is_unloaded = |level: &&RateLevel| level.await_ms() < MIN_QUEUEING_SATURATION * unloaded_ms;
         let rates = self.known().filter(is_unloaded).map(RateLevel::rate);
@@ -86,12 +86,12 @@ impl RateLevels {
         highest.map_or(f64::INFINITY, |rate| MAX_PROVEN_RATE_RATIO * rate)
     }
 
-    /// Returns whether `unloaded_ms` is shown to be the latency of a device that was not at its limit: about that
-    /// latency was seen at a rate that the device has at least doubled at another time. At a cap, or with all servers
-    /// busy, it could not have.
+    /// Returns whether `unloaded_ms` is proven to be the latency of a device that was not at its limit: about that
+    /// latency was seen at a rate that the device at least doubled at another time. At a cap, or with all servers busy,
+    /// it could not have doubled its rate.
     ///
-    /// The doubled rate must not be far higher: a device that sleeps between rare requests is slow at those, and that
-    /// it can do a thousand times as many says nothing about their latency.
+    /// The higher rate must not be far higher: a device that sleeps between rare requests is slow at those, and a rate
+    /// a thousand times higher says nothing about their latency.
     pub(super) fn is_proven(&self, unloaded_ms: f64) -> bool {
         let is_unloaded = |level: &&RateLevel| {
             let ratio = level.await_ms() / unloaded_ms;
@@ -105,9 +105,8 @@ impl RateLevels {
         })
     }
 
-    /// Returns whether `unloaded_ms` was seen at a rate and again at twice that rate or more: requests that wait for each
-    /// other wait longer when there are twice as many, so that at the lower rate hardly any did, however many were in
-    /// flight.
+    /// Returns whether `unloaded_ms` was seen at a rate and again at twice that rate or more. Requests that wait for
+    /// each other wait longer at twice the rate, so hardly any waited at the lower rate, however many were in flight.
     pub(super) fn is_flat(&self, unloaded_ms: f64) -> bool {
         let is_same = |level: &&RateLevel| {
             let ratio = level.await_ms() / unloaded_ms;
@@ -119,9 +118,9 @@ impl RateLevels {
         })
     }
 
-    /// The lowest latency, with its queue, of requests that took clearly less than `unloaded_ms` although others were
-    /// in flight: then that is not the latency of the unloaded device, which was asleep, busy with something else or
-    /// had other data to read. `None` where there is none.
+    /// The lowest latency that was clearly below `unloaded_ms` although other requests were in flight, with its queue.
+    /// It disproves `unloaded_ms`: the device was then asleep, busy with something else or had other data to read.
+    /// `None` if no latency disproves it.
     pub(super) fn beaten_by(&self, unloaded_ms: f64) -> Option<(f64, f64)> {
         let beats = |level: &&RateLevel| {
             level.queue() >= MIN_SATURATED_QUEUE && level.await_ms() < MAX_UNBEATEN_RATIO * unloaded_ms
@@ -147,7 +146,7 @@ mod tests {
     #[test]
     fn twice_the_rate_proves_that_a_latency_is_not_that_of_a_limit() {
         assert!(levels(&[(1000.0, 0.5, 0.5), (2000.0, 0.55, 1.1)]).is_proven(0.5));
-        // At other latencies of the higher rate, too: the lower one was not the limit.
+        // The higher rate may have any latency: it shows that the lower rate was not the limit.
         assert!(levels(&[(1000.0, 0.5, 0.5), (4000.0, 4.0, 16.0)]).is_proven(0.5));
         assert!(!levels(&[(1000.0, 0.5, 0.5), (1500.0, 0.5, 0.8)]).is_proven(0.5));
         assert!(!levels(&[(1000.0, 0.5, 0.5)]).is_proven(0.5));

@@ -9,11 +9,11 @@ use crate::units::SECTOR_BYTES;
 
 /// Milliseconds after which the kernel's column of request times starts again at zero.
 const TIME_WRAPS_AT_MS: f64 = (1u64 << 32) as f64;
-/// Multiple of the mean latency that requests may have had in the past without the column having wrapped unnoticed.
+/// Multiple of the mean latency that past requests may have had without the column having wrapped unnoticed.
 pub(super) const WRAP_MARGIN: f64 = 10.0;
 
-/// The sums of a device's counters at the first sample. They mix all sizes and patterns, and past incidents too, so
-/// that they can show trouble but never its absence.
+/// The sums of a device's counters at the first sample. They mix all sizes and patterns, including past incidents, so
+/// they can show trouble but not that there is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SinceBoot {
     reads: IoTotals,
@@ -36,8 +36,8 @@ impl SinceBoot {
         Self { reads: totals(&counters.reads), writes: totals(&counters.writes), flushes }
     }
 
-    /// The mean latency in milliseconds of requests of about this size. `None` where it is not known: there were too few
-    /// requests, or of other sizes, or the column of their times, which has 32 bits, may have wrapped if they always took
+    /// The mean latency in milliseconds of requests of about this size. `None` if there were too few requests, if they
+    /// had other sizes, or if the column of their times, which has 32 bits, would have wrapped had they always taken
     /// `assumed_ms`.
     pub(super) fn mean_latency_ms(
         &self,
@@ -59,7 +59,7 @@ impl SinceBoot {
     }
 }
 
-/// Sizes up to this many KiB are alike: that of a single sector, and of flushes, which have none.
+/// Sizes up to this many KiB count as the same: a single sector, and flushes, which have no size.
 const MIN_SIZE_KIB: f64 = 0.25;
 
 #[cfg(test)]

@@ -49,15 +49,16 @@ pub(in crate::analysis) fn capacity_by_direction(
     }
 }
 
-/// The median queue of a level of loads; `None` where that is too short, or the level has too few requests.
+/// The median queue of a level of loads; `None` if the queue is too short or the level has too few requests.
 fn concurrency_of(level: &[&LoadSample], direction: IoDirection) -> Option<f64> {
     let concurrency = weighted_median_of(level, |load| Some(load.queue(direction)))?;
     let requests = || weighted_median_of(level, |load| Some(load.totals(direction).ios / load.intervals));
     (concurrency >= MIN_LOADED_QUEUE && requests()? >= MIN_INTERVAL_REQUESTS).then_some(concurrency)
 }
 
-/// Returns whether the levels from the knee on show the rate at which requests arrived, rather than the one at which the
-/// device completes them: more time was spent at levels of the former kind than at those of the latter.
+/// Returns whether the levels beyond the knee show the rate at which requests arrived rather than the rate at which the
+/// device can complete them: more time was spent at levels where arrivals set the pace than at levels where completions
+/// did.
 fn is_offered_from(knee: f64, levels: &[Vec<&LoadSample>], direction: IoDirection) -> bool {
     let is_beyond = |level: &&Vec<&LoadSample>| {
         weighted_median_of(level, |load| Some(load.queue(direction))).is_some_and(|queue| queue >= knee)

@@ -1,4 +1,4 @@
-//! The choice between the models, and what the better one shows about the capacity.
+//! The choice between the models, and the capacity according to the better one.
 
 use libm::log;
 use serde::Serialize;
@@ -30,9 +30,9 @@ pub enum Model {
 pub struct CapacityFit {
     /// The model that fits better; [`Model::None`] where neither does or the data do not reach the knee.
     pub model: Model,
-    /// The data reach the knee; if not, the models say nothing about it.
+    /// True if the data reach the knee; otherwise the models say nothing about it.
     pub knee_reached: bool,
-    /// There are levels enough for a confident fit.
+    /// There are enough levels for a confident fit.
     pub confident: bool,
     /// Number of levels.
     pub levels: usize,
@@ -44,7 +44,7 @@ pub struct CapacityFit {
     pub max_range: Option<(f64, f64)>,
     /// The lowest concurrency within 10% of the maximum rate; `None` where the knee was not reached.
     pub knee: Option<f64>,
-    /// Every level lies beyond the knee: it is at `knee`, the lowest concurrency seen, or below.
+    /// Every level lies beyond the knee, so the knee is at `knee`, the lowest concurrency seen, or below.
     pub knee_is_upper_bound: bool,
     /// The fraction of the rates' variance that the model explains; `None` where they do not vary.
     pub r_squared: Option<f64>,
@@ -86,7 +86,7 @@ impl CapacityFit {
         found.filter(|found| found.is_supported(points)).map_or(unknown, complete)
     }
 
-    /// The highest rate alone, for points that no model is to be fitted to.
+    /// The highest rate alone, without fitting a model.
     pub fn highest_only(points: &[RatePoint]) -> Self {
         let highest_seen = points.iter().map(|point| point.rate).reduce(f64::max);
         Self { levels: points.len(), highest_seen, ..Self::default() }
@@ -97,7 +97,7 @@ impl CapacityFit {
         Self { is_offered_rate: true, ..Self::highest_only(points) }
     }
 
-    /// Returns whether the points show what the model says: about its maximum was seen, and its shape is not chance.
+    /// Returns whether the points support the model: about its maximum was seen, and its shape is not chance.
     fn is_supported(&self, points: &[RatePoint]) -> bool {
         let (Some(max), Some(error), Some(knee)) = (self.max, self.relative_error, self.knee) else {
             return false;
@@ -107,12 +107,12 @@ impl CapacityFit {
         let (from, to) = beyond.fold((f64::INFINITY, 0.0), |(from, to), n| (n.min(from), n.max(to)));
         let is_explained = self.r_squared.is_some_and(|fraction| fraction >= MIN_R_SQUARED);
         let is_constant = error <= MAX_FLAT_FIT_ERROR && to >= MIN_CONCURRENCY_GROWTH * from;
-        // Three parameters soon explain a few levels.
+        // Three parameters can explain any few levels.
         let is_far_enough = points.len() >= MIN_CONFIDENT_LEVELS || to >= MIN_CONCURRENCY_GROWTH * knee;
         (highest / max - 1.0).abs() <= MAX_EXTRAPOLATION && is_far_enough && (is_explained || is_constant)
     }
 
-    /// The same with a knee; one that lies at the lowest concurrency seen, or below it, is an upper bound.
+    /// Sets the knee. A knee at or below the lowest concurrency seen is an upper bound.
     fn with_knee(self, knee: f64, points: &[RatePoint], is_upper_bound: bool) -> Self {
         let lowest = points.first().map_or(0.0, |point| point.concurrency);
         let is_upper_bound = is_upper_bound || knee <= lowest;
@@ -142,8 +142,8 @@ fn r_squared(points: &[RatePoint], model: impl Fn(f64) -> f64) -> Option<f64> {
     (total > points.len() as f64 * (FIT_ERROR_FLOOR * mean).powi(2)).then(|| 1.0 - rest / total)
 }
 
-/// The capacity by a cap. It is reached where the concurrency exceeds the corner (the product of limit and latency)
-/// twofold and at least two levels lie at one rate.
+/// The capacity by a cap. The knee is reached if the concurrency gets to twice that of the corner (the product of limit
+/// and latency) and at least two levels lie at the cap.
 fn from_cap(points: &[RatePoint], cap: HardCap, error: f64) -> Option<CapacityFit> {
     let corner = cap.limit * cap.service_s;
     let at_cap: Vec<&RatePoint> =
@@ -169,7 +169,7 @@ fn from_cap(points: &[RatePoint], cap: HardCap, error: f64) -> Option<CapacityFi
     Some(found.with_knee(cap.knee(), points, are_all_at_cap))
 }
 
-/// The capacity by a law. Its knee is reached where no plausible law has it near or beyond the highest concurrency
+/// The capacity by a law. The knee is reached if no plausible law has its knee near or beyond the highest concurrency
 /// seen.
 fn from_usl(points: &[RatePoint], usl: Usl, error: f64) -> Option<CapacityFit> {
     let degrees_of_freedom = points.len().saturating_sub(3).max(1) as f64;

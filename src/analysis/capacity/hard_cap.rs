@@ -27,7 +27,7 @@ impl HardCap {
 
     /// The best fit by relative error to points sorted by their concurrency; `None` without points.
     ///
-    /// Each split into points below and at the cap has a closed solution; the best of them is taken.
+    /// Each split into points below and points at the cap has a closed-form solution; the best one is taken.
     pub fn fit(points: &[RatePoint]) -> Option<Self> {
         let mean = |points: &[RatePoint], value: fn(&RatePoint) -> f64| {
             exp(points.iter().map(|point| log(value(point))).sum::<f64>() / points.len().max(1) as f64)

@@ -18,7 +18,7 @@ impl RatePoint {
     }
 }
 
-/// The sum of the squared relative errors of a model, as logarithms.
+/// The sum of the squared relative errors of a model, computed from logarithms of rates.
 pub(super) fn squared_error(points: &[RatePoint], model: impl Fn(f64) -> f64) -> f64 {
     points.iter().map(|point| log(point.rate / model(point.concurrency)).powi(2)).sum()
 }

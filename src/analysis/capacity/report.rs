@@ -28,15 +28,16 @@ pub struct CapacityReport {
     pub model: Model,
     /// The data reach the knee.
     pub knee_reached: bool,
-    /// There are levels enough for a confident fit.
+    /// There are enough levels for a confident fit.
     pub confident: bool,
     /// Number of levels of concurrency.
     pub fitted_levels: usize,
-    /// The maximum rate in requests per second: by the model; where the knee is not reached, the highest rate seen.
+    /// The maximum rate in requests per second according to the model, or the highest rate seen if the knee is not
+    /// reached.
     pub max_iops: Option<f64>,
-    /// The same in MiB per second.
+    /// The maximum rate in MiB per second, determined like `max_iops`.
     pub max_mib_per_s: Option<f64>,
-    /// The rates look like a maximum, but are those at which requests arrived: the device may do more.
+    /// The rates look like a maximum but are those at which requests arrived, so the device may do more.
     #[serde(rename = "offered_rate")]
     pub is_offered_rate: bool,
     /// The lowest plausible `max_iops`; `None` where the knee is not reached.
@@ -93,8 +94,9 @@ impl CapacityReport {
         }
     }
 
-    /// The same with the highest rates of single intervals where the knee is not reached: a level's rate is the median
-    /// of several. A model is dropped where the rates were clearly above its maximum for a time.
+    /// Replaces the maximum by the highest rate of a single interval if the knee is not reached, because a level's rate
+    /// is the median of several intervals. Drops the model if rates were clearly above its maximum for some of the
+    /// time.
     pub(in crate::analysis) fn with_highest(self, iops: Distribution, mib_per_s: Distribution) -> Self {
         let is_exceeded =
             iops.p95.zip(self.max_iops).is_some_and(|(seen, max)| seen > MAX_RATE_OVER_MODEL_RATIO * max);
@@ -110,8 +112,8 @@ impl CapacityReport {
         }
     }
 
-    /// The same with plateaus: the highest is the maximum and the cap, also where there were too few levels for a fit,
-    /// or where a cap that changed, or another direction, spoiled it. A fit that agrees keeps its knee.
+    /// Adds plateaus: the highest is the maximum and the cap, even if there were too few levels for a fit, or if a
+    /// changing cap or another direction spoiled the fit. A fit that agrees keeps its knee.
     pub(in crate::analysis) fn with_plateaus<'a>(self, plateaus: impl Iterator<Item = &'a Plateau>) -> Self {
         let plateaus: Vec<&Plateau> = plateaus.collect();
         let Some(highest) = plateaus.iter().max_by(|a, b| a.iops.total_cmp(&b.iops)) else { return self };
@@ -138,7 +140,7 @@ impl CapacityReport {
         }
     }
 
-    /// The rate in requests per second that the model has at a concurrency; `None` without a model, or where only its maximum is
+    /// The model's rate in requests per second at a concurrency; `None` without a model, or if only its maximum is
     /// known.
     pub fn rate(&self, concurrency: f64) -> Option<f64> {
         match self.model {
@@ -152,13 +154,13 @@ impl CapacityReport {
         }
     }
 
-    /// Returns whether the model is so near to the rates that it needs no "rough".
+    /// Returns whether the model is so close to the rates that it need not be called "rough".
     pub fn is_close_fit(&self) -> bool {
         self.relative_error.is_some_and(|error| error <= MAX_CLOSE_FIT_ERROR)
     }
 }
 
-/// The capacity by direction; that of one direction is measured while the other hardly worked.
+/// The capacity by direction; that of one direction is measured while there were hardly any requests of the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CapacityByDirection {
     /// Of reads; `None` without intervals of reads alone.
@@ -171,14 +173,14 @@ pub struct CapacityByDirection {
 }
 
 impl CapacityByDirection {
-    /// The same with plateaus, each in its own direction.
+    /// Adds plateaus, each to the capacity of its own direction.
     pub(in crate::analysis) fn with_plateaus(self, plateaus: &[Plateau]) -> Self {
         self.map(|direction, capacity| {
             capacity.with_plateaus(plateaus.iter().filter(|plateau| plateau.direction == direction))
         })
     }
 
-    /// The same with each capacity replaced.
+    /// Replaces each capacity by the result of a function.
     pub(in crate::analysis) fn map(
         self,
         change: impl Fn(IoDirection, CapacityReport) -> CapacityReport,

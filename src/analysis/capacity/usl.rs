@@ -17,15 +17,15 @@ pub struct Usl {
     pub kappa: f64,
 }
 
-/// The lowest σ and κ above zero of the fit's grid, as powers of ten, ...
+/// The lowest σ and κ above zero in the grid of the fit, as powers of ten...
 const GRID_MIN_EXPONENTS: (i32, i32) = (-4, -7);
-/// ...and of its refinement. Below these a law does not differ from one with zero.
+/// ...and in its refinement. A law with smaller values does not differ from one with zero.
 const MIN_SIGMA: f64 = 1e-5;
 const MIN_KAPPA: f64 = 1e-8;
-/// The factor of the refinement's first step, and the one below which it ends.
+/// The factor of the first step of the refinement, and the factor below which the refinement ends.
 const FIRST_STEP: f64 = 1.7;
 const LAST_STEP: f64 = 1.0005;
-/// The steps on each side of the best law, and their factor, in which plausible laws are looked for.
+/// The number and the factor of the steps on each side of the best law in which plausible laws are searched for.
 const PLAUSIBLE_STEPS: i32 = 14;
 const PLAUSIBLE_STEP: f64 = 1.3;
 
@@ -49,7 +49,7 @@ impl Usl {
         if self.kappa > 0.0 { self.rate(self.peak()) } else { self.lambda / self.sigma }
     }
 
-    /// The lowest concurrency at which the rate is within 10% of the maximum; infinite where there is none.
+    /// The lowest concurrency at which the rate is within 10% of the maximum; infinite if the law has no maximum.
     pub fn knee(&self) -> f64 {
         let goal = KNEE_FRACTION * self.max_rate() / self.lambda;
         if !goal.is_finite() {
@@ -62,7 +62,7 @@ impl Usl {
         2.0 * c / (root - b)
     }
 
-    /// The best law with this σ and κ: λ has a closed solution in relative error.
+    /// The best law with this σ and κ: the λ of least relative error has a closed-form solution.
     fn with_shape(points: &[RatePoint], sigma: f64, kappa: f64) -> Self {
         let shape = Self { lambda: 1.0, sigma, kappa };
         let logs: f64 = points.iter().map(|p| log(p.rate / shape.speedup(p.concurrency))).sum();
@@ -75,8 +75,8 @@ impl Usl {
 
     /// The best fit by relative error, with λ >= 0 and σ, κ within 0 to 1.
     ///
-    /// Bounded non-linear least squares: a search over σ and κ on a coarse logarithmic grid that includes zero, then
-    /// in shrinking steps from its best point. Unlike a gradient, it cannot get stuck at the bounds.
+    /// Bounded non-linear least squares: a search over σ and κ on a coarse logarithmic grid that includes zero, then in
+    /// shrinking steps from the best point of the grid. Unlike gradient descent, it cannot get stuck at the bounds.
     pub fn fit(points: &[RatePoint]) -> Self {
         let grid = |min_exponent: i32| {
             let values = move |k| pow(10.0, f64::from(k) / 2.0 + f64::from(min_exponent));

@@ -8,15 +8,16 @@ use crate::analysis::thresholds::{
     SAME_MIX_TOLERANCE, SAME_QUEUE_TOLERANCE, SAME_SIZE_TOLERANCE, STEADY_TOLERANCE,
 };
 
-/// For a rate that is not steady because of other loads within its span: all loads without those of `others` at which
-/// the same load had another rate, which do not contradict a cap that came back. `None` where that changes nothing or cannot make it steady.
+/// All loads except those at which the same kind of load had one of the rates `others`: these do not contradict a cap
+/// that came back. For a rate that is not steady because of such loads within its span. `None` if leaving them out
+/// changes nothing or cannot make the rate steady.
 pub(super) fn without_others<'a>(
     one: &SteadyRate,
     others: &[&SteadyRate],
     all: &[&'a LoadSample],
     kind: RateKind,
 ) -> Option<Vec<&'a LoadSample>> {
-    // Mostly too few loads are at the rate, and nothing has to be compared.
+    // Usually too few loads are at the rate, so that nothing has to be compared.
     let of_others = others.iter().map(|other| count_intervals(other.loads.iter().copied())).sum();
     if one.is_steady || !one.may_be_steady_without(of_others) {
         return None;
@@ -29,7 +30,8 @@ pub(super) fn without_others<'a>(
     (!others.is_empty()).then(|| all.iter().copied().filter(|load| !is_other(load)).collect())
 }
 
-/// Returns whether the rate was also seen where no request waited. Then it is the rate at which requests are issued.
+/// Returns whether the rate was also seen while no request waited, which makes it the rate at which requests are
+/// issued.
 pub(super) fn is_offered_load(one: &SteadyRate, loads: &[&LoadSample], kind: RateKind) -> bool {
     let is_at_rest = |load: &&LoadSample| {
         kind.queue(load) < MIN_LOADED_QUEUE.min(one.min_queue / MIN_CONCURRENCY_GROWTH)
@@ -38,8 +40,8 @@ pub(super) fn is_offered_load(one: &SteadyRate, loads: &[&LoadSample], kind: Rat
     count_intervals(loads.iter().copied().filter(is_at_rest)) >= MIN_WITNESS_INTERVALS
 }
 
-/// Returns whether the same load, at the same queue or more, had a clearly different steady rate at another time: a cap
-/// that changed.
+/// Returns whether the same load, at the same queue or a longer one, had a clearly different steady rate at another
+/// time: a cap that changed.
 pub(super) fn cap_changed(one: &SteadyRate, other: &SteadyRate, kind: RateKind) -> bool {
     let (slow, fast) = if one.rate < other.rate { (one, other) } else { (other, one) };
     fast.rate >= MIN_RATE_CHANGE_RATIO * slow.rate
@@ -51,7 +53,7 @@ pub(super) fn cap_changed(one: &SteadyRate, other: &SteadyRate, kind: RateKind) 
         && is_same_kind_of_load(&one.loads, &other.loads, kind.direction)
 }
 
-/// Returns whether the same kind of load had a clearly higher rate at a queue that was no longer, at another time, so
+/// Returns whether the same kind of load had a clearly higher rate at another time, at a queue that was not longer, so
 /// that the device itself can do more.
 pub(super) fn exceeded_elsewhere(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
     let is_faster = |load: &&LoadSample| {
@@ -63,8 +65,8 @@ pub(super) fn exceeded_elsewhere(one: &SteadyRate, all: &[&LoadSample], kind: Ra
         && is_same_kind_of_load(&one.loads, &faster, kind.direction)
 }
 
-/// Returns whether more requests at a time had a clearly higher rate afterwards, as they have at a device that is not
-/// limited. It shows nothing where the user states the cap.
+/// Returns whether the rate was clearly higher afterwards with more requests at a time, as it is at a device without a
+/// limit. Always false if the user states the cap.
 pub(super) fn exceeded_later(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
     let is_faster = |load: &&LoadSample| {
         load.interval_index > one.last_interval()
@@ -88,8 +90,8 @@ fn is_same_kind_of_load(one: &[&LoadSample], other: &[&LoadSample], direction: I
         && is_similar(&|load| Some(1.0 + load.read_fraction()), SAME_MIX_TOLERANCE)
 }
 
-/// The longest run of intervals before a plateau at a clearly higher rate, held as exactly: a cap above it whose burst
-/// credits were soon spent. `None` where there is none, or where it is long enough to be found by itself.
+/// The longest run of intervals before a plateau at a clearly higher rate that is as constant: a higher cap whose burst
+/// credits were soon spent. `None` without such a run, or if it is long enough to be found by itself.
 pub(super) fn brief_cap_before<'a>(
     one: &SteadyRate,
     all: &[&'a LoadSample],

@@ -1,4 +1,4 @@
-//! Fixed limits of cloud volumes: those that follow from the kind and size of a volume and cannot be adjusted.
+//! Fixed limits of cloud volumes, which follow from the kind and size of a volume and cannot be adjusted.
 
 use crate::analysis::load::RateUnit;
 use crate::analysis::settings::KnownDevice;
@@ -10,7 +10,7 @@ const BYTES_PER_GIB: u64 = 1 << 30;
 /// A kind of cloud volume with fixed limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloudVolume {
-    /// AWS gp3 with the rates that are included: 3,000 requests and 125 MiB per second at any size.
+    /// AWS gp3 with the rates included in its price: 3,000 requests and 125 MiB per second at any size.
     Gp3Base,
     /// AWS gp2, whose rate grows with its size.
     Gp2 {
@@ -55,7 +55,7 @@ pub struct CloudLimit {
     pub is_provider_known: bool,
 }
 
-/// The limits of a volume, and the most that it can do in the other unit.
+/// The limits of a volume in each unit, and the most that it can do in the other unit.
 #[derive(Clone, Copy, Debug)]
 struct VolumeLimits {
     volume: CloudVolume,
@@ -66,7 +66,7 @@ struct VolumeLimits {
 }
 
 impl VolumeLimits {
-    /// A volume whose two limits come together.
+    /// A volume whose two limits cannot be raised separately.
     const fn fixed(volume: CloudVolume, iops: f64, mib_per_s: f64) -> Self {
         Self { volume, iops, mib_per_s, max_iops: iops, max_mib_per_s: mib_per_s }
     }
@@ -76,7 +76,8 @@ impl VolumeLimits {
         if unit == RateUnit::Requests { self.iops } else { self.mib_per_s }
     }
 
-    /// Returns whether a rate lies within a relative tolerance of the limit in this unit, and is possible in the other.
+    /// Returns whether a rate lies within a relative tolerance of the limit in this unit, and the volume can do the
+    /// rate in the other unit.
     fn matches(&self, tolerance: f64, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
         let is_near = |seen: f64, limit: f64| (seen / limit - 1.0).abs() <= tolerance;
         let is_possible = |seen: f64, max: f64| seen <= (1.0 + OTHER_LIMIT_TOLERANCE) * max;
@@ -87,7 +88,7 @@ impl VolumeLimits {
     }
 }
 
-/// Each of the two rates can be raised alone, up to the maximum. Source: "Amazon EBS General Purpose SSD volumes".
+/// Either rate can be raised without the other, up to the maximum. Source: "Amazon EBS General Purpose SSD volumes".
 const GP3_BASE: VolumeLimits = VolumeLimits {
     volume: CloudVolume::Gp3Base,
     iops: 3000.0,
@@ -96,7 +97,8 @@ const GP3_BASE: VolumeLimits = VolumeLimits {
     max_mib_per_s: 2000.0,
 };
 
-/// The sizes that a tier of Azure Premium SSD is for, above that of the tier before, in GiB, and its limits.
+/// A tier of Azure Premium SSD: its largest size in GiB and its limits. It holds the sizes above those of the tier
+/// before.
 struct Tier {
     name: &'static str,
     max_gib: u64,
@@ -126,8 +128,8 @@ const PREMIUM_SSD_TIERS: [Tier; 14] = [
     tier("P80", 32767, 20000.0, 900.0),
 ];
 
-/// The limits that a rate matches; empty where it matches none. A rate can match by chance: this is a hint at the
-/// volume, not a proof of it.
+/// The limits that a rate matches; empty if it matches none. A rate can match by chance: this is a hint at the volume,
+/// not proof.
 pub(super) fn matching_limits(
     device: &KnownDevice,
     unit: RateUnit,
@@ -137,8 +139,8 @@ pub(super) fn matching_limits(
     limits_within(LIMIT_TOLERANCE, device, unit, iops, mib_per_s)
 }
 
-/// Returns whether a rate matches a limit so exactly that this is hardly chance, on a device that is known to be a
-/// volume of that provider.
+/// Returns whether a rate on a device known to be a volume of that provider matches a limit so exactly that it is
+/// hardly chance.
 pub(super) fn matches_limit_exactly(device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
     device.provider.is_some() && has_limit_within(EXACT_LIMIT_TOLERANCE, device, unit, iops, mib_per_s)
 }
@@ -155,8 +157,8 @@ pub(super) fn has_limit_within(
         && possible_volumes(device).any(|limits| limits.matches(tolerance, unit, iops, mib_per_s))
 }
 
-/// Returns whether a rate lies near a limit of any volume, whatever it can do in the other unit. Mostly it does not, and
-/// that costs far less to find out than which volumes a device may be.
+/// Returns whether a rate lies near a limit of any volume, ignoring the other unit. Most rates do not, and finding that
+/// out costs far less than finding out which volumes a device may be.
 fn may_be_limit(tolerance: f64, device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
     let (rate, of_tiers, base) = match unit {
         RateUnit::Requests => (iops, &TIER_IOPS, GP3_BASE.iops),
@@ -165,7 +167,7 @@ fn may_be_limit(tolerance: f64, device: &KnownDevice, unit: RateUnit, iops: f64,
     // Rounding moves a limit by far less than this.
     let tolerance = tolerance + 1e-9;
     let is_near = |limit: f64| (rate - limit).abs() <= tolerance * limit;
-    // Without a branch for each, the CPU compares several at a time.
+    // Without branches, the CPU compares several limits at a time.
     let near_tiers: u64 = of_tiers.iter().map(|limit| u64::from(is_near(*limit))).sum();
     let is_near_size = |gib| [gp2(gib), gp2_burst(gib)].iter().any(|limits| is_near(limits.of(unit)));
     near_tiers > 0 || is_near(base) || gib_of(device).is_some_and(is_near_size)
@@ -174,7 +176,7 @@ fn may_be_limit(tolerance: f64, device: &KnownDevice, unit: RateUnit, iops: f64,
 /// The limits of [`PREMIUM_SSD_TIERS`] in requests per second.
 const TIER_IOPS: [f64; PREMIUM_SSD_TIERS.len()] = limits_of_tiers(RateUnit::Requests);
 
-/// The same in MiB per second.
+/// The limits of [`PREMIUM_SSD_TIERS`] in MiB per second.
 const TIER_MIB_PER_S: [f64; PREMIUM_SSD_TIERS.len()] = limits_of_tiers(RateUnit::Kib);
 
 /// The limits of [`PREMIUM_SSD_TIERS`] in a unit.
@@ -191,7 +193,7 @@ const fn limits_of_tiers(unit: RateUnit) -> [f64; PREMIUM_SSD_TIERS.len()] {
     limits
 }
 
-/// The size of a device in GiB, the next higher whole number; `None` where it is not known.
+/// The size of a device in GiB, rounded up; `None` if it is not known.
 fn gib_of(device: &KnownDevice) -> Option<u64> {
     device.size_bytes.map(|bytes| bytes.div_ceil(BYTES_PER_GIB))
 }
@@ -216,7 +218,7 @@ pub(super) fn limits_within(
 /// The volumes that a device may be.
 fn possible_volumes(device: &KnownDevice) -> impl Iterator<Item = VolumeLimits> {
     let gib = gib_of(device);
-    // Volumes of either provider have whole GiB, unlike most disks.
+    // The size of a volume of either provider is a whole number of GiB, unlike that of most disks.
     let is_whole = device.size_bytes.is_none_or(|bytes| bytes > 0 && bytes % BYTES_PER_GIB == 0);
     let may_be = move |provider: Provider| device.provider.map_or(is_whole, |known| known == provider);
     let aws = [Some(GP3_BASE), gib.map(gp2), gib.filter(|gib| *gib < GP2_BURST_MAX_GIB).map(gp2_burst)];
@@ -229,7 +231,7 @@ fn possible_volumes(device: &KnownDevice) -> impl Iterator<Item = VolumeLimits> 
     aws.into_iter().flatten().chain(azure).filter(move |limits| may_be(limits.volume.provider()))
 }
 
-/// The size in GiB from which a gp2 volume has no burst: its own rate is as high.
+/// The size in GiB from which a gp2 volume does not burst, because its own rate is as high.
 const GP2_BURST_MAX_GIB: u64 = 1000;
 
 /// 3 requests per second for each GiB, at least 100 and at most 16,000. Source: "Amazon EBS General Purpose SSD
@@ -325,7 +327,7 @@ mod tests {
         for (gib, found) in [(512, &[][..]), (513, &p30), (1024, &p30), (1025, &[])] {
             assert_eq!(by_requests(&device(gib, None), 5000.0), found, "{gib}");
         }
-        // A disk of 500 GB is not a volume of these.
+        // A disk of 500 GB is not one of these volumes.
         let disk =
             KnownDevice { size_bytes: Some(500_107_862_016), provider: None, ..KnownDevice::default() };
         assert_eq!(by_requests(&disk, 3000.0), []);

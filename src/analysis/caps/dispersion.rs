@@ -8,11 +8,11 @@ use crate::analysis::thresholds::{
     MAX_DEVIATION_SIGMAS, MAX_LIKELIHOOD_DIFFERENCE, MAX_SAMPLING_DISPERSION, MIN_OUTLIER_LOADS,
 };
 
-/// Ratios of the variance of completions in an interval to that of the error of a sample.
+/// The ratios tried of the variance of completions in an interval to the variance of the sampling error.
 const VARIANCE_RATIOS: [f64; 10] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, f64::INFINITY];
 
-/// Variances that are multiplied before the logarithm is taken of all of them: it takes far longer than a product, which
-/// would leave the range of numbers with many more.
+/// The number of variances multiplied before the logarithm of their product is taken. A logarithm takes far longer than
+/// a multiplication, and the product of many more variances would overflow.
 const INTERVALS_PER_LOGARITHM: usize = 8;
 
 /// The range in which a dispersion lies: the relative deviation of the completions in an interval as a multiple of
@@ -26,14 +26,15 @@ pub(super) struct Dispersion {
 
 /// The dispersion of the rates of loads in the order of time; `None` with too few of them.
 ///
-/// The errors of sampling do not count. A request that is missing in an interval because its sample was taken early, or
-/// that waits for the next slice of a limit, is in the next interval: errors cancel out. What busy servers do too much
-/// they do not make up for. With the variance q of completions in an interval and that of a sample, v, the deviations
-/// from a constant rate are a moving average of the first order: variance q + 2v, covariance of neighbors -v (Harvey,
-/// *Forecasting, Structural Time Series Models and the Kalman Filter*, local level model). The range holds each q whose
-/// likelihood is near enough to the highest. Deviations that are too large for errors of sampling are taken as they are.
+/// Sampling errors do not count. A request that is missing from an interval because its sample was taken early, or
+/// because it waits for the next slice of a limit, is in the next interval, so these errors cancel out. Busy servers do
+/// not make up for an interval in which they did more. With the variance q of completions in an interval and the
+/// variance v of a sample, the deviations from a constant rate are a moving average of the first order: variance q +
+/// 2v, covariance of neighbors -v (Harvey, *Forecasting, Structural Time Series Models and the Kalman Filter*, local
+/// level model). The range holds every q whose likelihood is close enough to the highest. Deviations that are too large
+/// for sampling errors are taken as they are.
 ///
-/// Outliers, as intervals in which the load changed, are left out.
+/// Outliers, such as intervals in which the load changed, are left out.
 pub(super) fn dispersion(
     loads: &[&LoadSample],
     direction: IoDirection,
@@ -61,13 +62,13 @@ pub(super) fn dispersion(
 
 /// Deviations of the numbers of completed requests from a constant rate.
 struct Deviations {
-    /// Runs of intervals that follow each other: deviation in requests, and length as a multiple of the usual one.
+    /// Runs of consecutive intervals: deviation in requests, and length as a multiple of the usual length.
     runs: Vec<Vec<(f64, f64)>>,
     /// Requests in an interval of the usual length.
     requests: f64,
 }
 
-/// The most likely variance of completions where that is a given multiple of the variance of a sample.
+/// The most likely variance of completions, given its ratio to the variance of a sample.
 struct Fit {
     log_likelihood: f64,
     log_variance: f64,
@@ -107,8 +108,8 @@ impl Deviations {
         self.runs.iter().map(Vec::len).sum::<usize>() as f64
     }
 
-    /// Each deviation is compared with the one expected from the error of that before (innovations algorithm; Brockwell
-    /// and Davis, *Time Series: Theory and Methods*, 5.2).
+    /// Each deviation is compared with the one expected from the error of the deviation before it (innovations
+    /// algorithm; Brockwell and Davis, *Time Series: Theory and Methods*, 5.2).
     fn fit(&self, variance_ratio: f64) -> Fit {
         let (completions, sample) =
             if variance_ratio.is_finite() { (variance_ratio, 1.0) } else { (1.0, 0.0) };
@@ -128,7 +129,8 @@ impl Deviations {
                 logs += log(product);
             }
         }
-        // The mean rate is estimated from the same numbers, and they cannot be more exact than arithmetic.
+        // The mean rate is estimated from the same numbers, hence one less; they cannot be more exact than floating
+        // point.
         let scale = (squares / (self.count() - 1.0)).max(f64::EPSILON);
         Fit {
             log_likelihood: -0.5 * (self.count() * log(scale) + logs),

@@ -1,4 +1,4 @@
-//! The search for plateaus: rates that stay constant at a cap, also at one that changes on the way.
+//! The search for plateaus: rates that stay constant at a cap, including a cap that changes meanwhile.
 
 use std::rc::Rc;
 
@@ -20,25 +20,25 @@ use crate::analysis::thresholds::{
     SAME_LIMIT_TOLERANCE, STEADY_TOLERANCE,
 };
 
-/// Steady rates that are looked for at most.
+/// The highest number of steady rates searched for.
 const MAX_STEADY_RATES: usize = 6;
-/// Intervals on each side of two that show what is usual there.
+/// The number of intervals on each side of a pair that show the usual amounts there.
 const NEIGHBORS: usize = 3;
 
 /// The steady rates of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::analysis) struct SteadyRates {
-    /// Those that are caps, in the order of time.
+    /// The steady rates that are caps, in the order of time.
     pub(in crate::analysis) caps: Vec<Plateau>,
-    /// Without a cap: a rate that stayed constant while the queue quadrupled, but dispersed as much as that of busy
+    /// If there is no cap: a rate that stayed constant while the queue quadrupled, but with the dispersion of busy
     /// servers.
     pub(in crate::analysis) unclear: Option<Plateau>,
 }
 
-/// The plateaus of a device, in the order of time; empty where no rate stays constant at a cap.
+/// The plateaus of a device, in the order of time; empty if no rate stays constant at a cap.
 ///
-/// Requests and bytes, of both directions together first, then of each. A rate that is constant in both units counts as
-/// one of bytes only where a known or stated limit indicates that.
+/// Rates of requests and of bytes are searched, first of both directions together, then of each. A rate that is
+/// constant in both units counts as one of bytes only if a known or stated limit indicates that.
 pub fn find_plateaus(loads: &[LoadSample], stated: Option<StatedCap>, device: &KnownDevice) -> Vec<Plateau> {
     find_steady_rates(loads, stated, device).caps
 }
@@ -54,7 +54,7 @@ pub(in crate::analysis) fn find_steady_rates(
 
 /// A search for plateaus.
 pub(super) struct CapSearch<'a> {
-    /// The steady loads where they are enough, else all.
+    /// The steady loads if there are enough of them, otherwise all.
     loads: Vec<&'a LoadSample>,
     stated: StatedCap,
     device: KnownDevice,
@@ -111,7 +111,7 @@ impl<'a> CapSearch<'a> {
         find_caps_by_rate_or_count(&self.loads, self.kind(direction, unit), stated)
     }
 
-    /// Returns whether caps on the number in each interval are looked for, too.
+    /// Returns whether the search also covers caps on the number of completions in each interval.
     pub(super) fn has_steadier_counts(&self, direction: IoDirection, unit: RateUnit) -> bool {
         has_steadier_counts(&self.loads, self.kind(direction, unit))
     }
@@ -121,8 +121,8 @@ impl<'a> CapSearch<'a> {
     }
 }
 
-/// Returns whether each direction varies nearly as much as by chance, as it does where both share a cap. Where each is
-/// constant by itself, it has a cap of its own.
+/// Returns whether each direction varies nearly as much as by chance, as it does if both share a cap. A direction that
+/// is constant by itself has its own cap.
 fn has_random_mix(loads: &[&LoadSample]) -> bool {
     let is_busy = |load: &&LoadSample| load.queue(IoDirection::Both) >= MIN_CAPPED_QUEUE;
     let busy: Vec<&LoadSample> = loads.iter().copied().filter(is_busy).collect();
@@ -133,7 +133,7 @@ fn has_random_mix(loads: &[&LoadSample]) -> bool {
     is_random(IoDirection::Reads) && is_random(IoDirection::Writes)
 }
 
-/// The direction to look at alone, because the other hardly works; `None` where both work.
+/// The only direction to search, because the other has hardly any requests; `None` if both have.
 fn only_direction(loads: &[&LoadSample]) -> Option<IoDirection> {
     let ios = |direction: IoDirection| loads.iter().map(|load| load.totals(direction).ios).sum::<f64>();
     let (reads, writes) = (ios(IoDirection::Reads), ios(IoDirection::Writes));
@@ -146,8 +146,8 @@ fn only_direction(loads: &[&LoadSample]) -> Option<IoDirection> {
     }
 }
 
-/// The caps on one kind of rate, or else on the number in each interval: a limit that lets requests pass in slices of
-/// time, as that of the kernel, completes the same number however late a sample is taken.
+/// The caps on one kind of rate, or else on the number of completions in each interval: a limit that releases requests
+/// in slices of time, like the kernel's, completes the same number however late a sample is taken.
 fn find_caps_by_rate_or_count(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
     let by_rate = find_caps(loads, kind, stated);
     if !by_rate.caps.is_empty() || !has_steadier_counts(loads, kind) {
@@ -163,7 +163,7 @@ fn find_caps_by_rate_or_count(loads: &[&LoadSample], kind: RateKind, stated: Opt
     if by_count.caps.is_empty() { by_rate } else { by_count }
 }
 
-/// Gives both of two neighboring intervals the mean of their requests where one has as many too few as the other has too
+/// Gives both of two neighboring intervals their mean if one has about as many requests too few as the other has too
 /// many: a late sample moved them from one to the other.
 fn share_delayed_requests(loads: &mut [LoadSample], kind: RateKind) {
     let amounts: Vec<f64> = loads.iter().map(|load| load.amount(kind.direction, kind.unit)).collect();
@@ -208,8 +208,8 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
     let loaded: Rc<[&LoadSample]> = rated.iter().map(|one| one.load).collect();
     let mut steady = steady_rates(dense, &loaded, kind, stated);
     steady.retain(|one| one.is_stated || !is_offered_load(one, loads, kind));
-    // A rate is a cap if it proves that alone, if the device can do more, or if it changed from or to another cap. The
-    // rate after a cap was lifted may be that of the device.
+    // A rate is a cap if it proves so by itself, if the device can do more, or if it changed from or to another cap.
+    // After a cap was lifted, the rate may be that of the device.
     let follows_slower = |one: &SteadyRate, other: &SteadyRate| {
         one.rate > other.rate && one.first_interval() > other.first_interval()
     };
@@ -240,8 +240,8 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
     SteadyRates { caps: plateaus, unclear }
 }
 
-/// The rates at which most time was spent, those of most time first, of loads in the order of time; none where none of them
-/// can be steady.
+/// The rates at which most time was spent, those with the most time first, from loads in the order of time; empty if
+/// none of them can be steady.
 fn dense_rates<'a>(rated: &[RatedLoad<'a>], kind: RateKind) -> Vec<SameRate<'a>> {
     let mut by_rate = sorted_by_rate(rated);
     let (mut dense, mut intervals) = (Vec::new(), 0.0);
@@ -251,13 +251,13 @@ fn dense_rates<'a>(rated: &[RatedLoad<'a>], kind: RateKind) -> Vec<SameRate<'a>>
         intervals += count_intervals(loads.iter().copied());
         dense.extend(SameRate::of(loads, rated, kind));
     }
-    // Mostly too few loads are at any of the rates, even without those at all the others.
+    // Usually too few loads are at any of the rates, even without those at all the others.
     let may_be_steady = dense.iter().any(|one| one.may_be_steady_without(intervals));
     if may_be_steady { dense } else { Vec::new() }
 }
 
-/// Those of the rates at which loads stayed constant, and some of them again without the others. `loaded` are all loads in
-/// the order of time.
+/// The rates that stayed constant, some of them evaluated again without the loads of the others. `loaded` are all loads
+/// in the order of time.
 fn steady_rates<'a>(
     dense: Vec<SameRate<'a>>,
     loaded: &Rc<[&'a LoadSample]>,
@@ -272,7 +272,7 @@ fn steady_rates<'a>(
         let one = SameRate::of(one.loads.clone(), &rated, kind)?;
         SteadyRate::evaluate(one, &rest.into(), kind, stated).filter(|one| one.is_steady)
     };
-    // Caps that alternate lie within each other's span. Those with a low dispersion support each other.
+    // Alternating caps lie within each other's time span. Caps with a low dispersion support each other.
     let all: Vec<&SteadyRate> = found.iter().collect();
     let alternating: Vec<SteadyRate> = found
         .iter()
@@ -335,12 +335,13 @@ mod tests {
 
     #[test]
     fn a_constant_rate_at_a_queue_of_one_is_not_a_plateau() {
-        // As a lower device under a cap: the queue grows tenfold, but no request waits.
+        // As at a device below a cap: the queue grows tenfold, but no request waits.
         assert_eq!(
             find_plateaus(&loads((0..50).map(|k| (3000.0, 0.1 + f64::from(k) / 40.0, 4.0))), None),
             []
         );
-        // One level alone shows nothing where the rate varies as much as by chance, nor do two levels in proportion.
+        // A single level shows nothing if its rate varies as much as by chance, and neither do two levels in
+        // proportion.
         assert_eq!(find_plateaus(&loads((0..50).map(|k| (3000.0 + 12.0 * chance(k), 32.0, 4.0))), None), []);
         let growing = |k: i32| {
             let varied = 12.0 * chance(k);

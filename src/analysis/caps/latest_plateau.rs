@@ -14,25 +14,27 @@ use crate::analysis::thresholds::{
 /// The directions that can have a cap.
 pub(super) const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
 
-/// The width of a plateau, and the distance from it at which the latest load may lie.
+/// The relative distance of two rates on a plateau: its width, and the distance from it at which the latest load may
+/// lie.
 const MAX_DISTANCE: f64 = STEADY_WINDOW + ON_PLATEAU_TOLERANCE;
 
-/// Intervals on a plateau at most after which it is looked for again.
+/// The highest number of intervals on a plateau before it is searched for again.
 const MAX_UNSEARCHED_INTERVALS: u32 = 15;
 
-/// The plateau that the loads of a device lie on at present. While they stay on one that several searches have found,
-/// it is searched for more and more rarely, because a search takes longer than all else that is done in an interval.
+/// The plateau that the loads of a device lie on at present. While they stay on a plateau that several searches have
+/// found, searches become rarer and rarer, because a search takes longer than everything else that is done for an
+/// interval.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct CurrentPlateau {
     found: Option<Plateau>,
-    /// Intervals on it for which it may still be taken as it is.
+    /// The remaining intervals for which the plateau is taken without a search.
     unsearched_intervals: u32,
-    /// The intervals between the latest two searches.
+    /// The number of intervals between the latest two searches.
     latest_pause: u32,
 }
 
 impl CurrentPlateau {
-    /// The plateau that the latest of the `recent` loads lies on with a queue; `None` where there is none.
+    /// The plateau that the latest of the `recent` loads lies on with a queue; `None` if it lies on none.
     pub(in crate::analysis) fn observe(
         &mut self,
         recent: &RecentLoads,
@@ -59,10 +61,10 @@ impl CurrentPlateau {
     }
 }
 
-/// The plateau that the latest load lies on with a queue; `None` where there is none.
+/// The plateau that the latest load lies on with a queue; `None` if it lies on none.
 ///
-/// Before the search, which takes long: enough intervals must have had about the rate of the latest, and either the number of
-/// clients was constant or queue or rate changed meanwhile. Most intervals end here.
+/// The search takes long. It is only made if enough intervals have had about the rate of the latest, and either the
+/// number of clients was constant or the queue or rate changed meanwhile. Most intervals fail this test.
 fn plateau_of_latest(
     recent: &RecentLoads,
     stated: Option<StatedCap>,
@@ -78,7 +80,7 @@ fn plateau_of_latest(
     }
     let loads: Vec<&LoadSample> = recent.iter().collect();
     let (loads, latest) = (loads.as_slice(), recent.latest()?);
-    // With fewer requests at a time, only a constant number of clients can be held back.
+    // With a shorter queue, only a constant number of clients can be held back by a cap.
     let is_possible = || {
         stated.is_some()
             || queue >= MIN_CAPPED_QUEUE
@@ -114,8 +116,8 @@ fn has_constant_clients(recent: &[&LoadSample], latest: &LoadSample) -> bool {
     recent.iter().filter(is_near).count() >= CONSTANT_QUEUE_INTERVALS
 }
 
-/// Returns whether half of the last intervals had the latest rate, or number, of any kind, within a fraction of what
-/// chance makes it vary.
+/// Returns whether half of the last intervals had the latest rate, or number of completions, of any kind, within a
+/// fraction of the variation by chance.
 fn is_more_regular_than_chance(recent: &[&LoadSample], latest: &LoadSample) -> bool {
     let is_regular = |direction: IoDirection, unit: RateUnit| {
         let rate = latest.rate(direction, unit);
@@ -140,7 +142,7 @@ fn has_changed(recent: &[&LoadSample], direction: IoDirection) -> bool {
         })
 }
 
-/// Returns whether the highest value is this multiple of the lowest, or more. Mostly a few values show it.
+/// Returns whether the highest value is at least this multiple of the lowest. Usually a few values suffice to show it.
 fn has_changed_by(ratio: f64, mut values: impl Iterator<Item = f64>) -> bool {
     let (mut min, mut max) = (f64::INFINITY, 0.0f64);
     values.any(|value| {
@@ -149,7 +151,7 @@ fn has_changed_by(ratio: f64, mut values: impl Iterator<Item = f64>) -> bool {
     })
 }
 
-/// Searches for the plateau that the latest of the loads lies on, where there is a chance of one in some kinds of rate.
+/// Searches for the plateau that the latest of the loads lies on, given the kinds of rate in which there may be one.
 fn search_for_plateau_of_latest(
     loads: &[&LoadSample],
     chances: &[((IoDirection, RateUnit), Chance)],
@@ -159,8 +161,8 @@ fn search_for_plateau_of_latest(
     let latest = loads.last()?;
     let search = CapSearch::new(loads, stated, device);
     let is_on = |plateau: &Plateau| is_on_plateau(plateau, latest);
-    // Which of the caps on several kinds of rate count depends on all of them. Mostly none is one of the latest load,
-    // so that the search has to look only at the few kinds of rate in which there may be one.
+    // Which of the caps on several kinds of rate count depends on all of them. Usually the latest load lies on none of
+    // them; to find that out, only the few kinds of rate in which there may be one have to be searched.
     let has_cap = |((direction, unit), chance): &((IoDirection, RateUnit), Chance)| {
         search.directions().contains(direction)
             && (*chance == Chance::Any || search.has_steadier_counts(*direction, *unit))
@@ -170,8 +172,8 @@ fn search_for_plateau_of_latest(
     has_cap_in_any.then(|| search.find().caps.into_iter().find(is_on)).flatten()
 }
 
-/// Returns the seconds for which the latest of the `recent` loads have been on the plateau in a row. A single load off it
-/// may lie between: the rate of an interval in which the cap was not used up, or in which it was caught up on.
+/// Returns the seconds for which the latest of the `recent` loads have been on the plateau in a row. A single load off
+/// the plateau may lie between: an interval that did not use up the cap, or that caught up on it.
 pub(in crate::analysis) fn seconds_on_plateau<'a>(
     plateau: &Plateau,
     recent: impl DoubleEndedIterator<Item = &'a LoadSample>,
@@ -206,7 +208,7 @@ pub(in crate::analysis) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -
     let is_at_constant_queue = queue >= MIN_CONSTANT_QUEUE && plateau.is_at_constant_queue;
     let is_loaded = queue >= min_queue || plateau.queue_from >= MIN_CAPPED_QUEUE || is_at_constant_queue;
     let is_long = plateau.intervals as f64 >= MIN_PLATEAU_INTERVALS;
-    // The rate, or the number in an interval of the usual length.
+    // The rate, or the number of completions in an interval of the usual length.
     let is_on_plateau =
         [load.seconds, plateau.seconds / plateau.intervals as f64].into_iter().any(|seconds| {
             let rate = load.amount(plateau.direction, plateau.unit) / seconds;
@@ -302,7 +304,7 @@ mod tests {
             (found.map(|plateau| plateau.intervals), current.unsearched_intervals)
         };
         (0..7).for_each(|_| assert_eq!(observe(3000.0), (None, 0)));
-        // Found, confirmed, and then kept for an interval, for three, and so on.
+        // The plateau is found, confirmed, and then kept for one interval, for three, and so on.
         assert_eq!(observe(3000.0), (Some(8), 0));
         assert_eq!(observe(3000.0), (Some(9), 1));
         assert_eq!(observe(3000.0), (Some(9), 0));

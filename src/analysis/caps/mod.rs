@@ -1,4 +1,4 @@
-//! Caps: rates that stay constant while the queue grows, and the distinction of a limit from busy servers.
+//! Caps: rates that stay constant while the queue grows, and how to tell a limit from busy servers.
 
 mod cap_evidence;
 mod cloud_limits;

@@ -1,4 +1,4 @@
-//! A rate that lies near a known limit under load, where nothing proves that it is a cap.
+//! A rate near a known limit under load that is not proven to be a cap.
 
 use super::cloud_limits::{CloudLimit, has_limit_within, limits_within};
 use super::pace::{Pace, has_constant_queue, pace};
@@ -10,16 +10,16 @@ use crate::analysis::thresholds::{
     MIN_PLATEAU_INTERVALS, MIN_SATURATED_QUEUE, MIN_WITNESS_INTERVALS, NEAR_LIMIT_TOLERANCE,
 };
 
-/// Latest loads that show whether the rate is near a limit now.
+/// The number of latest loads that show whether the rate is near a limit now.
 const MAX_LATEST_LOADS: usize = 16;
 
-/// Intervals near a limit without which it is not looked at further.
+/// Fewest intervals near a limit for it to be considered further.
 const MIN_NEAR_LIMIT_TIME: f64 = MIN_NEAR_LIMIT_INTERVALS.min(MIN_PLATEAU_INTERVALS);
 
-/// More than the relative error of a ratio.
+/// An upper bound of the rounding error of a ratio, as a factor.
 const ROUNDING: f64 = 1.0 + 1e-9;
 
-/// A rate near a known limit. It is a hint, and not a cap: a device can be as fast by chance.
+/// A rate near a known limit. It is only a hint: a device can happen to be just as fast.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearLimit {
     /// The unit of the limits.
@@ -30,14 +30,14 @@ pub struct NearLimit {
     pub limits: Vec<CloudLimit>,
 }
 
-/// The known limit near which the rate of reads and writes lay most of the time in which requests waited; `None` where
-/// there is none, where it was exceeded, or where requests are issued at that rate.
+/// The known limit near which the rate of reads and writes lay for most of the time in which requests waited; `None` if
+/// there is no such limit, if it was exceeded, or if requests are issued at that rate.
 pub(in crate::analysis) fn find_near_limit(loads: &[LoadSample], device: &KnownDevice) -> Option<NearLimit> {
     let loaded: Vec<&LoadSample> = loads.iter().filter(is_under_queue).collect();
     RateUnit::ALL.into_iter().find_map(|unit| near_limit_in(unit, &loads.iter(), &loaded, device))
 }
 
-/// The same for recent loads, where it holds for the latest of them, too.
+/// The known limit of [`find_near_limit`] in recent loads; `None` also if the latest of them is not near it.
 pub(in crate::analysis) fn near_limit_of_latest(
     recent: &RecentLoads,
     device: &KnownDevice,
@@ -50,7 +50,7 @@ pub(in crate::analysis) fn near_limit_of_latest(
         has_limit_within(NEAR_LIMIT_TOLERANCE, device, *unit, iops, mib_per_s)
             && has_enough_near(last.clone(), latest, *unit)
     };
-    // Mostly no unit is near a limit, and nothing has to be collected.
+    // Usually no unit is near a limit, and nothing has to be collected.
     let mut units = RateUnit::ALL.into_iter().filter(is_possible).peekable();
     units.peek()?;
     let loaded: Vec<&LoadSample> = last.clone().collect();
@@ -100,7 +100,7 @@ fn near_limit_in<'a>(
         return None;
     }
     let above = count_intervals(all.clone().filter(|load| value(unit, load) > ABOVE_LIMIT_RATIO * max_rate));
-    // The rate at which requests are issued is the same where none waits.
+    // A rate that is also seen while no request waits is the rate at which requests are issued.
     let at_rest = |load: &&LoadSample| is_near(load) && load.queue(IoDirection::Both) < MIN_LOADED_QUEUE;
     let is_offered = count_intervals(all.clone().filter(at_rest)) >= MIN_WITNESS_INTERVALS;
     if above >= MIN_WITNESS_INTERVALS || is_offered {
@@ -115,7 +115,7 @@ fn near_limit_in<'a>(
     if paces.contains(&Pace::Arrivals) {
         return None;
     }
-    // A paced client shows itself only after some intervals.
+    // It takes some intervals to recognize a paced client.
     let is_clear = paces.into_iter().any(Pace::is_held);
     let min_time = if is_clear { MIN_NEAR_LIMIT_INTERVALS } else { MIN_PLATEAU_INTERVALS };
     (near_time >= min_time).then_some(NearLimit { unit, rate, limits })

@@ -1,4 +1,4 @@
-//! Bounds on the loads that a plateau with the latest load can have, which cost far less than a search for it.
+//! A quick check whether the latest load can lie on a plateau, which costs far less than a search for one.
 
 use std::ops::RangeInclusive;
 
@@ -12,14 +12,15 @@ use crate::analysis::thresholds::{
 /// Factor for errors of rounding.
 const ROUNDING: f32 = 1.0 + RecentAmounts::ROUNDING;
 
-/// Loads of a plateau, each a single interval.
+/// The fewest loads of a plateau, each a single interval.
 pub(super) const MIN_PLATEAU_LOADS: usize = MIN_PLATEAU_INTERVALS as usize;
 
-/// The amounts of the recent loads of a device, single intervals, to be compared with the latest. Their order does not matter
-/// but for neighbors: the oldest counts as a neighbor of the latest, so that bounds are too wide rather than too narrow.
+/// The amounts of the recent loads of a device, each a single interval, to be compared with the latest. Their order
+/// matters only for neighbors: the oldest counts as a neighbor of the latest, so that bounds are too wide rather than
+/// too narrow.
 pub(super) struct NearbyAmounts<'a> {
     amounts: &'a RecentAmounts,
-    /// The place of the latest.
+    /// The index of the latest load.
     latest: usize,
     /// The longest interval as a multiple of the shortest.
     max_length_ratio: f32,
@@ -32,7 +33,7 @@ pub(super) struct NearbyAmounts<'a> {
 struct Amount {
     /// Requests or KiB.
     value: f32,
-    /// Infinite without a value, which is never that of a plateau.
+    /// The number of requests; infinite without a value, which is never on a plateau.
     requests: f32,
 }
 
@@ -41,7 +42,8 @@ impl Amount {
         Self { value: *value, requests: if *value > 0.0 { *requests } else { f32::INFINITY } }
     }
 
-    /// The amount that each of two neighbors may have in a search by counts: at least half of its own.
+    /// The amount that each of two neighbors may have in a search by counts: their mean, which is at least half of its
+    /// own.
     fn mean((before, after): (Self, Self)) -> Self {
         let requests = before.requests.min(after.requests) / 2.0;
         Self { value: (before.value + after.value) / 2.0, requests }
@@ -51,11 +53,11 @@ impl Amount {
 /// The chance of a plateau that the latest load lies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chance {
-    /// There is none.
+    /// The latest load does not lie on a plateau.
     None,
-    /// There may be one if the numbers in each interval are steadier than the rates.
+    /// It may lie on one if the numbers of completions in each interval are steadier than the rates.
     OfCounts,
-    /// There may be one.
+    /// It may lie on one.
     Any,
 }
 
@@ -73,18 +75,19 @@ impl<'a> NearbyAmounts<'a> {
         Some(Self { amounts, latest: amounts.latest()?, max_length_ratio, max_alike })
     }
 
-    /// The kinds of rate in which there is a chance of a plateau that the latest load lies on.
+    /// The kinds of rate in which the latest load may lie on a plateau.
     pub(super) fn chances(&self) -> Vec<((IoDirection, RateUnit), Chance)> {
         let chances = RATE_KINDS.into_iter().enumerate().map(|(kind, name)| (name, self.chance(kind)));
         chances.filter(|(_, chance)| *chance != Chance::None).collect()
     }
 
-    /// The chance that a search finds a plateau of one of [`RATE_KINDS`] that the latest load lies on: that takes enough loads
-    /// with about one amount that is near its own. There is a chance wherever a search finds one.
+    /// The chance that a search finds a plateau of one of [`RATE_KINDS`] that the latest load lies on: a plateau needs
+    /// enough loads whose amounts are about the same and near that of the latest. It is never [`Chance::None`] if a
+    /// search would find one.
     ///
-    /// A plateau's rate is the median of rates within a window, and the latest rate lies within a tolerance of it. So do
-    /// the amounts, but for the ratio of the lengths of intervals. In a search by counts each of two neighbors may have the
-    /// mean amount of both.
+    /// A plateau's rate is the median of rates within a window, and the latest rate lies within a tolerance of it. The
+    /// same holds for the amounts, within the ratio of the lengths of intervals. In a search by counts, each of two
+    /// neighbors may have the mean amount of both.
     fn chance(&self, kind: usize) -> Chance {
         let (direction, unit) = RATE_KINDS[kind];
         let request = if unit == RateUnit::Kib { LARGE_REQUEST_RATIO as f32 } else { 1.0 };
@@ -97,9 +100,9 @@ impl<'a> NearbyAmounts<'a> {
         let tolerance = ON_PLATEAU_TOLERANCE as f32;
         let min = latest / ((1.0 + tolerance) * self.max_length_ratio);
         let max = latest / (1.0 - tolerance) * self.max_length_ratio;
-        // Fewer requests than these make a window wider.
+        // With fewer requests than these, a window is wider.
         let few = request / STEADY_TOLERANCE as f32;
-        // Mostly it ends here.
+        // Usually this decides it.
         let strict = self.max_length_ratio * (ROUNDING + STEADY_WINDOW as f32);
         let (low, high) = (min / strict, max * strict);
         let near = count(values, |value| (low <= value) & (value <= high));
@@ -118,7 +121,7 @@ impl<'a> NearbyAmounts<'a> {
         let means = || amounts().zip(amounts().cycle().skip(1)).map(Amount::mean);
         let search = DenseWindow { min, max, request, max_length_ratio: self.max_length_ratio };
         let is_dense = || has_dense_range(values, low..=high, strict * self.max_length_ratio);
-        // No window is wider than that of the fewest requests.
+        // The window of the fewest requests is the widest.
         let may_be_in_wide = || {
             let bits = values.iter().zip(requests).map(|(value, requests)| {
                 let wide = if is_wide(*value, *requests) { *requests } else { f32::INFINITY };
@@ -151,18 +154,19 @@ fn count(values: &[f32], is_counted: impl Fn(f32) -> bool) -> usize {
     values.iter().map(|value| u32::from(is_counted(*value))).sum::<u32>() as usize
 }
 
-/// The same for pairs.
+/// Counts pairs of values, like [`count`].
 fn count_pairs(values: &[f32], others: &[f32], is_counted: impl Fn(f32, f32) -> bool) -> usize {
     values.iter().zip(others).map(|(value, other)| u32::from(is_counted(*value, *other))).sum::<u32>()
         as usize
 }
 
-/// Returns whether as many values as a plateau has loads lie within a range, the highest of them at most a multiple of the lowest.
+/// Returns whether enough values for a plateau lie within a range, the highest of them at most `max_multiple` times the
+/// lowest.
 fn has_dense_range(values: &[f32], range: RangeInclusive<f32>, max_multiple: f32) -> bool {
     let mut within = [0.0; MAX_RECENT_LOADS];
     let mut count = 0;
     for value in values {
-        // Values lie within the range about at random, so a branch would be predicted badly.
+        // It is about random which values lie within the range, so the CPU would predict a branch badly.
         within[count] = *value;
         count += usize::from((range.start() <= value) & (value <= range.end()));
     }
@@ -171,7 +175,7 @@ fn has_dense_range(values: &[f32], range: RangeInclusive<f32>, max_multiple: f32
     within.windows(MIN_PLATEAU_LOADS).any(|window| window[MIN_PLATEAU_LOADS - 1] <= max_multiple * window[0])
 }
 
-/// A search for a window with as many amounts as a plateau has loads.
+/// A search for a window with enough amounts for a plateau.
 struct DenseWindow {
     /// The amounts of the plateaus.
     min: f32,
@@ -185,7 +189,7 @@ impl DenseWindow {
     /// Returns whether there is such a window.
     fn is_in(&self, amounts: impl Iterator<Item = Amount> + Clone) -> bool {
         let is_lowest = |one: &Amount| self.may_be_lowest(one);
-        // No window reaches beyond these two. Mostly hardly any amount lies between them.
+        // No window reaches beyond these two, and usually hardly any amount lies between them.
         let windows = amounts.clone().filter(is_lowest).map(|lowest| self.window(lowest));
         let (low, high) =
             windows.fold((f32::INFINITY, 0.0f32), |(min, max), (low, high)| (min.min(low), max.max(high)));
@@ -198,7 +202,7 @@ impl DenseWindow {
             })
     }
 
-    /// Returns whether a plateau that the latest load can lie on may have this lowest amount.
+    /// Returns whether this may be the lowest amount of a plateau that the latest load lies on.
     fn may_be_lowest(&self, one: &Amount) -> bool {
         one.value <= self.max && one.value * self.width(one.requests) >= self.min
     }
@@ -211,8 +215,8 @@ impl DenseWindow {
         )
     }
 
-    /// The highest rate of a window as a multiple of the lowest. It is as wide as the tolerance of its lowest rate, which is
-    /// larger for few requests.
+    /// The highest rate of a window as a multiple of the lowest. It follows from the tolerance of the lowest rate,
+    /// which is larger for few requests.
     fn width(&self, lowest_requests: f32) -> f32 {
         ROUNDING + (STEADY_WINDOW as f32).max(2.0 * self.request / lowest_requests)
     }

@@ -14,11 +14,11 @@ use crate::analysis::thresholds::{
 pub(in crate::analysis) enum Pace {
     /// Requests arrive regularly: the rate is that of those who issue them.
     Arrivals,
-    /// Requests complete regularly, whatever arrives: something holds the rate.
+    /// Requests complete regularly, however they arrive: something holds the rate.
     Completions,
     /// Each request is issued when another completes, at a constant number in flight: something holds the rate.
     ClosedLoop,
-    /// Both are as regular.
+    /// Both are about equally regular.
     Unclear,
 }
 
@@ -29,12 +29,12 @@ impl Pace {
     }
 }
 
-/// The pace of loads at a `rate`. With e the number of completions less rate times time, and D the change of the
-/// requests in flight, arrivals deviate from their own constant rate by e + D: where these are far smaller than e, the
-/// arrivals are what is regular. Medians, because single samples are taken late.
+/// The pace of loads at a `rate`. Let e be the number of completions minus rate times time, and D the change of the
+/// requests in flight. Arrivals then deviate from a constant rate by e + D: if these deviations are far smaller than e,
+/// the arrivals are regular. Medians are compared, because single samples are taken late.
 ///
-/// In a closed loop, in which a completion is what issues the next request, the number in flight is constant and e + D
-/// the same as e; then it is the completions that set the pace.
+/// In a closed loop, each completion causes the next request to be issued, so the number in flight is constant and e +
+/// D equals e; then the completions set the pace.
 ///
 /// `is_at_constant_queue` is what [`has_constant_queue`] returns for the loads.
 pub(super) fn pace(
@@ -78,7 +78,7 @@ pub(super) fn has_steadier_counts(loads: &[&LoadSample], kind: RateKind) -> bool
     let pairs = neighbors_under_load(loads, kind);
     let counts = || pairs.iter().map(|(a, b)| relative_difference(a.amount, b.amount));
     let rates = || pairs.iter().map(|(a, b)| relative_difference(a.amount / a.seconds, b.amount / b.seconds));
-    // If half of the counts differ by more than this, they are not clearly more alike, and nothing has to be sorted.
+    // If half of the counts differ by more than this, they are not clearly more alike, and sorting is not needed.
     let max_delay = pairs.iter().map(|(a, b)| relative_difference(b.seconds, a.seconds)).fold(0.0, f64::max);
     let max_alike = max_alike_counts(max_delay);
     let unlike = counts().filter(|counts| *counts > max_alike).count();
@@ -91,8 +91,9 @@ pub(super) fn has_steadier_counts(loads: &[&LoadSample], kind: RateKind) -> bool
             .is_some_and(|(counts, rates)| counts < MAX_REGULAR_RATIO * rates)
 }
 
-/// The relative difference of two counts in a row above which they are not clearly more alike than the rates. With d the
-/// largest difference of two lengths in a row, `max_delay`, rates differ by at most c + d + c * d where counts differ by c.
+/// The relative difference of two consecutive counts above which counts are not clearly more alike than rates. If
+/// counts differ by c, rates differ by at most c + d + c * d, where d is `max_delay`, the largest difference of two
+/// consecutive lengths.
 pub(super) fn max_alike_counts(max_delay: f64) -> f64 {
     MAX_REGULAR_RATIO * max_delay / (1.0 - MAX_REGULAR_RATIO * (1.0 + max_delay))
 }
@@ -139,15 +140,15 @@ fn in_upper_half<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<&'
     loads.iter().copied().filter(|load| load.queue(direction) >= middle).collect()
 }
 
-/// Returns whether as many requests were in flight at the end of nearly every interval as on average within it. Their
+/// Returns whether, in nearly every interval, as many requests were in flight at the end as on average within it. The
 /// number may change from time to time.
 fn is_closed_loop(loads: &[&LoadSample]) -> bool {
     let count = loads.iter().filter(|load| load.is_closed_loop()).count();
     loads.len() >= MIN_LIGHT_INTERVALS && count as f64 >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
 }
 
-/// Returns whether the number of requests in flight was constant for long enough to show a closed loop: all the time, or
-/// at each of several levels.
+/// Returns whether the number of requests in flight was constant for long enough to show a closed loop: all the time,
+/// or at each of several levels.
 pub(super) fn has_constant_queue(loads: &[&LoadSample], direction: IoDirection) -> bool {
     let is_same_level = |a: &&LoadSample, b: &&LoadSample| {
         let (a, b) = (a.queue(direction), b.queue(direction));
@@ -161,8 +162,8 @@ pub(super) fn has_constant_queue(loads: &[&LoadSample], direction: IoDirection) 
                 >= CONSTANT_QUEUE_INTERVALS)
 }
 
-/// Returns whether the same number of requests was in flight at the end of nearly every interval: each was issued when
-/// another completed.
+/// Returns whether the same number of requests was in flight at the end of nearly every interval, so that each was
+/// issued when another completed.
 pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) -> bool {
     let in_flight = |load: &LoadSample| load.in_flight_at_end.map(|in_flight| in_flight as f64);
     let median_queue = |direction| weighted_median_of(loads, |load| Some(load.queue(direction)));
@@ -178,7 +179,7 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
         in_flight(load).is_some_and(|one| (one - usual).abs() <= tolerance)
     };
     let count = loads.iter().filter(is_same).count() as f64;
-    // A constant number of clients has never more in flight.
+    // A constant number of clients never has more in flight.
     let is_more = |load: &&&LoadSample| load.queue(direction) > MAX_CONSTANT_QUEUE_RATIO * (usual + 1.0);
     let exceeds = loads.iter().filter(is_more).count() as f64
         > (1.0 - CONSTANT_QUEUE_FRACTION) / 2.0 * loads.len() as f64;

@@ -19,7 +19,7 @@ pub enum LimitMatch {
 /// A time in which a rate stayed constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plateau {
-    /// The direction whose rate it is.
+    /// The direction of the requests.
     pub direction: IoDirection,
     /// The unit in which it is constant.
     pub unit: RateUnit,
@@ -33,9 +33,9 @@ pub struct Plateau {
     pub intervals: u64,
     /// Seconds on it.
     pub seconds: f64,
-    /// The number of intervals of the device before its first one.
+    /// The number of the device's intervals before the first one on the plateau.
     pub first_interval: u64,
-    /// Seconds of all intervals before its first one; 0 in a live view.
+    /// Seconds of all intervals before the first one on the plateau; 0 in a live view.
     pub begin_s: f64,
     /// The shortest mean queue on it.
     pub queue_from: f64,
@@ -45,17 +45,17 @@ pub struct Plateau {
     pub await_from_ms: f64,
     /// Mean latency in milliseconds at the longest queue.
     pub await_to_ms: f64,
-    /// The limit that it matches; `None` where it matches none.
+    /// The limit that it matches; `None` if it matches none.
     pub matches_limit: Option<LimitMatch>,
     /// The number of requests in flight was the same all the time.
     pub is_at_constant_queue: bool,
-    /// The rate varied too little for busy servers, or the user stated the cap. If not, only the limit that it matches,
-    /// or another plateau, indicates a cap.
+    /// The rate varied too little for busy servers, or the user stated the cap. Otherwise, only the limit that it
+    /// matches or another plateau indicates a cap.
     pub is_certain: bool,
 }
 
 impl Plateau {
-    /// Returns whether its requests are so large that their bytes may be what is limited.
+    /// Returns whether its requests are so large that the limit may be on bytes.
     pub fn has_large_requests(&self) -> bool {
         self.mib_per_s * 1024.0 >= MIN_LARGE_REQUEST_KIB * self.iops
     }

@@ -1,4 +1,4 @@
-//! Caps in a range of time that what precedes it helps to find.
+//! Caps in a range of time, found with the help of the loads before it.
 
 use super::find_plateaus::{SteadyRates, find_steady_rates};
 use super::latest_plateau::is_on_plateau;
@@ -7,9 +7,9 @@ use crate::analysis::load::LoadSample;
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::SATURATION_WINDOW_INTERVALS;
 
-/// The steady rates of the loads of a range. A cap that all of the range lies on shows only against the loads before it: where
-/// the range alone shows none, those of both together are taken that the range has enough intervals on. The indices of the
-/// preceding loads are negative.
+/// The steady rates of the loads of a range. A cap that holds for the whole range is only visible against the loads
+/// before it: if the range alone shows no cap, caps of both together count that have enough intervals within the range.
+/// The indices of the preceding loads are negative.
 pub(in crate::analysis) fn find_steady_rates_after(
     preceding: Vec<LoadSample>,
     loads: &[LoadSample],
@@ -26,7 +26,7 @@ pub(in crate::analysis) fn find_steady_rates_after(
     if caps.is_empty() { own } else { SteadyRates { caps, unclear: None } }
 }
 
-/// The part of a plateau on the loads of the range, with the evidence of all of it; `None` where that is short.
+/// The part of a plateau within the range, with the evidence of the whole plateau; `None` if the part is too short.
 fn within(plateau: Plateau, loads: &[LoadSample]) -> Option<Plateau> {
     let on: Vec<&LoadSample> = loads.iter().filter(|load| is_on_plateau(&plateau, load)).collect();
     let intervals: f64 = on.iter().map(|load| load.intervals).sum();
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!((cap.intervals, cap.seconds, cap.first_interval, cap.begin_s), (6, 6.0, 0, 0.0));
         assert_eq!(own[0].rate(IoDirection::Reads, RateUnit::Requests), cap.iops);
         assert_eq!((cap.queue_from, cap.queue_to), (3.0, 24.0));
-        // It is none of a range that is far from it.
+        // It is not a cap of a range with far higher rates.
         let fast = loads(6, |_| (9000.0, 24.0));
         assert_eq!(caps(preceding, &fast), []);
     }

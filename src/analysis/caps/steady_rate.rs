@@ -1,4 +1,4 @@
-//! Steady rates: the loads that have one constant rate.
+//! Steady rates: loads at one constant rate.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use crate::analysis::thresholds::{
     STEADY_TOLERANCE,
 };
 
-/// A direction of a device and the unit in which its rate is looked at.
+/// A direction of a device and the unit of its rate.
 #[derive(Clone, Copy)]
 pub(super) struct RateKind {
     pub(super) direction: IoDirection,
@@ -37,8 +37,8 @@ impl RateKind {
         load.queue(self.direction)
     }
 
-    /// The relative difference within which a rate is that of a load: the tolerance, or one request, which may be larger
-    /// than the mean.
+    /// The relative difference within which a rate equals that of a load: the tolerance, or one request (possibly a
+    /// large one) if that is more.
     fn tolerance(self, load: &LoadSample) -> f64 {
         let request = if self.unit == RateUnit::Kib { LARGE_REQUEST_RATIO } else { 1.0 };
         STEADY_TOLERANCE.max(request * load.intervals / load.totals(self.direction).ios)
@@ -54,11 +54,11 @@ impl RateKind {
 pub(super) struct SteadyRate<'a> {
     pub(super) loads: Vec<&'a LoadSample>,
     pub(super) rate: f64,
-    /// The shortest queue that two intervals had.
+    /// The shortest queue, which at least two intervals had.
     pub(super) min_queue: f64,
-    /// The longest queue that two intervals in a row had.
+    /// The longest queue, which two consecutive intervals had.
     pub(super) max_queue: f64,
-    /// Most of the loaded time within its span was spent at the rate.
+    /// Most of the loaded time within its time span was spent at the rate.
     pub(super) is_steady: bool,
     /// The queue quadrupled meanwhile, and the rate was the same below and above.
     pub(super) concurrency_grew: bool,
@@ -71,10 +71,10 @@ pub(super) struct SteadyRate<'a> {
     loaded: Vec<&'a LoadSample>,
     /// All loads that it was evaluated against.
     all: Rc<[&'a LoadSample]>,
-    /// Intervals of `loaded`, and those of them on the rate.
+    /// The number of intervals in `loaded`, and of those among them that are on the rate.
     loaded_intervals: f64,
     on_rate_intervals: f64,
-    /// These three take long, and most rates are not looked at so closely.
+    /// The following three take long to compute and are not needed for most rates.
     dispersion: OnceCell<f64>,
     light_dispersion: OnceCell<Option<Dispersion>>,
     pace: OnceCell<Pace>,
@@ -94,7 +94,7 @@ impl SteadyRate<'_> {
                     || self.is_held())
     }
 
-    /// Returns whether nothing speaks against a cap: neither do requests arrive as regularly, nor is the device as even
+    /// Returns whether nothing contradicts a cap: requests do not arrive as regularly, and the device is not as regular
     /// at lighter loads.
     pub(super) fn can_be_cap(&self) -> bool {
         let max_even = |light: Dispersion| Self::max_calibrated(light.upper);
@@ -107,12 +107,12 @@ impl SteadyRate<'_> {
         self.light_dispersion().is_some_and(|light| self.dispersion() < Self::max_calibrated(light.lower))
     }
 
-    /// The dispersion below that of a lighter load at which a rate is far more exact.
+    /// The dispersion up to which a rate is far more exact than at a lighter load with the dispersion `light`.
     fn max_calibrated(light: f64) -> f64 {
         (MAX_CALIBRATED_FRACTION * light).min(MAX_POSSIBLE_CAP_DISPERSION)
     }
 
-    /// Returns whether the rate is so exact, at a constant queue or whatever arrives, that no server would be.
+    /// Returns whether the rate is more exact than any server, at a constant queue or however requests arrive.
     fn is_held(&self) -> bool {
         let (is_possible, max) = if self.min_queue >= MIN_CAPPED_QUEUE {
             (self.is_at_constant_queue || self.pace() == Pace::Completions, MAX_CONSTANT_QUEUE_DISPERSION)
@@ -124,7 +124,7 @@ impl SteadyRate<'_> {
             && (self.dispersion() < max || self.is_calibrated())
     }
 
-    /// Returns whether its own rate, or the user, says that it is a cap, and not only the limit that it matches.
+    /// Returns whether its dispersion or the user shows that it is a cap, and not only the limit that it matches.
     pub(super) fn is_certain(&self) -> bool {
         self.is_stated || self.is_low_dispersion() || self.is_calibrated()
     }
@@ -134,7 +134,7 @@ impl SteadyRate<'_> {
         self.dispersion() < MAX_CAP_DISPERSION
     }
 
-    /// Returns whether it can be a cap, where another rate of the same load is proven to be one.
+    /// Returns whether it can be a cap if another rate of the same load is proven to be one.
     pub(super) fn may_be_cap(&self) -> bool {
         self.proves_cap() || (self.can_be_cap() && self.dispersion() < MAX_POSSIBLE_CAP_DISPERSION)
     }
@@ -152,7 +152,7 @@ impl SteadyRate<'_> {
         })
     }
 
-    /// The dispersion at lighter loads of the device, in closed loops; `None` where there are too few of these.
+    /// The dispersion at lighter loads of the device in closed loops; `None` if there are too few of them.
     fn light_dispersion(&self) -> Option<Dispersion> {
         *self.light_dispersion.get_or_init(|| {
             let longest = self.max_queue / self.rate;
@@ -167,7 +167,7 @@ impl SteadyRate<'_> {
         *self.pace.get_or_init(|| pace(&self.loaded, direction, unit, self.rate, self.is_at_constant_queue))
     }
 
-    /// Returns whether it may be steady against all loads without `others`, which have this number of intervals.
+    /// Returns whether it may be steady if `others` of the loaded intervals are left out.
     pub(super) fn may_be_steady_without(&self, others: f64) -> bool {
         may_be_steady(self.on_rate_intervals, self.loaded_intervals - others)
     }
@@ -182,9 +182,9 @@ impl SteadyRate<'_> {
         self.loads.last().map_or(f64::NEG_INFINITY, |load| load.interval_index)
     }
 
-    /// Evaluates the loads of one rate against all loads of the device. They are steady if most of the time in which
-    /// the device was as loaded was spent at the rate, and little above it. `None` without enough loads for a rate and
-    /// a queue.
+    /// Evaluates the loads of one rate against all loads of the device. The rate is steady if the device, whenever it
+    /// was as loaded, spent most of the time at the rate and little above it. `None` if there are too few loads for a
+    /// rate and a queue.
     pub(super) fn evaluate<'a>(
         one: SameRate<'a>,
         all: &Rc<[&'a LoadSample]>,
@@ -244,14 +244,15 @@ pub(super) struct SameRate<'a> {
     rate: f64,
     min_queue: f64,
     max_queue: f64,
-    /// The queue quadrupled meanwhile.
+    /// The queue quadrupled within the loads.
     has_grown: bool,
     loaded_intervals: f64,
     on_rate_intervals: f64,
 }
 
 impl<'a> SameRate<'a> {
-    /// Compares loads with `all` of the device, in the order of time. `None` without enough for a rate and a queue.
+    /// Compares loads with `all` loads of the device, in the order of time. `None` if there are too few for a rate and
+    /// a queue.
     pub(super) fn of(mut loads: Vec<&'a LoadSample>, all: &[RatedLoad<'a>], kind: RateKind) -> Option<Self> {
         loads.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
         let (first, last) = (loads.first()?.interval_index, loads.last()?.interval_index);
@@ -264,7 +265,7 @@ impl<'a> SameRate<'a> {
             let is_within_span = (first <= one.interval_index) & (one.interval_index <= last);
             let is_loaded = is_within_span & (one.queue >= min_loaded_queue);
             loaded_intervals += if is_loaded { one.intervals } else { 0.0 };
-            // Most rates are another one by far, which shows without a division.
+            // Most rates are far off, which can be seen without a division.
             let tolerance = ON_RATE_TOLERANCE_RATIO * one.tolerance;
             let may_be_on_rate = (one.rate - rate).abs() <= (tolerance + ROUNDING_TOLERANCE) * rate;
             if is_loaded & may_be_on_rate {
@@ -275,26 +276,26 @@ impl<'a> SameRate<'a> {
         Some(Self { loads, rate, min_queue, max_queue, has_grown, loaded_intervals, on_rate_intervals })
     }
 
-    /// The queue from which a load within the span counts as as loaded as those at the rate.
+    /// The shortest queue at which a load within the time span counts as loaded like those at the rate.
     fn min_loaded_queue(has_grown: bool, min_queue: f64) -> f64 {
         let loaded_ratio = if has_grown { LOADED_RATIO_GROWN } else { LOADED_RATIO_CONSTANT };
         loaded_ratio * min_queue
     }
 
-    /// Returns whether it may be steady against all loads without others, which have at most this number of intervals.
+    /// Returns whether it may be steady if at most `others` of the loaded intervals are left out.
     pub(super) fn may_be_steady_without(&self, others: f64) -> bool {
         may_be_steady(self.on_rate_intervals, self.loaded_intervals - others)
     }
 }
 
-/// Returns whether a rate may be steady that had this many of the loaded intervals.
+/// Returns whether a rate with this number of the loaded intervals may be steady.
 fn may_be_steady(on_rate_intervals: f64, loaded_intervals: f64) -> bool {
     on_rate_intervals >= MIN_ON_RATE_FRACTION * loaded_intervals
 }
 
 /// The clearly slower loads of a device whose queues are clearly shorter than `min_queue`.
 ///
-/// Where requests take longer than the `longest`, in units of queue over rate, it is another limit that the load met.
+/// A load with a latency above `longest` (queue divided by rate) met another limit and is left out.
 fn lighter_loads<'a>(
     all: &[&'a LoadSample],
     kind: RateKind,
@@ -310,8 +311,8 @@ fn lighter_loads<'a>(
     all.iter().copied().filter(is_lighter).collect()
 }
 
-/// The dispersion at the queue with most intervals among the closed loops of `lighter` loads; `None` where there are too
-/// few. Requests that arrive at random disperse by themselves and show nothing.
+/// The dispersion at the queue with most intervals among the closed loops of `lighter` loads; `None` where there are
+/// too few. Requests that arrive at random vary by themselves and show nothing about the device.
 fn closed_loop_dispersion(mut lighter: Vec<&LoadSample>, kind: RateKind) -> Option<Dispersion> {
     lighter.sort_by(|a, b| kind.queue(a).total_cmp(&kind.queue(b)));
     let is_same = |a: &&LoadSample, b: &&LoadSample| {
@@ -336,8 +337,8 @@ pub(super) fn count_intervals<'a>(loads: impl Iterator<Item = &'a LoadSample>) -
     loads.map(|load| load.intervals).sum()
 }
 
-/// A load with its rate, and the other numbers that a search needs. They are copied here because they take a while to compute, are
-/// compared many times, and would otherwise be read from all over memory once loads are sorted by rate.
+/// A load with its rate and the other numbers that a search needs. They are copied here because they are slow to
+/// compute, are compared many times, and would be scattered over memory once loads are sorted by rate.
 #[derive(Clone, Copy)]
 pub(super) struct RatedLoad<'a> {
     pub(super) rate: f64,
@@ -371,20 +372,20 @@ impl<'a> RatedLoad<'a> {
 /// More than the error of a few operations with numbers near one.
 const ROUNDING_TOLERANCE: f64 = 1e-9;
 
-/// The same loads in the order of their rates, which are positive. Equal ones stay in their order.
+/// The loads sorted by their rates, which are positive. Equal ones stay in their order.
 pub(super) fn sorted_by_rate<'a>(loads: &[RatedLoad<'a>]) -> Vec<RatedLoad<'a>> {
     let by_leading_bits = sorted_by_leading_bits(loads);
     if by_leading_bits.is_sorted_by(|a, b| a.rate <= b.rate) {
         return by_leading_bits;
     }
-    // Positive floats sort as their bits. Whole numbers that include the place are compared faster than either.
+    // Positive floats sort like their bits. One integer that also holds the index is faster to compare than both.
     let key = |(index, one): (usize, &RatedLoad)| u128::from(one.rate.to_bits()) << 64 | index as u128;
     let mut keys: Vec<u128> = loads.iter().enumerate().map(key).collect();
     keys.sort_unstable();
     keys.into_iter().map(|key| loads[key as u64 as usize]).collect()
 }
 
-/// The same in the order of the leading bits of their rates, which mostly are all different.
+/// The loads sorted by the leading bits of their rates, which usually all differ.
 fn sorted_by_leading_bits<'a>(loads: &[RatedLoad<'a>]) -> Vec<RatedLoad<'a>> {
     let index_bits = u64::MAX >> (loads.len() as u64 | 1).leading_zeros();
     let key = |(index, one): (usize, &RatedLoad)| one.rate.to_bits() & !index_bits | index as u64;
@@ -393,10 +394,10 @@ fn sorted_by_leading_bits<'a>(loads: &[RatedLoad<'a>]) -> Vec<RatedLoad<'a>> {
     keys.into_iter().map(|key| loads[(key & index_bits) as usize]).collect()
 }
 
-/// Returns whether enough intervals for a plateau may have about the same rate. It costs far less than sorting the loads,
-/// and for most devices the answer is no.
+/// Returns whether enough intervals for a plateau may have about the same rate. This costs far less than sorting the
+/// loads, and is false for most devices.
 pub(super) fn may_have_dense_window(loads: &[RatedLoad]) -> bool {
-    // 64 classes for each power of two. Rates that are far apart share a counter, which then counts too many.
+    // 64 classes for each power of two. Rates far apart may share a counter, which then counts too many, never too few.
     const COUNTERS: usize = 256;
     let class = |rate: f64| (rate.to_bits() >> 46) as usize;
     let mut intervals = [0.0; COUNTERS];
@@ -410,8 +411,7 @@ pub(super) fn may_have_dense_window(loads: &[RatedLoad]) -> bool {
     })
 }
 
-/// The range of loads, sorted by their rates, at whose rate most time was spent; `None` where that is too little for a
-/// plateau.
+/// The range of loads, sorted by rate, at whose rate most time was spent; `None` if that is too little for a plateau.
 pub(super) fn densest_rate_window(sorted: &[RatedLoad]) -> Option<Range<usize>> {
     let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
     for (end, last) in sorted.iter().enumerate() {
@@ -427,8 +427,9 @@ pub(super) fn densest_rate_window(sorted: &[RatedLoad]) -> Option<Range<usize>> 
     (best.0 >= MIN_PLATEAU_INTERVALS).then_some(best.1)
 }
 
-/// The shortest queue that two intervals had and the longest that two in a row had, of loads in the order of time: a
-/// device that stops for a moment and catches up has a single long one. `None` without such intervals.
+/// The shortest queue that at least two intervals had and the longest that two consecutive ones had, from loads in the
+/// order of time: a device that stops for a moment and catches up has a single long queue. `None` without such
+/// intervals.
 fn queue_range(loads: &[&LoadSample], kind: RateKind) -> Option<(f64, f64)> {
     let mut sorted: Vec<(f64, f64)> = loads.iter().map(|load| (kind.queue(load), load.intervals)).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -27,11 +27,11 @@ use crate::metrics::{DataFlag, DirectionStats, HostStats, IntervalStats};
 pub struct Observation<'a> {
     /// Its statistics.
     pub stats: &'a IntervalStats,
-    /// A reason not to trust its util, which is then left out.
+    /// The reason why its util cannot be trusted and is left out; `None` if it can.
     pub flag: Option<DataFlag>,
-    /// The end of the interval in seconds on any clock that all devices share; `None` where there is none.
+    /// The end of the interval in seconds on any clock that all devices share; `None` without such a clock.
     pub at_s: Option<f64>,
-    /// Seconds of all intervals before it, those without the device included.
+    /// Seconds of all intervals before it, including those without the device.
     pub run_s: f64,
     /// The length of the current stall in seconds, as [`crate::metrics::StallTimer::observe`] returns it.
     pub stalled_s: f64,
@@ -63,7 +63,7 @@ pub struct DeviceAnalysis {
     discards: f64,
     flushes: f64,
     util_pct: GroupedHistogram,
-    /// `None` where they are not asked for.
+    /// `None` unless blocks were requested by [`DeviceAnalysis::with_blocks`].
     blocks: Option<BlockHistory>,
     timeline: ActivityTimeline,
     lifetimes: Lifetimes,
@@ -109,7 +109,7 @@ impl DeviceAnalysis {
         }
     }
 
-    /// The same, which also collects the load in blocks of time: [`DeviceReport::blocks`].
+    /// Also collects the load in blocks of time: [`DeviceReport::blocks`].
     pub fn with_blocks(self) -> Self {
         Self { blocks: Some(BlockHistory::default()), ..self }
     }
@@ -153,7 +153,7 @@ impl DeviceAnalysis {
         self.observe_load(stats, observation.host, observation.run_s);
     }
 
-    /// Takes an interval before those that are analyzed: it shows unloaded latencies and caps, and counts for nothing else.
+    /// Takes an interval before those that are analyzed. It is used only to learn unloaded latencies and to find caps.
     pub fn observe_preceding(&mut self, stats: &IntervalStats, host: &HostStats) {
         self.hung.observe(stats, host);
         self.lifetimes.observe_preceding(LoadSample::from_stats(stats, host, 0.0));
@@ -202,7 +202,7 @@ impl DeviceAnalysis {
         }
     }
 
-    /// Takes the loads into account that were only kept so far.
+    /// Takes into account the loads that were only stored so far.
     fn settle(&mut self) {
         let loads = self.lifetimes.learn();
         self.add_loads(&loads);
@@ -219,7 +219,8 @@ impl DeviceAnalysis {
         }
     }
 
-    /// Fills the bins of histograms from intervals, each with its reads, writes and seconds, and from the loads of these.
+    /// Fills the bins of histograms from intervals, each with its reads, writes and seconds, and from the loads of
+    /// these.
     fn fill_bins(
         &mut self,
         intervals: impl IntoIterator<Item = (DirectionStats, DirectionStats, f64)>,
@@ -260,20 +261,20 @@ impl DeviceAnalysis {
         SlowIntervals::add(&mut self.slow_requests, requests, begin_s);
     }
 
-    /// Takes the counters of the device at the first sample, or the first after a reset. Later calls change nothing until
-    /// the next reset.
+    /// Takes the counters of the device at the first sample, or the first after a reset. Later calls change nothing
+    /// until the next reset.
     pub fn set_history(&mut self, since_boot: SinceBoot) {
         self.lifetimes.set_history(since_boot);
     }
 
-    /// Notes an interval without statistics: the counters were reset, as by a replug. The device may be another one since:
-    /// loads before and after it are not compared with each other.
+    /// Notes an interval without statistics: the counters were reset, as by a replug. It may be another device from now
+    /// on: loads before and after the reset are not compared with each other.
     pub fn note_reset(&mut self) {
         self.excluded.resets += 1;
         self.note_return();
     }
 
-    /// Notes that another device took the name. The settings were those of the device so far.
+    /// Notes that another device took the name. `settings` are those of the device that had it until now.
     pub fn note_replacement(&mut self, settings: &Settings) {
         self.hung.clear();
         self.settle();
@@ -287,7 +288,7 @@ impl DeviceAnalysis {
         self.interrupt();
     }
 
-    /// Notes that the device reappeared. It may be another one since, as after a reset.
+    /// Notes that the device reappeared. As after a reset, it may be another device.
     pub fn note_return(&mut self) {
         self.hung.clear();
         self.settle();
@@ -304,7 +305,7 @@ impl DeviceAnalysis {
         self.intervals + self.excluded.resets > 0
     }
 
-    /// The report, with the host as the source of other causes.
+    /// The report. `host` may show other causes than the device.
     pub fn finish(mut self, settings: &Settings, host: &HostReport) -> DeviceReport {
         self.interrupt();
         let lifetimes = std::mem::take(&mut self.lifetimes).finish(settings);
@@ -334,7 +335,7 @@ impl DeviceAnalysis {
         };
         let all = DirectionReport { saturation: saturation_of(|one| one.both), ..self.both.summary.finish() };
         let (fits, SteadyRates { caps, .. }) = lifetimes.capacity();
-        // A cap on a direction that does only part of the requests is not one of the device.
+        // A cap on a direction with only a part of the requests is not a cap of the device.
         let is_dominant = |plateau: &&Plateau| {
             let ios = match plateau.direction {
                 IoDirection::Reads => read_ios,
@@ -412,7 +413,7 @@ impl DeviceAnalysis {
     }
 }
 
-/// The same with the unloaded latency for the median size.
+/// Adds the unloaded latency for the median size.
 fn with_baseline(report: DirectionReport, baseline: &Baseline, sizes_kib: &Histogram) -> DirectionReport {
     let unloaded = sizes_kib.quantile(0.5).and_then(|size| baseline.unloaded_latency(size));
     DirectionReport {

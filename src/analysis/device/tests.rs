@@ -1,10 +1,10 @@
-//! Loads that are taken into account later than their intervals.
+//! Tests that the report is the same if loads are taken into account later than their intervals.
 
 use super::*;
 use crate::counters::{Columns, Counters, Requests};
 use crate::units::Interval;
 
-/// A number below `range`, by chance.
+/// Random numbers below `range`.
 fn random() -> impl FnMut(u64) -> u64 {
     let mut state = 1_u64;
     move |range| {
@@ -82,7 +82,7 @@ fn statistics_are_computed_from_the_load_of_their_interval() {
     let with_load = intervals(20_000).into_iter().filter_map(|stats| Some((load(&stats)?, stats)));
     let (same, other): (Vec<_>, Vec<_>) = with_load.partition(|(load, stats)| is_computable(load, stats));
     assert_eq!((same.len() > 10_000, other.len()), (true, 0));
-    // Those of a clock of another unit may differ in the last bit.
+    // Statistics from a clock with another unit may differ in the last bit.
     let (_, mut stats) = same[0];
     stats.reads.per_s = stats.reads.per_s.map(f64::next_up);
     assert!(!is_computable(&load(&stats).unwrap(), &stats));

@@ -16,10 +16,10 @@ use crate::analysis::thresholds::{
 pub struct ConcurrencyLevel {
     /// Mean number of requests in the queue or being served, weighted by time.
     pub queue: f64,
-    /// Number of intervals, including those in which the load changed; where most are steady, the means leave these
-    /// out.
+    /// Number of intervals, including those in which the load changed. If most intervals are steady, the means leave
+    /// the others out.
     pub intervals: u64,
-    /// Requests per second, the mean: times `await_ms` it is the queue (Little's law).
+    /// Mean requests per second: multiplied by `await_ms`, it is the queue (Little's law).
     pub iops: f64,
     /// MiB per second, the mean.
     pub mib_per_s: f64,
@@ -30,8 +30,8 @@ pub struct ConcurrencyLevel {
     pub saturation: Option<f64>,
 }
 
-/// The levels of loads, reads and writes together, the lowest first. `saturations` are those of the same loads, where
-/// they are known.
+/// The levels of loads, reads and writes together, the lowest first. `saturations` has the saturation of each load,
+/// `None` if it is unknown.
 pub fn concurrency_levels(loads: &[LoadSample], saturations: &[Option<f64>]) -> Vec<ConcurrencyLevel> {
     let all: Vec<(&LoadSample, Option<f64>)> = loads.iter().zip(saturations.iter().copied()).collect();
     let level = |group: Vec<(&LoadSample, Option<f64>)>| {
@@ -53,17 +53,17 @@ pub fn concurrency_levels(loads: &[LoadSample], saturations: &[Option<f64>]) -> 
     bin_by_octave(&all, IoDirection::Both).into_iter().map(level).collect()
 }
 
-/// Loads with requests of a direction, and what belongs to them, grouped by powers of two of its queue; the shortest
-/// first.
+/// The loads with requests of a direction, each with its extra data, grouped by powers of two of that direction's
+/// queue; the shortest first.
 ///
-/// The bounds lie a power of two apart, where the fewest loads are near: at 2, 4, 8 when the loads lie between
-/// these, and between them when the loads lie on them.
+/// The bounds lie a power of two apart, where they have the fewest loads nearby: at 2, 4, 8 if the loads lie between
+/// these, and in between if the loads lie at these.
 fn bin_by_octave<'a, T: Copy>(
     loads: &[(&'a LoadSample, T)],
     direction: IoDirection,
 ) -> Vec<Vec<(&'a LoadSample, T)>> {
     let sorted = sort_by_queue(loads, |(load, _)| load.queue(direction));
-    // A logarithm takes long, and is needed for each position of the bounds.
+    // A logarithm takes long, and is needed for each position of the bounds, so it is computed once for each load.
     let octave = |queue: f64| log2(queue.max(MIN_LEVEL_QUEUE));
     let octaves: Vec<(f64, f64)> =
         sorted.iter().map(|(queue, (load, _))| (octave(*queue), load.intervals)).collect();
@@ -81,8 +81,8 @@ fn bin_by_octave<'a, T: Copy>(
     bins
 }
 
-/// The largest whole number that is not above an octave. The library's function takes long, as not every CPU that the
-/// program runs on has an instruction for it.
+/// The largest whole number that is not above an octave. The library function is slow, because not every CPU that the
+/// program supports has an instruction for it.
 fn floor(octave: f64) -> f64 {
     let towards_zero = octave as i64 as f64;
     if towards_zero > octave { towards_zero - 1.0 } else { towards_zero }
@@ -95,7 +95,7 @@ fn quietest_bound(octaves: &[(f64, f64)]) -> f64 {
     const SPACING: f64 = 0.125;
     let weight = |bound: f64| -> f64 {
         let distance = |octave: f64| {
-            // The same as rem_euclid(1.0), which is a call of a slow function.
+            // The same as `rem_euclid(1.0)`, which would call a slow function.
             let above = (octave - bound) - floor(octave - bound);
             above.min(1.0 - above)
         };
@@ -108,8 +108,8 @@ fn quietest_bound(octaves: &[(f64, f64)]) -> f64 {
     weights.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.5, |(position, _)| position)
 }
 
-/// Loads grouped by about the same queue of a direction, as far as gaps separate them; the shortest first. Without
-/// gaps a group spans at most half a power of two.
+/// The loads grouped by similar queues of a direction, as far as gaps separate them; the shortest first. Without gaps,
+/// a group spans at most half a power of two.
 pub(in crate::analysis) fn cluster_levels<'a>(
     loads: &[&'a LoadSample],
     direction: IoDirection,
@@ -123,7 +123,7 @@ pub(in crate::analysis) fn cluster_levels<'a>(
             groups.push(loads_of(run));
             continue;
         }
-        // A logarithm takes long, and each is compared twice.
+        // A logarithm takes long, and each is used in two comparisons.
         let part = |queue: f64| (log(queue / run[0].0) / log(LEVEL_SPAN_RATIO)).floor();
         let parts: Vec<(f64, &LoadSample)> = run.iter().map(|(queue, load)| (part(*queue), *load)).collect();
         groups.extend(parts.chunk_by(|a, b| a.0 == b.0).map(loads_of));
@@ -131,7 +131,7 @@ pub(in crate::analysis) fn cluster_levels<'a>(
     without_stray_groups(groups)
 }
 
-/// The groups without those that are transitions or chance, where enough others remain for a fit.
+/// The groups without those that are transitions or chance, if enough others remain for a fit.
 fn without_stray_groups(mut groups: Vec<Vec<&LoadSample>>) -> Vec<Vec<&LoadSample>> {
     let intervals = |group: &Vec<&LoadSample>| group.iter().map(|load| load.intervals).sum::<f64>();
     let median = weighted_median(&mut groups.iter().map(|group| (intervals(group), 1.0)).collect::<Vec<_>>());
@@ -142,9 +142,10 @@ fn without_stray_groups(mut groups: Vec<Vec<&LoadSample>>) -> Vec<Vec<&LoadSampl
     groups
 }
 
-/// The loads that have requests of a direction, with its queue, sorted by that. Equal ones stay in their order.
+/// The loads that have requests of a direction, with that direction's queue, sorted by it. Equal ones stay in their
+/// order.
 fn sort_by_queue<T: Copy>(loads: &[T], queue: impl Fn(&T) -> f64) -> Vec<(f64, T)> {
-    // Positive floats sort as their bits. Whole numbers that include the place are compared faster than either.
+    // Positive floats sort like their bits. One integer that also holds the index is faster to compare than both.
     let key = |(index, load): (usize, &T)| u128::from(queue(load).to_bits()) << 64 | index as u128;
     let has_queue = |key: &u128| f64::from_bits((key >> 64) as u64) > 0.0;
     let mut keys: Vec<u128> = Vec::with_capacity(loads.len());

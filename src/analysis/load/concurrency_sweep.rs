@@ -1,4 +1,4 @@
-//! Sweeps of the concurrency: held or slowly moved over a range, in contrast to chance around one value.
+//! Sweeps of the concurrency: it is held or slowly moved over a range, instead of varying randomly around one value.
 
 use libm::log;
 
@@ -47,8 +47,8 @@ impl VonNeumannRatio {
         self.squared_steps += self.last.replace(value).map_or(0.0, |last| (value - last).powi(2));
     }
 
-    /// Returns whether the queue was held or moved slowly. One that only scatters around a constant load has no levels
-    /// that show what the device can do.
+    /// Returns whether the queue was held or moved slowly. A queue that only varies randomly at a constant load has no
+    /// levels that show what the device can do.
     pub(in crate::analysis) fn is_held(&self) -> bool {
         self.squared_steps <= MAX_VON_NEUMANN_RATIO * self.squared_deviations
     }

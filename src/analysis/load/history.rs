@@ -20,11 +20,11 @@ const MERGE_WINDOW: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub struct LoadHistory {
     kept: PackedLoads,
-    /// The latest load, whose successor is not known yet.
+    /// The latest load; the load after it is not known yet.
     latest: Option<LoadSample>,
-    /// The number of the last loads that [`LoadHistory::take_new`] has not returned.
+    /// The number of loads at the end that [`LoadHistory::take_new`] has not returned.
     new: usize,
-    /// Those before these that were not returned either, where they were merged.
+    /// The loads before those that were not returned either and have been merged since, as they were.
     unmerged: Vec<LoadSample>,
 }
 
@@ -53,8 +53,8 @@ impl LoadHistory {
         loads
     }
 
-    /// Returns whether loads were merged that [`LoadHistory::take_new`] has not returned. It holds them as they were, which
-    /// takes much memory.
+    /// Returns whether loads were merged that [`LoadHistory::take_new`] has not returned. They are also kept as they
+    /// were, which takes much memory.
     pub(in crate::analysis) fn has_unmerged(&self) -> bool {
         !self.unmerged.is_empty()
     }
@@ -70,14 +70,14 @@ impl LoadHistory {
         loads
     }
 
-    /// Leaves out of [`LoadHistory::take_new`] the loads that were added so far.
+    /// Treats the loads that were added so far as if [`LoadHistory::take_new`] had returned them.
     pub(in crate::analysis) fn forget_new(&mut self) {
         self.new = 0;
         self.unmerged.clear();
     }
 
-    /// All loads, in the order of time, and the number of the last ones that [`LoadHistory::take_new`] has not returned, unless
-    /// [`LoadHistory::has_unmerged`] is true after an interruption.
+    /// All loads, in the order of time, and the number of loads at the end that [`LoadHistory::take_new`] has not
+    /// returned. The number is wrong if [`LoadHistory::has_unmerged`] is true after an interruption.
     pub(in crate::analysis) fn finish_with_new(mut self) -> (Vec<LoadSample>, usize) {
         self.interrupt();
         let loads = self.kept.into_loads();
@@ -93,7 +93,7 @@ impl LoadHistory {
     fn keep(&mut self, load: LoadSample) {
         if self.kept.len() >= MAX_LOADS {
             let kept = std::mem::take(&mut self.kept).into_loads();
-            // This one, and the one that may follow it, are not among them.
+            // This load, and the one that may follow it, are not in `kept`.
             let not_kept = 1 + usize::from(self.latest.is_some());
             let new = self.new.saturating_sub(not_kept).min(kept.len());
             self.unmerged.extend_from_slice(&kept[kept.len() - new..]);
@@ -103,7 +103,7 @@ impl LoadHistory {
         self.kept.push(&load);
     }
 
-    /// Keeps loads with pairs of them merged, the most similar first, until enough memory is free.
+    /// Merges pairs of loads, the most similar first, until enough memory is free.
     fn compact(&mut self, mut loads: Vec<LoadSample>) {
         for class in [rate_and_queue_class, queue_class, any_class] {
             loads = merge_similar(&loads, class);
@@ -130,7 +130,7 @@ fn queue_class(load: &LoadSample) -> LoadClass {
     (parts_of_octaves(load.queue(IoDirection::Both).max(1e-3), 2.0), 0, load.is_steady)
 }
 
-/// The nearest whole number of parts of powers of two; each is divided into this number of them, 8 at most.
+/// The binary logarithm of a value in units of 1 / `parts`, rounded to the nearest integer; `parts` is at most 8.
 fn parts_of_octaves(value: f64, parts: f64) -> i32 {
     let exact = || (log2(value) * parts).round() as i32;
     if !value.is_normal() || value < 0.0 {
@@ -143,7 +143,7 @@ fn parts_of_octaves(value: f64, parts: f64) -> i32 {
     let square = step * step;
     let series = step * (1.0 + square * (1.0 / 3.0 + square * (1.0 / 5.0 + square / 7.0)));
     let found = (f64::from(exponent) + series * (2.0 * LOG2_E)) * parts;
-    // Its error is below this, so that mostly the nearest whole number is certain.
+    // The error is below this, so that the nearest integer is usually certain.
     const MAX_ERROR: f64 = 1e-3;
     let nearest = |number: f64| (number + 65_536.5) as i32 - 65_536;
     let (lower, upper) = (nearest(found - MAX_ERROR), nearest(found + MAX_ERROR));
@@ -154,14 +154,14 @@ fn any_class(_: &LoadSample) -> LoadClass {
     (0, 0, false)
 }
 
-/// The loads with pairs of one class merged within each window of neighbors, in the order of time.
+/// The loads in the order of time; within each window of neighbors, pairs of the same class are merged.
 fn merge_similar(loads: &[LoadSample], class: fn(&LoadSample) -> LoadClass) -> Vec<LoadSample> {
     let mut merged = Vec::with_capacity(loads.len());
     loads.chunks(MERGE_WINDOW).for_each(|window| merge_window(window, class, &mut merged));
     merged
 }
 
-/// Adds the loads of a window to others with pairs of one class merged, each at the place of the earlier one.
+/// Appends the loads of a window to `merged`; each pair of the same class is merged at the place of the earlier load.
 fn merge_window(window: &[LoadSample], class: fn(&LoadSample) -> LoadClass, merged: &mut Vec<LoadSample>) {
     let mut single: Vec<(LoadClass, usize)> = Vec::with_capacity(MERGE_WINDOW);
     for load in window {
@@ -179,12 +179,12 @@ fn merge_window(window: &[LoadSample], class: fn(&LoadSample) -> LoadClass, merg
     }
 }
 
-/// The steady loads where they are at least [`MIN_STEADY_FRACTION`] of all, else all.
+/// The steady loads if they are at least [`MIN_STEADY_FRACTION`] of all; otherwise all loads.
 pub(in crate::analysis) fn steady_or_all<'a>(loads: &[&'a LoadSample]) -> Vec<&'a LoadSample> {
     those_or_all(loads, |load| load.is_steady)
 }
 
-/// The same of anything that belongs to a load.
+/// The steady items if they are at least [`MIN_STEADY_FRACTION`] of all; otherwise all items.
 pub(super) fn those_or_all<T: Copy>(all: &[T], is_steady: impl Fn(&T) -> bool) -> Vec<T> {
     let mut steady = Vec::with_capacity(all.len());
     steady.extend(all.iter().copied().filter(is_steady));
@@ -192,8 +192,8 @@ pub(super) fn those_or_all<T: Copy>(all: &[T], is_steady: impl Fn(&T) -> bool) -
     if is_enough { steady } else { all.to_vec() }
 }
 
-/// The number of intervals in which the load changed; 0 where fewer than [`MIN_STEADY_FRACTION`] are steady, because
-/// then none is left out.
+/// The number of intervals in which the load changed; 0 if fewer than [`MIN_STEADY_FRACTION`] are steady, because then
+/// none is left out.
 pub(in crate::analysis) fn count_transitions(loads: &[LoadSample]) -> u64 {
     let changing = loads.iter().filter(|load| !load.is_steady).map(|load| load.intervals).sum::<f64>() as u64;
     let total = loads.iter().map(|load| load.intervals).sum::<f64>() as u64;

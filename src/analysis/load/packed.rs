@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use super::sample::LoadSample;
 use crate::analysis::stats::IoTotals;
 
-/// Loads that are packed together. Each differs from the one before it in few numbers, so the first takes the most.
+/// The number of loads that are packed together. Each differs from the one before it in few numbers, so the first takes
+/// the most memory.
 const LOADS_OF_CHUNK: usize = 64;
 
-/// The numbers that every load has, each in as many bytes as it needs. The lengths of all come before them, in half a
-/// byte each, so that neither writing nor reading a number takes a loop.
+/// The count of numbers in every load. Each takes as many bytes as it needs. Their lengths come first, in half a byte
+/// each, so that neither writing nor reading a number needs a loop.
 const NUMBERS: usize = 16;
-/// Flags and lengths.
+/// The bytes of the flags and the lengths.
 const HEAD_BYTES: usize = 1 + NUMBERS / 2;
 const MAX_NUMBER_BYTES: usize = 8;
 
@@ -25,14 +26,14 @@ const IS_MERGED: u8 = 16;
 /// Its interval does not follow that of the load before.
 const HAS_INDEX: u8 = 32;
 
-/// Units of the numbers, one over: the kernel counts in whole ones of them.
+/// Units of the numbers, as their reciprocals: the kernel counts in whole units.
 const PER_REQUEST: f64 = 1.0;
 const PER_KIB: f64 = 2.0;
 const PER_MS: f64 = 1.0;
 const PER_BUSY_S: f64 = 1e3;
 const PER_S: f64 = 1e9;
 
-/// Loads in the order in which they were added, each as it was to the last bit, in a fifth of their memory.
+/// Loads in the order in which they were added, each exact to the last bit, in a fifth of the memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PackedLoads {
     /// Chunks of [`LOADS_OF_CHUNK`].
@@ -84,7 +85,7 @@ impl PackedLoads {
     }
 }
 
-/// The numbers of a load from which those of the next one are expected to differ little, in units.
+/// The numbers of a load, in units. Those of the next load are expected to differ little from them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Expected {
     index: i64,
@@ -92,12 +93,12 @@ struct Expected {
     seconds: i64,
 }
 
-/// Writes a load behind others.
+/// Appends a load to those before it.
 fn pack(load: &LoadSample, last: &mut Expected, to: &mut Vec<u8>) {
     let mut numbers = Numbers::default();
     let begin = Rounded::of(load.begin_s, PER_S);
     numbers.put(fold_sign(begin.nearest.wrapping_sub(last.begin.wrapping_add(last.seconds))));
-    // A sum of lengths, which is rounded at each: its distance is larger than those of the other numbers.
+    // `begin_s` is a sum of lengths, rounded at each step, so its distance is larger than those of the other numbers.
     numbers.put(fold_sign(begin.distance));
     let seconds = Rounded::of(load.seconds, PER_S);
     numbers.put_rounded(seconds, last.seconds);
@@ -135,8 +136,8 @@ fn pack(load: &LoadSample, last: &mut Expected, to: &mut Vec<u8>) {
     *last = Expected { index: index.nearest, begin: begin.nearest, seconds: seconds.nearest };
 }
 
-/// A number as its nearest whole number of units, and the distance of the number from it in steps between floats, which
-/// mostly is none or one.
+/// A number as the nearest integer of units, and its distance from that in steps between floats, which is usually 0 or
+/// 1.
 #[derive(Clone, Copy)]
 struct Rounded {
     nearest: i64,
@@ -147,13 +148,13 @@ impl Rounded {
     #[inline(always)]
     fn of(value: f64, units: f64) -> Self {
         let nearest = (value * units + 0.5_f64.copysign(value)) as i64;
-        // A difference of two of them needs a bit more, its sign another one, and the code behind it two.
+        // The difference of two integers needs one more bit, its sign another one, and the code of the distance two.
         let nearest = if nearest.unsigned_abs() < 1 << 60 { nearest } else { 0 };
         let distance = (value.to_bits() as i64).wrapping_sub((nearest as f64 / units).to_bits() as i64);
         Self { nearest, distance }
     }
 
-    /// The number again.
+    /// The original number.
     #[inline(always)]
     fn value(self, units: f64) -> f64 {
         let bits = ((self.nearest as f64 / units).to_bits() as i64).wrapping_add(self.distance);
@@ -166,12 +167,12 @@ const IS_FAR: u64 = 3;
 /// The distances that have a code.
 const DISTANCES: [i64; 4] = [0, 1, -1, 0];
 
-/// The numbers of a load that is written.
+/// The numbers of a load that is being written.
 #[derive(Default)]
 struct Numbers {
     codes: [u64; NUMBERS],
     count: usize,
-    /// Distances that have no code.
+    /// The distances that have no code.
     far: [u64; NUMBERS],
     far_count: usize,
 }
@@ -229,7 +230,7 @@ impl<'a> Unpacked<'a> {
     /// Reads a number of some bytes, eight at most.
     #[inline(always)]
     fn get(&mut self, length: usize) -> u64 {
-        /// The bits of as many bytes.
+        /// The masks for this number of bytes.
         const MASKS: [u64; 16] = {
             let mut masks = [u64::MAX; 16];
             let mut length = 0;
@@ -247,7 +248,7 @@ impl<'a> Unpacked<'a> {
         word & MASKS[length]
     }
 
-    /// Reads what [`Numbers::put_rounded`] has put.
+    /// Reads a number that [`Numbers::put_rounded`] has written.
     #[inline(always)]
     fn rounded(&mut self, code: u64, expected: i64) -> Rounded {
         let nearest = expected.wrapping_add(unfold_sign(code >> 2));
@@ -269,7 +270,7 @@ impl<'a> Unpacked<'a> {
         }
     }
 
-    /// Adds the rest of the loads to others.
+    /// Appends the remaining loads to `loads`.
     fn append_to(mut self, loads: &mut Vec<LoadSample>) {
         while !self.bytes.is_empty() {
             loads.push(self.get_load());
@@ -283,7 +284,7 @@ impl<'a> Unpacked<'a> {
         let lengths = self.get(NUMBERS / 2);
         let numbers: [u64; NUMBERS] =
             std::array::from_fn(|place| self.get((lengths >> (4 * place)) as usize & 15));
-        // Only behind the numbers are the distances that have no code.
+        // The distances that have no code come after all the numbers.
         let [begin, begin_distance, seconds, .., busy, change, in_flight_at_end, in_flight] = numbers;
         let expected = self.last.begin.wrapping_add(self.last.seconds);
         let begin = Rounded {
@@ -339,7 +340,7 @@ fn put_varint(mut value: u64, to: &mut Vec<u8>) {
     to.push(value as u8);
 }
 
-/// Makes small numbers of either sign small ones without a sign.
+/// Maps small numbers of either sign to small unsigned ones.
 fn fold_sign(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
@@ -352,7 +353,7 @@ fn unfold_sign(folded: u64) -> i64 {
 mod tests {
     use super::*;
 
-    /// The fields of a load as bits: numbers that are not equal to themselves must stay what they are, too.
+    /// The fields of a load as bits: NaN, which does not equal itself, must be preserved, too.
     fn bits(load: &LoadSample) -> (Vec<u64>, Option<u64>, u64, [bool; 3]) {
         let totals = [load.reads, load.writes, load.flushes].into_iter();
         let others = [load.interval_index, load.begin_s, load.seconds, load.intervals, load.variation];
@@ -370,7 +371,7 @@ mod tests {
         packed
     }
 
-    /// Numbers without a pattern.
+    /// Random numbers.
     fn random() -> impl FnMut() -> u64 {
         let mut state = 1_u64;
         move || {
@@ -414,7 +415,7 @@ mod tests {
         assert_unchanged(&loads);
     }
 
-    /// Intervals of about a second as they are computed from counters.
+    /// Intervals of about a second, as computed from counters.
     fn measured(count: usize) -> Vec<LoadSample> {
         let (mut random, mut begin_s) = (random(), 0.0);
         let mut loads = Vec::new();

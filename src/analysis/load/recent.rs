@@ -30,7 +30,7 @@ impl RecentLoads {
         if count == MAX_RECENT_LOADS {
             self.loads.pop_front();
         } else if count == self.loads.capacity() {
-            // Most devices of a large host never have more than a few in a row.
+            // Most devices of a large host never have more than a few loads in a row.
             self.loads.reserve_exact((count / 2).max(4).min(MAX_RECENT_LOADS - count));
         }
         self.amounts.push(&load);
@@ -57,8 +57,8 @@ impl RecentLoads {
         self.loads.back()
     }
 
-    /// Returns whether `min_count` loads, with the latest, may have a rate of some kind within a relative `distance` of that of the
-    /// latest. It takes hardly any time, and is never `false` where they have.
+    /// Returns whether `min_count` loads, including the latest, may have a rate of some kind within a relative
+    /// `distance` of that of the latest. It takes hardly any time. It may be `true` by mistake, but never `false`.
     pub(in crate::analysis) fn may_have_rate_of_latest(&self, min_count: usize, distance: f64) -> bool {
         self.rates.may_be_near(min_count, distance)
     }

@@ -13,19 +13,20 @@ pub(in crate::analysis) const RATE_KINDS: [(IoDirection, RateUnit); 6] = [
     (IoDirection::Writes, RateUnit::Kib),
 ];
 
-/// A column of numbers for each load: its seconds and the amount of each kind. To go through columns takes far less time than
-/// to go through the loads, most of whose memory is not in a cache of the CPU.
+/// Columns with a number for each load: its seconds and the amount of each kind. Reading columns takes far less time
+/// than reading the loads, most of whose memory is not in a CPU cache.
 ///
-/// Numbers are rounded by [`Self::ROUNDING`] at most. The oldest make way for the latest, so that they lie in a circle.
+/// Numbers are rounded by at most [`Self::ROUNDING`]. Each column is a ring buffer: the latest number replaces the
+/// oldest.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct RecentAmounts {
     columns: [Vec<f32>; 1 + RATE_KINDS.len()],
-    /// Loads so far.
+    /// The number of loads so far.
     count: usize,
 }
 
 impl RecentAmounts {
-    /// More than the relative error of a number, or of a result computed from a few of them.
+    /// An upper bound of the relative error of a number, or of a result computed from a few of them.
     pub(in crate::analysis) const ROUNDING: f32 = 1e-5;
 
     /// Adds a load.
@@ -53,7 +54,7 @@ impl RecentAmounts {
         self.count = 0;
     }
 
-    /// The place of the latest load in each column; `None` without loads.
+    /// The index of the latest load in each column; `None` without loads.
     pub(in crate::analysis) fn latest(&self) -> Option<usize> {
         Some(self.count.checked_sub(1)? % MAX_RECENT_LOADS)
     }
@@ -63,7 +64,7 @@ impl RecentAmounts {
         &self.columns[0]
     }
 
-    /// The requests or KiB of one of [`RATE_KINDS`], by its place there.
+    /// The requests or KiB of one of [`RATE_KINDS`], by its index there.
     pub(in crate::analysis) fn of_kind(&self, kind: usize) -> &[f32] {
         &self.columns[1 + kind]
     }

@@ -7,20 +7,20 @@ use super::sample::LoadSample;
 /// Loads in a block, which the compiler compares at once.
 const BLOCK_LOADS: usize = 16;
 
-/// More than the relative error of a rate.
+/// An upper bound of the relative error of a rate.
 const ROUNDING: f32 = 1e-5;
 
-/// The class of the rate of each load, for each kind of rate. Unlike the loads themselves, the classes are so small that they often
-/// stay in a cache of the CPU until the device has its next turn.
+/// The class of the rate of each load, for each kind of rate. Unlike the loads themselves, the classes are so small
+/// that they often stay in a CPU cache until the device's next interval.
 ///
-/// A class is 1/2048 of the range from a power of two to the next. After 32 such ranges the classes repeat, so that distant rates may
-/// share a class; but a rate that lies between two others always has a class between theirs.
+/// A class is 1/2048 of the range from a power of two to the next. After 32 such ranges the classes repeat, so that
+/// distant rates may share a class; but a rate that lies between two others always has a class between theirs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecentRates {
-    /// The loads lie in a circle: the latest takes the place of the oldest.
+    /// A ring buffer: the latest load replaces the oldest.
     blocks: Vec<[[u16; BLOCK_LOADS]; RATE_KINDS.len()]>,
     latest: [f32; RATE_KINDS.len()],
-    /// Loads so far.
+    /// The number of loads so far.
     count: usize,
 }
 
@@ -45,8 +45,8 @@ impl RecentRates {
         self.count = 0;
     }
 
-    /// Returns whether `min_count` loads, with the latest, may have a rate of some kind within a relative `distance` of that of the
-    /// latest. It never returns `false` where they have.
+    /// Returns whether `min_count` loads, including the latest, may have a rate of some kind within a relative
+    /// `distance` of that of the latest. It may return `true` by mistake, but never `false`.
     pub(super) fn may_be_near(&self, min_count: usize, distance: f64) -> bool {
         let distance = distance as f32 + ROUNDING;
         let count = |kind: usize, rate: f32| {

@@ -10,7 +10,7 @@ use crate::analysis::thresholds::{
 use crate::metrics::{DirectionStats, HostStats, IntervalStats};
 use crate::units::{Interval, SECTOR_BYTES};
 
-/// The requests that are looked at.
+/// The kind of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoDirection {
     /// Reads.
@@ -86,14 +86,14 @@ pub struct LoadSample {
     pub flushes: IoTotals,
     /// Seconds with a request in flight, as the kernel counts them; `None` where it does not.
     pub busy_s: Option<f64>,
-    /// Requests in flight at its end less those at its beginning; 0 where they are not known.
+    /// Requests in flight at its end minus those at its beginning; 0 if they are not known.
     pub in_flight_change: f64,
     /// Requests in flight at its end; `None` where they are not known, or differ between its
     /// intervals.
     pub in_flight_at_end: Option<u64>,
     /// The highest number of requests in flight at an end of an interval.
     pub in_flight: u64,
-    /// A neighboring interval had the same load; false where the load changed within the interval.
+    /// A neighboring interval had the same load; false if the load changed within the interval.
     pub is_steady: bool,
     /// Relative standard deviation of the rate of requests among its intervals.
     pub variation: f64,
@@ -102,7 +102,7 @@ pub struct LoadSample {
 }
 
 impl LoadSample {
-    /// The load of an interval on a `host`; `None` where nothing was completed or the kernel gives no times.
+    /// The load of an interval on a `host`; `None` if nothing was completed or the kernel gives no times.
     pub fn from_stats(stats: &IntervalStats, host: &HostStats, interval_index: f64) -> Option<Self> {
         let reads = IoTotals::from_stats(&stats.reads, stats.seconds)?;
         let writes = IoTotals::from_stats(&stats.writes, stats.seconds)?;
@@ -124,8 +124,9 @@ impl LoadSample {
         })
     }
 
-    /// The statistics of reads and writes, without those about merges, from which the load of one interval was computed. They
-    /// are the same to the last bit if they came from counters and the interval from nanoseconds.
+    /// The statistics of reads and writes, except those of merges, from which the load of one interval was computed.
+    /// They are exact to the last bit if they were computed from counters and the interval from nanoseconds. `None` for
+    /// several intervals.
     pub(in crate::analysis) fn direction_stats(&self) -> Option<[DirectionStats; 2]> {
         let whole = |value: f64| (value + 0.5) as u64;
         let interval = Interval::from_nanos(whole(self.seconds * 1e9))?;
@@ -171,7 +172,8 @@ impl LoadSample {
         self.queue(IoDirection::Both) + self.queue(IoDirection::Flushes)
     }
 
-    /// Returns whether a burst may end or begin in it: its mean queue is short, but its requests waited in a long one.
+    /// Returns whether a burst may end or begin in it: its mean queue is short, but its requests waited in a long
+    /// queue.
     pub fn is_edge_of_burst(&self) -> bool {
         self.in_flight >= MIN_BURST_EDGE_IN_FLIGHT
             && self.in_flight as f64 > MIN_BURST_EDGE_RATIO * self.queue(IoDirection::Both)
@@ -186,8 +188,8 @@ impl LoadSample {
         })
     }
 
-    /// Returns whether a direction has enough of the time of all requests, flushes included, to decide the verdict. A few
-    /// flushes that take little of the interval do not: they delay no client for longer than that.
+    /// Returns whether a direction has enough of the time of all requests, including flushes, to decide the verdict.
+    /// Flushes that take only a little of the interval do not: they delay no client for longer than that.
     pub fn is_major(&self, direction: IoDirection) -> bool {
         let all_ms = self.reads.ms + self.writes.ms + self.flushes.ms;
         let is_rare = direction == IoDirection::Flushes
@@ -196,8 +198,8 @@ impl LoadSample {
         self.totals(direction).ms > MAX_MINOR_TIME_FRACTION * all_ms && !is_rare
     }
 
-    /// The mean number of requests in flight while there were any; `None` where the kernel does not count the time
-    /// with requests in flight. Near one, requests came one at a time; above, they came together.
+    /// The mean number of requests in flight while there were any; `None` where the kernel does not count the time with
+    /// requests in flight. If it is near one, requests came one at a time; if higher, they came together.
     pub fn queue_while_busy(&self) -> Option<f64> {
         let busy_s = self.busy_s.filter(|busy_s| *busy_s > 0.0)?;
         Some((self.reads.ms + self.writes.ms + self.flushes.ms) / 1000.0 / busy_s)
@@ -208,8 +210,8 @@ impl LoadSample {
         self.reads.ios / (self.reads.ios + self.writes.ios)
     }
 
-    /// Returns whether rate and queue are the same within a relative `tolerance`. Where the rate is practically equal
-    /// the queue may differ.
+    /// Returns whether rate and queue are the same within a relative `tolerance`. If the rate is practically equal, the
+    /// queue may differ.
     pub fn is_similar(&self, other: &Self, tolerance: f64) -> bool {
         let is_near = |a: f64, b: f64, tolerance: f64| (a - b).abs() <= tolerance * a.max(b);
         let rates = [self, other].map(|load| load.rate(IoDirection::Both, RateUnit::Requests));
@@ -218,7 +220,7 @@ impl LoadSample {
             || (is_near(rates[0], rates[1], tolerance) && is_near(queues[0], queues[1], tolerance))
     }
 
-    /// Both as one, at the time of the earlier.
+    /// Merges two loads into one, at the time of the earlier.
     pub fn merge(&self, other: &Self) -> Self {
         let rate = |load: &Self| load.rate(IoDirection::Both, RateUnit::Requests);
         let seconds = self.seconds + other.seconds;
@@ -246,7 +248,7 @@ impl LoadSample {
     }
 }
 
-/// The flushes of an interval; none where the kernel does not count them.
+/// The flushes of an interval; zero if the kernel does not count them.
 fn flushes(stats: &IntervalStats) -> IoTotals {
     let ios = stats.flushes_per_s.unwrap_or(0.0) * stats.seconds;
     IoTotals { ios, kib: 0.0, ms: ios * stats.flush_await_ms.unwrap_or(0.0) }

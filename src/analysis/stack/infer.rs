@@ -1,4 +1,4 @@
-//! Stacking of devices inferred from similar load, where it is not known.
+//! Stacking of devices inferred from similar load, for captures that do not record it.
 
 use crate::analysis::report::DeviceReport;
 use crate::analysis::thresholds::MIN_STACKING_SIMILARITY;

@@ -50,7 +50,7 @@ pub struct LayerLink {
 }
 
 impl LayerLink {
-    /// The requests that are held between the layers: the upper queue less the lower ones, at least 0.
+    /// The mean number of requests that are held between the layers: the upper queue minus the lower ones, at least 0.
     pub fn queued_between(&self) -> f64 {
         (self.queue_above - self.queue_below).max(0.0)
     }
@@ -87,8 +87,8 @@ pub struct QueueByLayer {
     pub links: Vec<LayerLink>,
 }
 
-/// The queue at each layer. Where `stack` knows none of the devices, their stacking is inferred. `None` where no two of
-/// them are stacked.
+/// The queue at each layer. If `stack` has none of the devices, their stacking is inferred. `None` if no two of them
+/// are stacked.
 pub fn queue_by_layer(stack: &Topology, reports: &[DeviceReport]) -> Option<QueueByLayer> {
     let known = link_layers(stack, reports);
     if known.is_some() || reports.iter().any(|report| stack.node(&report.device).is_some()) {
@@ -98,8 +98,9 @@ pub fn queue_by_layer(stack: &Topology, reports: &[DeviceReport]) -> Option<Queu
     Some(QueueByLayer { is_inferred: true, ..inferred })
 }
 
-/// Makes devices `ok` that have no verdict only because they may be at a limit, where the layers show that the limit is
-/// above them: requests wait there, and spend hardly any time at the device, which is idle for half of the time or more.
+/// Makes devices `ok` that have no verdict only because they may be at a limit, if the layers show that the limit is
+/// above them: requests wait there and spend hardly any time at the device, which is idle for at least half of the
+/// time.
 pub fn clear_lower_layers(reports: &mut [DeviceReport], queues: &QueueByLayer) {
     for link in queues.links.iter().filter(|link| link.waiting == WaitLocation::Between) {
         let queue_above = |report: &DeviceReport| report.all.queue.p50;

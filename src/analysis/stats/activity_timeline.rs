@@ -1,4 +1,4 @@
-//! Requests of a device over time, coarsely, to compare devices with each other.
+//! Requests of a device over time at a coarse resolution, to compare devices with each other.
 
 use super::SmallMap;
 use crate::analysis::thresholds::{MIN_ACTIVE_FRACTION, MIN_SIMILARITY_BUCKETS, SAME_REQUESTS_TOLERANCE};

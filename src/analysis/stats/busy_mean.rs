@@ -24,7 +24,7 @@ pub struct BusyMean {
 struct BusyTotals {
     seconds: f64,
     totals: IoTotals,
-    /// Some of the requests have no times.
+    /// True if some of the requests have no times.
     is_untimed: bool,
 }
 
@@ -56,7 +56,7 @@ impl BusyTotals {
 #[derive(Clone, Copy, Debug)]
 struct LatestInterval {
     totals: BusyTotals,
-    /// That of these totals.
+    /// The rate of these totals per second.
     rate: f64,
     /// As [`rate_bin`] returns it.
     bin: Option<i32>,
@@ -79,7 +79,7 @@ pub(super) struct BusyIntervals {
 }
 
 impl BusyIntervals {
-    /// Takes an interval of `seconds` with these requests, which may have no times.
+    /// Takes an interval of `seconds` with these requests. `is_untimed` is true if some of them have no times.
     pub(super) fn observe(&mut self, totals: &IoTotals, is_untimed: bool, seconds: f64) {
         let totals = BusyTotals { seconds, totals: *totals, is_untimed };
         let rate = totals.rate();
@@ -89,13 +89,13 @@ impl BusyIntervals {
         if let Some(previous) = &self.latest {
             let is_continued = previous.continues_run && rate >= MAX_TRICKLE_FRACTION * previous.rate;
             inside_run = previous.bin.filter(|_| is_continued).map(|bin| (bin, previous.totals));
-            // A load that was there at the first interval had begun before it.
+            // A load that is present in the first interval began before it.
             continues_run = previous.rate >= MAX_TRICKLE_FRACTION * rate;
         }
         if let Some(bin) = bin {
             let sums = self.bins.get_or_default(bin);
             sums.all = sums.all.plus(totals);
-            // Mostly the interval before had about the same rate.
+            // Usually the interval before had about the same rate.
             if let Some((_, previous)) = inside_run.take_if(|(of_previous, _)| *of_previous == bin) {
                 sums.inside_runs = sums.inside_runs.plus(previous);
             }
@@ -109,7 +109,7 @@ impl BusyIntervals {
 
     /// The means; `None` without requests.
     pub(super) fn mean(&self) -> Option<BusyMean> {
-        // A load that is there at the last interval goes on after it.
+        // A load that is present in the last interval goes on after it.
         let latest = self.latest.filter(|one| one.continues_run);
         let inside_run = |(bin, sums): (i32, &BusyBin)| match latest.filter(|one| one.bin == Some(bin)) {
             Some(latest) => sums.inside_runs.plus(latest.totals),
@@ -137,7 +137,7 @@ fn sum_without_trickle(bins: &[BusyTotals]) -> BusyTotals {
         passed >= half
     });
     let min_rate = MAX_TRICKLE_FRACTION * usual.map_or(0.0, BusyTotals::rate);
-    // A bin without intervals has no rate, and is left out.
+    // A bin without intervals has a rate of NaN and is left out.
     bins.iter().filter(|bin| bin.rate() >= min_rate).fold(BusyTotals::default(), |sum, bin| sum.plus(*bin))
 }
 
@@ -158,7 +158,7 @@ mod tests {
     fn the_ends_of_a_run_are_left_out() {
         let found = busy_mean(&[0, 30, 100, 120, 80, 10, 0, 50, 100]).unwrap();
         assert_eq!((found.iops, found.seconds, found.queue), (100.0, 4.0, Some(1.0)));
-        // So are the system's own writes in between.
+        // The system's own writes in between are left out, too.
         let found = busy_mean(&[0, 4, 1, 100, 300, 300, 300, 300, 2, 0, 3]).unwrap();
         assert_eq!((found.iops, found.seconds), (300.0, 3.0));
         assert_eq!(found.size_kib, 4.0);

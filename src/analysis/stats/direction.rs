@@ -23,8 +23,8 @@ pub enum Pattern {
     Unknown,
 }
 
-/// Collects the intervals of a direction in bounded memory. The bins of its histograms are filled later, for many intervals
-/// at once: those of all devices do not fit into the caches of a CPU together.
+/// Collects the intervals of a direction in bounded memory. The bins of its histograms are filled later, for many
+/// intervals at once, because the bins of all devices together do not fit into the caches of a CPU.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct DirectionSummary {
     iops: Histogram,
@@ -35,7 +35,7 @@ pub(in crate::analysis) struct DirectionSummary {
     unpooled: (IoTotals, f64),
     queue: Histogram,
     total: IoTotals,
-    /// Requests whose times are known; the others do not count in the mean latency.
+    /// The requests whose times are known; only these count in the mean latency.
     timed: IoTotals,
     merges: Option<f64>,
     busy: BusyIntervals,
@@ -52,7 +52,7 @@ pub(in crate::analysis) struct DirectionValues {
 }
 
 impl DirectionValues {
-    /// None yet, with space for those of as many intervals.
+    /// No values yet, with space for those of this number of intervals.
     pub(in crate::analysis) fn with_capacity(intervals: usize) -> Self {
         let space = || Vec::with_capacity(intervals);
         Self { iops: space(), mib_per_s: space(), size_kib: space(), await_ms: space(), queue: space() }
@@ -60,7 +60,7 @@ impl DirectionValues {
 }
 
 impl DirectionSummary {
-    /// Takes an interval of `seconds`, which is its weight, except for its bins.
+    /// Takes an interval of `seconds`, which is its weight. Its values are not added to the bins yet.
     pub(in crate::analysis) fn observe(&mut self, direction: &DirectionStats, seconds: f64) {
         let add = |histogram: &mut Histogram, value: Option<f64>| {
             value.into_iter().for_each(|value| _ = histogram.add_without_bin(value, seconds));
@@ -84,7 +84,8 @@ impl DirectionSummary {
         }
     }
 
-    /// Adds what the bins need of an interval with requests to `values`. All such intervals must come in their order.
+    /// Adds the values of an interval with requests that go into bins to `values`. Must be called for all such
+    /// intervals in their order.
     pub(in crate::analysis) fn collect_values(
         &mut self,
         direction: &DirectionStats,
@@ -98,7 +99,7 @@ impl DirectionSummary {
         add(&mut values.iops, direction.per_s);
         add(&mut values.mib_per_s, mib_per_s(direction));
         add(&mut values.queue, direction.queue);
-        // These have values in intervals with requests only, so that they were not counted yet.
+        // Size and latency have values only in intervals with requests, so they were not counted yet.
         if let Some(size_kib) = direction.size_kib
             && self.size_kib.add_without_bin(size_kib, seconds)
         {
@@ -120,9 +121,9 @@ impl DirectionSummary {
         self.await_ms.fill_bins(&values.await_ms, window);
     }
 
-    /// The interval's mean latency with its weight. A few fast requests may take less than a millisecond together, which the
-    /// kernel counts as zero: such an interval is pooled with the next one of little time, and dropped where none
-    /// follows.
+    /// The interval's mean latency with its weight. A few fast requests may take less than a millisecond together,
+    /// which the kernel counts as zero. Such an interval is pooled with the next one that has little request time, and
+    /// dropped if none follows.
     fn pooled_latency(&mut self, direction: &DirectionStats, seconds: f64) -> Option<(f64, f64)> {
         let totals = IoTotals::from_stats(direction, seconds).filter(|totals| totals.ios > 0.0)?;
         if totals.ms <= 0.0 {
@@ -141,7 +142,7 @@ impl DirectionSummary {
         self.total.ios
     }
 
-    /// The report, without baseline and saturation, which only the whole analysis knows.
+    /// The report, without baseline and saturation, which the caller adds.
     pub(in crate::analysis) fn finish(self) -> DirectionReport {
         let merges = self.merges.filter(|_| self.total.ios > 0.0);
         let merged_pct = merges.map(|merges| 100.0 * merges / (merges + self.total.ios));
@@ -177,8 +178,8 @@ fn pattern(size_kib: Option<f64>, merged_pct: Option<f64>) -> Pattern {
     }
 }
 
-/// A direction over all intervals, weighted by their time. The means of size and latency are those of all requests
-/// (their sum over their number). `None` where a value is not known.
+/// A direction over all intervals, weighted by their time. The means of size and latency are over all requests (sum
+/// divided by number). `None` where a value is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DirectionReport {
     /// Requests per second.
@@ -199,12 +200,12 @@ pub struct DirectionReport {
     pub pattern: Pattern,
     /// Unloaded latency for the median size, in milliseconds.
     pub baseline_await_ms: Option<f64>,
-    /// The mean queue at which that was seen; `None` where it is not known or was stated by hand.
+    /// The mean queue at which unloaded latency was seen; `None` if it is not known or the user gave the latency.
     pub baseline_queue: Option<f64>,
-    /// The unloaded device may answer faster than that, so that `saturation` is a lower bound.
+    /// The unloaded device may be faster than `baseline_await_ms`, so that `saturation` is a lower bound.
     #[serde(rename = "baseline_upper_bound")]
     pub baseline_is_upper_bound: bool,
-    /// Latency as a multiple of the unloaded latency for like sizes.
+    /// Latency as a multiple of the unloaded latency for similar sizes.
     pub saturation: Distribution,
 }
 

@@ -6,21 +6,22 @@ use serde::Serialize;
 const BITS_WITHIN_BIN: u32 = 45;
 /// The leading bits of 2^-256, the lower border of the first bin. There are bins up to 2^256.
 const FIRST_BIN: u64 = (1023 - 256) << 7;
-/// The number of values from which a window of all bins takes less time than a search for each.
+/// The number of values from which a [`BinWindow`] takes less time than a search for each value.
 const MIN_WINDOW_VALUES: usize = 24;
-/// The same as a fraction of the bins that there are already, which are moved into the window and out of it.
+/// The number of existing bins for which a window needs one more value to be worth it, because all bins are moved into
+/// the window and out of it.
 const BINS_PER_WINDOW_VALUE: usize = 3;
 /// The fewest bins for which space is made.
 const MIN_NEW_BINS: usize = 4;
 
 /// Weighted values in bins of 1%. Mean and maximum are exact; a quantile is the mean of its bin, so it is exact where
-/// all values of the bin are equal, and within 1% otherwise. Only values of more than 77 digits, or of as many zeros behind the
-/// point, share a bin.
+/// all values of the bin are equal, and within 1% otherwise. Only values of more than 77 digits, or with more than 77
+/// zeros after the decimal point, share a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     /// The numbers of the bins with values, sorted.
     numbers: Vec<u16>,
-    /// These bins.
+    /// The bins of these numbers.
     bins: Vec<WeightedSum>,
     zero_weight: f64,
     total: WeightedSum,
@@ -53,8 +54,8 @@ impl Histogram {
         }
     }
 
-    /// Counts a value as [`Histogram::add`] does, except for its bin. [`Histogram::fill_bins`] has to follow with those for
-    /// which it returns true: all except zero and those that are ignored.
+    /// Counts a value like [`Histogram::add`], but leaves out its bin. The values for which it returns true (all except
+    /// zero and those that are ignored) must be passed to [`Histogram::fill_bins`] later.
     #[inline]
     pub(in crate::analysis) fn add_without_bin(&mut self, value: f64, weight: f64) -> bool {
         let has_bin = has_bin(value, weight);
@@ -66,13 +67,13 @@ impl Histogram {
         has_bin
     }
 
-    /// Counts positive values with their weights in their bins, many of them in far less time than each by itself.
+    /// Counts positive values with their weights in their bins. Many at once take far less time than each by itself.
     pub(in crate::analysis) fn fill_bins(&mut self, values: &[(f64, f64)], window: &mut BinWindow) {
         if values.len() < MIN_WINDOW_VALUES.max(self.bins.len() / BINS_PER_WINDOW_VALUE) {
             values.iter().for_each(|(value, weight)| self.add_to_bin(*value, *weight));
             return;
         }
-        // Positive floats sort as their bits, which are compared faster.
+        // Positive floats sort like their bits, which are faster to compare.
         let (lowest, highest) = values.iter().fold((u64::MAX, 0), |(low, high), (value, _)| {
             (value.to_bits().min(low), value.to_bits().max(high))
         });
@@ -117,7 +118,8 @@ impl Histogram {
         self.bins[at].add(value, weight);
     }
 
-    /// Makes space for another bin. It grows by an eighth, not to twice its size: a device has many histograms.
+    /// Makes space for another bin. The space grows by an eighth instead of doubling, because a device has many
+    /// histograms.
     fn reserve(&mut self) {
         if self.bins.len() == self.bins.capacity() {
             let more = MIN_NEW_BINS.max(self.bins.len() / 8);
@@ -138,7 +140,7 @@ impl Histogram {
 
     /// The smallest value that at least `fraction` of the weight does not exceed; `None` without values.
     pub fn quantile(&self, fraction: f64) -> Option<f64> {
-        // Sums of weights are rounded.
+        // Allows for the rounding of sums of weights.
         let wanted = fraction * self.total.weight * (1.0 - 1e-12);
         let mut passed = self.zero_weight;
         if passed > 0.0 && passed >= wanted {
@@ -180,12 +182,12 @@ fn is_positive(value: f64) -> bool {
 /// The number of the bin of a positive value.
 #[inline]
 fn bin_number(value: f64) -> u16 {
-    // The leading bits of positive floats sort as they do.
+    // The leading bits of positive floats sort like the floats.
     let number = (value.to_bits() >> BITS_WITHIN_BIN).saturating_sub(FIRST_BIN);
     number.min(u64::from(u16::MAX)) as u16
 }
 
-/// All bins of a range, the empty ones included, so that each is found by its number. It is empty between uses.
+/// All bins of a range, including empty ones, so that each is found by its number. Empty between uses.
 #[derive(Debug, Default)]
 pub(in crate::analysis) struct BinWindow {
     first: usize,
@@ -205,7 +207,7 @@ impl BinWindow {
         }
     }
 
-    /// The bin of a number, which is in use from now on.
+    /// The bin of a number. Marks it as used.
     #[inline]
     fn bin(&mut self, number: u16) -> &mut WeightedSum {
         let at = usize::from(number) - self.first;
@@ -232,8 +234,8 @@ impl BinWindow {
     }
 }
 
-/// A histogram whose bins are filled for many values at once. Those of many devices do not fit into the caches of a CPU
-/// together, so that adding each value by itself would wait for memory each time.
+/// A histogram whose bins are filled for many values at once. The bins of many devices do not fit into the caches of a
+/// CPU together, so that adding values one by one would wait for memory each time.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct GroupedHistogram {
     histogram: Histogram,
@@ -282,10 +284,10 @@ pub struct Distribution {
     pub max: Option<f64>,
 }
 
-/// The weighted median of `(value, weight)` pairs, which it reorders; the mean of two values where half of the weight lies
+/// The weighted median of `(value, weight)` pairs, which it reorders; the mean of two values if half of the weight lies
 /// on each side. `None` without values.
 pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
-    // Levels of a queue are sorted by it already.
+    // The queues of a level are sorted already.
     if values.is_sorted_by(|a, b| a.0 <= b.0) {
         return median_of_sorted(values);
     }
@@ -317,14 +319,14 @@ fn median_of_sorted(values: &[(f64, f64)]) -> Option<f64> {
     None
 }
 
-/// The same of positive whole weights without sorting all values: those on one side of the middle are left out again
-/// and again.
+/// The weighted median for positive integer weights, without sorting all values: the values on one side of the middle
+/// are discarded repeatedly.
 fn median_of_whole_weights(values: &mut [(f64, f64)]) -> Option<f64> {
     let weight = |values: &[(f64, f64)]| values.iter().map(|(_, weight)| weight).sum::<f64>();
     let half = weight(values) / 2.0;
     let tolerance = half * 1e-9;
     let (mut rest, mut passed) = (values, 0.0);
-    // The lowest value of those left out above.
+    // The lowest value of those discarded above the middle.
     let mut next = None;
     while !rest.is_empty() {
         let middle = rest.len() / 2;
@@ -443,7 +445,7 @@ mod tests {
             if later.add_without_bin(value, weight) {
                 pending.push((value, weight));
             }
-            // Groups of all sizes, also too small ones for a window.
+            // Groups of all sizes, including groups too small for a window.
             if pending.len() == 1 + step as usize / 50 {
                 later.fill_bins(&pending, &mut window);
                 pending.clear();

@@ -1,10 +1,11 @@
 //! A map of few entries in little memory.
 
-/// The most entries whose keys are all compared. It takes less time than a search that the CPU cannot foresee.
+/// The most entries whose keys are all compared. Up to this number, that takes less time than a binary search, whose
+/// branches the CPU cannot predict.
 const MAX_COMPARED_KEYS: usize = 16;
 
-/// A sorted vector of entries, with hardly any capacity for more of them. A tree has space for eleven in each of its nodes, which is
-/// most of the memory where a device has many maps of one to three.
+/// A sorted vector of entries, with hardly any capacity for more of them. A B-tree has space for eleven in each node,
+/// which wastes most of the memory if a device has many maps of one to three entries.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::analysis) struct SmallMap<K, V>(Vec<(K, V)>);
 
@@ -35,12 +36,12 @@ impl<K: Copy + Ord, V> SmallMap<K, V> {
         self.0.iter().map(|(_, value)| value)
     }
 
-    /// The value of a key; `None` where it has none.
+    /// The value of a key; `None` if it has none.
     pub(in crate::analysis) fn get(&self, key: K) -> Option<&V> {
         self.place(key).ok().map(|place| &self.0[place].1)
     }
 
-    /// The value of a key, which is new where it had none.
+    /// The value of a key, inserted with its default if it had none.
     pub(in crate::analysis) fn get_or_default(&mut self, key: K) -> &mut V
     where
         V: Default,
@@ -75,13 +76,13 @@ impl<K: Copy + Ord, V> SmallMap<K, V> {
         }
     }
 
-    /// The place of a key, or the one at which it would be inserted.
+    /// The index of a key as `Ok`, or the index at which it would be inserted as `Err`.
     fn place(&self, key: K) -> Result<usize, usize> {
         let place = match self.0.as_slice() {
             entries if entries.len() <= MAX_COMPARED_KEYS => {
                 entries.iter().map(|(other, _)| usize::from(*other < key)).sum()
             }
-            // Times come in their order.
+            // Fast path: keys that are times arrive in order.
             [before @ .., (last, _)] if *last <= key => before.len() + usize::from(*last < key),
             entries => entries.partition_point(|(other, _)| *other < key),
         };

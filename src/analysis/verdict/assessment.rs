@@ -1,4 +1,4 @@
-//! Verdicts, and the evidence for them as data. `report` makes sentences of it.
+//! Verdicts, and the evidence for them as data. `report` turns it into sentences.
 
 use serde::{Serialize, Serializer};
 
@@ -13,12 +13,12 @@ use crate::attribution::ReachedLimit;
 pub enum Verdict {
     /// Nothing completed and nothing in flight.
     Idle,
-    /// Latency is below 1.5 times unloaded latency, which was seen on a device that was not at its limit; or requests
-    /// wait at a device above while this one is idle for most of the time.
+    /// Latency is below 1.5 times unloaded latency, which is proven not to come from a limit; or requests wait at a
+    /// device above while this one is idle for most of the time.
     Ok,
     /// Requests wait for each other, but not long enough for saturated.
     Queueing,
-    /// Requests take three times as long as before or longer, although none waits for another or the device does no more
+    /// Requests take at least three times as long as before, although none waits for another or the rate is no higher
     /// than before.
     Slow,
     /// Latency is at or above the saturation threshold with a queue of two or more, over several intervals.
@@ -135,15 +135,17 @@ pub struct Assessment {
     pub flush_saturation: Option<f64>,
     /// The origin of the baseline that decides; `None` where latency was not compared with any.
     pub baseline_source: Option<BaselineSource>,
-    /// Seconds up to the end of the interval for which its own verdict, confirmed or not, has surely lasted, from the
-    /// first interval that showed it: a verdict is claimed only after several. `None` where it is about this interval alone.
+    /// Seconds for which the interval's own verdict, confirmed or not, has certainly lasted: from the first interval
+    /// that showed it to the end of this one, because a verdict is claimed only after several intervals. `None` if the
+    /// verdict is about this interval alone.
     pub lasted_s: Option<f64>,
     /// The evidence for the verdict, or for its absence, the most important first.
     pub evidence: Vec<Evidence>,
 }
 
 impl Assessment {
-    /// Starts over: nothing is known about the interval. The memory of the evidence is kept.
+    /// Clears the assessment, for an interval about which nothing is known yet. Keeps the memory allocated for
+    /// evidence.
     pub fn clear(&mut self) {
         let Self {
             verdict,
@@ -160,7 +162,7 @@ impl Assessment {
         evidence.clear();
     }
 
-    /// Returns the evidence that a few single requests were far slower than the rest, by direction.
+    /// Returns the evidence of each direction in which a few single requests were far slower than the rest.
     pub fn slow_requests(&self) -> impl Iterator<Item = &SlowRequests> {
         self.evidence.iter().filter_map(|evidence| match evidence {
             Evidence::SlowRequests(requests) => Some(requests),
@@ -175,7 +177,7 @@ impl Assessment {
         self.verdict.is_none() && self.evidence.iter().any(is_doubt) && self.evidence.iter().all(is_fine)
     }
 
-    /// Makes it `ok`, because requests wait at a device `above`, not at this one.
+    /// Makes the verdict `ok`, because requests wait at a device `above`, not at this one.
     pub fn clear_below_limit(&mut self, above: &str) {
         self.verdict = Some(Verdict::Ok);
         for evidence in &mut self.evidence {
@@ -186,8 +188,8 @@ impl Assessment {
         self.evidence.insert(0, Evidence::WaitingAbove { above: above.to_owned() });
     }
 
-    /// Adds that a cgroup has reached its limit. It is the verdict if it holds the device back and no other verdict is more
-    /// severe; returns whether it is.
+    /// Adds the evidence that a cgroup has reached its limit. The verdict becomes `throttled` if the limit holds the
+    /// device back and no more severe verdict applies; returns whether it did.
     pub fn note_limit(&mut self, limit: &ReachedLimit) -> bool {
         let is_more_severe =
             self.verdict.is_none_or(|verdict| verdict.severity() < Verdict::Throttled.severity());
@@ -213,7 +215,7 @@ pub enum Evidence {
         in_flight: u64,
         /// Seconds for which this has lasted, over several intervals.
         for_s: f64,
-        /// No task has waited for I/O for minutes, so that the kernel may have forgotten to count completions.
+        /// No task has waited for I/O for minutes, so the kernel may have missed completions in its count.
         may_be_leaked: bool,
     },
     /// Requests hang while others complete.
@@ -222,14 +224,14 @@ pub enum Evidence {
         requests: u64,
         /// Seconds for which this has lasted at least.
         for_s: f64,
-        /// As for [`Evidence::NothingCompleted`].
+        /// As in [`Evidence::NothingCompleted`].
         may_be_leaked: bool,
-        /// A limit above may release as many just before every sample.
+        /// A limit above may release this number of requests just before every sample.
         may_be_bursts: bool,
     },
-    /// The interval alone shows this verdict, which too few intervals have confirmed yet.
+    /// The interval by itself shows this verdict, but too few intervals have confirmed it yet.
     Unconfirmed(Verdict),
-    /// No read or write was completed whose time the kernel counts.
+    /// No read or write was completed for which the kernel counts the time.
     NoLatency,
     /// The latency of a direction.
     Latency {
@@ -260,11 +262,11 @@ pub enum Evidence {
         /// The device above, by the kernel's name.
         above: String,
     },
-    /// The rate lies near a known limit under load, but no cap is proved.
+    /// The rate lies near a known limit under load, but no cap is proven.
     NearLimit(NearLimit),
     /// A cgroup that uses the device has reached its limit.
     AtLimit(ReachedLimit),
-    /// A few of the single requests of the whole interval were far slower than the rest. It has no part in the verdict.
+    /// A few single requests in the interval were far slower than the rest. Does not affect the verdict.
     SlowRequests(SlowRequests),
 }
 

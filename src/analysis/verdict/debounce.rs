@@ -7,8 +7,8 @@ use crate::analysis::thresholds::{
     MIN_RECOVERED_INTERVALS, MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS,
 };
 
-/// Confirms the verdicts on single intervals. An interval whose verdict differs from the present one, and is not
-/// confirmed yet, has no verdict: a wrong one would be worse.
+/// Confirms the verdicts on single intervals. An interval whose verdict differs from the present one and is not
+/// confirmed yet gets no verdict: a wrong one would be worse.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Debounce {
     /// The latest verdict that was confirmed.
@@ -23,7 +23,8 @@ impl Debounce {
         self.present
     }
 
-    /// Takes the verdict on an interval of some seconds alone and returns the confirmed one; `None` where there is none.
+    /// Takes the verdict on an interval by itself, with its length in seconds, and returns the confirmed verdict;
+    /// `None` if no verdict is confirmed.
     pub(super) fn confirm(&mut self, verdict: Option<Verdict>, seconds: f64) -> Option<Verdict> {
         if self.latest.len() == SATURATION_WINDOW_INTERVALS {
             self.latest.pop_front();
@@ -37,7 +38,8 @@ impl Debounce {
         Some(verdict)
     }
 
-    /// Returns the seconds of the latest intervals in a row that showed trouble each, as far as they are remembered.
+    /// Returns the total seconds of the latest consecutive intervals that showed trouble, as far as they are
+    /// remembered.
     pub(super) fn trouble_s(&self) -> f64 {
         let in_trouble = |entry: &&(Option<Verdict>, f64)| entry.0.is_some_and(is_trouble);
         self.latest.iter().rev().take_while(in_trouble).map(|(_, seconds)| seconds).sum()
@@ -51,7 +53,7 @@ impl Debounce {
     fn is_confirmed(&self, verdict: Verdict) -> bool {
         let was_in_trouble = self.present.is_some_and(is_trouble);
         let needed = match verdict {
-            // These are certain in a single interval, or were found over several.
+            // These verdicts are certain from a single interval, or were found over several.
             Verdict::Idle
             | Verdict::Stalled
             | Verdict::Throttled
@@ -61,7 +63,7 @@ impl Debounce {
             Verdict::Ok => 1,
             Verdict::Queueing | Verdict::Slow | Verdict::Saturated => MIN_SATURATED_INTERVALS,
         };
-        // A device that is saturated queues, too.
+        // A saturated device also queues.
         let supports = |(other, _): &&(Option<Verdict>, f64)| match other {
             Some(Verdict::Saturated | Verdict::Capped) if verdict == Verdict::Queueing => true,
             other => *other == Some(verdict),

@@ -1,5 +1,5 @@
-//! Saturation of a hard disk, which needs no baseline: it has one actuator, or two, so that requests of a deep queue wait
-//! for each other.
+//! Saturation of a hard disk, which can be shown without a baseline: it has one or two actuators, so the requests of a
+//! deep queue wait for each other.
 
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::thresholds::{
@@ -16,9 +16,9 @@ pub struct DeepQueue {
 }
 
 impl DeepQueue {
-    /// The deep queue of a load at a hard disk; `None` where it is not deep for all of the time, or where requests do not
-    /// take `saturation_threshold` times as long as a slow hard disk would need for one alone. Of a volume of several
-    /// disks, or of other media, that only claims to be a hard disk they do not.
+    /// The deep queue of a load at a hard disk; `None` if the queue is not deep all the time, or if requests take less
+    /// than `saturation_threshold` times as long as a slow hard disk needs for a single one. The latter excludes
+    /// volumes of several disks, or of other media, that only claim to be a hard disk.
     pub(super) fn of(load: &LoadSample, saturation_threshold: f64) -> Option<Self> {
         let totals = load.totals(IoDirection::Both);
         let (queue, await_ms) = (load.queue(IoDirection::Both), totals.await_ms()?);
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn requests_that_wait_for_one_actuator_saturate_it() {
         assert_eq!(DeepQueue::of(&load(200.0, 4.0), 3.0), Some(DeepQueue { queue: 16.0, await_ms: 80.0 }));
-        // Large ones take longer, also alone.
+        // Large requests take longer, even a single one.
         assert_eq!(DeepQueue::of(&load(300.0, 4.0), 3.0).map(|deep| deep.queue), Some(16.0));
         assert_eq!(DeepQueue::of(&load(300.0, 1024.0), 3.0), None);
         // A higher threshold is not reached.

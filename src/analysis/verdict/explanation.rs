@@ -10,18 +10,18 @@ use crate::attribution::ReachedLimit;
 pub struct Explanation {
     /// The reason for the verdict, or for its absence.
     pub reason: Reason,
-    /// A rate that stayed constant as at a cap, but dispersed as much as that of busy servers.
+    /// A rate that stayed constant as at a cap, but with the dispersion of busy servers.
     pub unclear: Option<Plateau>,
-    /// A known limit near which the rate lay under load, where no cap is proved.
+    /// A known limit near which the rate lay under load, if no cap is proven.
     pub near_limit: Option<NearLimit>,
-    /// The device above at which requests wait while this one is idle for most of the time, where that is what shows that
-    /// it is not at a limit.
+    /// The device above at which requests wait while this one is idle for most of the time; `None` unless that is the
+    /// evidence that this device is not at a limit.
     pub waiting_above: Option<String>,
-    /// The longest stall in seconds, where the verdict is another one.
+    /// The longest stall in seconds, if the verdict is not `stalled`.
     pub stall_s: Option<f64>,
-    /// The stated cap in requests per second, where the load exceeded it.
+    /// The stated cap in requests per second, if the load exceeded it.
     pub exceeded_iops: Option<ExceededCap>,
-    /// The stated cap in MiB per second, where the load exceeded it.
+    /// The stated cap in MiB per second, if the load exceeded it.
     pub exceeded_mib_per_s: Option<ExceededCap>,
 }
 
@@ -34,7 +34,7 @@ impl From<Reason> for Explanation {
 /// The reason for a verdict over all intervals. Fractions are of the busy time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Reason {
-    /// No verdict: without intervals.
+    /// No verdict: there are no intervals.
     #[default]
     NoIntervals,
     /// No verdict: the kernel gives no times for the requests.
@@ -55,7 +55,7 @@ pub enum Reason {
     PartlyUnknown {
         /// Fraction of the time that was ok.
         ok_fraction: f64,
-        /// Fraction of the time for whose loads unloaded latency is unknown.
+        /// Fraction of the time with loads whose unloaded latency is unknown.
         unknown_fraction: f64,
         /// The mean latency of these loads.
         latency: Option<Latency>,
@@ -67,7 +67,7 @@ pub enum Reason {
     },
     /// The kernel does not count the device's requests (queue/iostats is 0).
     AccountingOff,
-    /// Nothing was completed and nothing in flight.
+    /// Nothing was completed and nothing was in flight.
     Idle,
     /// Requests hung.
     Stalled {
@@ -92,7 +92,7 @@ pub enum Reason {
     Throttled {
         /// Fraction of the time.
         fraction: f64,
-        /// The limit that did so for longest.
+        /// The limit that held it back for longest.
         limit: ReachedLimit,
     },
     /// Rates stayed constant at a cap.
@@ -104,16 +104,17 @@ pub enum Reason {
     Saturated {
         /// Fraction of the time.
         fraction: f64,
-        /// The latency at the highest saturated level, or, without saturation, the mean over the saturated loads, where
-        /// the levels mix these with others. `None` where neither is known.
+        /// The latency at the highest saturated level. If no level has a known saturation, or levels mix saturated
+        /// loads with others: the mean over the saturated loads. `None` if neither is known.
         latency: Option<Latency>,
         /// The maximum rate; `None` where the knee is not known.
         max_rate: Option<MaxRate>,
-        /// The mean queue of the loads that are saturated because a hard disk serves one request at a time; `None` where
-        /// most are compared with a baseline.
+        /// The mean queue of the loads that are saturated because a hard disk serves one request at a time; `None` if
+        /// most saturated loads were compared with a baseline.
         deep_queue: Option<f64>,
     },
-    /// Requests took three times as long as at other times, although they came one at a time, or flushes did.
+    /// Requests took three times as long as at other times although they came one at a time, or flushes took three
+    /// times as long.
     Slow {
         /// Fraction of the time.
         fraction: f64,
@@ -133,7 +134,7 @@ pub enum Reason {
         margin: OkMargin,
         /// Reads and writes, as far as their latency is known.
         latencies: Vec<DirectionLatency>,
-        /// The 95th percentile of the queue, where latency was high but the queue too short for saturation.
+        /// The 95th percentile of the queue, if latency was high but the queue too short for saturation.
         short_queue: Option<f64>,
     },
 }
@@ -160,7 +161,7 @@ pub struct DirectionLatency {
     pub max_ms: f64,
     /// The 95th percentile of the multiple of unloaded latency; `None` where that is not known for nearly all the time.
     pub p95_saturation: Option<f64>,
-    /// The highest multiple of unloaded latency; `None` as above.
+    /// The highest multiple of unloaded latency; `None` in the same case.
     pub max_saturation: Option<f64>,
 }
 

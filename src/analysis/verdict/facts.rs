@@ -1,4 +1,4 @@
-//! The facts about a device that its verdict over all intervals is drawn from.
+//! The facts about a device on which its verdict over all intervals is based.
 
 use super::Hung;
 use crate::analysis::capacity::CapacityReport;
@@ -20,7 +20,7 @@ pub(in crate::analysis) struct DeviceFacts<'a> {
     pub(in crate::analysis) untimed_intervals: u64,
     /// The kernel does not count the device's requests.
     pub(in crate::analysis) is_accounting_off: bool,
-    /// True if it was not idle at some time.
+    /// True if it was not idle all the time.
     pub(in crate::analysis) was_busy: bool,
     /// Seconds of all stalls.
     pub(in crate::analysis) stalled_s: f64,
@@ -30,7 +30,7 @@ pub(in crate::analysis) struct DeviceFacts<'a> {
     pub(in crate::analysis) hung: Option<Hung>,
     /// Seconds in which a cgroup at its limit held the device back.
     pub(in crate::analysis) throttled_s: f64,
-    /// The limit that did so for longest.
+    /// The limit that held it back for longest.
     pub(in crate::analysis) limit: Option<&'a ReachedLimit>,
     /// Number of discards.
     pub(in crate::analysis) discards: f64,
@@ -42,7 +42,7 @@ pub(in crate::analysis) struct DeviceFacts<'a> {
     pub(in crate::analysis) write: DirectionReport,
     /// Reads and writes together.
     pub(in crate::analysis) all: DirectionReport,
-    /// Util in percent, where it can be true.
+    /// Util in percent, in the intervals in which it can be right.
     pub(in crate::analysis) util_pct: Distribution,
     /// The levels of concurrency.
     pub(in crate::analysis) levels: &'a [ConcurrencyLevel],
@@ -50,7 +50,7 @@ pub(in crate::analysis) struct DeviceFacts<'a> {
     pub(in crate::analysis) capacity: CapacityReport,
     /// Rates that stayed constant at a cap.
     pub(in crate::analysis) plateaus: &'a [Plateau],
-    /// A rate that stayed constant at a cap or at busy servers.
+    /// A rate that stayed constant because of a cap or because of busy servers, which cannot be told apart.
     pub(in crate::analysis) unclear: Option<&'a Plateau>,
     /// A known limit near which its rate lay under load.
     pub(in crate::analysis) near_limit: Option<NearLimit>,

@@ -18,16 +18,16 @@ pub struct HeldBetween {
 }
 
 impl HeldBetween {
-    /// Returns whether the upper device is saturated, without a baseline: unloaded, it takes as long as those below and
-    /// some time of its own.
+    /// Returns whether the upper device is saturated. No baseline is needed: unloaded, it takes as long as the devices
+    /// below plus some time of its own.
     pub fn shows_saturation(&self) -> bool {
         self.await_above_ms >= MIN_HELD_SATURATION * self.await_below_ms
     }
 }
 
-/// Returns the latencies where most requests of `above` waited before they reached the devices `below`: a limit, a lock,
-/// or work of the layer itself, but not these devices. `None` where they did not, or where most requests never went
-/// further down, as those that a cache answers.
+/// Returns the latencies if most requests of `above` waited before they reached the devices `below`: for a limit, a
+/// lock, or work of the layer itself, but not for these devices. `None` if they did not, or if most requests never
+/// reached the devices below, like those that a cache answers.
 pub fn held_between(above: &IntervalStats, below: &[&IntervalStats]) -> Option<HeldBetween> {
     let totals = |stats: &IntervalStats| {
         let writes = IoTotals::from_stats(&stats.writes, stats.seconds)?;
@@ -46,8 +46,8 @@ pub fn held_between(above: &IntervalStats, below: &[&IntervalStats]) -> Option<H
     (is_loaded && was_passed_down && is_held).then_some(HeldBetween { await_above_ms, await_below_ms })
 }
 
-/// Returns whether the requests that `above` holds spend hardly any of their time at the device below, which is idle for
-/// half of the time or more: then it is not what they wait for.
+/// Returns whether the requests that `above` holds do not wait for the device `below`: they spend hardly any of their
+/// time there, and it is idle for at least half of the time.
 pub fn is_idle_below(above: &IntervalStats, below: &IntervalStats) -> bool {
     let queue = |stats: &IntervalStats| Some(stats.reads.queue? + stats.writes.queue?);
     let is_minor =
@@ -55,8 +55,8 @@ pub fn is_idle_below(above: &IntervalStats, below: &IntervalStats) -> bool {
     is_minor && is_mostly_idle(queue(below), below.util_pct)
 }
 
-/// Returns whether a device with this mean queue, and util in percent, is idle for half of the time or more. Its queue is
-/// an upper bound of its busy time, but far above that where requests come in bursts.
+/// Returns whether a device with this mean queue and this util in percent is idle for at least half of the time. The
+/// queue is an upper bound of the fraction of time it is busy, but far above it if requests come in bursts.
 pub(in crate::analysis) fn is_mostly_idle(queue: Option<f64>, util_pct: Option<f64>) -> bool {
     queue.is_some_and(|queue| queue <= MIN_LOADED_QUEUE)
         || util_pct.is_some_and(|util| util <= MAX_IDLE_UTIL_PCT)
@@ -87,13 +87,13 @@ mod tests {
     fn requests_that_are_slow_above_and_fast_below_are_held_between() {
         let held = held_between(&reads(2000, 15.9), &[&reads(2000, 0.4)]).unwrap();
         assert!((held.await_above_ms - 15.9).abs() < 1e-9 && (held.await_below_ms - 0.4).abs() < 1e-9);
-        // The device below is what is slow.
+        // The device below is slow.
         assert_eq!(held_between(&reads(2000, 15.9), &[&reads(2000, 15.0)]), None);
-        // One of two is.
+        // One of two devices below is slow.
         assert_eq!(held_between(&reads(2000, 15.9), &[&reads(1000, 0.4), &reads(1000, 15.0)]), None);
-        // Hardly any waits.
+        // Hardly any request waits.
         assert_eq!(held_between(&reads(100, 1.5), &[&reads(100, 0.1)]), None);
-        // Most never went down.
+        // Most requests never reached the device below.
         assert_eq!(held_between(&reads(2000, 15.9), &[&reads(20, 0.4)]), None);
     }
 
@@ -101,10 +101,10 @@ mod tests {
     fn a_device_that_is_idle_while_requests_wait_above_is_not_what_they_wait_for() {
         let above = reads(2000, 15.9);
         assert!(is_idle_below(&above, &reads(2000, 0.2)));
-        // It may be busy all the time, with one request after the other ...
+        // The device below may be busy all the time, with one request after the other...
         let serial = IntervalStats { util_pct: Some(100.0), ..reads(2000, 0.5) };
         assert!(!is_idle_below(&above, &serial));
-        // ... or be idle between bursts.
+        // ...or be idle between bursts.
         let in_bursts = IntervalStats { util_pct: Some(10.0), ..reads(2000, 0.5) };
         assert!(is_idle_below(&above, &in_bursts));
         // The requests spend too much of their time there.

@@ -16,14 +16,14 @@ pub(in crate::analysis) struct Hung {
     pub(in crate::analysis) requests: u64,
     /// Seconds for which this has lasted at least.
     pub(in crate::analysis) for_s: f64,
-    /// No task waits for them, so that the kernel may have forgotten to count their completion.
+    /// No task waits for them, so the kernel may have missed their completion in its count.
     pub(in crate::analysis) may_be_leaked: bool,
-    /// A limit above may release as many just before every sample.
+    /// A limit above may release this number of requests just before every sample.
     pub(in crate::analysis) may_be_bursts: bool,
 }
 
 impl Hung {
-    /// Returns whether nothing but requests that hang explains it.
+    /// Returns whether requests that hang are the only explanation.
     pub(in crate::analysis) fn is_certain(&self) -> bool {
         !self.may_be_leaked && !self.may_be_bursts
     }
@@ -39,22 +39,22 @@ struct EndOfInterval {
     may_be_burst: bool,
 }
 
-/// Finds requests that hang: over several intervals, far more are in flight than the mean queue of those that complete,
-/// whose times the kernel adds when they complete.
+/// Finds requests that hang: over several intervals, far more requests are in flight than the mean queue of the
+/// completed ones. The kernel adds a request's time only when it completes.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct HungRequests {
-    /// The latest intervals. The oldest one makes way for the latest, so that they lie in a circle.
+    /// The latest intervals. A ring buffer: the latest interval replaces the oldest.
     latest: [EndOfInterval; HUNG_WINDOW_INTERVALS],
-    /// Intervals so far.
+    /// The number of intervals so far.
     count: usize,
     hung_s: f64,
-    /// Seconds for which the least number in flight has been the same and no task waited for I/O.
+    /// Seconds for which the lowest number in flight has been the same while no task waited for I/O.
     unmissed_s: f64,
     least: u64,
 }
 
 impl HungRequests {
-    /// Takes an interval of the device and the host.
+    /// Takes an interval of the device and the host. Returns the requests that hang; `None` if none do.
     pub(in crate::analysis) fn observe(&mut self, stats: &IntervalStats, host: &HostStats) -> Option<Hung> {
         let Some(in_flight) = stats.in_flight else {
             self.clear();
@@ -75,7 +75,7 @@ impl HungRequests {
         self.unmissed_s = if is_same { self.unmissed_s + stats.seconds } else { 0.0 };
         self.least = least;
         let least = least as f64;
-        // Mostly too few are in flight, whatever the mean queue is.
+        // Usually too few requests are in flight, whatever the mean queue is.
         if known < HUNG_WINDOW_INTERVALS || least < MIN_HUNG_REQUESTS {
             self.hung_s = 0.0;
             return None;
@@ -96,7 +96,7 @@ impl HungRequests {
         is_hung.then_some(Hung { requests, for_s: self.hung_s, may_be_leaked, may_be_bursts })
     }
 
-    /// Returns whether the least number in flight has not changed for minutes while no task waited for I/O.
+    /// Returns whether the lowest number in flight has not changed for minutes while no task waited for I/O.
     pub(in crate::analysis) fn may_be_leaked(&self) -> bool {
         self.unmissed_s >= MIN_LEAKED_S
     }
@@ -107,8 +107,8 @@ impl HungRequests {
     }
 }
 
-/// Returns whether the requests in flight at the end of the interval may be a burst that a limit above released just
-/// before, and not those that were in flight at the end of the interval before.
+/// Returns whether the requests in flight at the end of the interval may be a burst that a limit above has just
+/// released, rather than the requests that were in flight at the end of the interval before.
 fn may_be_in_step(stats: &IntervalStats, in_flight: u64) -> bool {
     let directions = [&stats.reads, &stats.writes];
     let per_s: f64 = directions.iter().filter_map(|direction| direction.per_s).sum();

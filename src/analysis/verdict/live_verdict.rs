@@ -25,7 +25,7 @@ pub struct LiveVerdict {
     plateau: CurrentPlateau,
     debounce: Debounce,
     hung: HungRequests,
-    /// Latest intervals in a row in which requests were of another kind than those of the baseline.
+    /// Number of latest consecutive intervals in which requests were of another kind than those of the baseline.
     changed_intervals: u32,
     intervals: f64,
 }
@@ -56,7 +56,8 @@ impl LiveVerdict {
         assessment
     }
 
-    /// The same as [`Self::observe`] for an assessment whose memory is used again. All that it holds is replaced.
+    /// Does the same as [`Self::observe`], but writes the result to `assessment` to reuse its memory. Its previous
+    /// content is replaced.
     pub fn observe_into(
         &mut self,
         stats: &IntervalStats,
@@ -126,7 +127,7 @@ impl LiveVerdict {
         self.hung.clear();
     }
 
-    /// Assesses an interval that needs no look at completed requests. Returns `false` where there are some.
+    /// Assesses an interval without completed requests. Returns `false` if requests were completed.
     fn assess_without_io(&self, stats: &IntervalStats, stalled_s: f64, assessment: &mut Assessment) -> bool {
         let (verdict, evidence) = if stats.is_idle() {
             (Some(Verdict::Idle), Evidence::Idle)
@@ -145,7 +146,8 @@ impl LiveVerdict {
         true
     }
 
-    /// The verdict on the interval alone; the present one also where a device in trouble has become a little faster.
+    /// The verdict on the interval by itself; the present verdict stays if a device in trouble has become only a little
+    /// faster.
     fn still_in_trouble(&self, assessed: &LoadAssessment) -> Option<Verdict> {
         let (present, milder) = match self.debounce.present() {
             Some(Verdict::Saturated) => (Verdict::Saturated, Verdict::Queueing),
@@ -161,7 +163,8 @@ impl LiveVerdict {
         if is_still { Some(present) } else { assessed.verdict }
     }
 
-    /// Where requests have been of another kind for a while, they are compared with their own kind from now on.
+    /// Forgets the baseline if requests have been of another kind for a while: from now on they are compared with their
+    /// own kind.
     fn forget_changed_requests(&mut self, load: &LoadSample, assessed: &LoadAssessment) {
         let fell = |doubt: Doubt| matches!(doubt, Doubt::RateFell { .. });
         let is_changed = |one: &&DirectionAssessment| one.is_major && one.verdict.is_err_and(fell);
@@ -177,13 +180,13 @@ impl LiveVerdict {
     }
 }
 
-/// Sets what is known of a load, without its verdict.
+/// Sets the saturations and the evidence of a load, but not the verdict.
 fn assess_directions(assessed: &LoadAssessment, assessment: &mut Assessment) {
     // The most severe direction comes first.
     let severity = |one: &DirectionAssessment| one.verdict.ok().map_or(0, Verdict::severity);
     let mut directions = assessed.directions.each_ref();
     directions.sort_by_key(|one| Reverse(one.as_ref().map_or(0, severity)));
-    // One more comes before them in most intervals at most.
+    // In most intervals, at most one more piece of evidence comes before these.
     assessment.evidence.reserve_exact(directions.len() + 1);
     for one in directions.into_iter().flatten() {
         if one.is_major || one.saturation.is_some() {

@@ -1,4 +1,4 @@
-//! The verdict on a load alone: one interval, or several alike, against the baselines of its device.
+//! The verdict on a single load (one interval, or several similar ones) against the baselines of its device.
 
 use super::{DeepQueue, Verdict, more_severe};
 use crate::analysis::baseline::{Baselines, Reference};
@@ -16,11 +16,12 @@ use crate::analysis::thresholds::{
 pub enum Doubt {
     /// Its unloaded latency is unknown.
     NoBaseline,
-    /// Its latency is as low as ever seen, but that may be a limit already: the load was always the same.
+    /// Its latency is the lowest seen, but that may already be at a limit, because the load was always the same.
     ConstantLoad,
-    /// Its latency is as low as ever seen, but far above the mean since boot.
+    /// Its latency is the lowest seen, but far above the mean since boot.
     AboveSinceBoot,
-    /// Requests take longer at a lower rate than before: other data, or a slower device, but not more load.
+    /// Requests take longer than before at a lower rate: because of other data or a slower device, but not because of
+    /// more load.
     RateFell {
         /// The rate per second.
         per_s: f64,
@@ -29,19 +30,19 @@ pub enum Doubt {
     },
     /// Requests come in short bursts, in which they wait for each other.
     Bursts,
-    /// Requests are faster than the unloaded ones that they are compared with, which were of another kind.
+    /// Requests are faster than the unloaded ones that they are compared with, so those were of another kind.
     Faster,
-    /// Too few requests to judge by.
+    /// There are too few requests for a verdict.
     FewRequests,
 }
 
 impl Doubt {
-    /// Returns whether another baseline would resolve it.
+    /// Returns whether a better baseline would resolve the doubt.
     pub fn is_about_baseline(self) -> bool {
         matches!(self, Self::NoBaseline | Self::ConstantLoad | Self::AboveSinceBoot)
     }
 
-    /// Returns whether a limit above the device would explain it.
+    /// Returns whether a limit above the device would explain the doubt.
     pub(super) fn may_be_limit_above(self) -> bool {
         matches!(self, Self::ConstantLoad | Self::Bursts)
     }
@@ -51,7 +52,7 @@ impl Doubt {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::analysis) struct DirectionAssessment {
     pub(in crate::analysis) direction: IoDirection,
-    /// It has enough of the request time to decide the verdict.
+    /// True if it has enough of the request time to decide the verdict.
     pub(in crate::analysis) is_major: bool,
     /// Latency in milliseconds.
     pub(in crate::analysis) await_ms: f64,
@@ -66,11 +67,11 @@ pub(in crate::analysis) struct DirectionAssessment {
 /// The assessment of a load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::analysis) struct LoadAssessment {
-    /// The verdict; `None` where the data do not support one.
+    /// The verdict; `None` if the data do not support one.
     pub(in crate::analysis) verdict: Option<Verdict>,
     /// The directions with requests, in the order of [`Baselines::DIRECTIONS`].
     pub(in crate::analysis) directions: [Option<DirectionAssessment>; Baselines::DIRECTIONS.len()],
-    /// The deep queue of a hard disk, where that is why it is saturated.
+    /// The deep queue of a hard disk, if it is the reason for saturation.
     pub(in crate::analysis) deep_queue: Option<DeepQueue>,
 }
 
@@ -94,7 +95,7 @@ impl LoadAssessment {
             *place = assess_direction(&load, baselines);
             if let Some(one) = place {
                 verdict = more_severe(verdict, one.verdict.ok());
-                // A direction that is unknown may be worse than the others.
+                // A direction without a verdict may be worse than the others.
                 is_unknown |= one.is_major && one.verdict.is_err();
             }
         }
@@ -102,7 +103,7 @@ impl LoadAssessment {
         Self { verdict, directions, deep_queue: None }
     }
 
-    /// The same for a load of a hard disk, which a deep queue saturates whatever it is compared with.
+    /// Applies the rule for a hard disk, which a deep queue saturates regardless of any baseline.
     pub(in crate::analysis) fn at_hard_disk(self, load: &LoadSample, saturation_threshold: f64) -> Self {
         let is_worse = |verdict: Verdict| verdict.severity() > Verdict::Queueing.severity();
         match DeepQueue::of(load, saturation_threshold) {
@@ -113,7 +114,7 @@ impl LoadAssessment {
         }
     }
 
-    /// Returns whether a direction takes far longer than its baseline, without a queue that explains it.
+    /// Returns whether the latency of a direction is far above its baseline without a queue that explains it.
     pub(in crate::analysis) fn is_slow(&self, direction: IoDirection) -> bool {
         self.direction(direction).is_some_and(|one| {
             one.verdict == Ok(Verdict::Slow)
@@ -135,13 +136,13 @@ impl LoadAssessment {
         self.directions.iter().flatten()
     }
 
-    /// The assessment of a direction; `None` where it had no requests.
+    /// The assessment of a direction; `None` if it had no requests.
     pub(in crate::analysis) fn direction(&self, direction: IoDirection) -> Option<&DirectionAssessment> {
         self.directions().find(|one| one.direction == direction)
     }
 
-    /// The origin of the baseline that decides: that of the most severe direction, or else of the one with most of
-    /// the time. `None` where no direction was compared with a baseline.
+    /// The origin of the baseline that decides: that of the direction with the most severe verdict or, among equals,
+    /// with the most request time. `None` if no direction was compared with a baseline.
     pub(in crate::analysis) fn baseline_source(&self) -> Option<BaselineSource> {
         let rank = |one: &&DirectionAssessment| {
             let severity = one.verdict.ok().map(Verdict::severity);
@@ -163,7 +164,7 @@ fn assess_direction(of: &DirectionLoad<'_>, baselines: &Baselines) -> Option<Dir
         ..reference
     });
     let compared = reference.and_then(|reference| {
-        // Flushes that are slower than others were at any queue are slower than unloaded ones, too.
+        // Flushes that are slower than others at any queue are also slower than unloaded ones.
         let queue = if direction == IoDirection::Flushes { f64::INFINITY } else { total_queue };
         let saturation = reference.saturation(await_ms, queue)?;
         Some((saturation, reference))
@@ -177,7 +178,7 @@ fn assess_direction(of: &DirectionLoad<'_>, baselines: &Baselines) -> Option<Dir
     });
     let displayed = compared.map(|(saturation, reference)| (saturation, reference.source));
     let (saturation, verdict) = match (by_reference, by_history) {
-        // The history shows what a baseline learned in the middle of the trouble cannot.
+        // The mean since boot can show trouble that a baseline learned in the middle of it cannot.
         (Some(Err(Doubt::NoBaseline | Doubt::ConstantLoad)) | None, Some((saturation, Ok(verdict)))) => {
             (Some((saturation, BaselineSource::SinceBoot)), Ok(verdict))
         }
@@ -185,7 +186,7 @@ fn assess_direction(of: &DirectionLoad<'_>, baselines: &Baselines) -> Option<Dir
         (None, Some((saturation, doubt))) => (Some((saturation, BaselineSource::SinceBoot)), doubt),
         (None, None) => (None, Err(Doubt::NoBaseline)),
     };
-    // Saturation far above that since boot is trouble that began before: not ok.
+    // A latency far above the mean since boot is trouble that began before the first sample, so the load is not ok.
     let is_above_history = || {
         let likely = baseline.likely_since_boot_ms(direction, &totals);
         likely.is_some_and(|ms| await_ms >= saturation_threshold * ms)
@@ -229,15 +230,15 @@ impl DirectionLoad<'_> {
         self.totals.ios / self.load.intervals < MIN_INTERVAL_REQUESTS
     }
 
-    /// The saturation from which requests that come one at a time are slow. A single one of a few that takes thirty times
-    /// as long raises their mean to several times the usual, as it may by chance.
+    /// The saturation from which requests that come one at a time are slow. It is higher for few requests: one of them
+    /// may take thirty times as long by chance, which raises their mean to several times the usual.
     fn min_slow_saturation(&self) -> f64 {
         let requests = self.totals.ios / self.load.intervals;
         if requests < MIN_LATENCY_REQUESTS { MIN_SINGLE_REQUEST_SATURATION } else { MIN_SLOW_SATURATION }
     }
 
-    /// Requests came one at a time, or nearly so: their latency is that of the device, not of waiting for each other.
-    /// The mean queue alone does not show it, as it is short for rare bursts, too.
+    /// Returns whether requests came one at a time, or nearly so: then their latency comes from the device, not from
+    /// waiting for each other. The mean queue alone does not show this, because it is also short if bursts are rare.
     fn is_serial(&self) -> bool {
         self.queue < MAX_UNLOADED_QUEUE
             && self.load.queue_while_busy().is_some_and(|queue| queue <= MAX_SERIAL_BUSY_QUEUE)
@@ -255,12 +256,12 @@ impl DirectionLoad<'_> {
         }
         if is_slower && self.queue >= MAX_UNLOADED_QUEUE {
             let is_severe = saturation >= self.saturation_threshold && self.queue >= MIN_SATURATED_QUEUE;
-            // No more work than was done before in a fraction of the time...
+            // No more work than was done before at low latency...
             let is_no_more = |ratio: f64| reference.max_unloaded_rate.filter(|max| self.rate() < ratio * max);
             if is_severe && is_no_more(1.0 / MIN_LOADED_RATE_RATIO).is_some() && !self.load.is_closed_loop() {
                 return Ok(Verdict::Slow);
             }
-            // ...by a constant number of clients, whose rate follows from the latency of other data.
+            // ...by a constant number of clients, whose rate depends on the latency, here of other data.
             if let Some(unloaded_per_s) = is_no_more(MIN_LOADED_RATE_RATIO) {
                 return Err(Doubt::RateFell { per_s: self.rate(), unloaded_per_s });
             }
@@ -279,13 +280,14 @@ impl DirectionLoad<'_> {
         if saturation < MAX_UNBEATEN_RATIO && self.total_queue >= MIN_SATURATED_QUEUE {
             return Err(Doubt::Faster);
         }
-        // At many requests at once, the latency of rare ones may be that of a device that had to wake up.
+        // When many requests come at once, the latency of rare ones is no baseline: the device may have had to wake up.
         let is_comparable =
             self.total_queue < MIN_SATURATED_QUEUE || self.rate() <= reference.max_comparable_rate;
         if reference.is_proven && is_comparable { Ok(Verdict::Ok) } else { Err(Doubt::ConstantLoad) }
     }
 
-    /// Flushes wait for each other in the kernel, whatever the device can do, so that their queue shows nothing.
+    /// The verdict on flushes. They wait for each other in the kernel, however fast the device is, so their queue shows
+    /// nothing.
     fn flushes_against(&self, saturation: f64, reference: &Reference) -> Result<Verdict, Doubt> {
         if saturation >= MIN_SLOW_SATURATION {
             Ok(Verdict::Slow)
@@ -296,8 +298,8 @@ impl DirectionLoad<'_> {
         }
     }
 
-    /// The verdict against the mean since boot, which shows trouble only. `witness` is the saturation against another
-    /// baseline, where there is one.
+    /// The verdict against the mean since boot, which can only show trouble. `witness` is the saturation against
+    /// another baseline, if there is one.
     fn since_boot(&self, saturation: f64, witness: Option<f64>) -> Result<Verdict, Doubt> {
         let has_witness = witness.is_some_and(|saturation| saturation >= MIN_QUEUEING_SATURATION);
         let min_saturation = if has_witness { self.saturation_threshold } else { MIN_SINCE_BOOT_SATURATION };

@@ -1,4 +1,4 @@
-//! Verdicts and the evidence for them: live, over all intervals, and other causes than the disk.
+//! Verdicts and the evidence for them: live, over all intervals, and causes other than the disk.
 
 mod assessment;
 mod debounce;

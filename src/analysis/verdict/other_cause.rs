@@ -1,6 +1,6 @@
-//! Other causes than the disk, as the numbers of one device show them. `report` makes sentences of them.
+//! Causes other than the disk, as far as the numbers of one device show them. `report` turns them into sentences.
 
-/// A hint at another cause than the device.
+/// A hint at a cause other than the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OtherCause {
     /// The device is far from saturated.

@@ -1,4 +1,4 @@
-//! Hints at other causes than the device. A hint that may be wrong is not given.
+//! Hints at causes other than the device. A hint that may be wrong is not given.
 
 use super::{DeviceFacts, OtherCause, Verdict};
 use crate::analysis::host::HostReport;
@@ -7,7 +7,7 @@ use crate::analysis::thresholds::{
     MIN_HIGH_UTIL_PCT, MIN_QUEUEING_SATURATION,
 };
 
-/// The evidence against the device as the cause: only where it is far from saturated, except for slow writes that no
+/// The evidence against the device as the cause: given only if it is far from saturated, except for slow writes that no
 /// task waits for. Empty without such evidence.
 pub(in crate::analysis) fn other_causes(
     facts: &DeviceFacts<'_>,
@@ -20,8 +20,8 @@ pub(in crate::analysis) fn other_causes(
     }
 }
 
-/// The evidence that hardly any request waits; `None` where more than a rare interval contradicts it, and where a
-/// constant rate may be a cap, which holds requests back where no counter shows them.
+/// The evidence that hardly any request waits. `None` if more than a few intervals contradict it, or if a constant rate
+/// may be a cap, which may hold requests back where no counter shows them.
 fn not_saturated(facts: &DeviceFacts<'_>, verdict: Option<Verdict>) -> Option<OtherCause> {
     let is_ok = verdict == Some(Verdict::Ok) && facts.unclear.is_none();
     let p95_saturation = facts.all.saturation.p95.filter(|_| is_ok)?;
@@ -32,7 +32,7 @@ fn not_saturated(facts: &DeviceFacts<'_>, verdict: Option<Verdict>) -> Option<Ot
     Some(OtherCause::ShortQueue { p99_queue })
 }
 
-/// A high util with one request at a time, where nothing shows that this is the maximum.
+/// A high util with one request at a time, unless this is shown to be the maximum.
 fn one_at_a_time(facts: &DeviceFacts<'_>) -> Option<OtherCause> {
     let queue = facts.all.busy?.queue?;
     let is_high = |util: &f64| (MIN_HIGH_UTIL_PCT..=MAX_PLAUSIBLE_UTIL_PCT).contains(util);

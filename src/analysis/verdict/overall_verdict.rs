@@ -12,7 +12,7 @@ use crate::analysis::thresholds::{
     MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_TIME_FRACTION, MIN_VERDICT_INTERVALS,
 };
 
-/// The verdict on all intervals; `None` where they do not show one.
+/// The verdict on all intervals; `None` if they do not show one.
 pub(in crate::analysis) fn overall_verdict(
     facts: &DeviceFacts<'_>,
     shares: &VerdictShares,
@@ -72,8 +72,8 @@ pub(in crate::analysis) fn overall_verdict(
     (verdict, Explanation { exceeded_iops, exceeded_mib_per_s, near_limit, ..explanation })
 }
 
-/// The explanation of `ok` for a device without a verdict, if a limit above it turns out to hold requests; `None` where
-/// that would not make it ok.
+/// The explanation of `ok` for a device without a verdict, in case a limit above it turns out to hold requests; `None`
+/// if that would not make it ok.
 pub(in crate::analysis) fn ok_below_limit(
     facts: &DeviceFacts<'_>,
     shares: &VerdictShares,
@@ -86,7 +86,7 @@ pub(in crate::analysis) fn ok_below_limit(
     (verdict == Some(Verdict::Ok)).then(|| Explanation { reason, ..explanation.clone() })
 }
 
-/// The stated cap, where the load exceeded it.
+/// The stated cap, if the load exceeded it; otherwise `None`.
 fn exceeded(seen: Option<f64>, cap: Option<f64>) -> Option<ExceededCap> {
     let (seen, cap) = seen.zip(cap)?;
     (seen > MIN_EXCEEDED_CAP_RATIO * cap).then_some(ExceededCap { cap, seen })
@@ -118,7 +118,7 @@ fn reason_saturated(facts: &DeviceFacts<'_>, shares: &VerdictShares, saturation_
     }
 }
 
-/// Queueing, ok or neither, by the fractions of the time.
+/// Queueing, ok or no verdict, depending on the fractions of the time.
 fn verdict_from_shares(facts: &DeviceFacts<'_>, shares: &VerdictShares) -> (Option<Verdict>, Reason) {
     let has_latency = facts.all.await_ms.mean.is_some();
     let waiting = shares.queueing + shares.saturated;
@@ -146,7 +146,7 @@ fn reason_ok(facts: &DeviceFacts<'_>, shares: &VerdictShares) -> Reason {
         (true, false) => OkMargin::NotSaturated,
         (true, true) => OkMargin::MostlyNotSaturated,
     };
-    // Multiples are quoted beside latencies only where they are of the same time.
+    // Multiples are quoted next to latencies only if both cover the same time.
     let is_known = shares.unknown <= MAX_UNKNOWN_TIME_FRACTION;
     let latency = |direction: IoDirection, of: &DirectionReport| {
         let known = |saturation: Option<f64>| saturation.filter(|_| is_known);

@@ -1,5 +1,5 @@
-//! A few requests that take far longer than the rest of an interval, which its mean latency hides. Evidence only: it
-//! decides no verdict.
+//! A few requests that take far longer than the others of an interval, which the mean latency hides. This is only
+//! evidence and does not decide a verdict.
 
 use std::cmp::Ordering;
 
@@ -10,12 +10,12 @@ use crate::analysis::thresholds::{
 use crate::counters::{LatencyBucket, LatencyHistogram};
 use crate::metrics::percentile_bucket;
 
-/// The latencies of the single requests of a direction, of which a few are far slower than half of them.
+/// The latencies of a direction in which a few single requests are far slower than the median.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowRequests {
     /// Reads, writes or flushes.
     pub direction: IoDirection,
-    /// The percentile of [`Self::tail_ms`]: 99, or 95 where there are too few requests for that.
+    /// The percentile of [`Self::tail_ms`]: 99, or 95 if there are too few requests for that.
     pub percentile: f64,
     /// The latency that all but a few requests do not exceed, in milliseconds.
     pub tail_ms: f64,
@@ -26,8 +26,8 @@ pub struct SlowRequests {
 }
 
 impl SlowRequests {
-    /// Finds them among the traced requests of an interval; `completed` is the number that the device completed.
-    /// `None` if there are none, and where too few requests are traced to tell.
+    /// Finds slow requests among the traced ones of an interval; `completed` is the number that the device completed.
+    /// `None` if there are none, or if too few requests were traced.
     pub fn find(direction: IoDirection, traced: &LatencyHistogram, completed: u64) -> Option<Self> {
         let count = traced.count();
         if (count as f64) < MIN_MATCHED_FRACTION * completed as f64 {
@@ -38,7 +38,8 @@ impl SlowRequests {
         let percentile = TAIL_PERCENTILES.into_iter().find(has_enough)?;
         let median = percentile_bucket(traced, count, 50.0)?;
         let tail = percentile_bucket(traced, count, percentile)?;
-        // By the bounds that are certain: before Linux 5.14, a bucket ends at twice its beginning.
+        // The bounds of the buckets are compared, which are certain: before Linux 5.14, a bucket ends at twice its
+        // beginning.
         let is_far = tail.lower_ns as f64 >= MIN_TAIL_RATIO * median.upper_ns as f64;
         let ms = |ns: u64| ns as f64 / 1e6;
         is_far.then(|| Self {
@@ -64,7 +65,7 @@ impl SlowRequests {
 /// The intervals in which a few requests of a direction were far slower than the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowIntervals {
-    /// Their number.
+    /// The number of such intervals.
     pub intervals: u64,
     /// The interval with the highest [`SlowRequests::ratio`].
     pub worst: SlowRequests,
@@ -73,7 +74,7 @@ pub struct SlowIntervals {
 }
 
 impl SlowIntervals {
-    /// Adds an interval to those of its direction. `begin_s` are the seconds of all intervals before it.
+    /// Adds an interval to those of its direction. `begin_s` is the total length of all intervals before it in seconds.
     pub fn add(all: &mut Vec<Self>, requests: &SlowRequests, begin_s: f64) {
         let Some(known) = all.iter_mut().find(|known| known.worst.direction == requests.direction) else {
             all.push(Self { intervals: 1, worst: *requests, worst_begin_s: begin_s });
@@ -124,7 +125,7 @@ mod tests {
         assert_eq!(find(&traced([(1000.0, 900), (40_000.0, 1100)])), None);
         assert_eq!(find(&traced([(1000.0, 1999), (900_000.0, 1)])), None);
         assert_eq!(find(&traced([(1000.0, 1960), (9_000.0, 40)])), None);
-        // Too many are not matched.
+        // Too many requests are not matched.
         let matched = traced([(1000.0, 1960), (40_000.0, 40)]);
         assert!(SlowRequests::find(IoDirection::Writes, &matched, 2100).is_some());
         assert_eq!(SlowRequests::find(IoDirection::Writes, &matched, 2200), None);
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn random_service_and_queueing_times_of_one_server_are_not_a_tail() {
-        // Exponential latencies, as those of a queue at a server with random service times (M/M/1): at any load.
+        // Exponential latencies, like those of a queue at a server with random service times (M/M/1) at any load.
         let mut state = 88_172_645_463_325_252_u64;
         let mut exponential = |mean_us: f64| {
             state ^= state << 13;

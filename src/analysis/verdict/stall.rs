@@ -5,8 +5,8 @@ use std::borrow::Borrow;
 use crate::analysis::load::{IoDirection, LoadSample, weighted_median_of};
 use crate::analysis::thresholds::{MIN_STALL_LATENCY_RATIO, MIN_STALL_S, USUAL_LATENCY_INTERVALS};
 
-/// Returns whether requests that were in flight for `stalled_s` seconds, without any completing, show a stall, on a device
-/// with these latest loads. A slow device may need a second for a single request.
+/// Returns whether `stalled_s` seconds with requests in flight and no completion are a stall on a device with these
+/// latest loads. A slow device may need a second for a single request.
 pub(in crate::analysis) fn is_stall<L: Borrow<LoadSample>>(
     stalled_s: f64,
     latest: impl FnOnce(usize) -> Vec<L>,
@@ -14,7 +14,7 @@ pub(in crate::analysis) fn is_stall<L: Borrow<LoadSample>>(
     stalled_s >= MIN_STALL_S && {
         let loads = latest(USUAL_LATENCY_INTERVALS);
         let loads: Vec<&LoadSample> = loads.iter().map(Borrow::borrow).collect();
-        // Of several in flight, one completes sooner.
+        // If several are in flight, the next completion comes sooner.
         let distance_ms = |load: &LoadSample| {
             let await_ms = load.totals(IoDirection::Both).await_ms()?;
             Some(await_ms / load.queue(IoDirection::Both).max(1.0))
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
     use crate::analysis::stats::IoTotals;
 
-    /// After intervals of a second with two requests of these latencies.
+    /// Whether there is a stall after intervals of one second with two requests of these latencies.
     fn is_stall_after(await_ms: &[f64], stalled_s: f64) -> bool {
         let loads: Vec<LoadSample> = await_ms
             .iter()

@@ -2,7 +2,7 @@
 
 use crate::attribution::{LimitKind, ReachedLimit};
 
-/// The limits that are kept; beyond that, only their time counts.
+/// The number of limits that are kept; of further limits, only the time counts.
 const MAX_LIMITS: usize = 16;
 
 /// Adds up the time of each limit.
@@ -17,7 +17,7 @@ impl ThrottledTime {
     pub(in crate::analysis) fn add(&mut self, limit: &ReachedLimit, seconds: f64) {
         self.seconds += seconds;
         match self.limits.iter().position(|(known, _)| key(known) == key(limit)) {
-            // The last one has the latest share.
+            // The limit as passed last has the latest share.
             Some(at) => self.limits[at] = (limit.clone(), self.limits[at].1 + seconds),
             None if self.limits.len() < MAX_LIMITS => self.limits.push((limit.clone(), seconds)),
             None => {}

@@ -1,11 +1,11 @@
-//! Times of trouble that all intervals together show, where the live verdict may have lacked a baseline.
+//! Times of trouble that all intervals together show, even if the live verdict lacked a baseline.
 
 use super::Verdict;
 use crate::analysis::caps::{Plateau, is_on_plateau};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::thresholds::SATURATION_WINDOW_INTERVALS;
 
-/// A time in which the verdict on each load, with the knowledge of the whole capture, is trouble.
+/// A time in which every load is in trouble, as judged with knowledge of the whole capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TroubleSpan {
     /// The verdict.
@@ -16,11 +16,11 @@ pub struct TroubleSpan {
     pub begin_s: f64,
     /// Its end.
     pub end_s: f64,
-    /// Its loads as one.
+    /// Its loads merged into one.
     pub load: LoadSample,
     /// The longest mean queue of a load.
     pub peak_queue: f64,
-    /// The highest mean latency of a load in milliseconds, and of which requests; `None` without reads and writes.
+    /// The highest mean latency of a load in milliseconds, and its direction; `None` without reads and writes.
     pub peak_await: Option<(f64, IoDirection)>,
 }
 
@@ -36,8 +36,8 @@ impl TroubleSpans {
         }
     }
 
-    /// The spans, with those on a plateau where there are caps. Only those that the verdict on the whole capture admits are
-    /// kept: it knows what excludes the others.
+    /// The spans; if there are caps, those on a plateau are added. Only spans that agree with the verdict on the whole
+    /// capture are kept, because it is based on more evidence.
     pub(in crate::analysis) fn finish(
         self,
         verdict: Option<Verdict>,
@@ -67,7 +67,7 @@ impl TroubleSpans {
 
     fn push(&mut self, load: &LoadSample, verdict: Verdict, plateau: Option<&Plateau>) {
         let interval_s = load.seconds / load.intervals;
-        // Loads that were merged lie apart.
+        // Merged loads lie farther apart.
         let max_gap_s = (3.0 * interval_s).max(2.0 * load.seconds);
         let end_s = load.begin_s + load.seconds;
         let queue = load.queue(IoDirection::Both);

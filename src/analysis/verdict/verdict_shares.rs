@@ -22,7 +22,7 @@ pub(in crate::analysis) struct VerdictShares {
     /// Number of saturated intervals.
     pub(super) saturated_intervals: f64,
     pub(super) saturated_loads: LoadSum,
-    /// Those of them that only the deep queue of a hard disk shows to be saturated.
+    /// The saturated loads that only the deep queue of a hard disk shows to be saturated.
     pub(super) deep_queue_loads: LoadSum,
     /// Number of slow intervals.
     pub(super) slow_intervals: f64,
@@ -60,14 +60,14 @@ impl VerdictShares {
         JudgedLifetimes { shares, trouble }
     }
 
-    /// The mean queue of the loads that only the deep queue of a hard disk shows to be saturated; `None` where these are
+    /// The mean queue of the loads that only the deep queue of a hard disk shows to be saturated; `None` if they are
     /// less than half of the saturated time.
     pub(super) fn deep_queue(&self) -> Option<f64> {
         let is_most = 2.0 * self.deep_queue_loads.seconds >= self.saturated_loads.seconds;
         self.deep_queue_loads.latency().filter(|_| is_most).map(|latency| latency.queue)
     }
 
-    /// The fractions of ok and unknown time if a limit above the device holds requests.
+    /// The fractions if a limit above the device holds requests: some of the unknown time is then ok.
     pub(super) fn below_limit(&self) -> Self {
         Self {
             ok: self.ok + self.ok_below_limit,
@@ -77,7 +77,7 @@ impl VerdictShares {
         }
     }
 
-    /// Adds the seconds of a lifetime, which are not yet divided by all of them.
+    /// Adds the seconds of a lifetime. They are divided by the total later.
     fn add_lifetime(
         &mut self,
         lifetime: &LifetimeLoads<'_>,
@@ -126,8 +126,9 @@ struct JudgedLoad {
     is_deep_queue: bool,
 }
 
-/// The verdict on each load alone: against the baselines of all the time, or, where these are worse, against those that
-/// had been learned before. What lasts for most of the time is no trouble against the former.
+/// The verdict on each load by itself: against the baselines learned over all the time, or against those learned before
+/// the load if that verdict is worse. Trouble that lasts for most of the time is in the former baselines and would not
+/// show.
 fn judge_loads(
     loads: &[LoadSample],
     baselines: &Baselines,
@@ -152,7 +153,7 @@ fn judge_loads(
     loads.iter().map(judge).collect()
 }
 
-/// Returns whether trouble in a load is confirmed by its neighbors, as a live verdict is by the intervals before: a
+/// Returns whether trouble in a load is confirmed by its neighbors, as a live verdict is by the intervals before it: a
 /// single interval may be slow by chance.
 fn is_confirmed(loads: &[LoadSample], verdicts: &[Option<Verdict>], index: usize) -> bool {
     let Some(verdict @ (Verdict::Slow | Verdict::Saturated)) = verdicts[index] else { return true };
@@ -163,7 +164,7 @@ fn is_confirmed(loads: &[LoadSample], verdicts: &[Option<Verdict>], index: usize
     loads[index].intervals > 1.0 || windows.map(count).max().unwrap_or(0) >= MIN_SATURATED_INTERVALS
 }
 
-/// Several loads as one.
+/// The sum of several loads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LoadSum {
     totals: IoTotals,
