@@ -17,7 +17,7 @@ use crate::topology::{DeviceKey, NamedDevice};
 /// Resolves device names of the system below a root.
 pub struct DeviceResolver {
     root: PathBuf,
-    /// The directories of block devices; a device is looked up in the first one first.
+    /// The directories of block devices, in the order in which they are searched.
     blocks: Vec<PathBuf>,
 }
 
@@ -31,8 +31,8 @@ impl DeviceResolver {
     /// Returns the device that `word` names, by iostat's rules; `None` if there is none.
     ///
     /// With a `persistent` type, `word` may be a name in /dev/disk/by-TYPE; with `mapper`, one in /dev/mapper. A path
-    /// is resolved to its node in /dev. Any other word is a name in /sys/block, or else a node in /dev, which gives the
-    /// device number; a report then shows the name of the node.
+    /// is resolved to its node in /dev. Any other word is a name in /sys/block or, failing that, a node in /dev, whose
+    /// device number identifies the device; a report then shows the name of the node.
     pub fn resolve(
         &self,
         word: &str,
@@ -60,7 +60,7 @@ impl DeviceResolver {
         } else if let Some(name) = name_in_dev(PathBuf::from(word)).filter(|_| word.contains('/')) {
             name
         } else if word.contains('/') && is_listed(word) {
-            // iostat then reads counters from a directory with a slash in its name, which does not exist.
+            // iostat would then read counters from a directory with a slash in its name, which does not exist.
             return None;
         } else {
             word.to_owned()

@@ -9,7 +9,8 @@ pub fn ignores_hangup() -> bool {
     read_text(Path::new("/proc/self/status")).is_some_and(|status| has_hangup(&status))
 }
 
-/// Returns whether the ignored signals in a status file include SIGHUP: the lowest bit is signal 1 (proc_pid_status(5)).
+/// Returns whether the ignored signals in a status file include SIGHUP: the lowest bit is signal 1
+/// (proc_pid_status(5)).
 fn has_hangup(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)

@@ -1,4 +1,4 @@
-//! Finds which sources of a host this process can read, for bug reports.
+//! Determines which sources of a host this process can read, for bug reports.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
@@ -16,7 +16,7 @@ use crate::capture::proc_files::parse_pressure;
 use crate::counters::{Access, DiskstatsSource, HostSources, Privileges, ProcessIoSource};
 use crate::os_error::os_error_text;
 
-/// The most processes that are looked at.
+/// The most processes that are checked.
 const MAX_PROCESSES: usize = 20_000;
 
 /// The capabilities that give blkstat more to read or lock.
@@ -28,7 +28,7 @@ const CAPABILITIES: [(CapabilitySet, &str); 5] = [
     (CapabilitySet::IPC_LOCK, "CAP_IPC_LOCK"),
 ];
 
-/// Finds which sources of the host below `root` can be read.
+/// Determines which sources of the host below `root` can be read.
 pub fn read_host_sources(root: &Path) -> HostSources {
     let proc = root.join("proc");
     let kernel = proc.join("sys/kernel");
@@ -94,14 +94,14 @@ fn check_dir(path: &Path) -> Access<()> {
     super::check_block_dir(path).map_err(|error| text_of(&error))
 }
 
-/// Looks for the trace events of block devices where tracefs is mounted, by itself or in debugfs.
+/// Looks for the trace events of block devices in tracefs, which is mounted by itself or in debugfs.
 fn block_events(root: &Path) -> Access<()> {
     let events = |place: &str| check_dir(&root.join(place).join("events/block"));
     events("sys/kernel/tracing").or_else(|error| events("sys/kernel/debug/tracing").map_err(|_| error))
 }
 
-/// Returns whether this process has the capabilities that permit it to read `/proc/PID/io` of all processes. A security policy,
-/// or processes of another user namespace, may need more.
+/// Returns whether this process has the capabilities that permit it to read `/proc/PID/io` of all processes. A security
+/// policy, or processes of another user namespace, may need more.
 pub fn has_process_io_capabilities() -> bool {
     let needed = CapabilitySet::DAC_READ_SEARCH | CapabilitySet::SYS_PTRACE;
     capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))

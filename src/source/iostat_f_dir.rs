@@ -34,8 +34,8 @@ impl IostatFDir {
     /// Reads DIR/block/NAME/stat of every whole device, and DIR/block/NAME/PARTITION/stat of every partition. Like in
     /// iostat, a file without enough numbers gives a device whose counters are zero.
     ///
-    /// A device has the number (major, minor) of its link DIR/dev/block/MAJOR:MINOR; `find_devno` returns that of a name
-    /// that has none in DIR.
+    /// The number (major, minor) of a device is that of its link DIR/dev/block/MAJOR:MINOR; for a device without such a
+    /// link, `find_devno` returns it.
     pub(super) fn read(&self, find_devno: impl Fn(&str) -> Option<(u32, u32)>) -> Vec<Device> {
         let mut devices = Vec::new();
         let block = self.block();

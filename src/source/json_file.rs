@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// Far larger than any file that blkstat saves.
+/// The longest file that is read: far longer than any that blkstat saves.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Returns the text of a file that holds a JSON object, recognized by its first character; `None` for any other file.

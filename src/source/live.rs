@@ -22,10 +22,10 @@ use crate::units::SampleTime;
 /// The initial size of the buffer: one read suffices for /proc/diskstats with several hundred devices.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The source of a device that both a directory of device files and the system have.
+/// The source that is used for a device that both a directory of device files and the system have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Precedence {
-    /// The directory, and devices that only the system has are omitted, as `iostat -f` does.
+    /// The directory. Devices that only the system has are omitted, like in `iostat -f`.
     Alone,
     /// The directory.
     Directory,
@@ -37,7 +37,7 @@ pub enum Precedence {
 struct DeviceDirectory {
     files: IostatFDir,
     precedence: Precedence,
-    /// Its list of devices and partitions is read, instead of a file for each device.
+    /// True if its list of devices and partitions is read, instead of a file for each device.
     is_listing: bool,
 }
 
@@ -95,13 +95,13 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Also reads [`Sample::host`], which takes three more files below `ROOT/proc`, `pressure/io`, `pressure/memory` and `vmstat`,
-    /// and `meminfo` where `vmstat` lacks the pages that are dirty or ROOT is not `/`.
+    /// Also reads [`Sample::host`] from three more files below `ROOT/proc`: `pressure/io`, `pressure/memory` and
+    /// `vmstat`; also from `meminfo` if `vmstat` lacks the dirty pages or ROOT is not `/`.
     pub fn with_host_state(self) -> Self {
         Self { reads_host_state: true, ..self }
     }
 
-    /// Reads the devices from a directory, too, or only from there, as `iostat +f` and `iostat -f` do. If `is_listing`,
+    /// Reads the devices from a directory, too, or only from there, like `iostat +f` and `iostat -f`. If `is_listing`,
     /// the directory's own list of all devices and partitions is read, which may be missing, instead of a file for each
     /// device.
     pub fn with_device_files(self, directory: &Path, precedence: Precedence, is_listing: bool) -> Self {
@@ -211,7 +211,7 @@ impl<'a> Live<'a> {
         }
         if read_into(&self.proc.join("vmstat"), &mut self.text).is_ok() {
             host.swapped = parse_vmstat(&self.text);
-            // The pages of a copy of another system's files may be of another size.
+            // The files may be copies from a system with another page size.
             if let Some((dirty, writeback)) =
                 parse_dirty_pages(&self.text).filter(|_| self.is_running_system())
             {
@@ -220,7 +220,7 @@ impl<'a> Live<'a> {
                 return host;
             }
         }
-        // For this file the kernel goes through all block devices.
+        // For this file, the kernel iterates over all block devices.
         if read_into(&self.proc.join("meminfo"), &mut self.text).is_ok() {
             (host.dirty_kib, host.writeback_kib) = parse_meminfo(&self.text);
         }
@@ -260,7 +260,7 @@ impl DeviceDirectory {
 /// Reads a file into a buffer, replacing its contents; every sample reuses the buffer.
 fn read_into(path: &Path, text: &mut Vec<u8>) -> Result<()> {
     text.clear();
-    // A file alone would first be asked for its size, which is 0 for those of /proc; one that is taken from is not.
+    // `take` avoids asking the file for its size first, which is 0 in /proc.
     let read =
         OpenOptions::new().read(true).open(path).and_then(|file| file.take(u64::MAX).read_to_end(text));
     read.with_context(|| format!("cannot read {}", path.display()))?;

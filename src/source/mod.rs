@@ -1,5 +1,5 @@
 //! Reads samples from a live host or from a capture, and describes the host and its devices. Only this module opens
-//! files for reading, except those that `sink` appends to and the terminal.
+//! files for reading, except for the terminal and the files that `sink` appends to.
 
 mod cgroups;
 mod device_resolver;

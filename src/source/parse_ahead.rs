@@ -1,9 +1,9 @@
-//! Decompresses and parses a capture on a thread of its own, while the run still works on earlier samples.
+//! Decompresses and parses a capture on a separate thread, while the main thread still works on earlier samples.
 //!
-//! The run reads the input, in chunks, and hands them to the thread; a read can then end at a signal as ever. The thread
-//! answers each chunk with the samples that end in it. The run reads the next chunk before it has the last answer only
-//! where that does not have to wait, so that samples from a pipe are shown as soon as they are complete. Memory is bounded by
-//! a few chunks and their samples.
+//! The main thread reads the input in chunks and hands them to this thread, so that a signal can still interrupt a
+//! read. The parsing thread answers each chunk with the samples that end in it. The main thread reads the next chunk
+//! before it has the last answer only if the read does not have to wait, so that samples from a pipe are shown as soon
+//! as they are complete. Memory is bounded by a few chunks and their samples.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -17,18 +17,19 @@ use super::replay::decompress;
 use crate::capture::{CaptureWarning, Reader, RecordingHeader};
 use crate::counters::Sample;
 
-/// The size of a chunk. Larger ones are not parsed faster, but need more memory.
+/// The size of a chunk in bytes. Larger ones are not parsed faster, but need more memory.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The most chunks that are read and not answered.
+/// The most chunks that have been read but not answered.
 const MAX_CHUNKS: usize = 4;
 
-/// More are read when no more than these are left. Each time the thread mostly has to be woken, which takes long.
+/// More chunks are read when at most this many are unanswered, rather than after each answer: each time, the thread
+/// usually has to be woken, which takes long.
 const MIN_CHUNKS: usize = 1;
 
 /// The input of a capture.
 pub(super) trait ChunkInput: Read {
-    /// Returns whether a read does not have to wait.
+    /// Returns whether a read would not have to wait.
     fn is_ready(&self) -> bool;
 }
 
@@ -41,9 +42,9 @@ pub(super) struct ReaderState {
     pub(super) header: Option<Arc<RecordingHeader>>,
     /// The number of headers so far.
     pub(super) header_count: u64,
-    /// The capture ends within a sample or within its compressed data.
+    /// True if the capture ends within a sample or within its compressed data.
     pub(super) is_truncated: bool,
-    /// The stream is not text and has no `TS` line.
+    /// True if the stream is not text and has no `TS` line.
     pub(super) is_not_text: bool,
     /// The warnings since the last sample.
     pub(super) warnings: Vec<CaptureWarning>,
@@ -53,45 +54,46 @@ pub(super) struct ReaderState {
 pub(super) struct ParseAhead {
     messages: Sender<Message>,
     answers: Receiver<Answer>,
-    /// Chunks that are not answered.
+    /// The number of chunks that have not been answered.
     unanswered: usize,
     has_input_ended: bool,
     is_started: bool,
-    /// Samples to hand out, from the index `taken` on.
+    /// Samples to hand out, starting at the index `taken`.
     samples: Vec<ParsedSample>,
     taken: usize,
-    /// Samples that were handed out, whose memory the thread can use again.
+    /// Samples that were handed out and whose memory the thread can reuse.
     used_samples: Vec<ParsedSample>,
-    /// The thread waits until these are taken.
+    /// The thread waits until `samples` are taken.
     is_waited_for: bool,
-    /// The end, once it was answered. What it holds is handed out once.
+    /// The end, once the thread has answered with it. Its contents are handed out once.
     end: Option<(Option<Box<ReaderState>>, io::Result<()>)>,
     spare_chunks: Vec<Vec<u8>>,
     state: ReaderState,
 }
 
-/// The most samples of a chunk that are parsed before the first of them are used: tiny ones take more memory than their text.
+/// The most samples of a chunk that are parsed before the first of them are used: tiny samples take more memory than
+/// their text.
 const MAX_SAMPLES: usize = 512;
 
 /// A message to the thread.
 enum Message {
-    /// Begin to parse. What is sent before is only decompressed.
+    /// Begin to parse. Chunks sent before are only decompressed.
     Start { keeps_truncated_sample: bool },
-    /// The first bytes of a buffer, and samples whose memory can be used again.
+    /// The first `length` bytes of a buffer, and samples whose memory can be reused.
     Chunk { bytes: Vec<u8>, length: usize, used_samples: Vec<ParsedSample> },
     /// Parse the rest of the chunk, after [`Answer::Many`].
     Continue { used_samples: Vec<ParsedSample> },
-    /// The end of the input, or the error that reading it led to.
+    /// The end of the input, or the error of reading it.
     End(io::Result<()>),
 }
 
 /// An answer of the thread.
 enum Answer {
-    /// The data can be decompressed, or not. The chunk is not answered by this.
+    /// The result of opening the data for decompression. Does not count as the answer to a chunk.
     Opened(io::Result<()>),
-    /// As many samples of a chunk as there may be. The chunk is not answered by this.
+    /// The most samples allowed at a time, from a chunk that has more. Does not count as the answer to the chunk.
     Many { samples: Vec<ParsedSample> },
-    /// The samples that end in a chunk, or the rest of them, and its buffer.
+    /// The samples that end in a chunk, or the rest of them, and the buffer of the chunk.
     Parsed { samples: Vec<ParsedSample>, chunk: Vec<u8> },
     /// The last samples, and the end of the capture.
     Ended { samples: Vec<ParsedSample>, state: Box<ReaderState>, end: io::Result<()> },
@@ -145,7 +147,7 @@ impl ParseAhead {
     /// `keeps_truncated_sample` must be the same in each call; see [`Reader::keep_truncated_sample`].
     ///
     /// # Errors
-    /// As [`Reader::next`].
+    /// Those of [`Reader::next`].
     pub(super) fn next(
         &mut self,
         input: &mut dyn ChunkInput,
@@ -192,7 +194,7 @@ impl ParseAhead {
         }
     }
 
-    /// Returns what the reader knew when it had read the sample that was handed out last.
+    /// Returns the state of the reader after the sample that was handed out last.
     pub(super) fn state(&self) -> &ReaderState {
         &self.state
     }
@@ -233,7 +235,7 @@ impl ParseAhead {
         self.send(Message::End(end));
     }
 
-    /// Sends a message. If the thread has ended, its last answer says so.
+    /// Sends a message. If the thread has ended, its last answer shows it.
     fn send(&self, message: Message) {
         let _ = self.messages.send(message);
     }
@@ -258,12 +260,12 @@ impl ParseAhead {
     }
 }
 
-/// Returns the error of a thread that has ended without an answer, as after a panic.
+/// Returns the error for a thread that has ended without an answer, as after a panic.
 fn thread_ended() -> io::Error {
     io::Error::other("the thread that parses it has ended")
 }
 
-/// The work of the thread. It ends when the run has ended, too.
+/// The parsing thread. It also ends when the other end of the channels is dropped.
 fn parse(exchange: Exchange) {
     let exchange = Rc::new(exchange);
     let input = match decompress(Box::new(ChunkReader(Rc::clone(&exchange)))) {
@@ -308,18 +310,18 @@ struct Exchange {
     pending: RefCell<VecDeque<Message>>,
     answers: Sender<Answer>,
     chunk: RefCell<Chunk>,
-    /// The end of the input was read. Nothing is sent after it.
+    /// True once the end of the input was read. No message follows it.
     has_ended: Cell<bool>,
     /// The samples that ended in the chunk, except for the last one.
     samples: RefCell<Vec<ParsedSample>>,
     /// The last sample, with which the next one is compared.
     last_sample: RefCell<Sample>,
-    /// The state after it; `None` if that sample was handed over.
+    /// The state after the last sample; `None` if that sample was handed over.
     last_state: Cell<Option<ReaderState>>,
     unused: RefCell<Vec<ParsedSample>>,
 }
 
-/// A chunk and the part of it that was not read yet.
+/// A chunk and the part of it that has not been read yet.
 #[derive(Default)]
 struct Chunk {
     bytes: Vec<u8>,
@@ -393,8 +395,8 @@ impl Exchange {
         pending.or_else(|| self.messages.recv().ok())
     }
 
-    /// Takes the samples to hand over at the end of a chunk. If another chunk was sent already, its samples are soon handed
-    /// over, and the last sample is with them, as it then need not be copied.
+    /// Takes the samples to hand over at the end of a chunk. If another chunk has already been sent, the last sample is
+    /// kept and handed over with the samples of that chunk, so that it need not be copied.
     fn take_parsed_samples(&self) -> Vec<ParsedSample> {
         if self.pending.borrow().is_empty() {
             match self.messages.try_recv() {
@@ -409,7 +411,7 @@ impl Exchange {
     fn take_samples(&self) -> Vec<ParsedSample> {
         let mut samples = self.samples.take();
         if let Some(state) = self.last_state.take() {
-            // In place of one that is no longer used: otherwise one more would be kept with each chunk.
+            // The copy reuses the memory of an unused sample; otherwise each chunk would add one.
             let mut sample = self.unused_sample();
             sample.clone_from(&self.last_sample.borrow());
             samples.push(ParsedSample { sample, state });
@@ -422,7 +424,7 @@ impl Exchange {
     }
 }
 
-/// Reads the chunks that the thread is sent.
+/// Reads the bytes of the chunks that are sent to the thread.
 struct ChunkReader(Rc<Exchange>);
 
 impl Read for ChunkReader {

@@ -27,19 +27,20 @@ use crate::time_range::TimeRange;
 /// The samples of a capture.
 pub struct Replay<'a> {
     name: String,
-    /// The bytes of the file read so far, and its length; `None` where that is not known.
+    /// The bytes of the file read so far, and its length; `None` if the length is not known.
     position: Option<(Rc<Cell<u64>>, u64)>,
     samples: Samples<'a>,
     keeps_truncated_sample: bool,
-    /// The capture a second time; `None` for a pipe.
+    /// Another reader of the capture, for searches; `None` for a pipe.
     seekable: Option<SeekableCapture>,
     clock: &'a dyn Clock,
 }
 
-/// The size from which a file is parsed on a thread of its own. Parsing a smaller one takes less than a millisecond.
+/// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes less than a
+/// millisecond.
 const MIN_PARSE_AHEAD_BYTES: u64 = 1 << 20;
 
-/// The captures that are parsed on a thread of their own.
+/// The captures that are parsed on a separate thread.
 #[derive(Clone, Copy)]
 enum ParsesAhead {
     /// Large files, and pipes.
@@ -51,19 +52,19 @@ enum ParsesAhead {
 
 /// The parser of a capture.
 enum Samples<'a> {
-    /// When a sample is asked for.
+    /// Parses a sample when it is requested.
     InTurn(Box<Reader<Box<dyn Read + 'a>>>),
-    /// On a thread of its own.
+    /// Parses ahead on a separate thread.
     Ahead(Box<ParseAhead>, UntilSignal<'a, File>),
 }
 
-/// Fails reads once a signal is received, even while a read waits for data, as from a pipe.
+/// A reader whose reads fail once a signal is received, even while a read waits for data from a pipe.
 struct UntilSignal<'a, R> {
     input: R,
     /// The bytes read so far.
     position: Rc<Cell<u64>>,
     clock: &'a dyn Clock,
-    /// Reads never wait, as those of a file.
+    /// True for a regular file, whose reads never wait.
     is_file: bool,
 }
 
@@ -89,8 +90,8 @@ impl<R: Read + AsFd> Read for UntilSignal<'_, R> {
 }
 
 impl<'a> Replay<'a> {
-    /// Opens a capture; `-` is standard input. Gzip and zstd are recognized by their first bytes. A large capture, and that
-    /// of a pipe, is parsed on a thread of its own, if there is a second CPU.
+    /// Opens a capture; `-` is standard input. Gzip and zstd are recognized by their first bytes. A large capture, or
+    /// one from a pipe, is parsed on a separate thread if there is a second CPU.
     ///
     /// # Errors
     /// If the file cannot be opened or is a directory, or if a signal is received before its first bytes. A signal
@@ -99,8 +100,8 @@ impl<'a> Replay<'a> {
         Self::open_with(path, clock, ParsesAhead::WhereLarge)
     }
 
-    /// The same for a run that does little with a sample: only a compressed file is worth a thread. Handing over the
-    /// samples of a plain one takes half the CPU time that parsing takes.
+    /// Opens a capture like [`Self::open`], for a caller that does little with a sample: only a compressed file is
+    /// worth a thread then. Handing over the samples of a plain file takes half as much CPU time as parsing them.
     ///
     /// # Errors
     /// Those of [`Self::open`].
@@ -108,7 +109,8 @@ impl<'a> Replay<'a> {
         Self::open_with(path, clock, ParsesAhead::WhereCompressed)
     }
 
-    /// The same for a run that does less with a sample than parsing it takes: another thread would only cost CPU time.
+    /// Opens a capture like [`Self::open`], for a caller whose work on a sample takes less time than parsing it:
+    /// another thread would only cost CPU time.
     ///
     /// # Errors
     /// Those of [`Self::open`].
@@ -155,7 +157,7 @@ impl<'a> Replay<'a> {
         Ok(Self { name: name.to_owned(), position, samples, keeps_truncated_sample: false, seekable, clock })
     }
 
-    /// Finds a range of time before the samples are read; `None` for a pipe, of which only what was read is known.
+    /// Finds a range of time before the samples are read; `None` for a pipe, which cannot be read ahead.
     ///
     /// # Errors
     /// A message if a point is outside the capture or occurs more than once; also if the file cannot be read.
@@ -164,7 +166,7 @@ impl<'a> Replay<'a> {
         find_bounds(capture, range, zone, self.clock).map(Some)
     }
 
-    /// Returns the position of the last sample in bytes, as [`Self::find_range`] gives them.
+    /// Returns the position of the last sample in bytes, comparable to those of [`Self::find_range`].
     pub fn sample_position(&self) -> u64 {
         match &self.samples {
             Samples::InTurn(reader) => reader.sample_position(),
@@ -181,7 +183,7 @@ impl<'a> Replay<'a> {
         self
     }
 
-    /// Returns the part of the file that has been read, from 0 to 1; `None` where its length is not known.
+    /// Returns the fraction of the file that has been read, from 0 to 1; `None` if its length is not known.
     pub fn progress(&self) -> Option<f64> {
         let (position, length) = self.position.as_ref()?;
         Some((position.get() as f64 / (*length).max(1) as f64).min(1.0))
@@ -221,7 +223,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Returns whether the file turned out to end within a sample or within its compressed data.
+    /// Returns whether the file was found to end within a sample or within its compressed data.
     pub fn is_truncated(&self) -> bool {
         match &self.samples {
             Samples::InTurn(reader) => reader.is_truncated(),
@@ -246,7 +248,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Hands over the text of the samples of a capture from one time to another, and returns their number.
+/// Passes the text of the samples of a capture from one time to another to `write`, and returns their number.
 ///
 /// # Errors
 /// If the file cannot be read, and those of `write`.
@@ -262,16 +264,16 @@ pub fn copy_capture_range(
         .with_context(|| format!("cannot copy from {name}"))
 }
 
-/// Returns whether the first bytes of a file are those of compressed data. Those of a pipe are not known.
+/// Returns whether the first bytes of a file show that it is compressed; `false` for a pipe.
 fn is_compressed(file: &File) -> bool {
     let mut start = [0; Compression::MAGIC_BYTES];
     file.read_exact_at(&mut start, 0).is_ok_and(|()| Compression::detect(&start).is_some())
 }
 
-/// Returns the text of a capture that may be compressed, as its first bytes show.
+/// Returns a reader of the text of a capture, which is decompressed if its first bytes show that it is compressed.
 ///
 /// # Errors
-/// If these cannot be read.
+/// If the first bytes cannot be read.
 pub(super) fn decompress<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
     let mut start = Vec::with_capacity(Compression::MAGIC_BYTES);
     input.by_ref().take(Compression::MAGIC_BYTES as u64).read_to_end(&mut start)?;

@@ -1,4 +1,4 @@
-//! Reads a small file that may be missing, and may be on a disk that hangs.
+//! Reads a small file that may be missing or on a disk that hangs.
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read};
@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use super::timed_read::read_within;
 
-/// The longest file that is read: baselines of thousands of devices.
+/// The longest file that is read, in bytes: baselines of thousands of devices.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The outcome of reading the first of several files.
 #[derive(Debug)]
 pub enum FirstFile {
-    /// None of them exists and may be read.
+    /// None of them exists and is readable for this user.
     Missing,
     /// The text of this file, or the error of reading it.
     Found(PathBuf, io::Result<String>),
-    /// They could not be read in time.
+    /// The files could not be read in time.
     TimedOut,
 }
 
-/// Reads the first of `paths` that exists and that this user may read, in a thread that is left behind after `limit`.
+/// Reads the first of `paths` that exists and that this user may read, in a thread that is abandoned after `limit`.
 pub fn read_first_file(paths: &[PathBuf], limit: Duration) -> FirstFile {
     if paths.is_empty() {
         return FirstFile::Missing;

@@ -5,7 +5,8 @@ use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// More than any of these files has; the longest list mounts, devices or time zone rules.
+/// The longest file that is read, in bytes: longer than any of these files. The longest ones list mounts, devices or
+/// time zone rules.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Reads the bytes of a file.

@@ -1,5 +1,5 @@
-//! Finds a range of time in a capture before its samples are read. Only `TS` lines are looked at, and of a plain file only as
-//! far as is needed: `-10m` reads its last minutes.
+//! Finds a range of time in a capture before its samples are read. Only `TS` lines are parsed, and a plain file is read
+//! only as far as needed: `-10m` reads its last minutes.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -20,13 +20,13 @@ use crate::time_range::{Occurrence, TimePoint, TimeRange, TimeSearch, is_before_
 /// An end of a range of time in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeBound {
-    /// At this time. Positions are those of `TS` lines in bytes.
+    /// At this time, found in the capture. Positions are those of `TS` lines in bytes.
     Found(Occurrence),
     /// This long after the first sample.
     AfterStart(Duration),
 }
 
-/// Both ends of a range; `None` where it is that of the capture.
+/// Both ends of a range; `None` for an end that is that of the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeBounds {
     /// The beginning.
@@ -64,7 +64,7 @@ impl SeekableCapture {
 struct FileReader<'a> {
     file: &'a File,
     position: u64,
-    /// Ends reads once it received a signal.
+    /// Its signals end reads; `None` if they do not.
     clock: Option<&'a dyn Clock>,
 }
 
@@ -130,7 +130,8 @@ pub(super) fn find_bounds(
     Ok(bounds)
 }
 
-/// Shows the times of the capture to the searches: all of them, or until all were passed.
+/// Passes the times of the capture to the searches: all of them if `needs_end`, otherwise until every search has found
+/// its time.
 fn scan(
     capture: &SeekableCapture,
     searches: &mut [(&str, TimeSearch)],
@@ -148,8 +149,8 @@ fn scan(
     Ok(())
 }
 
-/// Finds the time `duration` before the last sample of a plain file, from its end. As in a search from the start, a clock that
-/// was set back adds nothing.
+/// Finds the time `duration` before the last sample of a plain file, from its end. As in a search from the start, no
+/// time passes while the clock is set back.
 fn find_before_end(
     capture: &SeekableCapture,
     option: &str,
@@ -166,7 +167,7 @@ fn find_before_end(
     };
     let mut span: Option<(Timestamp, Timestamp)> = None;
     let mut elapsed = SignedDuration::ZERO;
-    // The earliest sample so far, and the position of the one after it.
+    // The earliest time so far, and the position of the sample after it.
     let mut earlier: Option<Timestamp> = None;
     let mut next_position = u64::MAX;
     let mut found = None;

@@ -62,14 +62,14 @@ fn is_under_queue(load: &&LoadSample) -> bool {
     load.queue(IoDirection::Both) >= MIN_SATURATED_QUEUE
 }
 
-/// Returns whether enough loads can lie near a limit that the latest load lies near. Mostly the rate varies too much.
+/// Returns whether enough loads can lie near a limit that the latest load lies near. Usually the rate varies too much.
 fn has_enough_near<'a>(
     loaded: impl Iterator<Item = &'a LoadSample>,
     latest: &LoadSample,
     unit: RateUnit,
 ) -> bool {
     let rate = value(unit, latest);
-    // Both may be at a distance from the limit, on either side of it.
+    // Both rates may differ from the limit, in opposite directions.
     let max_ratio = (1.0 + NEAR_LIMIT_TOLERANCE) / (1.0 - NEAR_LIMIT_TOLERANCE) * ROUNDING;
     let is_near = |load: &&LoadSample| {
         let other = value(unit, load);

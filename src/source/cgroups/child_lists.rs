@@ -1,4 +1,4 @@
-//! The children of each cgroup, which are listed again only when they change.
+//! The children of each cgroup, listed again only when they change.
 
 use std::collections::HashMap;
 use std::fs::{metadata, read_dir};
@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The links of a directory without children: its name, and `.` in itself.
+/// The links of a directory without children: its name in its parent, and its own `.`.
 const MIN_LINKS: u64 = 2;
 
 /// A child of a cgroup.
@@ -17,7 +17,7 @@ pub(super) struct Child {
     pub(super) name: String,
 }
 
-/// The children of directories, as they were last listed.
+/// The children of directories, as last listed.
 #[derive(Default)]
 pub(super) struct ChildLists {
     lists: HashMap<PathBuf, ChildList>,
@@ -30,19 +30,19 @@ struct ChildList {
     links: u64,
     /// Ordered by name.
     children: Vec<Arc<Child>>,
-    /// The last pass that asked for it.
+    /// The last pass that asked for this directory.
     pass: u64,
 }
 
 impl ChildLists {
-    /// Begins a pass over all directories. Those that the last one did not ask for are forgotten.
+    /// Begins a pass over all directories. Forgets those that the last pass did not ask for.
     pub(super) fn begin_pass(&mut self) {
         self.lists.retain(|_, list| list.pass == self.pass);
         self.pass += 1;
     }
 
-    /// Returns the children of a directory with this number of links, by name, and the links of each. They are listed again if
-    /// their number has changed or one of them is gone: a child cannot be replaced otherwise.
+    /// Returns the children of a directory with this number of links, by name, and the links of each. They are listed
+    /// again if their number has changed or one of them is gone; without either, no child can have been replaced.
     ///
     /// # Errors
     /// If the directory is gone or cannot be read.
@@ -60,7 +60,7 @@ impl ChildLists {
             return Ok(found);
         }
         let children = list_children(dir)?;
-        // One that is gone already is found to be so in the next pass.
+        // A child that is gone already will be noticed in the next pass.
         let found = children.iter().filter_map(|child| Some((Arc::clone(child), links_of(&child.dir)?)));
         let found = found.collect();
         self.lists.insert(dir.to_owned(), ChildList { links, children, pass });

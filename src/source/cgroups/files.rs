@@ -12,7 +12,7 @@ use crate::source::small_file::{read_bytes, read_bytes_into};
 
 /// The counters of version 2.
 const IO_STAT: &str = "io.stat";
-/// The bytes of version 1, without descendants: those of a removed child are in no recursive file either.
+/// The bytes of version 1, without descendants: the recursive files do not keep those of a removed child either.
 const SERVICE_BYTES: &str = "blkio.throttle.io_service_bytes";
 /// The requests of version 1.
 const SERVICED: &str = "blkio.throttle.io_serviced";
@@ -27,9 +27,9 @@ const BLKIO_LIMITS: [(&str, BlkioLimit); 4] = [
 /// The outcome of reading the counters of a cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// They differ from the last reading.
+    /// The counters differ from the last reading.
     Changed,
-    /// They are the same.
+    /// The counters are the same.
     Same,
     /// The cgroup was removed.
     Gone,
@@ -37,14 +37,14 @@ pub(super) enum Reading {
     Refused,
 }
 
-/// The files of one cgroup, with what they held when they were last read.
+/// The files of one cgroup, with their contents as last read.
 pub(super) struct CgroupFiles {
     dir: PathBuf,
     version: CgroupHierarchy,
     /// The file that changes with each I/O.
     counters: PathBuf,
     text: Vec<u8>,
-    /// A buffer for the next text.
+    /// A buffer for the text of the next reading.
     incoming: Vec<u8>,
     counted: Vec<CgroupDevice>,
     limited: Vec<CgroupDevice>,
@@ -96,7 +96,7 @@ impl CgroupFiles {
         Ok(true)
     }
 
-    /// Reads the limits; there are none where they cannot be read.
+    /// Reads the limits; none if they cannot be read.
     pub(super) fn read_limits(&mut self) {
         self.limited.clear();
         let read = |name: &str| read_bytes(&self.dir.join(name)).unwrap_or_default();
@@ -115,7 +115,7 @@ impl CgroupFiles {
         !self.limited.is_empty()
     }
 
-    /// Reads the pressure of a cgroup with limits; `None` where it has none, or it is not known.
+    /// Reads the pressure of a cgroup with limits; `None` if it has no limits, or if its pressure is not known.
     pub(super) fn read_pressure(&self) -> Option<Pressure> {
         let is_known = self.version == CgroupHierarchy::V2 && !self.limited.is_empty();
         parse_pressure(&read_bytes(&self.dir.join("io.pressure")).filter(|_| is_known)?)

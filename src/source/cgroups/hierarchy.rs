@@ -16,10 +16,10 @@ pub(super) struct Hierarchy {
     pub(super) root: String,
 }
 
-/// Finds the hierarchy that counts I/O in the text of /proc/PID/mountinfo: `blkio` of version 1 where it is mounted,
-/// because a controller belongs to one hierarchy only; otherwise that of version 2. `None` without either.
+/// Finds the hierarchy that counts I/O in the text of /proc/PID/mountinfo: `blkio` of version 1 if it is mounted,
+/// because a controller belongs to only one hierarchy; otherwise the hierarchy of version 2. `None` without either.
 ///
-/// In a hybrid system both are mounted, and that of version 2 has no controllers.
+/// In a hybrid system both are mounted, and the one of version 2 has no controllers.
 pub(super) fn find_hierarchy(mountinfo: &str) -> Option<Hierarchy> {
     let mounts = || mountinfo.lines().filter_map(|line| MountInfo::from_line(line).ok());
     let has_blkio =

@@ -17,15 +17,17 @@ use self::hierarchy::{Hierarchy, find_hierarchy};
 use crate::counters::{Cgroup, CgroupHierarchy, ScanProblem};
 use crate::source::small_file::read_lossy;
 
-/// The time after which new cgroups are looked for. Until then, their I/O is part of their parent's in version 2.
+/// The time after which the reader looks for new cgroups. Until then, their I/O is part of their parent's in version 2.
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(5);
 /// The time after which limits are read again.
 const LIMITS_PERIOD: Duration = Duration::from_secs(10);
-/// The rereads of limits of which one includes a cgroup that has neither limits nor I/O. With I/O, its limits are read at once.
+/// A cgroup that has neither limits nor I/O is included only in one of this many rereads of limits. Once it has I/O,
+/// its limits are read at once.
 const IDLE_LIMITS_PERIOD: usize = 6;
-/// The scans without I/O after which a cgroup without limits is read less often.
+/// The number of scans without I/O after which a cgroup without limits is read less often.
 const IDLE_SCANS: u32 = 10;
-/// The scans of which one reads such a cgroup. When it has I/O again, it is not known since when, as of a new one.
+/// Such a cgroup is read in only one of this many scans. When it has I/O again, the start of that I/O is not known, as
+/// for a new cgroup.
 const IDLE_PERIOD: usize = 5;
 /// The most cgroups that are read; hosts with thousands of containers have fewer.
 const MAX_CGROUPS: usize = 20_000;
@@ -47,7 +49,7 @@ pub(super) struct CgroupReader {
     problem: Option<ScanProblem>,
 }
 
-/// A cgroup with what was last read of it.
+/// A cgroup with its last reading.
 struct KnownCgroup {
     path: Arc<str>,
     files: CgroupFiles,
@@ -55,9 +57,9 @@ struct KnownCgroup {
     parent: Option<usize>,
     /// Its counters changed in the last scan, or it is new.
     has_changed: bool,
-    /// It was not read yet, or not in the last scan.
+    /// It has not been read yet, or was not read in the last scan.
     is_new: bool,
-    /// The scans since its counters changed, whether they read it or not.
+    /// The number of scans since its counters changed, including those that did not read it.
     idle_scans: u32,
     /// Its counters did not exist in the last scan.
     is_gone: bool,
@@ -121,8 +123,8 @@ impl CgroupReader {
         self.hierarchy.as_ref().map(|hierarchy| hierarchy.version)
     }
 
-    /// Looks for new cgroups and reads limits, if it is time to; `now` is a monotonic time. What takes long is done here, so
-    /// that all counters are read soon after each other.
+    /// Looks for new cgroups and reads limits, if they are due; `now` is a monotonic time. Slow work is done here, so
+    /// that all counters can then be read shortly after each other.
     pub(super) fn prepare(&mut self, now: Duration) {
         let Some(version) = self.version() else { return };
         if is_due(&mut self.discovered_at, DISCOVERY_PERIOD, now) {
@@ -187,12 +189,13 @@ impl CgroupReader {
         ScannedCgroups { hierarchy: Some(version), cgroups, problem }
     }
 
-    /// Returns whether the counters of the parent, which include those of this cgroup, are as they were in the last scan.
+    /// Returns whether the counters of the parent, which include those of this cgroup, are the same as in the last
+    /// scan.
     fn is_parent_idle(&self, at: usize) -> bool {
         self.cgroups[at].parent.is_some_and(|parent| !self.cgroups[parent].has_changed)
     }
 
-    /// Lists the cgroups, keeping what is known of those that were there before.
+    /// Lists the cgroups and keeps what is known about those that were listed before.
     fn discover(&mut self, version: CgroupHierarchy) {
         let known = self.cgroups.drain(..).map(|cgroup| (Arc::clone(&cgroup.path), cgroup));
         let mut known: HashMap<Arc<str>, KnownCgroup> = known.collect();

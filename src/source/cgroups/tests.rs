@@ -7,7 +7,7 @@ const V2: &str = "25 22 0:23 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
 const V1: &str = "36 30 0:32 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n\
                   37 30 0:33 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
-/// A tree of files below a root, in memory where that is possible: it may be large.
+/// A tree of files below a root; in memory if possible, because it may be large.
 struct Tree(tempfile::TempDir);
 
 impl Tree {
@@ -89,7 +89,7 @@ fn below_an_idle_cgroup_nothing_is_read() {
     let mut reader = tree.reader();
     read_bytes(&mut reader, 0);
     read_bytes(&mut reader, 1);
-    // No kernel would count in a child alone; this shows which files are read.
+    // No kernel would count I/O in a child only; this shows which files are read.
     tree.io_stat("/a/b", 99);
     assert_eq!(read_bytes(&mut reader, 2), named(&[("/a", 100), ("/a/b", 60)]));
     tree.io_stat("/a", 139);

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-/// The most CPU time that scans may use, as a fraction of the time that passes.
+/// The most CPU time that scans may use, as a fraction of the elapsed time.
 const MAX_CPU_FRACTION: f64 = 0.05;
 /// The CPU time in seconds that scans may use in advance.
 const MAX_CREDIT_S: f64 = 0.25;
 
-/// Limits the CPU time of scans: a part of the time that passes, and something in advance.
+/// Limits the CPU time of scans to a fraction of the elapsed time, plus a little in advance.
 pub(super) struct Budget {
     /// The CPU time that may be used, in seconds; below zero after a scan that took more.
     credit_s: f64,
-    /// The time up to which credit was given.
+    /// The time up to which credit has been given.
     credited_at: Option<Duration>,
 }
 

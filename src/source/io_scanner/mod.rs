@@ -21,9 +21,9 @@ use crate::counters::{CgroupHierarchy, IoCounters, IoLimits, IoScan, Sample, Sca
 use crate::topology::partition_parents;
 use crate::units::SECTOR_BYTES;
 
-/// The stack of each thread. All of it may be locked in memory.
+/// The size of the stack of each thread, all of which may be locked in memory.
 const STACK_BYTES: usize = 256 * 1024;
-/// The least and the most time by which a scan begins before the sample that takes it.
+/// The shortest and the longest time by which a scan begins before the sample that uses it.
 const LEAD: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
 
 /// The part of a system that is scanned.
@@ -32,7 +32,7 @@ pub enum ScanScope {
     /// Cgroups, processes and blocked tasks.
     #[default]
     Everything,
-    /// Cgroups, and the blocked tasks if any cgroup has a limit: what it takes to know whether a limit has been reached.
+    /// Cgroups, and the blocked tasks if any cgroup has a limit: enough to know whether a limit has been reached.
     Limits,
 }
 
@@ -42,7 +42,7 @@ pub struct IoScanner {
 }
 
 enum Worker {
-    /// Scans at once: a clock that advances only by waits leaves no time for a thread.
+    /// Scans at once: a clock that advances only while waiting leaves no time for a thread.
     Immediate(Box<Scan>),
     Thread {
         /// The times at which the next sample is due. The thread ends with this sender.
@@ -78,11 +78,11 @@ impl IoScanner {
         Ok(Self { worker: Worker::Thread { due, latest } })
     }
 
-    /// Asks for a scan that is finished when the next sample is due, at this monotonic time. While a scan is still under
-    /// way, this does nothing.
+    /// Asks for a scan that finishes when the next sample is due, at this monotonic time. Does nothing while a scan is
+    /// still running.
     pub fn request(&self, due: Duration) {
         if let Worker::Thread { due: requests, .. } = &self.worker {
-            // A thread that has not taken the last request is behind.
+            // If the thread has not taken the last request, it is behind and needs no other.
             let _ = requests.try_send(due);
         }
     }
@@ -92,14 +92,14 @@ impl IoScanner {
         match &mut self.worker {
             Worker::Immediate(scan) => Some(Arc::new(scan.read(&|| now))),
             Worker::Thread { latest, .. } => {
-                // A thread that panicked leaves its last scan.
+                // The last scan of a thread that panicked is still valid.
                 latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
             }
         }
     }
 }
 
-/// Scans until no more requests can come.
+/// Scans until the sender of requests is gone.
 fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex<Option<Arc<IoScan>>>) {
     let clock = RealClock::new(None);
     let mut budget = Budget::default();
@@ -141,7 +141,7 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex
     }
 }
 
-/// One scan after another, with what is kept between them.
+/// Makes scans, and keeps the state that one needs from the last.
 struct Scan {
     diskstats: PathBuf,
     cgroups: CgroupReader,
@@ -197,7 +197,7 @@ impl Scan {
         }
     }
 
-    /// Reads the counters of the whole devices at the time of the scan, with which those of cgroups can be compared.
+    /// Reads the counters of the whole devices at the time of the scan, for comparison with those of cgroups.
     fn read_devices(&mut self) -> Vec<ScannedDevice> {
         self.sample.devices.clear();
         if read_bytes_into(&self.diskstats, &mut self.text).is_ok() {

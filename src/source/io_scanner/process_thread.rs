@@ -1,6 +1,6 @@
-//! Reads the I/O of processes in a thread of its own. A read of /proc/PID/io waits for a process that hangs while it starts
-//! another program, for example because the disk with that program does not answer. Cgroups and blocked tasks must be known
-//! then too.
+//! Reads the I/O of processes in a separate thread. A read of /proc/PID/io hangs with a process that hangs while it
+//! starts another program, for example because the disk with that program does not answer. Cgroups and blocked tasks
+//! must be read even then.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,15 +14,15 @@ use crate::clock::thread_cpu_time;
 use crate::counters::{HungRead, ProcessIo};
 use crate::source::processes::ProcessIoReader;
 
-/// The time for which a scan waits for processes, whose reading it has requested before.
+/// The time for which a scan waits for the processes that it has requested.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// The time after which a read is said to hang.
+/// The time after which a read is reported to hang.
 const MIN_HUNG_TIME: Duration = Duration::from_secs(2);
 
 /// The processes, and the read of one that hangs.
 type Found = (Option<Arc<ProcessIo>>, Option<HungRead>);
 
-/// The processes as a scan reads them.
+/// The way in which a scan reads processes.
 pub(super) enum Processes {
     /// In the same thread.
     Immediate(ProcessIoReader),
@@ -38,7 +38,7 @@ impl Processes {
         }
     }
 
-    /// Returns the processes that were asked for, or those before if that takes too long; none if the read hangs.
+    /// Returns the requested processes, or the previous ones if reading takes too long; none if the read hangs.
     pub(super) fn read(&mut self, now: Duration) -> Found {
         match self {
             Self::Immediate(reader) => (reader.read(now), None),
@@ -46,7 +46,7 @@ impl Processes {
         }
     }
 
-    /// Returns the CPU time that was used for processes in another thread, and not returned before.
+    /// Returns the CPU time that another thread has used for processes since the last call.
     pub(super) fn take_cpu_time(&mut self) -> Duration {
         match self {
             Self::Immediate(_) => Duration::ZERO,
@@ -55,7 +55,7 @@ impl Processes {
     }
 }
 
-/// A thread that reads the I/O of processes. It ends with this, unless its read hangs.
+/// A thread that reads the I/O of processes. It ends when this is dropped, unless its read hangs.
 pub(super) struct ProcessThread {
     requests: SyncSender<Duration>,
     shared: Arc<Shared>,
@@ -71,7 +71,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The time of the request on which the thread works; `None` if it waits for one.
+    /// The time of the request that the thread is working on; `None` if it waits for one.
     begun: Option<Duration>,
     found: Option<Arc<ProcessIo>>,
     cpu_time: Duration,
@@ -101,7 +101,7 @@ impl ProcessThread {
 
     fn read(&self, now: Duration) -> Found {
         let state = self.shared.lock();
-        // One that did not finish in time before is not waited for again.
+        // A read that has already missed its time is not waited for again.
         let is_young = |state: &mut State| state.begun.is_some_and(|begun| now < begun + PATIENCE);
         let waited = self.shared.finished.wait_timeout_while(state, PATIENCE, is_young);
         let state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -119,7 +119,7 @@ impl Shared {
     }
 }
 
-/// Reads processes until no more requests can come.
+/// Reads processes until the sender of requests is gone.
 fn read_on_request(reader: &mut ProcessIoReader, requests: &Receiver<Duration>, shared: &Shared) {
     while let Ok(now) = requests.recv() {
         let cpu_before = thread_cpu_time();

@@ -1,4 +1,4 @@
-//! Parsing ahead compared with parsing in turn.
+//! Compares parsing ahead with parsing in turn.
 
 use std::io::Write;
 
@@ -35,7 +35,7 @@ impl ChunkInput for Pieces<'_> {
     }
 }
 
-/// Everything that a reader tells about a sample, or about the end.
+/// Everything that a reader reports about a sample, or about the end.
 type Told = (Option<Sample>, u64, u64, Option<RecordingHeader>, Vec<CaptureWarning>, Option<String>);
 
 fn in_turn(input: Pieces<'_>, keeps_truncated_sample: bool) -> Vec<Told> {

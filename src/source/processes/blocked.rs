@@ -19,7 +19,8 @@ const MAX_BLOCKED: usize = 128;
 pub(in crate::source) struct BlockedTaskReader {
     processes: Processes,
     pressure: Option<Pressure>,
-    /// The waiting time of each blocked task of the last scan, in ticks, by thread and start, and the time of that scan.
+    /// The time of the last scan, and the waiting time of each task that was blocked then, in ticks, by thread and
+    /// start time.
     delays: (Duration, HashMap<(u32, u64), u64>),
 }
 
@@ -73,8 +74,8 @@ impl BlockedTaskReader {
         tasks.take(MAX_TASKS).filter(|(_, _, stat)| stat.state == TaskState::Blocked)
     }
 
-    /// Reads the threads of a process: its number and those of the threads. Most processes have a single one, which is the
-    /// process itself.
+    /// Reads the threads of a process: the numbers of the process and of the thread, and its stat file. Most processes
+    /// have a single thread.
     fn threads(&self, pid: u32) -> Vec<(u32, u32, ProcessStat)> {
         let Some(stat) = read_stat(&self.processes.dir(pid)) else { return Vec::new() };
         if stat.threads == 1 {

@@ -13,7 +13,7 @@ use crate::attribution::files::parse_process_io;
 use crate::counters::{BusyProcess, ProcessIo};
 use crate::source::small_file::{read_bytes_into, read_line};
 
-/// The time between two looks at the I/O of all processes.
+/// The time between two readings of the I/O of all processes.
 const PROCESSES_PERIOD: Duration = Duration::from_secs(5);
 /// The most processes whose I/O is read.
 const MAX_PROCESSES: usize = 20_000;
@@ -56,7 +56,7 @@ impl ProcessIoReader {
 
     /// Returns the I/O of processes, which is read again after [`PROCESSES_PERIOD`]; `None` in the first call.
     pub(in crate::source) fn read(&mut self, now: Duration) -> Option<Arc<ProcessIo>> {
-        // The second look comes at once, so that a short run has processes too.
+        // The second reading follows at once, so that a short run has processes, too.
         let period = if self.found.is_none() { Duration::ZERO } else { PROCESSES_PERIOD };
         if self.look.as_ref().is_none_or(|look| now >= look.at + period) {
             self.look_at_all(now);
@@ -75,7 +75,7 @@ impl ProcessIoReader {
         self.look = Some(newer);
     }
 
-    /// Reads the bytes of every process. What is found of them is still without the processes themselves.
+    /// Reads the bytes of every process. The list of busy processes in the result is still empty.
     fn read_bytes_of_all(&mut self, now: Duration) -> (Look, ProcessIo) {
         let pids = list_ids(&self.processes.proc);
         let mut found = ProcessIo { is_partial: pids.len() > MAX_PROCESSES, ..ProcessIo::default() };
@@ -93,13 +93,13 @@ impl ProcessIoReader {
         (Look { at: now, uptime_ticks, bytes }, found)
     }
 
-    /// Returns the processes with the most bytes between two looks.
+    /// Returns the processes with the most bytes between two readings.
     fn busiest(&self, older: &Look, newer: &Look) -> Vec<BusyProcess> {
         let changed = newer.bytes.iter().filter(|(pid, bytes)| older.bytes.get(*pid) != Some(*bytes));
         let since = |(pid, now): (&u32, &(u64, u64))| {
             let stat = read_stat(&self.processes.dir(*pid))?;
-            // The number of a process that ended may belong to another one now. One that is old and was not seen before
-            // has counters from an unknown time.
+            // The number of a process that has ended may belong to another one now. The counters of an old process that
+            // was not seen before cover an unknown time.
             let is_new = stat.start_ticks >= older.uptime_ticks;
             let before = if is_new { (0, 0) } else { *older.bytes.get(pid)? };
             Some(BusyProcess {
@@ -121,7 +121,7 @@ impl ProcessIoReader {
         busiest
     }
 
-    /// Returns the time since boot in ticks; later than any process started where it is not known.
+    /// Returns the time since boot in ticks; if it is not known, a time later than the start of any process.
     fn uptime_ticks(&self) -> u64 {
         let line = read_line(&self.processes.proc.join("uptime"));
         let seconds = line.and_then(|line| line.split(' ').next()?.parse::<f64>().ok());

@@ -1,7 +1,7 @@
 //! Reads the I/O of processes, and finds the tasks that wait for a device.
 //!
-//! Only `io`, `stat` and `cgroup` of a process are read: `cmdline`, `exe` and `maps` take locks of its memory, for which a
-//! reader may wait as long as a task that hangs.
+//! Only `io`, `stat` and `cgroup` of a process are read: `cmdline`, `exe` and `maps` take locks of its memory, for
+//! which a reader may have to wait as long as a task hangs.
 
 mod blocked;
 mod io;
@@ -17,14 +17,14 @@ pub(super) use self::io::ProcessIoReader;
 use super::small_file::read_bytes;
 use crate::attribution::files::{ProcessStat, parse_process_cgroup, parse_process_stat};
 
-/// Clock ticks per second in files below /proc (`USER_HZ`), on every architecture but alpha and ia64.
+/// Clock ticks per second in files below /proc (`USER_HZ`), on every architecture except alpha and ia64.
 const TICKS_PER_S: u64 = 100;
 
 /// The processes of a system.
 struct Processes {
-    /// The directory with theirs.
+    /// The directory with an entry for each process.
     proc: PathBuf,
-    /// They are in a hierarchy of version 1.
+    /// True if their cgroups are in a hierarchy of version 1.
     is_v1: bool,
 }
 

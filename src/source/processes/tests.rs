@@ -86,7 +86,7 @@ fn all_bytes_of_a_new_process_are_new_even_under_a_used_number() {
     proc.uptime(105);
     proc.process(7, "new", 103, 1500);
     proc.process(8, "newer", 104, 20);
-    // It was hidden before: since when it has read these bytes is not known.
+    // It was hidden before, so the time over which it read these bytes is not known.
     proc.process(9, "revealed", 2, 1 << 40);
     let expected = vec![(7, "new".to_owned(), 1500), (8, "newer".to_owned(), 20)];
     assert_eq!(busiest(&mut reader, 5), Some(expected));

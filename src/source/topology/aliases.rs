@@ -16,7 +16,7 @@ pub(super) fn add_aliases(root: &Path, nodes: &mut [Node]) {
         let mut links: Vec<_> = entries.map(|entry| entry.path()).collect();
         links.sort();
         for link in links {
-            // `md/0` adds nothing to `md0`.
+            // The name `md/0` says no more than `md0`.
             let name = file_name(&link).filter(|name| !is_number(name));
             if let (Some(name), Some(target)) = (name, link_target_name(&link)) {
                 aliases.entry(target).or_insert(format!("{prefix}{name}"));

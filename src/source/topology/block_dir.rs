@@ -52,7 +52,7 @@ pub fn check_block_dir(dir: &Path) -> io::Result<()> {
 }
 
 /// Reads which devices are whole and which are partitions. It only lists `sys/block` and looks up each partition, so it
-/// stays cheap with hundreds of devices, for a report that needs nothing else.
+/// is cheap even with hundreds of devices, for reports that need nothing else.
 ///
 /// The entries of `sys/block` are whole devices, in the order listed. Any other of `devices` is a partition of the disk
 /// whose directory contains it, or of an unknown disk. Without `sys/block`, partitions are inferred from the names.

@@ -22,14 +22,14 @@ use crate::source::small_file::{read_bytes, read_line_lossy};
 use crate::source::timed_read::read_within;
 use crate::topology::{Kind, Node, Topology};
 
-/// The longest value that is an identity, in bytes: a WWID of the kernel has up to 255, a UUID of the device-mapper 128.
-/// A longer value is none, because the start of two values may be the same.
+/// The longest value that counts as an identity, in bytes: a WWID of the kernel has up to 255, a UUID of the
+/// device-mapper 128. A longer value may have been cut off, and two values may have the same beginning.
 const MAX_VALUE_BYTES: usize = 256;
 /// Longest wait for the serial numbers of all virtio disks.
 const MAX_SERIAL_WAIT: Duration = Duration::from_millis(200);
 
-/// Returns the identity of a whole device, as far as the kernel knows it without asking the device; `None` where there
-/// is none. A path of an NVMe disk has none of its own.
+/// Returns the identity of a whole device, as far as the kernel knows it without asking the device; `None` if it does
+/// not. A path of an NVMe disk has none of its own.
 pub(super) fn identity(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<String> {
     if kind == Kind::NvmePath {
         return None;
@@ -52,8 +52,8 @@ pub(super) fn identity(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<
     wwid().or_else(of_driver)
 }
 
-/// Returns the serial number that the driver of a device stores; `None` where there is none. That of a path of an NVMe disk is
-/// the disk's.
+/// Returns the serial number that the driver of a device stores; `None` if it stores none. A path of an NVMe disk has
+/// the serial number of the disk.
 pub(super) fn serial(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<String> {
     if kind == Kind::NvmePath || !device.has("device") {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn serial(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<St
     normalize(&read_line_lossy(&dir.join("serial")).or_else(page)?)
 }
 
-/// Sets the serial numbers of disks whose identity is one.
+/// Sets the serial numbers of disks whose identity is a serial number.
 pub(super) fn add_serials_of_identities(nodes: &mut [Node]) {
     for node in nodes.iter_mut().filter(|node| node.serial.is_none() && node.kind != Kind::Partition) {
         let serial = node.identity.as_deref().and_then(|identity| identity.strip_prefix("serial:"));
@@ -73,9 +73,9 @@ pub(super) fn add_serials_of_identities(nodes: &mut [Node]) {
 
 /// Sets the identities of virtio disks, whose serial number in sysfs is not stored but requested from the device.
 ///
-/// A disk that does not answer would block the read, so it is avoided: `previous` knows the identity of a disk that was
-/// there before, and udev has a link with the serial number in /dev/disk/by-id. Otherwise the disk is asked once, unless
-/// its queue is filling up, and with a limit of time.
+/// A disk that does not answer would block the read, so the read is avoided if possible: `previous` has the identities
+/// of disks that were present before, and udev creates links with serial numbers in /dev/disk/by-id. Otherwise the disk
+/// is asked once, with a time limit, unless its queue is filling up.
 pub(super) fn add_virtio_serials(
     root: &Path,
     nodes: &mut [Node],
@@ -157,7 +157,7 @@ fn is_queue_filling_up(serial_file: &Path, node: &Node) -> bool {
     node.nr_requests.is_some_and(|most| in_flight > most / 2)
 }
 
-/// Reads the serial numbers of disks, given by index and file, in limited time. Those that did not answer are missing.
+/// Reads the serial numbers of disks, given by index and file, in limited time. Disks that did not answer are missing.
 fn read_serials(files: Vec<(usize, PathBuf)>) -> Vec<(usize, String)> {
     if files.is_empty() {
         return Vec::new();

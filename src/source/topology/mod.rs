@@ -1,8 +1,7 @@
-//! The block-device tree of a live system or a copied `/sys` and `/proc`: the one walk of `/sys/block`.
+//! The block-device tree of a live system or of copies of `/sys` and `/proc`. Only this module walks `/sys/block`.
 //!
-//! [`read_partitions`] takes the first level only, names and partitions. [`read_topology`] adds the details of each
-//! device, then values that several sources determine together: identities, mount points, backing devices of loop
-//! devices, NVMe paths.
+//! [`read_partitions`] reads only names and partitions. [`read_topology`] adds the details of each device, then values
+//! that several sources determine together: identities, mount points, backing devices of loop devices, NVMe paths.
 
 mod aliases;
 mod block_dir;
@@ -72,7 +71,7 @@ fn read_nodes(root: &Path, previous: &Topology) -> Vec<Node> {
         let device = SysfsDevice::open(root, &block, name);
         let mut disk = device.node(kernel);
         if disk.kind == Kind::Partition {
-            // A copy without links may list partitions beside their disks.
+            // A copy without links may list partitions next to their disks.
             let disks = possible_disks(name).into_iter().flatten();
             disk.backing_devices
                 .extend(disks.into_iter().find(|disk| listed.contains(disk)).map(str::to_owned));

@@ -20,8 +20,8 @@ struct Mount {
     devno: Option<(u32, u32)>,
     /// The mounted device, by the name given to mount(8).
     source: String,
-    /// Only a directory of the file system is mounted here (a bind mount). Not so in btrfs, whose subvolumes are mounted
-    /// like that.
+    /// Only a directory of the file system is mounted here (a bind mount). Not so in btrfs, whose subvolumes are
+    /// mounted like that.
     is_part: bool,
 }
 
@@ -57,8 +57,8 @@ impl Mounts {
         Self { mounts, last_at, swap_paths }
     }
 
-    /// Returns the mount points of each device, by its index, each mount point once. Bind mounts are left out where the
-    /// whole file system is mounted as well: each sandbox, such as that of a service, has some of its own.
+    /// Returns the mount points of each device, by its index, each mount point once. Bind mounts are left out if the
+    /// whole file system is mounted as well: every sandbox, such as that of a service, has its own.
     pub(super) fn by_device(&self, devices: &DeviceIndex<'_>) -> Vec<Vec<String>> {
         let mut mountpoints = vec![Vec::new(); devices.device_count()];
         let mut seen = HashSet::new();

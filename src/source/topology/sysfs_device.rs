@@ -55,7 +55,7 @@ impl SysfsDevice {
 
     /// Reads the properties of the device. `kernel` is the version as major and minor number.
     pub(super) fn node(&self, kernel: Option<(u32, u32)>) -> Node {
-        // If there is none, 0:0, which the kernel prints for hidden devices.
+        // Without a number, 0:0, which the kernel prints for hidden devices.
         let (major, minor) = read_devno(&self.path).unwrap_or_default();
         let mut node = Node {
             name: self.name.clone(),
@@ -145,10 +145,10 @@ impl SysfsDevice {
 }
 
 /// Returns whether a driver counts requests even if `queue/iostats` is 0, by the measurements of
-/// [`Node::is_accounting_off`]; `None` where they do not decide it.
+/// [`Node::is_accounting_off`]; `None` if they do not show it.
 ///
-/// Device-mapper devices are taken to be bio-based, and before 6.1 to behave as on 6.1, where the check of the setting
-/// had not been added yet.
+/// Device-mapper devices are assumed to be bio-based. Kernels before 6.1 are assumed to behave like 6.1, which does not
+/// check the setting yet.
 fn ignores_iostats(kind: Kind, kernel: Option<(u32, u32)>) -> Option<bool> {
     match kind {
         Kind::Disk | Kind::Partition | Kind::Loop | Kind::Ram | Kind::NvmePath | Kind::Optical => Some(false),
@@ -174,7 +174,7 @@ fn size_bytes(dir: &Path) -> Option<u64> {
     read_line(&dir.join("size"))?.parse::<u64>().ok()?.checked_mul(512)
 }
 
-/// Lists the devices directly below, in natural order.
+/// Lists the devices directly below this one, in natural order.
 fn slaves(dir: &Path) -> Vec<String> {
     let mut names = list_devices(&dir.join("slaves")).unwrap_or_default();
     names.sort_by_cached_key(|name| natural_key(name));

@@ -1,5 +1,5 @@
-//! Sets of triggers in turn: each is replaced before its maps are full, and kept a while longer for the requests that were
-//! under way.
+//! Sets of triggers that take turns: each is replaced before its maps are full, and kept a while longer for the
+//! requests that are still under way.
 
 use super::error::TraceError;
 use super::owner::Owner;
@@ -12,10 +12,10 @@ pub(super) struct Alternation {
     dir: TraceDir,
     owner: Owner,
     kind: SetKind,
-    /// The number of sets that were built.
+    /// The number of sets built so far.
     built: u64,
     active: Option<StartedSet>,
-    /// The set before, which counts the requests that began before it was paused.
+    /// The previous set, which still counts the requests that began before it was paused.
     draining: Option<StartedSet>,
 }
 
@@ -36,8 +36,9 @@ impl Alternation {
         Ok(alternation)
     }
 
-    /// Replaces the set by one with maps of `size` entries, and of another kind if there is one. Requests that the sets have
-    /// counted are added to `traced`. A few that begin between the end of one and the start of the other are not counted.
+    /// Replaces the set by one with maps of `size` entries, and of another kind if one is given. Adds the requests that
+    /// the sets have counted to `traced`. A few requests that begin between the end of one set and the start of the
+    /// other are not counted.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -68,7 +69,7 @@ impl Alternation {
         Ok(())
     }
 
-    /// Stops to count new requests, until the next set is started.
+    /// Stops counting new requests until the next set is started.
     ///
     /// # Errors
     /// If the kernel refuses it.

@@ -8,11 +8,12 @@ use crate::clock::thread_cpu_time;
 
 /// The histograms that are measured together, by their keys.
 const HISTOGRAMS: [&str; 4] = ["ip", "common_pid", "ip,common_pid", "common_pid,ip"];
-/// The events of a try, so few that it seldom is interrupted, and the tries of a measurement.
+/// The number of events in an attempt, so few that it is seldom interrupted, and the number of attempts in a
+/// measurement.
 const EVENTS: u32 = 25;
 const TRIES: u32 = 16;
-/// The least result in seconds: no CPU of today looks up and counts an event in less. On a busy host, the measurement without
-/// histograms may take longer than that with them, and a cost of zero would permit any rate.
+/// The lowest result in seconds: no CPU of today looks up and counts an event faster. On a busy host, the measurement
+/// without histograms may take longer than the one with them, and a cost of zero would permit any rate.
 const MIN_COST_S: f64 = 50e-9;
 
 /// Returns the CPU time in seconds that a histogram takes to count an event; at least [`MIN_COST_S`].
@@ -30,7 +31,7 @@ pub(super) fn histogram_cost_s(dir: &TraceDir, owner: &Owner) -> Result<f64, Tra
 fn measure(dir: &TraceDir, name: &str) -> Result<f64, TraceError> {
     let [marker, trigger] =
         ["trace_marker", "events/ftrace/print/trigger"].map(|file| format!("instances/{name}/{file}"));
-    // The best of several tries: an interrupt or another program only ever adds time.
+    // The best of several attempts: an interrupt or another program can only add time.
     let seconds = || -> Result<f64, TraceError> {
         let mut best = f64::MAX;
         for _ in 0..TRIES {

@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, LatencySpan, RequestKind, TracedIo};
 
-/// The kernel counts a bio that only flushes as a write, and the flush itself once more. There is no write to be matched.
+/// Bios that only flush. The kernel counts such a bio as a write, and the flush itself in addition, but no write can be
+/// matched.
 #[derive(Default)]
 pub(super) struct EmptyFlushes {
-    /// Those that were submitted before the last reading and not completed yet, by device.
+    /// The bios that were submitted before the last reading and not completed yet, by device.
     waiting: BTreeMap<DeviceNumber, u64>,
 }
 
 impl EmptyFlushes {
-    /// Takes the flushes that were submitted since the last call off the completed writes that were not traced. Those that are
-    /// not among them may still be completed until the next call.
+    /// Subtracts the flushes submitted since the last call from the completed writes that were not traced. Flushes that
+    /// have not been completed yet may be completed until the next call.
     pub(super) fn leave_out(&mut self, submitted: &BTreeMap<DeviceNumber, u64>, counted: &mut TracedIo) {
         let before = std::mem::take(&mut self.waiting);
         let numbers = before.keys().chain(submitted.keys()).copied().collect::<BTreeSet<_>>();
@@ -31,8 +32,8 @@ impl EmptyFlushes {
     }
 }
 
-/// Requests that were completed between the reading of a device's counters and that of the histograms, which belong to the
-/// next reading of the counters.
+/// Requests that were completed after a device's counters were read but before the histograms were, so that they belong
+/// to the next reading of the counters.
 #[derive(Default)]
 pub(super) struct Surplus {
     /// By device and kind of request.
@@ -40,7 +41,8 @@ pub(super) struct Surplus {
 }
 
 impl Surplus {
-    /// Counts the traced requests as completed, and those that the counters did not have yet no more later.
+    /// Counts the traced requests as completed, and makes sure that those not yet in the counters are not counted again
+    /// later.
     pub(super) fn settle(&mut self, counted: &mut TracedIo) {
         let mut traced: BTreeMap<DeviceNumber, [u64; 4]> = BTreeMap::new();
         for (key, histogram) in counted.latencies.iter().filter(|(key, _)| key.span == LatencySpan::Device) {
@@ -71,7 +73,7 @@ mod tests {
 
     const DISK: DeviceNumber = (8, 0);
 
-    /// Returns completed writes, and as many latencies of writes as were traced.
+    /// Returns the counts of completed writes and of traced latencies of writes.
     fn counted(completed: u64, traced: u64) -> TracedIo {
         let mut histogram = LatencyHistogram::default();
         histogram.add(LatencyBucket { lower_ns: 0, upper_ns: 9, count: traced, sum_ns: traced });
@@ -97,9 +99,9 @@ mod tests {
         };
         // 150 writes with a flush after each: 300 writes to the kernel.
         assert_eq!(left(150, 300, 150), Some(150));
-        // One is completed only in the next interval, in which a write is not matched.
+        // One flush is completed only in the next interval, in which one write is not matched.
         assert_eq!([left(10, 19, 10), left(10, 22, 10)], [Some(10), Some(11)]);
-        // None are kept for longer.
+        // No flush is kept for longer.
         assert_eq!([left(5, 3, 3), left(0, 4, 4), left(0, 7, 2)], [Some(3), Some(4), Some(7)]);
         assert_eq!(left(5, 5, 0), None);
     }
@@ -112,7 +114,7 @@ mod tests {
             surplus.settle(&mut counted);
             writes(&counted)
         };
-        // Two that the counters have only next time, and one that was not traced at all.
+        // Two requests are in the counters only next time, and one was not traced at all.
         assert_eq!([settled(10, 12), settled(10, 7), settled(0, 0)], [Some(12), Some(8), None]);
         assert_eq!([settled(0, 5), settled(3, 0), settled(3, 1)], [Some(5), None, Some(1)]);
     }

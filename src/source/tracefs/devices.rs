@@ -8,9 +8,9 @@ use crate::counters::DeviceNumber;
 use crate::source::small_file::read_line;
 use crate::topology::nvme_head;
 
-/// Returns the whole devices that pass bios on instead of making requests: those of device-mapper, md and the like. A device
-/// with requests has a directory `mq` in sysfs. An NVMe disk with several paths is none of them: it hands its bios over to a
-/// path, whose requests have their latencies, and they are completed there.
+/// Returns the whole devices that pass bios on instead of making requests of them, such as those of device-mapper and
+/// md. A device with requests has a directory `mq` in sysfs. An NVMe disk with several paths is not among them: it
+/// hands its bios over to a path, where they complete as requests with their own latencies.
 pub(super) fn bio_devices(root: &Path) -> Vec<DeviceNumber> {
     let entries = fs::read_dir(root.join("sys/block")).into_iter().flatten().flatten();
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();

@@ -1,4 +1,4 @@
-//! The reasons for which requests cannot be traced.
+//! The reasons why requests cannot be traced.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::sanitize::sanitize;
 
-/// A reason for which requests cannot be traced. Its text is one line, with the remedy.
+/// A reason why requests cannot be traced. Its text is one line, with the remedy.
 #[derive(Debug)]
 pub enum TraceError {
     /// This user may not use tracefs.
@@ -16,7 +16,7 @@ pub enum TraceError {
     LockedDown,
     /// The kernel has no tracefs.
     NoTracefs,
-    /// It is not mounted.
+    /// Tracefs is not mounted.
     NotMounted,
     /// The kernel was built without this option, which a feature of tracing needs.
     MissingConfig(&'static str),
@@ -40,7 +40,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// Returns the error of a file that cannot be read, or a directory that cannot be made.
+    /// Returns the error for a file that cannot be read, or a directory that cannot be created.
     pub(super) fn of_file(path: &Path, error: io::Error) -> Self {
         Self::Refused { path: path.to_owned(), text: String::new(), error, reason: None }
     }

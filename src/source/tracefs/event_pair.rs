@@ -9,7 +9,7 @@ const MAX_FILTER_DEVICES: usize = 64;
 /// The entries of a histogram of latencies.
 const LATENCY_MAP_SIZE: u32 = 8192;
 
-/// The part of the range of latencies that a histogram covers: from its start to that of the next.
+/// The range of latencies that a histogram covers: from its own start to the start of the next.
 struct Range {
     start_ns: u64,
     /// The width of a bucket.
@@ -27,7 +27,7 @@ const RANGES: [Range; 4] = [
 /// Two tracepoints in the life of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EventPair {
-    /// Names this pair among those of a process.
+    /// The name of this pair, unique within the process.
     pub(super) tag: &'static str,
     /// The first tracepoint, in the system `block`.
     pub(super) start: &'static str,
@@ -40,7 +40,7 @@ pub(super) struct EventPair {
 }
 
 impl EventPair {
-    /// The requests of devices that have requests: from the driver to the completion.
+    /// The requests of devices that make requests: from their issue to the driver to their completion.
     pub(super) fn requests(devices: Vec<DeviceNumber>) -> Self {
         let (start, end) = ("block_rq_issue", "block_rq_complete");
         Self { tag: "request", start, end, span: LatencySpan::Device, devices }
@@ -52,8 +52,8 @@ impl EventPair {
         Self { tag: "bio", start, end, span: LatencySpan::Device, devices }
     }
 
-    /// The requests from the time at which they are queued: their start since Linux 6.5, before that their insertion into an
-    /// I/O scheduler, which a device without one does not have.
+    /// The requests from the time at which they are queued. Since Linux 6.5 that is their start; before that, it is
+    /// their insertion into an I/O scheduler, and a device without a scheduler has no such event.
     pub(super) fn queued(dir: &TraceDir, devices: Vec<DeviceNumber>) -> Self {
         let has_start = dir.has("events/block/block_io_start") && dir.has("events/block/block_io_done");
         let (start, end) = if has_start {
@@ -69,7 +69,7 @@ impl EventPair {
         [self.start, self.end]
     }
 
-    /// Returns the definition of the synthetic event that has the latency of a request.
+    /// Returns the definition of the synthetic event that carries the latency of a request.
     pub(super) fn synthetic_event(&self, owner: &str, format: &str) -> String {
         let length = letters_length(format);
         format!("{owner}_{} u32 dev; u64 lat; char rwbs[{length}]", self.tag)
@@ -86,14 +86,14 @@ impl EventPair {
         format!("hist:keys=dev,sector:{owner}_{tag}_ts=common_timestamp:size={size}:clock=mono:pause{filter}")
     }
 
-    /// A flush has no sector, but the kernel names sector 0 at its first tracepoint, so that the request for that sector would
-    /// get its time. Bios keep their sectors.
+    /// Excludes flushes. A flush has no sector, but the kernel reports sector 0 at its first tracepoint, so that a
+    /// request for that sector would get its start time. Bios keep their sectors.
     fn start_filter(&self) -> String {
         let of_devices = device_filter(&self.devices);
         if self.tag == "bio" { of_devices } else { and_filter(&of_devices, "nr_sector > 0") }
     }
 
-    /// Returns the trigger that computes the latency at the second.
+    /// Returns the trigger that computes the latency at the second tracepoint.
     pub(super) fn end_trigger(&self, owner: &str, size: u32) -> String {
         let Self { tag, start, .. } = self;
         let (name, filter) = (format!("{owner}_{tag}"), device_filter(&self.devices));
@@ -104,8 +104,8 @@ impl EventPair {
     }
 }
 
-/// Returns the triggers of the histograms of a synthetic event. A kernel without `.buckets`, before 5.14, has only powers of
-/// two; the mean latency of each bucket is exact in both.
+/// Returns the triggers of the histograms of a synthetic event. A kernel without `.buckets`, before 5.14, has only
+/// powers of two; the mean latency of each bucket is exact in both.
 pub(super) fn latency_triggers(has_buckets: bool) -> Vec<String> {
     let trigger = |modifier: &str, filter: &str| {
         format!("hist:keys=dev,rwbs,lat.{modifier}:vals=hitcount,lat:size={LATENCY_MAP_SIZE}{filter}")
@@ -124,8 +124,8 @@ pub(super) fn latency_triggers(has_buckets: bool) -> Vec<String> {
     triggers
 }
 
-/// Returns an entry of such a histogram: the device, the letters of the kind of request, and the bucket. `None` if the entry is of
-/// another form.
+/// Returns an entry of such a histogram: the device, the letters of the kind of request, and the bucket. `None` if the
+/// entry is of another form.
 pub(super) fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber, &'a str, LatencyBucket)> {
     let number = device_number(entry.key("dev", Some("rwbs"))?.parse().ok()?);
     let range = key_range(entry.key("lat", None)?)?;
@@ -134,7 +134,7 @@ pub(super) fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber,
     Some((number, entry.key("rwbs", Some("lat"))?, bucket))
 }
 
-/// Returns whether the kernel has `.buckets`, by its own help.
+/// Returns whether the kernel has `.buckets`, according to its own help text.
 pub(super) fn has_buckets(dir: &TraceDir) -> bool {
     dir.read("README").contains(".buckets=")
 }
@@ -188,7 +188,7 @@ mod tests {
         for range in RANGES {
             let smallest = range.start_ns.max(10_000);
             assert!(range.bucket_ns * 50 <= smallest, "{}", range.start_ns);
-            // The kernel counts buckets from 0 on.
+            // The kernel's buckets start at 0.
             assert_eq!(range.start_ns % range.bucket_ns, 0, "{}", range.start_ns);
         }
     }

@@ -1,40 +1,40 @@
-//! Finds out if the latencies of flushes are certain: no two of a device were under way at once.
+//! Finds out if the latencies of flushes are certain, because no two of a device were under way at once.
 
 use std::collections::BTreeMap;
 
 use crate::counters::{DeviceNumber, LatencyHistogram};
 
-/// The flushes of a device since they are traced. The counts were read one after the other, in this order; flushes may have begun
-/// and ended in the meantime.
+/// The flushes of a device since tracing began. The counts were read one after the other, in this order; flushes may
+/// have begun and ended in the meantime.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct DeviceFlushes {
-    /// Those that a driver gave back, to be issued again.
+    /// Flushes that a driver gave back, to be issued again.
     pub(super) requeued: u64,
-    /// Those that ended.
+    /// Flushes that ended.
     pub(super) completed: u64,
-    /// Those that ended and were taken for the one that had begun last.
+    /// Flushes that ended and were matched with the last one that had begun.
     pub(super) matched: u64,
-    /// Those that began while the time at which an earlier one had begun was still kept.
+    /// Flushes that began while the start time of an earlier one was still stored.
     pub(super) overlapped: u64,
-    /// Those that began.
+    /// Flushes that began.
     pub(super) issued: u64,
-    /// Those whose time of beginning was kept.
+    /// Flushes whose start time was stored.
     pub(super) begun: u64,
 }
 
 impl DeviceFlushes {
-    /// Returns how many are under way at most, from the reading of `completed` to that of `issued`. Those that began before they
-    /// were traced are not counted, so that the result is too low by as many once they have ended.
+    /// Returns an upper bound of the number under way, from the reading of `completed` to that of `issued`. Flushes
+    /// that began before tracing did are not counted, so the result is too low by their number once they have ended.
     fn under_way(&self) -> i64 {
         self.issued.wrapping_sub(self.requeued).wrapping_sub(self.completed).cast_signed()
     }
 
-    /// Returns the least number of those that ended without one that had begun.
+    /// Returns the least number of flushes that ended without being matched with a start.
     fn unmatched(&self) -> u64 {
         self.completed.saturating_sub(self.matched)
     }
 
-    /// Returns the least number of those whose time of beginning was lost.
+    /// Returns the least number of flushes whose start time was lost.
     fn lost(&self) -> u64 {
         self.issued.saturating_sub(self.begun)
     }
@@ -48,11 +48,12 @@ impl DeviceFlushes {
     }
 }
 
-/// The flushes of devices, as they were read so far.
+/// The flushes of devices, as read so far.
 ///
-/// From a time on at which no flush is under way, the first two that overlap are always noticed: the time of the earlier one
-/// is still kept. After that, anything may be matched with anything, until none is under way again. What is noticed late, when
-/// one ends without a beginning, is a flush that began before tracing did and ends while a later one is under way.
+/// After a time at which no flush was under way, the first two that overlap are always noticed, because the start time
+/// of the earlier one is still stored. From then on, any end may be matched with any start, until no flush is under way
+/// again. A flush that began before tracing did and ends while a later one is under way is noticed only late, when a
+/// flush ends without a start.
 #[derive(Debug, Default)]
 pub(super) struct FlushWatch {
     devices: BTreeMap<DeviceNumber, WatchedDevice>,
@@ -60,31 +61,31 @@ pub(super) struct FlushWatch {
 
 #[derive(Debug)]
 struct WatchedDevice {
-    /// The latencies when they were last taken.
+    /// The latencies as last taken.
     latencies: LatencyHistogram,
-    /// All flushes since then are known to have come one after the other.
+    /// True if all flushes since then are known to have come one after the other.
     is_certain: bool,
-    /// The counts when no flush was under way; `None` if two overlapped since.
+    /// The counts at a time when no flush was under way; `None` if two have overlapped since.
     idle: Option<DeviceFlushes>,
-    /// The least result of [`DeviceFlushes::under_way`], which stands for none.
+    /// The lowest result of [`DeviceFlushes::under_way`] so far, which means that none was under way.
     none_under_way: i64,
 }
 
 impl FlushWatch {
-    /// Takes note of the counts.
+    /// Takes new counts.
     pub(super) fn observe(&mut self, counts: &BTreeMap<DeviceNumber, DeviceFlushes>) {
         for (number, flushes) in counts {
             self.devices.entry(*number).or_default().observe(flushes, true);
         }
     }
 
-    /// Returns whether a time at which no flush is under way is yet to be found for some device.
+    /// Returns whether some device still needs a time at which no flush is under way.
     pub(super) fn seeks_idle_device(&self) -> bool {
         self.devices.values().any(|device| device.idle.is_none())
     }
 
-    /// Takes note of the counts, and returns the latencies of the flushes that ended since the last call, of the devices of
-    /// which they are certain. The latencies were read before the counts.
+    /// Takes new counts, and returns the latencies of the flushes that ended since the last call, for the devices for
+    /// which they are certain. The latencies must have been read before the counts.
     pub(super) fn take_certain(
         &mut self,
         latencies: BTreeMap<DeviceNumber, LatencyHistogram>,
@@ -118,7 +119,7 @@ impl Default for WatchedDevice {
 }
 
 impl WatchedDevice {
-    /// Takes note of the counts, and whether a time without a flush may be found in them.
+    /// Takes new counts; `may_be_idle` allows them to be used as a time at which no flush was under way.
     fn observe(&mut self, flushes: &DeviceFlushes, may_be_idle: bool) {
         let is_orderly = self.idle.is_some_and(|idle| flushes.is_orderly_since(&idle));
         self.is_certain &= is_orderly;
@@ -209,7 +210,7 @@ mod tests {
         kernel.begin();
         kernel.flush();
         assert_eq!(kernel.read(&mut watch), 0);
-        // Each begins while another one is under way whose time is not kept any more: no overlap is counted.
+        // Each flush begins while another is under way whose start time is no longer stored: no overlap is counted.
         for _ in 0..3 {
             kernel.flush();
             assert_eq!((kernel.read(&mut watch), kernel.counts.overlapped), (0, 1));
@@ -252,7 +253,7 @@ mod tests {
         for _ in 0..3 {
             let before = kernel.counts;
             kernel.begin();
-            // The ends were read before this one, the beginnings after it.
+            // The ends were read before this flush, the starts after it.
             let torn = DeviceFlushes { issued: kernel.counts.issued, begun: kernel.counts.begun, ..before };
             watch.observe(&BTreeMap::from([((8, 0), torn)]));
             assert!(!watch.seeks_idle_device());
@@ -271,17 +272,17 @@ mod tests {
         kernel.end();
         watch.observe(&kernel.counts());
         assert!(!watch.seeks_idle_device());
-        // But the flushes before it are not certain.
+        // However, the flushes before it are not certain.
         assert_eq!(kernel.read(&mut watch), 0);
     }
 
-    /// Flushes at random, and the numbers by which they are chosen.
+    /// Random flushes, and the random numbers that choose them.
     #[derive(Default)]
     struct RandomFlushes {
         kernel: Kernel,
-        /// The beginnings of those under way.
+        /// The start times of the flushes under way.
         under_way: Vec<u64>,
-        /// The latencies of those that ended since the last reading of latencies.
+        /// The latencies of the flushes that ended since the last reading of latencies.
         ended_ns: Vec<u64>,
         state: u64,
     }
@@ -317,7 +318,7 @@ mod tests {
             }
         }
 
-        /// Reads the counts one after the other. Now and then something happens in the meantime.
+        /// Reads the counts one after the other. Sometimes a flush begins or ends in between.
         fn read(&mut self) -> BTreeMap<DeviceNumber, DeviceFlushes> {
             let mut counts = DeviceFlushes::default();
             let parts: [fn(&mut DeviceFlushes) -> &mut u64; 6] = [

@@ -1,9 +1,10 @@
 //! The latencies of flushes.
 //!
-//! A flush has no sector by which its end could be matched with its beginning (the kernel names 0 at `block_rq_issue` and -1 at
-//! `block_rq_complete`): the one that ends is taken for the one that began last. That is wrong where two are under way at
-//! once, as on a disk with several hardware queues. So the triggers also count what shows that, and [`FlushWatch`] leaves
-//! such latencies out. The maps have an entry for each disk, so that they never fill up and this set is never renewed.
+//! A flush has no sector by which its end could be matched with its start (the kernel reports 0 at `block_rq_issue` and
+//! -1 at `block_rq_complete`), so each end is matched with the last start. That is wrong if two flushes are under way
+//! at once, as on a disk with several hardware queues. The triggers therefore also count events that show this, and
+//! [`FlushWatch`] leaves such latencies out. The maps have an entry for each disk, so that they never fill up and this
+//! set is never renewed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +22,8 @@ use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, LatencySpan, R
 
 /// The entries of a map of devices.
 const MAP_SIZE: u32 = 1 << 12;
-/// The least time between two looks for a device without a flush under way, each of which takes up to a millisecond.
+/// The shortest time between two searches for a device without a flush under way, each of which takes up to a
+/// millisecond.
 const POLL: Duration = Duration::from_millis(200);
 
 const ISSUE: &str = "block/block_rq_issue";
@@ -29,22 +31,22 @@ const COMPLETE: &str = "block/block_rq_complete";
 const REQUEUE: &str = "block/block_rq_requeue";
 const BIO: &str = "block/block_bio_queue";
 
-/// The triggers that trace flushes, and what is known of their counts.
+/// The triggers that trace flushes, and the conclusions from their counts.
 pub(super) struct Flushes {
     instance: Instance,
     /// The devices that are traced; all if empty.
     devices: Vec<DeviceNumber>,
     watch: FlushWatch,
-    /// The monotonic time of the last look for an idle device.
+    /// The monotonic time of the last search for an idle device.
     polled_at: Duration,
-    /// The bios of each device and partition that only flush.
+    /// The number of bios of each device and partition that only flush.
     empty_bios: BTreeMap<DeviceNumber, u64>,
     text: Vec<u8>,
 }
 
 impl Flushes {
-    /// Starts to trace the flushes of these devices; of all if there are none. `serial` tells this set from others of the
-    /// same process.
+    /// Starts tracing the flushes of these devices, or of all devices if the list is empty. `serial` distinguishes this
+    /// set from others of the same process.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -72,7 +74,7 @@ impl Flushes {
         })
     }
 
-    /// Looks for a time at which no flush is under way, for devices for which it must be found; `now` is a monotonic time.
+    /// Looks for a time at which no flush is under way, for devices that need one; `now` is a monotonic time.
     ///
     /// # Errors
     /// If the histograms cannot be read.
@@ -85,8 +87,8 @@ impl Flushes {
         Ok(())
     }
 
-    /// Adds the flushes that ended since the last call, where their latencies are certain. Returns the number of bios that
-    /// were submitted since then and only flush, by device and partition.
+    /// Adds the flushes that ended since the last call, if their latencies are certain. Returns the number of bios
+    /// submitted since then that only flush, by device and partition.
     ///
     /// # Errors
     /// If the histograms cannot be read.
@@ -111,7 +113,7 @@ impl Flushes {
                 latencies.entry(number).or_default().add(bucket);
             }
         })?;
-        // A filter with too many devices was left out.
+        // The trigger has no filter if there are too many devices.
         latencies.retain(|number, _| self.devices.is_empty() || self.devices.contains(number));
         Ok(latencies)
     }
@@ -158,13 +160,13 @@ impl Flushes {
     }
 }
 
-/// Returns the triggers with their events, in the order in which they are to be added. For an event, the kernel runs them in
-/// this order, too.
+/// Returns the triggers with their events, in the order in which they are to be added. For an event, the kernel runs
+/// them in this order, too.
 fn triggers(name: &str, devices: &[DeviceNumber], has_buckets: bool) -> Vec<(String, String)> {
-    // The kernel compares the texts only of the few requests without sectors.
+    // The kernel evaluates the text comparison only for the few requests without sectors.
     let filter = and_filter(&device_filter(devices), "nr_sector == 0 && rwbs ~ \"FF*\"");
     let by_device = |variables: &str| format!("hist:keys=dev:{variables}size={MAP_SIZE}:clock=mono");
-    // Set at the beginning; whichever reads it first clears it.
+    // Set at the start of a flush; the first trigger that reads it clears it.
     let open = format!("{name}_open");
     let begun = format!("synthetic.{name}_begin");
     let end = format!(
@@ -184,17 +186,17 @@ fn triggers(name: &str, devices: &[DeviceNumber], has_buckets: bool) -> Vec<(Str
         (COMPLETE.to_owned(), by_device("") + &filter),
         (COMPLETE.to_owned(), end + &filter),
         (REQUEUE.to_owned(), by_device("") + &filter),
-        // Of all devices: those of partitions have other numbers.
+        // For all devices, because bios of partitions have other device numbers.
         (BIO.to_owned(), by_device("") + " if nr_sector == 0 && rwbs ~ \"FW*\""),
         // Counts the flushes that begin while another one is under way.
         (ISSUE.to_owned(), by_device(&format!("{name}_gap=common_timestamp-${open}:")) + &filter),
-        // Last, so that of each flush that begins from now on the end is counted.
+        // Added last, so that the end of each flush that begins from now on is counted.
         (ISSUE.to_owned(), begin + &filter),
     ]);
     triggers
 }
 
-/// Returns the count that the histogram of a trigger of an event has.
+/// Returns the field for the count of an event's trigger.
 fn count_of(event: &str, trigger: &str) -> fn(&mut DeviceFlushes) -> &mut u64 {
     match event {
         REQUEUE => |device| &mut device.requeued,
@@ -236,7 +238,7 @@ mod tests {
         assert_eq!(of("synthetic/me_begin"), ["hist:keys=dev:me_open=at:size=4096:clock=mono"]);
         assert_eq!(of("synthetic/me_flush").len(), 4);
         assert_eq!(found.last().unwrap().0, ISSUE);
-        // The kernel prints a trigger much as it was written.
+        // The kernel prints a trigger almost as it was written.
         let mut device = DeviceFlushes::default();
         for (event, trigger) in
             found.iter().filter(|(event, _)| event != "synthetic/me_flush" && event != BIO)

@@ -10,11 +10,11 @@ const RESUME_FRACTION: f64 = 0.7;
 /// The cost of tracing and its limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guard {
-    /// The CPU time in seconds that a request takes.
+    /// The CPU time in seconds that tracing a request takes.
     pub(super) cost_s: f64,
     /// The number of CPUs.
     pub(super) cpus: usize,
-    /// The most CPU time, as a fraction of that of all CPUs.
+    /// The most CPU time that tracing may take, as a fraction of that of all CPUs.
     pub(super) max_fraction: f64,
     is_paused: bool,
     cheap_since: Option<Duration>,
@@ -38,11 +38,11 @@ impl Guard {
         self.is_paused
     }
 
-    /// Decides at a monotonic time, by the requests per second of all devices.
+    /// Decides at a monotonic time, based on the requests per second of all devices.
     pub(super) fn decide(&mut self, now: Duration, requests_per_s: f64) -> Decision {
         let fraction = requests_per_s * self.cost_s / self.cpus as f64;
         if !self.is_paused {
-            // The cost is an estimate: who permits all of the CPUs wants no limit.
+            // The cost is an estimate: a user who permits all CPU time wants no limit.
             if fraction <= self.max_fraction || self.max_fraction >= 1.0 {
                 return Decision::Keep;
             }

@@ -4,7 +4,7 @@ use super::error::TraceError;
 use super::leftovers::remove_instance;
 use super::trace_dir::TraceDir;
 
-/// The size in KiB of the buffer of an instance: no event is kept in it but those written to its marker.
+/// The size in KiB of the buffer of an instance: it holds only events written to its marker.
 const BUFFER_KIB: u32 = 4;
 
 /// An instance, with its triggers and the synthetic events whose names begin with its name.
@@ -14,14 +14,14 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Makes an instance.
+    /// Creates an instance.
     ///
     /// # Errors
     /// If the kernel refuses it, or the instance exists.
     pub(super) fn make(dir: &TraceDir, name: String) -> Result<Self, TraceError> {
         dir.make_instance(&name)?;
         let instance = Self { dir: dir.clone(), name };
-        // Does not matter if it fails: the buffer is larger then.
+        // An error does not matter: the buffer is only larger then.
         let _ = instance.write("buffer_size_kb", &BUFFER_KIB.to_string());
         Ok(instance)
     }
@@ -39,7 +39,7 @@ impl Instance {
         self.dir.write(&self.path_of(file), text)
     }
 
-    /// Defines a synthetic event that triggers of this instance may cause.
+    /// Defines a synthetic event that triggers of this instance may generate.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -62,7 +62,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // If the kernel refuses to remove a part of it now, the next run removes it, as after a kill.
+        // If the kernel refuses to remove a part of it now, the next run will remove it, as after a kill.
         let _ = remove_instance(&self.dir, &self.name);
     }
 }

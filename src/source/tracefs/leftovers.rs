@@ -38,7 +38,7 @@ pub fn remove_leftovers(root: &Path) -> Result<Vec<String>, TraceError> {
 /// Removes an instance with its triggers, and the synthetic events that they use.
 ///
 /// # Errors
-/// If the kernel refuses it. As much as possible is removed all the same.
+/// If the kernel refuses it. As much as possible is removed nevertheless.
 pub(super) fn remove_instance(dir: &TraceDir, name: &str) -> Result<(), TraceError> {
     let events = format!("instances/{name}/events");
     let synthetic: Vec<String> = synthetic_events(dir)
@@ -67,7 +67,7 @@ fn synthetic_events(dir: &TraceDir) -> Vec<String> {
     names.filter(|name| Owner::parse(name).is_some()).map(str::to_owned).collect()
 }
 
-/// Returns the triggers in a `trigger` file as they can be written again: without their states.
+/// Returns the triggers in a `trigger` file in a form that can be written back: without their states.
 fn triggers(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.map(|line| match line.rsplit_once(" [") {

@@ -1,9 +1,9 @@
-//! Traces single requests with the histogram triggers of the kernel (Documentation/trace/histogram.rst), through files of
-//! tracefs alone.
+//! Traces single requests with the histogram triggers of the kernel (Documentation/trace/histogram.rst), using only
+//! files of tracefs.
 //!
-//! A [`Tracer`] keeps everything in tracing instances of its own, whose names begin with [`Owner::PREFIX`], so that other
-//! users of tracefs are not affected, and removes them when it is dropped. What a process that was killed left behind is
-//! recognized by its name and removed by [`remove_leftovers`].
+//! A [`Tracer`] keeps everything in tracing instances of its own, whose names begin with [`Owner::PREFIX`], so that
+//! other users of tracefs are not affected, and removes them when it is dropped. Instances left behind by a process
+//! that was killed are recognized by their names and removed by [`remove_leftovers`].
 
 mod alternation;
 mod calibration;

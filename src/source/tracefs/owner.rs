@@ -1,14 +1,14 @@
-//! The process that an instance belongs to, as its name identifies it.
+//! The process that an instance belongs to, as identified by the instance's name.
 
 use std::fs;
 use std::path::Path;
 
 use crate::source::small_file::read_line_lossy;
 
-/// The identity of a process: numbers of processes are used again, but not with the same start.
+/// The identity of a process: process numbers are reused, but not with the same start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
-    /// The inode of its PID namespace: the numbers of other namespaces mean other processes.
+    /// The inode of its PID namespace: in another namespace, the number belongs to another process.
     namespace: u64,
     pid: u32,
     /// The time at which it started, in clock ticks since boot.
@@ -38,7 +38,8 @@ impl Owner {
         format!("{}{namespace}_{pid}_{started}_{suffix}", Self::PREFIX)
     }
 
-    /// Returns whether the process has ended. A process of another PID namespace counts as running, since it cannot be seen.
+    /// Returns whether the process has ended. A process of another PID namespace counts as running, since it cannot be
+    /// seen.
     pub(super) fn has_ended(&self, root: &Path) -> bool {
         self.namespace == namespace(root) && started(root, self.pid) != Some(self.started)
     }
@@ -50,8 +51,8 @@ fn namespace(root: &Path) -> u64 {
     number.unwrap_or(0)
 }
 
-/// Returns the start of a process: field 22 of its stat file, after a name in parentheses (proc_pid_stat(5)). `None` if
-/// there is no such process.
+/// Returns the start time of a process: field 22 of its stat file, after a name in parentheses (proc_pid_stat(5)).
+/// `None` if there is no such process.
 fn started(root: &Path, pid: u32) -> Option<u64> {
     let line = read_line_lossy(&root.join(format!("proc/{pid}/stat")))?;
     line.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()

@@ -1,4 +1,4 @@
-//! The sets of triggers of a tracer, when they are renewed, and what they have counted.
+//! The sets of triggers of a tracer: their renewal and their counts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,36 +24,39 @@ use crate::counters::{Device, DeviceNumber, Sample, TraceProblem, TracedIo};
 use crate::source::small_file::read_bytes_into;
 use crate::topology::partition_parents;
 
-/// The least and the most entries of a map in which the kernel keeps the sectors of requests. It allows no more.
+/// The fewest and the most entries of a map in which the kernel keeps the sectors of requests. The kernel allows no
+/// more.
 const MAP_SIZE: [u32; 2] = [1 << 14, 1 << 17];
 /// The entries of the map of threads.
 const USER_MAP_SIZE: u32 = 1 << 12;
-/// The part of a map that may be used before it is renewed: the rest is for a sudden burst.
+/// The fraction of a map that may be used before it is renewed: the rest is for a sudden burst.
 const MAX_FILL: f64 = 0.5;
 /// The seconds that a map should last.
 const MAP_SECONDS: f64 = 4.0;
-/// The least and the most time between two looks at the rate of requests.
+/// The shortest and the longest time between two checks of the rate of requests.
 const POLL: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(200)];
-/// The CPU time that the histograms between two tracepoints take per request, as a multiple of that of a plain histogram for an
-/// event: two add an entry each, and one out of several with filters counts the latency. On an emulated computer a request
-/// took 24 to 139 µs longer (Linux 6.1 and 6.12, five runs), and a plain histogram 1.06 µs. The median is a little below this.
+/// The CPU time that the histograms between two tracepoints take per request, as a multiple of that of a plain
+/// histogram for an event: two add an entry each, and one out of several with filters counts the latency. On an
+/// emulated computer a request took 24 to 139 µs longer (Linux 6.1 and 6.12, five runs), and a plain histogram 1.06 µs.
+/// The median is a little below this.
 const PAIR_WEIGHT: f64 = 60.0;
-/// The same for the histogram of threads, with which a request took 11 and 24 µs longer where that exceeded the noise.
+/// The CPU time of the histogram of threads, in the same unit: a request took 11 and 24 µs longer with it in the runs
+/// in which that exceeded the noise.
 const USERS_WEIGHT: f64 = 20.0;
-/// The same for the flushes: the kernel checks the filters of four triggers for each request, which takes no longer than as
-/// many plain histograms.
+/// The CPU time of the triggers for flushes, in the same unit: the kernel checks the filters of four triggers for each
+/// request, which takes no longer than four plain histograms.
 const FLUSHES_WEIGHT: f64 = 4.0;
 
-/// Sets of triggers, and what they have counted since the last reading.
+/// Sets of triggers, and their counts since the last reading.
 pub(super) struct Session {
     root: PathBuf,
     dir: TraceDir,
     owner: Owner,
     options: TraceOptions,
     latencies: Option<Alternation>,
-    /// `None` also while tracing is paused, and where the kernel refuses what only flushes need.
+    /// `None` also while tracing is paused, or if the kernel refuses something that only flushes need.
     flushes: Option<Flushes>,
-    /// The sets for flushes that were started.
+    /// The number of sets for flushes that were started.
     flush_sets: u64,
     users: Option<Alternation>,
     guard: Guard,
@@ -67,10 +70,10 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Starts to trace; `now` is a monotonic time. Removes what other processes left.
+    /// Starts tracing; `now` is a monotonic time. Removes what other processes left behind.
     ///
     /// # Errors
-    /// The reason for which requests cannot be traced.
+    /// The reason why requests cannot be traced.
     pub(super) fn start(root: &Path, options: TraceOptions, now: Duration) -> Result<Self, TraceError> {
         let dir = TraceDir::find(root)?;
         // Leftovers that cannot be removed do not prevent tracing.
@@ -191,12 +194,12 @@ impl Session {
         self.start_flushes();
     }
 
-    /// Returns what was counted since the last call; `now` is a monotonic time.
+    /// Returns the requests counted since the last call; `now` is a monotonic time.
     pub(super) fn read(&mut self, now: Duration) -> TracedIo {
         if !self.guard.is_paused() && self.has_other_bio_devices() && self.renew_latencies().is_err() {
             self.counted.problem = Some(TraceProblem::Failed);
         }
-        // Before the histograms, so that what is counted was completed, too.
+        // Read before the histograms: `Surplus` corrects for requests that complete in between.
         self.rate.observe(&self.root, now);
         for set in self.latencies.iter_mut().chain(&mut self.users) {
             if set.collect(&mut self.counted).is_err() {
@@ -228,7 +231,7 @@ impl Session {
         counted
     }
 
-    /// Returns whether devices that pass bios on have come or gone since the set was built.
+    /// Returns whether devices that pass bios on have appeared or disappeared since the set was built.
     fn has_other_bio_devices(&self) -> bool {
         let Some(SetKind::Latencies(pairs)) = self.latencies.as_ref().map(Alternation::kind) else {
             return false;
@@ -282,22 +285,23 @@ fn selected_bio_devices(root: &Path, options: &TraceOptions) -> Vec<DeviceNumber
 
 /// Returns what a request costs, in plain histograms.
 fn weight(pairs: &[EventPair], has_users: bool) -> f64 {
-    // A device that passes bios on has no requests, and the one below it no pair for bios.
+    // Bios do not count: a device that passes them on makes no requests, and the device below is not traced by the pair
+    // for bios.
     let pairs = pairs.iter().filter(|pair| pair.tag != "bio").count();
     let flushes = if pairs > 0 { FLUSHES_WEIGHT } else { 0.0 };
     pairs as f64 * PAIR_WEIGHT + flushes + if has_users { USERS_WEIGHT } else { 0.0 }
 }
 
-/// The requests that whole devices have completed.
+/// The rate of the requests that whole devices complete.
 #[derive(Default)]
 struct RequestRate {
     /// The devices and partitions whose requests are traced; all if empty.
     selected: Vec<DeviceNumber>,
-    /// Those of all devices that are traced, including the ones that devices pass on to each other.
+    /// The requests of all traced devices, including those that devices pass on to each other.
     requests: u64,
-    /// Those of the others.
+    /// The requests of the other devices.
     others: u64,
-    /// The rate of the requests that are traced, and of as many as cost the same as the others.
+    /// The requests per second that are traced, plus those of the other devices, weighted by their cost.
     per_s: f64,
     at: Option<Duration>,
     /// The counters of each device at the last reading: reads, writes, discards and flushes.
@@ -322,7 +326,7 @@ impl RequestRate {
         let [requests, others] = self.completed_requests();
         if let Some(at) = self.at.replace(now) {
             let seconds = now.saturating_sub(at).as_secs_f64();
-            // A device that went away takes its requests with it.
+            // When a device disappears, the sum decreases by its requests.
             let others = others.saturating_sub(self.others) as f64 * Self::OTHERS_COST;
             let passed = requests.saturating_sub(self.requests) as f64 + others;
             if seconds > 0.0 {
@@ -333,7 +337,8 @@ impl RequestRate {
         (self.requests, self.others) = (requests, others);
     }
 
-    /// Returns the requests that all traced devices have completed, and those of the others.
+    /// Returns the number of requests that all traced devices have completed, and the number of those of the other
+    /// devices.
     fn completed_requests(&self) -> [u64; 2] {
         let devices = &self.sample.devices;
         let parents = partition_parents(devices);
@@ -359,7 +364,7 @@ impl RequestRate {
         with_parents.filter(|(_, parent)| parent.is_none()).map(|(device, _)| device)
     }
 
-    /// Returns the sums of whole devices, of counts of these and of partitions.
+    /// Returns the sum for each whole device of its own count and those of its partitions.
     fn by_whole_device(&self, counts: &BTreeMap<DeviceNumber, u64>) -> BTreeMap<DeviceNumber, u64> {
         let devices = &self.sample.devices;
         let number_of = |device: &Device| (device.major, device.minor);
@@ -373,7 +378,7 @@ impl RequestRate {
         sums
     }
 
-    /// Returns the requests of each device since the last call, as [`Self::observe`] read them last.
+    /// Returns the requests of each device since the last call, up to the last [`Self::observe`].
     fn take_completed(&mut self) -> BTreeMap<DeviceNumber, [u64; 4]> {
         let now: BTreeMap<DeviceNumber, [u64; 4]> = self
             .whole_devices()
@@ -381,7 +386,7 @@ impl RequestRate {
             .collect();
         let before = std::mem::replace(&mut self.by_device, now);
         let growth = self.by_device.iter().filter_map(|(number, now)| {
-            // A new device has completed all of its requests since the last call, as does one whose counters were reset.
+            // A new device, or one whose counters were reset, has completed all of its requests since the last call.
             let before = before.get(number).copied().unwrap_or_default();
             let is_reset = now.iter().zip(before).any(|(now, before)| *now < before);
             let before = if is_reset { [0; 4] } else { before };

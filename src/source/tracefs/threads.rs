@@ -15,7 +15,7 @@ type Process = (Option<u32>, Option<Arc<str>>);
 pub(super) fn find_processes(root: &Path, users: &mut TracedUsers) {
     let mut found: HashMap<(u32, Arc<str>), Process> = HashMap::new();
     users.set_processes(|user| {
-        // A process that was started by a shell had the name of that before.
+        // A process that was started by a shell had the shell's name before.
         let key = (user.tid, Arc::clone(&user.comm));
         found.entry(key).or_insert_with(|| process_of(root, user)).clone()
     });
@@ -26,7 +26,7 @@ fn process_of(root: &Path, user: &TracedUser) -> Process {
     let folder = root.join(format!("proc/{}", user.tid));
     let status = read_text(&folder.join("status")).unwrap_or_default();
     let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    // The kernel adds to the name of a worker what it does.
+    // The kernel appends the current work to the name of a worker thread.
     let is_same = value("Name:").is_some_and(|name| name.starts_with(user.comm.trim()));
     if !is_same {
         return (None, None);

@@ -56,8 +56,8 @@ impl TraceDir {
         Ok(self)
     }
 
-    /// Returns whether the kernel refuses to open files that permissions allow: a kernel that is locked down does (EPERM instead
-    /// of EACCES), also where securityfs is not mounted.
+    /// Returns whether the kernel refuses to open files although permissions allow it, as a locked-down kernel does
+    /// (EPERM instead of EACCES). This works even if securityfs is not mounted.
     fn is_refused(&self) -> bool {
         let read = read_bytes_into(&self.join("synthetic_events"), &mut Vec::new());
         read.is_err_and(|error| error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error()))
@@ -94,7 +94,7 @@ impl TraceDir {
     pub(super) fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
         let path = self.join(file);
         let written = OpenOptions::new().append(true).open(&path).and_then(|mut open| {
-            // The kernel parses each write by itself.
+            // The kernel parses each write separately, so the line must be a single write.
             open.write_all(format!("{text}\n").as_bytes())
         });
         written.map_err(|error| match error.kind() {
@@ -118,7 +118,7 @@ impl TraceDir {
         text.lines().rev().find_map(|line| Some(line.split_once("error: ")?.1.to_owned()))
     }
 
-    /// Makes a tracing instance.
+    /// Creates a tracing instance.
     ///
     /// # Errors
     /// If the kernel refuses it, or the instance exists.
@@ -151,7 +151,7 @@ impl TraceDir {
     }
 }
 
-/// Returns whether the kernel's lockdown prohibits reading its memory, and so tracing.
+/// Returns whether the kernel's lockdown prohibits reading its memory and thus tracing.
 fn is_locked_down(root: &Path) -> bool {
     let line = read_line(&root.join("sys/kernel/security/lockdown"));
     line.is_some_and(|line| line.contains("[confidentiality]"))

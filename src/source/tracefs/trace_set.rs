@@ -1,9 +1,9 @@
 //! A set of triggers in an instance of its own: histograms of latencies, or of the threads that submit bios.
 //!
-//! The map of a trigger never forgets a sector, and counts nothing more once it is full, so that a set is replaced by
-//! another before that happens ([`super::alternation`]). A set is built paused. Triggers with variables can be neither
-//! cleared nor paused by name; but a trigger on the instance's own print event, which a write to its marker causes, can
-//! start and stop them.
+//! The map of a trigger never forgets a sector and counts nothing more once it is full, so a set is replaced by another
+//! before that happens ([`super::alternation`]). A set is built paused. Triggers with variables can be neither cleared
+//! nor paused by name; but a trigger on the instance's own print event, which a write to its marker causes, can start
+//! and stop them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ impl TraceSet {
         }
     }
 
-    /// Starts to count, and prepares [`Self::pause`].
+    /// Starts counting, and prepares [`Self::pause`].
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -108,7 +108,7 @@ impl TraceSet {
         Ok(())
     }
 
-    /// Stops to count requests that begin from now on. Those under way are still counted.
+    /// Stops counting requests that begin from now on. Those under way are still counted.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -116,7 +116,7 @@ impl TraceSet {
         self.instance.write(MARKER, "pause")
     }
 
-    /// Reads what was counted since the set was started.
+    /// Reads the counts since the set was started.
     ///
     /// # Errors
     /// If the histograms cannot be read.
@@ -155,7 +155,7 @@ impl SetCounts {
             _ => RequestKind::from_rwbs(letters),
         };
         let Some(kind) = kind else { return };
-        // A filter with too many devices was left out.
+        // The trigger has no filter if there are too many devices.
         if !pair.devices.is_empty() && !pair.devices.contains(&number) {
             return;
         }
@@ -176,7 +176,7 @@ impl SetCounts {
         sum.1 = sum.1.saturating_add(entry.value("nr_sector").unwrap_or(0));
     }
 
-    /// Returns what was counted since `earlier`, as the users of devices.
+    /// Returns the counts since `earlier`, as the users of devices.
     pub(super) fn users_since(&self, earlier: &Self) -> Vec<TracedUser> {
         let added = self.users.iter().map(|(key, (count, sectors))| {
             let before = earlier.users.get(key).copied().unwrap_or_default();

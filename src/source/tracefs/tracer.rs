@@ -16,7 +16,7 @@ use crate::counters::{DeviceNumber, TracedIo};
 pub struct TraceOptions {
     /// The latencies of requests.
     pub latencies: bool,
-    /// Also their latencies from the time at which they are queued.
+    /// The latencies of requests from the time at which they are queued, too.
     pub queued: bool,
     /// The threads that submit I/O.
     pub users: bool,
@@ -28,19 +28,19 @@ pub struct TraceOptions {
     pub max_overhead: f64,
 }
 
-/// Traces single requests until it is dropped, which removes everything from the kernel that it has set up.
+/// Traces single requests until it is dropped. Dropping it removes everything that it has set up in the kernel.
 pub struct Tracer {
     session: Arc<Mutex<Session>>,
-    /// The thread ends with this sender.
+    /// The thread ends when this sender is dropped.
     stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Tracer {
-    /// Starts to trace the system below `root`, for samples that `clock` times.
+    /// Starts tracing the system below `root`, for samples that `clock` times.
     ///
     /// # Errors
-    /// The reason for which requests cannot be traced.
+    /// The reason why requests cannot be traced.
     pub fn start(root: &Path, options: TraceOptions, clock: &dyn Clock) -> Result<Self, TraceError> {
         let session = Session::start(root, options, clock.monotonic())?;
         let mut tracer = Self { session: Arc::new(Mutex::new(session)), stop: None, thread: None };
@@ -66,8 +66,8 @@ impl Tracer {
         lock(&self.session).read(now)
     }
 
-    /// Traces other devices from now on: these whole ones, and threads on these devices and partitions. Neither list
-    /// is to be empty if it was not.
+    /// Traces other devices from now on: the latencies of the whole devices `devices`, and threads on the devices and
+    /// partitions `user_devices`. A list that was not empty must not become empty.
     pub fn select(&self, devices: &[DeviceNumber], user_devices: &[DeviceNumber]) {
         lock(&self.session).select(devices, user_devices);
     }
@@ -77,7 +77,7 @@ impl Drop for Tracer {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked leaves the session, which is dropped next.
+            // If the thread panicked, the session is dropped all the same.
             let _ = thread.join();
         }
     }
