@@ -7,7 +7,7 @@ use super::sample_pair::SamplePair;
 use crate::counters::{Counters, Sample};
 use crate::metrics::{CounterDelta, DeviceMatch, in_flight};
 
-/// The number of transient devices that are named; bounds the memory for a stream of ever new names.
+/// The most transient devices that are named: bounds the memory if new names keep appearing.
 const MAX_TRANSIENT_DEVICES: usize = 100;
 
 /// Each device of the last sample, followed from the first through all samples in between.
@@ -67,7 +67,7 @@ impl Aggregate {
         self.devices = step.devices.iter().map(combined).collect();
     }
 
-    /// The usual case: the same devices in the same order, most of them idle.
+    /// Extends the span in the usual case: the same devices in the same order, most of them idle.
     fn extend_in_place(&mut self, step: &SamplePair<'_>) {
         let interval = step.interval;
         let pairs = step.older.devices.iter().zip(&step.newer.devices);
@@ -101,8 +101,8 @@ impl Aggregate {
         DeviceMatch::Mapped(self.devices.iter().map(|span| span.first_index).collect())
     }
 
-    /// The devices that appeared after the first sample and disappeared again. Some may be in the first or last sample
-    /// too.
+    /// The devices that appeared after the first sample and disappeared again. Some may also be in the first or last
+    /// sample.
     pub(super) fn transient_devices(&self) -> impl Iterator<Item = &str> {
         self.transient_devices.iter().map(String::as_str)
     }

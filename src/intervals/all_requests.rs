@@ -1,12 +1,12 @@
-//! Check that the samples have the requests of all devices of the host.
+//! Checks that the samples have the requests of all devices of the host.
 
 use std::collections::HashSet;
 
 use crate::counters::Device;
 use crate::topology::{Kind, Node, Topology};
 
-/// Returns whether the kernel counts the requests of each device, and the samples have every disk of the host: a
-/// recording may be one of a few devices. Paths of NVMe disks need not be there, whose requests their disks count.
+/// Returns whether the kernel counts the requests of every device and the samples have every disk of the host, unlike a
+/// recording of only a few devices. Paths of NVMe disks may be missing, because their disks count their requests.
 pub(super) fn are_all_requests_counted(topology: &Topology, devices: &[Device]) -> bool {
     let names: HashSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
     let is_disk = |node: &Node| {
@@ -32,7 +32,7 @@ mod tests {
             |nodes, devices: &[Device]| are_all_requests_counted(&Topology::new(nodes), devices);
         assert!(is_complete(two(), &[device("sdb"), device("sda")]));
         assert!(!is_complete(two(), &[device("sda")]));
-        // An empty drive, and a partition of a disk that is there.
+        // An empty drive, and a partition of a disk that is in the samples.
         let partition = Node { backing_devices: vec!["sda".into()], ..node("sda1", Some(512)) };
         assert!(is_complete(vec![node("sda", Some(512)), node("sr0", Some(0)), partition], &[device("sda")]));
         let off = |ignores| Node {

@@ -6,7 +6,7 @@ use crate::counters::Device;
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
 
-/// The most characters of a text from a file in a message.
+/// The most characters of a file's text that are quoted in a message.
 const MAX_EXCERPT_CHARS: usize = 120;
 
 /// The settings of the verdict on each device.
@@ -25,7 +25,7 @@ pub(super) struct SavedFile {
     pub(super) name: String,
     /// The baselines.
     pub(super) baselines: SavedBaselines,
-    /// The devices that they are for.
+    /// The devices to which they apply.
     pub(super) matching: DeviceMatching,
     /// Their origin.
     pub(super) source: BaselineSource,
@@ -47,12 +47,12 @@ impl BaselineStore {
         Self { uses_recorded: true, ..self }
     }
 
-    /// Adds the reason for which a saved baseline of the host is ignored.
+    /// Adds the reason why a saved baseline of the host is ignored.
     pub(super) fn with_problem(self, problem: String) -> Self {
         Self { problem: Some(problem), ..self }
     }
 
-    /// The reason for which a saved baseline of the host is ignored; `None` if there is none.
+    /// The reason why a saved baseline of the host is ignored; `None` if none is.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
@@ -91,7 +91,8 @@ impl BaselineStore {
         recorded
     }
 
-    /// Returns a message about the devices whose name the given file has for another device; `None` if there are none.
+    /// Returns a message about the devices whose name belongs to another device in the given file; `None` if there are
+    /// none.
     pub fn mismatches<'a>(
         &self,
         devices: impl Iterator<Item = &'a str>,

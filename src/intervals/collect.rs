@@ -22,11 +22,11 @@ pub struct Collected {
     pub identities: HashMap<String, String>,
     /// The host over all intervals.
     pub host: HostReport,
-    /// The events of the selected devices as the live verdicts show them.
+    /// The events of the selected devices according to the live verdicts.
     pub events: EventTracker,
     /// The latency of each device with I/O over time, by the kernel's name.
     pub latencies: HashMap<String, LatencySeries>,
-    /// The wall clock meanwhile.
+    /// The wall clock over the intervals.
     pub clock: RunClock,
     /// The signal that ended the collection; `None` if the source ended.
     pub signal: Option<u8>,
@@ -37,7 +37,7 @@ struct DeviceEntry {
     analysis: DeviceAnalysis,
     intervals_before: u64,
     identity: Option<String>,
-    /// The settings for that device; `None` until its identity was looked for.
+    /// The settings for that device; `None` until the topology was searched for its identity.
     settings: Option<Settings>,
     latency: LatencySeries,
 }
@@ -47,15 +47,15 @@ struct DeviceEntry {
 pub(super) struct Collector {
     entries: Vec<DeviceEntry>,
     by_name: HashMap<String, usize>,
-    /// Intervals seen so far.
+    /// The number of intervals so far.
     intervals: u64,
-    /// The wall clock over these.
+    /// The wall clock over the intervals.
     clock: RunClock,
     /// The revision of the topology that identities are from.
     topology_revision: u64,
-    /// The counters of a device at its first sample, or the first after a reset, were not taken yet.
+    /// True if the counters of some device at its first sample, or at the first after a reset, were not taken yet.
     lacks_history: bool,
-    /// The analyses are to be compared with those of another capture.
+    /// True if the analyses will be compared with those of another capture.
     with_blocks: bool,
 }
 
@@ -142,7 +142,7 @@ impl Collector {
         }
     }
 
-    /// The entry of a device, which is mostly at its place among the devices of the last sample.
+    /// The entry of a device, which is usually at the same index as in the last sample.
     fn entry(&mut self, place: usize, name: &str) -> &mut DeviceEntry {
         if self.entries.get(place).is_some_and(|entry| entry.analysis.name() == name) {
             return &mut self.entries[place];
@@ -174,7 +174,8 @@ impl Collector {
             let name = entry.analysis.name();
             let (before, identity) = (entry.identity.as_deref(), intervals.identity(name));
             let is_other = before.is_some() && identity.is_some_and(|identity| before != Some(identity));
-            // A recording that follows may hold another baseline of the same device. A device that grows stays the same.
+            // A following recording may hold another baseline of the same device. A device whose size grows stays the
+            // same device.
             let is_changed = |settings: &Settings| {
                 is_other
                     || *settings != Settings { device: settings.device, ..intervals.settings(name, before) }
@@ -258,7 +259,7 @@ impl Collector {
         }
     }
 
-    /// Leaves out an interval of a device.
+    /// Counts an interval of a device that is left out.
     pub(super) fn skip(&mut self, place: usize, device: &str) {
         self.entry(place, device).analysis.note_gap();
     }
@@ -288,8 +289,8 @@ impl Collector {
     }
 }
 
-/// Returns the mean latency of reads and writes in milliseconds, infinite where requests were in flight and none completed;
-/// `None` without I/O.
+/// Returns the mean latency of reads and writes in milliseconds: infinite if requests were in flight and none
+/// completed; `None` without I/O.
 fn mean_await_ms(stats: &IntervalStats) -> Option<f64> {
     if stats.is_stalled() {
         return Some(f64::INFINITY);

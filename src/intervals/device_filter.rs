@@ -19,7 +19,7 @@ use crate::topology::{Kind, Node, Topology, natural_key};
 /// The properties of a device that hold until names or topology change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceAttributes {
-    /// The alias, or else the kernel's name.
+    /// The alias or, without one, the kernel's name.
     pub(super) label: String,
     /// The mount points and the file behind a loop device, separated by commas.
     pub(super) mountpoints: String,
@@ -31,9 +31,9 @@ pub(super) struct DeviceAttributes {
     pub(super) total_role: TotalRole,
     /// Listed only while active.
     is_listed_only_while_active: bool,
-    /// Asked for by name or by pattern.
+    /// Requested by name or by pattern.
     is_requested: bool,
-    /// Not asked for, but on a device that was, or below one: it shows where the requests of that device wait.
+    /// Not requested, but stacked on a requested device or below one: it shows where the requests of that device wait.
     pub(super) is_neighbor: bool,
 }
 
@@ -47,9 +47,9 @@ fn mountpoints(node: &Node) -> String {
 pub(super) struct DeviceFilter<'a> {
     selection: &'a DeviceSelection,
     regex: Option<Regex>,
-    /// A flag for each requested name: a device was found.
+    /// For each requested name, true if a device was found.
     found: Vec<bool>,
-    /// The pattern matched a device.
+    /// True if the pattern matched a device.
     has_match: bool,
 }
 
@@ -72,7 +72,8 @@ impl<'a> DeviceFilter<'a> {
         })
     }
 
-    /// Returns the attributes of each device, and the order of all: by the number of layers below, then by name.
+    /// Returns the attributes of each device, and the order of the devices: by the number of layers below, then by
+    /// name.
     pub(super) fn attributes(
         &mut self,
         devices: &[Device],
@@ -119,7 +120,7 @@ impl<'a> DeviceFilter<'a> {
         }
     }
 
-    /// Returns for each device whether it was asked for, by any of its names or by the pattern.
+    /// Returns for each device whether it was requested, by any of its names or by the pattern.
     fn requested(
         &mut self,
         devices: &[Device],
@@ -148,7 +149,7 @@ impl<'a> DeviceFilter<'a> {
         self.regex.is_some() || !self.selection.devices.is_empty()
     }
 
-    /// Returns whether a report lists a device in an interval; `stats` is `None` where the interval has none.
+    /// Returns whether a report lists a device in an interval; `stats` is `None` if the device has no statistics.
     pub(super) fn is_listed(
         &self,
         attributes: &DeviceAttributes,
@@ -170,7 +171,7 @@ impl<'a> DeviceFilter<'a> {
         !self.is_restricted() || attributes.is_requested
     }
 
-    /// Returns whether a device is selected, by its name alone.
+    /// Returns whether a device is selected, judging only by its name.
     pub(super) fn is_name_selected(&self, name: &str) -> bool {
         let is_match = self.regex.as_ref().is_some_and(|regex| regex.is_match(name));
         let is_named = || self.selection.devices.iter().any(|word| without_directory(word) == name);

@@ -17,15 +17,15 @@ pub struct IntervalRows<'a> {
     pub header: IntervalHeader,
     /// The devices, physical ones before those stacked on them, then by name.
     pub devices: Vec<DeviceInterval<'a>>,
-    /// The total, where one was asked for and a device counts in it.
+    /// The total, if it was requested and a device counts in it.
     pub total: Option<DeviceInterval<'a>>,
     /// Devices that appeared or disappeared.
     pub events: Vec<DeviceEvent>,
     /// The cgroups and processes that used the devices; `None` without two scans of them.
     pub attribution: Option<Attribution>,
-    /// The single requests of the interval; `None` where they were not traced.
+    /// The single requests of the interval; `None` if they were not traced.
     pub traced: Option<TracedInterval>,
-    /// A selected device was found so far: a requested one may appear later in a capture.
+    /// True if any selected device has been found so far: a requested one may appear later in a capture.
     pub has_found_any: bool,
 }
 
@@ -40,9 +40,10 @@ pub struct IntervalHeader {
     pub clock_s: Option<f64>,
     /// The measured length in seconds.
     pub elapsed_s: f64,
-    /// These are the averages since boot.
+    /// True for the averages since boot.
     pub is_since_boot: bool,
-    /// It is before the range of time that is shown. Only an analysis gets such intervals: it learns baselines from them.
+    /// True if it is before the range of time that is shown. Only an analysis gets such intervals: it learns baselines
+    /// from them.
     pub is_preceding: bool,
     /// Intervals that were skipped before this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
@@ -50,8 +51,8 @@ pub struct IntervalHeader {
     pub host: HostStats,
 }
 
-/// Activities of an interval that is over, whose memory [`Intervals::reuse`](super::Intervals::reuse) uses again: allocating them
-/// for each interval took longer than filling them in.
+/// Activities of a previous interval, whose memory [`Intervals::reuse`](super::Intervals::reuse) reuses: allocating
+/// them for each interval took longer than filling them in.
 #[derive(Debug, Default)]
 #[expect(clippy::vec_box, reason = "a box goes to its device and back, and is not copied")]
 pub struct UsedActivities(Vec<Box<DeviceActivity>>);
@@ -70,7 +71,7 @@ impl UsedActivities {
 pub struct DeviceInterval<'a> {
     /// The kernel's name; `total` for a total.
     pub device: &'a str,
-    /// The alias, or else the kernel's name.
+    /// The alias or, without one, the kernel's name.
     pub label: &'a str,
     /// The mount points and the file behind a loop device, separated by commas; empty without any.
     pub mountpoints: &'a str,
@@ -98,28 +99,28 @@ pub enum DeviceState {
 pub struct DeviceActivity {
     /// The statistics of the interval.
     pub stats: IntervalStats,
-    /// A reason not to trust one of them.
+    /// The reason not to trust one of the statistics; `None` if all can be trusted.
     pub flag: Option<DataFlag>,
     /// Seconds for which requests have been in flight without any completing; 0 unless stalled.
     pub stalled_s: f64,
-    /// The live verdict and its evidence; empty for a total and in an analysis. Of several samples within the interval, the
-    /// worst verdict with its latest evidence. Saturation is that of the whole interval.
+    /// The live verdict and its evidence; empty for a total and in an analysis. If the interval has several samples, it
+    /// is the worst verdict with its latest evidence, and the saturation of the whole interval.
     pub assessment: Assessment,
     /// Seconds of the interval with that verdict; `None` without one.
     pub verdict_s: Option<f64>,
-    /// The limit that a cgroup which uses the device has reached; `None` without attribution, and where none has.
+    /// The limit reached by a cgroup that uses the device; `None` without attribution, or if none was reached.
     pub limit: Option<ReachedLimit>,
-    /// The cgroup that does most of the device's bytes; `None` without attribution or bytes.
+    /// The cgroup with most of the device's bytes; `None` without attribution or bytes.
     pub top_cgroup: Option<TopCgroup>,
-    /// The end of the sample that the evidence is about, where there are several; `None` without a wall clock too.
+    /// The end of the sample that the evidence is about, if the interval has several; `None` also without a wall clock.
     pub evidence_at: Option<Timestamp>,
 }
 
 impl DeviceActivity {
-    /// Starts over for another interval with these statistics. The memory is kept.
+    /// Clears the activity for another interval with these statistics. Keeps the allocated memory.
     pub(super) fn renew(&mut self, stats: IntervalStats) {
         self.stats = stats;
-        // Field by field, as a whole default value takes longer to build than these.
+        // Field by field, because a whole default value would take longer to build.
         let Self { stats: _, flag, stalled_s, assessment, verdict_s, limit, top_cgroup, evidence_at } = self;
         (*flag, *stalled_s) = (None, 0.0);
         assessment.clear();
@@ -127,7 +128,7 @@ impl DeviceActivity {
     }
 }
 
-/// The cgroup that does most of a device's bytes.
+/// The cgroup with most of a device's bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopCgroup {
     /// Its path.
@@ -141,14 +142,14 @@ pub struct TopCgroup {
 pub struct DeviceEvent {
     /// The kernel's name.
     pub device: String,
-    /// The alias, or else the kernel's name.
+    /// The alias or, without one, the kernel's name.
     pub label: String,
     /// The event.
     pub kind: EventKind,
 }
 
 impl DeviceEvent {
-    /// Returns the event as the line of its device.
+    /// Returns the event in the form of a device's interval.
     pub fn to_interval(&self) -> DeviceInterval<'_> {
         let state = DeviceState::Event(self.kind);
         DeviceInterval { device: &self.device, label: &self.label, mountpoints: "", state }
@@ -205,7 +206,7 @@ impl DeviceInterval<'_> {
         self.activity().map(|activity| &activity.stats)
     }
 
-    /// The verdict; `None` where the data do not support one.
+    /// The verdict; `None` if the data do not support one.
     pub fn verdict(&self) -> Option<Verdict> {
         match &self.state {
             DeviceState::Active(activity) => activity.assessment.verdict,

@@ -6,10 +6,10 @@ use super::device_interval::DeviceActivity;
 use crate::analysis::{Assessment, LiveVerdict, Verdict};
 use crate::metrics::{DirectionStats, HostStats, IntervalStats, StallTimer};
 
-/// The share of the requests of an interval whose saturation must be known for that of the interval.
+/// The fraction of the requests of an interval whose saturation must be known to give that of the interval.
 const MIN_KNOWN_FRACTION: f64 = 0.9;
 
-/// Judges a device after every sample.
+/// Assesses a device after every sample.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceJudge {
     /// `None` until the device is active, and after a reset until it is active again.
@@ -25,18 +25,18 @@ pub(super) struct IntervalVerdict {
     pub(super) assessment: Assessment,
     /// Seconds with that verdict; `None` without one.
     pub(super) verdict_s: Option<f64>,
-    /// The end of the sample that the evidence is about; `None` where that is the end of the interval.
+    /// The end of the sample that the evidence is about; `None` if that is the end of the interval.
     pub(super) evidence_at: Option<Timestamp>,
 }
 
 impl IntervalVerdict {
-    /// The verdict on a device that was idle for all these seconds, and has been before.
+    /// The verdict on a device that was idle for all these seconds, and in the intervals before.
     pub(super) fn idle(seconds: f64) -> Self {
         let assessment = Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() };
         Self { assessment, verdict_s: Some(seconds), evidence_at: None }
     }
 
-    /// Makes it the verdict of a device's interval.
+    /// Stores the verdict in the activity of a device.
     pub(super) fn assign_to(self, activity: &mut DeviceActivity) {
         activity.assessment = self.assessment;
         activity.verdict_s = self.verdict_s;
@@ -54,8 +54,8 @@ impl DeviceJudge {
         self.stall_timer = StallTimer::default();
     }
 
-    /// Notes a reset: what was learned of the device is dropped, as it may be another one. The samples of the interval
-    /// so far still count.
+    /// Notes a reset: drops what was learned about the device, because it may be another one. The samples of the
+    /// interval so far still count.
     pub(super) fn reset(&mut self) {
         self.live_verdict = None;
         self.stall_timer = StallTimer::default();
@@ -138,7 +138,7 @@ fn idle_stats(seconds: f64) -> IntervalStats {
 /// The worst verdict so far on the samples of an interval.
 #[derive(Clone, Debug, Default)]
 struct WorstVerdict {
-    /// The latest of the worst assessments, with the end of its sample.
+    /// The worst assessment, the latest among equals, with the end of its sample.
     worst: Option<(Assessment, Option<Timestamp>)>,
     verdict_s: f64,
     reads: MeanSaturation,
@@ -180,8 +180,8 @@ impl WorstVerdict {
     }
 }
 
-/// The rank of the verdict on a sample: the worst is shown. Samples without a verdict do not hide the others, whose
-/// seconds are shown with them. But an interval with I/O that no verdict covers is not idle.
+/// The rank of the verdict on a sample: the highest is shown. Samples without a verdict do not hide a verdict, which is
+/// shown with its seconds; but they rank above `idle`, because an interval with I/O is not idle.
 fn rank(verdict: Option<Verdict>) -> u8 {
     match verdict {
         Some(Verdict::Idle) => 0,
@@ -190,8 +190,8 @@ fn rank(verdict: Option<Verdict>) -> u8 {
     }
 }
 
-/// The saturation of reads, writes or flushes over several samples: the mean over the requests, which is the latency of all as a
-/// multiple of unloaded latency.
+/// The saturation of reads, writes or flushes over several samples: the mean weighted by requests, which is the total
+/// latency as a multiple of unloaded latency.
 #[derive(Clone, Copy, Debug, Default)]
 struct MeanSaturation {
     ios: f64,
@@ -208,7 +208,7 @@ impl MeanSaturation {
         }
     }
 
-    /// `None` where it is not known for nearly all requests.
+    /// The mean saturation; `None` unless it is known for nearly all requests.
     fn mean(&self) -> Option<f64> {
         let is_known = self.known_ios > 0.0 && self.known_ios >= MIN_KNOWN_FRACTION * self.ios;
         is_known.then(|| self.sum / self.known_ios)

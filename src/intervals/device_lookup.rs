@@ -36,7 +36,7 @@ pub fn similar_name<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Opt
     names.filter(|name| distance(name) <= max_distance).min_by_key(distance)
 }
 
-/// Devices that were asked for and not found.
+/// Devices that were requested but not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotFound {
     /// No device has this name.
@@ -59,7 +59,7 @@ pub enum NotFound {
     Pattern {
         /// The regular expression.
         pattern: String,
-        /// The number of intervals that were searched, where COUNT ended it.
+        /// The number of intervals searched, if COUNT ended the search.
         intervals: Option<u64>,
     },
     /// No device has any of these names.

@@ -10,7 +10,7 @@ use super::summary::DeviceSummary;
 use crate::analysis::LiveVerdict;
 use crate::metrics::{HostStats, IntervalStats, StallTimer, UtilCheck};
 
-/// The number of departed devices that are remembered; bounds the memory for a stream of ever new names.
+/// The most departed devices that are remembered: bounds the memory if new names keep appearing.
 const MAX_DEPARTED: usize = 1000;
 
 /// The record of a device.
@@ -21,7 +21,7 @@ pub(super) struct DeviceRecord {
     pub(super) summary: DeviceSummary,
     /// `None` until the device is first active: most devices of a large host never are.
     judge: Option<Box<DeviceJudge>>,
-    /// The identity of the device as it was last known; `None` if it never was.
+    /// The last known identity of the device; `None` if it was never known.
     identity: Option<String>,
 }
 
@@ -39,19 +39,19 @@ impl DeviceRecord {
         }
     }
 
-    /// Notes that the counters were reset or another device took the name: what was learned of the first is dropped.
+    /// Notes that the counters were reset or another device took the name: drops what was learned about the first.
     pub(super) fn reset(&mut self) {
         self.interrupt_statistics();
         self.reset_judge();
     }
 
-    /// Notes a reset within an interval of several samples, at its end.
+    /// Notes a reset within an interval of several samples; called at the end of the interval.
     pub(super) fn interrupt_statistics(&mut self) {
         self.util_check = UtilCheck::default();
         self.stall_timer = StallTimer::default();
     }
 
-    /// Notes a reset within an interval of several samples, at the sample after it.
+    /// Notes a reset within an interval of several samples; called at the sample after the reset.
     pub(super) fn reset_judge(&mut self) {
         if let Some(judge) = &mut self.judge {
             judge.reset();
@@ -68,7 +68,7 @@ impl DeviceRecord {
         }
     }
 
-    /// Judges a sample within an interval, which ended `at`, with the host in it. `new_live_verdict` makes the live
+    /// Assesses a sample within an interval, which ended `at`, with the host in it. `new_live_verdict` creates the live
     /// verdict of a device that becomes active.
     pub(super) fn judge_sample(
         &mut self,
@@ -82,21 +82,21 @@ impl DeviceRecord {
         }
     }
 
-    /// Judges an idle sample within an interval, at less cost than with statistics.
+    /// Assesses an idle sample within an interval, at less cost than with statistics.
     pub(super) fn judge_idle_sample(&mut self, seconds: f64, at: Option<Timestamp>) {
         if let Some(judge) = &mut self.judge {
             judge.judge_idle_sample(seconds, at);
         }
     }
 
-    /// Takes the verdict on an interval of several samples, each of which was judged; `None` if the device was idle
+    /// Takes the verdict on an interval of several samples, each of which was assessed; `None` if the device was idle
     /// until now.
     pub(super) fn take_verdict(&mut self, seconds: f64) -> Option<IntervalVerdict> {
         self.judge.as_mut().map(|judge| judge.take_worst(seconds))
     }
 
-    /// Judges an interval of a single sample, with the host in it. `new_live_verdict` makes the live verdict of a device
-    /// that becomes active.
+    /// Assesses an interval of a single sample, with the host in it. `new_live_verdict` creates the live verdict of a
+    /// device that becomes active.
     pub(super) fn judge(
         &mut self,
         activity: &mut DeviceActivity,
@@ -110,7 +110,7 @@ impl DeviceRecord {
         }
     }
 
-    /// Takes an idle interval, at less cost than with statistics. It is judged if it has a single sample.
+    /// Takes an idle interval, at less cost than with statistics. It is assessed if it has a single sample.
     pub(super) fn observe_idle(&mut self, seconds: f64, is_single_sample: bool) {
         self.summary.observe_idle(seconds);
         if let Some(judge) = self.judge.as_mut().filter(|_| is_single_sample) {
@@ -118,7 +118,7 @@ impl DeviceRecord {
         }
     }
 
-    /// Takes the statistics of an interval that ended `at`, and sets what follows from those before.
+    /// Takes the statistics of an interval that ended `at`, and sets the values that also depend on earlier intervals.
     pub(super) fn observe(
         &mut self,
         activity: &mut DeviceActivity,
@@ -136,8 +136,8 @@ impl DeviceRecord {
 pub(super) struct DepartedDevices(BTreeMap<String, (String, DeviceSummary)>);
 
 impl DepartedDevices {
-    /// Keeps the summary of a device that disappeared. That of an idle device holds only its time, which matters
-    /// should the device come back and be active; it makes way for one that was active.
+    /// Keeps the summary of a device that disappeared. The summary of an idle device holds only its time, which matters
+    /// only if the device comes back and becomes active, so it is dropped first to make room for one that was active.
     pub(super) fn insert(&mut self, name: &str, label: &str, summary: DeviceSummary) {
         if self.0.len() >= MAX_DEPARTED && !summary.is_empty() {
             self.0.retain(|_, (_, summary)| !summary.is_empty());

@@ -23,12 +23,12 @@ use crate::units::Interval;
 pub(super) struct DeviceTracker<'b> {
     detail: Detail,
     baselines: &'b BaselineStore,
-    /// Of the interval before, where its memory is used again.
+    /// The activities of the interval before, whose memory is reused.
     used: UsedActivities,
     attributes: Vec<DeviceAttributes>,
     /// The order in which devices are listed, as indices of the last sample.
     order: Vec<usize>,
-    /// By index of the last sample.
+    /// The records, by index of the last sample.
     records: Vec<DeviceRecord>,
     /// The facts about the devices of the last sample.
     known_devices: Vec<KnownDevice>,
@@ -42,9 +42,9 @@ pub(super) struct DeviceTracker<'b> {
 /// Settings of one interval that affect every device.
 #[derive(Clone, Copy)]
 pub(super) struct RowOptions {
-    /// The interval is too short for util.
+    /// True if the interval is too short for util.
     pub(super) without_util: bool,
-    /// Add up a total.
+    /// True to add up a total.
     pub(super) with_total: bool,
     /// The host in the interval.
     pub(super) host: HostStats,
@@ -52,9 +52,9 @@ pub(super) struct RowOptions {
 
 /// The devices of an interval.
 pub(super) struct Rows<'a> {
-    /// Those to be listed.
+    /// The devices to list.
     pub(super) listed: Vec<DeviceInterval<'a>>,
-    /// Active devices on these or below them that are not to be listed.
+    /// Active devices stacked on these or below them that are not listed.
     pub(super) neighbors: Vec<DeviceInterval<'a>>,
     /// The total, if wanted.
     pub(super) total: Option<DeviceInterval<'a>>,
@@ -76,7 +76,7 @@ impl<'b> DeviceTracker<'b> {
         }
     }
 
-    /// The devices that are listed, and how much is said about each.
+    /// The level of detail: which devices are listed, and with which values.
     pub(super) fn detail(&self) -> Detail {
         self.detail
     }
@@ -97,7 +97,7 @@ impl<'b> DeviceTracker<'b> {
     ) {
         (self.attributes, self.order) = filter.attributes(devices, topology, resolver);
         if self.detail.lists_all() {
-            // The order of the capture, which is the order of the report.
+            // An analysis lists devices in the order of the capture.
             self.order = (0..devices.len()).collect();
         }
         self.had_reset = false;
@@ -112,17 +112,18 @@ impl<'b> DeviceTracker<'b> {
         self.recorded.clone_from(recorded);
     }
 
-    /// Returns whether counters of a device were reset since the attributes were learned: it may be another one.
+    /// Returns whether the counters of any device were reset since the attributes were learned, so that it may be
+    /// another one.
     pub(super) fn had_reset(&self) -> bool {
         self.had_reset
     }
 
-    /// Sets the facts about the devices of the last sample, which decide the known limits that may be theirs.
+    /// Sets the facts about the devices of the last sample, which decide which known limits may apply to them.
     pub(super) fn set_known_devices(&mut self, known_devices: Vec<KnownDevice>) {
         self.known_devices = known_devices;
     }
 
-    /// Uses the memory of the interval before again.
+    /// Reuses the memory of the interval before.
     pub(super) fn reuse(&mut self, used: UsedActivities) {
         self.used = used;
     }
@@ -132,14 +133,14 @@ impl<'b> DeviceTracker<'b> {
         self.records.iter_mut().for_each(DeviceRecord::interrupt);
     }
 
-    /// Forgets the summaries of all devices: the range of time that is shown begins.
+    /// Forgets the summaries of all devices, because the range of time that is shown begins.
     pub(super) fn clear_summaries(&mut self) {
         self.records.iter_mut().for_each(|record| record.summary = DeviceSummary::default());
         self.departed = DepartedDevices::default();
     }
 
-    /// Moves the records to the places of their devices in the newer sample. If devices changed, returns the attributes
-    /// of the older sample; [`Self::learn`] must follow.
+    /// Moves the records to the indices of their devices in the newer sample. If devices changed, returns the
+    /// attributes of the older sample; [`Self::learn`] must follow.
     pub(super) fn follow(
         &mut self,
         older: &[Device],
@@ -200,7 +201,7 @@ impl<'b> DeviceTracker<'b> {
         events
     }
 
-    /// Judges the devices in a sample within an interval, or at the end of one of several samples.
+    /// Assesses the devices in a sample within an interval, or at the end of an interval of several samples.
     pub(super) fn judge_samples(&mut self, step: &SamplePair<'_>) {
         if !self.detail.has_verdicts() {
             return;
@@ -233,7 +234,7 @@ impl<'b> DeviceTracker<'b> {
         }
     }
 
-    /// Returns the devices of an interval. If it has several samples, each was judged.
+    /// Returns the devices of an interval. If it has several samples, each must have been assessed.
     pub(super) fn rows<'a>(
         &'a mut self,
         pair: &SamplePair<'a>,
@@ -265,7 +266,7 @@ impl<'b> DeviceTracker<'b> {
             };
             let counters = &device.newer.counters;
             let is_in_total = options.with_total && counts_in_total(attributes.total_role, pair.newer);
-            // The quick way for devices that are not listed: most devices of a large host are idle.
+            // The fast path for devices that are not listed: most devices of a large host are idle.
             if self.detail == Detail::Report
                 && pair.is_unchanged(&device)
                 && counters.in_flight == 0
@@ -352,7 +353,7 @@ fn row<'a>(device: &'a Device, attributes: &'a DeviceAttributes, state: DeviceSt
     DeviceInterval { device: &device.name, label, mountpoints, state }
 }
 
-/// Returns the live verdict of a device that becomes active after this sample of it.
+/// Returns a new live verdict for a device that becomes active after this sample.
 fn new_live_verdict(
     baselines: &BaselineStore,
     attributes: &DeviceAttributes,
@@ -367,7 +368,7 @@ fn new_live_verdict(
     LiveVerdict::new(&settings, SinceBoot::from_counters(&device.counters))
 }
 
-/// Returns the statistics of a device; without util where the options say so.
+/// Returns the statistics of a device, without util if the options say so.
 fn interval_stats(
     delta: &CounterDelta,
     device: &DevicePair<'_>,

@@ -6,8 +6,8 @@ use super::device_interval::{DeviceInterval, DeviceState, TopCgroup};
 use crate::attribution::Attribution;
 use crate::topology::Topology;
 
-/// Joins to each device the cgroup with most of its bytes and the limit that a cgroup has reached. Partitions have neither:
-/// the kernel counts the I/O of cgroups on whole disks.
+/// Joins to each device the cgroup with most of its bytes and the limit that a cgroup has reached. Partitions have
+/// neither: the kernel counts the I/O of cgroups on whole disks.
 pub(super) fn note_usage(devices: &mut [DeviceInterval<'_>], attribution: &Attribution, topology: &Topology) {
     for device in devices.iter_mut().filter(|device| topology.is_whole(device.device)) {
         let DeviceState::Active(activity) = &mut device.state else { continue };
@@ -59,7 +59,7 @@ mod tests {
         }
     }
 
-    /// The use of dm-0 on sda by a cgroup, which has reached a limit on sda, with this part of the bytes.
+    /// The use of dm-0 on sda by a cgroup that has reached a limit on sda and has this share of the bytes.
     fn attribution(share: f64) -> Attribution {
         let rates = |bytes| IoRates { read_bytes_per_s: bytes, ..IoRates::default() };
         let limit = LimitUse { kind: LimitKind::ReadIops, value: 50, rate: 50.0, is_reached: true };

@@ -19,14 +19,14 @@ use crate::units::{Elapsed, Interval, SampleTime};
 pub(super) enum NextPair {
     /// A sample within an interval of several samples, or at its end, with the time since the sample before it.
     Step(Interval),
-    /// The two samples at the ends of an interval with the time between them, and the samples missed on the way. One that
-    /// `is_preceding` is before the range of time that is shown.
+    /// An interval, whose first and last samples are now paired, with the number of samples missed. If `is_preceding`,
+    /// it is before the range of time that is shown.
     Pair { interval: Interval, missed_samples: u64, is_preceding: bool },
     /// A new segment began: no interval spans this point.
     Break,
     /// No more samples.
     End,
-    /// A signal asks to end.
+    /// A signal requests the end.
     Signal(u8),
 }
 
@@ -35,18 +35,18 @@ pub(super) enum NextPair {
 enum Progress {
     /// The next sample begins a new interval.
     Ended,
-    /// Samples of the interval have been read, and its end has not.
+    /// Samples of the interval have been read, but not its last one.
     Within,
     /// Its last sample has been read.
     AtEnd(Interval),
 }
 
-/// Takes samples and pairs each with the one before, and the last of an interval with the first.
+/// Takes samples and pairs each with the one before it, and the last of an interval with the first.
 pub(super) struct IntervalSource<'a> {
     input: &'a Input,
     clock: &'a dyn Clock,
     pub(super) samples: SampleSource<'a>,
-    /// Samples of the running system are also taken within long intervals.
+    /// True if samples of the running system are also taken within long intervals.
     subdivides: bool,
     progress: Progress,
     missed_samples: u64,
@@ -60,13 +60,13 @@ pub(super) struct IntervalSource<'a> {
     device_match: DeviceMatch,
     /// The devices of `newer` in the sample before it.
     step_match: DeviceMatch,
-    /// The sample before `newer` is `older`.
+    /// True if the sample before `newer` is `older`.
     is_first_step: bool,
     /// The number of samples read so far.
     pub(super) sample_count: u64,
     /// The beginning of the segment, on the clock and in the samples; paces a replay.
     segment_start: Option<(Duration, SampleTime)>,
-    /// `newer` is from the interval before: it was not read since.
+    /// True if `newer` is from the interval before and a new sample has yet to be read.
     needs_read: bool,
     /// The time of the sample before the last.
     previous_time: SampleTime,
@@ -74,15 +74,15 @@ pub(super) struct IntervalSource<'a> {
     aggregation_start: (SampleTime, f64),
     /// The steps of an interval of several samples; `None` if the first ends it.
     aggregate: Option<Aggregate>,
-    /// `incoming` begins a new segment; the interval that ended before it comes first.
+    /// True if `incoming` begins a new segment that must wait until the interval before it is returned.
     has_pending_break: bool,
-    /// No sample of the range of time that is shown was read yet.
+    /// True until the first sample of the range of time that is shown is read.
     is_preceding: bool,
 }
 
 impl<'a> IntervalSource<'a> {
-    /// Takes samples from a source. If it `subdivides`, samples of the running system are at most a second apart, however
-    /// long the interval.
+    /// Takes samples from a source. If it `subdivides`, samples of the running system are at most a second apart,
+    /// however long the interval.
     pub(super) fn new(
         input: &'a Input,
         samples: SampleSource<'a>,
@@ -226,7 +226,7 @@ impl<'a> IntervalSource<'a> {
                 .map_or(NextPair::Break, |interval| pair(interval, self.missed_samples)));
         };
         self.missed_samples = self.missed_samples.saturating_add(self.newer.missed_samples);
-        // The samples before the range are judged one by one, however long the intervals of the range are.
+        // The samples before the range are assessed one by one, however long the intervals of the range are.
         if self.samples.is_preceding() {
             let missed_samples = self.missed_samples;
             return Ok(NextPair::Pair { interval, missed_samples, is_preceding: true });
@@ -253,7 +253,7 @@ impl<'a> IntervalSource<'a> {
         Ok(NextPair::Step(step))
     }
 
-    /// The last sample begins a new segment.
+    /// Begins a new segment with the last sample.
     fn begin_segment(&mut self) -> NextPair {
         self.needs_read = false;
         self.aggregation_start = (self.newer.at, 1.0);
@@ -266,8 +266,9 @@ impl<'a> IntervalSource<'a> {
         elapsed(&self.older, &self.newer)
     }
 
-    /// Returns whether the last sample ends an interval. Where a capture is aggregated, it is the one nearest to the next
-    /// multiple of the interval, since samples are never exactly on time; otherwise every sample of a capture does.
+    /// Returns whether the last sample ends an interval. If a capture is aggregated, the sample nearest to the next
+    /// multiple of the interval does, because samples are never exactly on time; otherwise every sample of a capture
+    /// does.
     fn is_due(&mut self) -> bool {
         if let Some(is_end) = self.samples.ends_interval(&self.newer) {
             return is_end;
@@ -278,7 +279,7 @@ impl<'a> IntervalSource<'a> {
             Elapsed::Forward(elapsed) => elapsed.seconds(),
             Elapsed::Unknown => 0.0,
         };
-        // The next sample will be about as far away as the last one, unless that followed a gap.
+        // The next sample is expected after about as long as the last one, unless that followed a gap.
         let interval_s = interval.as_secs_f64();
         let step_s = seconds_since(&self.previous_time).min(interval_s);
         let multiples = (seconds_since(&start) + step_s / 2.0) / interval_s;
@@ -321,7 +322,8 @@ impl<'a> IntervalSource<'a> {
         self.samples.topology(&self.newer, previous)
     }
 
-    /// Returns whether the topology should be read again. Before a pending break, it is that of the next segment.
+    /// Returns whether the topology should be read again. Before a pending break, the topology would already be that of
+    /// the next segment.
     pub(super) fn is_topology_stale(&self) -> bool {
         !self.has_pending_break && self.samples.is_topology_stale(&self.newer)
     }

@@ -1,4 +1,4 @@
-//! The latency of a device over a run, coarsely, in bounded memory.
+//! The latency of a device over a run at a coarse resolution, in bounded memory.
 
 /// Buckets kept at most.
 const MAX_BUCKETS: usize = 128;
@@ -8,7 +8,7 @@ const MAX_BUCKETS: usize = 128;
 pub struct LatencySeries {
     /// The length of a bucket in seconds; 0 before the first interval.
     bucket_s: f64,
-    /// Milliseconds: infinite where nothing completed although requests were in flight, NaN without I/O.
+    /// Milliseconds: infinite if nothing completed although requests were in flight, NaN without I/O.
     buckets: Vec<f32>,
 }
 
@@ -38,8 +38,8 @@ impl LatencySeries {
         self.buckets.is_empty()
     }
 
-    /// Returns the highest latency in milliseconds from `begin_s` to `end_s` after the first sample: `None` without I/O,
-    /// infinite during a stall.
+    /// Returns the highest latency in milliseconds from `begin_s` to `end_s` after the first sample: `None` without
+    /// I/O, infinite during a stall.
     pub fn max(&self, begin_s: f64, end_s: f64) -> Option<f64> {
         let first = (begin_s / self.bucket_s) as usize;
         let end = ((end_s / self.bucket_s).ceil() as usize).max(first + 1).min(self.buckets.len());

@@ -5,10 +5,10 @@ use crate::analysis::{Assessment, Evidence, Verdict, held_between, is_idle_below
 use crate::metrics::IntervalStats;
 use crate::topology::{Kind, Node, Topology};
 
-/// Adds to each stacked device the evidence that its requests were held between it and the devices below. Where that
-/// shows saturation and the device itself does not show its state, it is the verdict.
+/// Adds the evidence to each stacked device that its requests were held between it and the devices below. If that shows
+/// saturation and the device has no verdict of its own, the verdict becomes `saturated`.
 pub(super) fn note_held_between(devices: &mut [DeviceInterval<'_>], topology: &Topology) {
-    // To look up each device takes far longer.
+    // Looking up each device would take far longer.
     if !topology.nodes().iter().any(is_stacked) {
         return;
     }
@@ -29,8 +29,8 @@ pub(super) fn note_held_between(devices: &mut [DeviceInterval<'_>], topology: &T
     }
 }
 
-/// Makes the devices below one that holds requests `ok`, where only a limit of theirs would contradict that: they are idle
-/// for half of the time or more while requests wait above them.
+/// Makes the devices below one that holds requests `ok` if only a limit of their own would contradict that: they are
+/// idle for at least half of the time while requests wait above them.
 fn clear_devices_below(devices: &mut [DeviceInterval<'_>], above: usize, topology: &Topology) {
     let (name, DeviceState::Active(activity)) = (devices[above].device, &devices[above].state) else {
         return;
@@ -48,7 +48,8 @@ fn clear_devices_below(devices: &mut [DeviceInterval<'_>], above: usize, topolog
     }
 }
 
-/// Returns whether the device is saturated by this evidence alone. Requests that may hang are worse than that.
+/// Returns whether this evidence alone shows that the device is saturated. It does not if requests may hang, which is
+/// worse.
 fn is_saturated(assessment: &Assessment, evidence: &Evidence) -> bool {
     let may_hang = assessment.evidence.iter().any(|one| matches!(one, Evidence::Hung { .. }));
     let Evidence::HeldBetween { latencies, .. } = evidence else { return false };

@@ -1,4 +1,4 @@
-//! Learns unloaded latencies while samples come in, without an end.
+//! Learns unloaded latencies continuously while samples come in.
 
 use anyhow::Result;
 
@@ -9,13 +9,13 @@ use crate::analysis::{DeviceBaseline, HostReport, SavedBaselines, Settings, Unlo
 
 /// Seconds between updates.
 const UPDATE_INTERVAL_S: f64 = 600.0;
-/// Seconds after which everything is learned again: a device may become slower or faster in the course of its life.
+/// Seconds after which everything is learned again: a device may become slower or faster over time.
 const FORGET_AFTER_S: f64 = 24.0 * 3600.0;
 /// The fewest intervals with I/O from which a device is learned.
 const MIN_BUSY_INTERVALS: u64 = 60;
 
-/// Learns the baselines of devices from the intervals in which they are well: idle, ok or not yet judged. Neither a device
-/// at its limit nor one that is throttled is unloaded. `on_learned` is called every ten minutes, and at the end.
+/// Learns the baselines of devices from the intervals in which they are idle, ok or without a verdict. A device at its
+/// limit or throttled is not unloaded. `on_learned` is called every ten minutes, and at the end.
 ///
 /// # Errors
 /// When the source cannot be read.
@@ -77,7 +77,7 @@ fn is_loaded(row: &DeviceInterval<'_>) -> bool {
     }
 }
 
-/// Returns what was learned of each device, without upper bounds: those are latencies of a loaded device.
+/// Returns the baselines learned for each device, without upper bounds, which are latencies of a loaded device.
 fn learned(collector: &Collector) -> SavedBaselines {
     let mut baselines = SavedBaselines::default();
     for (analysis, identity) in collector.devices() {

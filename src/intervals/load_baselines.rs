@@ -16,11 +16,11 @@ use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::source::{FirstFile, read_first_file, read_json_object};
 
-/// Longest wait for a saved baseline of the host: the disk that it is on may be the one that hangs.
+/// The longest wait for a saved baseline of the host: it may be on the disk that hangs.
 const MAX_WAIT: Duration = Duration::from_millis(200);
 
-/// Reads the baselines that the options name: a file that was saved, a capture from which they are learned, or those
-/// that are saved for the host. Whatever is wrong with the latter is no error but [`BaselineStore::problem`].
+/// Reads the baselines that the options name: a saved file, a capture from which they are learned, or those saved for
+/// the host. A problem with the latter is not an error; it is in [`BaselineStore::problem`].
 ///
 /// # Errors
 /// When a file that the user named cannot be read, or is neither a saved baseline nor a capture.
@@ -62,7 +62,7 @@ pub fn load_baselines(
 /// Reads the first of the files in which baselines of the host are saved; `None` if there is none.
 ///
 /// # Errors
-/// The reason for which it is ignored.
+/// The reason why it is ignored.
 fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
     let name = |path: &Path| sanitize(&path.display().to_string()).into_owned();
     match read_first_file(paths, MAX_WAIT) {

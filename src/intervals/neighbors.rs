@@ -1,11 +1,11 @@
-//! Devices stacked on selected ones or below them, which show where the requests of these wait.
+//! Devices stacked on selected ones or below them, which show where the requests of the selected ones wait.
 
 use std::collections::HashSet;
 
 use crate::topology::{Kind, Node, Topology};
 
-/// Returns the devices, by the kernel's names, whose statistics the evidence of layers needs for the selected ones: those
-/// below a selected device, those on it, and those below the latter.
+/// Returns the devices, by the kernel's names, whose statistics the evidence of layers needs for the selected ones:
+/// those below a selected device, those on it, and those below the latter.
 pub(super) fn neighbors<'a>(
     selected: impl Iterator<Item = &'a str>,
     topology: &'a Topology,
@@ -21,7 +21,7 @@ pub(super) fn neighbors<'a>(
         topology.node(name).into_iter().for_each(&mut add);
         for holder in topology.holders(name) {
             add(holder);
-            // Where it is a partition, requests to the devices on it reach the selected disk.
+            // If it is a partition, requests to the devices on it reach the selected disk.
             let is_partition = holder.kind == Kind::Partition;
             topology.holders(&holder.name).filter(|_| is_partition).for_each(&mut add);
         }

@@ -15,10 +15,10 @@ pub struct Input {
     /// The directory that holds `proc`, `sys` and `dev`.
     pub root: PathBuf,
     /// The time between reports. `None`: 1 s for the running system, every sample of a capture. A longer interval
-    /// aggregates samples, each of which is judged: those of a capture, and of the running system one per second or a
-    /// little more often.
+    /// aggregates samples, each of which is assessed: those of a capture, or of the running system one per second or
+    /// slightly more.
     pub interval: Option<Duration>,
-    /// The part of a capture that is shown. Intervals before it are judged, so that they serve as baseline, but are neither
+    /// The part of a capture that is shown. Intervals before it are assessed to serve as baseline, but are neither
     /// shown nor counted.
     pub range: TimeRange,
     /// The number of intervals after which the stream ends; `None` runs until interrupted or to the end of the capture.
@@ -31,7 +31,7 @@ pub struct Input {
     pub scans_io: bool,
     /// Ignore the cgroups and processes that a recording holds.
     pub ignores_scans: bool,
-    /// The part of them that is scanned.
+    /// Which of the cgroups and processes are scanned.
     pub scan_scope: ScanScope,
     /// Take a single sample per interval of the running system, however long it is: each verdict is that of a whole
     /// interval.
@@ -66,11 +66,12 @@ pub enum Detail {
     /// The devices of a report: selected and, unless asked for, active; each with a live verdict.
     #[default]
     Report,
-    /// Every selected device, idle or not, with a live verdict on each interval as long as it is: the input of an analysis.
+    /// Every selected device, idle or not, with one live verdict for each interval, however long: the input of an
+    /// analysis.
     Analysis,
-    /// The same, to be compared with another capture: the load in blocks of time is collected, too.
+    /// Like [`Self::Analysis`], for a comparison with another capture: also collects the load in blocks of time.
     Comparison,
-    /// The input of an analysis without live verdicts, at less cost.
+    /// Like [`Self::Analysis`], but without live verdicts, at less cost.
     Statistics,
 }
 
@@ -80,7 +81,7 @@ impl Detail {
         self != Self::Report
     }
 
-    /// Returns whether devices are judged.
+    /// Returns whether devices get live verdicts.
     pub(super) fn has_verdicts(self) -> bool {
         self != Self::Statistics
     }
@@ -107,13 +108,13 @@ impl Default for VerdictOptions {
     }
 }
 
-/// The source of unloaded latencies. Where it has none for a device, they are learned from the intervals.
+/// The source of unloaded latencies. If it has none for a device, they are learned from the intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BaselineOption {
-    /// Those that a recording holds; for the running system, the first of these files that exists and may be read. It
-    /// is matched by identity alone.
+    /// Those that a recording holds; for the running system, those in the first of these files that exists and is
+    /// readable. They are matched by identity only.
     Saved(Vec<PathBuf>),
-    /// Only those that are learned from the intervals themselves.
+    /// Only those learned from the intervals themselves.
     Learned,
     /// A capture, or a saved baseline.
     File(PathBuf),

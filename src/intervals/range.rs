@@ -8,7 +8,7 @@ use crate::sanitize::sanitize;
 use crate::source::{Replay, TimeBound, find_time_zone};
 use crate::time_range::{TimePoint, TimeRange, TimeSearch, time_text};
 
-/// The place of a sample: that of the interval that it ends.
+/// The place of a sample relative to the range: that of the interval that it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Before the range.
@@ -37,9 +37,9 @@ struct Bound {
 }
 
 enum BoundKind {
-    /// It is before the sample at this position.
+    /// The bound is before the sample at this position in bytes.
     Position(u64),
-    /// It is searched for as the samples come.
+    /// The bound is searched for as the samples arrive.
     Search(Box<TimeSearch>),
 }
 
@@ -86,7 +86,7 @@ impl RangeFilter {
     /// Returns the place of the next sample, at this position of the capture.
     ///
     /// # Errors
-    /// A message if a time of day came a second time, or cannot come any more.
+    /// A message if a time of day occurs a second time, or can no longer occur.
     pub(super) fn place(&mut self, sample: &Sample, position: u64) -> Result<Place> {
         self.place_of(sample, position).map_err(|error| self.named(&error))
     }

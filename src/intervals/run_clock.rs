@@ -8,15 +8,17 @@ use super::series::TimeSpan;
 
 /// The breaks in time that are kept, each with the time before and after it.
 const MAX_ANCHORS: usize = 1000;
-/// The difference in seconds between the wall clock and the sum of the intervals from which the clock was set, or time broke.
+/// The difference in seconds between the wall clock and the sum of the intervals above which the clock was set or time
+/// broke.
 const MAX_DRIFT_S: f64 = 0.5;
 /// Less than any interval: a moment this much earlier is before the break in time that follows it.
 const BREAK_TOLERANCE_S: f64 = 1e-6;
 
-/// Relates the seconds of all intervals to the wall clock, which goes on while time is broken.
+/// Relates the seconds of all intervals to the wall clock, which continues during breaks in time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunClock {
-    /// Seconds of the run with the time then, where an interval begins that does not follow the one before.
+    /// The second of the run and the wall-clock time at the beginning of each interval that does not follow the one
+    /// before.
     anchors: Vec<(f64, Timestamp)>,
     end: Moment,
 }
@@ -35,27 +37,27 @@ impl RunClock {
         self.end = Moment { at: header.end, run_s: self.end.run_s + header.elapsed_s };
     }
 
-    /// Takes the next interval and returns its place on an axis on which time never goes back: seconds since 1970, or since
-    /// the first sample where there is no wall clock. Where the clock went back, the times from there on are too late.
+    /// Takes the next interval and returns its place on an axis on which time never goes back: seconds since 1970, or
+    /// since the first sample without a wall clock. If the clock went back, all later times are too late.
     pub fn place(&mut self, header: &IntervalHeader) -> TimeSpan {
         let start_run_s = self.end.run_s;
         self.observe(header);
         TimeSpan { start_s: self.axis_s(start_run_s), end_s: self.axis_s(self.end.run_s) }
     }
 
-    /// Returns the place of a moment on the axis of [`Self::place`]: of the beginning of what follows it. Before the first
-    /// sample, seconds are negative.
+    /// Returns the place of a moment on the axis of [`Self::place`]. At a break in time, it is the beginning of the
+    /// time after the break. Seconds before the first sample are negative.
     pub fn axis_s(&self, run_s: f64) -> f64 {
         self.anchors.first().map_or(0.0, |(_, at)| wall_s(*at)) + self.elapsed_s(run_s)
     }
 
-    /// Returns the place of a moment on that axis: of the end of what is before it, where time breaks there.
+    /// Returns the place of a moment on that axis. At a break in time, it is the end of the time before the break.
     pub fn axis_end_s(&self, run_s: f64) -> f64 {
         self.axis_s(run_s - BREAK_TOLERANCE_S) + BREAK_TOLERANCE_S
     }
 
-    /// The seconds by which the latest interval is placed too late on that axis, because the clock went back; 0 if it did
-    /// not.
+    /// The seconds by which the latest interval is placed too late on that axis, because the clock went back; 0 if it
+    /// did not.
     pub fn setback_s(&self) -> f64 {
         let shift_s = self.end.at.map_or(0.0, |at| self.axis_s(self.end.run_s) - wall_s(at));
         if self.has_wall_clock() && shift_s > MAX_DRIFT_S { shift_s } else { 0.0 }
@@ -81,8 +83,8 @@ impl RunClock {
         Some((self.anchors.first()?.1, self.end.at?))
     }
 
-    /// Returns the seconds since the first sample after some seconds of intervals: breaks in time count, as far as the wall
-    /// clock went forward meanwhile.
+    /// Returns the seconds since the first sample after some seconds of intervals: breaks in time count, as far as the
+    /// wall clock went forward meanwhile.
     pub fn elapsed_s(&self, run_s: f64) -> f64 {
         let mut elapsed_s = run_s;
         for pair in self.anchors.windows(2).take_while(|pair| pair[1].0 <= run_s) {

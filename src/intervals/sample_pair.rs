@@ -12,7 +12,7 @@ pub(super) struct SamplePair<'a> {
     pub(super) interval: Interval,
     /// The devices of `newer` in `older`.
     pub(super) device_match: &'a DeviceMatch,
-    /// The steps from one to the other, each of which was judged; `None` for a single step.
+    /// The steps from one to the other, each of which was assessed; `None` for a single step.
     pub(super) aggregate: Option<&'a Aggregate>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> SamplePair<'a> {
             && self.aggregate.is_none_or(|aggregate| aggregate.delta(device.index).is_some())
     }
 
-    /// The names of devices that neither end has, only samples in between.
+    /// The names of devices that are only in samples between the ends.
     pub(super) fn transient_devices(&self) -> impl Iterator<Item = &'a str> {
         let (older, newer) = (self.older, self.newer);
         let names = self.aggregate.into_iter().flat_map(Aggregate::transient_devices);
@@ -60,7 +60,7 @@ impl<'a> SamplePair<'a> {
 }
 
 impl DevicePair<'_> {
-    /// The requests in flight at the beginning and at the end; `None` where the kernel miscounted.
+    /// The requests in flight at the beginning and at the end; `None` if the kernel miscounted.
     pub(super) fn in_flight(&self) -> (Option<u64>, Option<u64>) {
         (in_flight(&self.older.counters), in_flight(&self.newer.counters))
     }

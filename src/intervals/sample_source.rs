@@ -22,7 +22,7 @@ use crate::topology::{Machine, Topology};
 /// The age at which the topology of the running system is read again although no device name changed.
 const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(30);
 
-/// The longest time between samples of the running system that are judged one by one.
+/// The longest time between samples of the running system that are assessed one by one.
 const MAX_SAMPLE_STEP: Duration = Duration::from_secs(1);
 
 /// Called for each warning about the input.
@@ -44,9 +44,9 @@ enum SourceKind<'a> {
         /// `None` before the first sample.
         deadlines: Option<SampleDeadlines>,
         topology_read_at: Duration,
-        /// `None` where cgroups and processes are not scanned.
+        /// `None` if cgroups and processes are not scanned.
         scanner: Option<IoScanner>,
-        /// `None` where requests are not traced.
+        /// `None` if requests are not traced.
         tracer: Option<Tracer>,
         on_sample: Option<OnLiveSample<'a>>,
     },
@@ -54,16 +54,16 @@ enum SourceKind<'a> {
     Received { samples: Receiver<Sample>, topology_read_at: Duration },
     Replay {
         replay: Box<Replay<'a>>,
-        /// The number of headers before the topology was last taken.
+        /// The number of headers when the topology was last taken.
         header_count: u64,
-        /// `None` where the whole capture is shown.
+        /// `None` if the whole capture is shown.
         range: Option<Box<RangeFilter>>,
         /// The place of the last sample.
         place: Place,
     },
 }
 
-/// The host that samples are from. `None` is a value that is not known.
+/// The host that samples are from. Values that are not known are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostIdentity {
     /// Its name.
@@ -116,7 +116,8 @@ impl<'a> SampleSource<'a> {
         }
     }
 
-    /// Also traces the requests of the running system from now on, or no longer. A tracer that is replaced ends.
+    /// Also traces the requests of the running system from now on with `started`, or no longer if it is `None`. Ends
+    /// the previous tracer.
     pub(super) fn trace(&mut self, started: Option<Tracer>) {
         if let SourceKind::Live { tracer, .. } = &mut self.kind {
             *tracer = started;
@@ -128,14 +129,14 @@ impl<'a> SampleSource<'a> {
         Self { input, kind: SourceKind::Received { samples, topology_read_at: Duration::ZERO } }
     }
 
-    /// Has each sample of the running system handed to `on_sample`, too.
+    /// Also passes each sample of the running system to `tap`.
     pub(super) fn tap(&mut self, tap: OnLiveSample<'a>) {
         if let SourceKind::Live { on_sample, .. } = &mut self.kind {
             *on_sample = Some(tap);
         }
     }
 
-    /// Starts or stops to scan the cgroups and processes of the running system.
+    /// Starts or stops scanning the cgroups and processes of the running system.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -152,7 +153,7 @@ impl<'a> SampleSource<'a> {
         Ok(())
     }
 
-    /// Returns the part of a capture that has been read; `None` where its size is not known.
+    /// Returns the fraction of a capture that has been read; `None` if its size is not known.
     pub(super) fn progress(&self) -> Option<f64> {
         match &self.kind {
             SourceKind::Replay { replay, .. } => replay.progress(),
@@ -174,12 +175,12 @@ impl<'a> SampleSource<'a> {
         matches!(self.kind, SourceKind::Live { .. } | SourceKind::Received { .. })
     }
 
-    /// Returns whether a capture turned out not to be text.
+    /// Returns whether a capture was found not to be text.
     pub(super) fn is_not_text(&self) -> bool {
         matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.is_not_text())
     }
 
-    /// Returns whether a capture turned out to be truncated.
+    /// Returns whether a capture was found to be truncated.
     pub(super) fn is_truncated(&self) -> bool {
         matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.is_truncated())
     }
@@ -205,7 +206,7 @@ impl<'a> SampleSource<'a> {
         }
     }
 
-    /// Returns the next deadline after `now` and the number of intervals missed before it; `None` where another program or
+    /// Returns the next deadline after `now` and the number of intervals missed before it; `None` if another program or
     /// thread decides when samples are taken.
     pub(super) fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
         match &mut self.kind {
@@ -292,7 +293,7 @@ impl<'a> SampleSource<'a> {
         }
     }
 
-    /// Returns the topology of the devices of the newest sample. That of a capture without one is inferred from their
+    /// Returns the topology of the devices of the newest sample. If a capture has none, it is inferred from their
     /// names.
     pub(super) fn topology(&mut self, newest: &Sample, previous: &Topology) -> Topology {
         match &mut self.kind {
@@ -341,7 +342,7 @@ impl<'a> SampleSource<'a> {
             SourceKind::Live { topology_read_at, .. } | SourceKind::Received { topology_read_at, .. } => {
                 newest.at.monotonic.is_some_and(|now| now > *topology_read_at + MAX_TOPOLOGY_AGE)
             }
-            // A header after the range is that of samples which are not shown.
+            // A header after the range belongs to samples that are not shown.
             SourceKind::Replay { replay, header_count, place, .. } => {
                 *place != Place::Following && replay.header_count() != *header_count
             }

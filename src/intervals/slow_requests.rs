@@ -5,16 +5,17 @@ use super::traced::TracedInterval;
 use crate::analysis::{Evidence, IoDirection, SlowRequests};
 use crate::counters::{LatencySpan, RequestKind};
 
-/// The kinds of requests that evidence is about, with their directions. A discard takes as long as it is large.
+/// The kinds of requests that evidence is about, with their directions. Discards are left out because their latency
+/// depends on their size.
 const DIRECTIONS: [(RequestKind, IoDirection); 3] = [
     (RequestKind::Read, IoDirection::Reads),
     (RequestKind::Write, IoDirection::Writes),
     (RequestKind::Flush, IoDirection::Flushes),
 ];
 
-/// Adds to each device that a few of its single requests were far slower than the rest, as the last of its evidence:
-/// it changes no verdict. Nothing is said where tracing was paused or failed, since the requests that are known are
-/// not a fair sample then.
+/// Adds the evidence to each device that a few of its single requests were far slower than the rest. It comes last and
+/// does not change the verdict. Nothing is added if tracing was paused or failed, because the known requests are then
+/// not a fair sample.
 pub(super) fn note_slow_requests(devices: &mut [DeviceInterval<'_>], traced: &TracedInterval) {
     if traced.problem.is_some() {
         return;

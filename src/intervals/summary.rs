@@ -9,7 +9,7 @@ use crate::metrics::{DirectionStats, IntervalStats};
 /// The highest value of a quantity in any interval, and the end of that interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Peak {
-    /// The value; 0 if it never was above.
+    /// The value; 0 if it was never above 0.
     pub value: f64,
     /// The time; `None` without a wall clock.
     pub at: Option<Timestamp>,
@@ -23,7 +23,7 @@ impl Peak {
     }
 }
 
-/// Sums and peaks of one direction.
+/// Sums and peaks of a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DirectionTotals {
     ios: f64,
@@ -67,7 +67,7 @@ pub struct DeviceSummary {
     pub reads: DirectionTotals,
     /// Writes.
     pub writes: DirectionTotals,
-    /// The queue times the seconds for which it is known.
+    /// The sum of the queue, multiplied by the seconds for which it is known.
     queue_s: f64,
     queue_known_s: f64,
     /// The longest mean queue of an interval.
@@ -96,8 +96,8 @@ impl DeviceSummary {
         self.queue_known_s += seconds;
     }
 
-    /// Compares by severity, worst first: the longer stall, then the longer queue of an interval, then the higher latency
-    /// of an interval.
+    /// Compares by severity, worst first: by the longest stall, then by the longest queue of an interval, then by the
+    /// highest latency of an interval.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         let severity = |summary: &Self| {
             let latency_ms = summary.reads.peak_await_ms.value.max(summary.writes.peak_await_ms.value);

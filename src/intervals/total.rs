@@ -7,7 +7,7 @@ use crate::counters::Sample;
 use crate::metrics::{CounterDelta, DataFlag, IntervalStats};
 use crate::units::Interval;
 
-/// A sum of counter differences. Sums of counters would wrap and reset elsewhere than the counters do.
+/// A sum of counter differences. Sums of counters would wrap and reset at other points than the counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Total {
     delta: Option<CounterDelta>,
@@ -52,7 +52,7 @@ impl Total {
 
     fn activity(&self, interval: Interval) -> Option<DeviceState> {
         let stats = IntervalStats::from_delta(&self.delta?, self.in_flight_before, self.in_flight, interval);
-        // Several devices can be busy for longer, added up, than the interval lasts.
+        // The busy times of several devices can add up to more than the interval.
         let stats = IntervalStats { util_pct: None, util_upper_bound_pct: None, ..stats };
         let flag = self.lacks_device.then_some(DataFlag::AccountingOff);
         Some(DeviceState::Active(Box::new(DeviceActivity { stats, flag, ..DeviceActivity::default() })))

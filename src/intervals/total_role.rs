@@ -18,9 +18,9 @@ pub(super) enum TotalRole {
     FallbackFor(usize),
 }
 
-/// Returns the role of each device. Physical disks are included, and nothing in memory or stacked on another device. If
-/// some devices were `requested`, only these can be included, from the bottom of the stack upwards, as long as
-/// neither a device below nor one above is.
+/// Returns the role of each device. Physical disks are included, but not devices in memory or stacked on others. If
+/// some devices were `requested`, only these can be included, from the bottom of the stack upwards, unless a device
+/// below or above is already included.
 pub(super) fn total_roles(
     devices: &[Device],
     topology: &Topology,
@@ -53,7 +53,7 @@ pub(super) fn total_roles(
     roles
 }
 
-/// Includes requested devices that are not physical disks, where that counts nothing twice.
+/// Includes requested devices that are not physical disks, unless that would count requests twice.
 fn include_stacked_devices(
     roles: &mut [TotalRole],
     devices: &[Device],

@@ -21,7 +21,7 @@ pub struct TracedInterval {
     pub threads: Option<Vec<TracedThread>>,
     /// Requests that a full map in the kernel did not count.
     pub dropped: u64,
-    /// The reason for which requests are missing; `None` if none are.
+    /// The reason why requests are missing; `None` if none are.
     pub problem: Option<TraceProblem>,
 }
 
@@ -32,7 +32,7 @@ pub struct TracedThread {
     pub device: String,
     /// The thread.
     pub tid: u32,
-    /// Its name, in which any character may occur.
+    /// Its name, which may contain any character.
     pub comm: Arc<str>,
     /// Its process; `None` if it ended before that was read.
     pub pid: Option<u32>,
@@ -48,7 +48,7 @@ pub struct TracedThread {
     pub write_bytes: u64,
 }
 
-/// The tasks that the kernel does in threads of its own on behalf of processes.
+/// The kinds of work that the kernel does in its own threads on behalf of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelRole {
     /// It writes modified memory to disks.
@@ -65,7 +65,7 @@ impl TracedThread {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
-    /// Adds I/O of the same thread on the same device, or of another one to a sum of several.
+    /// Adds I/O of the same thread on the same device, or of another thread to a sum of several.
     pub(super) fn add(&mut self, other: &Self) {
         self.pid = self.pid.or(other.pid);
         self.cgroup = self.cgroup.take().or_else(|| other.cgroup.clone());
@@ -121,7 +121,7 @@ fn threads(users: &[TracedUser], devices: &[Device]) -> Vec<TracedThread> {
 pub struct TracedDevice {
     /// The kernel's name.
     pub name: String,
-    /// The alias, or else the kernel's name.
+    /// The alias or, without one, the kernel's name.
     pub label: String,
     /// Its number.
     pub number: DeviceNumber,
@@ -129,12 +129,12 @@ pub struct TracedDevice {
     pub completed: [u64; 4],
     /// The latencies.
     pub latencies: BTreeMap<(RequestKind, LatencySpan), LatencyHistogram>,
-    /// A path to an NVMe disk, which has its requests, too. Programs cannot open it.
+    /// True for a path to an NVMe disk, whose requests are also those of the disk. Programs cannot open it.
     pub is_path: bool,
 }
 
 impl TracedInterval {
-    /// Finds the names of devices among those of the last sample, and their aliases.
+    /// Finds the names of the devices, among those of the last sample, and their aliases.
     pub(super) fn new(traced: TracedIo, devices: &[Device], topology: &Topology) -> Self {
         let whole = devices.iter().zip(partition_parents(devices)).filter(|(_, parent)| parent.is_none());
         let mut found: Vec<TracedDevice> = whole
@@ -153,7 +153,7 @@ impl TracedInterval {
             })
             .collect();
         for (key, histogram) in traced.latencies {
-            // The counters of a device with several paths do not say which of them is which.
+            // The counters of a device with several paths do not show which path its requests took.
             if let Some(device) = found.iter_mut().find(|device| device.number == key.number) {
                 device.latencies.insert((key.kind, key.span), histogram);
             }
@@ -170,8 +170,8 @@ impl TracedInterval {
     }
 }
 
-/// Gives NVMe disks with several paths the requests of these. A disk has none itself: the kernel traces requests on the path
-/// only, and Linux 6.1 counts them only there, 6.12 on both.
+/// Gives NVMe disks with several paths the requests of their paths. A disk has no traced requests itself: the kernel
+/// traces requests only on the path. Linux 6.1 also counts them only there; 6.12 counts them on both.
 fn add_requests_of_paths(devices: &mut [TracedDevice]) {
     let mut heads: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, device) in devices.iter().enumerate() {

@@ -9,9 +9,9 @@ use crate::intervals::TopCgroup;
 /// A point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moment {
-    /// The wall clock; `None` where the samples have no time.
+    /// The wall clock; `None` if the samples have no time.
     pub at: Option<Timestamp>,
-    /// Seconds of all intervals before it. Breaks in time do not count.
+    /// The total length of all intervals before it in seconds. Breaks in time do not count.
     pub run_s: f64,
 }
 
@@ -28,47 +28,47 @@ impl Moment {
 pub struct Event {
     /// The kernel's name of the device.
     pub device: String,
-    /// The alias, or else the kernel's name.
+    /// The alias or, without one, the kernel's name.
     pub label: String,
-    /// The worst verdict, never milder than `queueing`.
+    /// The worst verdict: `queueing` or worse.
     pub verdict: Verdict,
-    /// The onset of the trouble. Before the range of time that is shown, its seconds are negative.
+    /// The onset of the trouble. Its seconds are negative if it is before the range of time that is shown.
     pub begin: Moment,
-    /// The onset was observed. If not, the trouble was there at the first sample, or at the first after a break in time, and
-    /// may have begun before.
+    /// True if the onset was observed. If not, the trouble was present at the first sample, or at the first after a
+    /// break in time, and may have begun earlier.
     pub begin_is_known: bool,
     /// The end of the interval in which the worst verdict was first claimed.
     pub claimed_at: Moment,
     /// The end of the last interval in trouble so far.
     pub end: Moment,
-    /// It still lasts, or did when the run ended.
+    /// True if it still lasts, or lasted when the run ended.
     pub is_ongoing: bool,
-    /// Seconds from its beginning to its end, or so far.
+    /// Seconds from its beginning to its end, or to the latest interval.
     pub duration_s: f64,
-    /// Seconds of it with the worst verdict.
+    /// Seconds with the worst verdict.
     pub verdict_s: f64,
     /// The verdicts in the order of time, where they changed; at most [`Course::MAX`].
     pub course: Vec<Course>,
-    /// The mean rate of the requests that the verdict is about; `None` where nothing completed.
+    /// The mean rate of the requests that the verdict is about; `None` if nothing completed.
     pub rate: Option<EventRate>,
-    /// The highest mean latency of an interval; `None` where the kernel gives none.
+    /// The highest mean latency of an interval; `None` if the kernel gives none.
     pub peak_latency: Option<PeakLatency>,
-    /// The interval in which a few single requests were slowest, compared with the rest; `None` if there is none, and
-    /// where requests were not traced.
+    /// The interval in which a few single requests were slowest, compared with the rest; `None` if there is none, or if
+    /// requests were not traced.
     pub slow_requests: Option<SlowRequests>,
-    /// The mean queue; during a stall the requests in flight. `None` where it is not known.
+    /// The mean queue; during a stall, the requests in flight. `None` if it is not known.
     pub mean_queue: Option<f64>,
     /// The longest mean queue of an interval.
     pub peak_queue: Option<f64>,
-    /// Requests that hung while others completed, at least this number; `None` where nothing shows that any did.
+    /// The least number of requests that hung while others completed; `None` if nothing shows that any did.
     pub hung_requests: Option<u64>,
-    /// The limit; `None` where none is known.
+    /// The limit; `None` if none is known.
     pub limit: Option<EventLimit>,
-    /// The cgroup that did most of the device's bytes, with its mean share; `None` without attribution.
+    /// The cgroup with most of the device's bytes, with its mean share; `None` without attribution.
     pub top_cgroup: Option<TopCgroup>,
-    /// The kind of evidence for the worst verdict; `None` where it has none.
+    /// The kind of evidence for the worst verdict; `None` without any.
     pub evidence: Option<EventEvidence>,
-    /// Requests waited between the device and these ones below it, by the kernel's names.
+    /// The devices below this one, by the kernel's names, if requests waited between it and them; otherwise empty.
     pub queued_above: Vec<String>,
 }
 
@@ -84,16 +84,16 @@ pub struct Course {
 }
 
 impl Course {
-    /// The verdicts that an event keeps.
+    /// The most verdicts that an event keeps.
     pub const MAX: usize = 8;
 }
 
 /// The mean rate of requests in an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventRate {
-    /// The requests that it counts.
+    /// The kind of requests that it counts.
     pub direction: IoDirection,
-    /// The unit that the limit is about; requests where it is about none.
+    /// The unit of the limit; requests if there is no limit.
     pub unit: RateUnit,
     /// Requests or KiB per second.
     pub per_s: f64,
@@ -104,7 +104,7 @@ pub struct EventRate {
 pub struct PeakLatency {
     /// Milliseconds.
     pub await_ms: f64,
-    /// The requests that took so long.
+    /// The kind of requests that took so long.
     pub direction: IoDirection,
 }
 
@@ -169,8 +169,8 @@ impl Event {
     }
 }
 
-/// Returns how many seconds of queueing a second of a verdict counts as. During a stall nothing completes; at a limit or
-/// saturated, requests take several times longer than unloaded; a slow device still serves its load.
+/// Returns how many seconds of queueing a second of a verdict counts as. During a stall nothing completes; at a limit
+/// or saturated, requests take several times longer than unloaded; a slow device still serves its load.
 fn verdict_weight(verdict: Verdict) -> f64 {
     match verdict {
         Verdict::Stalled => 20.0,

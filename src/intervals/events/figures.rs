@@ -7,18 +7,18 @@ use crate::analysis::{IoDirection, RateUnit, SlowRequests, TroubleSpan};
 use crate::intervals::{DeviceActivity, TopCgroup};
 use crate::metrics::{DirectionStats, IntervalStats};
 
-/// The part of the queue that a direction must have for its latency to be that of the event: rare requests of another
-/// kind may take long without anybody waiting for them.
+/// The fraction of the queue that a direction must have for its latency to be that of the event: rare requests of
+/// another kind may take long without any client waiting for them.
 const MIN_QUEUE_FRACTION: f64 = 0.1;
 
-/// The cgroups whose bytes are added up.
+/// The most cgroups whose bytes are added up.
 const MAX_CGROUPS: usize = 8;
 
 /// The numbers of one interval, and of several added up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Figures {
     seconds: f64,
-    /// Reads and writes completed, and their KiB.
+    /// The number of completed reads and writes, and their KiB below.
     ios: [f64; 2],
     kib: [f64; 2],
     flushes: f64,
@@ -26,9 +26,9 @@ pub(super) struct Figures {
     has_queue: bool,
     peak_queue: f64,
     peak_latency: Option<PeakLatency>,
-    /// In a box: they are large, and most intervals have none.
+    /// Boxed because they are large and most intervals have none.
     slow_requests: Option<Box<SlowRequests>>,
-    /// The bytes of a cgroup in percent of the device's, times seconds.
+    /// The bytes of each cgroup in percent of the device's, multiplied by the seconds.
     cgroups: Vec<(Arc<str>, f64)>,
 }
 
@@ -59,7 +59,7 @@ impl Figures {
         }
     }
 
-    /// The numbers of a time of trouble that all intervals together show.
+    /// The numbers of a time of trouble that only all intervals together show.
     pub(super) fn of_span(span: &TroubleSpan) -> Self {
         let load = &span.load;
         let totals = [load.reads, load.writes];
@@ -77,7 +77,7 @@ impl Figures {
         }
     }
 
-    /// Adds those of another time.
+    /// Adds the numbers of another time.
     pub(super) fn add(&mut self, other: &Self) {
         self.seconds += other.seconds;
         for at in 0..2 {
@@ -125,7 +125,8 @@ impl Figures {
         (self.has_queue && self.seconds > 0.0).then(|| (self.queue_s / self.seconds, self.peak_queue))
     }
 
-    /// The mean rate; of the direction with most requests without a wanted one. `None` if nothing completed.
+    /// The mean rate in the `wanted` direction and unit; by default, requests of the main direction. `None` if nothing
+    /// completed.
     pub(super) fn rate(&self, wanted: Option<(IoDirection, RateUnit)>) -> Option<EventRate> {
         let (direction, unit) = wanted.unwrap_or_else(|| (self.main_direction(), RateUnit::Requests));
         let of = |[reads, writes]: [f64; 2]| match direction {
@@ -139,7 +140,7 @@ impl Figures {
         is_known.then(|| EventRate { direction, unit, per_s: amount / self.seconds })
     }
 
-    /// Reads or writes, where hardly any others complete.
+    /// Reads or writes if hardly any others complete, otherwise both; flushes if neither completes.
     fn main_direction(&self) -> IoDirection {
         let [reads, writes] = self.ios;
         let is_minor = |one: f64| one <= MIN_QUEUE_FRACTION * (reads + writes);
@@ -158,7 +159,7 @@ impl Figures {
     }
 }
 
-/// The mean queue of an interval; where nothing completes, the requests in flight.
+/// The mean queue of an interval; if nothing completes, the requests in flight.
 fn queue(stats: &IntervalStats) -> Option<f64> {
     match stats.in_flight.filter(|_| stats.completed == 0) {
         Some(in_flight) => Some(in_flight as f64),

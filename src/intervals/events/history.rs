@@ -10,11 +10,11 @@ use super::phase::{Conclusion, Phase};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
 
-/// The intervals that an onset can reach back over: those in which a plateau is looked for.
+/// The most intervals that an onset can reach back over: those that are searched for a plateau.
 const MAX_RECENT: usize = 64;
-/// Intervals with `ok` that are kept, for an onset that may be among them.
+/// The number of intervals with `ok` that are kept, because an onset may be among them.
 const RECENT_OK: usize = THROTTLED_INTERVALS - 1;
-/// The intervals that the claim `throttled` takes.
+/// The number of intervals before `throttled` is claimed.
 const THROTTLED_INTERVALS: usize = 3;
 /// Less than any interval, more than the rounding error of a sum of seconds.
 const TOLERANCE_S: f64 = 1e-3;
@@ -32,13 +32,13 @@ pub(super) struct DeviceHistory {
     name: Arc<str>,
     label: Arc<str>,
     recent: VecDeque<RecentInterval>,
-    /// An onset is not before this second of the run: the end of an interval without trouble, a break or a reset.
+    /// The earliest second of the run for an onset: the end of an interval without trouble, a break or a reset.
     floor_s: f64,
-    /// The same without intervals that had the verdict `ok`.
+    /// The earliest second for the onset of `throttled`, which intervals with the verdict `ok` do not limit.
     throttled_floor_s: f64,
-    /// The phase that lasts.
+    /// The ongoing phase.
     current: Option<Phase>,
-    /// Intervals since its end.
+    /// The number of intervals since its end.
     gap_intervals: f64,
     /// The event before it, which it may continue.
     previous: Option<Phase>,
@@ -64,7 +64,7 @@ impl DeviceHistory {
         }
     }
 
-    /// The kernel's name of the device, and its alias or else that name.
+    /// The kernel's name of the device, and its alias or, without one, that name.
     pub(super) fn names(&self) -> [Arc<str>; 2] {
         [Arc::clone(&self.name), Arc::clone(&self.label)]
     }
@@ -92,8 +92,8 @@ impl DeviceHistory {
         }
     }
 
-    /// Keeps an interval in place of the oldest one. That is not read again, which would take long: it is not in a cache
-    /// of the CPU any more.
+    /// Keeps an interval in place of the oldest one. The oldest one is not read, which would be slow because it is no
+    /// longer in a CPU cache.
     fn remember(&mut self, interval: RecentInterval) {
         if self.recent.len() < MAX_RECENT {
             self.recent.push_back(interval);
@@ -112,7 +112,7 @@ impl DeviceHistory {
         self.close()
     }
 
-    /// Ends what lasts, at a break in time or a reset. Returns the events.
+    /// Ends the ongoing phase, at a break in time or a reset. Returns the events.
     pub(super) fn interrupt(&mut self, run_s: f64) -> impl Iterator<Item = Phase> + use<> {
         let closed = self.close();
         self.recent.clear();
@@ -120,19 +120,19 @@ impl DeviceHistory {
         closed.into_iter().chain(self.previous.take())
     }
 
-    /// Takes the event that nothing can continue any more after an idle time until this second of the run; `None` without
-    /// one.
+    /// Takes the event that can no longer be continued after an idle time until this second of the run; `None` if there
+    /// is none.
     pub(super) fn take_ended(&mut self, run_s: f64) -> Option<Phase> {
         let is_over = |phase: &mut Phase| run_s - phase.end.run_s > MAX_GAP_INTERVALS * self.interval_s;
         self.previous.take_if(is_over)
     }
 
-    /// Returns whether nothing is known about an idle device that a new history would not know.
+    /// Returns whether the history of an idle device is the same as a new one.
     pub(super) fn is_empty(&self) -> bool {
         self.current.is_none() && self.previous.is_none()
     }
 
-    /// The events that are not finished, the latest and the one before it, and whether they last.
+    /// The unfinished events: the latest and the one before it, and whether each is ongoing.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = (Phase, bool)> + use<> {
         let (previous, current) = self.joined();
         let is_ongoing = self.is_in_trouble();
@@ -140,7 +140,7 @@ impl DeviceHistory {
         previous.into_iter().chain(current.map(|phase| (phase, is_ongoing)))
     }
 
-    /// The phase that lasts, from its onset, with earlier phases of the same verdict that belong to it; `None` without
+    /// The ongoing phase, from its onset, with earlier phases of the same verdict that belong to it; `None` without
     /// trouble.
     pub(super) fn present(&self) -> Option<Phase> {
         let current = self.current.as_ref().filter(|_| self.is_in_trouble())?;
@@ -155,7 +155,7 @@ impl DeviceHistory {
         self.current.is_some() && self.gap_intervals == 0.0
     }
 
-    /// The previous event and the present one, which may be one.
+    /// The previous event and the present one, merged if they are one.
     fn joined(&self) -> (Option<Phase>, Option<Phase>) {
         match (self.previous.clone(), self.current.clone()) {
             (Some(previous), Some(current)) if is_same_event(&previous, &current, self.interval_s) => {
@@ -219,7 +219,7 @@ impl DeviceHistory {
         end.minus(lasted_s.min(end.run_s - floor_s.max(previous_s)).max(0.0))
     }
 
-    /// Adds up the numbers of the intervals between two moments; `None` where they are not all known any more.
+    /// Adds up the numbers of the intervals between two moments; `None` if some of them are no longer stored.
     fn figures(&self, begin: Moment, end: Moment) -> Option<Figures> {
         self.recent.front().filter(|first| first.begin_s <= begin.run_s + TOLERANCE_S)?;
         let mut sum = Figures::default();
@@ -232,14 +232,14 @@ impl DeviceHistory {
         (sum.seconds() > 0.0).then_some(sum)
     }
 
-    /// Ends the phase that lasts.
+    /// Ends the ongoing phase.
     fn close(&mut self) -> Option<Phase> {
         self.gap_intervals = 0.0;
         let current = self.current.take()?;
         self.push(current)
     }
 
-    /// Adds a phase that has ended. Returns the event before it, if it is another one.
+    /// Adds a phase that has ended. Returns the event before it, if it is a different one.
     fn push(&mut self, ended: Phase) -> Option<Phase> {
         match self.previous.take() {
             Some(previous) if is_same_event(&previous, &ended, self.interval_s) => {

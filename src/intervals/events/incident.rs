@@ -1,40 +1,41 @@
-//! Incidents: the events of devices that are stacked on each other, at the same time.
+//! Incidents: simultaneous events of devices that are stacked on each other.
 
 use std::collections::{HashMap, HashSet};
 
 use super::event::Event;
 use crate::topology::Topology;
 
-/// The part of the shorter of two events that the longer one must cover.
+/// The fraction of the shorter of two events that the longer one must cover.
 const MIN_OVERLAP_FRACTION: f64 = 0.5;
 
-/// An event leads its incident, in place of the one chosen by verdict and place in the tree of devices, if its trouble is
-/// greater by this factor.
+/// The factor by which the trouble of an event must be greater for it to lead its incident instead of the event chosen
+/// by verdict and place in the device tree.
 const MIN_LEAD_RATIO: f64 = 1.25;
 
-/// Events with one cause, as far as the tree of devices shows: a partition, its disk and a volume on it.
+/// Events with one cause, as far as the device tree shows: for example of a partition, its disk and a volume on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incident {
-    /// The position of the event that leads it: that with the greatest trouble, and of several with about the same the one
-    /// with the worst verdict, or else the one at the device where requests wait.
+    /// The index of the event that leads it: the one with the greatest trouble; among several with about the same, the
+    /// one with the worst verdict; among those, the one at the device where requests wait.
     pub lead: usize,
-    /// The positions of the others, in the order of time.
+    /// The indices of the others, in the order of time.
     pub others: Vec<usize>,
 }
 
-/// Groups events, which are in the order of time, into incidents, in the order in which these begin. Each event belongs to
-/// one. Two belong together where one device is below the other, on any layer, and they overlap in time.
+/// Groups events, which must be in the order of time, into incidents, in the order in which the incidents begin. Each
+/// event belongs to one incident. Two events belong together if one device is below the other, on any layer, and they
+/// overlap in time.
 pub fn group_incidents(events: &[Event], topology: &Topology) -> Vec<Incident> {
     let names: HashSet<&str> = events.iter().map(|event| event.device.as_str()).collect();
     let below: HashMap<&str, HashSet<String>> =
         names.iter().map(|name| (*name, all_below(name, topology).into_iter().collect())).collect();
-    // Most devices have none below them, which is known without their names.
+    // Most devices have none below them, which can be seen without comparing names.
     let below: Vec<Option<&HashSet<String>>> = (events.iter())
         .map(|event| below.get(event.device.as_str()).filter(|below| !below.is_empty()))
         .collect();
     let is_below =
         |lower: usize, upper: usize| below[upper].is_some_and(|below| below.contains(&events[lower].device));
-    // The incident of each event, as the position of its first event.
+    // The incident of each event, as the index of its first event.
     let mut groups: Vec<usize> = (0..events.len()).collect();
     let mut open: Vec<usize> = Vec::new();
     for (index, event) in events.iter().enumerate() {
@@ -56,7 +57,7 @@ pub fn group_incidents(events: &[Event], topology: &Topology) -> Vec<Incident> {
             let layers_above = others.filter(|other| is_below(*index, **other)).count();
             (event.verdict.severity(), !event.queued_above.is_empty(), layers_above)
         };
-        // Of equals the first.
+        // Among equals, the first one.
         let ranked = members.iter().rev().copied().max_by_key(rank)?;
         let trouble_s = |index: &usize| events[*index].trouble_s();
         let min_s = MIN_LEAD_RATIO * trouble_s(&ranked);
@@ -67,7 +68,7 @@ pub fn group_incidents(events: &[Event], topology: &Topology) -> Vec<Incident> {
     incidents.into_iter().filter_map(lead_of).collect()
 }
 
-/// The devices below one, the disk of a partition included.
+/// The devices below a device, including the disk of a partition.
 fn all_below(name: &str, topology: &Topology) -> Vec<String> {
     let mut found = topology.devices_below(name);
     let disks: Vec<String> = [name]

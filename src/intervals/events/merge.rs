@@ -4,20 +4,21 @@ use super::event::{Course, Moment};
 use super::phase::Phase;
 use crate::analysis::Verdict;
 
-/// Intervals without a verdict, or with another one, that do not split an event. To confirm a verdict takes three of four
-/// intervals, and to confirm the end of trouble two: what is shorter may be the flicker of one load.
+/// The most intervals without a verdict, or with another one, that do not split an event. Confirming a verdict takes
+/// three of four intervals, and confirming the end of trouble takes two: a shorter gap may be random variation of one
+/// load.
 pub(super) const MAX_GAP_INTERVALS: f64 = 3.0;
 
-/// A milder phase of this length in seconds, or of [`MAX_GAP_INTERVALS`] where that is longer, belongs to the worse one
-/// next to it: the way into trouble, or out of it.
+/// The length in seconds, or [`MAX_GAP_INTERVALS`] if that is longer, up to which a milder phase belongs to the worse
+/// one next to it, as the way into trouble or out of it.
 const MAX_FLANK_S: f64 = 10.0;
 
-/// A milder phase of a load that is up to this many times as long as the worse verdict next to it is of the same load: the
-/// evidence for a cap may suffice for a part of the time only.
+/// A milder phase up to this many times as long as the worse one next to it is of the same load: the evidence for a cap
+/// may suffice for only a part of the time.
 const MAX_MILDER_RATIO: f64 = 9.0;
 
-/// Returns whether two phases of a device that follow each other are one event. The present length of an interval is in
-/// seconds.
+/// Returns whether two consecutive phases of a device are one event. `interval_s` is the present length of an interval
+/// in seconds.
 pub(super) fn is_same_event(before: &Phase, after: &Phase, interval_s: f64) -> bool {
     /// Less than any interval, more than the rounding error of a sum.
     const TOLERANCE_S: f64 = 1e-3;
@@ -36,7 +37,8 @@ pub(super) fn is_same_event(before: &Phase, after: &Phase, interval_s: f64) -> b
             && milder.duration_s() <= worse.duration_s().max(MAX_MILDER_RATIO * worse.verdict_s)
 }
 
-/// Returns whether more time lies between two moments than that of intervals, or less: time broke, or the clock was set.
+/// Returns whether the wall clock advanced by more or less between two moments than the intervals did: time broke, or
+/// the clock was set.
 fn is_broken(before: Moment, after: Moment) -> bool {
     const MAX_DIFFERENCE_S: f64 = 1.0;
     before.at.zip(after.at).is_some_and(|(from, to)| {
@@ -45,13 +47,14 @@ fn is_broken(before: Moment, after: Moment) -> bool {
     })
 }
 
-/// Verdicts that one load can have at different times, as the evidence grows or its strength changes. Not `stalled`, whose
-/// length is its most important number, nor `queueing`, which may last for hours around trouble.
+/// Returns whether a verdict is one of those that a single load can have at different times, as the evidence or the
+/// strength of the load changes. Not `stalled`, whose length is its most important number, nor `queueing`, which may
+/// last for hours around trouble.
 fn is_load(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Slow | Verdict::Saturated | Verdict::Capped | Verdict::Throttled)
 }
 
-/// Joins two phases that follow each other.
+/// Joins two consecutive phases.
 pub(super) fn merge(before: Phase, after: Phase) -> Phase {
     let is_same = before.verdict == after.verdict;
     let mut figures = before.figures;
@@ -72,7 +75,7 @@ pub(super) fn merge(before: Phase, after: Phase) -> Phase {
     Phase { verdict, verdict_s, begin, claimed_at, end, course, figures, conclusion }
 }
 
-/// Adds a verdict to a course. The first ones are kept: they show how it began.
+/// Adds a verdict to a course. If there are too many, the first ones are kept: they show how the trouble began.
 fn push(course: &mut Vec<Course>, next: Course) {
     if let Some(last) = course.last_mut().filter(|last| last.verdict == next.verdict) {
         last.duration_s = next.begin.run_s + next.duration_s - last.begin.run_s;

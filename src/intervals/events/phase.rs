@@ -1,4 +1,4 @@
-//! A time with one verdict, and several of them merged: an event that is not finished.
+//! A time with one verdict, or several such times merged: an unfinished event.
 
 use super::event::{Course, Event, EventEvidence, EventLimit, Moment};
 use super::figures::Figures;
@@ -11,7 +11,7 @@ use crate::intervals::DeviceActivity;
 pub(super) struct Phase {
     /// The worst verdict.
     pub(super) verdict: Verdict,
-    /// Seconds with it.
+    /// Seconds with the worst verdict.
     pub(super) verdict_s: f64,
     pub(super) begin: Moment,
     pub(super) claimed_at: Moment,
@@ -24,7 +24,7 @@ pub(super) struct Phase {
 /// The evidence for a verdict, as far as an event shows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conclusion {
-    /// In a box: it is large, and most events have none.
+    /// Boxed because it is large and most events have none.
     limit: Option<Box<EventLimit>>,
     evidence: Option<EventEvidence>,
     /// The requests that the verdict is about.
@@ -146,7 +146,7 @@ impl Conclusion {
                 _ => {}
             }
         }
-        // A limit that is known says more than a rate that looks like one.
+        // A known limit says more than a rate that looks like a limit.
         if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
             found.requests = Some(limited_requests(limit.kind));
             found.limit = Some(Box::new(EventLimit::Cgroup(limit.clone())));
@@ -154,7 +154,7 @@ impl Conclusion {
         found
     }
 
-    /// Replaces what a later interval knows.
+    /// Replaces the values that a later interval has.
     fn update(&mut self, later: Self) {
         self.limit = later.limit.or(self.limit.take());
         self.requests = later.requests.or(self.requests);
@@ -187,7 +187,7 @@ fn limited_requests(kind: LimitKind) -> (IoDirection, RateUnit) {
     }
 }
 
-/// The kind of a fact that supports a verdict; `None` where it does not.
+/// The kind of evidence, if it supports a verdict; otherwise `None`.
 fn kind(evidence: &Evidence, verdict: Verdict) -> Option<EventEvidence> {
     use EventEvidence as Kind;
     match (evidence, verdict) {

@@ -1,4 +1,4 @@
-//! Trouble that only the analysis of all intervals shows.
+//! Trouble that is only visible in the analysis of all intervals.
 
 use super::figures::Figures;
 use super::merge::{MAX_GAP_INTERVALS, is_same_event, merge};
@@ -6,11 +6,11 @@ use super::phase::{Conclusion, Phase};
 use crate::analysis::TroubleSpan;
 use crate::intervals::RunClock;
 
-/// Adds to the phases of a device, which are in the order of time, the parts of spans in which there is none.
+/// Adds the parts of spans without a phase to the phases of a device, which must be in the order of time.
 pub(super) fn complete(phases: Vec<Phase>, spans: &[TroubleSpan], clock: &RunClock) -> Vec<Phase> {
     let mut all = phases;
     let mut interval_s: f64 = 0.0;
-    // The worst come first: they take the time that they share with milder ones.
+    // The worst spans come first: they get the time that they share with milder ones.
     let mut spans: Vec<&TroubleSpan> = spans.iter().collect();
     spans.sort_by_key(|span| std::cmp::Reverse(span.verdict.severity()));
     for span in spans {
@@ -39,7 +39,7 @@ pub(super) fn complete(phases: Vec<Phase>, spans: &[TroubleSpan], clock: &RunClo
     merged
 }
 
-/// Returns whether most of a phase that is milder, or was for some time, lies in a span.
+/// Returns whether most of a phase lies in a span, if the phase was milder than the span at least part of the time.
 fn is_within(phase: &Phase, span: &TroubleSpan) -> bool {
     let common_s = phase.end.run_s.min(span.end_s) - phase.begin.run_s.max(span.begin_s);
     let is_milder = phase.verdict.severity() < span.verdict.severity();
@@ -47,7 +47,7 @@ fn is_within(phase: &Phase, span: &TroubleSpan) -> bool {
     (is_milder || is_partly_milder) && 2.0 * common_s >= phase.duration_s()
 }
 
-/// Returns the parts of a span in which there is no phase, in seconds of the run.
+/// Returns the parts of a span without a phase, in seconds of the run.
 fn uncovered(span: &TroubleSpan, phases: &[Phase]) -> Vec<(f64, f64)> {
     let mut found = Vec::new();
     let mut from_s = span.begin_s;

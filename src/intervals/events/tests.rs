@@ -7,7 +7,7 @@ use crate::metrics::{DirectionStats, IntervalStats};
 use crate::topology::{Kind, Node, Topology};
 use jiff::Timestamp;
 
-/// The row of a device in a second: its verdict, and the seconds for which that has lasted.
+/// The row of a device in a second: its name, its verdict, and the seconds for which that has lasted.
 type Row = (&'static str, Option<Verdict>, f64);
 
 fn interval(second: u64, rows: &[Row]) -> IntervalRows<'static> {
@@ -56,7 +56,7 @@ fn tracked(seconds: &[(Option<Verdict>, f64)]) -> EventTracker {
     tracker
 }
 
-/// Verdict, begin, end and whether it lasts, of each event after seconds with these verdicts on sda.
+/// The verdict, beginning and end of each event after seconds with these verdicts on sda, and whether it is ongoing.
 fn events(seconds: &[(Option<Verdict>, f64)]) -> Vec<(Verdict, f64, f64, bool)> {
     let events = tracked(seconds).events();
     events.list.iter().map(|one| (one.verdict, one.begin.run_s, one.end.run_s, one.is_ongoing)).collect()
@@ -77,7 +77,7 @@ fn an_event_begins_at_the_onset_and_ends_with_the_last_interval() {
     let event = tracker.events().list.remove(0);
     assert_eq!(event.begin.at, Timestamp::from_second(1002).ok());
     assert_eq!(event.claimed_at.run_s, 5.0);
-    // The numbers of the intervals before the claim are in it.
+    // The rate includes the intervals before the claim.
     let rate = event.rate.unwrap().per_s;
     assert_eq!((event.duration_s, rate, event.peak_queue), (6.0, 550.0, Some(7.0)));
     assert_eq!(event.mean_queue, Some(4.5));
@@ -117,7 +117,7 @@ fn a_cap_that_shows_for_a_part_of_the_time_is_the_same_event() {
     };
     let event = tracked(&around(12)).events().list.remove(0);
     assert_eq!((event.verdict, event.duration_s, event.verdict_s), (Capped, 27.0, 3.0));
-    // Hours of saturation are not one of a few seconds at a cap.
+    // Hours of saturation are not merged into a few seconds at a cap.
     let verdicts: Vec<Verdict> = events(&around(40)).into_iter().map(|event| event.0).collect();
     assert_eq!(verdicts, [Saturated, Capped]);
 }
@@ -191,7 +191,7 @@ fn long_times_of_milder_verdicts_are_events_of_their_own() {
     assert_eq!(events(&seconds), found);
     let seconds = [repeat(Queueing, 30), repeat(Capped, 5), repeat(Queueing, 11)].concat();
     assert_eq!(events(&seconds).len(), 3);
-    // As much of the same load.
+    // Equal times of the same load.
     let seconds = [repeat(Saturated, 30), repeat(Capped, 30)].concat();
     assert_eq!(events(&seconds), [(Capped, 0.0, 60.0, true)]);
 }

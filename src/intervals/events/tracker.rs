@@ -10,10 +10,10 @@ use super::retrospect::complete;
 use crate::analysis::{DeviceReport, Verdict};
 use crate::intervals::{DeviceState, EventKind, IntervalRows, RunClock};
 
-/// The finished events that are kept. Beyond twice that, the mildest and shortest are dropped.
+/// The number of finished events that are kept. At twice that number, the mildest and shortest are dropped.
 const MAX_EVENTS: usize = 10_000;
 
-/// The beginnings of segments that are kept.
+/// The number of beginnings of segments that are kept.
 const MAX_SEGMENTS: usize = 1000;
 
 /// Less than any interval, more than the rounding error of a sum of seconds.
@@ -27,7 +27,7 @@ pub struct EventTracker {
     dropped: u64,
     /// The end of the latest interval.
     now: Moment,
-    /// The beginning of the range of time that is shown, in seconds of all intervals, those before it included.
+    /// The beginning of the range of time that is shown, in seconds of all intervals, including those before it.
     range_begin_s: f64,
     /// The seconds of the run at the first sample and after breaks in time; the latest [`MAX_SEGMENTS`].
     segment_starts_s: VecDeque<f64>,
@@ -49,7 +49,8 @@ struct DevicePhase {
 pub struct Events {
     /// The events, in the order in which they began.
     pub list: Vec<Event>,
-    /// Events that were dropped, because there were too many; milder or shorter ones than those in the list.
+    /// The number of events that were dropped because there were too many; they are milder or shorter than those in the
+    /// list.
     pub dropped: u64,
 }
 
@@ -65,8 +66,8 @@ pub struct Since {
 }
 
 impl EventTracker {
-    /// Takes the next interval. One before the range of time that is shown counts for the onset of trouble that lasts into
-    /// the range.
+    /// Takes the next interval. Intervals before the range of time that is shown matter only for the onset of trouble
+    /// that lasts into the range.
     pub fn observe(&mut self, rows: &IntervalRows<'_>) {
         if rows.header.is_since_boot {
             return;
@@ -124,19 +125,19 @@ impl EventTracker {
         }
     }
 
-    /// Returns the time for which a device has been in trouble, by the kernel's name; `None` where it is not.
+    /// Returns the time for which a device has been in trouble, by the kernel's name; `None` if it is not in trouble.
     pub fn since(&self, device: &str) -> Option<Since> {
         let Phase { verdict, begin, .. } = self.devices.get(device)?.present()?;
         Some(Since { verdict, begin, lasted_s: self.now.run_s - begin.run_s })
     }
 
-    /// Returns the events so far, those that last included.
+    /// Returns the events so far, including ongoing ones.
     pub fn events(&self) -> Events {
         self.to_events(self.all_phases(self.finished.clone()))
     }
 
-    /// Returns the events, with those that only the reports on the whole capture show: early intervals had no baseline yet
-    /// for a live verdict. `clock` is the wall clock of the run.
+    /// Returns the events, including those that only the reports on the whole capture show, because the live verdicts
+    /// had no baseline yet in early intervals. `clock` is the wall clock of the run.
     pub fn events_with(mut self, reports: &[DeviceReport], clock: &RunClock) -> Events {
         let finished = std::mem::take(&mut self.finished);
         let mut by_device: HashMap<Arc<str>, Vec<DevicePhase>> = HashMap::new();
@@ -161,7 +162,7 @@ impl EventTracker {
         self.to_events(by_device.into_values().flatten())
     }
 
-    /// Returns these finished phases and the others, in the order of time.
+    /// Returns these finished phases and the unfinished ones, in the order of time.
     fn all_phases(&self, finished: Vec<DevicePhase>) -> Vec<DevicePhase> {
         let unfinished = self.devices.values().flat_map(|history| {
             history.unfinished().map(|(phase, is_ongoing)| {
@@ -178,8 +179,8 @@ impl EventTracker {
         all
     }
 
-    /// Returns whether an event that begins after these seconds of the range began when the device was observed: not with
-    /// the first sample, or with the first after a break in time.
+    /// Returns whether the onset of an event that begins after these seconds of the range was observed: it is not at
+    /// the first sample, or at the first after a break in time.
     fn is_begin_known(&self, begin_s: f64) -> bool {
         let run_s = begin_s + self.range_begin_s;
         let at = self.segment_starts_s.partition_point(|start_s| *start_s < run_s - TOLERANCE_S);
@@ -200,7 +201,7 @@ impl EventTracker {
         Events { list, dropped: self.dropped }
     }
 
-    /// Takes the interval of the devices that were idle in it.
+    /// Takes an interval for the devices that were idle in it.
     fn observe_idle_devices(&mut self, end: Moment) {
         let intervals = self.intervals;
         let mut ended = Vec::new();

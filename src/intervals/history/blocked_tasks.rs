@@ -22,7 +22,7 @@ pub struct BlockedTaskTime {
     pub cgroup: Option<Arc<str>>,
     /// The seconds of the intervals in which it was seen: an upper bound of the time that it waited.
     pub seconds: f64,
-    /// The interval in which it was first seen, up to the end of the latest.
+    /// The time from the beginning of the first interval in which it was seen to the end of the last.
     pub seen: TimeSpan,
 }
 

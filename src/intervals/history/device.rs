@@ -37,7 +37,7 @@ impl DeviceHistory {
         &self.device
     }
 
-    /// The latest alias, or else the kernel's name.
+    /// The latest alias or, without one, the kernel's name.
     pub fn label(&self) -> &str {
         &self.label
     }

@@ -32,13 +32,13 @@ pub enum DeviceQuantity {
     DiscardKibPerS,
     /// Mean number of requests in the queue or being served.
     Queue,
-    /// The same of reads and writes alone, which is the concurrency of a model.
+    /// Mean number of reads and writes in the queue or being served, without flushes: the concurrency of a model.
     Concurrency,
     /// Requests in flight at the end of an interval.
     InFlight,
-    /// The kernel's util in percent, where there is no reason to doubt it.
+    /// The kernel's util in percent, if there is no reason to doubt it.
     UtilPct,
-    /// The kernel's util in percent, where it cannot be true.
+    /// The kernel's util in percent, if it cannot be right.
     DoubtfulUtilPct,
     /// The upper bound of the true util in percent.
     UtilUpperBoundPct,
@@ -88,7 +88,7 @@ impl DeviceQuantity {
         Self::WriteMergePct,
     ];
 
-    /// Its name, which is that of JSON and CSV where these have it.
+    /// Its name: that of its field in JSON and CSV, if they have one.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadAwaitMs => "read_await_ms",
@@ -119,8 +119,8 @@ impl DeviceQuantity {
         }
     }
 
-    /// Returns its value in an interval with its weight: requests for what is a mean of requests, otherwise seconds. `None`
-    /// where it is not known.
+    /// Returns its value in an interval with its weight: the number of requests for a mean over requests, otherwise
+    /// seconds. `None` if it is not known.
     pub(super) fn observed(self, activity: &DeviceActivity) -> Option<(f64, f64)> {
         let stats = &activity.stats;
         let (reads, writes, assessment) = (&stats.reads, &stats.writes, &activity.assessment);

@@ -42,7 +42,7 @@ impl HostQuantity {
         Self::WritebackKib,
     ];
 
-    /// Its name, which is that of JSON and CSV where these have it.
+    /// Its name: that of its field in JSON and CSV, if they have one.
     pub fn name(self) -> &'static str {
         match self {
             Self::CpuUserPct => "cpu_user_pct",
@@ -58,7 +58,7 @@ impl HostQuantity {
         }
     }
 
-    /// Returns its value in an interval; `None` where it is not known.
+    /// Returns its value in an interval; `None` if it is not known.
     pub(super) fn value(self, host: &HostStats) -> Option<f64> {
         let number = |count: Option<u64>| count.map(|count| count as f64);
         let cpu = host.cpu.as_ref();

@@ -1,8 +1,9 @@
-//! The history of all devices and of the host, in bounded memory: what a report draws.
+//! The history of all devices and of the host, in bounded memory, for the charts of a report.
 //!
-//! [`History`] takes every interval and keeps, for each device that did any I/O, its quantities ([`DeviceQuantity`]), its
-//! verdicts and its requests by latency; the single requests that were traced, and the threads that submitted them; the
-//! quantities of the host ([`HostQuantity`]); and what cgroups and tasks did. All share the points of one [`super::series::Timeline`].
+//! [`History`] takes every interval and keeps, for each device that did any I/O, its quantities ([`DeviceQuantity`]),
+//! its verdicts and its requests by latency; the single requests that were traced, and the threads that submitted them;
+//! the quantities of the host ([`HostQuantity`]); and the use by cgroups and the waiting tasks. All share the points of
+//! one [`super::series::Timeline`].
 
 mod blocked_tasks;
 mod device;
@@ -33,17 +34,17 @@ const MAX_POINTS: usize = 1000;
 const MIN_POINTS: usize = 100;
 /// The most points of all devices: with more devices, each gets fewer. A point of a device has about 400 bytes.
 const MAX_DEVICE_POINTS: usize = 40_000;
-/// The points of a device whose requests are traced count this many times more: the buckets of one take about 4,000 bytes.
+/// A point of a device whose requests are traced counts as this many points more: its buckets take about 4,000 bytes.
 const TRACED_POINT_WEIGHT: usize = 10;
 
-/// The time in which requests were traced, and what it lacks.
+/// The time in which requests were traced, and the gaps in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TraceSummary {
     /// The time in seconds in which requests were traced without a problem.
     pub seconds: f64,
     /// Requests that a full map in the kernel did not count.
     pub dropped: u64,
-    /// The first reason for which requests are missing; `None` if none are.
+    /// The first reason why requests are missing; `None` if none are.
     pub problem: Option<TraceProblem>,
 }
 
@@ -61,7 +62,7 @@ pub struct History {
     traced_devices: usize,
     trace: TraceSummary,
     threads: Vec<ThreadHistory>,
-    /// The points up to the latest that cgroups were seen in.
+    /// The number of points up to the latest one with a scan of cgroups.
     attributed_points: usize,
     missed_samples: u64,
     intervals: u64,
@@ -154,8 +155,8 @@ impl History {
         self.threads.iter_mut().for_each(ThreadHistory::sort);
     }
 
-    /// Returns the first point that a scan of cgroups is about, given the time of the scan before it: scans may be rarer than
-    /// intervals.
+    /// Returns the first point that a scan of cgroups covers, given the time of the scan before it: scans may be rarer
+    /// than intervals.
     fn first_scanned_point(&self, since_s: f64) -> usize {
         let is_before = |point: &TimeSpan| f64::midpoint(point.start_s, point.end_s) <= since_s;
         self.timeline.points().partition_point(is_before).max(self.attributed_points)
@@ -183,7 +184,7 @@ impl History {
         }
     }
 
-    /// The index of a device, which is mostly at its place in the interval before.
+    /// The index of a device, which is usually at the same place as in the interval before.
     fn device_index(&mut self, place: usize, name: &str) -> usize {
         if self.devices.get(place).is_some_and(|device| device.device() == name) {
             return place;

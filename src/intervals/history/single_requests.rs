@@ -7,8 +7,8 @@ use crate::intervals::series::{LatencyCounts, Merge, Series};
 use crate::intervals::traced::{TracedDevice, TracedThread};
 use crate::metrics::LatencyStats;
 
-/// The most buckets of a point: with them, the error of a percentile is 7% where latencies span six powers of ten, and less
-/// than that of the kernel's buckets where they span one.
+/// The most buckets of a point: the error of a percentile is then 7% if latencies span six powers of ten, and less than
+/// that of the kernel's buckets if they span one.
 const MAX_BUCKETS: usize = 200;
 /// Buckets that start below this count as if they started there when neighbors are compared, in nanoseconds.
 const MIN_COMPARED_NS: u64 = 1000;
@@ -18,7 +18,7 @@ const MAX_THREADS: usize = 24;
 /// The latencies of the single requests of a point: the kernel's buckets, or fewer of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PointLatencies {
-    /// The fastest first.
+    /// The buckets, the fastest first.
     buckets: Vec<LatencyBucket>,
 }
 
@@ -93,7 +93,7 @@ pub struct RequestHistory {
 }
 
 impl RequestHistory {
-    /// The latencies of a kind of request in each point; empty where none were traced.
+    /// The latencies of a kind of request in each point; empty if none were traced.
     pub fn latencies(&self, kind: RequestKind) -> &[PointLatencies] {
         self.latencies[index(kind)].values()
     }
@@ -145,7 +145,7 @@ impl ThreadHistory {
         &self.others.device
     }
 
-    /// The threads with the most bytes, these first.
+    /// The threads with the most bytes, in descending order.
     pub fn threads(&self) -> &[TracedThread] {
         &self.threads
     }
@@ -218,7 +218,7 @@ mod tests {
         for (found, exact) in found.percentiles_ms.iter().zip(exact.percentiles_ms) {
             assert!((found / exact - 1.0).abs() < 0.1, "{found} instead of {exact}");
         }
-        // Nothing is lost where there are few.
+        // Nothing is lost if there are few.
         let few: Vec<LatencyBucket> = all.into_iter().take(MAX_BUCKETS).collect();
         assert_eq!(latencies(few.iter().copied()).buckets, few);
     }

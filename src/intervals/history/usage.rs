@@ -15,7 +15,7 @@ pub struct CgroupHistory {
     path: Arc<str>,
     bytes: Series<Sum>,
     total_bytes: f64,
-    /// It reached a limit at some time.
+    /// True if it reached a limit at some time.
     has_reached_limit: bool,
 }
 
@@ -67,7 +67,7 @@ impl UsageHistory {
         &self.device
     }
 
-    /// The cgroups with the most bytes, these first; at most 24.
+    /// The cgroups with the most bytes, in descending order; at most 24.
     pub fn cgroups(&self) -> Vec<&CgroupHistory> {
         let mut cgroups: Vec<&CgroupHistory> = self.cgroups.iter().collect();
         cgroups.sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes).then_with(|| a.path.cmp(&b.path)));
@@ -79,7 +79,7 @@ impl UsageHistory {
         self.others.values()
     }
 
-    /// The bytes of no cgroup, in each point: see [`DeviceUse::unattributed_bytes_per_s`].
+    /// The bytes in each point that belong to no cgroup: see [`DeviceUse::unattributed_bytes_per_s`].
     pub fn unattributed(&self) -> &[Sum] {
         self.unattributed.values()
     }
@@ -89,7 +89,7 @@ impl UsageHistory {
         self.seconds
     }
 
-    /// Takes the use over some seconds, which are those of these points.
+    /// Takes the use over `elapsed_s` seconds, which are covered by these points.
     pub(super) fn observe(&mut self, usage: &DeviceUse, elapsed_s: f64, points: Range<usize>) {
         self.seconds += elapsed_s;
         for cgroup in &usage.cgroups {

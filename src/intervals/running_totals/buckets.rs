@@ -1,4 +1,4 @@
-//! Histograms with few, fixed buckets: each bucket is a series of every device of every host.
+//! Histograms with few, fixed buckets, because each bucket becomes a time series for every device of every host.
 
 use crate::metrics::DirectionStats;
 
@@ -13,9 +13,9 @@ pub const QUEUE_BOUNDS: [f64; 5] = [1.0, 4.0, 16.0, 64.0, 256.0];
 /// The number of observations in each bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketCounts<const N: usize> {
-    /// Those at or below each bound, and above the one before.
+    /// Observations at or below each bound and above the bound before.
     pub within: [u64; N],
-    /// Those above all bounds.
+    /// Observations above all bounds.
     pub above: u64,
 }
 

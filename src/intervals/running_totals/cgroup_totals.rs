@@ -1,4 +1,4 @@
-//! The limits of cgroups, and the time for which they have been at them.
+//! The limits of cgroups, and the time that cgroups have spent at them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::known_limit::KnownLimit;
 use crate::attribution::Attribution;
 
-/// The number of pairs of a device and a cgroup that have a value of their own; the others of a device are one.
+/// The most pairs of a device and a cgroup with a value of their own; the others of each device are combined into one.
 const MAX_CGROUPS: usize = 100;
 
 /// A cgroup with limits on a device.
@@ -14,7 +14,7 @@ const MAX_CGROUPS: usize = 100;
 pub struct LimitedCgroup {
     /// The kernel's name of the device.
     pub device: Arc<str>,
-    /// The path of the cgroup; `None` for the sum over all beyond the first hundred.
+    /// The path of the cgroup; `None` for the sum over all those beyond the first hundred.
     pub cgroup: Option<Arc<str>>,
     /// Seconds at one of its limits since the start.
     pub at_limit_s: f64,
@@ -22,7 +22,7 @@ pub struct LimitedCgroup {
     pub limits: Vec<KnownLimit>,
 }
 
-/// A device and a cgroup; `None` for those without a value of their own.
+/// A device and a cgroup; `None` for the sum of cgroups without a value of their own.
 type Key = (Arc<str>, Option<Arc<str>>);
 
 /// Adds up the time for which cgroups have been at their limits.
@@ -39,8 +39,8 @@ struct AtLimit {
 }
 
 impl CgroupTotals {
-    /// Adds an interval. Every cgroup with a limit gets a value, so that it has grown from zero when it is at its
-    /// limit. A cgroup that is gone, or has no limit any more, loses it.
+    /// Adds an interval. Every cgroup with a limit gets a value, so that the value grows from zero once the cgroup
+    /// reaches its limit. The value is removed if the cgroup is gone or no longer has a limit.
     pub(super) fn observe(&mut self, attribution: &Attribution) {
         let mut present: HashSet<Key> = HashSet::new();
         for device in &attribution.devices {
@@ -60,7 +60,7 @@ impl CgroupTotals {
                 present.insert(key);
             }
         }
-        // A scan that found no cgroups, because of an error, does not say that they are gone.
+        // A scan that found no cgroups because of an error does not show that they are gone.
         if attribution.problem.is_none() {
             self.limited.retain(|key, _| present.contains(key));
         }

@@ -51,8 +51,8 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// Describes a device by its node of the topology, if it has one. `is_counted` is true where a total over all
-    /// devices counts its requests.
+    /// Describes a device by its node of the topology, if it has one. `is_counted` is true if a total over all devices
+    /// counts its requests.
     pub(super) fn new(device: &str, node: Option<&Node>, is_counted: bool) -> Self {
         let kind = node.map_or_else(|| Kind::from_name(device), |node| node.kind);
         let text = |value: fn(&Node) -> &Option<String>| {

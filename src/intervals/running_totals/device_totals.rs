@@ -51,23 +51,23 @@ impl VerdictSeconds {
         *position.map_or(&mut self.unknown, |index| &mut self.seconds[index]) += seconds;
     }
 
-    /// Returns the seconds with each verdict by its name, zero included, and with none.
+    /// Returns the seconds with each verdict by its name, including zeros, and those without a verdict.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let named = Verdict::ALL.iter().zip(self.seconds);
         named.map(|(verdict, seconds)| (verdict.name(), seconds)).chain([(UNKNOWN, self.unknown)])
     }
 }
 
-/// Requests whose unloaded latency is known. Their latency over their unloaded latency is the saturation, for any range
-/// of time.
+/// Requests whose unloaded latency is known. The saturation over any range of time is the time that they took, divided
+/// by their unloaded time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SaturationTotals {
     /// The milliseconds that they took.
     pub taken_ms: f64,
     /// The milliseconds that they would have taken on the unloaded device.
     pub unloaded_ms: f64,
-    /// The unloaded latency in milliseconds that the last of them were compared with, and its origin; `None` before the
-    /// first.
+    /// The unloaded latency in milliseconds that the latest requests were compared with, and its origin; `None` before
+    /// the first.
     pub baseline: Option<(f64, BaselineSource)>,
 }
 
@@ -93,7 +93,7 @@ impl DeviceTotals {
         let verdict_s = device.activity().and_then(|activity| activity.verdict_s).unwrap_or(elapsed_s);
         let verdict_s = if verdict.is_some() { verdict_s.min(elapsed_s) } else { 0.0 };
         self.verdicts.add(verdict, verdict_s);
-        // A longer interval has the time with its worst verdict.
+        // In a longer interval, only a part of the time has its worst verdict.
         self.verdicts.add(None, elapsed_s - verdict_s);
         if let Some(activity) = device.activity() {
             self.observe_activity(activity);

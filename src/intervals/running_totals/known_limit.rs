@@ -10,11 +10,11 @@ const KIB: f64 = 1024.0;
 /// The origin of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitSource {
-    /// A cgroup has it.
+    /// A cgroup has the limit.
     Cgroup,
     /// The user stated it.
     Given,
-    /// The rate stayed constant at it.
+    /// The rate stayed constant at the limit.
     Inferred,
 }
 
@@ -53,8 +53,8 @@ impl KnownLimit {
         [limit(RateUnit::Requests, cap.iops), limit(RateUnit::Kib, kib)].into_iter().flatten()
     }
 
-    /// Returns the limit that a device has reached in an interval: that of a cgroup if one has reached it, or else a
-    /// cap, unless the user states it; `None` if it shows neither.
+    /// Returns the limit that a device has reached in an interval: that of a cgroup if one is at its limit, otherwise a
+    /// cap, unless the user states caps; `None` without either.
     pub fn reached(device: &DeviceInterval<'_>) -> Option<Self> {
         let activity = device.activity()?;
         let cap = || {

@@ -1,5 +1,5 @@
-//! Values that only grow, added up over all intervals since the start, for metrics: the counters of the kernel lack
-//! them, and a scrape now and then would miss what happens in between.
+//! Values that only grow, added up over all intervals since the start, for metrics: the kernel has no counters for
+//! them, and occasional scrapes would miss what happens in between.
 
 mod buckets;
 mod cgroup_totals;
@@ -26,7 +26,7 @@ use crate::analysis::StatedCap;
 use crate::counters::{Counters, Pressure};
 use crate::topology::Kind;
 
-/// The devices that have metrics, of those that are selected.
+/// The selected devices that have metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceScope {
     /// Include partitions.
@@ -68,9 +68,9 @@ pub struct MetricsSnapshot {
     pub missed_samples: u64,
     /// The scans of cgroups that were left out since the start, because they would have cost too much.
     pub skipped_scans: u64,
-    /// The time since boot that tasks have waited for I/O; `None` where the kernel does not count it.
+    /// The time that tasks have waited for I/O since boot; `None` if the kernel does not count it.
     pub io_pressure: Option<Pressure>,
-    /// The time since boot that tasks have waited for memory; `None` where the kernel does not count it.
+    /// The time that tasks have waited for memory since boot; `None` if the kernel does not count it.
     pub memory_pressure: Option<Pressure>,
     /// Tasks blocked on I/O at the time of the last sample; `None` if not known.
     pub blocked: Option<u64>,
@@ -94,7 +94,7 @@ pub struct DeviceSnapshot {
 }
 
 impl RunningTotals {
-    /// Starts at zero, for the devices in scope, of which the user may state a cap.
+    /// Starts at zero for the devices in scope; `cap` is the cap that the user states, if any.
     pub fn new(scope: DeviceScope, cap: Option<StatedCap>) -> Self {
         Self { scope, cap, ..Self::default() }
     }

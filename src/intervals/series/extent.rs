@@ -12,8 +12,8 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Adds a value with its weight: the requests of a latency, the seconds of a rate. A value that is not finite, or
-    /// without weight, is left out.
+    /// Adds a value with its weight: the requests of a latency, the seconds of a rate. A value that is not finite or
+    /// has no weight is ignored.
     pub fn observe(&mut self, value: f64, weight: f64) {
         let (value, weight) = (value as f32, weight as f32);
         if value.is_finite() && weight.is_finite() && weight > 0.0 {
@@ -64,7 +64,7 @@ impl Merge for Extent {
 pub struct Sum(f64);
 
 impl Sum {
-    /// Adds an amount; one that is not finite is left out.
+    /// Adds an amount; one that is not finite is ignored.
     pub fn add(&mut self, amount: f64) {
         if amount.is_finite() {
             self.0 += amount;

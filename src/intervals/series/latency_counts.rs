@@ -4,7 +4,7 @@ use libm::log10;
 
 use super::values::Merge;
 
-/// Latency classes in a power of ten: neighbors differ by a factor of 1.26.
+/// The number of latency classes in a power of ten: neighbors differ by a factor of 1.26.
 const CLASSES_PER_DECADE: f64 = 10.0;
 /// The lower bound of the first class in milliseconds: 1 µs.
 const MIN_MS: f64 = 1e-3;
@@ -15,12 +15,12 @@ const CLASS_COUNT: u8 = 90;
 /// so each request counts with the mean latency of its interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyCounts {
-    /// Class and number of requests, by class. An interval has few.
+    /// Class and number of requests, sorted by class. An interval has few.
     counts: Vec<(u8, f32)>,
 }
 
 impl LatencyCounts {
-    /// Adds requests with their mean latency in milliseconds; none where either is not a positive number.
+    /// Adds requests with their mean latency in milliseconds; ignored unless both are positive numbers.
     pub fn observe(&mut self, mean_ms: f64, requests: f64) {
         if mean_ms > 0.0 && mean_ms.is_finite() && requests > 0.0 && requests.is_finite() {
             self.add(class(mean_ms), requests as f32);
@@ -57,7 +57,7 @@ impl Merge for LatencyCounts {
 
 /// The class of a latency.
 fn class(ms: f64) -> u8 {
-    /// A latency on a bound belongs to the class above it, whatever the logarithm's last digit.
+    /// Makes a latency on a bound belong to the class above it despite rounding of the logarithm.
     const ROUNDING: f64 = 1e-9;
     let class = (log10(ms / MIN_MS) * CLASSES_PER_DECADE + ROUNDING).floor();
     class.clamp(0.0, f64::from(CLASS_COUNT - 1)) as u8

@@ -2,8 +2,9 @@
 //!
 //! A [`Timeline`] divides the time that was observed into at most a given number of points. When it is full, it doubles
 //! the length of a point and merges neighbors, so that one pass over a capture of any length needs bounded memory. Any
-//! number of [`Series`] share a timeline: each keeps a value for every point of it, and merges the same neighbors. Time
-//! that no interval covers is no part of any point, and stays a gap as long as it is longer than a point.
+//! number of [`Series`] share a timeline: each keeps a value for every point of the timeline and merges the same
+//! neighbors. Time that no interval covers is not part of any point and remains a gap as long as it is longer than a
+//! point.
 //!
 //! ```text
 //! let placement = timeline.push(span);

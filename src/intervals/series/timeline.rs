@@ -1,6 +1,7 @@
 //! The points of time that series share.
 
-/// The part of a mean interval that a point may be longer than its intervals together: these are not equally long.
+/// The fraction of a mean interval by which a point may exceed its planned length, because intervals are not equally
+/// long.
 const LENGTH_TOLERANCE: f64 = 0.3;
 
 /// A span of time in seconds, on any clock.
@@ -17,7 +18,8 @@ pub struct TimeSpan {
 pub struct Placement {
     /// The index of its point.
     pub index: usize,
-    /// The new index of each point before, where points were merged; the new index of neighbors is the same.
+    /// The new index of each earlier point, if points were merged: merged neighbors have the same one. `None`
+    /// otherwise.
     pub merged: Option<Vec<usize>>,
 }
 
@@ -31,7 +33,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Creates a timeline of at most `max_points`, and of two at least.
+    /// Creates a timeline of at most `max_points` points, but at least two.
     pub fn new(max_points: usize) -> Self {
         Self { max_points: max_points.max(2), max_length_s: 0.0, points: Vec::new() }
     }
@@ -71,13 +73,13 @@ impl Timeline {
             self.max_length_s = self.max_length_s.max((merged_points as f64 + LENGTH_TOLERANCE) * mean_s);
             let merged = self.merge_neighbors();
             indices.iter_mut().for_each(|index| *index = merged[*index]);
-            // Gaps between points may be far longer than these.
+            // Gaps between points may be far longer than the points and need a longer one to span them.
             merged_points += 1 + merged_points / 4;
         }
         indices
     }
 
-    /// Merges neighbors that together are short enough, and returns the new index of each point.
+    /// Merges neighbors that are short enough together, and returns the new index of each point.
     fn merge_neighbors(&mut self) -> Vec<usize> {
         let mut points: Vec<TimeSpan> = Vec::with_capacity(self.points.len());
         let mut indices = Vec::with_capacity(self.points.len());
@@ -92,7 +94,7 @@ impl Timeline {
         indices
     }
 
-    /// Returns whether time passed between a point and the one before that no interval covers.
+    /// Returns whether there is time between a point and the one before it that no interval covers.
     pub fn is_after_gap(&self, index: usize) -> bool {
         /// More than the rounding error of a time, and less than any interval.
         const TOLERANCE_S: f64 = 1e-3;

@@ -8,14 +8,14 @@ pub trait Merge: Default {
     fn merge(&mut self, later: Self);
 }
 
-/// A value for each point of a timeline, as far as there are any.
+/// A value for each point of a timeline, up to the last point that has one.
 #[derive(Clone, Debug, Default)]
 pub struct Series<T> {
     values: Vec<T>,
 }
 
 impl<T: Merge> Series<T> {
-    /// Merges what the timeline merged. To be called for every placement, before values are added there.
+    /// Merges the same points as the timeline. Must be called for every placement before values are added to its point.
     pub fn follow(&mut self, placement: &Placement) {
         if let Some(merged) = &placement.merged {
             self.merge(merged);
@@ -30,7 +30,7 @@ impl<T: Merge> Series<T> {
         }
     }
 
-    /// Returns the value of a point to change it; empty values fill the points before.
+    /// Returns mutable access to the value of a point; points before it without a value get an empty one.
     pub fn at(&mut self, index: usize) -> &mut T {
         if self.values.len() <= index {
             self.values.resize_with(index + 1, T::default);

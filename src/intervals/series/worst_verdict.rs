@@ -3,20 +3,20 @@
 use super::values::Merge;
 use crate::analysis::Verdict;
 
-/// The most severe verdict of several intervals. An interval without a verdict counts as more than `idle` and `ok`: those are
-/// claims about all of the time.
+/// The most severe verdict of several intervals. An interval without a verdict counts as more than `idle` and `ok`:
+/// those are claims about all of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorstVerdict {
     worst: Option<Option<Verdict>>,
 }
 
 impl WorstVerdict {
-    /// Adds the verdict on an interval; `None` where there is none.
+    /// Adds the verdict on an interval; `None` if it has none.
     pub fn observe(&mut self, verdict: Option<Verdict>) {
         self.merge(Self { worst: Some(verdict) });
     }
 
-    /// Returns the verdict, or `None` where there is none; the outer `None` where there was no interval.
+    /// Returns the verdict: `Some(None)` for intervals without a verdict, `None` without intervals.
     pub fn get(&self) -> Option<Option<Verdict>> {
         self.worst
     }

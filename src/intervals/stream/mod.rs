@@ -45,16 +45,16 @@ pub struct Intervals<'a> {
     traced: Option<TracedIo>,
     filter: DeviceFilter<'a>,
     tracker: DeviceTracker<'a>,
-    /// The attributes of the devices at the beginning of the interval, if devices changed since.
+    /// The attributes of the devices at the beginning of the interval, if devices have changed since then.
     old_attributes: Option<Vec<DeviceAttributes>>,
     topology: Topology,
     machine: Machine,
     /// The number of times that the topology was read.
     topology_revision: u64,
-    /// The samples have the requests of all devices.
+    /// True if the samples have the requests of all devices.
     has_all_requests: bool,
     span: RunSpan,
-    /// No interval of the range of time that is shown was returned yet.
+    /// True until the first interval of the range of time that is shown is returned.
     is_before_range: bool,
 }
 
@@ -68,7 +68,7 @@ pub enum NextInterval<'a> {
     Break,
     /// No more intervals.
     End,
-    /// A signal asks to end.
+    /// A signal requests the end.
     Signal(u8),
 }
 
@@ -116,7 +116,7 @@ impl<'a> Intervals<'a> {
             selection,
             baselines,
             filter: DeviceFilter::new(selection)?,
-            // An analysis judges its intervals as they are: as coarse as requested.
+            // An analysis assesses whole intervals, however long.
             source: IntervalSource::new(
                 input,
                 samples,
@@ -142,24 +142,25 @@ impl<'a> Intervals<'a> {
         self
     }
 
-    /// Traces the requests of the running system from the next interval on, or no longer, which ends the tracer before.
+    /// Traces the requests of the running system from the next interval on, or no longer if `tracer` is `None`. Ends
+    /// the previous tracer.
     pub fn set_tracer(&mut self, tracer: Option<Tracer>) {
         self.source.samples.trace(tracer);
     }
 
-    /// Has the tracer, if there is one, trace other devices from now on: the latencies of these whole ones, and the threads on
-    /// these devices and partitions. An empty list stands for all.
+    /// Makes the tracer, if there is one, trace other devices from now on: the latencies of the devices `whole`, and
+    /// the threads on the devices and partitions `of_threads`. An empty list means all.
     pub fn trace_devices(&self, whole: &[DeviceNumber], of_threads: &[DeviceNumber]) {
         self.source.samples.trace_devices(whole, of_threads);
     }
 
-    /// Has each sample of the running system handed to `tap`, too, with the texts that it was read from. Samples of a capture
-    /// are not.
+    /// Also passes each sample of the running system to `tap`, with the texts that it was read from. Samples of a
+    /// capture are not passed.
     pub fn tap(&mut self, tap: OnLiveSample<'a>) {
         self.source.samples.tap(tap);
     }
 
-    /// Starts or stops to scan the cgroups and processes of the running system, regardless of the input.
+    /// Starts or stops scanning the cgroups and processes of the running system, regardless of the input.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -190,7 +191,7 @@ impl<'a> Intervals<'a> {
         self.advance(on_warning, false)
     }
 
-    /// Waits for the next interval, [also of those](IntervalHeader::is_preceding) before the range.
+    /// Waits for the next interval, including [those before the range](IntervalHeader::is_preceding).
     ///
     /// # Errors
     /// Those of [`Self::next`].
@@ -198,7 +199,7 @@ impl<'a> Intervals<'a> {
         self.advance(on_warning, true)
     }
 
-    /// Uses the memory of the interval before for the next one.
+    /// Reuses the memory of the interval before for the next one.
     pub fn reuse(&mut self, used: UsedActivities) {
         self.tracker.reuse(used);
     }
@@ -233,7 +234,8 @@ impl<'a> Intervals<'a> {
         }
     }
 
-    /// Follows the devices to a sample within an interval, or at the end of one of several samples, and judges them.
+    /// Follows the devices to a sample within an interval, or at the end of an interval of several samples, and
+    /// assesses them.
     fn judge_samples(&mut self, interval: Interval) {
         let step = self.source.step(interval);
         let old_attributes = self.tracker.follow(&step.older.devices, &step.newer.devices, step.device_match);
@@ -335,7 +337,7 @@ impl<'a> Intervals<'a> {
     }
 
     /// Returns whether the topology should be read again. A device whose counters started at zero may be another one
-    /// under its name.
+    /// with the same name.
     fn is_topology_stale(&self) -> bool {
         self.is_live() && self.tracker.had_reset() || self.source.is_topology_stale()
     }
@@ -347,7 +349,8 @@ fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevi
     KnownDevice { size_bytes, provider, is_hard_disk: topology.is_hard_disk(name, machine) }
 }
 
-/// The header of an interval. The time with a request in flight is not known where a device's requests are not.
+/// The header of an interval. The time with a request in flight is not known if the requests of some device are not
+/// counted.
 fn header(pair: &SamplePair<'_>, missed_samples: u64, has_all_requests: bool) -> IntervalHeader {
     let host = HostStats::between(pair.older, pair.newer, pair.interval);
     let in_flight_upper_bound_pct = host.in_flight_upper_bound_pct.filter(|_| has_all_requests);

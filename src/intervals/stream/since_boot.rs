@@ -10,7 +10,7 @@ use crate::metrics::DeviceMatch;
 use crate::units::Interval;
 
 impl Intervals<'_> {
-    /// Hands the averages since boot to `show`. `false` if the uptime is not known. To be called after
+    /// Passes the averages since boot to `show`. Returns `false` if the uptime is not known. Must be called after
     /// [`Self::start`].
     pub fn since_boot(&mut self, show: &mut dyn FnMut(&IntervalRows<'_>)) -> bool {
         let newer = self.source.newest();
@@ -32,7 +32,7 @@ impl Intervals<'_> {
     }
 }
 
-/// Returns the sample that the host would have given at boot: all counters zero.
+/// Returns the sample as it would have been at boot: all counters are zero.
 fn sample_at_boot(sample: &Sample) -> Sample {
     let at_boot = |device: &Device| Device {
         counters: Counters { columns: device.counters.columns, ..Counters::ZERO },

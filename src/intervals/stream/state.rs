@@ -1,4 +1,4 @@
-//! The state of the stream: its source, its devices, and what is missing.
+//! The state of the stream: its source, its devices, and what was not found.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::sanitize::sanitize;
 use crate::topology::{Topology, nvme_head};
 
 impl Intervals<'_> {
-    /// Returns the part of a capture that has been read, from 0 to 1; `None` where its size is not known.
+    /// Returns the fraction of a capture that has been read, from 0 to 1; `None` if its size is not known.
     pub fn progress(&self) -> Option<f64> {
         self.source.samples.progress()
     }
@@ -36,7 +36,7 @@ impl Intervals<'_> {
         self.is_before_range
     }
 
-    /// The devices that intervals list, and how much they say about each.
+    /// The level of detail: which devices intervals list, and with which values.
     pub(in crate::intervals) fn detail(&self) -> Detail {
         self.tracker.detail()
     }
@@ -56,7 +56,7 @@ impl Intervals<'_> {
         self.source.samples.name()
     }
 
-    /// Describes the host that the samples are from. To be called after [`Self::start`].
+    /// Describes the host that the samples are from. Must be called after [`Self::start`].
     pub fn host(&self) -> HostIdentity {
         self.source.samples.host()
     }
@@ -83,8 +83,8 @@ impl Intervals<'_> {
         selected.map(|(device, _)| (device.name.as_str(), &device.counters))
     }
 
-    /// Returns the whole devices that the selected devices of the last sample are, or are on, by the kernel's names, each with
-    /// the selected partitions on it.
+    /// Returns the whole devices that are selected in the last sample or contain selected partitions, by the kernel's
+    /// names, each with its selected partitions.
     pub fn selected_disks(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut disks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (name, _) in self.selected_devices() {
@@ -101,7 +101,8 @@ impl Intervals<'_> {
         self.topology.disk_of(device)
     }
 
-    /// Returns the numbers of these whole devices, and of the paths of NVMe disks, which have the requests of these.
+    /// Returns the numbers of the devices of [`Self::selected_disks`], and of the paths of NVMe disks, which have the
+    /// requests of those disks.
     pub fn selected_disk_numbers(&self) -> Vec<DeviceNumber> {
         let disks = self.selected_disks();
         let is_selected = |name: &str| disks.contains_key(name);
@@ -118,7 +119,7 @@ impl Intervals<'_> {
         self.tracker.summaries(&self.filter)
     }
 
-    /// The topology; `None` where it could only be inferred from device names.
+    /// The topology; `None` if it could only be inferred from device names.
     pub fn known_topology(&self) -> Option<&Topology> {
         self.source.samples.has_known_topology().then_some(&self.topology)
     }
@@ -128,7 +129,7 @@ impl Intervals<'_> {
         self.topology_revision
     }
 
-    /// The identity of the device of this kernel name; `None` where it is not known. See [`Topology::identity`].
+    /// The identity of the device of this kernel name; `None` if it is not known. See [`Topology::identity`].
     pub fn identity(&self, device: &str) -> Option<&str> {
         self.topology.identity(device)
     }
@@ -143,8 +144,8 @@ impl Intervals<'_> {
         }
     }
 
-    /// Returns a message about the selected devices whose name a given baseline has for another device; `None` if there
-    /// are none.
+    /// Returns a message about the selected devices whose name belongs to another device in a given baseline; `None` if
+    /// there are none.
     pub fn mismatched_baselines(&self) -> Option<String> {
         self.baselines.mismatches(self.selected_devices().map(|(name, _)| name), &self.topology)
     }
@@ -168,7 +169,7 @@ impl Intervals<'_> {
             );
         }
         Ok(match self.source.sample_count {
-            // Samples that follow were not read.
+            // Later samples were not read.
             0 | 1 if self.input.range.end.is_some() => "fewer than two complete samples up to --end",
             0 if self.source.samples.is_truncated() => {
                 "the capture is truncated before the end of its first sample; two samples are needed"
