@@ -1,4 +1,4 @@
-//! Turns scans into the use of each device by each cgroup.
+//! Computes the use of each device by each cgroup from scans.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,15 +20,15 @@ pub struct Attribution {
     pub hierarchy: Option<CgroupHierarchy>,
     /// The whole devices with I/O or a limit, in the order of the newer scan.
     pub devices: Vec<DeviceUse>,
-    /// The processes, on all devices together; `None` where they are not known yet.
+    /// The processes, on all devices together; `None` if they are not known yet.
     pub processes: Option<Arc<ProcessIo>>,
     /// The read of a process that hung at the end of the interval; `None` if none did.
     pub hung_read: Option<HungRead>,
     /// The tasks in uninterruptible sleep.
     pub blocked: Vec<BlockedTask>,
-    /// Scans that were left out in between, because they would have cost too much.
+    /// The number of scans that were left out in between because they would have cost too much.
     pub skipped: u64,
-    /// The reason for which cgroups are missing; `None` if none are.
+    /// The reason why cgroups are missing; `None` if none are.
     pub problem: Option<ScanProblem>,
 }
 
@@ -52,15 +52,16 @@ pub struct CgroupUse {
     pub path: Arc<str>,
     /// Its rates, without those of its descendants.
     pub rates: IoRates,
-    /// Its part of the device's bytes in percent, without that of its descendants; `None` if there were no bytes.
+    /// Its share of the device's bytes in percent, without that of its descendants; `None` if there were no bytes.
     pub share_pct: Option<f64>,
     /// Its limits on the device.
     pub limits: Vec<LimitUse>,
 }
 
 impl DeviceUse {
-    /// Returns the bytes per second that no cgroup read, and wrote: those of the kernel itself, of processes in the root of version 2,
-    /// and writes that the kernel cannot charge to a cgroup. Only bytes can be compared, see [`IoRates`].
+    /// Returns the bytes per second read and written that belong to no cgroup: those of the kernel itself, those of
+    /// processes in the root of version 2, and writes that the kernel cannot charge to a cgroup. Only bytes can be
+    /// compared, see [`IoRates`].
     pub fn unattributed_bytes_per_s(&self) -> [f64; 2] {
         let rest = |bytes: fn(&IoRates) -> f64| {
             let attributed: f64 = self.cgroups.iter().map(|cgroup| bytes(&cgroup.rates)).sum();
@@ -69,7 +70,7 @@ impl DeviceUse {
         [rest(|rates| rates.read_bytes_per_s), rest(|rates| rates.write_bytes_per_s)]
     }
 
-    /// Returns the bytes that no cgroup read or wrote, in percent of the device's bytes; `None` if there were none.
+    /// Returns the bytes that no cgroup read or wrote, in percent of the device's bytes; `None` if the device had none.
     pub fn unattributed_pct(&self) -> Option<f64> {
         let attributed: f64 = self.cgroups.iter().filter_map(|cgroup| cgroup.share_pct).sum();
         (self.total.bytes_per_s() > 0.0).then(|| (100.0 - attributed).max(0.0))
@@ -86,7 +87,7 @@ impl DeviceUse {
 pub struct Attributor {
     /// The scan at the beginning of the interval.
     begin: Option<Arc<IoScan>>,
-    /// The counters of the cgroups then, or when they were found since.
+    /// The counters of the cgroups at that scan; for cgroups found later, at the scan that found them.
     counted_at_begin: Counted,
     ahead_at_begin: AheadOfParents,
     last: Option<Arc<IoScan>>,
@@ -100,7 +101,7 @@ pub struct Attributor {
 }
 
 impl Attributor {
-    /// Takes the next scan; one that was taken before changes nothing.
+    /// Takes the next scan; the same scan again changes nothing.
     pub fn observe(&mut self, scan: &Arc<IoScan>) {
         if self.last.as_ref().is_some_and(|last| last.at == scan.at) {
             return;
@@ -122,8 +123,8 @@ impl Attributor {
         self.last = Some(Arc::clone(scan));
     }
 
-    /// Returns the use of devices since the last call, and begins another interval. `None` without two scans at different
-    /// times; the interval then continues.
+    /// Returns the use of devices since the last call, and begins another interval. `None` without two scans at
+    /// different times; the interval then continues.
     pub fn finish_interval(&mut self) -> Option<Attribution> {
         let (begin, last) = (self.begin.as_ref()?, self.last.as_ref()?);
         let elapsed_s = last.at.checked_sub(begin.at)?.as_secs_f64();
@@ -157,7 +158,7 @@ impl Attributor {
             return;
         }
         let pressures = pressures_by_path(older);
-        // A limit holds for a cgroup and its descendants together.
+        // A limit applies to a cgroup and its descendants together.
         for delta in cgroup_deltas(&self.counted_at_last, newer, &mut AheadOfParents::new()) {
             let cgroup = &newer.cgroups[delta.cgroup];
             let limits = limits_on(cgroup, delta.number);
@@ -222,8 +223,8 @@ fn limits_on(cgroup: &Cgroup, number: DeviceNumber) -> IoLimits {
     device.map(|device| device.limits).unwrap_or_default()
 }
 
-/// Returns whether tasks of a cgroup have waited for I/O between two scans: its pressure has risen, or a task of it is in
-/// uninterruptible sleep.
+/// Returns whether tasks of a cgroup have waited for I/O between two scans: its pressure has risen, or one of its tasks
+/// is in uninterruptible sleep.
 fn has_waited(cgroup: &Cgroup, older: &HashMap<&str, Pressure>, newer: &IoScan) -> bool {
     let before = older.get(&*cgroup.path);
     let has_pressure = cgroup.pressure.zip(before).is_some_and(|(now, before)| now.some_us > before.some_us);
@@ -238,8 +239,8 @@ pub(super) fn contains(outer: &str, path: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Sorts the cgroups of a device by bytes, and sets their shares. Cgroups count bytes when they are submitted, devices when
-/// they are completed, so that the sum of the cgroups may be a little larger.
+/// Sorts the cgroups of a device by bytes, and sets their shares. Cgroups count bytes on submission, devices on
+/// completion, so the sum of the cgroups may be slightly larger.
 fn complete_shares(cgroups: &mut [CgroupUse], total: &IoRates) {
     let sum: f64 = cgroups.iter().map(|cgroup| cgroup.rates.bytes_per_s()).sum();
     let all = total.bytes_per_s().max(sum);
@@ -277,7 +278,7 @@ mod tests {
         }
     }
 
-    /// Returns the path and the share in percent of each cgroup between two scans, and what is unattributed.
+    /// Returns the path and the share in percent of each cgroup between two scans, and the unattributed share.
     fn shares(older: IoScan, newer: IoScan) -> (Vec<(String, f64)>, Option<f64>) {
         let mut attributor = Attributor::default();
         attributor.observe(&Arc::new(older));
@@ -328,7 +329,7 @@ mod tests {
         let older = scan(0, 0, &[("/s", 5000), ("/s/gone", 4000)]);
         let mut newer = scan(1, 1000, &[("/s", 6000), ("/s/new", 3000), ("/s/first", 400)]);
         newer.cgroups[1].is_new = true;
-        // Of the cgroup that is new, it is not known since when it read; its parent has its bytes.
+        // The time over which the new cgroup read is not known, so its parent gets its bytes.
         assert_eq!(shares(older, newer), (named(&[("/s", 60.0), ("/s/first", 40.0)]), Some(0.0)));
         // A cgroup of the same name was created again, and a device of the same name came back.
         let newer = scan(1, 400, &[("/s", 300)]);

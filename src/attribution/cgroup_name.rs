@@ -1,18 +1,19 @@
 //! The names by which people know cgroups: systemd units, containers, pods, virtual machines, user sessions.
 
-/// The characters of a container's id that its tools print.
+/// The number of characters of a container's id that container tools print.
 const SHORT_ID: usize = 12;
 /// The shortest and the longest id of a container.
 const ID_LENGTHS: [usize; 2] = [32, 64];
 
-/// A function that names one part of a path, given the parts above it; `None` for a part of another form.
+/// A function that names one component of a path, given the components above it; `None` for a component of another
+/// form.
 type NamePart = fn(&str, &[&str]) -> Option<String>;
 
-/// Returns the name by which people know a cgroup, given its path: `db.service`, `docker 3f2a9c1b7d5e`,
-/// `pod 1a2b... burstable`. What is below a named part is appended; a cgroup without such a part keeps its path. Names are
-/// not escaped.
+/// Returns the name by which people know a cgroup, given its path: `db.service`, `docker 3f2a9c1b7d5e`, `pod 1a2b...
+/// burstable`. The path below a named component is appended; a cgroup without such a component keeps its path. Names
+/// are not escaped.
 ///
-/// A container, pod or machine has precedence over units, which it may have of its own.
+/// A container, pod or machine has precedence over units, because it may contain units itself.
 pub fn cgroup_name(path: &str) -> String {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     if parts.is_empty() {
@@ -32,8 +33,8 @@ pub fn cgroup_name(path: &str) -> String {
     }
 }
 
-/// Names a container: `docker-ID.scope`, `cri-containerd-ID.scope`, `crio-ID.scope`, `libpod-ID.scope`, as systemd manages
-/// them, or `/docker/ID` and `/kubepods/.../ID` without it.
+/// Names a container: `docker-ID.scope`, `cri-containerd-ID.scope`, `crio-ID.scope`, `libpod-ID.scope`, as systemd
+/// manages them, or `/docker/ID` and `/kubepods/.../ID` without it.
 fn container(part: &str, above: &[&str]) -> Option<String> {
     let name = part.strip_suffix(".scope").unwrap_or(part);
     // containerd's own form is `SLICE:cri-containerd:ID`.
@@ -47,7 +48,7 @@ fn container(part: &str, above: &[&str]) -> Option<String> {
         "cri-containerd" | "containerd" | "nerdctl" => "containerd",
         "crio" => "cri-o",
         "libpod" => "podman",
-        // Helpers of an engine, whose I/O is its own.
+        // Helpers of an engine, which do I/O themselves.
         "crio-conmon" => "conmon of cri-o",
         "libpod-conmon" => "conmon of podman",
         "" => match above.last() {
@@ -78,7 +79,7 @@ fn pod(part: &str, above: &[&str]) -> Option<String> {
         Some(_) => return None,
         None => (above.last().copied().unwrap_or_default(), name.strip_prefix("pod")?),
     };
-    // A hyphen would be a level of the hierarchy to systemd, so that ids are written with underscores.
+    // systemd would take a hyphen for a level of the hierarchy, so ids are written with underscores.
     let id = id.replace('_', "-");
     let is_id = id.len() >= ID_LENGTHS[0] && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
     let class = ["besteffort", "burstable"].into_iter().find(|name| class.ends_with(name));
@@ -118,7 +119,8 @@ fn unit(part: &str, _above: &[&str]) -> Option<String> {
     KINDS.iter().any(|kind| part.len() > kind.len() && part.ends_with(kind)).then(|| unescape(part))
 }
 
-/// Decodes the escapes of systemd, such as `\x2d` for a hyphen (systemd-escape(1)). A byte that is not ASCII stays escaped.
+/// Decodes the escapes of systemd, such as `\x2d` for a hyphen (systemd-escape(1)). A byte that is not ASCII stays
+/// escaped.
 fn unescape(text: &str) -> String {
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;

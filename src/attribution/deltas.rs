@@ -11,36 +11,37 @@ pub(super) struct CgroupDelta {
     /// The position of the cgroup in the newer scan.
     pub(super) cgroup: usize,
     pub(super) number: DeviceNumber,
-    /// The I/O that the kernel counts and limits: with that of descendants in version 2.
+    /// The I/O that the kernel counts and limits: in version 2, it includes that of descendants.
     pub(super) counted: IoCounters,
-    /// Its own, without descendants.
+    /// Its own I/O, without descendants.
     pub(super) own: IoCounters,
-    /// Its counters were known before, and none of them went back.
+    /// True if its counters were known before and none of them went back.
     continues: bool,
 }
 
-/// By how much the counters of cgroups' children were ahead of their own when they were last read. The files are read one
-/// after the other, the parent first.
+/// The amount by which the counters of each cgroup's children were ahead of its own at the last reading: the files are
+/// read one after the other, the parent first.
 pub(super) type AheadOfParents = HashMap<(Arc<str>, DeviceNumber), IoCounters>;
 
 /// The counters of each cgroup at one time, by path.
 pub(super) type Counted = HashMap<Arc<str>, Vec<CgroupDevice>>;
 
-/// Adds the cgroups that a scan found to those of an earlier one: since when their counters grew before is not known.
+/// Adds the cgroups that a scan found to those of an earlier scan, because it is not known over which time their
+/// counters grew before.
 pub(super) fn add_new_cgroups(scan: &IoScan, before: &mut Counted) {
     let new = scan.cgroups.iter().filter(|cgroup| cgroup.is_new);
     before.extend(new.map(|cgroup| (Arc::clone(&cgroup.path), cgroup.devices.clone())));
 }
 
-/// Returns the growth of each cgroup's counters. One that is not in `before` had none then. What the children were ahead
-/// before is not taken for I/O of the parent, and `ahead` has the state of the newer scan afterwards.
+/// Returns the growth of each cgroup's counters. The counters of a cgroup that is not in `before` were zero. I/O by
+/// which the children were ahead is not attributed to the parent; `ahead` is set to the state of the newer scan.
 pub(super) fn cgroup_deltas(
     before: &Counted,
     newer: &IoScan,
     ahead: &mut AheadOfParents,
 ) -> Vec<CgroupDelta> {
     let mut deltas = Vec::new();
-    // The position in `deltas` of each cgroup on each device.
+    // The index in `deltas` of each cgroup on each device.
     let mut positions: HashMap<(&str, DeviceNumber), usize> = HashMap::new();
     for (at, cgroup) in newer.cgroups.iter().enumerate() {
         let old_devices = before.get(&cgroup.path).map_or(&[][..], Vec::as_slice);
@@ -66,7 +67,7 @@ fn subtract_children(
     ahead: &mut AheadOfParents,
     deltas: &mut [CgroupDelta],
 ) {
-    // The growth to subtract from each parent, and `true` if all the counters below it were known before.
+    // The growth to subtract from each parent, and `true` if all counters below it were known before.
     let mut below: HashMap<usize, (IoCounters, bool)> = HashMap::new();
     for CgroupDelta { cgroup, number, counted, continues, .. } in &*deltas {
         let path = &scan.cgroups[*cgroup].path;

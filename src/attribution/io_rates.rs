@@ -2,8 +2,8 @@
 
 use crate::counters::IoCounters;
 
-/// Reads and writes per second. Those of a device are requests, those of a cgroup are bios, of which the kernel may merge
-/// several into one request: only bytes can be compared.
+/// Reads and writes per second. For a device they are requests; for a cgroup they are bios, several of which the kernel
+/// may merge into one request. Only bytes can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IoRates {
     /// Reads per second.

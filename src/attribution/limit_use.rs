@@ -1,26 +1,27 @@
 //! Limits of cgroups, and whether they bind.
 //!
-//! That a limit exists is a fact; that it holds requests back can only be inferred from the rate. No file says so: requests
-//! that wait for `io.max` are in no counter, and asynchronous ones raise no pressure.
+//! That a limit exists is a fact; that it holds requests back can only be inferred from the rate. No file shows it:
+//! requests that wait for `io.max` are in no counter, and asynchronous ones raise no pressure.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::counters::{DeviceNumber, IoCounters, IoLimits};
 
-/// The fraction of a limit from which on it has been reached.
+/// The fraction of a limit from which it counts as reached.
 const MIN_REACHED_FRACTION: f64 = 0.98;
 /// The multiple of a limit above which it cannot be in force.
 const MAX_REACHED_RATIO: f64 = 1.1;
 /// The intervals over which a limit must have been reached.
 const INTERVALS: usize = 3;
-/// The requests of which the one of tolerance is not much: of the 15 that a limit of 5 permits in three seconds, 14 are 93%.
-/// Where three intervals permit fewer, all since the limit seems to be reached are checked too.
+/// The number of requests from which a tolerance of one request is small: of the 15 that a limit of 5 permits in three
+/// seconds, 14 are 93%. If three intervals permit fewer, all intervals since the limit seems to be reached are checked,
+/// too.
 const MIN_REQUESTS: f64 = 50.0;
 /// The most intervals that are checked.
 const MAX_INTERVALS: usize = 10;
-/// The kernel grants each tenth of a second its part of the limit, rounded down: a limit of 777 is 770 per second, one of
-/// 19 is 10 (blk-throttle's slices; measured on Linux 6.18 with limits of 5 to 1234).
+/// The kernel grants a tenth of the limit, rounded down, in each tenth of a second: a limit of 777 becomes 770 per
+/// second, one of 19 becomes 10 (blk-throttle's slices; measured on Linux 6.18 with limits of 5 to 1234).
 const SLICES_PER_S: u64 = 10;
 
 /// The kinds of limits.
@@ -48,7 +49,7 @@ impl LimitKind {
         all.into_iter().filter_map(|(kind, value)| Some((kind, value?)))
     }
 
-    /// Returns the amount that the limit is about, and the mean amount of a request.
+    /// Returns the amount that the limit applies to, and the mean amount of a request.
     fn amount(self, io: &IoCounters) -> (u64, f64) {
         let mean = |bytes: u64, requests: u64| bytes as f64 / requests.max(1) as f64;
         match self {
@@ -67,7 +68,7 @@ pub struct LimitUse {
     pub kind: LimitKind,
     /// Its value, per second.
     pub value: u64,
-    /// The rate that it applies to, per second: with that of descendants in version 2.
+    /// The rate that it applies to, per second: in version 2, it includes that of descendants.
     pub rate: f64,
     /// The rate has been at the limit for three intervals, or tasks have waited while the limit permits less than one
     /// request in an interval.
@@ -85,23 +86,23 @@ struct Observed {
 }
 
 impl Observed {
-    /// Returns the amount that the limit permits in the time.
+    /// Returns the amount that the limit permits in the interval.
     fn permitted(&self) -> f64 {
         self.value as f64 * self.elapsed_s
     }
 
-    /// Returns whether the limit permits less than a request in the time.
+    /// Returns whether the limit permits less than one request in the interval.
     fn permits_no_request(&self) -> bool {
         self.permitted() < self.request
     }
 
-    /// Returns the amount of a slice. All of it is granted at the beginning of the slice, which may be in the interval before
-    /// or after.
+    /// Returns the amount of a slice. All of it is granted at the beginning of the slice, which may be in the interval
+    /// before or after.
     fn slice(&self) -> f64 {
         self.value as f64 / SLICES_PER_S as f64
     }
 
-    /// Returns whether the amount is as much as the limit permits in the time, but for one request, or for `missing`.
+    /// Returns whether the amount is what the limit permits in the interval, less at most one request or `missing`.
     fn is_at_limit(&self, missing: f64) -> bool {
         if self.permits_no_request() {
             return self.is_waiting;
@@ -142,13 +143,13 @@ pub(super) fn limit_uses(
 #[derive(Clone, Debug, Default)]
 pub(super) struct LimitHistory {
     recent: HashMap<LimitKey, Vec<Observed>>,
-    /// Those of the present interval.
+    /// The uses in the present interval.
     current: HashMap<LimitKey, Vec<Observed>>,
 }
 
 impl LimitHistory {
-    /// Adds an interval of a cgroup on a device, whose counters grew by `delta`; `is_waiting` if one of its tasks has waited
-    /// for I/O.
+    /// Adds an interval of a cgroup on a device, whose counters grew by `delta`; `is_waiting` if one of its tasks has
+    /// waited for I/O.
     pub(super) fn observe(
         &mut self,
         (path, number): (&Arc<str>, DeviceNumber),
@@ -165,7 +166,7 @@ impl LimitHistory {
             if recent.len() == MAX_INTERVALS {
                 recent.remove(0);
             }
-            // Without a request, they are taken to be as large as before.
+            // Without a request, requests are assumed to be as large as before.
             let request =
                 if amount > 0 { request } else { recent.last().map_or(request, |last| last.request) };
             recent.push(Observed { value, elapsed_s, amount, request, is_waiting });
@@ -184,15 +185,15 @@ impl LimitHistory {
     }
 }
 
-/// Returns whether a limit has been reached in each of the last three intervals, in these together, and where they permit few
-/// requests, in all since it seems to be reached.
+/// Returns whether a limit has been reached in each of the last three intervals and in these together. If they permit
+/// only few requests, it must also have been reached in all intervals since it seems to be reached.
 fn is_reached(recent: &[Observed]) -> bool {
     let is_near_limit = |observed: &Observed| observed.is_at_limit(observed.slice());
     let begin = recent.iter().rposition(|observed| !is_near_limit(observed)).map_or(0, |before| before + 1);
     let run = &recent[begin..];
     let Some(begin_of_last) = run.len().checked_sub(INTERVALS) else { return false };
     let last = &run[begin_of_last..];
-    // Without a request, that must be because the limit permits none.
+    // If there was no request, the reason must be that the limit permits none.
     if last.iter().all(|observed| observed.amount == 0) {
         return last.iter().all(Observed::permits_no_request);
     }
@@ -236,8 +237,8 @@ mod tests {
         assert!(!reached(50, &[50, 43, 57]) && !reached(50, &[45, 45, 50]), "more than that");
     }
 
-    /// Returns the number of intervals in which a limit on reads per second counts as reached by reads that are issued one
-    /// after another at a steady rate, at a time that shifts by a part of an interval.
+    /// Returns the number of intervals in which a limit on reads per second counts as reached by reads that are issued
+    /// one after another at a steady rate, at a time that shifts by a part of an interval.
     fn reached_by_pace(limit: u64, per_s: f64, interval_s: f64, shift: f64) -> usize {
         let mut history = LimitHistory::default();
         let limits = IoLimits { read_iops: Some(limit), ..IoLimits::default() };

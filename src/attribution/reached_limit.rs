@@ -6,8 +6,8 @@ use super::attributor::{Attribution, CgroupUse, DeviceUse, contains};
 use super::limit_use::LimitKind;
 use crate::counters::CgroupHierarchy;
 
-/// The part of a device's bytes or requests that cgroups at their limits must have for the limit to be what holds the device
-/// back: with less, most of its requests do not wait for a limit.
+/// The fraction of a device's bytes or requests that cgroups at their limits must have for their limits to hold the
+/// device back: with less, most of its requests do not wait for a limit.
 const MIN_SHARE: f64 = 0.5;
 
 /// A limit that a cgroup has reached, as seen from a device.
@@ -23,10 +23,11 @@ pub struct ReachedLimit {
     pub value: u64,
     /// The hierarchy of the cgroup.
     pub hierarchy: CgroupHierarchy,
-    /// The part of the device's bytes, in percent, that the cgroup and all it applies to have; `None` without bytes.
+    /// The share of the device's bytes, in percent, of the cgroup and all others that the limit applies to; `None`
+    /// without bytes.
     pub share_pct: Option<f64>,
-    /// The limits that were reached hold the device back: the cgroups do at least half of its bytes or requests, or are the
-    /// only ones whose tasks wait.
+    /// True if the limits that were reached hold the device back: the cgroups have at least half of its bytes or
+    /// requests, or are the only ones whose tasks wait.
     pub holds_device: bool,
 }
 
@@ -34,9 +35,9 @@ pub struct ReachedLimit {
 type Candidate<'a> = (&'a CgroupUse, &'a str, LimitKind, u64);
 
 impl Attribution {
-    /// Returns the limit that holds the requests of a device back, or that of the cgroup with most of its bytes among those
-    /// at a limit. The limits are on the device itself or on those `below` it. `None` if no cgroup that uses the device has
-    /// reached one.
+    /// Returns the limit that holds the requests of a device back, or that of the cgroup with most of its bytes among
+    /// those at a limit. The limits are on the device itself or on those `below` it. `None` if no cgroup that uses the
+    /// device has reached one.
     pub fn reached_limit(&self, device: &str, below: &[String]) -> Option<ReachedLimit> {
         let hierarchy = self.hierarchy?;
         let usage = self.device(device)?;
@@ -61,7 +62,7 @@ impl Attribution {
         let share_of =
             |candidate: &Candidate<'_>| bytes(&|path| applies(candidate, path)).unwrap_or_default();
         let first = candidates.iter().max_by(|a, b| {
-            // Of the limits of one cgroup, that on the device itself.
+            // Among the limits of one cgroup, the one on the device itself.
             share_of(a).total_cmp(&share_of(b)).then_with(|| (a.1 == device).cmp(&(b.1 == device)))
         })?;
         let is_any = |path: &str| candidates.iter().any(|candidate| applies(candidate, path));

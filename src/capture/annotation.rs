@@ -83,7 +83,7 @@ pub(super) struct Annotation {
 
 /// The reason why the JSON of an annotation is invalid.
 pub(super) enum AnnotationError {
-    /// It ends early.
+    /// The JSON ends early.
     Truncated,
     /// Any other reason, as text.
     Invalid(String),
@@ -131,7 +131,7 @@ impl Annotation {
         self.baselines.get_or_insert_default().push(baseline);
     }
 
-    /// Extracts the baselines, which belong to the header before; empty if there are none.
+    /// Extracts the baselines, which belong to the previous header; empty if there are none.
     pub(super) fn take_baselines(&mut self) -> Vec<RecordedBaseline> {
         self.baselines.take().unwrap_or_default()
     }
@@ -163,7 +163,7 @@ impl Annotation {
         }
     }
 
-    /// Creates the line before a sample that notes which ones before it were dropped.
+    /// Creates the line before a sample that notes which samples before it were dropped.
     pub(super) fn dropped_samples(dropped: &DroppedSamples) -> Self {
         Self {
             dropped_samples: Some(dropped.count),

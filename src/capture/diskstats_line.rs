@@ -112,13 +112,14 @@ impl LineShape {
 /// The counters that were read of a line.
 struct CountersRead {
     count: usize,
-    /// They have as many digits as those of the line before, except for the requests in flight, and nothing follows.
+    /// True if they have as many digits as those of the line before, except for the requests in flight, and nothing
+    /// follows.
     is_repeated: bool,
 }
 
 /// Parses one line into `device`, reusing its memory.
 ///
-/// Accepts 7 columns, or 14 and more. Those after the twentieth, which future kernels may add, are ignored.
+/// Accepts 7 columns, or 14 or more. Columns after the twentieth, which future kernels may add, are ignored.
 ///
 /// # Errors
 /// The reason why it is not a diskstats line; the contents of `device` are then unspecified.
@@ -128,8 +129,9 @@ pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineError> {
     parse_counters(line, &mut fields, &mut [0; COUNTERS], &mut device.counters).map(|_| ())
 }
 
-/// Parses a line as [`parse_line`] does, faster if it has the given shape, which becomes that of this line. The layout is not kept for a
-/// device that was idle since `previous`, its counters a sample before: an unchanged line is recognized as a whole.
+/// Parses a line as [`parse_line`] does, faster if it has the given shape, which is then set to that of this line. The
+/// layout is not kept for a device that was idle since `previous`, its counters in the sample before, because an
+/// unchanged line is recognized as a whole.
 ///
 /// # Errors
 /// Those of [`parse_line`].
@@ -176,7 +178,7 @@ fn parse_start(line: &[u8], fields: &mut Fields<'_>, name: &mut String) -> Resul
     Ok((major, minor))
 }
 
-/// Parses the counters. `digits` are the digit counts that they probably have, and become those that they have.
+/// Parses the counters. `digits` are their probable digit counts, and are set to the actual ones.
 fn parse_counters(
     line: &[u8],
     fields: &mut Fields<'_>,
@@ -262,7 +264,7 @@ fn parse_device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<
     }
     let number = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
     number.ok_or_else(|| {
-        // A line of prose has no columns to name.
+        // A line of prose has no columns that a message could name.
         if column_count(line) < PARTITION_COLUMNS || !word.iter().any(u8::is_ascii_digit) {
             LineError::NotDiskstats(excerpt(line))
         } else {
@@ -423,7 +425,7 @@ mod tests {
         }
     }
 
-    /// A word of a line, as any program may write it.
+    /// A word of a line, as written by any program.
     fn word() -> impl Strategy<Value = String> {
         prop_oneof![
             8 => (0u32..64, any::<u64>()).prop_map(|(shift, number)| (number >> shift).to_string()),
@@ -450,7 +452,7 @@ mod tests {
         fn a_line_is_read_alike_whatever_the_shape_of_the_one_before(lines in prop::collection::vec(line(), 2..5)) {
             let mut shape = LineShape::default();
             for line in &lines {
-                // The second time with its own shape.
+                // The second time, the line is parsed with its own shape.
                 for _ in 0..2 {
                     let mut device = Device::default();
                     let read = parse_line_of(&mut shape, line.as_bytes(), &mut device, None).map(|()| device);

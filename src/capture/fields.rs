@@ -1,7 +1,7 @@
 //! The fields of a diskstats line: words and decimal numbers separated by blanks.
 //!
-//! Numbers take most of the time of a replay, so they are read eight digits at a time, and where the number of digits is known
-//! from the sample before, without a search for the end.
+//! Numbers take most of the time of a replay, so they are read eight digits at a time, and without searching for the
+//! end if the number of digits is known from the sample before.
 
 /// The outcome of reading a number.
 pub(super) enum Number<'a> {
@@ -51,8 +51,8 @@ impl<'a> Fields<'a> {
         self.at
     }
 
-    /// Reads the next field if it is a number of this many digits, at most 16, after one space; `None` if it is not, or the
-    /// line has fewer than eight characters until there.
+    /// Reads the next field if it is a number of this many digits, at most 16, after one space; `None` if it is not, or
+    /// if it ends within the first eight characters of the line.
     #[inline]
     pub(super) fn next_number_of(&mut self, digits: u8) -> Option<u64> {
         let start = self.at + 1;
@@ -89,7 +89,7 @@ impl<'a> Fields<'a> {
             }
             rest = after;
         }
-        // The last digits of a long number, or of the line.
+        // The last digits of a long number or of the line.
         while let [byte, after @ ..] = rest {
             let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
@@ -177,8 +177,8 @@ fn non_digits(values: u64) -> u64 {
     (values.wrapping_add(ONES * 0x76) | values) & (ONES * 0x80)
 }
 
-/// Returns the number of eight digits, given the value of each. Combines pairs of digits, then pairs of pairs, then both halves: the
-/// higher byte is the lower digit.
+/// Returns the number of eight digits, given the value of each. Combines pairs of digits, then pairs of pairs, then
+/// both halves; the higher byte is the less significant digit.
 fn combine(digits: u64) -> u64 {
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;

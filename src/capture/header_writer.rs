@@ -8,7 +8,8 @@ use super::recording_header::RecordingHeader;
 use crate::baselines::RecordedBaselines;
 use crate::topology::Node;
 
-/// A longer list of devices or baselines continues in further lines, because readers skip lines that are too long.
+/// The length in bytes above which a list of devices or baselines continues on further lines, because readers skip
+/// lines that are too long.
 const MAX_LIST_BYTES: usize = MAX_LINE_BYTES / 2;
 
 /// Appends the lines that begin a recording, and that are repeated when the devices change.
@@ -56,8 +57,8 @@ fn json_bytes(element: &impl Serialize) -> usize {
     serde_json::to_vec(element).map_or(usize::MAX, |json| json.len() + 1)
 }
 
-/// Returns a device that fits into a line and its length in bytes, without its last mount points if it has too many;
-/// `None` if it does not fit without any.
+/// Returns a device that fits on a line, and its length in bytes. Leaves out its last mount points if it has too many;
+/// `None` if it does not fit even without any.
 fn shorten(node: &Node) -> Option<(Node, usize)> {
     let mut node = node.clone();
     loop {

@@ -1,5 +1,5 @@
-//! Caches what is known of the lines of the last sample: on a host with many devices most lines repeat unchanged, and the
-//! others only have other digits.
+//! Caches the lines of the last sample: on a host with many devices, most lines repeat unchanged, and the others differ
+//! only in their digits.
 
 use super::diskstats_line::{LineError, LineShape, parse_line, parse_line_of};
 use super::slot;
@@ -7,12 +7,13 @@ use crate::counters::{Counters, Device};
 
 /// The most lines that are cached; lines further down in a sample are always parsed.
 const MAX_LINES: usize = 8192;
-/// The longest line that is cached. Those of the kernel are shorter.
+/// The longest line that is cached. The kernel's lines are shorter.
 const MAX_CACHED_BYTES: usize = 1024;
 
-/// The lines of idle devices by their index in a sample, and the devices parsed from them; also the shapes of all lines.
+/// The lines of idle devices by their index in a sample, and the devices parsed from them; also the shapes of all
+/// lines.
 ///
-/// A device depends on nothing but its line, so an identical line need not be parsed again.
+/// A device depends only on its line, so an identical line need not be parsed again.
 #[derive(Default)]
 pub(super) struct LineCache {
     lines: Vec<CachedLine>,
@@ -20,7 +21,7 @@ pub(super) struct LineCache {
 
 #[derive(Clone, Default)]
 struct CachedLine {
-    /// Empty where the device was never seen idle.
+    /// The line; empty if the device was never seen idle.
     bytes: Vec<u8>,
     device: Device,
     shape: LineShape,
@@ -35,7 +36,7 @@ impl LineCache {
     }
 
     /// Parses the line that `text` begins with, as the device at `index`, if it is the cached line or has its layout.
-    /// Returns its length with the newline. `previous` are the counters at the same index of a sample before.
+    /// Returns its length with the newline. `previous` are the counters at the same index of the sample before.
     #[inline]
     pub(super) fn parse_again(
         &mut self,
@@ -56,8 +57,8 @@ impl LineCache {
         Some(length)
     }
 
-    /// Parses the line at `index` into `device`, reusing its memory, and caches it if the device was idle since `previous`,
-    /// the counters at the same index of a sample before.
+    /// Parses the line at `index` into `device`, reusing its memory, and caches it if the device was idle since
+    /// `previous`, the counters at the same index of the sample before.
     ///
     /// # Errors
     /// Those of [`parse_line`].

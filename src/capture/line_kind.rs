@@ -13,7 +13,7 @@ pub(super) enum LineKind {
     Comment,
     /// The `TS` line that begins a sample.
     Timestamp(TimestampLine),
-    /// A `cpu` line of /proc/stat; `None` for one that is not used.
+    /// A `cpu` line of /proc/stat; `None` for a line that is not used.
     Cpu(Option<CpuTimes>),
     /// A `#blkstat` line.
     Annotation(Box<Annotation>),
@@ -38,7 +38,7 @@ impl LineKind {
                 Some(Ok(annotation)) => Self::Annotation(Box::new(annotation)),
                 Some(Err(error)) => Self::InvalidAnnotation(error),
             },
-            // Nearly all lines.
+            // Nearly all lines end up here.
             _ => Self::Device,
         }
     }
@@ -46,8 +46,8 @@ impl LineKind {
     /// Returns the position in a line of this kind of an annotation that should have been a separate line; `None` if
     /// there is none.
     ///
-    /// A valid annotation has none: the marker can only occur in one of its strings. Device lines are searched later,
-    /// if they turn out to be invalid.
+    /// A valid annotation contains no other: the marker can only occur in one of its strings. Device lines are searched
+    /// later, if they turn out to be invalid.
     pub(super) fn embedded_annotation(&self, line: &[u8]) -> Option<usize> {
         match self {
             Self::Device | Self::Annotation(_) => None,

@@ -1,10 +1,10 @@
 //! Reads the counters of a line that has the layout of an earlier one: the same device, and as many digits in each
 //! number.
 //!
-//! Nearly all lines of a capture have. One pass compares the whole line with the layout, with vector instructions where
-//! the processor has them; then the place of each number is known, and that it has nothing but digits.
+//! Nearly all lines of a capture do. One pass compares the whole line with the layout, using vector instructions if the
+//! processor has them. After that, the position of each number is known, and that it contains only digits.
 //!
-//! The requests in flight are read on their own: they have one digit in one sample and three in the next.
+//! The requests in flight are read separately: they may have one digit in one sample and three in the next.
 
 use super::fields::{combine_all, last_digit_values, leading_digits};
 
@@ -14,10 +14,11 @@ pub(super) const COUNTERS: usize = 17;
 /// The index of the requests in flight among the counters.
 pub(super) const IN_FLIGHT: usize = 8;
 
-/// The counters before the requests in flight, and the most after them.
+/// The number of counters before the requests in flight, and the most after them.
 const RUN: usize = 8;
 
-/// The characters that are at hand when a part of a line is read: any place, which is a byte, has a word after it.
+/// The number of characters available when a part of a line is read: enough for a word at any position, which is stored
+/// in a byte.
 const WINDOW_BYTES: usize = u8::MAX as usize + WORD_BYTES + 1;
 
 const WORD_BYTES: usize = 8;
@@ -28,24 +29,25 @@ const CHUNK_BYTES: usize = 16;
 pub(super) struct LineLayout {
     /// The number of counters.
     count: usize,
-    /// The digits of each of them. Those of the requests in flight do not matter.
+    /// The digit count of each counter. That of the requests in flight does not matter.
     digits: [u8; COUNTERS],
-    /// The columns before the counters, and the counters before the requests in flight, with the blank after them.
+    /// The part with the columns before the counters and the counters before the requests in flight, with the blank
+    /// after them.
     head: NumberRun,
-    /// The end of the requests in flight, the other counters, and the newline. It begins a word before that end.
+    /// The part with the other counters and the newline. It begins a word before the end of the requests in flight.
     tail: NumberRun,
 }
 
 /// The layout of a part of a line.
 #[derive(Clone, Default)]
 struct NumberRun {
-    /// The characters of the part: the lowest that may be at a place, and by how much it may be higher.
+    /// The characters of the part: for each position, the lowest allowed character, and how much higher it may be.
     characters: Vec<([u8; CHUNK_BYTES], [u8; CHUNK_BYTES])>,
-    /// The length in bytes. The last characters may be any if it is not a multiple of [`CHUNK_BYTES`].
+    /// The length in bytes. If it is not a multiple of [`CHUNK_BYTES`], the last characters may be anything.
     length: usize,
     /// The words that end with a number.
     words: [Word; RUN],
-    /// The words before these, by the index of the number, where it has more than eight digits.
+    /// The words before these for numbers of more than eight digits, with the index of the number.
     upper_words: Vec<(usize, Word)>,
 }
 
@@ -59,7 +61,7 @@ struct Word {
 
 impl LineLayout {
     /// Returns the layout of the lines that begin with `start`, up to the blank after the name, and have `count`
-    /// counters with this many digits; `None` if such lines cannot be read with one.
+    /// counters with these digit counts; `None` if such lines cannot be read with a layout.
     pub(super) fn new(start: &[u8], digits: &[u8; COUNTERS], count: usize) -> Option<Self> {
         let name_end = start.strip_suffix(b" ")?;
         let mut head = NumberRun::default();
@@ -78,14 +80,14 @@ impl LineLayout {
         self.count
     }
 
-    /// Returns whether this is the layout of lines with these digits.
+    /// Returns whether this is the layout of lines with these digit counts.
     pub(super) fn is_for(&self, digits: &[u8; COUNTERS], count: usize) -> bool {
         let is_same = |(index, digits): (usize, &u8)| index == IN_FLIGHT || *digits == self.digits[index];
         self.count == count && digits[..count].iter().enumerate().all(is_same)
     }
 
-    /// Reads the counters of the line that `text` begins with. Returns them, zero where there is none, and the length
-    /// of the line with its newline; `None` if it has another layout, or too little text follows.
+    /// Reads the counters of the line that `text` begins with. Returns them, with zero for missing ones, and the length
+    /// of the line with its newline; `None` if the line has another layout or too little text follows.
     #[inline]
     pub(super) fn read(&self, text: &[u8]) -> Option<([u64; COUNTERS], usize)> {
         let head = text.first_chunk::<WINDOW_BYTES>()?;
@@ -126,7 +128,7 @@ impl NumberRun {
         Some(())
     }
 
-    /// Takes the characters of the part, to which `end` is added.
+    /// Takes the characters of the part, adding `end` to them.
     fn finish(&mut self, mut characters: Vec<(u8, u8)>, end: u8) -> Option<()> {
         characters.push((end, 0));
         self.length = characters.len();
@@ -170,8 +172,8 @@ impl NumberRun {
 }
 
 impl Word {
-    /// Returns the word with the last `digits` digits of a number that ends before `end`; `None` if that many do not
-    /// fit in, there are none, or the word would begin before the text.
+    /// Returns the word with the last `digits` digits of a number that ends before `end`; `None` if they do not fit
+    /// into a word, if there are none, or if the word would begin before the text.
     fn ending_at(end: usize, digits: usize) -> Option<Self> {
         let at = u8::try_from(end.checked_sub(WORD_BYTES)?).ok()?;
         (1..=WORD_BYTES).contains(&digits).then(|| Self { at, mask: last_digit_values(digits) })
@@ -195,7 +197,7 @@ mod tests {
     use crate::capture::diskstats_line::{LineShape, parse_line, parse_line_of};
     use crate::counters::Device;
 
-    /// Digits of a number, from one to more than a layout may have. Most are like those of a kernel.
+    /// The digits of a number, from one to more than a layout can have. Most are like those of a kernel.
     fn number() -> impl Strategy<Value = String> {
         prop_oneof![4 => "[0-9]{1,3}", 8 => "[0-9]{4,12}", 1 => "[0-9]{13,18}"]
     }
@@ -204,7 +206,7 @@ mod tests {
         format!("{start} {}", numbers.join(" ")).into_bytes()
     }
 
-    /// Parses a line with a shape; `None` if that has no layout for it.
+    /// Parses a line with a shape; `None` if the shape has no layout for it.
     fn parse_again(shape: &LineShape, line: &[u8]) -> Option<Device> {
         let mut device = Device::default();
         let text = [line, b"\n", &[b'9'; 2 * WINDOW_BYTES]].concat();
@@ -218,7 +220,7 @@ mod tests {
         parse_line(line, &mut device).ok().map(|()| device)
     }
 
-    /// Replaces each digit by another one.
+    /// Replaces each digit by another.
     fn turn_digits(line: &mut [u8], by: &[u8]) {
         for (byte, by) in line.iter_mut().zip(by.iter().cycle()).filter(|(byte, _)| byte.is_ascii_digit()) {
             *byte = b'0' + (*byte - b'0' + by) % 10;
@@ -248,7 +250,8 @@ mod tests {
             let mut other: Vec<String> = other.split_whitespace().map(str::to_owned).collect();
             other[IN_FLIGHT] = in_flight;
             let mut other = line(start, &other);
-            // A line with these digits has the layout, except for the longest numbers and more counters than there are.
+            // A line with these digit counts has the layout, unless numbers are too long or there are too many
+            // counters.
             let lengths: Vec<usize> = numbers.iter().map(String::len).collect();
             let has_layout = lengths.iter().enumerate().all(|(index, length)| index == IN_FLIGHT || *length <= 16)
                 && lengths.len() <= COUNTERS;

@@ -11,7 +11,7 @@ pub(super) enum NextLine<'a> {
     Line {
         /// The line without its newline.
         bytes: &'a [u8],
-        /// A newline ended it. Only the last line of a stream and the first part of a split line lack one.
+        /// True if a newline ended it. Only the last line of a stream and the first part of a split line lack one.
         ended: bool,
     },
     /// A line longer than [`MAX_LINE_BYTES`], which was skipped.
@@ -24,7 +24,7 @@ pub(super) enum NextLine<'a> {
 pub(super) struct LineReader<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The bytes of the buffer that were not handed out yet.
+    /// The bytes of the buffer that have not been handed out yet.
     unread: Range<usize>,
     at_end: bool,
     /// The position in the buffer at which the line handed out last begins.
@@ -33,7 +33,7 @@ pub(super) struct LineReader<R> {
     buffer_position: u64,
     /// The first part of a split line, which is to be handed out next.
     first_part: Option<Range<usize>>,
-    /// The next line is the second part of a split line.
+    /// True if the next line is the second part of a split line.
     is_second_part: bool,
     /// The number of the line handed out last, from 1.
     pub(super) number: u64,
@@ -91,7 +91,7 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Returns what is in memory of the lines to be handed out next; nothing after a line was split.
+    /// Returns the text in memory of the lines to be handed out next; empty after a line was split.
     pub(super) fn unread(&self) -> &[u8] {
         if self.first_part.is_some() || self.is_second_part { &[] } else { &self.buffer[self.unread.clone()] }
     }

@@ -50,8 +50,8 @@ pub fn parse_diskstats(text: &[u8], sample: &mut Sample, on_error: impl FnMut(us
     parse_lines(text, &mut sample.devices, None, on_error);
 }
 
-/// Parses the text of /proc/diskstats again and again, and does less for the lines that are like those of the time
-/// before.
+/// Parses the text of /proc/diskstats repeatedly, and spends less time on lines that are like those of the previous
+/// time.
 #[derive(Default)]
 pub struct DiskstatsParser {
     cache: LineCache,
@@ -61,7 +61,7 @@ pub struct DiskstatsParser {
 impl DiskstatsParser {
     /// Parses a text as [`parse_diskstats`] does.
     pub fn parse(&mut self, text: &[u8], sample: &mut Sample, on_error: impl FnMut(usize, LineError)) {
-        // A run with a single report does not need the cache.
+        // The cache is not needed if only one text is parsed.
         let is_repeated = std::mem::replace(&mut self.is_repeated, true);
         parse_lines(text, &mut sample.devices, is_repeated.then_some(&mut self.cache), on_error);
     }
@@ -77,7 +77,7 @@ fn parse_lines(
     let (mut count, mut number, mut rest) = (0, 0, text);
     while !rest.is_empty() {
         number += 1;
-        // The device of an earlier sample, whose memory is reused.
+        // The slot still has the device of an earlier sample, whose memory is reused.
         let previous = devices.get(count).map(|device| device.counters);
         if let Some(cache) = &mut cache
             && let Some(length) = cache.parse_again(count, rest, devices, previous.as_ref())

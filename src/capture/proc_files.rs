@@ -51,15 +51,15 @@ pub fn parse_cpu_line(line: &[u8]) -> Option<CpuTimes> {
 /// Finds `procs_blocked` in the text of /proc/stat: tasks blocked on I/O. `None` if the kernel does not report it.
 pub fn parse_blocked(stat: &[u8]) -> Option<u64> {
     const NAME: &[u8] = b"\nprocs_blocked ";
-    // It is near the end, after lines of thousands of numbers.
+    // It is near the end, after lines with thousands of numbers.
     let at = memmem::rfind(stat, NAME)? + NAME.len();
     number_prefix(&stat[at..])
 }
 
-/// Parses /proc/pressure/io or /proc/pressure/memory, which have the same form: the time that tasks have waited. `None`
-/// for any other text.
+/// Parses the time that tasks have waited from /proc/pressure/io or /proc/pressure/memory, which have the same form.
+/// `None` for any other text.
 pub fn parse_pressure(text: &[u8]) -> Option<Pressure> {
-    // procfs slices each line at its fifth byte, and panics where there is none.
+    // procfs slices each line at its fifth byte, and panics if there is none.
     let is_sliceable = |line: &[u8]| line.is_ascii() && line.len() > "some ".len();
     if text.split(|byte| *byte == b'\n').take(2).filter(|line| is_sliceable(line)).count() != 2 {
         return None;
@@ -86,8 +86,8 @@ pub fn parse_vmstat(text: &[u8]) -> Option<SwappedPages> {
     Some(SwappedPages { pages_in: value(b"\npswpin ")?, pages_out: value(b"\npswpout ")? })
 }
 
-/// Finds `nr_dirty` and `nr_writeback` in the text of /proc/vmstat, the pages that /proc/meminfo has as `Dirty` and `Writeback`; `None`
-/// if one of them is missing.
+/// Finds `nr_dirty` and `nr_writeback` in the text of /proc/vmstat, in pages: /proc/meminfo shows them as `Dirty` and
+/// `Writeback`. `None` if one of them is missing.
 pub fn parse_dirty_pages(text: &[u8]) -> Option<(u64, u64)> {
     let value = |name: &[u8]| number_prefix(&text[memmem::find(text, name)? + name.len()..]);
     Some((value(b"\nnr_dirty ")?, value(b"\nnr_writeback ")?))

@@ -1,5 +1,5 @@
-//! Copies the samples of a range of time from a capture as they are written there, so that the copy is a capture that
-//! shows the same.
+//! Copies the samples of a range of time from a capture without changes, so that the copy shows the same as the
+//! original.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::RangeInclusive;
@@ -10,9 +10,10 @@ use super::annotation::Annotation;
 use super::line_kind::LineKind;
 use super::line_reader::{LineReader, NextLine};
 
-/// The longest text between two samples, such as scans of many cgroups; the rest of a longer one is left out.
+/// The longest text that is copied between two samples, such as scans of many cgroups; the rest of a longer one is left
+/// out.
 const MAX_BETWEEN_BYTES: usize = 64 << 20;
-/// The bytes that are handed over at a time, at least.
+/// The least number of bytes that are handed over at a time.
 const BLOCK_BYTES: usize = 256 * 1024;
 
 /// The place of a line in a capture.
@@ -22,15 +23,15 @@ enum Place {
     Between,
     /// In the header of a recording, which may take several lines.
     Header,
-    /// In a sample that is copied, or is not.
+    /// In a sample, which may be copied or not.
     Sample { is_copied: bool },
 }
 
-/// The copy under way.
+/// The state of the copy.
 struct RangeCopy {
     range: RangeInclusive<Timestamp>,
     place: Place,
-    /// The last header, and whether it is in the copy.
+    /// The last header. `is_header_copied` is true if it is in the copy.
     header: Vec<u8>,
     is_header_copied: bool,
     /// The lines before the next sample.
@@ -137,7 +138,7 @@ impl RangeCopy {
         self.between.clear();
     }
 
-    /// Leaves the sample if a line is its end mark.
+    /// Ends the sample if a line is its end mark.
     fn end_sample(&mut self, kind: &LineKind) {
         if let LineKind::Annotation(annotation) = kind
             && self.is_in_sample()

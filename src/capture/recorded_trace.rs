@@ -12,7 +12,7 @@ use crate::counters::{
     TracedUser, TracedUsers,
 };
 
-/// The elements of a line, which readers limit in length: buckets, devices and threads.
+/// The most elements (buckets, devices and threads) on a line, because readers limit its length.
 const MAX_PART_ELEMENTS: usize = 300;
 /// The most elements between two samples that are kept: a hostile recording must not fill the memory.
 const MAX_ELEMENTS: usize = 100_000;
@@ -255,11 +255,11 @@ mod tests {
         let mut text = Vec::new();
         write_traced(&traced(), &mut text);
         assert_eq!(read(&text), traced());
-        // A sample that was dropped leaves its requests to the next one.
+        // The requests of a dropped sample are added to those of the next one.
         write_traced(&traced(), &mut text);
         let both = read(&text);
         assert_eq!((both.dropped, both.elapsed), (10, Duration::from_millis(2002)));
-        // No threads are something else than no tracing of them.
+        // An empty list of threads differs from threads that were not traced.
         for users in [None, Some(TracedUsers::default())] {
             let mut text = Vec::new();
             let none = TracedIo { users, ..TracedIo::default() };

@@ -1,4 +1,5 @@
-//! Annotations of a recording about events between two samples: dropped samples, errors, a clock that was set, suspends.
+//! Annotations of a recording about events between two samples: dropped samples, errors, a clock that was set,
+//! suspends.
 
 use std::time::Duration;
 
@@ -10,11 +11,11 @@ use crate::units::SampleTime;
 /// Samples that were taken but not written, because the disk did not accept them and memory is bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DroppedSamples {
-    /// Their number.
+    /// The number of these samples.
     pub count: u64,
-    /// The time of the first; `None` if it is not known.
+    /// The time of the first one; `None` if it is not known.
     pub first: Option<Timestamp>,
-    /// The time of the last; `None` if it is not known.
+    /// The time of the last one; `None` if it is not known.
     pub last: Option<Timestamp>,
 }
 
@@ -35,13 +36,13 @@ impl DroppedSamples {
 /// A time in which the recorder could not write. Samples were taken meanwhile and written later.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WriteStall {
-    /// Its length.
+    /// The length of that time.
     pub duration: Duration,
-    /// The error that ended, such as `No space left on device`; `None` if the disk only did not answer.
+    /// The error of the failed writes, such as `No space left on device`; `None` if the disk merely did not answer.
     pub error: Option<String>,
 }
 
-/// A change of the host's clocks between two samples, other than the passing of time.
+/// A change of the host's clocks between two samples, apart from the time that passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClockChange {
     /// Seconds by which the wall clock was set forward, or back if negative; `None` if it was not set.
@@ -51,14 +52,15 @@ pub struct ClockChange {
 }
 
 impl ClockChange {
-    /// Compares the clocks at two samples. The monotonic clock stands still while the host is suspended, and the uptime
-    /// does not.
+    /// Compares the clocks at two samples. The monotonic clock stops while the host is suspended, but the uptime does
+    /// not.
     pub fn between(older: &SampleTime, newer: &SampleTime) -> Self {
-        /// Longer than it takes to read the uptime and then the clocks, even on a busy host.
+        /// The shortest suspend that is noticed: longer than it takes to read the uptime and then the clocks, even on a
+        /// busy host.
         const MIN_SUSPENDED_S: f64 = 2.0;
-        /// More than the time between the readings of two clocks.
+        /// The smallest step that is noticed: more than the time between the readings of two clocks.
         const MIN_STEP_S: f64 = 0.2;
-        /// Twice as fast as the kernel slews a clock (adjtimex(2)).
+        /// The fastest slew that is not a step: twice as fast as the kernel slews a clock (adjtimex(2)).
         const MAX_SLEW_RATIO: f64 = 0.001;
         let since = |time: fn(&SampleTime) -> Option<f64>| Some(time(newer)? - time(older)?);
         let Some(elapsed_s) = since(|at| at.monotonic.map(|time| time.as_secs_f64())) else {
@@ -66,7 +68,7 @@ impl ClockChange {
         };
         let uptime_s = since(|at| at.uptime.map(|hundredths| hundredths as f64 / 100.0));
         let suspended_s = uptime_s.map(|uptime_s| uptime_s - elapsed_s).filter(|s| *s >= MIN_SUSPENDED_S);
-        // After a suspend the step is only known as exactly as the time that it took.
+        // After a suspend, a step is known only as exactly as the length of the suspend.
         let min_step_s = if suspended_s.is_some() { MIN_SUSPENDED_S } else { MIN_STEP_S };
         let min_step_s = min_step_s.max(elapsed_s * MAX_SLEW_RATIO);
         let wall_s = since(|at| at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9));
@@ -75,7 +77,7 @@ impl ClockChange {
     }
 }
 
-/// Appends a note about samples that were dropped, if there are any.
+/// Appends a note about samples that were dropped, if any were.
 pub fn write_dropped_samples(dropped: &DroppedSamples, out: &mut Vec<u8>) {
     if dropped.count > 0 {
         Annotation::dropped_samples(dropped).write(out);

@@ -13,7 +13,8 @@ pub(super) struct SegmentTracker {
 impl SegmentTracker {
     /// Returns the segment of the next sample, taken at `at`, and, if a new segment begins, the reason.
     ///
-    /// The wall clock is used only if no monotonic time is known: otherwise setting it back does no harm.
+    /// The wall clock is used only if no monotonic time is known; with a monotonic time, setting the wall clock back
+    /// does no harm.
     pub(super) fn assign(&mut self, at: SampleTime) -> (u64, Option<CaptureWarningKind>) {
         let clock_error =
             self.previous.and_then(|last| match (last.monotonic, at.monotonic, last.wall, at.wall) {

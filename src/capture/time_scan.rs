@@ -1,4 +1,4 @@
-//! Finds the `TS` lines of a capture with their positions, at much less cost than reading its samples.
+//! Finds the `TS` lines of a capture and their positions, at much less cost than reading its samples.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::{ControlFlow, Range};
@@ -8,16 +8,16 @@ use memchr::memmem::Finder;
 
 use super::timestamp::timestamp_of_line;
 
-/// Bytes that are searched at a time.
+/// The number of bytes that are searched at a time.
 const BLOCK_BYTES: usize = 256 * 1024;
-/// Bytes of a `TS` line that are looked at; its time is at the beginning.
+/// The number of bytes of a `TS` line that are parsed; its time is at the beginning.
 const MAX_TIMESTAMP_LINE_BYTES: usize = 256;
 
 /// Called with each time and the position of its `TS` line in bytes.
 type OnTime<'v> = &'v mut dyn FnMut(Timestamp, u64) -> ControlFlow<()>;
 
-/// Reads a capture to its end, or until `on_time` breaks, and hands out each time. Compressed data that ends early ends the
-/// capture.
+/// Reads a capture to its end, or until `on_time` breaks, and hands out each time. Compressed data that ends early ends
+/// the capture.
 ///
 /// # Errors
 /// If the stream cannot be read.
@@ -39,7 +39,7 @@ pub fn scan_times(mut input: impl Read, on_time: OnTime<'_>) -> io::Result<()> {
         };
         buffer.truncate(unread + read);
         let is_end = read == 0;
-        // A line that may continue in the next block is left for it.
+        // A line that may continue in the next block is left for that block.
         let complete =
             if is_end { buffer.len() } else { buffer.len().saturating_sub(MAX_TIMESTAMP_LINE_BYTES) };
         for (start, at) in times_in(&buffer, 0..complete) {
@@ -55,8 +55,8 @@ pub fn scan_times(mut input: impl Read, on_time: OnTime<'_>) -> io::Result<()> {
     }
 }
 
-/// Reads a capture of `length` bytes from its end to its beginning, or until `on_time` breaks, and hands out each time, the
-/// last one first. `read_at` fills a buffer from a position.
+/// Reads a capture of `length` bytes from its end to its beginning, or until `on_time` breaks, and hands out each time,
+/// the last one first. `read_at` fills a buffer from a position.
 ///
 /// # Errors
 /// If the capture cannot be read.
@@ -69,7 +69,7 @@ pub fn scan_times_backward(
     while end > 0 {
         let start = end.saturating_sub(BLOCK_BYTES as u64);
         let line_end = length.min(end + MAX_TIMESTAMP_LINE_BYTES as u64);
-        // With the newline before the first line.
+        // The buffer includes the newline before the first line.
         let mut buffer = vec![b'\n'; (line_end - start) as usize + 1];
         match start {
             0 => read_at(&mut buffer[1..], 0)?,
@@ -87,8 +87,8 @@ pub fn scan_times_backward(
     Ok(())
 }
 
-/// Returns the times of the `TS` lines after those newlines of `bytes` that are in `newlines`, with the starts of the lines. A
-/// line without an end is left out.
+/// Returns the times of the `TS` lines after those newlines of `bytes` that are in `newlines`, with the starts of the
+/// lines. A line without an end is left out.
 fn times_in(bytes: &[u8], newlines: Range<usize>) -> impl Iterator<Item = (usize, Timestamp)> {
     let finder = Finder::new(b"\nTS").into_owned();
     let mut from = 0;
@@ -115,7 +115,7 @@ fn times_in(bytes: &[u8], newlines: Range<usize>) -> impl Iterator<Item = (usize
 mod tests {
     use super::*;
 
-    /// Each line that begins a sample with its position, as the plain way finds them.
+    /// Each line that begins a sample with its position, as found by a simple search.
     fn expected(text: &[u8]) -> Vec<(i64, u64)> {
         let mut found = Vec::new();
         let mut position = 0;

@@ -19,8 +19,8 @@ pub(super) struct TimestampLine {
 }
 
 impl TimestampLine {
-    /// Parses a line; `None` if it is not a `TS` line. The time of one without a newline may lack digits: it is used
-    /// only with `accepts_unended`.
+    /// Parses a line; `None` if it is not a `TS` line. The time of a line without a newline may lack digits, so it is
+    /// used only with `accepts_unended`.
     pub(super) fn parse(line: &[u8], ended: bool, accepts_unended: bool) -> Option<Self> {
         is_timestamp(line).then(|| {
             let time = parse_time(line).filter(|_| ended || accepts_unended);
@@ -30,7 +30,7 @@ impl TimestampLine {
     }
 }
 
-/// Returns the time of a line that begins a sample; `None` for any other line, and without a valid time.
+/// Returns the time of a line that begins a sample; `None` for any other line, or without a valid time.
 pub(super) fn timestamp_of_line(line: &[u8]) -> Option<Timestamp> {
     if is_timestamp(line) { parse_time(line) } else { None }
 }

@@ -1,5 +1,5 @@
-//! Parses `hist` files of tracefs (Documentation/trace/histogram.rst of the kernel): a section for each trigger, with a line
-//! for each entry and totals at the end.
+//! Parses `hist` files of tracefs (Documentation/trace/histogram.rst of the kernel): a section for each trigger, with a
+//! line for each entry and totals at the end.
 
 use std::ops::RangeInclusive;
 
@@ -49,14 +49,14 @@ pub fn parse_hist(text: &str) -> Vec<HistSection<'_>> {
 }
 
 fn parse_entry(line: &str) -> Option<HistEntry<'_>> {
-    // The last brace: the name of a process may contain some.
+    // The last brace counts, because the name of a process may contain braces.
     let (keys, values) = line.strip_prefix("{ ")?.rsplit_once(" } ")?;
     Some(HistEntry { keys, values })
 }
 
 impl<'a> HistEntry<'a> {
-    /// Returns the value of a key; `None` if there is no such key. `next` is the name of the key after it, if any: a value may
-    /// contain any characters.
+    /// Returns the value of a key; `None` if there is no such key. `next` is the name of the key after it, if any,
+    /// which marks the end of the value: a value may contain any characters.
     pub fn key(&self, name: &str, next: Option<&str>) -> Option<&'a str> {
         let start = self.keys.find(&format!("{name}: "))?;
         let value = &self.keys[start + name.len() + 2..];
@@ -72,8 +72,8 @@ impl<'a> HistEntry<'a> {
     }
 }
 
-/// Returns the numbers that a key stands for: `~ 70000-70199` with `.buckets`, `~ 2^17` with `.log2`, which are those from
-/// the power before it (exclusive) to this one, or a single number. `None` for any other text.
+/// Returns the range of numbers that a key stands for: `~ 70000-70199` with `.buckets`; `~ 2^17` with `.log2`, which
+/// means the numbers above the previous power up to this one; or a single number. `None` for any other text.
 pub fn key_range(key: &str) -> Option<RangeInclusive<u64>> {
     let key = key.trim_start_matches('~').trim();
     if let Some(exponent) = key.strip_prefix("2^") {
@@ -88,8 +88,8 @@ pub fn key_range(key: &str) -> Option<RangeInclusive<u64>> {
     Some(number..=number)
 }
 
-/// Returns the name and the number of the thread of a key with `.execname`: `kworker/u4:1    [       213]`; `None` for any
-/// other text.
+/// Returns the name and number of the thread from a key with `.execname`: `kworker/u4:1 [ 213]`; `None` for any other
+/// text.
 pub fn key_thread(key: &str) -> Option<(&str, u32)> {
     let (name, number) = key.strip_suffix(']')?.rsplit_once('[')?;
     Some((name.trim_end(), number.trim().parse().ok()?))

@@ -13,8 +13,8 @@ pub struct CaptureWarning {
     pub line: u64,
     /// The problem.
     pub kind: CaptureWarningKind,
-    /// The number of further warnings that were counted but not kept: an endless stream of invalid lines must not
-    /// exhaust the memory.
+    /// The number of further warnings that were counted but not kept, because an endless stream of invalid lines must
+    /// not exhaust the memory.
     pub omitted: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct CaptureWarning {
 pub enum CaptureWarningKind {
     /// A line that is not a valid diskstats line.
     Line(LineError),
-    /// A line longer than any line that is read.
+    /// A line that is too long to be read.
     LineTooLong,
     /// A sample with more devices than any host has.
     TooManyDevices,
@@ -74,7 +74,7 @@ pub enum CaptureWarningKind {
 }
 
 impl CaptureWarningKind {
-    /// Returns whether it is only about lines that were skipped, and not about time or a part that is missing.
+    /// Returns whether it is only about skipped lines, and not about time or a missing part of the capture.
     pub fn is_about_lines(&self) -> bool {
         match self {
             Self::Line(_)

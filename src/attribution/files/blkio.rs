@@ -3,7 +3,7 @@
 use super::{device_number, entry, lines};
 use crate::counters::CgroupDevice;
 
-/// The quantities that a file of version 1 counts. The forms whose names end in `_recursive` have the same text.
+/// The quantities that a file of version 1 counts. The files whose names end in `_recursive` have the same format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlkioCounter {
     /// `blkio.throttle.io_serviced`.
@@ -25,8 +25,8 @@ pub enum BlkioLimit {
     WriteBytes,
 }
 
-/// Adds the counters of a file to the devices of a cgroup. Each line has one of them: `8:0 Read 5`, `8:0 Write 7`. Other
-/// kinds, such as `Sync` and `Total`, count the same requests again.
+/// Adds the counters of a file to the devices of a cgroup. Each line has one of them: `8:0 Read 5`, `8:0 Write 7`.
+/// Other kinds, such as `Sync` and `Total`, count the same requests again.
 pub fn parse_blkio_counter(text: &[u8], counter: BlkioCounter, devices: &mut Vec<CgroupDevice>) {
     for mut words in lines(text) {
         let Some(number) = words.next().and_then(device_number) else { continue };

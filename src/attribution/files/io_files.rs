@@ -5,8 +5,8 @@ use crate::counters::{CgroupDevice, DeviceNumber};
 
 /// Adds the counters of `io.stat` to the devices of a cgroup: `8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353`.
 ///
-/// A device without counters on its line has none, and is left out. Linux 5.15 may not end such a line, so that the next
-/// device follows on it.
+/// A device without counters on its line is left out. Linux 5.15 may not end such a line, so that the next device
+/// follows on the same line.
 pub fn parse_io_stat(text: &[u8], devices: &mut Vec<CgroupDevice>) {
     each_value(text, |number, key, value| {
         let io = &mut entry(devices, number).io;
@@ -25,7 +25,7 @@ pub fn parse_io_stat(text: &[u8], devices: &mut Vec<CgroupDevice>) {
 /// Adds the limits of `io.max` to the devices of a cgroup: `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
 pub fn parse_io_max(text: &[u8], devices: &mut Vec<CgroupDevice>) {
     each_value(text, |number, key, value| {
-        // `max` is no limit.
+        // `max` means no limit.
         let Ok(value) = value.parse() else { return };
         let limits = &mut entry(devices, number).limits;
         match key {

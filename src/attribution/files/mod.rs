@@ -1,5 +1,5 @@
-//! Parsers of the files of cgroups and processes. Each takes the bytes of a file. A line that it does not understand
-//! gives nothing, whatever the other lines say: the kernel's formats grow, and a file may end in the middle of a line.
+//! Parsers of the files of cgroups and processes. Each takes the bytes of a file. A line that it does not understand is
+//! ignored without affecting other lines: the kernel's formats grow, and a file may end in the middle of a line.
 
 mod blkio;
 mod io_files;
@@ -11,7 +11,7 @@ pub use self::process::{ProcessStat, TaskState, parse_process_cgroup, parse_proc
 
 use crate::counters::{CgroupDevice, DeviceNumber};
 
-/// Splits a text into lines of words. Bytes that are not UTF-8 make a line that is left out.
+/// Splits a text into lines of words. Lines that are not UTF-8 are left out.
 fn lines(text: &[u8]) -> impl Iterator<Item = std::str::SplitAsciiWhitespace<'_>> {
     let lines = text.split(|byte| *byte == b'\n');
     lines.filter_map(|line| Some(std::str::from_utf8(line).ok()?.split_ascii_whitespace()))
@@ -23,7 +23,7 @@ fn device_number(word: &str) -> Option<DeviceNumber> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Returns the entry of a device, which is added to those, ordered by number, if it is not among them.
+/// Returns the entry of a device in `devices`, which is sorted by number; adds one if it is missing.
 fn entry(devices: &mut Vec<CgroupDevice>, number: DeviceNumber) -> &mut CgroupDevice {
     let at = devices.binary_search_by_key(&number, |device| device.number).unwrap_or_else(|at| {
         devices.insert(at, CgroupDevice { number, ..CgroupDevice::default() });

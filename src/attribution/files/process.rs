@@ -18,7 +18,7 @@ pub struct ProcessStat {
     pub comm: String,
     /// Its state.
     pub state: TaskState,
-    /// The threads of the process.
+    /// The number of threads of the process.
     pub threads: u64,
     /// The time at which it started, in clock ticks since boot. With the number it identifies a task.
     pub start_ticks: u64,
@@ -26,8 +26,8 @@ pub struct ProcessStat {
     pub delay_ticks: u64,
 }
 
-/// Parses the bytes read and written in /proc/PID/io, the latter without those of files that were deleted before they
-/// were written back. `None` for any other text.
+/// Parses the bytes read and written in /proc/PID/io. Bytes of files that were deleted before they were written back do
+/// not count as written. `None` for any other text.
 pub fn parse_process_io(text: &[u8]) -> Option<(u64, u64)> {
     let value = |name: &str| {
         let mut found = lines(text).filter_map(|mut words| (words.next()? == name).then(|| words.next()));
@@ -37,8 +37,8 @@ pub fn parse_process_io(text: &[u8]) -> Option<(u64, u64)> {
     Some((value("read_bytes:")?, written.saturating_sub(value("cancelled_write_bytes:").unwrap_or(0))))
 }
 
-/// Finds the cgroup of a process in the text of /proc/PID/cgroup: in the hierarchy of `blkio` if `is_v1`, otherwise in that
-/// of version 2. Bytes that are not UTF-8 are replaced. `None` if the process is in none.
+/// Finds the cgroup of a process in the text of /proc/PID/cgroup: in the hierarchy of `blkio` if `is_v1`, otherwise in
+/// the hierarchy of version 2. Bytes that are not UTF-8 are replaced. `None` if the process is in none.
 pub fn parse_process_cgroup(text: &[u8], is_v1: bool) -> Option<String> {
     text.split(|byte| *byte == b'\n').find_map(|line| {
         // The path may contain colons.
@@ -55,7 +55,7 @@ pub fn parse_process_cgroup(text: &[u8], is_v1: bool) -> Option<String> {
 
 /// Parses /proc/PID/stat or /proc/PID/task/TID/stat. `None` for any other text.
 pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
-    // The numbers of the fields in proc_pid_stat(5), less those up to the name.
+    // The numbers of the fields in proc_pid_stat(5), minus the fields up to the one after the name.
     const THREADS: usize = 20 - 3;
     const START_TIME: usize = 22 - 3;
     const DELAY: usize = 42 - 3;

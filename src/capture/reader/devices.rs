@@ -11,13 +11,13 @@ use crate::counters::{Columns, Counters, Device, Sample};
 
 /// The outcome of reading a device line.
 pub(super) enum DeviceLine {
-    /// It was added, or exceeds the limits but is not the first to do so.
+    /// The device was added, or exceeds the limits but is not the first to do so.
     Accepted,
-    /// It has lost its end.
+    /// The line has lost its end.
     Truncated,
-    /// It is the first that exceeds the limits.
+    /// The device is the first that exceeds the limits.
     TooMany,
-    /// It is not a valid line of a device.
+    /// The line is not a valid line of a device.
     Invalid(LineError),
 }
 
@@ -41,9 +41,8 @@ impl SampleDevices {
         std::mem::take(&mut self.count)
     }
 
-    /// Returns a warning if the sample lacks the devices that the `previous` one lists last, as it does where a capture
-    /// is cut off between two lines; `devices` are those of the sample. Removed devices look the same where no other
-    /// line follows them.
+    /// Returns a warning if the sample lacks the devices that the `previous` one lists last, as if the capture were cut
+    /// off between two lines; `devices` are those of the sample. It looks the same if the last devices were removed.
     pub(super) fn find_missing_end(
         &self,
         previous: &Sample,
@@ -92,8 +91,8 @@ impl SampleDevices {
         (lines, length)
     }
 
-    /// Adds the device of a line to `devices`. Unless `is_complete`, the line may have lost its end and is compared
-    /// with the `previous` sample.
+    /// Adds the device of a line to `devices`. If it is not `is_complete`, the line may have lost its end and is
+    /// compared with the `previous` sample.
     pub(super) fn read(
         &mut self,
         line: &[u8],
@@ -137,7 +136,7 @@ impl SampleDevices {
 }
 
 /// Returns whether a line without a newline has lost its end: it has fewer columns than before (or, for a new device,
-/// than its neighbors), or its last number is smaller than before, as a number that has lost digits is.
+/// than its neighbors), or its last number is smaller than before, like a number that has lost digits.
 fn looks_truncated(device: &Device, neighbors: &[Device], previous: &Sample) -> bool {
     let counters = &device.counters;
     match previous.device(&device.name) {

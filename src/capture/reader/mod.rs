@@ -37,19 +37,19 @@ pub struct Reader<R> {
     segments: SegmentTracker,
     recording: RecordingState,
     keeps_truncated_sample: bool,
-    /// The last sample was skipped, or compressed data ended early.
+    /// True if the last sample was skipped, or compressed data ended early.
     is_truncated: bool,
     /// The number of the first line without a timestamp. A warning follows only if the file has a `TS` line.
     first_line_before_timestamp: Option<u64>,
-    /// The lines before the first `TS` line are not text.
+    /// True if the lines before the first `TS` line are not text.
     has_binary_data: bool,
-    /// The samples that the recorder dropped before the next one.
+    /// The number of samples that the recorder dropped before the next one.
     dropped_samples: u64,
     /// The position of the `TS` line of the last sample, in bytes.
     sample_position: u64,
     /// The scans of cgroups and processes.
     scans: ScanReader,
-    /// The single requests before the next sample, with the number of elements that they have.
+    /// The single requests before the next sample, with their number of elements.
     traced: Option<(TracedIo, usize)>,
     warnings: Vec<CaptureWarning>,
 }
@@ -105,12 +105,12 @@ impl<R: Read> Reader<R> {
         self.has_binary_data && self.first_line_before_timestamp.is_some()
     }
 
-    /// Returns whether the capture turned out to end within a sample or within its compressed data.
+    /// Returns whether the capture was found to end within a sample or within its compressed data.
     pub fn is_truncated(&self) -> bool {
         self.is_truncated
     }
 
-    /// Returns the position of the `TS` line of the last sample, in bytes of the capture as it was before compression.
+    /// Returns the position of the `TS` line of the last sample, in bytes of the uncompressed capture.
     pub fn sample_position(&self) -> u64 {
         self.sample_position
     }
@@ -221,7 +221,7 @@ impl<R: Read> Reader<R> {
         }
         let is_handed_out = self.end_sample(Position::Untimed, false, sample);
         let Some(time) = line.time else {
-            // At the end of the file the time of a `TS` line may be incomplete.
+            // At the end of the file, the time in a `TS` line may be incomplete.
             if line.ended {
                 self.warn(CaptureWarningKind::InvalidTimestamp(line.found));
             } else {
@@ -333,8 +333,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Ends the open sample, if there is one, and returns whether it is handed out. It is not if it is truncated, or if
-    /// it lacks the end mark of a recording and is not known to be complete otherwise.
+    /// Ends the open sample, if there is one, and returns whether it is handed out. A sample is not handed out if it is
+    /// truncated, or if it lacks the end mark of a recording and is not known to be complete otherwise.
     fn end_sample(&mut self, next: Position, is_complete: bool, sample: &mut Sample) -> bool {
         let Position::InSample(open) = std::mem::replace(&mut self.position, next) else { return false };
         let device_count = self.devices.take_count();

@@ -12,7 +12,7 @@ pub(super) enum Position {
     BeforeFirstTimestamp,
     /// After the end mark of a sample, or at the beginning of a recording.
     BetweenSamples,
-    /// In lines without a timestamp, which are skipped: after an invalid `TS` line, or without any.
+    /// In lines without a timestamp, which are skipped: after an invalid `TS` line, or without any `TS` line.
     Untimed,
     /// In a sample.
     InSample(OpenSample),

@@ -197,7 +197,7 @@ fn a_capture_appended_behind_a_truncated_line_loses_only_the_truncated_sample() 
     for end in second + 3..complete.len() {
         let (samples, warnings) = read((complete[..end].to_owned() + &recording).as_bytes());
         let seconds: Vec<i64> = samples.iter().map(|sample| sample.0).collect();
-        // The last line may be complete but for its newline.
+        // The last line may be complete except for its newline.
         let is_complete = complete[end..] == *"\n";
         let expected = if is_complete { vec![10, 11, 20] } else { vec![10, 20] };
         assert_eq!(seconds, expected, "cut at {end}: {warnings:?}");
@@ -274,7 +274,7 @@ proptest! {
             text.splice(at..(at + removed).min(text.len()), added.into_bytes());
         }
         if is_padded {
-            // The last device line is then not near the end of what is in memory, and a later line leads to a warning.
+            // The last device line is then not near the end of the text in memory, and a later line leads to a warning.
             text.extend([b"\nword\n#", "-".repeat(1000).as_bytes()].concat());
         }
         prop_assert_eq!(read_all(text.as_slice(), keeps_truncated), read_all(OneByte(&text), keeps_truncated));

@@ -1,4 +1,4 @@
-//! The growth of counters between two scans, as it is written.
+//! The growth of counters between two scans, as written to a recording.
 
 use super::writer::{keep_largest, parts};
 use super::{RecordedCgroup, RecordedScan, RecordedUse};
@@ -35,7 +35,8 @@ impl ScanGrowth {
                 .sum::<usize>()
     }
 
-    /// Adds the growth up to the scan before, which is not written by itself. Limits and processes are those of the later scan.
+    /// Adds the growth of an earlier scan that is not written by itself. Limits and processes are those of the later
+    /// scan.
     pub fn add_before(&mut self, earlier: Self) {
         let (scan, earlier) = (&mut *self.0, *earlier.0);
         scan.skipped = scan.skipped.saturating_add(earlier.skipped);
@@ -71,7 +72,7 @@ impl ScanGrowth {
 /// Adds the growth of a cgroup in an earlier scan. The list is not ordered.
 fn add_cgroup(cgroups: &mut Vec<RecordedCgroup>, mut earlier: RecordedCgroup) {
     let Some(known) = cgroups.iter_mut().find(|known| known.path == earlier.path) else {
-        // The later scan would list limits.
+        // Only the limits listed in the later scan count.
         earlier.devices.iter_mut().for_each(|device| device.limits = None);
         cgroups.push(earlier);
         return;
@@ -172,7 +173,7 @@ mod tests {
         last.add_before(dropped);
         assert!(last.bytes() > 3 * size_of::<RecordedCgroup>());
         let merged = read(&[first, last]);
-        // Where all scans are read, /c is still listed, without a limit.
+        // When all scans are read, /c is still listed, without a limit.
         assert_eq!(merged[1].cgroups, all[2].cgroups);
         assert_eq!(merged[1].devices, all[2].devices);
         assert_eq!((merged[1].at, merged[1].skipped), (Duration::from_secs(3), 2));

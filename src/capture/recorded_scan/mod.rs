@@ -1,6 +1,6 @@
-//! Scans of cgroups and processes in a recording. A scan is written as the growth of its counters since the scan before, so
-//! that only cgroups with I/O or limits take space, and a file that begins in the middle of a recording, as after a rotation,
-//! can be read by itself.
+//! Scans of cgroups and processes in a recording. A scan is written as the growth of its counters since the scan
+//! before, so that only cgroups with I/O or limits take space, and so that a file that begins in the middle of a
+//! recording, as after a rotation, can be read by itself.
 
 mod growth;
 mod reader;
@@ -40,7 +40,7 @@ pub(super) struct RecordedScan {
     /// The read of a process that hangs.
     #[serde(skip_serializing_if = "Option::is_none")]
     hung_read: Option<RecordedHungRead>,
-    /// Blocked tasks were looked for.
+    /// True if the scan looked for blocked tasks.
     #[serde(skip_serializing_if = "is_false")]
     has_blocked: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -10,13 +10,14 @@ use crate::counters::{
     Pressure, ProcessIo, ScannedDevice,
 };
 
-/// The maximum number of cgroups, devices and other elements that are kept: a hostile recording must not fill the memory.
+/// The maximum number of cgroups, devices and other elements that are kept: a hostile recording must not fill the
+/// memory.
 const MAX_ELEMENTS: usize = 20_000;
 
-/// Adds up the growth in one scan after the other.
+/// Reads scans by adding up their growth.
 #[derive(Clone, Debug, Default)]
 pub(in crate::capture) struct ScanReader {
-    /// The parts of the scan that is read.
+    /// The parts of the scan that is being read.
     pending: Option<RecordedScan>,
     devices: Vec<ScannedDevice>,
     cgroups: Vec<Cgroup>,
@@ -25,7 +26,7 @@ pub(in crate::capture) struct ScanReader {
 }
 
 impl ScanReader {
-    /// Takes a part of a scan. The first part of another one replaces a scan that no sample followed.
+    /// Takes a part of a scan. The first part of a new scan replaces the scan before it if no sample took that.
     pub(in crate::capture) fn add(&mut self, part: RecordedScan) {
         if part.at_ns.is_some() {
             self.take();
@@ -83,7 +84,7 @@ impl ScanReader {
     }
 
     fn add_cgroups(&mut self, scan: &RecordedScan) {
-        // A limit that is not listed any more was removed, or its cgroup was.
+        // A limit that is no longer listed was removed, or its cgroup was.
         let devices = self.cgroups.iter_mut().flat_map(|cgroup| &mut cgroup.devices);
         devices.for_each(|device| device.limits = IoLimits::default());
         for recorded in &scan.cgroups {

@@ -90,7 +90,7 @@ fn a_long_scan_takes_several_lines_and_is_bounded() {
     let (read, longest) = read_again(&[scan(1, 0, names(1).collect()), Arc::new(last)]);
     assert!(longest < 32 * 1024, "{longest}");
     assert_eq!((read[1].cgroups.len(), read[1].blocked.as_ref()), (256, Some(&blocked)));
-    // Those with the most bytes.
+    // The cgroups with the most bytes are kept.
     assert!(read[1].cgroups.iter().any(|cgroup| cgroup.path.ends_with("999")));
     assert!(!read[1].cgroups.iter().any(|cgroup| cgroup.path.ends_with("0700")));
 }

@@ -1,4 +1,4 @@
-//! Prepares scans to be written.
+//! Prepares scans for writing.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -13,9 +13,9 @@ use super::{
 };
 use crate::counters::{Cgroup, DeviceNumber, IoCounters, IoScan, ProcessIo};
 
-/// The length in bytes from which on a scan continues on another line, which readers limit.
+/// The length in bytes from which a scan continues on another line, because readers limit the length of a line.
 const MAX_PART_BYTES: usize = 24 * 1024;
-/// The longest element that is written.
+/// The longest element that is written, in bytes.
 const MAX_ELEMENT_BYTES: usize = 16 * 1024;
 /// The cgroups of a scan that are recorded: those with limits, then those with the most bytes.
 const MAX_CGROUPS: usize = 256;
@@ -27,8 +27,8 @@ pub struct ScanWriter {
 }
 
 impl ScanWriter {
-    /// Returns how much the counters of these devices (all if empty) have grown since the scan before; `None` for a scan that was
-    /// taken before.
+    /// Returns how much the counters of these devices (all if empty) have grown since the previous scan; `None` for a
+    /// scan that was passed before.
     pub fn growth(&mut self, scan: &Arc<IoScan>, devices: &HashSet<DeviceNumber>) -> Option<ScanGrowth> {
         let last = self.last.replace(Arc::clone(scan));
         if last.as_ref().is_some_and(|last| last.at == scan.at) {
@@ -147,7 +147,7 @@ pub(super) fn keep_largest(recorded: &mut Vec<RecordedCgroup>) {
     recorded.sort_by(|a, b| a.path.cmp(&b.path));
 }
 
-/// Returns the growth of a cgroup's counters; none if it is not known since when they grew.
+/// Returns the growth of a cgroup's counters; zero if it is not known over which time they grew.
 fn recorded_cgroup(
     cgroup: &Cgroup,
     before: Option<&Cgroup>,
