@@ -1,10 +1,18 @@
 //! The compression formats of captures, recognized by their first bytes.
 
+use std::error::Error;
+use std::fmt;
+use std::io::{self, ErrorKind};
+
 /// The first bytes of a gzip member (RFC 1952).
 pub const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The first bytes of a Zstandard frame (RFC 8878).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Zeros at the end of a gzip file that are none of its data. A file system may leave them after a power failure, where the file had
+/// grown but its data was not on the disk yet. A complete file has nine at most, if its text is empty.
+pub const MIN_LOST_ZEROS: usize = 10;
 
 /// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,4 +35,36 @@ impl Compression {
             start.starts_with(&ZSTD_MAGIC).then_some(Self::Zstd)
         }
     }
+}
+
+/// The error of a read after the end of compressed data, where something else follows. All text before it was read and is
+/// complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrailingData;
+
+impl TrailingData {
+    /// Returns whether a read failed for this reason.
+    pub fn is(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
+}
+
+impl fmt::Display for TrailingData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("something else follows the compressed data")
+    }
+}
+
+impl Error for TrailingData {}
+
+impl From<TrailingData> for io::Error {
+    fn from(error: TrailingData) -> Self {
+        Self::new(ErrorKind::InvalidData, error)
+    }
+}
+
+/// Returns whether a read failed because the text of a capture ends there: within its compressed data, or before
+/// [`TrailingData`].
+pub fn is_end_of_text(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::UnexpectedEof || TrailingData::is(error)
 }

@@ -1,7 +1,7 @@
 //! Copies the samples of a range of time from a capture without changes, so that the copy shows the same as the
 //! original.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::annotation::Annotation;
 use super::line_kind::LineKind;
 use super::line_reader::{LineReader, NextLine};
+use crate::compression::is_end_of_text;
 
 /// The longest text that is copied between two samples, such as scans of many cgroups; the rest of a longer one is left
 /// out.
@@ -66,7 +67,7 @@ pub fn copy_range<E: From<io::Error>>(
             Ok(NextLine::Line { bytes, ended }) => (bytes, ended),
             Ok(NextLine::TooLong) => continue,
             Ok(NextLine::End) => break,
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
+            Err(error) if is_end_of_text(&error) => break,
             Err(error) => return Err(error.into()),
         };
         let kind = LineKind::of(line, ended, false, copy.is_in_sample());

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use memchr::memmem::Finder;
 
 use super::timestamp::timestamp_of_line;
+use crate::compression::is_end_of_text;
 
 /// The number of bytes that are searched at a time.
 const BLOCK_BYTES: usize = 256 * 1024;
@@ -34,7 +35,7 @@ pub fn scan_times(mut input: impl Read, on_time: OnTime<'_>) -> io::Result<()> {
                 buffer.truncate(unread);
                 continue;
             }
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => 0,
+            Err(error) if is_end_of_text(&error) => 0,
             Err(error) => return Err(error),
         };
         buffer.truncate(unread + read);

@@ -57,6 +57,8 @@ pub enum CaptureWarningKind {
         /// The number of devices in the sample before it.
         expected: usize,
     },
+    /// Something that is not compressed data follows the compressed data.
+    TrailingData,
     /// A sample before a recording that was appended is incomplete: the recorder of the sample was killed.
     SampleTruncated,
     /// The recorder dropped samples, because its disk did not accept them.
@@ -90,6 +92,7 @@ impl CaptureWarningKind {
             | Self::HostChanged
             | Self::LastSampleTruncated
             | Self::LastSampleLacksDevices { .. }
+            | Self::TrailingData
             | Self::SampleTruncated
             | Self::SamplesDropped(_)
             | Self::ClockStepped { .. }
@@ -143,6 +146,9 @@ impl std::fmt::Display for CaptureWarningKind {
                     f,
                     "last sample lacks {missing} of {expected} devices at its end, as if truncated; skipped"
                 )
+            }
+            Self::TrailingData => {
+                write!(f, "the compressed data ends here; other bytes after it are ignored")
             }
             Self::SampleTruncated => write!(f, "sample is truncated; skipped"),
             Self::SamplesDropped(DroppedSamples { count, first, last }) => {

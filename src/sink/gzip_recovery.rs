@@ -11,6 +11,7 @@ use flate2::Crc;
 use flate2::bufread::{DeflateDecoder, GzDecoder};
 
 use super::gzip::{Gzip, HEADER, trailer};
+use crate::compression::MIN_LOST_ZEROS;
 
 /// The bytes that a flush ends with: the length of an empty stored block, and its complement.
 const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
@@ -18,24 +19,39 @@ const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
 const LAST_BLOCK: [u8; 2] = [3, 0];
 
 /// Makes a gzip file, open for reading and writing at any position, end with a complete member. Returns the last byte
-/// of its text, if it has any.
+/// of its text, if it has any. Zeros that a power failure left at the end are cut off.
 ///
 /// # Errors
-/// If the file is damaged in another way than by truncation, was truncated by a program that cannot be continued, or
-/// cannot be read or written.
+/// [`ErrorKind::InvalidData`] if the file is damaged in another way, or was truncated by a program that cannot be continued. It is
+/// not changed then. Other errors if it cannot be read or written.
 pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
-    let (start, last_byte) = find_truncated_member(file)?;
-    let Some(start) = start else { return Ok(last_byte) };
+    let (end, last_byte) = find_end(file)?;
+    let (start, damage) = match end {
+        End::Complete => return Ok(last_byte),
+        End::Zeros { start } => return file.set_len(start).map(|()| last_byte),
+        End::Truncated { start } => (start, None),
+        End::Damaged { start, error } => (start, Some(error)),
+    };
     file.seek(SeekFrom::Start(start))?;
     let mut member = Vec::new();
     file.read_to_end(&mut member)?;
-    if !member.starts_with(&HEADER) && !HEADER.starts_with(&member) {
-        // Its blocks may end within a byte, and its header has no fixed length.
-        return Err(io::Error::new(ErrorKind::InvalidData, "incomplete gzip written by another program"));
+    let data = member.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    if member.len() - data >= MIN_LOST_ZEROS {
+        member.truncate(data);
     }
     let mut text = Vec::new();
     // Fails at the truncated end, after handing out everything before it.
-    let _ = GzDecoder::new(member.as_slice()).read_to_end(&mut text);
+    if let Err(error) = GzDecoder::new(member.as_slice()).read_to_end(&mut text)
+        && error.kind() != ErrorKind::UnexpectedEof
+    {
+        let message = format!("its compressed data is damaged ({})", damage.unwrap_or(error));
+        return Err(io::Error::new(ErrorKind::InvalidData, message));
+    }
+    if !member.starts_with(&HEADER) && !HEADER.starts_with(&member) {
+        // Its blocks may end within a byte, and its header has no fixed length.
+        let message = "it ends within gzip data that another program wrote";
+        return Err(io::Error::new(ErrorKind::InvalidData, message));
+    }
     let flushed = find_flushed_part(&member).unwrap_or_default();
     let mut tail = flushed.end;
     let unflushed = text.get(flushed.text_bytes..).unwrap_or_default();
@@ -52,19 +68,44 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
     Ok(text.last().copied().or(last_byte))
 }
 
-/// Returns the position of the last member if it is truncated, and the last byte of the text of the complete members.
-fn find_truncated_member(file: &mut File) -> io::Result<(Option<u64>, Option<u8>)> {
+/// The end of a gzip file.
+enum End {
+    /// A complete member.
+    Complete,
+    /// Zeros from a position on, after a complete member.
+    Zeros { start: u64 },
+    /// A member from a position on that is truncated.
+    Truncated { start: u64 },
+    /// A member from a position on that cannot be decoded.
+    Damaged { start: u64, error: io::Error },
+}
+
+/// Returns the end of a file, and the last byte of the text of the complete members.
+fn find_end(file: &mut File) -> io::Result<(End, Option<u8>)> {
     file.seek(SeekFrom::Start(0))?;
     let mut input = BufReader::with_capacity(64 * 1024, file);
     let mut last_byte = None;
     loop {
         let start = input.stream_position()?;
-        if input.fill_buf()?.is_empty() {
-            return Ok((None, last_byte));
+        match input.fill_buf()?.first() {
+            None => return Ok((End::Complete, last_byte)),
+            Some(0) => {
+                // Reads to the first other byte.
+                let is_other = input.bytes().any(|byte| !matches!(byte, Ok(0)));
+                let error = io::Error::other("no gzip header");
+                let end = if is_other { End::Damaged { start, error } } else { End::Zeros { start } };
+                return Ok((end, last_byte));
+            }
+            Some(_) => {}
         }
         match drain(&mut GzDecoder::new(&mut input)) {
             Ok((_, last)) => last_byte = last.or(last_byte),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok((Some(start), last_byte)),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                return Ok((End::Truncated { start }, last_byte));
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData) => {
+                return Ok((End::Damaged { start, error }, last_byte));
+            }
             Err(error) => return Err(error),
         }
     }
@@ -123,6 +164,13 @@ mod tests {
         text
     }
 
+    fn read(file: &mut File) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
     #[test]
     fn a_file_truncated_at_any_byte_is_continued_after_all_that_can_be_read() {
         let blocks = ["one\n".repeat(9), "two\n".to_owned(), "\0\0\u{ff}three\n".repeat(3)];
@@ -139,9 +187,7 @@ mod tests {
             let mut gzip = Gzip::new();
             file.write_all(&gzip.compress(b"more\n").unwrap()).unwrap();
             file.write_all(&gzip.finish().unwrap()).unwrap();
-            let mut bytes = Vec::new();
-            file.seek(SeekFrom::Start(0)).unwrap();
-            file.read_to_end(&mut bytes).unwrap();
+            let bytes = read(&mut file);
             let before = text(&complete[..cut]);
             assert_eq!(last, before.last().copied(), "cut at {cut}");
             let mut after = Vec::new();
@@ -160,5 +206,47 @@ mod tests {
         file.write_all(&bytes[..bytes.len() - 3]).unwrap();
         assert!(recover(&mut file).is_err());
         assert_eq!(file.metadata().unwrap().len(), bytes.len() as u64 - 3);
+    }
+
+    #[test]
+    fn zeros_that_a_power_failure_left_are_cut_off_and_nothing_else() {
+        let blocks = ["one\n".repeat(900), "two\n".to_owned(), "three\n".repeat(3)];
+        let (mut gzip, mut bytes) = (Gzip::new(), Vec::new());
+        let mut flushes = Vec::new();
+        for block in &blocks {
+            bytes.extend(gzip.compress(block.as_bytes()).unwrap());
+            flushes.push(bytes.len());
+        }
+        bytes.extend(gzip.finish().unwrap());
+        let all = blocks.concat();
+        let cases =
+            [(bytes.len(), 3), (flushes[2], 3), (flushes[1], 2), (flushes[1] + 3, 2), (flushes[0], 1)];
+        for (cut, written) in cases {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&[&bytes[..cut], &[0; 5000]].concat()).unwrap();
+            let last = recover(&mut file).unwrap();
+            let recovered = read(&mut file);
+            assert!(recovered.len() < bytes.len() + 50, "cut at {cut}");
+            let text = text(&recovered);
+            assert_eq!(last, text.last().copied(), "cut at {cut}");
+            let is_all_written = text.starts_with(blocks[..written].concat().as_bytes());
+            assert!(is_all_written && all.as_bytes().starts_with(&text), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_other_damage_is_not_changed() {
+        let mut gzip = Gzip::new();
+        let mut bytes = gzip.compress("0123456789\n".repeat(500).as_bytes()).unwrap();
+        bytes.extend(gzip.finish().unwrap());
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 2] ^= 0x55;
+        let zeros = [&[0; 100][..], b"x"].concat();
+        for damaged in [flipped, [&bytes[..], b"no gzip data"].concat(), [&bytes[..], &zeros].concat()] {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&damaged).unwrap();
+            assert_eq!(recover(&mut file).unwrap_err().kind(), ErrorKind::InvalidData);
+            assert!(read(&mut file) == damaged);
+        }
     }
 }

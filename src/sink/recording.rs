@@ -40,6 +40,8 @@ pub struct RecordingFile {
     is_dirty: bool,
     /// Files were created or renamed since the directory was last synced.
     is_directory_dirty: bool,
+    /// The reason why the file that was to be continued was rotated instead.
+    damage: Option<String>,
 }
 
 /// The steps of a rotation that have been taken.
@@ -55,7 +57,8 @@ enum RotationStep {
 
 impl RecordingFile {
     /// Opens a file and locks it against other recordings. A new file is compressed if its name ends in `.gz`; an
-    /// existing one keeps its format when it is appended to. `name` is the path as it appears in messages.
+    /// existing one keeps its format when it is appended to, and is rotated if it is damaged. `name` is the path as it appears in
+    /// messages.
     ///
     /// # Errors
     /// If the file exists and must not, is a directory or a block device, has a name that ends in `.zst`, is a symbolic
@@ -71,12 +74,11 @@ impl RecordingFile {
             bail!("{name} is a symbolic link; --rotate would rename the link, not the file");
         }
         let (file, is_new) = open_file(path, name, if_exists)?;
-        let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
         let mut recording = Self {
             path: path.to_owned(),
             name: name.to_owned(),
             file,
-            gzip: is_gzip.then(Gzip::new),
+            gzip: is_gzip_name(path).then(Gzip::new),
             rotation,
             rotation_step: RotationStep::NotStarted,
             period: FilePeriod::default(),
@@ -86,6 +88,7 @@ impl RecordingFile {
             is_new,
             is_dirty: false,
             is_directory_dirty: is_new,
+            damage: None,
         };
         let metadata = recording.file.metadata().with_context(|| format!("cannot write {name}"))?;
         if !metadata.is_file() {
@@ -100,13 +103,40 @@ impl RecordingFile {
             IfExists::Replace => recording.file.set_len(0).with_context(|| format!("cannot write {name}"))?,
             IfExists::Append if metadata.len() > 0 => {
                 recording.period = FilePeriod::of_existing(&metadata);
-                recording.prepare_append().with_context(|| format!("cannot append to {name}"))?;
+                match recording.prepare_append() {
+                    Err(error) if error.kind() == ErrorKind::InvalidData => {
+                        recording.rotate_damaged(&error)?
+                    }
+                    prepared => prepared.with_context(|| format!("cannot append to {name}"))?,
+                }
             }
             IfExists::Append => {}
         }
         let metadata = recording.file.metadata().with_context(|| format!("cannot write {name}"))?;
         recording.length = Some(metadata.len());
         Ok(recording)
+    }
+
+    /// Keeps the file, which cannot be continued, as the latest of the rotated ones, and starts the next one.
+    ///
+    /// # Errors
+    /// If files are not rotated, and those of [`Self::rotate`].
+    fn rotate_damaged(&mut self, error: &io::Error) -> Result<()> {
+        let name = &self.name;
+        if self.rotation.is_none() {
+            bail!(
+                "cannot append to {name}: {error}; record to another file, or add --rotate to keep this one"
+            );
+        }
+        self.damage = Some(error.to_string());
+        self.gzip = is_gzip_name(&self.path).then(Gzip::new);
+        self.rotation_step = RotationStep::Completed;
+        self.rotate()
+    }
+
+    /// The reason why the file that was to be continued was rotated instead; `None` if it was not.
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
     }
 
     /// Returns whether the file should be rotated before a block of this length, of a sample taken `at` this time: the
@@ -305,6 +335,11 @@ impl RecordingFile {
         self.needs_newline = last.is_some_and(|byte| byte != b'\n');
         Ok(())
     }
+}
+
+/// Returns whether a new file of this name is compressed.
+fn is_gzip_name(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "gz")
 }
 
 impl Drop for RecordingFile {

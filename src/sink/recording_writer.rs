@@ -45,6 +45,9 @@ impl fmt::Display for OutputError {
 pub fn write_recording<'a>(queue: &'a WriteQueue, open: impl FnOnce() -> Result<Destination<'a>>) {
     let result = catch_unwind(AssertUnwindSafe(|| {
         let destination = open()?;
+        if let Destination::File(file) = &destination {
+            queue.update(|progress| progress.damage = file.damage().map(str::to_owned));
+        }
         queue.open();
         Writer::new(queue, destination).run()
     }));

@@ -49,6 +49,8 @@ pub struct WriteProgress {
     pub obstacle: Option<String>,
     /// The number of times that the file was deleted by somebody else and created again.
     pub deletions: u64,
+    /// The reason why the file that was to be continued was rotated instead; `None` if it was not.
+    pub damage: Option<String>,
 }
 
 /// The next thing for the writer to do.

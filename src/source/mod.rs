@@ -2,6 +2,7 @@
 //! files for reading, except for the terminal and the files that `sink` appends to.
 
 mod cgroups;
+mod decompress;
 mod device_resolver;
 mod hangup;
 mod host;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use super::replay::decompress;
+use super::decompress::decompress;
 use crate::capture::{CaptureWarning, Reader, RecordingHeader};
 use crate::counters::Sample;
 

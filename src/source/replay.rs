@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -10,16 +10,15 @@ use std::rc::Rc;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use flate2::read::MultiGzDecoder;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use ruzstd::decoding::StreamingDecoder;
 
 use crate::capture::{CaptureWarning, Reader, RecordingHeader, copy_range};
 use crate::clock::{Clock, WaitOutcome};
 use crate::compression::Compression;
 use crate::counters::Sample;
+use crate::source::decompress::decompress;
 use crate::source::parse_ahead::{ChunkInput, ParseAhead};
 use crate::source::time_bounds::{SeekableCapture, TimeBounds, find_bounds};
 use crate::time_range::TimeRange;
@@ -268,24 +267,6 @@ pub fn copy_capture_range(
 fn is_compressed(file: &File) -> bool {
     let mut start = [0; Compression::MAGIC_BYTES];
     file.read_exact_at(&mut start, 0).is_ok_and(|()| Compression::detect(&start).is_some())
-}
-
-/// Returns a reader of the text of a capture, which is decompressed if its first bytes show that it is compressed.
-///
-/// # Errors
-/// If the first bytes cannot be read.
-pub(super) fn decompress<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
-    let mut start = Vec::with_capacity(Compression::MAGIC_BYTES);
-    input.by_ref().take(Compression::MAGIC_BYTES as u64).read_to_end(&mut start)?;
-    let compression = Compression::detect(&start);
-    let input = Cursor::new(start).chain(input);
-    Ok(match compression {
-        Some(Compression::Gzip) => Box::new(MultiGzDecoder::new(BufReader::with_capacity(64 * 1024, input))),
-        Some(Compression::Zstd) => {
-            Box::new(StreamingDecoder::new(BufReader::new(input)).map_err(io::Error::other)?)
-        }
-        None => Box::new(input),
-    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow, bail};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::replay::decompress;
+use super::decompress::decompress;
 use crate::capture::{scan_times, scan_times_backward};
 use crate::clock::Clock;
 use crate::compression::Compression;

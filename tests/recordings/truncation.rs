@@ -50,3 +50,28 @@ fn appending_to_a_truncated_file_loses_only_the_truncated_sample() {
         }
     }
 }
+
+#[test]
+fn zeros_that_a_power_failure_left_cost_no_complete_sample() {
+    let lab = Lab::new();
+    for name in ["a.txt", "a.txt.gz"] {
+        lab.record_quietly(lab.plan(name, 6), 0);
+        let complete = fs::read(lab.path(name)).unwrap();
+        let expected = replay(&lab.path(name)).0;
+        for cut in (2..=complete.len()).filter(|cut| cut % 37 == 0 || *cut == complete.len()) {
+            fs::write(lab.path(name), &complete[..cut]).unwrap();
+            let kept = replay(&lab.path(name)).0.len();
+            fs::write(lab.path(name), [&complete[..cut], &[0; 5000]].concat()).unwrap();
+            let (samples, warnings) = replay(&lab.path(name));
+            // A sample of a plain file may lack only a part of its end mark.
+            assert_eq!(samples[..kept], expected[..kept], "{name} cut at {cut}: {warnings:?}");
+            assert!(samples.len() == kept || name == "a.txt", "{name} cut at {cut}: {warnings:?}");
+            assert!(warnings.len() <= 2, "{name} cut at {cut}: {warnings:?}");
+            lab.record_quietly(Record { append: true, ..lab.plan(name, 1) }, 9);
+            let (samples, warnings) = replay(&lab.path(name));
+            let reads: Vec<u64> = samples.iter().map(|sample| sample.devices[0].counters.reads.ios).collect();
+            assert!(reads.ends_with(&[9, 10]), "{name} cut at {cut}: {warnings:?}");
+            assert_eq!(samples[..kept], expected[..kept], "{name} cut at {cut}: {warnings:?}");
+        }
+    }
+}

@@ -20,7 +20,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("topology", &["counters"]),
     ("baselines", &[]),
     ("attribution", &["counters"]),
-    ("capture", &["baselines", "counters", "topology", "units", "sanitize"]),
+    ("capture", &["baselines", "compression", "counters", "topology", "units", "sanitize"]),
     ("metrics", &["counters", "units"]),
     ("analysis", &["attribution", "baselines", "counters", "metrics", "topology", "units"]),
     (

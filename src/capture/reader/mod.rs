@@ -24,6 +24,7 @@ use super::recording_header::RecordingHeader;
 use super::segments::SegmentTracker;
 use super::timestamp::TimestampLine;
 use super::warning::{CaptureWarning, CaptureWarningKind};
+use crate::compression::TrailingData;
 use crate::counters::{HostState, Sample, TracedIo};
 
 /// The most warnings that are kept until they are taken; further ones are counted.
@@ -119,7 +120,8 @@ impl<R: Read> Reader<R> {
     /// it shows whether the last sample of the file is complete. Returns `false` at the end of the capture.
     ///
     /// # Errors
-    /// If the stream cannot be read. Compressed data that ends early is not an error but a truncated capture.
+    /// If the stream cannot be read. Compressed data that ends early is not an error but a truncated capture, and something else
+    /// after it is ignored with a warning.
     pub fn next(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         self.devices.clear();
         clear_optional_values(sample);
@@ -138,6 +140,10 @@ impl<R: Read> Reader<R> {
                 Ok(NextLine::End) => return Ok(self.finish_last(false, previous, sample)),
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                     return Ok(self.finish_last(true, previous, sample));
+                }
+                Err(error) if TrailingData::is(&error) => {
+                    self.warn(CaptureWarningKind::TrailingData);
+                    return Ok(self.finish_last(false, previous, sample));
                 }
                 Err(error) => return Err(error),
             };

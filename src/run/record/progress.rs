@@ -1,12 +1,13 @@
 //! The progress and the summary of a recording, on the terminal that receives errors.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::super::recorder::Recorder;
 use crate::plan::Record;
 use crate::report::layout::number_format::bytes;
 use crate::run::RunContext;
-use crate::sink::WriteProgress;
+use crate::sink::{WriteProgress, rotated_name};
 
 /// A recording must be longer than this to show its progress.
 const MIN_DURATION: Duration = Duration::from_secs(5);
@@ -67,6 +68,7 @@ fn written(state: &WriteProgress) -> String {
 pub(super) struct FileEvents {
     obstacle: Option<String>,
     deletions: u64,
+    damage: Option<String>,
 }
 
 impl FileEvents {
@@ -77,6 +79,15 @@ impl FileEvents {
             self.deletions = state.deletions;
             return Some(format!(
                 "{name} was deleted, with the samples before; the recording goes on in a new file"
+            ));
+        }
+        if self.damage != state.damage {
+            self.damage.clone_from(&state.damage);
+            let kept = rotated_name(Path::new(name), 1);
+            let reason = state.damage.as_deref().unwrap_or_default();
+            return Some(format!(
+                "cannot append to {name}: {reason}; it is kept as {}, and a new file begins",
+                kept.display()
             ));
         }
         if self.obstacle == state.obstacle {

@@ -67,6 +67,23 @@ fn a_compressed_capture_truncated_anywhere_gives_its_complete_samples() {
             check(&packed[..at], &complete, &format!("{kind} truncated at {at}"));
         }
     }
+    // A power failure can leave zeros in place of the rest.
+    let packed = gzip(text.as_bytes());
+    for at in offsets(packed.len(), 12).chain([packed.len()]) {
+        check(&[&packed[..at], &[0; 9000]].concat(), &complete, &format!("zeros from {at} on"));
+    }
+}
+
+#[test]
+fn bytes_after_compressed_data_are_ignored_with_a_warning() {
+    let text = capture(12);
+    let complete = on_input("--json --from -", text.as_bytes()).out;
+    let outcome = on_input("--json --from -", &[&gzip(text.as_bytes())[..], b"garbage\n"].concat());
+    assert_eq!((outcome.out == complete, outcome.code), (true, 0));
+    let message = ": the compressed data ends here; other bytes after it are ignored\n";
+    assert!(outcome.err.ends_with(message) && outcome.err.lines().count() == 1, "{}", outcome.err);
+    let strict = on_input("--json --strict --from -", &[&gzip(text.as_bytes())[..], b"garbage\n"].concat());
+    assert_eq!((strict.code, strict.err.contains(message.trim_end())), (2, true), "{}", strict.err);
 }
 
 #[test]
