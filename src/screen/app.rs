@@ -1,6 +1,6 @@
-//! The state of the screen: the history, where in time the user looks, and how the devices are shown.
+//! The state of the screen: the history, the time that the user looks at, and how the devices are shown.
 //!
-//! Pure: it takes events and intervals, and what it asks of the rest of the program are [`Action`]s.
+//! Pure: it takes events and intervals, and asks the rest of the program for [`Action`]s.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use crate::intervals::Event;
 use crate::report::layout::number_format::duration;
 use crate::report::native::event_text;
 
-/// The seconds by which a sample may be late, or an interval if that is longer.
+/// The seconds by which a sample may be late; if an interval is longer, that is allowed instead.
 const LATE_TOLERANCE_S: f64 = 0.75;
 
-/// Where in time the user looks.
+/// The time that the user looks at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cursor {
-    /// At the newest interval, always.
+    /// Always the newest interval.
     Newest,
-    /// At the interval that ends then: seconds of all intervals so far.
+    /// The interval that ends at this time, in seconds of all intervals so far.
     At(f64),
 }
 
@@ -43,22 +43,22 @@ pub(crate) enum Source {
 /// The page that the screen shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Page {
-    /// The devices, with the selected one below where there is space.
+    /// The devices, with the selected one below if there is space.
     List,
     /// The selected device.
     Detail,
-    /// The keys.
+    /// The help about keys.
     Help,
 }
 
 /// Something that the program should do.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
-    /// End.
+    /// End the program.
     Quit,
     /// Stop until the shell continues it.
     Suspend,
-    /// Draw everything, as the terminal may show something else.
+    /// Redraw everything, because the terminal may show something else.
     Redraw,
     /// Start a recording, or stop it.
     ToggleRecording,
@@ -66,7 +66,7 @@ pub(crate) enum Action {
     Export {
         /// The kind of file.
         kind: ExportKind,
-        /// The first and the last time.
+        /// The first and the last time; `None` for all samples.
         range: Option<(Timestamp, Timestamp)>,
     },
 }
@@ -120,12 +120,12 @@ impl ThroughputUnit {
     }
 }
 
-/// A recording under way.
+/// A recording in progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RecordingStatus {
     /// The name of the file.
     pub(crate) name: String,
-    /// Samples written.
+    /// The number of samples written.
     pub(crate) samples: u64,
     /// The reason why nothing is written at present; `None` if there is none.
     pub(crate) problem: Option<String>,
@@ -136,7 +136,7 @@ pub(crate) struct RecordingStatus {
 pub(crate) struct AppOptions {
     /// The source of the intervals.
     pub(crate) source: Source,
-    /// The name of the host; empty where it is not known.
+    /// The name of the host; empty if it is not known.
     pub(crate) host: String,
     /// The requested length of an interval in seconds; `None` for a capture that does not record it.
     pub(crate) interval_s: Option<f64>,
@@ -148,11 +148,11 @@ pub(crate) struct AppOptions {
     pub(crate) saturation_threshold: f64,
     /// The order of the devices.
     pub(crate) sort: Sort,
-    /// Devices that are ok or idle are listed.
+    /// True if devices that are ok or idle are listed.
     pub(crate) unfolds: bool,
-    /// Requests are traced while a device is on the whole screen.
+    /// True if requests are traced while a device fills the screen.
     pub(crate) traces: bool,
-    /// A capture plays at the recorded speed from its beginning.
+    /// True if a capture plays at the recorded speed from its beginning.
     pub(crate) plays: bool,
     /// The memory for intervals, in bytes, and the seconds for which they are kept.
     pub(crate) history: (usize, f64),
@@ -179,9 +179,9 @@ pub(crate) struct App {
     pub(crate) recording: Option<RecordingStatus>,
     /// A message, and the time until which it is shown.
     pub(crate) message: Option<(String, f64)>,
-    /// The part of a capture that has been read; `None` when all of it has.
+    /// The fraction of a capture that has been read; `None` when all of it has.
     pub(crate) progress: Option<f64>,
-    /// The reason why no more samples come; `None` while they do.
+    /// The reason why there are no more samples; `None` while there are.
     pub(crate) ended: Option<String>,
     /// Speed of the replay, as an index; `None` while it does not play.
     pub(super) playing: Option<usize>,
@@ -193,7 +193,7 @@ pub(crate) struct App {
     /// The time on the monotonic clock, and that of the last interval.
     pub(crate) now_s: f64,
     pub(crate) arrived_s: Option<f64>,
-    /// The user has moved in time or selected a device, so that the screen does not do it.
+    /// True if the user has moved in time or selected a device, so that the screen no longer does so by itself.
     pub(crate) has_moved: bool,
     pub(crate) has_selected: bool,
     pub(crate) size: (u16, u16),
@@ -270,7 +270,7 @@ impl App {
         }
     }
 
-    /// The end of the interval under the cursor: seconds of all intervals so far.
+    /// The end of the interval under the cursor, in seconds of all intervals so far.
     pub(crate) fn cursor_s(&self) -> f64 {
         self.moment().map_or(0.0, |moment| moment.end_s())
     }
@@ -299,20 +299,21 @@ impl App {
         (is_live && waited > interval_s + interval_s.max(LATE_TOLERANCE_S)).then_some(waited)
     }
 
-    /// Returns by how much a sample was late; `None` where it was not, or the requested interval is not known.
+    /// Returns by how much a sample was late; `None` if it was not late or the requested interval is not known.
     pub(crate) fn late_text(&self, frame: &Frame) -> Option<String> {
         let interval_s = self.options.interval_s?;
         let late_s = frame.header.elapsed_s - interval_s;
         (late_s > interval_s.max(LATE_TOLERANCE_S)).then(|| format!("sample late by {}", duration(late_s)))
     }
 
-    /// Uses the next unit of throughput.
+    /// Switches to the next unit of throughput.
     pub(crate) fn change_unit(&mut self) {
         self.unit = self.unit.next();
         self.say(format!("throughput in {}", self.unit.title()));
     }
 
-    /// Sets the filter of device names; an empty text lists all. A text that is no regular expression is searched as it is.
+    /// Sets the filter of device names; an empty text lists all. A text that is not a regular expression is searched
+    /// literally.
     pub(crate) fn set_filter(&mut self, text: &str) {
         let pattern = |text: &str| Regex::new(&format!("(?i){text}")).ok();
         self.filter = if text.is_empty() {
@@ -347,7 +348,7 @@ impl App {
         self.options.traces && self.page == Page::Detail && self.options.source == Source::Live
     }
 
-    /// Returns whether cgroups and processes are wanted: only while they are shown.
+    /// Returns whether cgroups and processes are to be scanned: only while they are shown.
     pub(crate) fn wants_io_scans(&self) -> bool {
         self.options.source == Source::Live && (self.page == Page::Detail || self.regions.shows_detail)
     }

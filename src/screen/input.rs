@@ -1,11 +1,11 @@
 //! Parses the bytes that a terminal sends: keys, and the mouse in SGR mode (xterm's ctlseqs).
 
-/// Something that happened to the screen.
+/// An event from the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A key.
     Key(Key),
-    /// A button of the mouse, or its wheel.
+    /// A mouse button or the wheel.
     Mouse(Mouse),
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Key {
     PageDown,
 }
 
-/// A button of the mouse, or its wheel, at a place on the screen.
+/// A mouse button or the wheel, at a position on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mouse {
     /// The button or wheel action.
@@ -76,20 +76,20 @@ pub(crate) enum MouseAction {
     WheelDown,
 }
 
-/// Turns bytes into events. What is not complete yet waits for more bytes.
+/// Turns bytes into events. An incomplete sequence waits for more bytes.
 #[derive(Debug, Default)]
 pub(crate) struct InputParser {
     pending: Vec<u8>,
 }
 
-/// The longest sequence of a terminal; what is longer is not one.
+/// The length of the longest sequence of a terminal; longer text is not a sequence.
 const MAX_SEQUENCE_BYTES: usize = 32;
 
-/// The beginning of the bytes.
+/// The result of parsing the first bytes.
 enum Parsed {
-    /// An event, if it means anything here, of this number of bytes.
+    /// A complete sequence of this number of bytes, with its event if it has a meaning here.
     Event(Option<Event>, usize),
-    /// It is not complete.
+    /// The sequence is not complete.
     Incomplete,
 }
 
@@ -110,12 +110,13 @@ impl InputParser {
         self.pending = rest.to_vec();
     }
 
-    /// Returns whether bytes wait for others. After some time these will not come: [`Self::flush`].
+    /// Returns whether bytes of an incomplete sequence are waiting for more. If none come for a while, call
+    /// [`Self::flush`].
     pub(crate) fn is_waiting(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Takes what is incomplete as it is: an escape on its own is the key.
+    /// Takes incomplete bytes as they are: a single escape character is the Esc key.
     pub(crate) fn flush(&mut self, mut on_event: impl FnMut(Event)) {
         let pending = std::mem::take(&mut self.pending);
         if pending.first() == Some(&ESC) {
@@ -134,7 +135,7 @@ fn parse(bytes: &[u8]) -> Parsed {
         [ESC, b'[', rest @ ..] => parse_csi(rest),
         [ESC, b'O'] => Parsed::Incomplete,
         [ESC, b'O', letter, ..] => Parsed::Event(letter_key(*letter, "").map(Event::Key), 3),
-        // Esc, and then another key.
+        // The Esc key, followed by another key.
         [ESC, ..] => key(Key::Esc, 1),
         [b'\r' | b'\n', ..] => key(Key::Enter, 1),
         [b'\t', ..] => key(Key::Tab, 1),
@@ -145,7 +146,7 @@ fn parse(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// Parses a character in UTF-8. Bytes that are none are skipped.
+/// Parses a character in UTF-8. Invalid bytes are skipped.
 fn parse_character(bytes: &[u8], first: u8) -> Parsed {
     let length = match first {
         0x20..=0x7e => 1,
@@ -162,7 +163,7 @@ fn parse_character(bytes: &[u8], first: u8) -> Parsed {
     }
 }
 
-/// Parses what follows `ESC [`.
+/// Parses the bytes after `ESC [`.
 fn parse_csi(bytes: &[u8]) -> Parsed {
     const START: usize = 2;
     // The Linux console sends function keys as `ESC [ [ A`.

@@ -8,7 +8,7 @@ use super::prompt::{Prompt, Question, Typed};
 use super::sort::Sort;
 use crate::time_range::{TimePoint, occurrences};
 
-/// A key with its meaning, for the help: the keys, and what they do.
+/// The keys for the help, in groups: each group has a heading, and the keys with their meanings.
 pub(crate) const KEYS: [(&str, &[(&str, &str)]); 5] = [
     (
         "Devices",
@@ -54,7 +54,7 @@ pub(crate) const KEYS: [(&str, &[(&str, &str)]); 5] = [
     ("Screen", &[("?", "this help"), ("Ctrl-L", "draw again"), ("Ctrl-Z", "suspend"), ("q, Ctrl-C", "quit")]),
 ];
 
-/// Ten seconds and a minute, by which time is stepped.
+/// The steps in time: ten seconds and a minute.
 const STEP_S: f64 = 10.0;
 const LONG_STEP_S: f64 = 60.0;
 
@@ -106,7 +106,7 @@ impl App {
         self.scroll = 0;
         self.page = match (self.page, key) {
             (Page::List, Key::Enter) if self.selected.is_some() => {
-                // The page stays with this device, also when another one gets worse.
+                // The page stays with this device, even if another one gets worse.
                 self.has_selected = true;
                 Page::Detail
             }
@@ -118,7 +118,7 @@ impl App {
         };
     }
 
-    /// Takes a key that moves in time. Returns whether it is one.
+    /// Takes a key that moves in time. Returns whether the key does so.
     fn press_time_key(&mut self, key: Key) -> bool {
         match key {
             Key::Char('p' | ' ') => self.toggle_pause(),
@@ -195,7 +195,7 @@ impl App {
         self.has_selected = true;
     }
 
-    /// Takes a key while a line is being typed.
+    /// Takes a key while the user is typing a line.
     fn type_key(&mut self, key: Key) -> Option<Action> {
         let mut prompt = self.prompt.take()?;
         if prompt.question == Question::Export {
@@ -223,7 +223,8 @@ impl App {
         Some(Action::Export { kind, range: self.shown_range() })
     }
 
-    /// Goes to a time as it was typed. Of several, as of days, the nearest to that under the cursor is meant.
+    /// Goes to a time that the user typed. If it is ambiguous, for example as to the day, the one nearest to the cursor
+    /// is meant.
     fn go_to_text(&mut self, text: &str) {
         let point: TimePoint = match text.trim().parse() {
             Ok(point) => point,
@@ -243,7 +244,7 @@ impl App {
         }
     }
 
-    /// Takes the mouse.
+    /// Takes a mouse event.
     fn point(&mut self, mouse: Mouse) {
         match mouse.action {
             MouseAction::WheelUp | MouseAction::WheelDown => {

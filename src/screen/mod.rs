@@ -6,8 +6,8 @@
 //! ```
 //!
 //! `App` is pure: it takes intervals and events, keeps every interval exactly as the other views print it (`History`),
-//! and draws itself into a buffer of cells. Only `terminal` writes to a terminal. Cells, sentences and the host line are
-//! those of the table, from `report`.
+//! and draws itself into a buffer of cells. Only `terminal` writes to a terminal. Cells, sentences and the host line
+//! are those of the table, from `report`.
 
 mod app;
 mod draw;
@@ -35,8 +35,8 @@ pub(crate) use theme::Theme;
 
 /// The seconds for which the intervals and samples of the running system are kept exactly.
 pub(crate) const LIVE_HISTORY_S: f64 = 3600.0;
-/// The memory for intervals of the running system, in bytes, where samples take all of theirs: what these do not need is for
-/// intervals, too. Together with the time before it is at most 64 MiB.
+/// The memory for intervals of the running system, in bytes, if samples use all of theirs; memory that samples do not
+/// need is used for intervals, too. Together with the coarse history, it is at most 64 MiB.
 pub(crate) const LIVE_HISTORY_BYTES: usize = 32 << 20;
 /// The memory for samples of the running system as text, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 28 << 20;

@@ -1,4 +1,4 @@
-//! Moves in time: by steps, to times of day, to events and to the worst interval; and the replay.
+//! Moves in time (by steps, to times of day, to events and to the worst interval), and the replay.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use super::history::{DeviceId, Frame, Moment, is_trouble, severity};
 use crate::analysis::Verdict;
 use crate::intervals::Event;
 
-/// The time that a capture opens with, as a multiple of the event that it opens at, and at least.
+/// The time shown when a capture is opened, as a multiple of the length of the event that it opens at, and its minimum
+/// below.
 const EVENT_CONTEXT: f64 = 3.0;
 const DEFAULT_SPAN_S: f64 = 180.0;
 
@@ -76,7 +77,7 @@ impl App {
         }
     }
 
-    /// Notes the time on the monotonic clock. A replay plays.
+    /// Notes the time on the monotonic clock, and advances a replay.
     pub(crate) fn tick(&mut self, now_s: f64) {
         let passed = now_s - self.now_s;
         self.now_s = now_s;
@@ -84,7 +85,7 @@ impl App {
             self.message = None;
         }
         let (Some(speed), Cursor::At(end_s)) = (self.play_speed(), self.cursor) else { return };
-        // The beginning is no time that has passed.
+        // At the beginning, no time has passed yet.
         if passed > 60.0 {
             return;
         }
@@ -109,7 +110,7 @@ impl App {
         }
     }
 
-    /// Pauses at the interval that is shown, or follows the newest one again. A recording plays, or stops.
+    /// Pauses at the interval that is shown, or follows the newest one again. A capture starts or stops playing.
     pub(crate) fn toggle_pause(&mut self) {
         self.has_moved = true;
         self.axis.played_s = 0.0;
@@ -126,7 +127,7 @@ impl App {
         };
     }
 
-    /// Plays faster; at the fastest, at the recorded speed again.
+    /// Plays faster; after the highest speed, returns to the recorded speed.
     pub(crate) fn change_speed(&mut self) {
         self.playing = self.playing.map(|at| (at + 1) % PLAY_SPEEDS.len());
     }
@@ -165,7 +166,7 @@ impl App {
         self.playing = None;
         match end_s {
             Some(end_s) => self.cursor = Cursor::At(end_s),
-            // Forward from the newest interval, the screen follows again.
+            // After a step forward from the newest interval, the screen follows again.
             None if forward && self.options.source == Source::Live => self.cursor = Cursor::Newest,
             None => self.say(if forward { "this is the newest interval" } else { "no earlier interval" }),
         }
@@ -177,7 +178,7 @@ impl App {
         }
     }
 
-    /// Moves to a time of day, of the day that the screen shows.
+    /// Moves to a point in time by the wall clock.
     pub(crate) fn go_to_wall(&mut self, wall: Timestamp) {
         match self.history.at_wall(wall).map(|moment| moment.end_s()) {
             Some(end_s) => self.move_to(Some(end_s), false),
@@ -185,7 +186,7 @@ impl App {
         }
     }
 
-    /// Moves to the worst interval: of the selected device where only that is shown, or of all devices.
+    /// Moves to the worst interval of all devices, or of the selected device if only that is shown.
     pub(crate) fn go_to_worst(&mut self) {
         let own = self.selected.filter(|_| self.page == Page::Detail);
         let worst = match own {
@@ -202,7 +203,8 @@ impl App {
         }
     }
 
-    /// Moves to the beginning of the next or of the previous event: of the selected device where only that is shown.
+    /// Moves to the beginning of the next or the previous event; only to those of the selected device if only that is
+    /// shown.
     pub(crate) fn go_to_next_event(&mut self, forward: bool) {
         let current = self.cursor_s();
         let only = self.selected.filter(|_| self.page == Page::Detail);
@@ -260,7 +262,7 @@ impl App {
         at.or_else(|| self.events.iter().position(is_at)).map(|at| (at + 1, self.events.len()))
     }
 
-    /// Returns the number of a device by the kernel's name; `None` where no interval has it.
+    /// Returns the number of a device by the kernel's name; `None` if no interval has it.
     pub(crate) fn id_of(&self, device: &str) -> Option<DeviceId> {
         self.ids.get(device).copied()
     }
@@ -277,8 +279,8 @@ impl App {
     }
 }
 
-/// How bad the row of a device is among those with one verdict: by the longest of its latencies, or its requests in
-/// flight where none has one.
+/// How bad the row of a device is compared with others of the same verdict: its highest latency or, without any, its
+/// requests in flight.
 fn badness(frame: &Frame, row: usize) -> f64 {
     let Some(stats) = frame.stats(row) else { return 0.0 };
     let latencies = [stats.reads.await_ms, stats.writes.await_ms, stats.flush_await_ms];

@@ -25,11 +25,11 @@ pub(crate) struct Prompt {
 /// The effect of a key on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
-    /// The line changed, or not.
+    /// The user is still typing.
     Going,
     /// The line is complete.
     Done,
-    /// The line is not wanted.
+    /// The line was cancelled.
     Cancelled,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Typed {
 const MAX_LENGTH: usize = 100;
 
 impl Prompt {
-    /// Creates a line with a text to begin with.
+    /// Creates a line with an initial text.
     pub(crate) fn new(question: Question, text: &str) -> Self {
         Self { question, text: text.to_owned(), before: text.to_owned() }
     }

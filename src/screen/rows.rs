@@ -1,4 +1,4 @@
-//! The lines of the list: which devices, in which order.
+//! The lines of the list: the choice and order of the devices.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -17,13 +17,13 @@ pub(crate) struct Row<'a> {
     pub(crate) names: &'a DeviceNames,
     /// The device in the interval under the cursor.
     pub(crate) device: DeviceInterval<'a>,
-    /// Seconds for which it has had its verdict, or has been in trouble; `None` where only means are known.
+    /// Seconds for which it has had its verdict, or has been in trouble; `None` if only means are known.
     pub(crate) lasted_s: Option<f64>,
     /// The number of devices above it in the tree.
     pub(crate) depth: usize,
 }
 
-/// The lines of the list, and what is not listed.
+/// The lines of the list, and the number of devices that are not listed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows<'a> {
     pub(crate) listed: Vec<Row<'a>>,
@@ -33,7 +33,8 @@ pub(crate) struct Rows<'a> {
     pub(crate) filtered: usize,
 }
 
-/// A device that was in trouble stays in the list for this time, so that it does not come and go.
+/// The seconds for which a device that was in trouble stays in the list, so that it does not appear and disappear
+/// repeatedly.
 const STAYS_S: f64 = 30.0;
 
 impl App {
@@ -76,8 +77,9 @@ impl App {
         }
     }
 
-    /// Removes the devices that are ok or idle, and returns their numbers. A device that was in trouble shortly before stays, as
-    /// do the devices that others in trouble are stacked on. Without any trouble the devices that are ok stay.
+    /// Removes the devices that are ok or idle, and returns their numbers. A device that was in trouble shortly before
+    /// stays, as do devices on which others in trouble are stacked. If no device is in trouble, the devices that are ok
+    /// stay.
     fn fold(&self, rows: &mut Vec<Row<'_>>) -> (usize, usize) {
         let recent = self.recently_in_trouble();
         let matters = |row: &Row<'_>| {
@@ -156,7 +158,7 @@ fn coarse_rows(span: &CoarseSpan) -> Vec<Row<'_>> {
     rows.collect()
 }
 
-/// Returns the rows with those that are stacked on others below these.
+/// Returns the rows as a tree: devices are below those that they are stacked on.
 fn as_tree<'a>(rows: Vec<Row<'a>>, topology: &Topology) -> Vec<Row<'a>> {
     let order: Vec<&str> = rows.iter().map(|row| row.device.device).collect();
     let listed: HashSet<&str> = order.iter().copied().collect();
@@ -204,7 +206,7 @@ fn as_tree<'a>(rows: Vec<Row<'a>>, topology: &Topology) -> Vec<Row<'a>> {
             pending.extend(above.map(|child| (*child, depth + 1)));
         }
     }
-    // Devices of a circle, which a hostile capture may describe.
+    // The remaining devices are stacked in a circle, which a hostile capture may describe.
     placed.extend(order.iter().filter(|name| !seen.contains(**name)).map(|name| (*name, 0)));
     let places: HashMap<String, (usize, usize)> =
         placed.iter().enumerate().map(|(at, (name, depth))| ((*name).to_owned(), (at, *depth))).collect();

@@ -7,10 +7,10 @@ use crate::report::native::SortKey;
 /// The order of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// The most severe verdict first; equal ones in the order of the table.
+    /// The most severe verdict first; devices with equal ones are in the order of the table.
     #[default]
     Severity,
-    /// By name, as the table does.
+    /// By name, like the table.
     Name,
     /// By a quantity, the largest first.
     Key(SortKey),
@@ -29,7 +29,7 @@ impl Sort {
         }
     }
 
-    /// Returns the order by a column of this title; `None` for a column that has none.
+    /// Returns the order for the column of this title; `None` if devices cannot be sorted by it.
     pub(crate) fn by_column(title: &str) -> Option<Self> {
         match title {
             "verdict" | "since" => Some(Self::Severity),
@@ -46,7 +46,7 @@ impl Sort {
         Self::by_column(names[next % names.len()]).unwrap_or_default()
     }
 
-    /// Returns the value that the largest of comes first.
+    /// Returns the value to sort by: the device with the largest comes first.
     pub(crate) fn value(self, device: &DeviceInterval<'_>) -> f64 {
         match self {
             Self::Name => 0.0,

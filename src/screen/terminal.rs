@@ -1,5 +1,5 @@
-//! The terminal: the alternate screen, raw mode, and cells written to it. Dropping it restores the terminal, also after a
-//! panic.
+//! The terminal: the alternate screen, raw mode, and the cells written to it. Dropping it restores the terminal, even
+//! after a panic.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -16,17 +16,17 @@ use ratatui::style::{Color, Modifier};
 
 use crate::terminal::Keyboard;
 
-/// Reports of the mouse's buttons and of moves with a button pressed, at places in SGR mode (xterm's ctlseqs).
+/// Turns on reports of mouse buttons and of moves with a button pressed, with positions in SGR mode (xterm's ctlseqs).
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
-/// The beginning and the end of a picture that is shown at once (synchronized updates).
+/// The beginning and the end of a frame that is shown at once (synchronized updates).
 const UPDATE_BEGIN: &str = "\x1b[?2026h";
 const UPDATE_END: &str = "\x1b[?2026l";
 
-/// The messages of panics while the screen is shown, on which they would be lost.
+/// The messages of panics while the screen is shown, where they would be lost.
 static PANICS: Mutex<String> = Mutex::new(String::new());
 
-/// Keeps the messages of panics until the screen is gone.
+/// Stores the messages of panics until the screen is closed.
 fn keep_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let mut panics = PANICS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +74,7 @@ impl Screen {
         write(&bytes)
     }
 
-    /// Gives the terminal back as it was. The message of a panic meanwhile follows.
+    /// Restores the terminal, then prints the message of a panic, if there was one.
     pub(crate) fn leave(&mut self) {
         if !std::mem::take(&mut self.is_active) {
             return;
@@ -100,12 +100,12 @@ impl Screen {
         self.enter()
     }
 
-    /// Draws everything the next time, as the terminal may show something else.
+    /// Redraws everything the next time, because the terminal may show something else.
     pub(crate) fn forget(&mut self) {
         self.shown = Buffer::empty(Rect::ZERO);
     }
 
-    /// Shows a picture: writes the cells that changed, at once.
+    /// Shows a frame: writes the cells that changed, all at once.
     ///
     /// # Errors
     /// If the terminal cannot be written.
@@ -138,7 +138,7 @@ fn write(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Appends the commands that write cells, with as few of them as possible.
+/// Appends the commands that write the cells, with as few commands as possible.
 fn put_changes(changes: &[(u16, u16, &ratatui::buffer::Cell)], out: &mut Vec<u8>) -> io::Result<()> {
     let mut style = (Color::Reset, Color::Reset, Modifier::empty());
     let mut next: Option<(u16, u16)> = None;

@@ -10,7 +10,7 @@ use crate::report::native::Emphasis;
 /// The colors that a terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColorDepth {
-    /// None, or NO_COLOR is set.
+    /// No colors, or NO_COLOR is set.
     None,
     /// The colors of the terminal's own palette.
     Sixteen,
@@ -20,18 +20,18 @@ pub(crate) enum ColorDepth {
     True,
 }
 
-/// The looks of the screen.
+/// The appearance of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Theme {
     /// The colors.
     pub(crate) depth: ColorDepth,
-    /// The background is light.
+    /// True if the background is light.
     pub(crate) is_light: bool,
-    /// Only ASCII.
+    /// True if only ASCII is shown.
     pub(crate) is_ascii: bool,
 }
 
-/// A color: on a dark background, on a light one, and of 16 colors.
+/// A color: on a dark background, on a light one, and the nearest of 16 colors.
 #[derive(Clone, Copy)]
 struct Hue {
     dark: u32,
@@ -51,7 +51,7 @@ const CYAN: Hue = Hue { dark: 0x4c_c5c5, light: 0x00_7f7f, basic: Color::Cyan };
 /// A line of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Series {
-    /// Reads, or what has no direction.
+    /// Reads, or a quantity without a direction.
     Reads,
     /// Writes.
     Writes,
@@ -62,7 +62,7 @@ pub(crate) enum Series {
 }
 
 impl Theme {
-    /// Returns the looks that the environment asks for. `is_ascii` is the option for ASCII only.
+    /// Returns the appearance that the environment asks for. `is_ascii` is the option for ASCII only.
     pub(crate) fn from_environment(is_ascii: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
         let term = text("TERM").unwrap_or_default();
@@ -79,7 +79,7 @@ impl Theme {
             ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| text(name).filter(|v| !v.is_empty()));
         let locale = locale.unwrap_or_default().to_ascii_lowercase();
         let has_utf8 = locale.contains("utf-8") || locale.contains("utf8");
-        // The console of Linux has few characters.
+        // The Linux console has few characters.
         let is_ascii = is_ascii || !has_utf8 || term == "linux";
         Self { depth, is_light: has_light_background(text("COLORFGBG").as_deref()), is_ascii }
     }
@@ -121,7 +121,7 @@ impl Theme {
         }
     }
 
-    /// Returns the style of what matters less.
+    /// Returns the style of less important text.
     pub(crate) fn dim(self) -> Style {
         match self.depth {
             ColorDepth::None => Style::new(),
@@ -129,7 +129,7 @@ impl Theme {
         }
     }
 
-    /// Returns the style of what must be seen.
+    /// Returns the style of text that must be noticed.
     pub(crate) fn loud(self) -> Style {
         self.style_of(RED).add_modifier(Modifier::BOLD | Modifier::REVERSED)
     }
@@ -170,12 +170,12 @@ impl Theme {
         }
     }
 
-    /// Returns one of two texts: that in UTF-8, or that in ASCII.
+    /// Returns the text in UTF-8 or the one in ASCII, depending on the terminal.
     pub(crate) fn text(self, utf8: &'static str, ascii: &'static str) -> &'static str {
         if self.is_ascii { ascii } else { utf8 }
     }
 
-    /// Returns a text that the terminal can show: without ASCII's neighbors if it has only ASCII.
+    /// Returns a text that the terminal can show: other characters are replaced if it has only ASCII.
     pub(crate) fn plain(self, text: &str) -> String {
         if !self.is_ascii || text.is_ascii() {
             return text.to_owned();

@@ -2,7 +2,7 @@
 
 use super::app::App;
 
-/// The spans of time to choose from, in seconds.
+/// The spans of time that the user can choose, in seconds.
 const SPANS_S: [f64; 13] = [
     30.0,
     60.0,
@@ -18,15 +18,15 @@ const SPANS_S: [f64; 13] = [
     604_800.0,
     2_592_000.0,
 ];
-/// Three minutes.
+/// The index of the default span: three minutes.
 const DEFAULT_SPAN: usize = 2;
 
 /// The time that charts show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeAxis {
     span: usize,
-    /// The end of the time that is shown while the cursor is in the past, so that the picture stands still; `None` where it
-    /// follows.
+    /// The end of the time shown while the cursor is in the past, so that the charts do not move; `None` while they
+    /// follow.
     pinned_end_s: Option<f64>,
     /// Seconds that a replay has played since the interval under the cursor.
     pub(crate) played_s: f64,
@@ -44,7 +44,7 @@ impl TimeAxis {
         SPANS_S[self.span]
     }
 
-    /// Shows less time, or more.
+    /// Shows less time or more.
     pub(crate) fn zoom(&mut self, into: bool) {
         self.span = if into { self.span.saturating_sub(1) } else { (self.span + 1).min(SPANS_S.len() - 1) };
         self.pinned_end_s = None;
@@ -56,7 +56,7 @@ impl TimeAxis {
         self.pinned_end_s = None;
     }
 
-    /// Keeps the cursor within the time shown. To be called before drawing.
+    /// Keeps the cursor within the time shown. Must be called before drawing.
     pub(crate) fn follow(&mut self, cursor_s: f64, newest_s: f64, follows: bool) {
         let span_s = self.span_s();
         if follows {
@@ -76,8 +76,8 @@ impl TimeAxis {
         (end_s - self.span_s(), end_s)
     }
 
-    /// The columns of a chart of this width: the seconds of a column, a whole multiple of the interval where that is shorter,
-    /// and the number of the first column.
+    /// The columns of a chart of this width. The length of a column is a multiple of the interval if the interval is
+    /// shorter.
     pub(crate) fn columns(&self, app: &App, width: usize) -> Columns {
         let width = width.max(1);
         let interval_s = app.options.interval_s.unwrap_or(1.0).max(0.01);

@@ -19,7 +19,7 @@ pub(super) struct Line {
     pub(super) series: Series,
     /// Its name in the legend, whose first letter draws it in ASCII.
     pub(super) name: &'static str,
-    /// Values are multiplied by this.
+    /// The factor by which values are multiplied.
     pub(super) factor: f64,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Chart<'a> {
     pub(super) title: String,
     pub(super) lines: &'a [Line],
     pub(super) is_logarithmic: bool,
-    /// The largest value that the axis has at least.
+    /// The lowest value allowed for the top of the axis.
     pub(super) least_top: f64,
     pub(super) format: fn(f64) -> String,
     /// A line to compare with, and its name.
@@ -93,7 +93,7 @@ fn decade(value: f64) -> f64 {
     libm::pow(10.0, libm::floor(libm::log10(value) + 1e-9))
 }
 
-/// The part of a value that the axis must reach: measured shares of the time are a little above 100% now and then.
+/// The fraction of a value that the axis must reach: measured percentages of time are sometimes slightly above 100.
 const MIN_TOP_FRACTION: f64 = 0.97;
 
 /// Returns the next of 1, 2 and 5 times a power of ten.
@@ -242,7 +242,7 @@ pub(super) fn plot_area(area: Rect) -> Rect {
     }
 }
 
-/// Returns whether a line is drawn in a column of dots. Lines differ by their dashes where there are no colors.
+/// Returns whether a line is drawn in a column of dots. Without colors, lines differ by their dashes.
 fn is_dash(series: Series, column: usize) -> bool {
     match series {
         Series::Reads => true,
@@ -260,7 +260,7 @@ fn legend_mark(series: Series) -> &'static str {
     }
 }
 
-/// Draws a line: in each column from the least to the most, joined to the column before.
+/// Draws a line: in each column from the minimum to the maximum, joined to the column before.
 fn draw_line(canvas: &mut Canvas, line: &Line, points: &[Option<Point>], axis: &Axis, theme: Theme) {
     let style = theme.series(line.series);
     let letter = line.name.chars().next().unwrap_or('*');

@@ -33,15 +33,15 @@ const RATES: [Line; 2] = [
 ];
 const UTIL: [Line; 1] = [line(Quantity::Util, Series::Reads, "util", 1.0)];
 
-/// The least height of a chart, and that from which on one more is shown.
+/// The least height of a chart: another chart is shown once each has this height.
 const MIN_CHART_HEIGHT: u16 = 4;
-/// The width from which on charts are in two columns.
+/// The width from which charts are in two columns.
 const MIN_WIDTH_OF_TWO: u16 = 150;
 /// The number of charts.
 const CHARTS: u16 = 5;
 
 impl App {
-    /// Draws as many charts of a device as there is space for, the most important first, with a common time axis below.
+    /// Draws as many charts of a device as fit, the most important first, with a common time axis below.
     pub(super) fn draw_charts(&self, buffer: &mut Buffer, area: Rect, id: DeviceId, regions: &mut Regions) {
         if area.height < MIN_CHART_HEIGHT {
             return;
@@ -60,7 +60,7 @@ impl App {
         let throughput = self.throughput_lines();
         let mut y = area.y;
         for row in 0..down {
-            // The first charts get the rows that are left over.
+            // The first charts get the remaining rows.
             let height = heights / down + u16::from(row < heights % down);
             for column in 0..across {
                 let chart_area = Rect { x: area.x + column * (width + 2), y, width, height };
@@ -121,7 +121,7 @@ impl App {
         ]
     }
 
-    /// The statistics of a device under the cursor; `None` where it has none.
+    /// The statistics of a device under the cursor; `None` if it has none.
     fn stats_at_cursor(&self, id: DeviceId) -> Option<IntervalStats> {
         match self.moment()? {
             Moment::Exact(frame) => frame.stats(frame.row_of(id)?),
@@ -129,8 +129,8 @@ impl App {
         }
     }
 
-    /// The latency that a device is compared with at the cursor, or was shortly before, in milliseconds with its name; `None`
-    /// where there is none.
+    /// The latency in milliseconds that a device is compared with at the cursor, or was compared with shortly before,
+    /// and its name; `None` without one.
     fn reference_latency(&self, id: DeviceId) -> Option<(f64, String)> {
         const SEARCHED: usize = 30;
         let cursor_s = self.cursor_s();

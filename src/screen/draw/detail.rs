@@ -21,14 +21,14 @@ use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::history::{Frame, Moment, is_trouble};
 
-/// A line of text: pieces with their styles.
+/// A line of text: parts with their styles.
 pub(super) type TextLine = Vec<(String, Style)>;
 
-/// The share of a page that text takes at most, in percent, where there are charts.
+/// The largest share of a page with charts that text takes, in percent.
 const MAX_TEXT_PCT: u16 = 50;
 /// The least height of the charts below the list.
 const MIN_PANE_CHARTS: u16 = 5;
-/// The cgroups and tasks that are named on a page.
+/// The most cgroups and tasks that are named on a page.
 const MAX_CGROUPS: usize = 6;
 const MAX_TASKS: usize = 8;
 /// The time for which the pane keeps lines that its text no longer needs.
@@ -52,8 +52,8 @@ impl App {
         }
     }
 
-    /// Returns the lines to keep for a text of this many: while time passes, those that it needed shortly before, so that the
-    /// charts below do not jump with each sentence that comes and goes.
+    /// Returns the number of lines to reserve for a text with this number of lines: while time passes, as many as it
+    /// needed recently, so that the charts below do not jump with each sentence that appears or disappears.
     fn steady_lines(&self, lines: usize, regions: &mut Regions) -> usize {
         let Some(id) = self.selected.filter(|_| self.follows() || self.play_speed().is_some()) else {
             regions.text = None;
@@ -67,7 +67,7 @@ impl App {
         text.lines
     }
 
-    /// Draws the selected device on the whole screen.
+    /// Draws the selected device on a page of its own.
     pub(super) fn draw_detail(&self, buffer: &mut Buffer, area: Rect, regions: &mut Regions) {
         let lines = self.text_lines(usize::from(area.width), true);
         let most = (area.height * MAX_TEXT_PCT / 100).max(4);
@@ -134,7 +134,7 @@ impl App {
         lines
     }
 
-    /// Returns the name, the verdict and its length, and where the device is mounted.
+    /// Returns the name, the verdict and its duration, and the mount points of the device.
     fn title_line(&self, device: &DeviceInterval<'_>, lasted_s: f64, width: usize) -> TextLine {
         let bold = Style::new().add_modifier(Modifier::BOLD);
         let verdict = device.verdict();

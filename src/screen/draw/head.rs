@@ -1,4 +1,4 @@
-//! The first line: the host, the time, and what the screen shows of it.
+//! The first line: the host, the time, and whether the screen is live, paused or a replay.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,7 +17,7 @@ use crate::screen::history::Moment;
 const GAP: u16 = 2;
 /// The columns of a time of day.
 const TIME_WIDTH: u16 = 8;
-/// The columns that a name needs at least.
+/// The fewest columns that a name needs.
 const MIN_NAME_WIDTH: u16 = 5;
 
 impl App {
@@ -27,7 +27,7 @@ impl App {
         let mut x = put(buffer, area.x, area.y, 8, "blkstat ", Style::new().add_modifier(Modifier::BOLD));
         let name = match &self.options.source {
             Source::Live => sanitize(&self.options.host).into_owned(),
-            // The directories say little, and there is little space.
+            // The directories are left out, because they say little and space is short.
             Source::Capture(name) => sanitize(name.rsplit('/').next().unwrap_or(name)).into_owned(),
         };
         // The time matters more than the name.
@@ -39,7 +39,7 @@ impl App {
         let end = area.right().saturating_sub(state_width + GAP);
         for (text, emphasis) in self.head_segments(usize::from(end.saturating_sub(x))) {
             let style = self.options.theme.emphasis(emphasis);
-            // A part of a number would be another one.
+            // A segment is not cut, because a part of a number would be a different number.
             if x + text.width() as u16 <= end {
                 x = put(buffer, x, area.y, end - x, &text, style) + GAP;
             }
@@ -56,13 +56,13 @@ impl App {
                 let late = self.late_text(frame).map(|text| (text, Emphasis::Alert));
                 let late_width = late.as_ref().map_or(0, |(text, _)| text.len() + usize::from(GAP));
                 let mut segments = host_segments(&frame.header, time_zone, width.saturating_sub(late_width));
-                // Without space for its length, the time of day is left.
+                // If there is no space for the length of the interval, only the time of day is shown.
                 if let Some((start, _)) = segments.first_mut().filter(|(start, _)| start.len() > width) {
                     start.truncate(start.find("  ").unwrap_or(start.len()));
                 }
                 let after_time = segments.len().min(1);
                 segments.splice(after_time..after_time, late);
-                // The date of what is not now.
+                // An interval in the past is shown with its date.
                 if let Some(end) = frame.header.end.filter(|_| !self.follows()) {
                     let date = end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %Z").to_string();
                     let used: usize = segments.iter().map(|(text, _)| text.len() + usize::from(GAP)).sum();
@@ -88,7 +88,7 @@ impl App {
         }
     }
 
-    /// Returns what the screen shows in time: live, paused, a replay, or why nothing comes.
+    /// Returns whether the screen is live, paused or a replay, or why there is nothing new.
     fn state(&self) -> (String, Style) {
         let theme = self.options.theme;
         if let Some(reason) = self.ended.as_ref().filter(|_| self.options.source == Source::Live) {

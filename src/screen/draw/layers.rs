@@ -14,13 +14,13 @@ use crate::screen::app::App;
 use crate::screen::history::{Frame, is_trouble};
 use crate::topology::Topology;
 
-/// The devices of a stack that are listed.
+/// The most devices of a stack that are listed.
 const MAX_LAYERS: usize = 10;
-/// The requests that wait at a layer on the average, from which on it is marked.
+/// The mean number of requests waiting at a layer from which the layer is marked.
 const MIN_WAITING: f64 = 1.0;
 
 impl App {
-    /// Appends the devices below and above, with where requests wait.
+    /// Appends the devices below and above, and marks where requests wait.
     pub(super) fn push_layers(
         &self,
         device: &DeviceInterval<'_>,
@@ -86,7 +86,8 @@ impl<'a> Stack<'a> {
         Self { frame, topology: &frame.topology, rows }
     }
 
-    /// Returns the requests at a device or below it, on the average. While none completes, the kernel counts no queue time.
+    /// Returns the mean number of requests at a device or below it. While no request completes, the kernel counts no
+    /// queue time, so those in flight are used.
     fn requests(&self, row: usize) -> f64 {
         let Some(stats) = self.frame.stats(row) else { return 0.0 };
         let queue = stats.queue.unwrap_or(0.0);
@@ -96,22 +97,22 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Returns the requests that wait at a device: those that are not at the devices right below it.
+    /// Returns the mean number of requests that wait at a device: those that are not at the devices directly below it.
     fn waiting(&self, row: usize) -> f64 {
         let below = self.topology.backing_devices(&self.frame.names(row).device).iter();
         let below = below.filter_map(|name| self.rows.get(name.as_str()));
         self.requests(row) - below.map(|row| self.requests(*row)).sum::<f64>()
     }
 
-    /// Returns the rows of the devices that a device is stacked on or that are stacked on it, from the top to the bottom, each
-    /// with its depth. Of several devices on one, that with the most requests is taken.
+    /// Returns the rows of the devices that a device is stacked on or that are stacked on it, from the top to the
+    /// bottom, each with its depth. If several devices are stacked on one, the one with the most requests is used.
     fn layers(&self, name: &str) -> Vec<(usize, usize)> {
         let mut above: Vec<usize> = Vec::new();
         let mut at = name;
         while above.len() < MAX_LAYERS {
             let holders = self.topology.holders(at).filter_map(|holder| self.rows.get(holder.name.as_str()));
             let new = holders.filter(|row| !above.contains(row) && self.rows.get(name) != Some(row));
-            // The first of equals.
+            // Among equals, the first one.
             let next = new.min_by(|a, b| self.requests(**b).total_cmp(&self.requests(**a)));
             let Some(row) = next.copied() else { break };
             above.push(row);

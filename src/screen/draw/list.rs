@@ -18,7 +18,7 @@ use crate::screen::rows::{Row, Rows};
 use crate::screen::sort::Sort;
 use crate::screen::theme::Theme;
 
-/// A column with its width, and the rank by which it stays: the lowest go first.
+/// A column with its width and its rank: the columns of the lowest rank are dropped first.
 struct Column {
     title: &'static str,
     width: usize,
@@ -29,7 +29,8 @@ const fn column(title: &'static str, width: usize, rank: u8) -> Column {
     Column { title, width, rank }
 }
 
-/// The columns after the name. What names no column here is the latency of both directions: see [`App::cell`].
+/// The columns after the name. A title that is not a column of the table is the latency of both directions: see
+/// [`App::cell`].
 const COLUMNS: [Column; 11] = [
     column("verdict", 10, 9),
     column("since", 7, 7),
@@ -51,14 +52,14 @@ const STRIP_WIDTHS: (usize, usize) = (10, 60);
 /// The blanks before the ribbon.
 const STRIP_GAP: usize = 2;
 
-/// The columns that are shown, and the widths of the rest.
+/// The columns that are shown, and the widths of the other parts of a line.
 struct ListLayout {
     name_width: usize,
     columns: Vec<usize>,
-    /// The width of the ribbon, and of the sparkline; 0 where the ribbon is not shown.
+    /// The width of the ribbon, and of the sparkline; 0 if they are not shown.
     strip_width: usize,
     has_sparkline: bool,
-    /// One column has the latencies of both directions.
+    /// True if one column has the latencies of both directions.
     joins_latencies: bool,
 }
 
@@ -82,7 +83,7 @@ impl ListLayout {
         Self { name_width, columns: fitted.kept, strip_width, has_sparkline, joins_latencies }
     }
 
-    /// Returns the place of the ribbon in the first line.
+    /// Returns the area of the ribbon in the first line.
     fn strip(&self, area: Rect) -> Rect {
         let used: usize = self.columns.iter().map(|at| COLUMNS[*at].width).sum();
         let x = area.x + (self.name_width + 1 + used + STRIP_GAP) as u16;
@@ -90,7 +91,7 @@ impl ListLayout {
     }
 }
 
-/// The height from which on a screen shows the selected device below the list, and the least height of that.
+/// The height from which a screen shows the selected device below the list, and the least height of that part.
 const MIN_HEIGHT_WITH_PANE: u16 = 20;
 const MIN_PANE_HEIGHT: u16 = 5;
 
@@ -135,7 +136,8 @@ impl App {
         Rect { y: area.y + height, height: area.height - height, ..area }
     }
 
-    /// The height of the list with its titles: what it needs, and at most a part of a screen that shows a device below.
+    /// The height of the list with its titles: as much as it needs, but only a part of a screen that shows a device
+    /// below.
     fn list_height(&self, height: u16, needed: usize) -> u16 {
         if height < MIN_HEIGHT_WITH_PANE {
             let needed = u16::try_from(needed).unwrap_or(u16::MAX);
@@ -145,7 +147,7 @@ impl App {
         u16::try_from(needed).unwrap_or(u16::MAX).min(most.max(6))
     }
 
-    /// The first line that is shown, so that the selected device is.
+    /// The first line that is shown, chosen so that the selected device is visible.
     fn first_line(&self, rows: &Rows<'_>, lines: usize, scroll: usize) -> usize {
         let last = rows.listed.len().saturating_sub(lines);
         let selected = rows.listed.iter().position(|row| Some(row.names.id) == self.selected);
@@ -157,7 +159,7 @@ impl App {
         }
     }
 
-    /// Returns what is not listed: `12 ok, 20 idle (f unfolds)`.
+    /// Returns the summary of the devices that are not listed: `12 ok, 20 idle (f unfolds)`.
     fn summary_line(&self, rows: &Rows<'_>) -> String {
         let (ok, idle) = rows.folded;
         let mut parts = Vec::new();
@@ -227,7 +229,7 @@ impl App {
                     let style = if since.is_some() { Style::new() } else { theme.dim() };
                     put_right(buffer, end, area.y, since.as_deref().unwrap_or("-"), style);
                 }
-                // In the place of the other cells.
+                // A message replaces the other cells.
                 (_, Some(_)) => {}
                 (title, None) => {
                     if let Some(activity) = row.device.activity() {
@@ -247,7 +249,7 @@ impl App {
         }
     }
 
-    /// Returns a cell: that of the table, except that throughput has the unit that was chosen.
+    /// Returns a cell: that of the table, except that throughput has the chosen unit.
     fn cell(&self, title: &str, activity: &DeviceActivity, joins_latencies: bool) -> Cell {
         let threshold = self.options.saturation_threshold;
         let stats = &activity.stats;
@@ -267,7 +269,7 @@ impl App {
     }
 }
 
-/// Returns the name of a device, below those that it is stacked on.
+/// Returns the name of a device, indented below the devices that it is stacked on.
 fn name_text(row: &Row<'_>, theme: Theme) -> String {
     let name = sanitize(row.device.label);
     match row.depth {

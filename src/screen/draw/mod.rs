@@ -24,21 +24,21 @@ use super::time_axis::Columns;
 /// The smallest screen.
 pub(crate) const MIN_SIZE: (u16, u16) = (60, 15);
 
-/// Where things are on the screen, for the mouse and for what depends on the size.
+/// The positions of the parts of the screen, for the mouse and for anything that depends on the size.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regions {
     /// The first line that is shown.
     scroll: usize,
     /// The rows of the list.
     pub(crate) list_rows: usize,
-    /// The details of a device are shown.
+    /// True if the details of a device are shown.
     pub(crate) shows_detail: bool,
     list_top: u16,
     devices: Vec<DeviceId>,
     titles: Vec<(u16, u16, Sort)>,
     titles_row: u16,
     names_width: u16,
-    /// Charts, with the columns in a cell.
+    /// The charts: the area of each, its columns, and the number of columns in a cell.
     charts: Vec<(Rect, Columns, usize)>,
     text: Option<PaneText>,
 }
@@ -48,12 +48,12 @@ pub(crate) struct Regions {
 struct PaneText {
     id: DeviceId,
     lines: usize,
-    /// The last time at which the text needed all of them, on the monotonic clock.
+    /// The last time at which the text needed all these lines, on the monotonic clock.
     needed_s: f64,
 }
 
 impl Regions {
-    /// Returns the time at a place; `None` outside charts.
+    /// Returns the time at a position on the screen; `None` outside charts.
     pub(crate) fn chart_at(&self, column: u16, row: u16) -> Option<f64> {
         let contains = |area: &Rect| area.contains((column, row).into());
         let (area, columns, per_cell) = self.charts.iter().find(|(area, ..)| contains(area))?;
@@ -70,7 +70,7 @@ impl Regions {
         column < self.names_width
     }
 
-    /// Returns the order of a column by its title; `None` elsewhere.
+    /// Returns the sort order for the column title at a position; `None` elsewhere.
     pub(crate) fn title_at(&self, column: u16, row: u16) -> Option<Sort> {
         let is_at = |(begin, end, _): &&(u16, u16, Sort)| (*begin..*end).contains(&column);
         self.titles.iter().find(is_at).filter(|_| row == self.titles_row).map(|(_, _, sort)| *sort)
@@ -118,7 +118,7 @@ impl App {
     fn select_default(&mut self) {
         let ids = self.listed_ids();
         let is_listed = self.selected.is_some_and(|id| ids.contains(&id));
-        // Where the cursor is in the past, an event has selected its device.
+        // If the cursor is in the past, the event there has selected its device.
         if !is_listed && self.page == Page::List
             || self.selected.is_none()
             || !self.has_selected && self.follows()

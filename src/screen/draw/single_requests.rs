@@ -12,13 +12,13 @@ use crate::sanitize::sanitize;
 use crate::screen::app::App;
 use crate::screen::history::{Frame, FrameRequests};
 
-/// The threads that are named on a page.
+/// The most threads that are named on a page.
 const MAX_THREADS: usize = 6;
 const BYTES_PER_MIB: f64 = 1_048_576.0;
 
 impl App {
-    /// Appends the latencies of the single requests of a device, or of the disk of a partition; nothing if they were not traced
-    /// and are not about to be.
+    /// Appends the latencies of the single requests of a device, or of the disk of a partition; nothing if they were
+    /// not traced and tracing is not about to start.
     pub(super) fn push_requests(&self, device: &str, frame: &Frame, width: usize, lines: &mut Vec<TextLine>) {
         let theme = self.options.theme;
         let Some(requests) = frame.requests.as_deref() else {
@@ -52,7 +52,8 @@ impl App {
         }
     }
 
-    /// Appends the threads with the most bytes on a device, or on a disk and its partitions; nothing if they were not traced.
+    /// Appends the threads with the most bytes on a device, or on a disk and its partitions; nothing if they were not
+    /// traced.
     pub(super) fn push_threads(&self, device: &str, frame: &Frame, width: usize, lines: &mut Vec<TextLine>) {
         let Some(requests) = frame.requests.as_deref() else { return };
         let is_on_it = |thread: &&TracedThread| {
@@ -65,7 +66,7 @@ impl App {
     }
 }
 
-/// Returns a line of the table: the first cell to the left, the others to the right.
+/// Returns a line of the table: the first cell is aligned left, the others right.
 fn table_line(row: &[String], widths: &[usize], gap: usize) -> String {
     let mut line = String::from("  ");
     for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
@@ -75,7 +76,7 @@ fn table_line(row: &[String], widths: &[usize], gap: usize) -> String {
     line
 }
 
-/// Returns a thread with its rates and its share of the bytes of those that are known.
+/// Returns a thread with its rates and its share of the bytes of all known threads.
 fn thread_text(thread: &TracedThread, device: &str, requests: &FrameRequests) -> String {
     let all: u64 =
         requests.threads().filter(|other| other.device == thread.device).map(TracedThread::bytes).sum();

@@ -1,4 +1,4 @@
-//! The last line: what is being typed, a message, or the keys that matter now.
+//! The last line: the text being typed, a message, or the keys that matter now.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,7 +12,7 @@ use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::prompt::Question;
 
-/// A key and what it does now.
+/// A key and its present effect.
 type Hint = (&'static str, &'static str);
 
 impl App {

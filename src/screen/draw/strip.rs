@@ -15,8 +15,8 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const ASCII_BARS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
 
 impl App {
-    /// Draws the ribbons and the sparklines of the devices that are listed, with a title in the first line. `first` is the
-    /// place of the first ribbon.
+    /// Draws the ribbons and the sparklines of the devices that are listed, with a title in the first line. `first` is
+    /// the area of the first ribbon.
     pub(super) fn draw_strips(
         &self,
         buffer: &mut Buffer,

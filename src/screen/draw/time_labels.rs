@@ -13,7 +13,7 @@ use crate::screen::time_axis::Columns;
 /// Round steps between labels, in seconds.
 const STEPS_S: [i64; 17] =
     [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
-/// The least distance of labels.
+/// The least distance between labels, in cells.
 const MIN_DISTANCE: f64 = 12.0;
 
 impl App {
@@ -71,7 +71,7 @@ impl App {
         let is_left = x + WIDTH > area.right();
         let text = if is_left { format!("{time} {mark}") } else { format!("{mark} {time}") };
         let x = (if is_left { (x + 1).saturating_sub(WIDTH) } else { x }).max(area.x);
-        // A label that it covers in part would look like a time.
+        // A label that is partly covered could look like another time.
         let mut begin = x;
         while begin > area.x && buffer[(begin - 1, area.y)].symbol() != " " {
             begin -= 1;
@@ -84,7 +84,7 @@ impl App {
         put(buffer, x, area.y, WIDTH, &text, Style::new().add_modifier(Modifier::BOLD));
     }
 
-    /// Returns the time of day at a time of the run; `None` outside it, and without a wall clock.
+    /// Returns the time of day at a time of the run; `None` outside the run, or without a wall clock.
     fn wall_at(&self, time_s: f64) -> Option<Timestamp> {
         let newest_s = self.history.newest()?.end_s;
         if time_s < 0.0 || time_s > newest_s {

@@ -1,4 +1,4 @@
-//! Numbers as bytes: small ones take few.
+//! Numbers as bytes: small numbers take few.
 
 /// Appends a whole number, seven bits at a time.
 pub(super) fn put_u64(mut value: u64, out: &mut Vec<u8>) {
@@ -9,12 +9,12 @@ pub(super) fn put_u64(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Appends a number as it is.
+/// Appends a number in full.
 pub(super) fn put_f64(value: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Reads what was appended, in the same order. Past the end there are zeros.
+/// Reads the numbers in the order in which they were appended. Past the end, numbers are zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 

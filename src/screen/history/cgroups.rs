@@ -1,4 +1,4 @@
-//! The cgroups and waiting tasks of an interval in few bytes: with them, an interval would take twice the memory.
+//! The cgroups and waiting tasks of an interval in few bytes: unpacked, they would double the memory of an interval.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 use super::bytes::{ByteReader, put_f64, put_u64};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates, LimitUse};
 
-/// The bits of a cgroup: it has a share, and each of its four rates is of a whole number.
+/// The bits of a cgroup: whether it has a share, and whether each of its four rates comes from a whole number.
 const HAS_SHARE: u8 = 1;
 const RATES_SHIFT: u8 = 1;
 
-/// The names of the interval before, which are mostly those of the next one.
+/// The names of the previous interval, which are usually also those of the next one.
 #[derive(Debug, Default)]
 pub(super) struct LastNames {
     paths: Arc<[Arc<str>]>,
     devices: Arc<[Arc<str>]>,
 }
 
-/// Returns `last` if it has these names, or else a new list, which shares the memory of the names that `last` has.
+/// Returns `last` if it has these names, otherwise a new list, which shares memory with the names in `last`.
 fn share(names: &[&str], last: &mut Arc<[Arc<str>]>) -> Arc<[Arc<str>]> {
     if names.len() != last.len() || names.iter().zip(&**last).any(|(name, last)| **name != **last) {
         let known: HashSet<Arc<str>> = last.iter().map(Arc::clone).collect();
@@ -27,17 +27,17 @@ fn share(names: &[&str], last: &mut Arc<[Arc<str>]>) -> Arc<[Arc<str>]> {
     Arc::clone(last)
 }
 
-/// The cgroups that used each device, and the tasks that waited. Processes and totals of devices are left out: the screen
-/// does not show them.
+/// The cgroups that used each device, and the tasks that waited. Processes and totals of devices are left out: the
+/// screen does not show them.
 #[derive(Clone, Debug)]
 pub(super) struct FrameCgroups {
-    /// Everything but devices and processes.
+    /// The attribution without devices and processes.
     rest: Attribution,
     /// The paths and the devices of this interval.
     paths: Arc<[Arc<str>]>,
     devices: Arc<[Arc<str>]>,
     limits: Box<[LimitUse]>,
-    /// For each device: the number of its cgroups, and these.
+    /// For each device: the number of its cgroups, then the cgroups.
     bytes: Box<[u8]>,
 }
 
@@ -97,7 +97,7 @@ impl FrameCgroups {
         attribution
     }
 
-    /// An estimate of its memory, without the names, which are rarely its own.
+    /// An estimate of its memory, without the names, which are usually shared.
     pub(super) fn memory(&self) -> usize {
         size_of::<Self>()
             + self.limits.len() * size_of::<LimitUse>()
@@ -110,7 +110,8 @@ fn rates_of(rates: &IoRates) -> [f64; 4] {
     [rates.reads_per_s, rates.writes_per_s, rates.read_bytes_per_s, rates.write_bytes_per_s]
 }
 
-/// Appends the share and the rates of a cgroup. A rate is that of a whole number, which is shorter.
+/// Appends the share and the rates of a cgroup. A rate is stored as the whole number that it was computed from, which
+/// is shorter.
 fn put_use(cgroup: &CgroupUse, elapsed_s: f64, out: &mut Vec<u8>) {
     let counts = rates_of(&cgroup.rates).map(|rate| {
         let count = (rate * elapsed_s).round();

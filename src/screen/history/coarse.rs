@@ -1,4 +1,4 @@
-//! The time before the exact intervals: points of a minute, and longer ones the more time there is.
+//! The time before the exact intervals: points of a minute, which become longer the more time there is.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use super::frame::{DeviceId, DeviceNames, Frame};
 use super::point::Point;
 
-/// The seconds of a span to begin with.
+/// The initial length of a span in seconds.
 const FIRST_SPAN_S: f64 = 60.0;
 
-/// Some time, with the devices that were there.
+/// A span of time with the devices that were present.
 #[derive(Clone, Debug)]
 pub(crate) struct CoarseSpan {
     /// Seconds of all intervals before it.
@@ -21,7 +21,7 @@ pub(crate) struct CoarseSpan {
     /// Its beginning and its end; `None` without a wall clock.
     pub(crate) begin: Option<Timestamp>,
     pub(crate) end: Option<Timestamp>,
-    /// The devices by their numbers, in the order of their numbers.
+    /// The devices, sorted by their numbers.
     points: Vec<(Arc<DeviceNames>, Point)>,
 }
 
@@ -31,13 +31,13 @@ impl CoarseSpan {
         &self.points
     }
 
-    /// Returns a device; `None` if it was not there.
+    /// Returns a device; `None` if it was not present.
     pub(crate) fn point(&self, id: DeviceId) -> Option<&Point> {
         let at = self.points.binary_search_by_key(&id, |(names, _)| names.id).ok()?;
         Some(&self.points[at].1)
     }
 
-    /// Adds the span that follows.
+    /// Adds the span that follows this one.
     fn append(&mut self, later: Self) {
         let mut by_id: HashMap<DeviceId, (Arc<DeviceNames>, Point)> =
             self.points.drain(..).map(|point| (point.0.id, point)).collect();
@@ -67,7 +67,7 @@ pub(crate) struct CoarseHistory {
 }
 
 impl CoarseHistory {
-    /// Creates an empty history of at most about this memory.
+    /// Creates an empty history of at most about this memory in bytes.
     pub(super) fn new(max_bytes: usize) -> Self {
         Self { spans: VecDeque::new(), span_s: FIRST_SPAN_S, max_bytes, bytes: 0 }
     }
@@ -96,7 +96,7 @@ impl CoarseHistory {
         }
     }
 
-    /// Joins every two spans.
+    /// Merges spans in pairs.
     fn halve(&mut self) {
         self.span_s *= 2.0;
         let mut joined: VecDeque<CoarseSpan> = VecDeque::with_capacity(self.spans.len() / 2 + 1);

@@ -1,4 +1,4 @@
-//! One interval as the history keeps it.
+//! One interval as stored in the history.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) struct DeviceNames {
     pub(crate) id: DeviceId,
     /// The kernel's name.
     pub(crate) device: Arc<str>,
-    /// The alias, or else the kernel's name.
+    /// The alias or, without one, the kernel's name.
     pub(crate) label: Arc<str>,
     /// The mount points; empty without any.
     pub(crate) mountpoints: Arc<str>,
@@ -52,12 +52,12 @@ struct Layout {
 pub(crate) struct Frame {
     /// The values that all devices share.
     pub(crate) header: IntervalHeader,
-    /// Seconds of all intervals up to its end.
+    /// The total seconds of all intervals up to its end.
     pub(crate) end_s: f64,
-    /// Time broke before it.
+    /// True if time broke before it.
     pub(crate) follows_break: bool,
     cgroups: Option<Box<FrameCgroups>>,
-    /// The single requests; `None` where they were not traced.
+    /// The single requests; `None` if they were not traced.
     pub(crate) requests: Option<Arc<FrameRequests>>,
     /// The devices and how they are stacked.
     pub(crate) topology: Arc<Topology>,
@@ -91,7 +91,7 @@ impl Frame {
         &self.layout.names[row]
     }
 
-    /// Returns the row of a device; `None` where the interval lacks it.
+    /// Returns the row of a device; `None` if the interval lacks it.
     pub(crate) fn row_of(&self, id: DeviceId) -> Option<usize> {
         self.layout.rows.get(&id).copied()
     }
@@ -124,7 +124,7 @@ impl Frame {
         (Arc::clone(&self.layout.names[row]), point)
     }
 
-    /// Returns the tasks that waited, and the cgroups of one device or, without a name, of all; `None` where they are not
+    /// Returns the tasks that waited, and the cgroups of one device or, without a name, of all; `None` if they are not
     /// known.
     pub(crate) fn attribution(&self, only: Option<&str>) -> Option<Attribution> {
         self.cgroups.as_ref().map(|cgroups| cgroups.attribution(only))
@@ -149,7 +149,7 @@ impl Frame {
         &self.events
     }
 
-    /// An estimate of its memory, without what it shares with other intervals.
+    /// An estimate of its memory, without the parts that it shares with other intervals.
     pub(super) fn memory(&self) -> usize {
         let cgroups = self.cgroups.as_ref().map_or(0, |cgroups| cgroups.memory());
         size_of::<Self>()
@@ -200,12 +200,12 @@ impl FrameEncoder {
         self.tracker.note_break();
     }
 
-    /// Returns the events so far, those that last included.
+    /// Returns the events so far, including ongoing ones.
     pub(crate) fn events(&self) -> Events {
         self.tracker.events()
     }
 
-    /// Returns the frame of the next interval, with the devices of the time.
+    /// Returns the frame of the next interval; `topology` is that of its devices.
     pub(crate) fn encode(&mut self, rows: IntervalRows<'_>, topology: Arc<Topology>) -> Frame {
         self.tracker.observe(&rows);
         self.run_s += rows.header.elapsed_s;
@@ -238,7 +238,7 @@ impl FrameEncoder {
         }
     }
 
-    /// Makes the layout that of these devices. It rarely changes.
+    /// Updates the layout to these devices. It rarely changes.
     fn update_layout(&mut self, devices: &[DeviceInterval<'_>]) {
         let mut pairs = self.layout.names.iter().zip(devices);
         if self.layout.names.len() == devices.len() && pairs.all(|(names, device)| names.are_of(device)) {
@@ -274,7 +274,7 @@ pub(crate) fn is_trouble(verdict: Option<Verdict>) -> bool {
     verdict.is_some_and(|verdict| verdict.severity() >= Verdict::Queueing.severity())
 }
 
-/// Returns the activity's verdict rank for sorting: an unknown verdict ranks above ok and below every trouble.
+/// Returns the rank of a verdict for sorting: an unknown verdict ranks above ok and below every trouble.
 pub(crate) fn severity(verdict: Option<Verdict>) -> u8 {
     verdict.unwrap_or(Verdict::AccountingOff).severity()
 }

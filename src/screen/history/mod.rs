@@ -1,5 +1,4 @@
-//! The intervals so far: each exactly as long as memory permits, and the time before in points of a
-//! minute or longer.
+//! The intervals so far: exact ones for as long as memory permits, and earlier time as points of a minute or longer.
 //!
 //! Time is counted in seconds of all intervals so far (`_s`), as in events: breaks in time have no length.
 
@@ -27,7 +26,8 @@ use self::coarse::CoarseHistory;
 
 /// The memory for points, in bytes.
 const MAX_COARSE_BYTES: usize = 4 << 20;
-/// The points of columns that are kept for the next picture: twice what a screen of 300x100 shows, in about 3 MB.
+/// The most points of columns that are kept for the next frame: twice as many as a screen of 300x100 shows, in about 3
+/// MB.
 const MAX_CACHED_COLUMNS: usize = 14_000;
 
 /// The intervals so far.
@@ -44,16 +44,16 @@ pub(crate) struct History {
 /// The columns of charts that are complete, by device and position.
 #[derive(Debug, Default)]
 struct ColumnCache {
-    /// By device, length of a column and number of the column.
+    /// The points by device, length of a column and number of the column.
     points: HashMap<(DeviceId, u64, i64), Option<Point>>,
 }
 
-/// A moment as the history has kept it.
+/// A moment as stored in the history.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment<'a> {
     /// An interval.
     Exact(&'a Frame),
-    /// Only means of a longer time.
+    /// Only the means over a longer time.
     Coarse(&'a CoarseSpan),
 }
 
@@ -76,7 +76,7 @@ impl Moment<'_> {
 }
 
 impl History {
-    /// Creates a history that keeps intervals exactly for these seconds, in at most about this memory.
+    /// Creates a history that keeps exact intervals for these seconds, in at most about this memory in bytes.
     pub(crate) fn new(max_seconds: f64, max_bytes: usize) -> Self {
         Self {
             frames: VecDeque::new(),
@@ -130,7 +130,8 @@ impl History {
         coarse.or(self.frames.front().map(Moment::Exact))
     }
 
-    /// Returns what was at a time: the interval that contains it, or the nearest one; `None` before the first interval.
+    /// Returns the moment at a time: the interval that contains it, or the nearest one; `None` before the first
+    /// interval.
     pub(crate) fn at(&self, time_s: f64) -> Option<Moment<'_>> {
         let first = self.frames.front()?;
         if time_s <= first.begin_s() {
@@ -175,7 +176,7 @@ impl History {
         let distance = |moment: &Moment<'_>| {
             moment.end().map_or(i128::MAX, |end| {
                 let late = wall.as_nanosecond() - end.as_nanosecond();
-                // The end of the interval that contains it is later.
+                // The interval that contains the time ends later than the time.
                 if late > 0 { late + 1 } else { -late }
             })
         };
@@ -207,7 +208,7 @@ impl History {
             Some(sum) => sum.add(&point),
             None => sum = Some(point),
         };
-        // A column much longer than an interval leaves out what only touches it.
+        // A column much longer than an interval leaves out intervals that only touch it.
         let tolerance = 1e-6;
         let spans = self.coarse.spans();
         let first = spans.partition_point(|span| span.end_s <= begin_s + tolerance);

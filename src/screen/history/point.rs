@@ -1,5 +1,5 @@
-//! A device over some time, for a column of a chart: the worst verdict, and of each quantity the least, the mean and the
-//! most.
+//! A device over some time, for a column of a chart: the worst verdict, and the minimum, mean and maximum of each
+//! quantity.
 
 use super::row::{verdict_code, verdict_of_code};
 use crate::analysis::Verdict;
@@ -47,7 +47,7 @@ impl Quantity {
         Self::Util,
     ];
 
-    /// Returns the quantity in an interval; `None` where it is not known.
+    /// Returns the quantity in an interval; `None` if it is not known.
     pub(crate) fn of(self, stats: &IntervalStats) -> Option<f64> {
         match self {
             Self::ReadAwait => stats.reads.await_ms,
@@ -64,7 +64,7 @@ impl Quantity {
     }
 }
 
-/// The least, the mean and the most of a quantity; not numbers where it is not known.
+/// The minimum, mean and maximum of a quantity; NaN if it is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Extent {
     pub(crate) min: f32,
@@ -80,7 +80,7 @@ impl Extent {
         !self.mean.is_nan()
     }
 
-    /// Adds another time, which has this share of both.
+    /// Adds another time, whose share of the sum is `share`.
     fn add(&mut self, other: &Self, share: f32) {
         if !self.is_known() {
             *self = *other;
@@ -158,7 +158,7 @@ impl Point {
     }
 }
 
-/// Returns the worse of two verdicts, by their numbers. One that is not known is worse than ok.
+/// Returns the worse of two verdicts, by their codes. An unknown verdict is worse than ok.
 fn worse(a: u8, b: u8) -> u8 {
     let rank = |code: u8| super::frame::severity(verdict_of_code(code));
     if rank(b) > rank(a) { b } else { a }

@@ -1,7 +1,7 @@
-//! One device of an interval in few bytes, exactly.
+//! One device of an interval in few bytes, without loss.
 //!
-//! Statistics are kept as the whole numbers that they were computed from, and the usual evidence, which repeats numbers of
-//! the statistics, as a few bits. What is rare is kept as it is, beside the bytes.
+//! Statistics are stored as the whole numbers that they were computed from. The usual evidence, which repeats numbers
+//! of the statistics, is stored as a few bits. Rare values are stored unchanged in [`Rare`].
 
 use jiff::Timestamp;
 
@@ -23,7 +23,7 @@ pub(super) struct Rare {
 }
 
 impl Rare {
-    /// Nothing.
+    /// No values.
     pub(super) const NONE: Self = Self {
         evidence: Vec::new(),
         stats: Vec::new(),
@@ -34,7 +34,7 @@ impl Rare {
 
     /// An estimate of its memory.
     pub(super) fn bytes(&self) -> usize {
-        // Evidence of several words is on the heap.
+        // Evidence with several words has them on the heap.
         self.evidence.len() * (size_of::<Evidence>() + 100)
             + self.stats.len() * size_of::<IntervalStats>()
             + self.limits.len() * (size_of::<ReachedLimit>() + 20)
@@ -54,14 +54,14 @@ const STATE_BITS: u8 = 3;
 /// The bits of an activity.
 const HAS_STALL: u8 = 1;
 const HAS_VERDICT_S: u8 = 1 << 1;
-/// The verdict held for the whole interval.
+/// Set if the verdict held for the whole interval.
 const IS_WHOLE: u8 = 1 << 2;
 const HAS_LIMIT: u8 = 1 << 3;
 const HAS_TOP_CGROUP: u8 = 1 << 4;
 const HAS_EVIDENCE_TIME: u8 = 1 << 5;
 const FLAG_SHIFT: u8 = 6;
 
-/// The saturations that are known, and the origin of the baseline, as bits.
+/// The bits for the known saturations and the origin of the baseline.
 const HAS_READ_SATURATION: u8 = 1;
 const HAS_WRITE_SATURATION: u8 = 1 << 1;
 const HAS_FLUSH_SATURATION: u8 = 1 << 2;
@@ -139,7 +139,7 @@ const DOUBTS: [Doubt; 6] = [
     Doubt::FewRequests,
 ];
 
-/// Returns a number for an optional value that a list has: 0 for none.
+/// Returns a number for an optional value, from its index in a list: 0 for none.
 fn code<T: PartialEq>(value: Option<&T>, all: &[T]) -> u8 {
     value.and_then(|value| all.iter().position(|one| one == value)).map_or(0, |at| at as u8 + 1)
 }
@@ -169,10 +169,10 @@ pub(super) fn read_row_stats(bytes: &[u8], interval: Interval, rare: &Rare) -> O
     is_active.then(|| read_stats(&mut reader, interval, rare))
 }
 
-/// The count of values that marks statistics that are kept beside the bytes.
+/// The count of values that marks statistics that are stored in [`Rare`].
 const RARE_STATS: u8 = 0xff;
 
-/// Appends statistics: the bits of those known, and a bit for each value that is not zero, followed by these.
+/// Appends statistics: bits for the known ones, a bit for each value that is not zero, and then these values.
 fn put_stats(stats: &IntervalStats, interval: Interval, rare: &mut Rare, out: &mut Vec<u8>) {
     let Some(counts) = IntervalCounts::of(stats, interval) else {
         out.push(RARE_STATS);
@@ -231,7 +231,7 @@ fn put_activity(activity: &DeviceActivity, interval: Interval, rare: &mut Rare, 
     put_assessment(assessment, stats, rare, out);
 }
 
-/// Keeps a value beside the bytes, if there is one, and appends its place.
+/// Stores a value in `all`, if there is one, and appends its index.
 fn put_rare<T: Clone>(value: Option<&T>, all: &mut Vec<T>, out: &mut Vec<u8>) {
     if let Some(value) = value {
         put_u64(all.len() as u64, out);
@@ -366,14 +366,14 @@ fn read_evidence(
     }
 }
 
-/// Returns the latency and queue of a direction that the statistics have; `None` where they have none.
+/// Returns the latency and queue of a direction in the statistics; `None` if they have none.
 fn latency_of_stats(direction: IoDirection, stats: &IntervalStats) -> Option<(f64, f64)> {
     let of = |stats: &DirectionStats| stats.await_ms.zip(stats.queue);
     match direction {
         IoDirection::Reads => of(&stats.reads),
         IoDirection::Writes => of(&stats.writes),
         IoDirection::Both => None,
-        // As the analysis computes it.
+        // Computed like in the analysis.
         IoDirection::Flushes => stats
             .flushes_per_s
             .zip(stats.flush_await_ms)

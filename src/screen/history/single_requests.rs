@@ -1,5 +1,5 @@
-//! The single requests of an interval, as a frame keeps them: percentiles instead of histograms, which would take most of the
-//! memory.
+//! The single requests of an interval as stored in a frame: percentiles instead of histograms, which would take most of
+//! the memory.
 
 use crate::counters::{LatencySpan, RequestKind};
 use crate::intervals::{TracedInterval, TracedThread};
@@ -14,10 +14,10 @@ const MAX_THREADS: usize = 8;
 pub(crate) struct FrameRequests {
     /// The time in seconds in which they were completed.
     pub(crate) elapsed_s: f64,
-    /// The reasons for which requests are missing, with the remedy.
+    /// The reasons why requests are missing, with the remedy.
     pub(crate) notes: Vec<String>,
     requests: Box<[DeviceRequests]>,
-    /// Ordered by bytes.
+    /// The threads, sorted by bytes.
     threads: Box<[TracedThread]>,
 }
 
@@ -69,7 +69,7 @@ impl FrameRequests {
         self.requests.iter().filter(move |requests| *requests.device == *device)
     }
 
-    /// Returns the threads with the most bytes on devices and partitions, these first.
+    /// Returns the threads with the most bytes on devices and partitions, in descending order.
     pub(crate) fn threads(&self) -> impl Iterator<Item = &TracedThread> {
         self.threads.iter()
     }

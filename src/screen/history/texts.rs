@@ -9,9 +9,9 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use jiff::Timestamp;
 
-/// The samples that are compressed together.
+/// The number of samples that are compressed together.
 const SAMPLES_PER_BLOCK: usize = 60;
-/// Text grows by a third at most: a fast level suffices.
+/// The compression level: a fast one suffices, because it makes the text at most a third larger.
 const LEVEL: u32 = 1;
 
 /// A sample within a block.
@@ -19,11 +19,11 @@ const LEVEL: u32 = 1;
 struct SampleEntry {
     /// The time at which it was taken; `None` if it is not known.
     at: Option<Timestamp>,
-    /// The bytes of the header before it, and of its text.
+    /// The length in bytes of the header before it and of its text.
     lengths: [usize; 2],
 }
 
-/// Some samples in a row.
+/// Consecutive samples.
 #[derive(Debug, Default)]
 struct Block {
     /// The header that the first sample needs.
@@ -47,7 +47,7 @@ pub(crate) struct SampleTexts {
     bytes: usize,
     max_bytes: usize,
     max_seconds: f64,
-    /// The block that is not complete yet.
+    /// The incomplete block.
     open: Block,
     encoder: DeflateEncoder<Vec<u8>>,
     /// The last header.
@@ -55,7 +55,7 @@ pub(crate) struct SampleTexts {
 }
 
 impl SampleTexts {
-    /// Creates an empty list for these seconds and at most about this memory.
+    /// Creates an empty list for these seconds and at most about this memory in bytes.
     pub(crate) fn new(max_seconds: f64, max_bytes: usize) -> Self {
         Self {
             blocks: VecDeque::new(),
@@ -85,7 +85,7 @@ impl SampleTexts {
         }
     }
 
-    /// Compresses the open block, and drops the oldest ones.
+    /// Compresses the open block, and drops the oldest ones that exceed the limits.
     fn close_block(&mut self) {
         let mut block = std::mem::take(&mut self.open);
         block.bytes = std::mem::replace(&mut self.encoder, encoder()).finish().unwrap_or_default();
@@ -106,7 +106,7 @@ impl SampleTexts {
         }
     }
 
-    /// Returns the samples so far, which share the memory of these.
+    /// Returns the samples so far. They share memory with this list.
     pub(crate) fn snapshot(&mut self) -> TextSnapshot {
         if !self.open.samples.is_empty() {
             self.close_block();
@@ -138,8 +138,8 @@ impl TextSnapshot {
         self.blocks.iter().flat_map(|block| &block.samples).filter(is_inside).count()
     }
 
-    /// Hands over the text of a recording of the samples from one time to another, block by block, with the number of its
-    /// samples; without times, of all. The first text begins with a header.
+    /// Passes the text of a recording of the samples from one time to another, or of all samples without times, to
+    /// `take`, block by block with the number of samples. The first text begins with a header.
     ///
     /// # Errors
     /// Those of `take`.

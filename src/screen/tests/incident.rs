@@ -1,4 +1,4 @@
-//! An incident on the screen: the layer where requests wait, the baseline, late samples, and how a device is found.
+//! An incident on the screen: the layer where requests wait, the baseline, late samples, and the search for a device.
 
 use super::*;
 use crate::topology::{Node, Topology};
@@ -25,7 +25,7 @@ fn state(&(_, verdict, queue, in_flight, await_ms): &Device) -> DeviceState {
     DeviceState::Active(Box::new(DeviceActivity { stats, assessment, ..DeviceActivity::default() }))
 }
 
-/// Adds an interval of this length, in which the devices are stacked as `layers` says.
+/// Adds an interval of this length; `layers` is the stacking of the devices.
 fn push(
     app: &mut App,
     encoder: &mut FrameEncoder,
@@ -58,7 +58,7 @@ fn push(
     app.push(encoder.encode(rows, Arc::new(Topology::new(nodes.collect()))));
 }
 
-/// Returns the layers on the page of a device, each with whether requests wait there.
+/// Returns the layers on the page of a device, and for each layer whether requests wait there.
 fn layers_of(name: &str, devices: &[Device], layers: &[(&str, &[&str])]) -> Vec<(String, bool)> {
     let mut app = app(Source::Live);
     push(&mut app, &mut FrameEncoder::default(), devices, layers, 1.0);

@@ -21,7 +21,7 @@ fn cgroups_on_100_busy_devices_shorten_the_time_that_is_kept_by_a_quarter_at_mos
     assert!(minutes_kept(true) >= 45);
 }
 
-/// Returns the minutes of intervals of 100 devices, with a cgroup on each or without, that are kept exactly.
+/// Returns for how many minutes exact intervals of 100 devices are kept, with or without a cgroup on each.
 fn minutes_kept(has_cgroups: bool) -> usize {
     const DEVICES: usize = 100;
     let (seed, interval) = (&mut 1, Interval::from_nanos(1_000_000_000).unwrap());
@@ -29,7 +29,7 @@ fn minutes_kept(has_cgroups: bool) -> usize {
     let names: Vec<String> = (0..DEVICES).map(|number| format!("nvme{number}n1")).collect();
     let mut encoder = FrameEncoder::default();
     let mut app = app(Source::Live);
-    // A twelfth of an hour, in a twelfth of the memory.
+    // A twelfth of an hour in a twelfth of the memory.
     app.history = History::new(300.0, LIVE_HISTORY_BYTES / 12);
     let mut texts = SampleTexts::new(300.0, MAX_TEXT_BYTES / 12);
     let topology = Arc::new(crate::topology::Topology::default());
@@ -160,7 +160,7 @@ fn attribution(names: &[String], stats: &[IntervalStats]) -> Attribution {
     Attribution { elapsed_s: 1.0, devices, ..Attribution::default() }
 }
 
-/// Returns the values of an interval that matter to nothing here.
+/// Returns values of an interval that do not matter here.
 fn app_header() -> IntervalHeader {
     let (frames, _) = frames_of("captures/pt/ten.txt", false, |_| {});
     frames[0].header

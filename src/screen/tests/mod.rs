@@ -1,4 +1,4 @@
-//! The screen as a whole: captures, keys, and what is then on the screen.
+//! Tests of the whole screen: captures, keys, and the resulting screen.
 
 mod incident;
 mod memory;
@@ -81,7 +81,7 @@ fn replay(capture: &str) -> App {
     app
 }
 
-/// Returns the screen of the running system, which did what a capture recorded.
+/// Returns the screen of a running system that does what a capture recorded.
 fn live(capture: &str) -> App {
     let (frames, events) = frames_of(capture, false, |_| {});
     let mut app = app(Source::Live);
@@ -179,7 +179,7 @@ fn all_sizes_from_60x15_to_300x100_are_drawn_and_the_important_columns_stay() {
         for (width, height) in [(60, 15), (80, 24), (100, 30), (120, 40), (200, 60), (300, 100)] {
             for page in ["", "\r", "?", "t"] {
                 press(&mut app, page);
-                // Messages go after a while.
+                // Messages disappear after a while.
                 app.tick(app.now_s + 10.0);
                 let lines = lines(&mut app, width, height);
                 assert_eq!(lines.len(), usize::from(height));
@@ -432,7 +432,7 @@ fn charts_stay_in_place_while_sentences_come_and_go() {
         let lines = lines(&mut app, 120, 40);
         starts.push(lines.iter().position(|line| line.starts_with("latency")).unwrap());
     }
-    // Lines are given back after a while, and taken when they are needed.
+    // Lines are released after a while, and taken when they are needed.
     let jumps_up =
         starts.windows(11).filter(|of| of[10] < of[9] && of[..10].iter().any(|y| *y < of[9])).count();
     assert!(starts.iter().min() < starts.iter().max(), "{starts:?}");

@@ -9,7 +9,8 @@ const CAPTURE: &str = "tracefs/recording.txt";
 
 #[test]
 fn the_page_has_the_percentiles_of_the_interval_under_the_cursor() {
-    // For each interval, the cells of each kind of request of the volume, and the beginnings of the lines of its threads.
+    // For each interval, the cells of each kind of request of the volume, and the beginnings of the lines of its
+    // threads.
     let mut expected: Vec<(f64, Vec<[String; 4]>, Vec<String>)> = Vec::new();
     let mut end_s = 0.0;
     let (frames, _) = frames_of(CAPTURE, false, |rows| {
