@@ -1,6 +1,6 @@
 //! Output formats: each turns finished numbers into text. No files, no clock, no arguments.
 //!
-//! A new output format of the incident view implements [`IntervalWriter`] in a file of its own and gets a variant of
+//! To add an output format of the incident view, implement [`IntervalWriter`] in a separate file and add a variant of
 //! [`Format`].
 
 pub mod analysis;
@@ -33,8 +33,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns a writer of this format. `is_terminal` is true where a terminal shows its output; times for people are
-    /// in `time_zone`.
+    /// Returns a writer of this format. `is_terminal` is true if a terminal shows its output; times for people are in
+    /// `time_zone`.
     pub fn writer(&self, is_terminal: bool, time_zone: TimeZone) -> Box<dyn IntervalWriter> {
         match self {
             Self::Table(options) => Box::new(TableWriter::new(options, is_terminal, time_zone)),
@@ -44,9 +44,9 @@ impl Format {
     }
 }
 
-/// Writes intervals in one format, at the end of `out`.
+/// Writes intervals in one format; each method appends to `out`.
 pub trait IntervalWriter {
-    /// Writes what precedes the first interval.
+    /// Writes the text before the first interval.
     fn begin(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }

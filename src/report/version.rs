@@ -1,4 +1,4 @@
-//! The version of the program with the facts that a bug report needs, one on each line.
+//! The version of the program with the facts that a bug report needs, one per line.
 
 use std::env::consts::ARCH;
 

@@ -15,13 +15,13 @@ const SAME_MAX_TOLERANCE: f64 = 0.01;
 /// The reason for a missing maximum rate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MissingMax {
-    /// The device was not driven that far, as far as the data show.
+    /// As far as the data show, the device was not driven to its maximum.
     NotReached,
-    /// The device is saturated, so it was driven that far, but no model fits.
+    /// The device is saturated, so it was driven to its maximum, but no model fits.
     NoModel,
 }
 
-/// The capacity of both directions together, of each alone where it differs, and every plateau. Empty for a device
+/// The capacity of both directions together, the capacity of each if it differs, and every plateau. Empty for a device
 /// without requests.
 pub(super) fn sentences(report: &DeviceReport, times: &Times<'_>) -> Vec<String> {
     let is_saturated = report.verdict == Some(Verdict::Saturated);
@@ -66,7 +66,7 @@ fn both_directions(capacity: &CapacityReport, all: &DirectionReport, missing: Mi
     }
 }
 
-/// The same with the highest rate of an interval, where no level was high enough to have one.
+/// Sets the maximum to the highest rate of an interval, if no level has one.
 fn with_highest_seen(capacity: CapacityReport, of: &DirectionReport) -> CapacityReport {
     let has_max = capacity.max_iops.is_some();
     CapacityReport {

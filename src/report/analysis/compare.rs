@@ -44,7 +44,7 @@ fn only_in<'a>(capture: &ComparedCapture<'a>, other: &ComparedCapture<'_>) -> Ve
     capture.devices.iter().map(|device| device.device.as_str()).filter(|name| !has(name)).collect()
 }
 
-/// Appends the comparison for a person, in lines of at most `width` columns where that is 60 or more.
+/// Appends the comparison for people, in lines of at most `width` columns if that is 60 or more.
 pub fn compare_text(
     before: &ComparedCapture<'_>,
     after: &ComparedCapture<'_>,
@@ -235,8 +235,8 @@ impl From<&Difference> for JsonQuantity {
     }
 }
 
-/// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times are
-/// in UTC, `null` without a wall clock.
+/// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times
+/// are in UTC, `null` without a wall clock.
 pub fn compare_json(before: &ComparedCapture<'_>, after: &ComparedCapture<'_>, out: &mut Vec<u8>) {
     let capture = |capture: &ComparedCapture<'_>| {
         let (begin, end) = capture.clock.range().unzip();

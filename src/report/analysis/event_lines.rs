@@ -1,4 +1,4 @@
-//! The events, one per line, each with its time: a line that is found by searching says when.
+//! The events, one per line, each with its time, so that a line found by a search shows when it was.
 
 use super::AnalysisReport;
 use super::times::Times;
@@ -10,13 +10,13 @@ use crate::report::evidence::{
 };
 use crate::sanitize::sanitize;
 
-/// The incidents that are listed without `--details`.
+/// The most incidents that are listed without `--details`.
 const MAX_LISTED: usize = 20;
 
-/// The devices of an incident that are named beside the one that leads it, and its other times.
+/// The most devices of an incident that are named besides the leading one, and the most other times.
 const MAX_OTHERS: usize = 4;
 
-/// Appends the incidents in the order of time, and how many are not listed.
+/// Appends the incidents in the order of time, and the number of those not listed.
 pub(super) fn push_events(report: &AnalysisReport<'_>, times: &Times<'_>, out: &mut Vec<u8>) {
     if report.incidents.is_empty() {
         return;
@@ -72,7 +72,7 @@ fn event_line(event: &Event, others: &[&Event], times: &Times<'_>) -> String {
     )
 }
 
-/// The time of an event: `16:04:47-16:05:12`, or `since before 16:04:14, until 16:05:12` where its begin is not known.
+/// The time of an event: `16:04:47-16:05:12`, or `since before 16:04:14, until 16:05:12` if its beginning is not known.
 fn time_range(event: &Event, times: &Times<'_>) -> String {
     if event.begin_is_known {
         return times.range(event.begin, event.end);

@@ -10,23 +10,24 @@ use crate::sanitize::sanitize;
 const RUNTIME_S: u32 = 60;
 /// The highest queue depth of a job.
 const MAX_IODEPTH: f64 = 4096.0;
-/// The mean queue is multiplied by this: requests do not come evenly, and with just the mean, any that is late would
-/// lower the rate.
+/// The factor by which the mean queue is multiplied: requests do not come evenly, and with just the mean, each late one
+/// would lower the rate.
 const IODEPTH_RATIO: f64 = 1.25;
 /// Requests per second below which a whole number of requests is too coarse.
 const MIN_RATE_IOPS: f64 = 20.0;
 /// Requests per second below which a load is not worth repeating.
 const MIN_LOAD_IOPS: f64 = 0.1;
-/// Relative distance from a multiple of a page within which a size is rounded to it: many disks do nothing smaller.
+/// Relative distance from a multiple of a page within which a size is rounded to that multiple: many disks do nothing
+/// smaller.
 const PAGE_TOLERANCE: f64 = 0.1;
 const PAGE_BYTES: f64 = 4096.0;
 const SECTOR_BYTES: f64 = 512.0;
-/// The kernel splits larger requests.
+/// The largest block in bytes: the kernel splits larger requests.
 const MAX_BLOCK_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 
 /// Appends a job file for fio that repeats the load of the device while it was busy: a job for reads and one for
-/// writes. fio refuses it until the environment variable FILE names a file. A device without load gets a comment and no
-/// job, which fio refuses too.
+/// writes. fio refuses it until the environment variable FILE names a file. A device without load gets a comment but no
+/// job, which fio also refuses.
 pub fn fio_job(report: &DeviceReport, out: &mut Vec<u8>) {
     let device = sanitize(&report.device);
     let jobs: Vec<String> =
@@ -73,7 +74,7 @@ fn job(of: &DirectionReport, [sequential, random]: [&str; 2]) -> Option<String> 
         number(busy.size_kib),
         iodepth(&busy),
     );
-    // fio takes whole numbers: bytes are more exact for a low rate.
+    // fio accepts only whole numbers: bytes are more exact for a low rate.
     let _ = if busy.iops < MIN_RATE_IOPS {
         writeln!(text, "rate={:.0}", busy.iops * bytes)
     } else {

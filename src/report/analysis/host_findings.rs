@@ -5,8 +5,8 @@ use crate::analysis::{HostFinding, host_findings, not_the_disk};
 use crate::report::evidence::HIDDEN_IO_WAIT_CAUSES;
 use crate::report::layout::sentence_numbers::{mib, multiple, number, percent, queue};
 
-/// The sentences under "Not the disk"; `None` where a device may be the bottleneck, and where the only devices that
-/// were looked at did nothing.
+/// The sentences under "Not the disk"; `None` if a device may be the bottleneck, or if only some devices were analyzed
+/// and these did nothing.
 pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport<'_>) -> Option<Vec<String>> {
     let findings = not_the_disk(report.devices, report.host)?;
     let is_incomplete = report.is_selection && findings.contains(&HostFinding::NoDeviceBusy);
@@ -91,7 +91,7 @@ fn are(devices: &[String]) -> String {
     }
 }
 
-/// The share of the time in which all tasks waited, as the end of a clause; empty where it is unknown.
+/// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
 fn all(full_pct: Option<f64>) -> String {
     full_pct.map(|full| format!(", all non-idle tasks {}", percent(full))).unwrap_or_default()
 }

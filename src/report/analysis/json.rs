@@ -1,4 +1,4 @@
-//! The result as one JSON document. `null` is a value that is not known; field names are stable, and new ones may be
+//! The result as one JSON document. Values that are not known are `null`; field names are stable, and new ones may be
 //! added.
 
 use serde::Serialize;
@@ -140,9 +140,9 @@ struct JsonPlateau {
     variation: f64,
     intervals: u64,
     seconds: f64,
-    /// The time at which it began.
+    /// The time at which the plateau began.
     begin: Option<String>,
-    /// From 1.
+    /// The number of the first interval, from 1.
     first_interval: u64,
     queue_from: f64,
     queue_to: f64,

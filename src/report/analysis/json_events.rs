@@ -7,15 +7,15 @@ use crate::analysis::{IoDirection, RateUnit, Verdict};
 use crate::intervals::{Event, EventLimit, EventRate, Incident};
 use crate::report::json_csv::{DeviceLimit, rate_name, time_text};
 
-/// An event. `null` is a value that is not known; times are in UTC, as in JSON Lines, and seconds `_s` those of all
-/// intervals before, without breaks in time.
+/// An event. Values that are not known are `null`; times are in UTC, as in JSON Lines. Seconds (`_s`) of a moment are
+/// those of all intervals before it, without breaks in time.
 #[derive(Serialize)]
 pub(super) struct JsonEvent<'a> {
     device: &'a str,
     label: &'a str,
     verdict: Verdict,
     begin: Option<String>,
-    /// `false` where the trouble was there at the first sample, or at the first after a break in time.
+    /// `false` if the trouble was already present at the first sample, or at the first after a break in time.
     begin_known: bool,
     /// `null` while the event lasts.
     end: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct JsonEvent<'a> {
     /// The verdicts with their onsets, where they changed.
     course: String,
     rate: Option<f64>,
-    /// The unit of the rate, as for limits: `read_iops`, `write_kib_per_s`.
+    /// The kind of the rate, as for limits: `read_iops`, `write_kib_per_s`.
     rate_kind: Option<&'static str>,
     peak_await_ms: Option<f64>,
     peak_await_direction: Option<IoDirection>,
@@ -45,9 +45,10 @@ pub(super) struct JsonEvent<'a> {
     evidence: Option<&'static str>,
     /// The devices below, separated by commas, above which requests waited.
     queued_above: Option<String>,
-    /// The number of the incident, from 1. Events of devices that are stacked on each other have the same.
+    /// The number of the incident, from 1. Simultaneous events of devices that are stacked on each other have the same
+    /// number.
     incident: usize,
-    /// It leads its incident.
+    /// True if it leads its incident.
     leads_incident: bool,
     /// The interval in which a few single requests were slowest, compared with the rest.
     slow_requests_direction: Option<IoDirection>,
@@ -122,7 +123,7 @@ impl<'a> JsonEvent<'a> {
     }
 }
 
-/// The name of a rate in fields; `None` for that of flushes, which no limit is about.
+/// The name of a rate in fields; `None` for flushes, which have no limit.
 fn rate_kind(rate: &EventRate) -> Option<&'static str> {
     match rate.direction {
         IoDirection::Flushes => (rate.unit == RateUnit::Requests).then_some("flushes_per_s"),

@@ -38,13 +38,13 @@ use std::collections::HashMap;
 pub struct AnalysisReport<'a> {
     /// The devices, in the order in which they are shown.
     pub devices: &'a [DeviceReport],
-    /// The queue at each layer; `None` where no two devices are stacked.
+    /// The queue at each layer; `None` if no two devices are stacked.
     pub queue_by_layer: Option<&'a QueueByLayer>,
-    /// The devices of the host as far as they are known, which name its swap devices.
+    /// The devices of the host as far as they are known, including its swap devices.
     pub topology: &'a Topology,
-    /// Other devices of the host were left out, so that nothing is known about them.
+    /// True if other devices of the host were left out, so that nothing is known about them.
     pub is_selection: bool,
-    /// The host meanwhile.
+    /// The host over the same time.
     pub host: &'a HostReport,
     /// The events of the devices.
     pub events: &'a Events,
@@ -56,9 +56,9 @@ pub struct AnalysisReport<'a> {
     pub clock: &'a RunClock,
     /// The time zone of printed times.
     pub time_zone: &'a TimeZone,
-    /// The text has all details of each device.
+    /// True if the text has all details of each device.
     pub has_details: bool,
-    /// The terminal shows more than ASCII.
+    /// True if the terminal shows more than ASCII.
     pub is_unicode: bool,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn slow_request_sentences(report: &AnalysisReport<'_>, device: &Devic
     slow_requests::sentences(device, &times::Times::new(report.clock, report.time_zone))
 }
 
-/// A report of devices alone.
+/// A report of these devices only.
 #[cfg(test)]
 pub(super) fn report_of(devices: &[DeviceReport]) -> AnalysisReport<'_> {
     use std::sync::LazyLock;

@@ -1,14 +1,14 @@
-//! Hints at other causes than a device, in sentences.
+//! Hints at causes other than a device, in sentences.
 
 use crate::analysis::{DeviceReport, OtherCause};
 use crate::report::layout::sentence_numbers::{mib, multiple, percent, queue};
 
-/// The hints of a device, each as a sentence. That it is not saturated is in its explanation.
+/// The hints about a device, each as a sentence. Its explanation already shows that it is not saturated.
 pub(in crate::report) fn sentences(report: &DeviceReport) -> Vec<String> {
     report.other_causes.iter().filter_map(sentence).collect()
 }
 
-/// A hint as a sentence; `None` for what the explanation says.
+/// A hint as a sentence; `None` for a hint that the explanation contains.
 fn sentence(cause: &OtherCause) -> Option<String> {
     Some(match *cause {
         OtherCause::FarFromSaturated { .. } | OtherCause::ShortQueue { .. } => return None,

@@ -1,4 +1,4 @@
-//! The table at the top: the devices that are not ok, the worst first, and the others in a line.
+//! The table at the top: the devices that are not ok, the worst first, and the others on one line.
 
 use super::AnalysisReport;
 use super::paragraph::push_paragraph;
@@ -13,16 +13,16 @@ use crate::report::layout::{Align, Spacing, fit_columns, plain_table};
 use crate::sanitize::sanitize;
 use unicode_width::UnicodeWidthStr;
 
-/// The characters of a sparkline.
+/// The most characters of a sparkline.
 const MAX_POINTS: usize = 30;
 const MIN_POINTS: usize = 8;
 /// The width of a line from which there is always a sparkline.
 const MIN_WIDTH_WITH_POINTS: usize = 80;
-/// The devices that the table lists without `--details`.
+/// The most devices that the table lists without `--details`.
 const MAX_ROWS: usize = 15;
-/// The characters of a device's name.
+/// The most characters of a device's name.
 const MAX_NAME: usize = 20;
-/// Devices without a verdict and with little I/O that are rows of the table; more are put into one line.
+/// The most devices without a verdict and with little I/O that get rows in the table; more of them are put on one line.
 const MAX_LITTLE_ROWS: usize = 3;
 /// The mean queue up to which a device has little I/O: it works for a twentieth of the time.
 const MAX_LITTLE_QUEUE: f64 = 0.05;
@@ -32,14 +32,14 @@ const GAP: usize = 2;
 /// A device of the table.
 pub(super) struct Row<'a> {
     pub(super) report: &'a DeviceReport,
-    /// The verdict of its worst event where it is worse than that on the whole run.
+    /// The verdict of its worst event, if it is worse than the verdict on the whole run.
     worse: Option<Verdict>,
     has_event: bool,
     trouble_s: f64,
 }
 
-/// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or with
-/// trouble at some time. Many devices with little I/O and without a verdict are left out.
+/// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or
+/// with trouble at some time. Many devices with little I/O and without a verdict are left out.
 pub(super) fn rows<'a>(report: &AnalysisReport<'a>) -> Vec<Row<'a>> {
     let row = |device: &'a DeviceReport| {
         let own = report.events.list.iter().filter(|event| event.device == device.device);
@@ -106,7 +106,7 @@ pub(super) fn push_overview(
     push_others(report, rows, width, out);
 }
 
-/// The titles of the columns, and the ranks by which they are dropped where the width is too small for all.
+/// The titles of the columns, and the ranks by which they are dropped if the width is too small for all.
 const COLUMNS: [(&str, u8); 10] = [
     ("device", 9),
     ("verdict", 9),
@@ -127,7 +127,7 @@ fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: 
         GAP + texts.chain([COLUMNS[column].0.len()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..COLUMNS.len()).map(column_width).collect();
-    // The shape of the latency over time says more than the columns that are dropped for it.
+    // The shape of the latency over time shows more than the columns that are dropped for it.
     let for_columns = if width >= MIN_WIDTH_WITH_POINTS { width - MIN_POINTS } else { width };
     let kept = fit_columns(&widths, &COLUMNS.map(|(_, rank)| rank), for_columns).kept;
     let points = width.saturating_sub(kept.iter().map(|column| widths[*column]).sum());
@@ -190,7 +190,7 @@ fn drawn(series: &LatencySeries, report: &AnalysisReport<'_>, width: usize) -> S
     sparkline(&points, series.range().unwrap_or((1.0, 1.0)), report.is_unicode)
 }
 
-/// Appends the devices that are not in the table: those without a verdict in a line, and those that are ok or idle in
+/// Appends the devices that are not in the table: those without a verdict on one line, and those that are ok or idle on
 /// another.
 fn push_others(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
     let is_other = |device: &&DeviceReport| !rows.iter().any(|row| std::ptr::eq(row.report, *device));
@@ -208,7 +208,7 @@ fn push_others(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out:
     let groups: Vec<_> = groups.into_iter().flatten().collect();
     let is_little = |device: &DeviceReport| device.intervals > 0 && device.verdict.is_none();
     let little = of("without a verdict and with little I/O", &is_little);
-    // Each group may have as much of the line as the others.
+    // Each group gets an equal part of the line.
     let group_width = width / groups.len().max(1) - 2;
     let text = |(title, names): &(String, Vec<&str>), width: usize| {
         let mut text = title.clone();

@@ -1,4 +1,4 @@
-//! The text, which a person reads from top to bottom.
+//! The text for people, to be read from top to bottom.
 
 use super::overview::Row;
 use super::paragraph::{capitalize, push_heading, push_paragraph};
@@ -18,12 +18,12 @@ use crate::report::layout::sentence_numbers::{counted, queue, time};
 /// Blanks before sentences.
 const INDENT: usize = 4;
 
-/// The devices whose verdict is explained without `--details`.
+/// The most devices whose verdict is explained without `--details`.
 const MAX_EXPLAINED: usize = 5;
 
-/// Appends the table of devices, the events, and why the worst devices have their verdicts, or with
-/// [`AnalysisReport::has_details`] the whole report of each device that was busy; then findings about the host. Lines have at
-/// most `width` columns where that is 60 or more, but for those of events.
+/// Appends the table of devices, the events, and the reasons for the verdicts on the worst devices or, with
+/// [`AnalysisReport::has_details`], the whole report of each device that was busy; then findings about the host. Lines
+/// have at most `width` columns if that is 60 or more, except for those of events.
 pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     let times = Times::new(report.clock, report.time_zone);
     let rows = overview::rows(report);
@@ -46,7 +46,7 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends why the worst devices have their verdicts, or none, and where requests wait.
+/// Appends the reasons why the worst devices have their verdicts, or have none, and where requests wait.
 fn push_explanations(
     report: &AnalysisReport<'_>,
     rows: &[Row<'_>],
@@ -54,7 +54,7 @@ fn push_explanations(
     width: usize,
     out: &mut Vec<u8>,
 ) {
-    // Without a verdict, devices lack one for the same few reasons.
+    // Devices without a verdict all lack one for the same few reasons, so only the first is explained.
     let explained = |(index, row): &(usize, &Row<'_>)| *index == 0 || row.report.verdict.is_some();
     for (_, row) in rows.iter().take(MAX_EXPLAINED).enumerate().filter(explained) {
         out.push(b'\n');
@@ -141,7 +141,7 @@ fn push_workload(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Merges and pattern of a direction; `None` where neither is known.
+/// Merges and pattern of a direction; `None` if neither is known.
 fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
     let merged = of.merged_pct.map(|merged| format!("{} merged", cells::percent(merged)));
     let pattern = match of.pattern {
@@ -153,7 +153,7 @@ fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
     (tables::has_requests(of) && !known.is_empty()).then(|| format!("{noun}: {}", known.join(", ")))
 }
 
-/// The caveat that unloaded latency is only an upper bound; `None` where it is not.
+/// The caveat that unloaded latency is only an upper bound; `None` if it is not.
 fn baseline_caveat(name: &str, of: &DirectionReport) -> Option<String> {
     let (await_ms, baseline_queue) = of.baseline_await_ms.zip(of.baseline_queue)?;
     of.baseline_is_upper_bound.then(|| {
@@ -166,7 +166,7 @@ fn baseline_caveat(name: &str, of: &DirectionReport) -> Option<String> {
     })
 }
 
-/// Appends the layers of all stacks, and what their links show.
+/// Appends the layers of all stacks, and a sentence about each link.
 fn push_queue_by_layer(queues: &QueueByLayer, width: usize, out: &mut Vec<u8>) {
     if !out.is_empty() {
         out.push(b'\n');
@@ -181,7 +181,7 @@ fn push_queue_by_layer(queues: &QueueByLayer, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The excluded intervals, and why, in sentences.
+/// The excluded intervals and the reasons, in sentences.
 fn excluded(report: &DeviceReport) -> Vec<String> {
     let Excluded { resets, gaps, absent, untimed, transitions } = report.excluded;
     let sentence =

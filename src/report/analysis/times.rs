@@ -7,8 +7,8 @@ use jiff::tz::TimeZone;
 use crate::intervals::{Moment, RunClock};
 use crate::report::layout::sentence_numbers::number;
 
-/// Formats the moments of a run: as times of day, or as seconds from the start where there is no wall clock. Times have
-/// their date unless it is the only date of the run, and their distance from UTC where that changes during the run.
+/// Formats the moments of a run: as times of day, or as seconds from the start if there is no wall clock. Times have
+/// their date unless the run has only one, and their offset from UTC if that changes during the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times<'a> {
     clock: &'a RunClock,
@@ -49,7 +49,7 @@ impl<'a> Times<'a> {
         self.both(begin, end).join("-")
     }
 
-    /// Two moments. The date is given again only where it differs.
+    /// Two moments. The date is repeated only if it differs.
     pub(super) fn both(&self, begin: Moment, end: Moment) -> [String; 2] {
         let end = match begin.at.zip(end.at) {
             Some((begin, end)) if date(begin, self.zone) == date(end, self.zone) => self.time_of_day(end),

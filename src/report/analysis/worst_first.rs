@@ -1,4 +1,4 @@
-//! One order for text and page: the worst incident first, then the devices in the order of theirs.
+//! The common order of text and page: the worst incident first, and the devices in the order of their incidents.
 
 use super::AnalysisReport;
 use crate::analysis::{DeviceReport, Verdict};
@@ -13,8 +13,8 @@ pub(in crate::report) fn incidents_worst_first<'a>(report: &AnalysisReport<'a>) 
     incidents
 }
 
-/// The positions of the devices, the worst first: those of the worst incident, the one that leads it before the others, then
-/// those of the next; then those without any, by verdict, and where they are not ok by latency.
+/// The indices of the devices, the worst first: those of the worst incident, the leading one before the others, then
+/// those of the next incident; then those without an incident, by verdict, and by latency if they are not ok.
 pub(in crate::report) fn devices_worst_first(report: &AnalysisReport<'_>) -> Vec<usize> {
     let in_order = |incident: &'_ Incident| {
         [incident.lead].into_iter().chain(incident.others.clone()).collect::<Vec<_>>()
@@ -38,7 +38,7 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport<'_>) -> Vec
             (incident.unwrap_or(usize::MAX), Reverse(rank(device.verdict)), at)
         })
         .collect();
-    // Those that are ok keep their order.
+    // Devices that are ok keep their order.
     let latency = |at: usize| {
         let device = &report.devices[at];
         if is_well(device) { 0.0 } else { device.all.await_ms.max.unwrap_or(0.0) }
@@ -47,7 +47,7 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport<'_>) -> Vec
     order.into_iter().map(|(_, _, at)| at).collect()
 }
 
-/// The worst verdict of a device's events where it is worse than that on the whole run.
+/// The worst verdict of a device's events, if it is worse than the verdict on the whole run.
 pub(in crate::report) fn worse_event_verdict(
     report: &AnalysisReport<'_>,
     device: &DeviceReport,

@@ -7,9 +7,9 @@ use super::tree_layout::{TreeRow, tree_rows};
 use crate::report::layout::{Align, FittedColumns, Spacing, fit_columns, plain_table, wrap_list};
 use crate::topology::Topology;
 
-/// Blanks between columns where all of them fit.
+/// Blanks between columns if all of them fit.
 const WIDE_GAP: usize = 2;
-/// Blanks between columns where some may have to be dropped.
+/// Blanks between columns if some may have to be dropped.
 const NARROW_GAP: usize = 1;
 /// Width that longer mount points get before other columns are dropped for them.
 const MIN_MOUNTPOINTS_WIDTH: usize = 16;
@@ -18,7 +18,8 @@ const DEVICE: &str = "device";
 /// Title of the last column, which is never dropped.
 const MOUNTPOINTS: &str = "mountpoints";
 
-/// Appends the tree, each device below those that it is on, as in lsblk. `all` includes devices that are not in use.
+/// Appends the tree: each device is below those that it is stacked on, as in lsblk. `all` includes devices that are not
+/// in use.
 ///
 /// Lines are at most `width` columns wide, except that names of devices are never shortened. Columns that do not fit
 /// are dropped, and a last line names them.
@@ -54,14 +55,14 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns the cells of a row in all columns between device and mount points; empty where the device is repeated.
+/// Returns the cells of a row in all columns between device and mount points; empty if the device is repeated.
 fn cells(row: &TreeRow<'_>) -> Vec<String> {
     let text = |text: fn(&_) -> _| if row.is_repeated { None } else { text(row.node) };
     COLUMNS.iter().map(|column| text(column.text).unwrap_or_default()).collect()
 }
 
-/// Fits the columns between device and mount points into `width`, which leaves the mount points at least
-/// `mountpoints_width`. Returns them with the gap between columns and the width that is left for mount points.
+/// Fits the columns between device and mount points into `width`, leaving at least `mountpoints_width` for mount
+/// points. Returns the columns with the gap between them and the remaining width for mount points.
 fn fit(cells: &[Vec<String>], width: usize, mountpoints_width: usize) -> (FittedColumns, usize, usize) {
     let ranks = COLUMNS.each_ref().map(|column| column.rank);
     let fit = |gap: usize| {

@@ -29,9 +29,8 @@ pub(super) static COLUMNS: [Column; 6] = [
     column("iostats", Align::Left, 3, iostats),
 ];
 
-/// Returns the setting `queue/iostats` with its effect: `OFF` in capitals where requests are not counted, so that
-/// counters that do not change are explained; `ignored` where they are counted although it is off; `off?` where that is
-/// not known.
+/// Returns the setting `queue/iostats` with its effect: `OFF` in capitals if requests are not counted, which explains
+/// counters that do not change; `ignored` if they are counted although the setting is off; `off?` if that is not known.
 fn iostats(node: &Node) -> Option<String> {
     let text = match (node.iostats_enabled?, node.ignores_iostats) {
         (true, _) => "on",

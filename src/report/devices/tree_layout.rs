@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use crate::topology::{Kind, Node, Topology};
 
-/// Returns whether the tree shows a device. With `all` it shows each; else it leaves out RAM disks without users, and
-/// devices without users that have no size because nothing backs them, such as a loop device without a file.
+/// Returns whether the tree shows a device. With `all`, it shows every device; otherwise it leaves out unused RAM
+/// disks, and unused devices that have no size because nothing backs them, such as a loop device without a file.
 pub fn is_shown(node: &Node, topology: &Topology, all: bool) -> bool {
     let is_in_use = !node.mountpoints.is_empty() || topology.holders(&node.name).next().is_some();
     let is_empty = node.size_bytes == Some(0) && node.backing_file.is_none();
@@ -20,11 +20,11 @@ pub(super) struct TreeRow<'a> {
     pub(super) stem: String,
     /// Tree lines on further text lines of the row.
     pub(super) continuation: String,
-    /// An earlier row shows the device in full.
+    /// True if an earlier row shows the device in full.
     pub(super) is_repeated: bool,
 }
 
-/// Returns the rows: each shown device below every device that it is on, in full only the first time.
+/// Returns the rows: each shown device is below every device that it is stacked on, in full only the first time.
 pub(super) fn tree_rows(topology: &Topology, all: bool) -> Vec<TreeRow<'_>> {
     let nodes = || topology.nodes().iter().filter(|node| is_shown(node, topology, all));
     let is_root = |node: &&Node| !node.backing_devices.iter().any(|below| topology.node(below).is_some());
@@ -42,8 +42,8 @@ pub(super) fn tree_rows(topology: &Topology, all: bool) -> Vec<TreeRow<'_>> {
     rows
 }
 
-/// Appends the rows of a device and of all devices stacked on it. Iterative, since a recording may hold a stack of any
-/// depth.
+/// Appends the rows of a device and of all devices stacked on it. Iterative, because a recording may hold a stack of
+/// any depth.
 fn push_subtree<'a>(
     root: &'a Node,
     topology: &'a Topology,
@@ -51,7 +51,7 @@ fn push_subtree<'a>(
     drawn: &mut HashSet<&'a str>,
     rows: &mut Vec<TreeRow<'a>>,
 ) {
-    // Devices still to be drawn, the next one last: node, tree lines before it, tree lines before its holders.
+    // Devices that are still to be drawn, the next one last: node, tree lines before it, tree lines before its holders.
     let mut pending = vec![(root, String::new(), String::new())];
     while let Some((node, stem, prefix)) = pending.pop() {
         let is_repeated = !drawn.insert(&node.name);

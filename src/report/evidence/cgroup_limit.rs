@@ -10,8 +10,8 @@ const KIB: u64 = 1024;
 /// Bytes of a MiB.
 const MIB: u64 = 1024 * KIB;
 
-/// A limit that a cgroup has reached, as a sentence without a period: `cgroup db.service is at its limit of 50 reads/s on
-/// vda (io.max)`.
+/// A limit that a cgroup has reached, as a sentence without a period: `cgroup db.service is at its limit of 50 reads/s
+/// on vda (io.max)`.
 pub(crate) fn cgroup_limit_text(limit: &ReachedLimit) -> String {
     let value = limit_of_cgroup(limit.kind, limit.value);
     let file = match (limit.hierarchy, limit.kind) {
@@ -52,7 +52,7 @@ fn bytes_per_s(value: u64) -> String {
     }
 }
 
-/// Returns a number that someone chose, without decimals where it has none.
+/// Returns a number that a person chose, without decimals if it is whole.
 fn exact(value: f64) -> String {
     if value < 100.0 && value.fract() == 0.0 { value.to_string() } else { number(value) }
 }

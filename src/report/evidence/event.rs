@@ -7,7 +7,7 @@ use crate::intervals::{Event, EventEvidence, EventLimit, EventRate, TopCgroup};
 use crate::report::layout::sentence_numbers::{duration, number, per_second, percent, queue, time};
 use crate::sanitize::sanitize;
 
-/// The part of an event that its worst verdict must lack to have its own time beside that of the event.
+/// The fraction of an event without the worst verdict from which the time of that verdict is given, too.
 const MIN_OTHER_FRACTION: f64 = 0.1;
 
 /// The rate of an event: `2,000 reads/s`, `12.0 MiB/s of reads`.
@@ -24,7 +24,7 @@ pub(crate) fn event_rate_text(rate: &EventRate) -> String {
     }
 }
 
-/// The queue of an event: `queue 24.0`, or `24 in flight` where nothing completed; `None` where it is not known.
+/// The queue of an event: `queue 24.0`, or `24 in flight` if nothing completed; `None` if it is not known.
 pub(crate) fn event_queue_text(event: &Event) -> Option<String> {
     let mean = event.mean_queue?;
     Some(match event.evidence {
@@ -35,7 +35,7 @@ pub(crate) fn event_queue_text(event: &Event) -> Option<String> {
     })
 }
 
-/// The length of an event, and that of its worst verdict where it is much shorter: `41 s, capped for 31 s`.
+/// The length of an event, and that of its worst verdict if it is much shorter: `41 s, capped for 31 s`.
 pub(crate) fn event_length_text(event: &Event) -> String {
     let other_s = event.duration_s - event.verdict_s;
     let worst = (event.course.len() > 1 && other_s >= MIN_OTHER_FRACTION * event.duration_s)
@@ -58,12 +58,13 @@ pub(crate) fn event_limit_text(limit: &EventLimit) -> String {
     }
 }
 
-/// The cgroup that did most of an event's bytes, with its share: `db.service 97%`. The name is escaped for terminals.
+/// The cgroup with most of an event's bytes, with its share: `db.service 97%`. The name is escaped for terminals.
 pub(crate) fn top_cgroup_text(top: &TopCgroup) -> String {
     format!("{} {}", sanitize(&cgroup_name(&top.path)), percent(top.share_pct))
 }
 
-/// The highest latency of an event, with its direction where that is not the one of the rate: `27.5 ms of writes`.
+/// The highest latency of an event, with its direction if that differs from the direction of the rate: `27.5 ms of
+/// writes`.
 pub(crate) fn event_latency_text(event: &Event) -> Option<String> {
     let peak = event.peak_latency?;
     let is_other = event.rate.is_some_and(|rate| rate.direction != peak.direction);
@@ -71,8 +72,9 @@ pub(crate) fn event_latency_text(event: &Event) -> Option<String> {
     Some(format!("{}{direction}", time(peak.await_ms)))
 }
 
-/// The other devices of an incident, each once, in the order in which their trouble began: the first event of each, and
-/// `throttled for 32 s (limit 400 reads/s of db.service on vda)`, the limit if it is not that of the leading event.
+/// The other devices of an incident, each once, in the order in which their trouble began: the first event of each,
+/// with a text like `throttled for 32 s (limit 400 reads/s of db.service on vda)`, with the limit if it differs from
+/// that of the leading event.
 pub(crate) fn other_device_texts<'a>(lead: &Event, others: &[&'a Event]) -> Vec<(&'a Event, String)> {
     let mut devices: Vec<&Event> = Vec::new();
     for event in others.iter().filter(|event| event.device != lead.device) {

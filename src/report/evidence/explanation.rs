@@ -141,7 +141,7 @@ fn no_reads_or_writes_text(discards_per_s: f64, flushes_per_s: f64) -> String {
 }
 
 fn capped_text(plateaus: &[Plateau]) -> String {
-    // Caps of reads and writes hold at the same time.
+    // Caps of reads and of writes apply at the same time.
     let is_in_turns = plateaus.windows(2).all(|pair| pair[0].direction == pair[1].direction);
     let (word, join) = if is_in_turns { (", then ", "; then ") } else { (" and ", "; ") };
     let rates: Vec<String> =
@@ -289,7 +289,7 @@ mod tests {
         let sentence = uncertain(Some(LimitMatch::Cloud(vec![known])));
         assert!(sentence.contains("(the limit of an AWS gp3 volume without more provisioned)"), "{sentence}");
         assert!(sentence.ends_with("; it matches a known limit, but fully busy servers can be as steady"));
-        // A limit of a provider that is not known supports nothing.
+        // A limit does not support the verdict if the provider is not known.
         for matches_limit in [Some(LimitMatch::Cloud(vec![gp3(false)])), None] {
             let sentence = uncertain(matches_limit);
             assert!(sentence.ends_with(" 21.2 ms; fully busy servers can be as steady"), "{sentence}");

@@ -1,11 +1,11 @@
-//! Known limits in words: as facts where the provider of the volume is known, else under a condition.
+//! Known limits in words: as facts if the provider of the volume is known, otherwise with a condition.
 
 use crate::analysis::{CloudLimit, CloudVolume, LimitMatch, NearLimit, RateUnit};
 use crate::report::layout::sentence_numbers::number;
 use crate::topology::Provider;
 
-/// The limit that a rate matches, to follow the rate: `the limit of an AWS gp3 volume without more provisioned`, or
-/// `if this is AWS, the limit of a gp3 volume without more provisioned`.
+/// The limit that a rate matches, as text that follows the rate: `the limit of an AWS gp3 volume without more
+/// provisioned`, or `if this is AWS, the limit of a gp3 volume without more provisioned`.
 pub(super) fn limit_text(limit: &LimitMatch) -> String {
     match limit {
         LimitMatch::Stated => "the stated cap".to_owned(),
@@ -13,7 +13,7 @@ pub(super) fn limit_text(limit: &LimitMatch) -> String {
     }
 }
 
-/// The name of the limit that a rate matches, as machine formats give it: `AWS gp3 (base)`.
+/// The name of the limit that a rate matches, as in machine formats: `AWS gp3 (base)`.
 pub(crate) fn limit_name(limit: &LimitMatch) -> String {
     match limit {
         LimitMatch::Stated => "the stated cap".to_owned(),
@@ -99,7 +99,7 @@ fn volume_names(limits: &[CloudLimit]) -> Vec<String> {
     shorten_tiers(limits.iter().map(|limit| name(limit.volume)))
 }
 
-/// `Premium SSD P40`, `P50`: further tiers without the kind of volume.
+/// Shortens names to `Premium SSD P40`, `P50`: further tiers without the kind of volume.
 fn shorten_tiers(names: impl Iterator<Item = String>) -> Vec<String> {
     let shorten = |(index, name): (usize, String)| match name.strip_prefix("Premium SSD ") {
         Some(tier) if index > 0 => tier.to_owned(),

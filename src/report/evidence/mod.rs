@@ -36,15 +36,15 @@ use crate::report::layout::number_format::{push_multiple, push_queue};
 use crate::report::layout::sentence_numbers::{counted, duration, number, per_second, push_time, time};
 use crate::sanitize::sanitize;
 
-/// The evidence for a verdict as sentences without a period, the most important first. Where there is no verdict because
-/// unloaded latency is not known, one short sentence says so, instead of one for each direction.
+/// The evidence for a verdict as sentences without a period, the most important first. If there is no verdict because
+/// unloaded latency is not known, a single short sentence replaces those for each direction.
 pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
     let mut sentences = Sentences::default();
     push_evidence(assessment, &mut sentences);
     sentences.iter().map(|sentence| sentence.to_text().into_owned()).collect()
 }
 
-/// Adds what [`evidence_sentences`] returns.
+/// Adds the sentences of [`evidence_sentences`] to `sentences`.
 pub(crate) fn push_evidence(assessment: &Assessment, sentences: &mut Sentences) {
     let missing = match assessment.verdict {
         None => sentences.push_plain(|out| push_missing_baseline(out, assessment)),
@@ -64,15 +64,15 @@ pub(crate) fn push_evidence(assessment: &Assessment, sentences: &mut Sentences) 
     }
 }
 
-/// The evidence as [`evidence_sentences`], for people. What is about one sample of several in the interval begins with
-/// its time, as `time_text` returns it.
+/// The evidence like [`evidence_sentences`], for people. A sentence about one of several samples in the interval begins
+/// with its time, formatted by `time_text`.
 pub(crate) fn timed_evidence_sentences(
     activity: &DeviceActivity,
     time_text: impl Fn(Timestamp) -> String,
 ) -> Vec<String> {
     let mut sentences = evidence_sentences(&activity.assessment);
     let evidence = &activity.assessment.evidence;
-    // Those of the whole interval are the last ones.
+    // The evidence about the whole interval comes last.
     let of_interval = evidence.iter().filter(|one| matches!(one, Evidence::SlowRequests(_))).count();
     let of_sample = sentences.len().saturating_sub(of_interval);
     if let Some(at) = activity.evidence_at {
@@ -82,14 +82,15 @@ pub(crate) fn timed_evidence_sentences(
     sentences
 }
 
-/// The sentences about single requests that are far slower than the rest: what `ok`, which is about means, leaves out.
+/// The sentences about single requests that are far slower than the rest, which `ok`, a verdict on means, does not
+/// cover.
 pub(crate) fn slow_request_sentences(assessment: &Assessment) -> Vec<String> {
     let evidence = assessment.evidence.iter();
     evidence.filter(|one| matches!(one, Evidence::SlowRequests(_))).map(evidence_text).collect()
 }
 
-/// Appends the sentence for an interval without a verdict because unloaded latency is not known; returns `None` where there is
-/// another reason.
+/// Appends the sentence for an interval without a verdict because unloaded latency is not known; returns `None` if
+/// there is another reason.
 fn push_missing_baseline(out: &mut Vec<u8>, assessment: &Assessment) -> Option<()> {
     let doubts = || {
         assessment.evidence.iter().filter_map(|evidence| match evidence {
@@ -160,7 +161,7 @@ fn evidence_text(evidence: &Evidence) -> String {
             text + leaked_text(*may_be_leaked) + if *may_be_bursts { bursts } else { "" }
         }
         Evidence::HeldBetween { in_flight, below, latencies } => {
-            // A limit that releases requests in slices may have none in flight at that moment.
+            // With a limit that releases requests in slices, none may be in flight at that moment.
             let in_flight = in_flight.filter(|count| *count > 0);
             let in_flight = in_flight.map(|count| format!("{count} in flight; ")).unwrap_or_default();
             let below: Vec<String> = below.iter().map(|name| sanitize(name).into_owned()).collect();
@@ -209,11 +210,11 @@ fn latency_name(direction: IoDirection) -> &'static str {
 fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
     let mut out = Vec::new();
     push_latency(&mut out, latency, source);
-    // Words, digits and units are always UTF-8.
+    // Words, digits and units are always valid UTF-8.
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Appends what [`latency_text`] formats.
+/// Appends the text of [`latency_text`].
 fn push_latency(out: &mut Vec<u8>, latency: &Latency, source: Option<BaselineSource>) {
     push_time(out, latency.await_ms);
     if let Some(times) = latency.saturation {
@@ -248,7 +249,7 @@ fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
     Cow::Borrowed(text)
 }
 
-/// The reason why a hard disk is saturated, without a baseline.
+/// The reason why a hard disk is saturated, shown without a baseline.
 fn deep_queue_text(queue: f64) -> String {
     format!(
         "{} at a time at a hard disk, which serves one at a time",
@@ -256,7 +257,7 @@ fn deep_queue_text(queue: f64) -> String {
     )
 }
 
-/// The addition about requests that no task waits for.
+/// The addition to a sentence about requests that no task waits for.
 fn leaked_text(may_be_leaked: bool) -> &'static str {
     if may_be_leaked {
         "; no task has waited for I/O for minutes, so the kernel may have lost count of them"
@@ -297,7 +298,7 @@ mod tests {
             sentences(&[(Reads, Some(Doubt::ConstantLoad))]),
             ["no verdict: reads may be at a limit; give --baseline-ms or --cap"]
         );
-        // Another reason is explained with its numbers.
+        // Other reasons are explained with their numbers.
         assert_eq!(sentences(&[(Reads, Some(Doubt::Bursts)), (Writes, unknown)]).len(), 2);
     }
 }

@@ -4,10 +4,10 @@ use super::limits::limit_text;
 use crate::analysis::{CloudLimit, IoDirection, LimitMatch, Plateau, RateUnit};
 use crate::report::layout::sentence_numbers::{number, per_second, queue, time};
 
-/// A growth of queue or latency on a plateau by less than this factor is not mentioned.
+/// The growth of queue or latency on a plateau, as a factor, below which it is not mentioned.
 const MIN_MENTIONED_GROWTH_RATIO: f64 = 1.5;
 
-/// The rate of a plateau: `3,000 reads/s`; with the bytes where these may be what is limited.
+/// The rate of a plateau: `3,000 reads/s`; with the bytes if the limit may be on bytes.
 pub(crate) fn plateau_rate(plateau: &Plateau) -> String {
     let requests = || per_second(plateau.iops, plateau.direction.noun());
     let bytes = || format!("{} MiB/s", number(plateau.mib_per_s));
@@ -35,12 +35,12 @@ pub(crate) fn plateau_evidence(plateau: &Plateau) -> String {
     format!("rate stayed constant ({}) {queues}; latency {latency}", variation_text(plateau))
 }
 
-/// The variation of the rate: `±0.3%`, at least 0.1%.
+/// The variation of the rate: `±0.3%`, never below 0.1%.
 pub(super) fn variation_text(plateau: &Plateau) -> String {
     format!("±{:.1}%", (plateau.variation * 100.0).max(0.1))
 }
 
-/// The caveat of a plateau; empty where it is certain.
+/// The caveat of a plateau; empty if it is certain.
 pub(super) fn plateau_caveat(plateau: &Plateau) -> &'static str {
     let is_known = |limit: &CloudLimit| limit.is_provider_known;
     match &plateau.matches_limit {

@@ -1,8 +1,8 @@
-//! Sentences in memory that is used again for others.
+//! Sentences in memory that is reused.
 
 use std::borrow::Cow;
 
-/// Sentences one behind the other.
+/// Sentences one after the other in one text.
 #[derive(Debug, Default)]
 pub(crate) struct Sentences {
     text: Vec<u8>,
@@ -13,9 +13,10 @@ pub(crate) struct Sentences {
 /// A sentence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sentence<'a> {
-    /// UTF-8.
+    /// The text in UTF-8.
     pub(crate) text: &'a [u8],
-    /// It consists of words and numbers of this program, without names: no character of it must be escaped.
+    /// True if it consists only of words and numbers of this program, without names, so that nothing needs to be
+    /// escaped.
     pub(crate) is_plain: bool,
 }
 
@@ -39,7 +40,7 @@ impl Sentences {
         self.ends.push((self.text.len(), false));
     }
 
-    /// Adds the plain sentence that `write` appends; none where it returns `None` and appends nothing.
+    /// Adds the plain sentence that `write` appends; none if it returns `None`, without having appended anything.
     pub(in crate::report) fn push_plain(
         &mut self,
         write: impl FnOnce(&mut Vec<u8>) -> Option<()>,

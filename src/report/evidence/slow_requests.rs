@@ -22,8 +22,8 @@ pub(crate) fn slow_requests_short_text(requests: &SlowRequests) -> String {
     format!("{} p{percentile} {} ({} p50)", direction.name(), time(*tail_ms), multiple(requests.ratio()))
 }
 
-/// The intervals of `busy` ones in which a few requests of a device were far slower than the rest, as a sentence
-/// without a period. `worst_begin` is the time at which the worst begins.
+/// The intervals in which a few requests of a device were far slower than the rest, out of `busy` intervals, as a
+/// sentence without a period. `worst_begin` is the time at which the worst begins.
 pub(crate) fn slow_intervals_text(
     device: &str,
     slow: &SlowIntervals,

@@ -17,7 +17,7 @@ pub(super) struct ChartTime<'a> {
     pub(super) timeline: &'a Timeline,
 }
 
-/// The looks of a series. Each has a color and a stroke of its own, so that none rests on color alone.
+/// The look of a series. Each has its own color and stroke, so that series do not differ by color only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     /// Blue, solid.
@@ -30,11 +30,11 @@ pub(super) enum Look {
     All,
     /// Gray, thin: a bound.
     Bound,
-    /// Gray, dotted: a value that cannot be true.
+    /// Gray, dotted: a value that cannot be right.
     Doubtful,
-    /// Dots instead of a line: samples of a moment.
+    /// Dots instead of a line: values at single moments.
     Dots,
-    /// A class that says more than its kind: the color of a direction, and the stroke of a percentile.
+    /// A class with several properties: the color of a direction and the stroke of a percentile.
     Class(&'static str),
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Line<'a> {
     pub(super) label: &'a str,
     /// Its name in the embedded data.
     pub(super) key: &'a str,
-    /// Its looks.
+    /// Its look.
     pub(super) look: Look,
     /// Its values, one for each point of the timeline or fewer.
     pub(super) values: &'a [Extent],
@@ -119,7 +119,7 @@ pub(super) struct Chart<'a> {
     pub(super) lines: Vec<Line<'a>>,
     /// Lines at fixed values.
     pub(super) references: Vec<Reference>,
-    /// The element that has the shades of the device's events; empty for none.
+    /// The id of the element with the shades of the device's events; empty for none.
     pub(super) shades: &'a str,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// An entry of a legend, whose value the script fills in.
+/// An entry of a legend; the script fills in its value.
 pub(super) struct LegendEntry<'a> {
     /// The name of the series.
     pub(super) label: &'a str,
@@ -282,7 +282,7 @@ pub(super) fn push_time_labels(axis: &TimeAxis, out: &mut String) {
     out.push_str("<div class=\"xs\">");
     for tick in axis.ticks() {
         let left = tick.position * 100.0;
-        // A label in the middle of its tick would reach beyond the page. The script does the same.
+        // A label centered at its tick would extend beyond the page. The script does the same.
         let class = match left {
             ..3.0 => " class=\"first\"",
             95.0.. => " class=\"last\"",
@@ -293,7 +293,7 @@ pub(super) fn push_time_labels(axis: &TimeAxis, out: &mut String) {
     out.push_str("</div>");
 }
 
-/// Appends the band from minimum to maximum, where points have several values, and the mean.
+/// Appends the mean, and the band from minimum to maximum if points have several values.
 fn push_line(line: &Line<'_>, factor: f64, scale: &Scale, time: ChartTime<'_>, out: &mut String) {
     let class = line.look.class();
     let (mut mean, mut band) = (Path::default(), Path::default());
@@ -323,7 +323,7 @@ fn push_line(line: &Line<'_>, factor: f64, scale: &Scale, time: ChartTime<'_>, o
     let _ = write!(out, "<path class=\"{class}\" d=\"{}\"/>", mean.text());
 }
 
-/// The width of bars: that of most of these spans, in units of the drawing.
+/// The width of bars: the median length of these spans, in units of the drawing.
 pub(super) fn bar_width(axis: &TimeAxis, spans: impl Iterator<Item = TimeSpan>) -> i32 {
     let mut widths: Vec<i32> = spans.map(|span| axis.x(span.end_s) - axis.x(span.start_s)).collect();
     let middle = widths.len() / 2;
@@ -338,7 +338,7 @@ pub(super) struct Area<'a> {
     pub(super) key: String,
     /// Its class: `a1` to `a5`, or `rest`.
     pub(super) class: &'a str,
-    /// Its value in each point of the timeline; `None` where there is none.
+    /// Its value in each point of the timeline; `None` for a point without one.
     pub(super) values: Vec<Option<f64>>,
 }
 

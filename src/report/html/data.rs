@@ -1,8 +1,8 @@
-//! The data of a page as JSON: what is drawn, for values under the cursor and to be saved as CSV.
+//! The data of a page as JSON, for values under the cursor and for saving as CSV.
 //!
-//! A series is a text of numbers separated by commas: one for each point of time, nothing where there is no value. Minimum
-//! and maximum are left out where each point has a single value. All of it is compressed (raw deflate, in Base64), which
-//! halves it and leaves more of the page to points.
+//! A series is a text of numbers separated by commas: one for each point of time, nothing for a point without a value.
+//! Minimum and maximum are left out if each point has a single value. All of it is compressed (raw deflate, in Base64),
+//! which halves it and leaves more of the page to points.
 
 use std::fmt::Write;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use super::verdict_band::class;
 use crate::intervals::series::{Extent, Timeline, WorstVerdict};
 use crate::sanitize::json_string;
 
-/// Digits of a single value, of the mean of several, and of their minimum and maximum.
+/// The number of digits of a single value, and below of the mean of several, and of their minimum and maximum.
 const SINGLE_DIGITS: usize = 6;
 const MEAN_DIGITS: usize = 4;
 const EXTREME_DIGITS: usize = 3;
@@ -130,7 +130,7 @@ fn push_group(group: &Group<'_>, out: &mut String) {
     out.push_str("}}");
 }
 
-/// Appends the verdict of each point as its name, or as the number of points that have the same one as the point before.
+/// Appends the verdicts of the points as runs: the name of a verdict and the number of consecutive points with it.
 fn push_verdicts(verdicts: &[WorstVerdict], out: &mut String) {
     let name = |verdict: &WorstVerdict| verdict.get().map_or("", class);
     for (index, run) in verdicts.chunk_by(|a, b| name(a) == name(b)).enumerate() {
@@ -150,7 +150,7 @@ fn push_numbers(values: impl Iterator<Item = Option<f64>>, digits: usize, out: &
     }
 }
 
-/// A number with this many digits that matter, in its shortest form.
+/// A number with this many significant digits, in its shortest form.
 fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".to_owned();
@@ -164,7 +164,7 @@ fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-/// The same number without zeros at the end, and without one before the point.
+/// The same number without trailing zeros, and without a zero before the decimal point.
 fn short(text: &str) -> String {
     if !text.contains('.') {
         return text.to_owned();

@@ -22,9 +22,9 @@ use crate::report::analysis::{
 use crate::report::evidence::explanation_text;
 use crate::report::layout::sentence_numbers::{multiple, time as time_text};
 
-/// A device that has a section of its own.
+/// A device with its own section.
 pub(super) struct Section<'a> {
-    /// Its place among the sections.
+    /// Its index among the sections.
     pub(super) index: usize,
     /// Its analysis.
     pub(super) report: &'a DeviceReport,
@@ -32,7 +32,7 @@ pub(super) struct Section<'a> {
     pub(super) history: Option<&'a DeviceHistory>,
     /// Its events.
     pub(super) events: Vec<&'a PlacedEvent<'a>>,
-    /// The cgroups on it, or on the device below; `None` without attribution.
+    /// The use by cgroups of this device, or of the device below; `None` without attribution.
     pub(super) usage: Option<&'a UsageHistory>,
     /// The shares of the cgroups.
     pub(super) areas: Vec<Area<'a>>,
@@ -145,7 +145,7 @@ impl<'a> Section<'a> {
         );
     }
 
-    /// The charts over time: that of mean latencies, and the others.
+    /// The charts over time: the chart of mean latencies, and the others.
     fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> (Chart<'b>, [Chart<'b>; 7]) {
         use DeviceQuantity as Q;
         let line = |label, quantity: Q, look| Line::new(label, quantity.name(), look, self.values(quantity));
@@ -179,7 +179,7 @@ impl<'a> Section<'a> {
             read_and_write(("reads", Q::ReadSaturation), ("writes", Q::WriteSaturation)),
             line("flushes", Q::FlushSaturation, Look::Flush),
         );
-        // Live values compare with the mean since boot where the analysis finds no unloaded latency at all.
+        // Live values are compared with the mean since boot if the analysis finds no unloaded latency at all.
         let is_unknown = |of: &DirectionReport| of.saturation.max.is_none();
         saturation.retain(|line| match line.look {
             Look::Read => !is_unknown(&self.report.read),
@@ -232,7 +232,7 @@ impl<'a> Section<'a> {
         let reference =
             |label: &str, value| Reference { label: format!("{label} {bound}{}", time_text(value)), value };
         let mut references = vec![reference(&format!("{word} baseline"), baseline_ms)];
-        // A baseline measured under load is no basis for a threshold.
+        // A baseline measured under load is not a basis for a threshold.
         if of.saturation.max.is_some() {
             references.push(reference("saturated from", baseline_ms * saturation_threshold));
         }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::sanitize::sanitize;
 
-/// Returns a text that is safe between tags and in quoted attributes: characters with a meaning in HTML are escaped, and
-/// those that control terminals or the direction of writing are shown as their escapes, such as `\u{202e}`.
+/// Returns a text that is safe between tags and in quoted attributes: characters with a meaning in HTML are escaped,
+/// and those that control terminals or the direction of text are shown as escapes such as `\u{202e}`.
 pub(super) fn escape(text: &str) -> String {
     let text = sanitize(text);
     let mut safe = String::with_capacity(text.len());
@@ -16,7 +16,7 @@ pub(super) fn escape(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            // Marks and separators that change the direction, and that a terminal ignores.
+            // Marks and separators that change the direction of text, or that a terminal ignores.
             '\u{61c}' | '\u{180e}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' => {
                 // Writing to a string cannot fail.
                 let _ = write!(safe, "\\u{{{:x}}}", u32::from(c));
@@ -27,13 +27,13 @@ pub(super) fn escape(text: &str) -> String {
     safe
 }
 
-/// Returns a name as an element of its own, so that letters that are written from right to left stay inside of it.
+/// Returns a name as a separate element, so that right-to-left text in it does not affect its surroundings.
 pub(super) fn name(text: &str) -> String {
     format!("<bdi>{}</bdi>", escape(text))
 }
 
-/// Returns a word of a shell command: quoted unless it has only harmless characters. Characters that are not printable have
-/// the form that bash reads, `$'\x1b'`.
+/// Returns a word of a shell command: quoted unless it has only harmless characters. Characters that are not printable
+/// have the form that bash reads, `$'\x1b'`.
 pub(super) fn shell_word(word: &str) -> String {
     let is_harmless = |c: char| c.is_ascii_alphanumeric() || "-_./,:+@%=".contains(c);
     if !word.is_empty() && word.chars().all(is_harmless) {
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(shell_word("/var/log/a-1.txt"), "/var/log/a-1.txt");
         assert_eq!(shell_word("it's $(here)"), r"'it'\''s $(here)'");
         assert_eq!(shell_word(""), "''");
-        // Bytes outside of ASCII are printable, unless they control a terminal.
+        // Characters outside ASCII are printable, unless they control a terminal.
         assert_eq!(shell_word("диск 1"), "'диск 1'");
         assert_eq!(shell_word("x\u{1b}[2J'\\\n\u{202e}"), r"$'x\x1b[2J\'\\\x0a\xe2\x80\xae'");
     }

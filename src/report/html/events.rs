@@ -11,16 +11,17 @@ use crate::report::evidence::{
 };
 use crate::report::layout::sentence_numbers::{counted, duration};
 
-/// The incidents of the table that are not folded.
+/// The number of incidents in the table that are not folded.
 const OPEN_INCIDENTS: usize = 10;
-/// The most events of the table, and of one incident.
+/// The most events in the table, and below in one incident.
 const MAX_ROWS: usize = 300;
 const MAX_ROWS_OF_INCIDENT: usize = 20;
 /// The beginning of the table, with its titles.
 const TITLES: &str = "<table class=\"events\"><thead><tr><th>#<th>device<th>verdict<th>time<th class=\"n\">for<th class=\"n\">rate\
     <th class=\"n\">peak latency<th class=\"n\">queue<th>limit<th>most bytes</tr></thead><tbody>";
 
-/// Appends the table of all events, those of an incident together. `anchor` returns the place of a device on the page.
+/// Appends the table of all events, those of an incident together. `anchor` returns the anchor of a device's section on
+/// the page.
 pub(super) fn push_table(
     incidents: &[PlacedIncident<'_>],
     anchor: &dyn Fn(&str) -> Option<usize>,
@@ -99,7 +100,7 @@ fn push_row(
     ];
     for (label, class, text) in cells {
         match text {
-            // A narrow window shows the label in place of the column's title.
+            // A narrow window shows the label instead of the column's title.
             Some(text) => {
                 let _ = write!(out, "<td class=\"l{class}\" data-l=\"{label}\">{}", escape(&text));
             }

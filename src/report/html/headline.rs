@@ -1,4 +1,4 @@
-//! The first sentences of a page: the main trouble, and others by name.
+//! The first sentences of a page: the main trouble, and the names of other incidents.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -14,9 +14,9 @@ use crate::report::evidence::{
 };
 use crate::report::layout::sentence_numbers::{counted, percent, time};
 
-/// The other incidents that are named.
+/// The most other incidents that are named.
 const MAX_NAMED: usize = 3;
-/// The rise of latency from which it is worth a comparison with that of the unloaded device.
+/// The rise of latency, as a factor, from which it is compared with that of the unloaded device.
 const MIN_RISE: f64 = 1.5;
 
 /// Appends the sentences on the incidents, the first of which is the main one.
@@ -56,8 +56,8 @@ pub(super) fn push_headline(
     }
 }
 
-/// The first sentence, without its period: `loop0 was capped at 2,000 reads/s from 16:04:47 to 16:05:12 (25 s); latency rose
-/// from 400 µs (unloaded) to 11.9 ms`.
+/// The first sentence, without its period: `loop0 was capped at 2,000 reads/s from 16:04:47 to 16:05:12 (25 s); latency
+/// rose from 400 µs (unloaded) to 11.9 ms`.
 fn main_sentence(placed: &PlacedEvent<'_>, report: Option<&DeviceReport>, time_of: ChartTime<'_>) -> String {
     let event = placed.event;
     let limit = match (&event.limit, event.verdict) {
@@ -87,7 +87,7 @@ fn range_text(placed: &PlacedEvent<'_>, time_of: ChartTime<'_>) -> String {
     format!("from {before}{}{outside} {end}", time_of.axis.moment(placed.begin_s))
 }
 
-/// The highest latency, compared with that of the unloaded device where that is known.
+/// The highest latency, compared with that of the unloaded device if it is known.
 fn latency_text(event: &Event, report: Option<&DeviceReport>) -> Option<String> {
     let peak = event.peak_latency?;
     let direction = report.and_then(|report| match peak.direction {
@@ -112,7 +112,7 @@ fn latency_text(event: &Event, report: Option<&DeviceReport>) -> Option<String> 
 /// The rate, the queue, the limit and the cgroup of an event.
 fn details(event: &Event) -> Vec<String> {
     let limit = event.limit.as_ref().filter(|limit| {
-        // The first sentence has the others.
+        // The first sentence contains the other limits.
         event.verdict != Verdict::Capped || matches!(limit, EventLimit::Cgroup(_))
     });
     let details = [

@@ -60,7 +60,7 @@ pub(super) fn push_heat_map(
     end_plot(time.axis, out);
 }
 
-/// The columns of the map: points that are too narrow to be seen are merged, but not across a gap.
+/// The columns of the map: points that would be too narrow are merged, but not across a gap.
 fn columns(counts: &[LatencyCounts], timeline: &Timeline) -> Vec<(TimeSpan, LatencyCounts)> {
     let points_of_column = timeline.points().len().div_ceil(MAX_COLUMNS);
     let mut columns: Vec<(TimeSpan, LatencyCounts)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The incidents: events on the axis of time, those with one cause together, the worst first.
+//! The incidents, the worst first: groups of events with one cause, placed on the axis of time.
 
 use super::time_axis::TimeAxis;
 use crate::intervals::{Event, History, Incident};
@@ -8,7 +8,7 @@ use crate::report::analysis::{AnalysisReport, incidents_worst_first};
 pub(super) struct PlacedEvent<'a> {
     /// The event.
     pub(super) event: &'a Event,
-    /// Its beginning on the axis of time, maybe before the time that the page shows.
+    /// Its beginning on the axis of time, possibly before the time that the page shows.
     pub(super) begin_s: f64,
     /// Its end.
     pub(super) end_s: f64,

@@ -1,9 +1,10 @@
-//! A page: one self-contained HTML file with charts. It needs no network and no fonts, which its Content-Security-Policy
-//! forbids, and no JavaScript: the charts are drawn as SVG. A small script adds values under the cursor, zoom and CSV.
+//! A page: one self-contained HTML file with charts. It needs neither network nor fonts, which its
+//! Content-Security-Policy forbids. The charts are drawn as SVG, without JavaScript; a small script adds values under
+//! the cursor, zoom and CSV.
 //!
-//! The page has the main trouble in a sentence and all incidents in a table, a band of verdicts for every device, a section for each device that was
-//! not ok or that was named, the host, a table of the other devices, and how to read it. Texts from outside pass through
-//! `escape`.
+//! The page has the main trouble in a sentence, all incidents in a table, a band of verdicts for every device, a
+//! section for each device that was not ok or that was named, the host, a table of the other devices, and a guide to
+//! reading it. Texts from outside pass through `escape`.
 
 mod chart;
 mod data;
@@ -51,23 +52,24 @@ const SCRIPT: &str = include_str!("assets/script.js");
 /// The SHA-256 of the script in Base64: the only script that a browser runs on the page.
 const SCRIPT_SHA256: &str = "hQMz/xXShgRbeT9tSecsTMZ1rDPEnJNM6z7QFHUagRk=";
 
-/// The size that a page should not exceed. One with very many charts may, as each has [`MIN_POINTS`] at least.
+/// The size in bytes that a page should not exceed. A page with very many charts may, because each has at least
+/// [`MIN_POINTS`].
 const MAX_PAGE_BYTES: usize = 1_450_000;
-/// The bytes of a page without any device, and of a device without any point: titles, labels, sentences. Estimates.
+/// Estimates of the bytes of a page without devices, and below of a device without points: titles, labels, sentences.
 const EMPTY_PAGE_BYTES: usize = 60_000;
 const EMPTY_DEVICE_BYTES: usize = 20_000;
-/// The bytes that a point of a device with few series takes, drawn and as data: from 300 to 450 with all series.
+/// The bytes that a point of a device with few series takes, drawn and as data; with all series it takes 300 to 450.
 const MIN_DEVICE_POINT_BYTES: usize = 250;
 /// The fewest points of a series.
 const MIN_POINTS: usize = 40;
-/// The devices that have a section for their single requests alone: the percentiles of a device that is ok may be worth a look,
-/// those of a hundred are not.
+/// The most devices that have a section only because of their single requests: the percentiles of a few devices that
+/// are ok may be worth a look, those of a hundred are not.
 const MAX_TRACED_SECTIONS: usize = 8;
 
-/// The source of a page: what its head says.
+/// The source of a page, as described in its head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageSource {
-    /// The host's name; `None` where it is not known.
+    /// The host's name; `None` if it is not known.
     pub host: Option<String>,
     /// The kernel's release.
     pub kernel: Option<String>,
@@ -92,13 +94,13 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Returns the page, with as many points as its size permits.
+    /// Returns the page, with as many points as the size limit permits.
     pub fn html(mut self) -> String {
         let charted = self.charted();
         let empty_bytes = EMPTY_PAGE_BYTES + charted.len() * EMPTY_DEVICE_BYTES;
         let for_points = MAX_PAGE_BYTES.saturating_sub(empty_bytes).max(1);
         let point_bytes = MIN_DEVICE_POINT_BYTES * (charted.len() + 1);
-        // Points are merged from the finest, so that they have the length that fits best.
+        // Points are always merged from the finest ones, so that they get the length that fits best.
         let finest = self.history.clone();
         let mut max_points = (for_points / point_bytes).max(MIN_POINTS);
         loop {
@@ -162,8 +164,8 @@ impl Page<'_> {
         out
     }
 
-    /// The devices with a section, the worst first: those that were not ok, those that were named, and the first of those
-    /// whose single requests were traced.
+    /// The devices with a section, the worst first: those that were not ok, those that were named, and the first of
+    /// those whose single requests were traced.
     fn charted(&self) -> Vec<usize> {
         let has_event = |report: &DeviceReport| {
             self.analysis.events.list.iter().any(|event| event.device == report.device)
@@ -214,7 +216,7 @@ impl Page<'_> {
         }
     }
 
-    /// The cgroups on a device, or else on the whole devices below it.
+    /// The use by cgroups of a device or, without any, of the whole devices below it.
     fn usage(&self, device: &str) -> Option<&crate::intervals::UsageHistory> {
         let topology: &Topology = self.analysis.topology;
         let mut below: Vec<&str> = vec![device];
@@ -292,7 +294,7 @@ impl Page<'_> {
         out.push_str("</header>");
     }
 
-    /// The first sentence where nothing happened that is known.
+    /// The first sentence if there are no events.
     fn headline_without_events(&self) -> String {
         let is_unknown = |report: &&DeviceReport| report.intervals > 0 && report.verdict.is_none();
         let unknown = self.analysis.devices.iter().filter(is_unknown).count();
@@ -302,7 +304,7 @@ impl Page<'_> {
         }
     }
 
-    /// Defects of the data that change how to read the page.
+    /// Defects of the data that affect how the page should be read.
     fn remarks(&self) -> Vec<String> {
         let shift_s = self.history.clock().setback_s();
         let mut remarks = Vec::new();
@@ -325,7 +327,7 @@ impl Page<'_> {
         remarks
     }
 
-    /// Appends the host; nothing if the capture has nothing about it.
+    /// Appends the section of the host; nothing if the capture has no data about it.
     fn push_host(&self, group: usize, time: ChartTime<'_>, out: &mut String) {
         let mut content = String::new();
         host::push_host_charts(&self.history, time, &mut content);

@@ -13,7 +13,7 @@ use crate::report::layout::sentence_numbers::{counted, number, percent, queue, t
 pub(super) struct OverviewRow<'a> {
     /// Its analysis.
     pub(super) report: &'a DeviceReport,
-    /// The verdict of its worst event where it is worse than that on the whole run.
+    /// The verdict of its worst event, if it is worse than the verdict on the whole run.
     pub(super) worse: Option<Verdict>,
     /// Its section; `None` if it has none.
     pub(super) section: Option<usize>,

@@ -1,13 +1,13 @@
-//! Paths of SVG with whole, relative coordinates, which take the least space.
+//! Paths of SVG with integer, relative coordinates, which take the least space.
 
 use std::fmt::Write;
 
-/// The end of the drawn path so far, and its text.
+/// A path that is being drawn: its present end and its text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Path {
     text: String,
     at: Option<(i32, i32)>,
-    /// The pen is up: the next line begins with a move.
+    /// True if the pen is up, so that the next line begins with a move.
     is_interrupted: bool,
 }
 
@@ -17,14 +17,14 @@ impl Path {
         &self.text
     }
 
-    /// Draws a horizontal line, after a vertical one from the end of the line before, unless that is far away or
+    /// Draws a horizontal line. A vertical line connects it with the previous line, unless that is far away or
     /// [`Self::interrupt`] was called.
     pub(super) fn step(&mut self, x: i32, end: i32, y: i32) {
         match self.at {
             Some((at_x, at_y)) if at_x == x && !self.is_interrupted => self.push('v', y - at_y),
             _ => self.move_to(x, y),
         }
-        // Something must be drawn, however short it was.
+        // A line must be visible, however short its time.
         let end = end.max(x + 1);
         self.push('h', end - x);
         self.at = Some((end, y));
@@ -43,7 +43,7 @@ impl Path {
         self.at = Some((x, bottom.max(top + 1)));
     }
 
-    /// Draws a dot: with round ends, a line without length is one.
+    /// Draws a dot, as a line without length with round ends.
     pub(super) fn dot(&mut self, x: i32, y: i32) {
         self.move_to(x, y);
         self.text.push_str("h0");
@@ -72,7 +72,7 @@ impl Path {
 
     fn move_to(&mut self, x: i32, y: i32) {
         match self.at {
-            // Relative numbers are shorter; a minus sign separates.
+            // Relative numbers are shorter; a minus sign also separates them.
             Some((at_x, at_y)) => {
                 let (dx, dy) = (x - at_x, y - at_y);
                 let separator = if dy < 0 { "" } else { " " };

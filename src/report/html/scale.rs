@@ -25,7 +25,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// The unit as it stands on an axis.
+    /// The unit as shown on an axis.
     pub(super) fn on_axis(self, what: &'static str) -> &'static str {
         match self {
             Self::Milliseconds => "log",
@@ -38,7 +38,7 @@ impl Unit {
         }
     }
 
-    /// The name by which the script knows it.
+    /// The name of the unit in the script.
     pub(super) fn key(self) -> &'static str {
         match self {
             Self::Milliseconds => "ms",
@@ -120,7 +120,7 @@ impl Scale {
     pub(super) fn log(min: f64, max: f64) -> Self {
         let is_valid = min > 0.0 && max >= min && max.is_finite();
         let (low, high) = if is_valid { (round_down(min), round_up(max)) } else { (0.1, 10.0) };
-        // Differences within a factor of less than ten would look large.
+        // On a range of less than a factor of ten, small differences would look large.
         if high / low >= 9.99 {
             Self::Log { min: low, max: high }
         } else {

@@ -14,7 +14,7 @@ use crate::metrics::LatencyStats;
 use crate::report::layout::sentence_numbers::{counted, duration, number, percent};
 use crate::report::who::role_name;
 
-/// The threads in the table of a device.
+/// The most threads in the table of a device.
 const MAX_SHOWN: usize = 10;
 const BYTES_PER_MIB: f64 = 1_048_576.0;
 
@@ -113,12 +113,13 @@ pub(super) fn counts(requests: &RequestHistory) -> Vec<LatencyCounts> {
     counts
 }
 
-/// Appends the number of requests that were traced, and what is missing.
+/// Appends the number of requests that were traced, and the reasons why some are missing.
 pub(super) fn push_trace_note(requests: &RequestHistory, trace: TraceSummary, out: &mut String) {
     let kinds = RequestKind::ALL.into_iter().filter(|kind| requests.completed(*kind) > 0);
     let counts: Vec<String> = kinds
         .map(|kind| {
-            // Requests that were completed between the reading of counters and of histograms can make it differ a little.
+            // Requests that complete between the reading of counters and of histograms can make it slightly more than
+            // 100.
             let pct = (requests.traced(kind) as f64 / requests.completed(kind) as f64 * 100.0).min(100.0);
             format!("{} ({})", counted(requests.traced(kind), word(kind)), percent(pct))
         })
@@ -149,7 +150,8 @@ pub(super) fn push_trace_note(requests: &RequestHistory, trace: TraceSummary, ou
     let _ = write!(out, "<p class=\"note\">{}</p>", escape(&text));
 }
 
-/// Appends the table of the threads that submitted I/O to a device or to its partitions; nothing if they were not traced.
+/// Appends the table of the threads that submitted I/O to a device or to its partitions; nothing if they were not
+/// traced.
 pub(super) fn push_thread_table(histories: &[&ThreadHistory], trace: TraceSummary, out: &mut String) {
     let mut threads: Vec<&TracedThread> = histories.iter().flat_map(|history| history.threads()).collect();
     let others = histories.iter().map(|history| history.others());

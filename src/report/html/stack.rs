@@ -1,4 +1,4 @@
-//! The stack of devices as a picture: a box for each, with its queue and latency, and the place where requests wait.
+//! The stack of devices as a picture: a box for each device with its queue and latency, and a mark where requests wait.
 
 use std::fmt::Write;
 

@@ -8,7 +8,7 @@ use crate::intervals::series::TimeSpan;
 /// The width of a chart in units of its drawing, which a browser stretches.
 pub(super) const WIDTH: f64 = 2000.0;
 
-/// The distances of ticks in seconds.
+/// The possible distances between ticks in seconds.
 const STEPS_S: [f64; 27] = [
     0.01,
     0.02,
@@ -38,28 +38,28 @@ const STEPS_S: [f64; 27] = [
     604_800.0,
     1_209_600.0,
 ];
-/// The most ticks of an axis, less one.
+/// The most distances between ticks on an axis: one less than the ticks.
 const MAX_TICK_INTERVALS: f64 = 6.0;
 
 /// A labeled time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TimeTick {
-    /// Its place from 0 to 1.
+    /// Its position from 0 to 1.
     pub(super) position: f64,
     /// Its label.
     pub(super) label: String,
 }
 
-/// The span of time that is drawn, and the clock that it is labeled with.
+/// The span of time that is drawn, and the clock for its labels.
 #[derive(Clone, Debug)]
 pub(super) struct TimeAxis {
     span: TimeSpan,
-    /// `None` where the samples have no wall clock: times are counted from the first.
+    /// `None` if the samples have no wall clock: times are then counted from the first sample.
     time_zone: Option<TimeZone>,
 }
 
 impl TimeAxis {
-    /// Creates the axis of a span; `time_zone` is `None` where it has no wall clock.
+    /// Creates the axis of a span; `time_zone` is `None` without a wall clock.
     pub(super) fn new(span: TimeSpan, time_zone: Option<TimeZone>) -> Self {
         // A span without length could not be divided.
         let end_s = span.end_s.max(span.start_s + 1e-3);
@@ -71,7 +71,7 @@ impl TimeAxis {
         self.span
     }
 
-    /// Returns the place of a time from 0 to 1; times outside are at the ends.
+    /// Returns the position of a time from 0 to 1; times outside are at the ends.
     pub(super) fn position(&self, seconds: f64) -> f64 {
         let position = (seconds - self.span.start_s) / (self.span.end_s - self.span.start_s);
         position.clamp(0.0, 1.0)
@@ -98,12 +98,12 @@ impl TimeAxis {
         }
     }
 
-    /// Returns a time with seconds, and with its date where the axis spans several days.
+    /// Returns a time with seconds, and with its date if the axis spans several days.
     pub(super) fn moment(&self, seconds: f64) -> String {
         if self.spans_days() { self.date_and_clock(seconds) } else { self.clock(seconds) }
     }
 
-    /// Returns the end of what began at another time: with its date only where that is another one.
+    /// Returns the end of a range of time, with its date only if that differs from the date of the beginning.
     pub(super) fn end_moment(&self, begin_s: f64, end_s: f64) -> String {
         let date = |seconds| self.zoned(seconds).map(|zoned| zoned.date());
         if date(begin_s) == date(end_s) { self.clock(end_s) } else { self.moment(end_s) }
@@ -120,7 +120,8 @@ impl TimeAxis {
         date(self.span.start_s) != date(self.span.end_s)
     }
 
-    /// Returns the seconds by which local time is ahead of UTC, from each time on; the first is that of the beginning.
+    /// Returns the times from which each UTC offset applies, with the seconds by which local time is then ahead of UTC;
+    /// the first is the beginning.
     pub(super) fn utc_offsets(&self) -> Vec<(f64, i32)> {
         let Some(time_zone) = &self.time_zone else { return vec![(self.span.start_s, 0)] };
         let offset_at = |seconds| timestamp(seconds).map_or(0, |at| time_zone.to_offset(at).seconds());
@@ -136,7 +137,7 @@ impl TimeAxis {
         offsets
     }
 
-    /// The ticks: round times on the clock. Where a day begins, the label is its date.
+    /// The ticks: round times on the clock. At the beginning of a day, the label is its date.
     pub(super) fn ticks(&self) -> Vec<TimeTick> {
         let length_s = self.span.end_s - self.span.start_s;
         let fits = |step: &f64| length_s / step <= MAX_TICK_INTERVALS;
@@ -181,7 +182,7 @@ impl TimeAxis {
     }
 }
 
-/// The time of seconds since 1970, rounded to the nearest millisecond; `None` where it is too far from now.
+/// The time from seconds since 1970, rounded to the nearest millisecond; `None` if it is out of range.
 fn timestamp(seconds: f64) -> Option<Timestamp> {
     Timestamp::from_millisecond((seconds * 1e3).round() as i64).ok()
 }

@@ -1,4 +1,4 @@
-//! Who used a device: the shares of cgroups over time, and the tasks that waited.
+//! The use of a device: the shares of cgroups over time, and the tasks that waited.
 
 use std::fmt::Write;
 
@@ -10,12 +10,12 @@ use crate::intervals::{CgroupHistory, History, UsageHistory};
 use crate::report::layout::sentence_numbers::{duration, number, percent};
 use crate::sanitize::sanitize;
 
-/// The cgroups with a color of their own.
+/// The most cgroups with their own color.
 const MAX_SHOWN: usize = 4;
-/// The tasks in the table.
+/// The most tasks in the table.
 const MAX_TASKS: usize = 20;
 
-/// The shares of a device's bytes, the largest cgroup first, then all others and what belongs to none.
+/// The shares of a device's bytes: the largest cgroup first, then all others and the bytes that belong to no cgroup.
 pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area<'static>> {
     const CLASSES: [&str; MAX_SHOWN] = ["a1", "a2", "a3", "a4"];
     let cgroups = usage.cgroups();

@@ -6,7 +6,7 @@ use super::chart::ChartTime;
 use crate::analysis::Verdict;
 use crate::intervals::series::WorstVerdict;
 
-/// The mark of a verdict, which stands for its color; `?` where there is none.
+/// The mark of a verdict, for readers who cannot see its color; `?` without a verdict.
 pub(super) fn mark(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         Some(Verdict::Idle) => "",
@@ -32,7 +32,7 @@ pub(super) fn word(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or("no verdict", Verdict::name)
 }
 
-/// The verdict on a device, and that of its worst event where this is worse.
+/// The verdict on a device, and that of its worst event if it is worse.
 pub(super) fn tags(own: Option<Verdict>, worse: Option<Verdict>) -> String {
     let tag =
         |verdict: Option<Verdict>| format!("<span class=\"tag {}\">{}</span>", class(verdict), word(verdict));
@@ -43,14 +43,14 @@ pub(super) fn tags(own: Option<Verdict>, worse: Option<Verdict>) -> String {
     }
 }
 
-/// Appends the band. Each part has its word where that fits, or else its mark.
+/// Appends the band. Each part shows the word for its verdict if it fits, otherwise its mark.
 pub(super) fn push_band(verdicts: &[WorstVerdict], time: ChartTime<'_>, out: &mut String) {
     out.push_str("<div class=\"band\"><div class=\"inner\">");
     for part in parts(verdicts, time) {
         let (left, width) = (part.start * 100.0, (part.end - part.start) * 100.0);
         let (start, end) = (time.axis.moment(part.start_s), time.axis.end_moment(part.start_s, part.end_s));
         let label = word(part.verdict);
-        // The word goes to a second line, which is hidden, where it does not fit; then the mark must stand alone.
+        // A word that does not fit wraps to a second line, which is hidden; then the mark must be visible alone.
         let text = match width {
             6.0.. => format!("<b>{label}</b>"),
             0.8.. => format!("<s>{}</s>", mark(part.verdict)),

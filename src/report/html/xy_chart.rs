@@ -12,9 +12,9 @@ use crate::intervals::{DeviceHistory, DeviceQuantity};
 
 /// The shades of the points by time, from the first to the last.
 const TIME_CLASSES: usize = 5;
-/// The points of a curve.
+/// The number of points of a curve.
 const CURVE_POINTS: u32 = 80;
-/// The lowest concurrency on the axis: below it requests hardly ever meet.
+/// The lowest concurrency on the axis: below it, two requests are hardly ever in flight together.
 const MIN_CONCURRENCY: f64 = 0.01;
 
 /// A mark at a value of an axis.
@@ -26,7 +26,7 @@ struct Mark {
 /// The points of a device.
 struct Points {
     concurrency: Scale,
-    /// Concurrency, value and shade of each.
+    /// Concurrency, value and shade of each point.
     points: Vec<(f64, f64, usize)>,
 }
 
@@ -137,7 +137,7 @@ pub(super) fn push_concurrency_charts(
     }
 }
 
-/// The fitted model at concurrencies along the axis, as far as there is one.
+/// The fitted model at concurrencies along the axis; empty without a model.
 fn curve(points: &Points, capacity: &CapacityReport) -> impl Iterator<Item = (i32, f64)> {
     let Scale::Log { min, max } = points.concurrency else { return Vec::new().into_iter() };
     let at = |step: u32| min * libm::pow(max / min, f64::from(step) / f64::from(CURVE_POINTS));
@@ -210,7 +210,7 @@ fn end(points: &Points, out: &mut String) {
     out.push_str("</div><div class=\"axis\">concurrency: mean reads and writes in the queue or being served</div></div></figure>");
 }
 
-/// A number with two digits that matter.
+/// A number with two significant digits.
 fn round(value: f64) -> f64 {
     let unit = libm::pow(10.0, libm::log10(value.max(1e-9)).floor() - 1.0);
     (value / unit).round() * unit

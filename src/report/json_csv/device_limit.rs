@@ -22,7 +22,7 @@ pub(in crate::report) struct DeviceLimit<'a> {
 }
 
 impl<'a> DeviceLimit<'a> {
-    /// Returns the limit of a device: that of a cgroup if it has reached one, or else a cap; `None` if it shows neither.
+    /// Returns the limit of a device: that of a cgroup if one is at its limit, otherwise a cap; `None` without either.
     pub(super) fn of(device: &'a DeviceInterval<'_>) -> Option<Self> {
         let activity = device.activity()?;
         let cap = || {

@@ -1,4 +1,5 @@
-//! A line of JSON or CSV, built in a buffer in which a number is written as one or two words, and copied as a whole.
+//! A line of JSON or CSV. It is built in a buffer, in which a number is written as one or two words, and then copied as
+//! a whole.
 
 use memchr::memchr2;
 
@@ -23,7 +24,7 @@ const NULL: &[u8; 4] = b"null";
 pub(super) const JSON: &Syntax = &Syntax { is_json: true, null_size: NULL.len() };
 pub(super) const CSV: &Syntax = &Syntax { is_json: false, null_size: 0 };
 
-/// Memory that is used for one line after the other.
+/// Memory that is reused for one line after the other.
 pub(super) struct LineBuffer {
     text: Box<[u8; Self::SIZE]>,
     sentences: Sentences,
@@ -42,10 +43,10 @@ impl Default for LineBuffer {
 
 /// A part of the text that all lines have in common.
 pub(super) struct Segment {
-    /// The text where it is short, and more bytes behind it: a fixed number of bytes is copied faster.
+    /// The text if it is short, padded: a fixed number of bytes is copied faster.
     text: [u8; Self::SIZE],
     is_short: bool,
-    /// Its place in the common text.
+    /// Its position in the common text.
     start: usize,
     size: usize,
 }
@@ -63,12 +64,12 @@ impl Segment {
         Self { text, is_short, start, size: rest.len() }
     }
 
-    /// Returns whether the segment has a copy of its text, and the common text is not needed for it.
+    /// Returns whether the segment has a copy of its text, so that the common text is not needed.
     pub(super) fn is_short(&self) -> bool {
         self.is_short
     }
 
-    /// The place in the common text behind this one.
+    /// The position in the common text after this segment.
     pub(super) fn end(&self) -> usize {
         self.start + self.size
     }
@@ -78,9 +79,9 @@ impl Segment {
 pub(super) struct Line<'a> {
     syntax: &'static Syntax,
     buffer: &'a mut LineBuffer,
-    /// The bytes in the buffer that belong to the line.
+    /// The number of bytes in the buffer that belong to the line.
     end: usize,
-    /// The beginning of the line is at the end of this text.
+    /// The output. If the buffer is too small for the line, the beginning of the line is already here.
     out: &'a mut Vec<u8>,
 }
 
@@ -157,7 +158,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Appends a word without a character that must be escaped.
+    /// Appends a word without characters that must be escaped.
     pub(super) fn push_word(&mut self, word: Option<&'static str>) {
         match word {
             Some(word) if self.syntax.is_json => self.push_quoted(word.as_bytes()),
@@ -232,14 +233,14 @@ impl<'a> Line<'a> {
         self.out.extend_from_slice(&self.buffer.text[..self.end]);
     }
 
-    /// Appends bytes as they are, between quotes.
+    /// Appends bytes unchanged between quotes.
     fn push_quoted(&mut self, bytes: &[u8]) {
         self.push(b"\"");
         self.push(bytes);
         self.push(b"\"");
     }
 
-    /// Appends bytes as they are.
+    /// Appends bytes unchanged.
     #[inline]
     fn push(&mut self, bytes: &[u8]) {
         match self.buffer.text.get_mut(self.end..self.end + bytes.len()) {
@@ -251,8 +252,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Moves what is in the buffer to the text before it, which is returned. Apart from the ends of lines it is seldom needed,
-    /// and kept out of the way.
+    /// Moves the contents of the buffer to the output, which is returned. Except at the ends of lines it is rarely
+    /// needed, so it is not inlined.
     #[cold]
     #[inline(never)]
     fn flush(&mut self) -> &mut Vec<u8> {

@@ -1,4 +1,5 @@
-//! JSON Lines and CSV: one line per device and interval, for a device that appeared or disappeared too. Field names are stable; new ones may be added at the end.
+//! JSON Lines and CSV: one line per device and interval, including devices that appeared or disappeared. Field names
+//! are stable; new ones may be added at the end.
 
 mod device_limit;
 mod line;
@@ -77,7 +78,8 @@ fn flags(of: &Subject<'_>) -> impl Iterator<Item = &'static str> {
     flag.into_iter().chain(of.header.is_since_boot.then_some("since_boot"))
 }
 
-/// The seconds of the interval with the verdict. Averages since boot do not say how long anything lasted.
+/// The seconds of the interval with the verdict; `None` for averages since boot, which do not show how long anything
+/// lasted.
 fn verdict_s(of: &Subject<'_>) -> Option<f64> {
     let seconds = match &of.device.state {
         DeviceState::Active(activity) => activity.verdict_s,
@@ -179,7 +181,7 @@ impl IntervalWriter for JsonLines {
     }
 }
 
-/// CSV (RFC 4180, but lines end in a newline alone): the field names, then a line for each device of an interval.
+/// CSV (RFC 4180, but lines end with only a newline): the field names, then a line for each device of an interval.
 pub struct Csv(Lines);
 
 impl Default for Csv {
@@ -198,12 +200,12 @@ impl IntervalWriter for Csv {
     }
 }
 
-/// The lines of an interval. What is the same for all its devices is formatted only once.
+/// The lines of an interval. Text that is the same for all its devices is formatted only once.
 struct Lines {
     syntax: &'static Syntax,
-    /// The text that all lines have in common, as far as it changes from one interval to the next.
+    /// The text that all lines of an interval have in common.
     common: Vec<u8>,
-    /// The place in `common` of what follows the last value.
+    /// The position in `common` of the text after the last value.
     rest: usize,
     /// The values of a device, each with the part of the common text before it.
     values: Vec<(Segment, DeviceValue)>,
@@ -220,7 +222,7 @@ impl Lines {
         each_line(rows, |device| self.push(&rows.header, device, out));
     }
 
-    /// Formats what all devices of an interval have in common.
+    /// Formats the text that all lines of an interval have in common.
     fn begin_interval(&mut self, header: &IntervalHeader) {
         let is_json = self.syntax == line::JSON;
         let push_value = if is_json { push_json } else { push_csv };
@@ -230,7 +232,7 @@ impl Lines {
         let (mut place, mut has_interval_value) = (0, false);
         self.rest = 0;
         for (index, column) in COLUMNS.iter().enumerate() {
-            // Where only a name is between two values of a device, that is the same in all intervals.
+            // If only a name is between two values of a device, the text is the same in all intervals.
             let known = self.values.get(place).filter(|_| !is_first && !has_interval_value);
             let is_known = known.is_some_and(|(segment, _)| segment.is_short());
             if is_known && matches!(column.value, Value::OfDevice(_)) {

@@ -1,7 +1,7 @@
 //! The values of fields, written as JSON and as CSV.
 //!
-//! Written by hand, not with serde_json and csv: a live report of hundreds of devices formats ten thousand numbers, and
-//! both formats share the number format.
+//! Written without serde_json and csv: a live report of hundreds of devices formats ten thousand numbers, and both
+//! formats share the number format.
 
 use std::io::Write;
 
@@ -70,8 +70,8 @@ pub(in crate::report) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends texts as a cell of CSV, joined by `; `. Characters that could control a terminal are escaped, since CSV has no escapes of
-/// its own. A cell that a spreadsheet would take for a formula stays as it is: it is a name.
+/// Appends texts as a cell of CSV, joined by `; `. Characters that could control a terminal are escaped, because CSV
+/// has no escapes itself. A cell that a spreadsheet would take for a formula is not changed, because it is a name.
 pub(super) fn push_texts<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
     let start = out.len();
     for (at, text) in texts.into_iter().enumerate() {
@@ -93,14 +93,14 @@ pub(super) fn push_texts<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut
     }
 }
 
-/// Returns a time in UTC to the microsecond, as RFC 3339 writes it.
+/// Returns a time in UTC to the microsecond, in the format of RFC 3339.
 pub(in crate::report) fn time_text(time: Timestamp) -> String {
     let mut text = Vec::new();
     push_time(time, &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Appends a time in UTC to the microsecond, as RFC 3339 writes it.
+/// Appends a time in UTC to the microsecond, in the format of RFC 3339.
 fn push_time(time: Timestamp, out: &mut Vec<u8>) {
     let at = Offset::UTC.to_datetime(time);
     let mut text = *b"0000-00-00T00:00:00.000000Z";
@@ -119,7 +119,7 @@ fn push_time(time: Timestamp, out: &mut Vec<u8>) {
     out.extend_from_slice(&text);
 }
 
-/// Appends a number with at most six decimals, more than the counters resolve.
+/// Appends a number with at most six decimals, which is finer than the resolution of the counters.
 pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
         out.extend_from_slice(b"null");
@@ -141,7 +141,7 @@ const MICRO: f64 = 1e6;
 
 /// Returns a number that is not negative and below [`MAX_EXACT`] in millionths, rounded.
 fn millionths_of(value: f64) -> u64 {
-    // As round() does, which is a call of a function on a CPU that is not known to have an instruction for it.
+    // Like round(), which would be a function call unless the CPU is known to have an instruction for it.
     let scaled = value * MICRO;
     let below = scaled as u64;
     below + u64::from(scaled - below as f64 >= 0.5)
@@ -150,7 +150,7 @@ fn millionths_of(value: f64) -> u64 {
 /// Returns what [`millionths_of`] returns for a number below [`MAX_SMALL`].
 #[inline]
 pub(super) fn millionths_of_small(value: f64) -> u64 {
-    /// From 2^52 on there are only whole numbers, so adding it rounds, but to the even one of two that are equally near.
+    /// From 2^52 on, floats are whole numbers, so adding it rounds, though ties go to the even number.
     const WHOLE: f64 = 4_503_599_627_370_496.0;
     let scaled = value * MICRO;
     let sum = scaled + WHOLE;
@@ -184,7 +184,7 @@ mod tests {
             }
             let mut out = Vec::new();
             push_number(value, &mut out);
-            // The standard library rounds exactly; here a product that is no whole number of millionths is rounded before.
+            // The standard library rounds exactly; here the product is rounded to a float first.
             let rounded = (value * 1e6).round();
             let (whole, fraction) = ((rounded / 1e6).floor(), rounded % 1e6);
             let expected = format!("{whole:.0}.{fraction:06.0}");

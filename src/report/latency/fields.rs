@@ -44,7 +44,7 @@ fn each_field(interval: &LatencyInterval<'_>, device: &TracedDevice, push: &mut 
 /// Calls `push` for the number of requests of a histogram, and their latencies.
 fn each_latency(prefix: &str, histogram: Option<&LatencyHistogram>, push: &mut dyn FnMut(&str, &Field<'_>)) {
     let stats = histogram.and_then(LatencyStats::of);
-    // The latencies of no requests are not known; that there are none is.
+    // Without requests, latencies are not known, but the number of requests is: zero.
     let is_queued = prefix.ends_with("_queued_");
     let count = stats.map(|stats| stats.count).or((!is_queued).then_some(0));
     push(&format!("{prefix}count"), &Whole(count));

@@ -1,4 +1,4 @@
-//! The heat map: a line for each interval, device and kind of request, darker where more requests took that long.
+//! The heat map: a line for each interval, device and kind of request, darker at latencies with more requests.
 
 use jiff::tz::TimeZone;
 
@@ -15,7 +15,7 @@ use crate::sanitize::sanitize;
 
 /// The shades, the lightest first. Each stands for eight times as many requests as the one before it.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
-/// The largest number of requests of each shade but the last.
+/// The largest number of requests of each shade except the last.
 const SHADE_LIMITS: [u64; 3] = [1, 8, 64];
 const NAME_WIDTH: usize = 12;
 /// The width of the time, the name, the kind, the count and the percentiles.
@@ -50,7 +50,7 @@ pub(super) fn lines(interval: &LatencyInterval<'_>, width: usize, time_zone: &Ti
         for kind in RequestKind::ALL {
             if let Some(line) = line(device, kind, &clock, columns(width)) {
                 out.extend_from_slice(line.as_bytes());
-                // Once per interval.
+                // The time is shown only once per interval.
                 clock.clear();
                 is_empty = false;
             }

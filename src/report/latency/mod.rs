@@ -1,4 +1,5 @@
-//! The latencies of single requests: as a table with histograms for people, as a heat map over time, as JSON Lines and as CSV.
+//! The latencies of single requests: as a table with histograms for people, as a heat map over time, as JSON Lines and
+//! as CSV.
 
 mod fields;
 mod heatmap;
@@ -21,7 +22,7 @@ use crate::intervals::{IntervalHeader, TracedDevice, TracedInterval};
 pub struct LatencyInterval<'a> {
     /// The values that all devices of the interval share.
     pub header: &'a IntervalHeader,
-    /// All that was traced, whose shown devices are in [`Self::devices`].
+    /// All traced requests; the devices to show are in [`Self::devices`].
     pub traced: &'a TracedInterval,
     /// The devices that are shown.
     pub devices: Vec<&'a TracedDevice>,
@@ -48,13 +49,13 @@ pub struct LatencyWriter {
     format: LatencyFormat,
     /// The width of a table.
     width: usize,
-    /// Latencies from the time at which requests are queued are shown, too.
+    /// True if latencies from the time at which requests are queued are shown, too.
     is_queued: bool,
     time_zone: TimeZone,
 }
 
 impl LatencyWriter {
-    /// Creates a writer; `width` is that of tables without one of their own.
+    /// Creates a writer; `width` is the width of tables unless the format has one.
     pub fn new(format: LatencyFormat, width: usize, is_queued: bool, time_zone: TimeZone) -> Self {
         let width = match format {
             LatencyFormat::Table(Some(width)) | LatencyFormat::Heatmap(Some(width)) => width,
@@ -70,7 +71,7 @@ impl LatencyWriter {
         }
     }
 
-    /// Appends what precedes the first interval.
+    /// Appends the text before the first interval.
     pub fn begin(&self, out: &mut Vec<u8>) {
         match self.format {
             LatencyFormat::Csv => fields::csv_header(out),

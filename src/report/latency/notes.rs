@@ -5,12 +5,13 @@ use crate::intervals::{TracedDevice, TracedInterval};
 use crate::report::layout::number_format::percent;
 use crate::report::layout::wrap;
 
-/// The percentage of matched requests below which a note says so.
+/// The percentage of matched requests below which a note mentions it.
 const MIN_MATCHED_PCT: f64 = 95.0;
-/// The number of requests of an interval that were under way at its ends, and so say nothing about matching.
+/// The number of requests up to which an interval shows nothing about matching: they may all have been under way at its
+/// ends.
 const FEW_REQUESTS: u64 = 100;
 
-/// Returns what the interval lacks, for people.
+/// Returns notes for people about the requests that the interval lacks.
 pub(super) fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if !has_requests && traced.problem.is_none() {
@@ -20,8 +21,8 @@ pub(super) fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec
     notes
 }
 
-/// Appends a note in parentheses, in lines of at most `width` columns that begin with `first`, and then with `next`, which is as
-/// wide.
+/// Appends a note in parentheses, in lines of at most `width` columns. The first line begins with `first`, the others
+/// with `next`, which must be as wide.
 pub(crate) fn push_note(note: &str, width: usize, first: &str, next: &str, out: &mut Vec<u8>) {
     for (number, line) in wrap(&format!("({note})"), width.saturating_sub(first.len())).iter().enumerate() {
         let begin = if number == 0 { first } else { next };
@@ -29,7 +30,7 @@ pub(crate) fn push_note(note: &str, width: usize, first: &str, next: &str, out: 
     }
 }
 
-/// Returns the reason for which requests are missing, for people.
+/// Returns the reason why requests are missing, for people.
 pub fn trace_problem_text(problem: TraceProblem) -> &'static str {
     match problem {
         TraceProblem::Overhead => {
@@ -47,7 +48,7 @@ pub fn dropped_text(dropped: u64) -> String {
     format!("{dropped} {requests} missing: a histogram in the kernel was full; name fewer devices")
 }
 
-/// Returns why requests are missing, with the remedy; empty if none are.
+/// Returns the reasons why requests are missing, with the remedy; empty if none are.
 pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(traced.problem.map(|problem| trace_problem_text(problem).to_owned()));

@@ -8,8 +8,8 @@ const ENDS_NS: [f64; 2] = [1e4, 1e10];
 /// The decades between them.
 const DECADES: usize = 6;
 
-/// Returns the number of requests in each of `columns` columns of equal width on the scale. Those beyond its ends count in the
-/// first and in the last column.
+/// Returns the number of requests in each of `columns` columns of equal width on the scale. Requests beyond its ends
+/// count in the first and the last column.
 pub(super) fn columns_of(histogram: &LatencyHistogram, columns: usize) -> Vec<u64> {
     let mut counts = vec![0_u64; columns];
     for bucket in histogram.buckets() {

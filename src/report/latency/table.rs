@@ -13,11 +13,11 @@ use crate::report::layout::number_format::{count, percent, time};
 use crate::report::layout::{Align, Spacing, ellipsize, plain_table};
 use crate::sanitize::sanitize;
 
-/// The blanks between cells, and where lines would be too wide with them.
+/// The blanks between cells, and their number if lines would be too wide.
 const GAPS: [u16; 2] = [2, 1];
-/// The least and the most columns of a histogram. Where fewer are left, there is none.
+/// The fewest and the most columns of a histogram. If fewer are left, it is not shown.
 const BARS: [usize; 2] = [12, 48];
-/// The least width of the name of a device where lines would be too wide.
+/// The least width of the name of a device if lines would be too wide.
 const MIN_NAME_WIDTH: usize = 8;
 /// Bars, the lowest first.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -44,7 +44,7 @@ pub(super) fn table(
     if let ([note], true) = (notes.as_slice(), rows.is_empty())
         && line.len() + note.len() + " ()".len() <= width
     {
-        // A line per interval where nothing happens.
+        // An interval without requests takes a single line.
         out.extend_from_slice(format!(" ({note})\n").as_bytes());
         return;
     }
@@ -79,7 +79,7 @@ struct Row<'a> {
     histogram: Option<&'a LatencyHistogram>,
 }
 
-/// Returns the rows of a device: a kind of request that it completed, or several.
+/// Returns the rows of a device: one for each kind of request that it completed.
 fn device_rows(device: &TracedDevice, is_queued: bool) -> Vec<Row<'_>> {
     let spans: &[LatencySpan] =
         if is_queued { &[LatencySpan::Device, LatencySpan::Queued] } else { &[LatencySpan::Device] };
@@ -106,8 +106,8 @@ fn cells(device: &TracedDevice, name: String, kind: RequestKind, span: LatencySp
     cells
 }
 
-/// Returns the cells of a kind of request below [`REQUEST_TITLES`]: its name, the number of requests whose latencies are known,
-/// the latencies, and the percentage of the completed requests that these are.
+/// Returns the cells of a kind of request below [`REQUEST_TITLES`]: its name, the number of requests whose latencies
+/// are known, the latencies, and the percentage of completed requests whose latencies are known.
 pub(crate) fn request_cells(
     kind: RequestKind,
     stats: Option<LatencyStats>,

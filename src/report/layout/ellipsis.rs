@@ -1,10 +1,10 @@
-//! Text cut in the middle.
+//! Text that is shortened in the middle.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::sanitize::is_printable_ascii;
 
-/// Returns the columns that a text takes.
+/// Returns the number of columns that a text takes.
 pub(crate) fn text_width(text: &str) -> usize {
     if is_printable_ascii(text) { text.len() } else { text.width() }
 }

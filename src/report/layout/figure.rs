@@ -1,20 +1,21 @@
-//! Numbers as people read them, as texts: rounded, with a unit behind them.
+//! Numbers as text for people: rounded and followed by a unit.
 //!
-//! Nearly all have at most eight bytes. These are computed as one word, and a row of a table is written a word at a time.
+//! Nearly all of them have at most eight bytes. These are computed as one word, and a row of a table is written a word
+//! at a time.
 
 use super::fixed_decimal::{BLANKS, ONES, push_fixed, scaled, short_digits};
 
 /// The bits that are set in the bytes of a character outside of ASCII.
 const NOT_ASCII: u64 = ONES * 0x80;
 
-/// A number as it is written.
+/// A number with its format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figure {
     value: f64,
-    /// At most 2.
+    /// The number of decimals, at most 2.
     decimals: usize,
     unit: &'static Unit,
-    /// The sign that the number is a bound, and a mark before that.
+    /// The sign that marks the number as a bound, and a mark before that sign.
     prefixes: [Option<u8>; 2],
     suffix: Option<u8>,
 }
@@ -26,7 +27,7 @@ impl Figure {
         Self { value, decimals, unit, prefixes: [None; 2], suffix: None }
     }
 
-    /// Makes the number a bound, of which `sign` stands before it.
+    /// Creates a bound: a number preceded by `sign`.
     #[inline]
     pub(crate) fn bound(sign: u8, value: f64, unit: &'static Unit) -> Self {
         Self { prefixes: [Some(sign), None], ..Self::new(value, 0, unit) }
@@ -44,7 +45,7 @@ impl Figure {
         Self { suffix, ..self }
     }
 
-    /// Returns the text; `None` where it has more than eight bytes, and where it may.
+    /// Returns the text; `None` if it may have more than eight bytes.
     #[inline(always)]
     pub(crate) fn short_text(&self) -> Option<ShortText> {
         let number = scaled(self.value, self.decimals).filter(|number| *number < self.unit.limit)?;
@@ -98,13 +99,13 @@ impl Figure {
     }
 }
 
-/// A text of at most eight bytes, after blanks: its last byte is the highest of the word. At most one character is outside of
-/// ASCII, and has two bytes.
+/// A text of at most eight bytes, padded with blanks on the left: its last byte is the highest of the word. At most one
+/// character is outside ASCII; it has two bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShortText(u64);
 
 impl ShortText {
-    /// The cell without a value.
+    /// The cell for a missing value.
     pub(crate) const DASH: Self = Self::new("-");
 
     /// Returns a text of at most seven bytes.
@@ -112,25 +113,25 @@ impl ShortText {
         Self(BLANKS).with_end(&Unit::new(text))
     }
 
-    /// Appends a unit, for which there must be blanks.
+    /// Appends a unit; the text must have enough blanks for it.
     const fn with_end(self, unit: &Unit) -> Self {
         Self((self.0 >> unit.bits) | unit.word)
     }
 
-    /// Puts an ASCII character before the text; `None` where that is too long.
+    /// Puts an ASCII character before the text; `None` if the result is too long.
     #[inline]
     pub(crate) fn with_prefix(self, prefix: u8) -> Option<Self> {
         let place = self.blanks().checked_sub(1)?;
         Some(Self(self.0 ^ (u64::from(prefix ^ b' ') << (8 * place))))
     }
 
-    /// Puts an ASCII character behind the text; `None` where that is too long.
+    /// Puts an ASCII character behind the text; `None` if the result is too long.
     #[inline]
     pub(crate) fn with_suffix(self, suffix: u8) -> Option<Self> {
         (self.blanks() > 0).then_some(Self((self.0 >> 8) | (u64::from(suffix) << 56)))
     }
 
-    /// The blanks before the text.
+    /// The number of blanks before the text.
     #[inline]
     fn blanks(self) -> usize {
         (self.0 ^ BLANKS).trailing_zeros() as usize / 8
@@ -142,7 +143,7 @@ impl ShortText {
     }
 }
 
-/// A row of cells, to which they are appended.
+/// A row to which cells are appended.
 pub(crate) struct Row<const SIZE: usize> {
     text: [u8; SIZE],
     end: usize,
@@ -154,11 +155,11 @@ impl<const SIZE: usize> Row<SIZE> {
         Self { text: [b' '; SIZE], end: 0 }
     }
 
-    /// Appends a text, right-aligned in `width` columns; a longer one is not cut. The row must be large enough for all its
-    /// cells, or it is cut.
+    /// Appends a text, right-aligned in `width` columns; a longer one is not cut. The row must be large enough for all
+    /// its cells; otherwise it is cut.
     #[inline]
     pub(crate) fn push(&mut self, text: ShortText, width: usize) {
-        // Most cells are no wider than their column, which is no wider than a word.
+        // Most cells fit into their column, which fits into a word.
         let outside = (1 << (64 - 8 * width.min(8))) - 1;
         if width <= 8
             && (text.0 ^ BLANKS) & outside | text.0 & NOT_ASCII == 0
@@ -172,7 +173,7 @@ impl<const SIZE: usize> Row<SIZE> {
         self.push_wide(text, width);
     }
 
-    /// Appends a text that is not cut where it is longer than `width` columns.
+    /// Appends a text that may be longer than `width` columns, without cutting it.
     #[inline(never)]
     fn push_wide(&mut self, text: ShortText, width: usize) {
         let extra = usize::from(text.0 & NOT_ASCII != 0);
@@ -206,7 +207,7 @@ pub(crate) struct Unit {
     word: u64,
     /// Its bits.
     bits: u32,
-    /// Below this, there is space for the digits of a number and a point before the unit.
+    /// The number below which there is space for its digits and a point before the unit.
     limit: u64,
     /// The same unit after a blank.
     apart: Option<&'static Unit>,
@@ -229,7 +230,7 @@ impl Unit {
         Self { apart: Some(apart), ..self }
     }
 
-    /// Returns whether the number is written with a power of ten, which is its unit.
+    /// Returns whether the unit is a power of ten.
     fn is_power_of_ten(&self) -> bool {
         self.limit == 0
     }
@@ -262,7 +263,7 @@ mod tests {
 
     const FORMATS: [NumberFormat; 8] = [NUMBER, MIB, QUEUE, COUNT, TIME, SIZE, PERCENT, MULTIPLE];
 
-    /// The text of a figure, with the number as the standard library writes it.
+    /// The text of a figure, with the number formatted by the standard library.
     fn expected(figure: &Figure) -> String {
         let Figure { value, decimals, unit, prefixes: [sign, mark], suffix } = *figure;
         let prefix: String = mark.into_iter().chain(sign).map(char::from).collect();
@@ -277,7 +278,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// Returns the cells that fit into a word, as a row and as the standard library aligns them.
+    /// Returns the cells that fit into a word, as a row and as aligned by the standard library.
     fn row(figures: &[(Figure, usize)]) -> (String, String) {
         let (mut row, mut out) = (Row::<1024>::new(), Vec::new());
         let mut aligned = String::new();

@@ -5,14 +5,14 @@
 pub(crate) struct FittedColumns {
     /// The columns that fit, from left to right.
     pub(crate) kept: Vec<usize>,
-    /// The others, from left to right too.
+    /// The other columns, also from left to right.
     pub(crate) dropped: Vec<usize>,
 }
 
-/// Drops columns until the others fit into `width`, lowest rank first.
+/// Drops columns, those of the lowest rank first, until the others fit into `width`.
 ///
 /// `widths` and `ranks` have an entry for each column; a width includes the gap to the next column. Columns of one rank
-/// go together, unless they are the last ones: of these, the rightmost go one by one.
+/// are dropped together, unless only columns of that rank are left: these are dropped one by one from the right.
 pub(crate) fn fit_columns(widths: &[usize], ranks: &[u8], width: usize) -> FittedColumns {
     let mut kept: Vec<usize> = (0..widths.len().min(ranks.len())).collect();
     let mut dropped = Vec::new();

@@ -1,28 +1,28 @@
 //! Numbers with a fixed count of decimals, rounded as printf rounds: to the nearest, exact ties to even.
 //!
-//! A replay prints millions of them, and the standard library's formatting took nine tenths of its time. Nearly all fit into
-//! their column and have at most eight digits: these are computed at once, as the bytes of one word.
+//! A replay prints millions of them, and formatting by the standard library took nine tenths of its time. Nearly all
+//! fit into their column and have at most eight digits: these are computed at once, as the bytes of one word.
 
 /// The buffer for a number: 20 digits and a point fit, and the widest column.
 const MAX_WIDTH: usize = 32;
 
-/// The format of a column of numbers. The text of a short number has at most nine characters; the masks and words have one
-/// byte for each, the first in the lowest.
+/// The format of a column of numbers. The text of a short number has at most nine characters; the masks and words have
+/// one byte for each, the first in the lowest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnFormat {
     /// The width, without the blank before the column.
     pub(super) width: usize,
     /// The decimals, at most 2.
     pub(super) decimals: usize,
-    /// A percent sign follows the width.
+    /// True if a percent sign follows the number.
     pub(super) is_percentage: bool,
     /// 10^decimals.
     pub(super) factor: f64,
-    /// Below this, the product of a number and the factor has at most eight digits and fits into the width.
+    /// The bound below which the product of a number and the factor has at most eight digits and fits into the width.
     pub(super) limit: f64,
     /// A one in the byte of the digit before the point.
     pub(super) units: u64,
-    /// The digits before the point, one byte further left, as the point moves them; none without decimals.
+    /// The digits before the point, one byte further left because of the point; none without decimals.
     pub(super) whole: u64,
     /// The digits after the point; all without decimals.
     pub(super) fraction: u64,
@@ -42,7 +42,7 @@ impl ColumnFormat {
             decimals,
             is_percentage: false,
             factor,
-            // The largest one has to stay below the limit when it is rounded.
+            // Even the largest number must stay below the limit when it is rounded.
             limit: short_limit(width, decimals) as f64 - 0.5,
             units: 1 << (56 - 8 * decimals),
             whole,
@@ -60,20 +60,21 @@ impl ColumnFormat {
     #[inline]
     fn digits(&self, number: u64) -> u64 {
         let digits = eight_digits(number);
-        // The digit before the point is printed even if it is zero. All bits before the first one that is printed:
+        // The digit before the point is printed even if it is zero. The following are all bits before the first printed
+        // digit:
         let printed = digits | self.units;
         let leading = (printed - 1) & !printed;
         (digits | ZEROS) ^ (leading & (ZEROS ^ BLANKS))
     }
 
-    /// Moves the digits before the point, of which the first one is lost.
+    /// Moves the digits before the point by one byte; the first of them is lost.
     #[inline]
     fn with_point(&self, digits: u64) -> u64 {
         ((digits >> 8) & self.whole) | (digits & self.fraction) | self.point
     }
 
-    /// Writes a short number, right-aligned in `width`, to the start of `out`, with up to eight more bytes behind it: a fixed
-    /// number of bytes is copied faster.
+    /// Writes a short number, right-aligned in `width`, to the start of `out`. It may overwrite up to eight bytes after
+    /// the number, because a fixed number of bytes is copied faster.
     #[inline]
     fn write_short(&self, number: u64, width: usize, out: &mut [u8]) {
         let text = self.digits(number);
@@ -88,7 +89,7 @@ impl ColumnFormat {
         }
     }
 
-    /// Appends a blank, and `value` as in this column; a longer number is not cut.
+    /// Appends a blank, and `value` in the format of this column; a longer number is not cut.
     pub(crate) fn push(&self, value: f64, out: &mut Vec<u8>) {
         out.push(b' ');
         push_fixed(out, value, self.width, self.decimals);
@@ -135,10 +136,10 @@ fn push_long(out: &mut Vec<u8>, value: f64, number: Option<u64>, width: usize, d
 /// The widest column of short numbers, with the blank before it.
 const MAX_SHORT_WIDTH: usize = 16;
 
-/// Returns the number below which the digits of numbers fit into `width` and are at most eight; 0 if none does.
+/// Returns the bound below which numbers have at most eight digits that fit into `width`; 0 if no number does.
 const fn short_limit(width: usize, decimals: usize) -> u64 {
     let point = if decimals > 0 { 1 } else { 0 };
-    // One digit at least stands before the point.
+    // There is at least one digit before the point.
     if width < decimals + point + 1 || width >= MAX_SHORT_WIDTH {
         0
     } else if width - point < 8 {
@@ -148,20 +149,20 @@ const fn short_limit(width: usize, decimals: usize) -> u64 {
     }
 }
 
-/// A byte of 1 in each byte of a word, to be multiplied by the byte that each of them is to be.
+/// A word with 1 in each byte; multiplied by a byte, it has that byte everywhere.
 pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
 pub(super) const ZEROS: u64 = ONES * b'0' as u64;
 pub(super) const BLANKS: u64 = ONES * b' ' as u64;
 
-/// Appends a number below [`short_limit`], of which the last `decimals` digits follow the point, right-aligned in `width`.
+/// Appends a number below [`short_limit`], right-aligned in `width`; its last `decimals` digits follow the point.
 fn push_short(out: &mut Vec<u8>, number: u64, width: usize, decimals: usize) {
     let mut text = [0; MAX_SHORT_WIDTH];
     ColumnFormat::new(width, decimals).write_short(number, width, &mut text);
     out.extend_from_slice(&text[..width]);
 }
 
-/// Returns the text of a number, of which the last `decimals` (at most 2) digits follow the point, as a word: right-aligned, the
-/// last byte the highest. It must be below 10^7, or below 10^8 without decimals.
+/// Returns the text of a number as a word, right-aligned, with the last byte highest; its last `decimals` (at most 2)
+/// digits follow the point. It must be below 10^7, or below 10^8 without decimals.
 #[inline]
 pub(super) fn short_digits(number: u64, decimals: usize) -> u64 {
     const FORMATS: [ColumnFormat; 3] =
@@ -174,8 +175,8 @@ pub(super) fn short_digits(number: u64, decimals: usize) -> u64 {
     format.with_point(format.digits(number))
 }
 
-/// The texts of the numbers below 1000 with no decimals, one and two, as the last four bytes of a word. Most numbers that people
-/// read have no more digits.
+/// The texts of the numbers below 1000 with no decimals, one and two, as the last four bytes of a word. Most numbers
+/// for people have no more digits.
 static THREE_DIGITS: [[u32; 1000]; 3] = {
     let mut texts = [[0; 1000]; 3];
     let mut decimals = 0;
@@ -184,7 +185,7 @@ static THREE_DIGITS: [[u32; 1000]; 3] = {
         while number < 1000 {
             let digits = [number / 100, number / 10 % 10, number % 10];
             let mut text = [b' '; 4];
-            // The places of the digits: those before the point are one further left.
+            // The positions of the digits: those before the point are one further left.
             let mut at = 0;
             while at < 3 {
                 let is_whole = at < 3 - decimals;
@@ -204,8 +205,9 @@ static THREE_DIGITS: [[u32; 1000]; 3] = {
     texts
 };
 
-/// Returns the digits of a number below 10^8, one in each byte, the first in the lowest. It is divided into halves, and these
-/// are at the same time, by multiplication with a reciprocal that is exact for numbers of their size.
+/// Returns the digits of a number below 10^8, one in each byte, the first in the lowest. The number is divided into
+/// halves, then both halves at once are divided further, by multiplication with a reciprocal that is exact for numbers
+/// of their size.
 #[inline]
 fn eight_digits(number: u64) -> u64 {
     let fours = (number / 10_000) | ((number % 10_000) << 32);
@@ -237,13 +239,14 @@ pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
 /// The bytes that [`write_millionths`] needs.
 pub(crate) const MAX_MILLIONTHS_SIZE: usize = 32;
 
-/// Writes a number of millionths as a decimal number, without trailing zeros except the first, and returns its length. What is
-/// behind it is overwritten too.
+/// Writes a number of millionths as a decimal number, without trailing zeros except for the first decimal, and returns
+/// its length. The bytes after it are overwritten, too.
 #[inline(always)]
 pub(crate) fn write_millionths(millionths: u64, out: &mut [u8]) -> usize {
     let (whole, fraction) = (millionths / 1_000_000, millionths % 1_000_000);
     let end = write_whole(whole, out);
-    // The digits behind the point, of which the first is always shown. The highest byte that is not zero is the last one.
+    // The digits after the point, of which the first is always shown. The highest byte that is not zero is the last
+    // digit.
     let digits = if fraction == 0 { 0 } else { eight_digits(fraction) >> 16 };
     let count = 8 - (digits | 1).leading_zeros() as usize / 8;
     let text = ((digits | ZEROS) << 8) | u64::from(b'.');
@@ -253,7 +256,7 @@ pub(crate) fn write_millionths(millionths: u64, out: &mut [u8]) -> usize {
     end + 1 + count
 }
 
-/// Writes a whole number, and returns its length. `out` is as large as that of [`write_millionths`].
+/// Writes a whole number, and returns its length. `out` must be as large as for [`write_millionths`].
 #[inline(always)]
 pub(crate) fn write_whole(number: u64, out: &mut [u8]) -> usize {
     let (word, size) = match THREE_DIGITS[0].get(number as usize) {
@@ -284,7 +287,7 @@ fn write_long(number: u64, out: &mut [u8]) -> usize {
     size
 }
 
-/// Appends a number of millionths as a decimal number, without trailing zeros except the first.
+/// Appends a number of millionths as a decimal number, without trailing zeros except for the first decimal.
 pub(crate) fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
     let mut text = [0; MAX_MILLIONTHS_SIZE];
     let size = write_millionths(millionths, &mut text);
@@ -321,12 +324,12 @@ const DIGIT_PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// `value` times 10^decimals as a whole number, correctly rounded; `None` where it is large or below zero.
+/// `value` times 10^decimals as a whole number, correctly rounded; `None` if it is large or below zero.
 #[inline]
 pub(super) fn scaled(value: f64, decimals: usize) -> Option<u64> {
     const MANTISSA_BITS: u64 = 52;
     let bits = value.to_bits();
-    // The value is mantissa / 2^shift; a sign would make the exponent huge.
+    // The value is mantissa / 2^shift; a sign bit would make the exponent huge.
     let exponent = bits >> MANTISSA_BITS;
     let mantissa = (bits & ((1 << MANTISSA_BITS) - 1)) | (1 << MANTISSA_BITS);
     let factor = [1, 10, 100].get(decimals)?;
@@ -335,11 +338,11 @@ pub(super) fn scaled(value: f64, decimals: usize) -> Option<u64> {
     match 1075u64.checked_sub(exponent)? {
         0 => None,
         shift @ 1..=62 => {
-            // An odd number is rounded up from its half on, an even one above its half.
+            // An odd number is rounded up at exactly one half, an even one only above it.
             let odd = (product >> shift) & 1;
             Some((product + (1 << (shift - 1)) - 1 + odd) >> shift)
         }
-        // Zero, too.
+        // Also for zero.
         _ => Some(0),
     }
 }

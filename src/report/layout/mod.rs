@@ -16,5 +16,5 @@ pub(crate) use fit::{FittedColumns, fit_columns};
 pub(crate) use table::{Align, Spacing, plain_table};
 pub(crate) use wrap::{wrap, wrap_list};
 
-/// The width of a line, in terminal columns, where there is no terminal.
+/// The width of a line, in terminal columns, without a terminal.
 pub(crate) const DEFAULT_WIDTH: usize = 100;

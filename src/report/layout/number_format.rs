@@ -1,4 +1,4 @@
-//! Numbers as people read them: three digits that matter, and a unit.
+//! Numbers for people: three significant digits and a unit.
 
 use super::figure::{Figure, ShortText, units};
 use super::fixed_decimal::fixed;
@@ -14,13 +14,13 @@ macro_rules! number_format {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NumberFormat {
     figure: fn(f64) -> Figure,
-    /// The text of a figure where it is short. A function of its own for each format, which needs no figure in memory.
+    /// Returns the text of a short figure. It is a separate function for each format, which needs no figure in memory.
     short_text: fn(f64) -> Option<ShortText>,
 }
 
 /// Numbers in at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
 pub(crate) const NUMBER: NumberFormat = number_format!(number_figure);
-/// KiB as MiB, in the same way.
+/// KiB as MiB, in the same format.
 pub(crate) const MIB: NumberFormat = number_format!(mib_figure);
 /// Queues in at most four characters: `0.14`, `12.3`, `217`, `12k`.
 pub(crate) const QUEUE: NumberFormat = number_format!(queue_figure);
@@ -42,7 +42,7 @@ impl NumberFormat {
         (self.figure)(value)
     }
 
-    /// Returns the text of a number in this format; `None` where it has more than eight bytes, and where it may.
+    /// Returns the text of a number in this format; `None` if it may have more than eight bytes.
     #[inline]
     pub(crate) fn short_text(&self, value: f64) -> Option<ShortText> {
         (self.short_text)(value)
@@ -148,7 +148,7 @@ pub(crate) fn queue(value: f64) -> String {
     text(&QUEUE.figure(value))
 }
 
-/// Appends what [`queue`] formats.
+/// Appends the text of [`queue`].
 pub(crate) fn push_queue(out: &mut Vec<u8>, value: f64) {
     QUEUE.figure(value).push(out);
 }
@@ -178,12 +178,12 @@ pub(crate) fn multiple(value: f64) -> String {
     text(&MULTIPLE.figure(value))
 }
 
-/// Appends what [`multiple`] formats.
+/// Appends the text of [`multiple`].
 pub(crate) fn push_multiple(out: &mut Vec<u8>, value: f64) {
     MULTIPLE.figure(value).push(out);
 }
 
-/// Returns the text of a number: digits and a unit, which are always UTF-8.
+/// Returns the text of a number: digits and a unit, which are always valid UTF-8.
 fn text(figure: &Figure) -> String {
     const CAPACITY: usize = 16;
     let mut out = Vec::with_capacity(CAPACITY);
@@ -217,7 +217,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// Seconds as people say them: `10 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+/// Seconds in words: `10 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         0.0 => "0 s".to_owned(),

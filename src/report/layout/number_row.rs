@@ -1,7 +1,7 @@
 //! Rows of numbers in columns of fixed widths, all numbers of a row at once.
 //!
-//! A replay prints millions of rows. Where every number of a row fits into its column, the place of each is known
-//! before, and all of them take the same steps: each step is a loop over the row without branches, which compilers
+//! A replay prints millions of rows. If every number of a row fits into its column, the position of each is known in
+//! advance, and all of them take the same steps: each step is a loop over the row without branches, which compilers
 //! turn into instructions that work on several numbers at a time.
 
 use super::fixed_decimal::{BLANKS, ColumnFormat, ZEROS};
@@ -9,24 +9,24 @@ use super::fixed_decimal::{BLANKS, ColumnFormat, ZEROS};
 /// The most columns of a row.
 pub(crate) const MAX_COLUMNS: usize = 24;
 
-/// The numbers of a row, by their columns; those behind the last column are zero.
+/// The numbers of a row by column; those after the last column are zero.
 pub(crate) type RowValues = [f64; MAX_COLUMNS];
 
-/// The steps work on this many numbers at a time.
+/// The number of numbers that the steps work on at a time.
 const STEP: usize = 4;
 
-/// The bytes that are written for a cell, which end where it ends. They cover the end of the cell before, which is
+/// The number of bytes written for a cell, up to its end. They overwrite the end of the cell before it, which is
 /// written later.
 const CELL_BYTES: usize = 16;
 
-/// The longest row.
+/// The longest row in bytes.
 const MAX_ROW_BYTES: usize = u8::MAX as usize;
 
-/// A number from which on there are only whole numbers, so that adding it rounds. The lowest bits of the sum are
-/// those of the number.
+/// A number from which floats are whole numbers, so that adding it rounds. The lowest bits of the sum are those of the
+/// rounded number.
 const WHOLE: f64 = 6_755_399_441_055_744.0;
 
-/// A value for each column, aligned as the instructions need it that work on several at a time.
+/// A value for each column, aligned for the instructions that work on several at a time.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Lanes<T>([T; MAX_COLUMNS]);
@@ -41,7 +41,7 @@ pub(crate) struct RowFormat {
     ends: [u8; MAX_COLUMNS],
     /// The ends of columns of percentages.
     percent_signs: Vec<u8>,
-    /// The bytes of a row; `None` if there are too many columns or bytes for the fast way.
+    /// The bytes of a row; `None` if there are too many columns or bytes for the fast path.
     bytes: Option<usize>,
     factors: Lanes<f64>,
     limits: Lanes<f64>,
@@ -49,21 +49,21 @@ pub(crate) struct RowFormat {
     whole: Lanes<u64>,
     fractions: Lanes<u64>,
     points: Lanes<u64>,
-    /// Of the first digit, which the point moves to the word before.
+    /// The bits of the first digit, which the point moves to the word before.
     moved: Lanes<u64>,
-    /// The blanks of that word.
+    /// The blanks of the word before.
     blanks: Lanes<u64>,
 }
 
 impl RowFormat {
-    /// Returns the format of rows with these columns, of which those behind [`MAX_COLUMNS`] have no numbers.
+    /// Returns the format of rows with these columns; those after [`MAX_COLUMNS`] have no numbers.
     pub(crate) fn new(columns: Vec<ColumnFormat>) -> Self {
         let mut format = Self {
             ends: [0; MAX_COLUMNS],
             percent_signs: Vec::new(),
             bytes: None,
             factors: Lanes([0.0; MAX_COLUMNS]),
-            // The numbers behind the last column are below it.
+            // The zeros after the last column are below this limit.
             limits: Lanes([1.0; MAX_COLUMNS]),
             units: Lanes([0; MAX_COLUMNS]),
             whole: Lanes([0; MAX_COLUMNS]),
@@ -92,8 +92,8 @@ impl RowFormat {
         format
     }
 
-    /// Appends the cells of a row, each with a blank before it. `push_other` appends a single cell, by its index,
-    /// where it is too long for the fast way or its rounding is not sure.
+    /// Appends the cells of a row, each with a blank before it. `push_other` appends a single cell, by its index, if it
+    /// is too long for the fast path or its rounding is not certain.
     #[inline]
     pub(crate) fn push(
         &self,
@@ -111,7 +111,8 @@ impl RowFormat {
         }
     }
 
-    /// Appends a row as if all cells were short. Returns whether all of them are right; `None` if it appends nothing.
+    /// Appends a row as if all cells were short. Returns whether all of them are certainly right; `None` if it appends
+    /// nothing.
     fn push_short(&self, values: &RowValues, out: &mut Vec<u8>) -> Option<bool> {
         let start = out.len();
         let (bytes, before) = (self.bytes?, *out.last_chunk::<CELL_BYTES>()?);
@@ -138,8 +139,7 @@ impl RowFormat {
         Some(is_sure)
     }
 
-    /// Writes the cells that are not sure over those of the row that begins at `start`. Returns whether they have the
-    /// width of their columns.
+    /// Replaces the uncertain cells of the row that begins at `start`. Returns whether the new cells fit their columns.
     #[cold]
     fn replace_unsure(
         &self,
@@ -164,12 +164,12 @@ impl RowFormat {
         true
     }
 
-    /// Returns the number of columns to work on: more than there are, so that no loop has a remainder.
+    /// Returns the number of columns to work on, rounded up so that no loop has a remainder.
     fn lanes(&self) -> usize {
         self.columns.len().next_multiple_of(STEP).min(MAX_COLUMNS)
     }
 
-    /// Rounds numbers as [`Self::round_one`] does. Returns whether all of them are sure.
+    /// Rounds numbers as [`Self::round_one`] does. Returns whether the rounding of all of them is certain.
     #[expect(clippy::needless_range_loop, reason = "compilers see the bounds of a loop over indices")]
     fn round(&self, values: &RowValues, numbers: &mut Words) -> bool {
         let mut are_sure = true;
@@ -185,7 +185,8 @@ impl RowFormat {
     /// and the third 16 bits of a word. Also returns whether the number fits into the column and is not near a tie.
     #[inline(always)]
     fn round_one(&self, at: usize, value: f64) -> (u64, bool) {
-        /// The product of a short number is wrong by less than 10^-7, so up to this distance its rounding is right.
+        /// The error of the product for a short number is less than 10^-7, so its rounding is right up to this
+        /// distance.
         const MAX_DISTANCE: f64 = 0.499_999_9;
         let product = value * self.factors.0[at];
         let number = (product + WHOLE) - WHOLE;
@@ -197,7 +198,7 @@ impl RowFormat {
         (halves, is_near & value.is_sign_positive())
     }
 
-    /// Turns digits into the text of cells: blanks in place of leading zeros, and points. `last` are the last eight
+    /// Turns digits into the text of cells: blanks in place of leading zeros, and points. `last` holds the last eight
     /// bytes of each cell, `first` those before.
     fn place_points(&self, digits: &Words, first: &mut Lanes<u64>, last: &mut Lanes<u64>) {
         for at in 0..self.lanes() {
@@ -212,7 +213,7 @@ impl RowFormat {
     }
 }
 
-/// Splits the halves of numbers, as [`RowFormat::round`] returns them, into digits, one in each byte.
+/// Splits the halves of numbers from [`RowFormat::round`] into digits, one in each byte.
 fn split_digits(lanes: usize, numbers: &mut Words) {
     let mut hundreds = Lanes([[0; 8]; MAX_COLUMNS]);
     // The quotients are exact for numbers of their size.
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the row of values, each in a column of its own, and the same as the standard library writes it.
+    /// Returns the row of values, each in its own column, and the same row formatted by the standard library.
     fn rows(values: &[f64], columns: &[(usize, usize, bool)]) -> (String, String) {
         let formats = columns.iter().map(|(width, decimals, is_percentage)| {
             let format = ColumnFormat::new(*width, *decimals);

@@ -1,5 +1,5 @@
-//! Numbers within sentences: the digits and units of table cells, so that a number can be found in a table. Units other
-//! than `%` and `x` follow a blank, and thousands are separated by commas.
+//! Numbers within sentences: they have the digits and units of table cells, so that a number can be found in a table.
+//! Units other than `%` and `x` follow a blank, and thousands are separated by commas.
 
 use super::figure::units;
 use super::number_format::{self, TIME};
@@ -47,11 +47,11 @@ pub(crate) fn mib(kib: f64) -> String {
 pub(crate) fn time(ms: f64) -> String {
     let mut out = Vec::new();
     push_time(&mut out, ms);
-    // Digits and a unit are always UTF-8.
+    // Digits and a unit are always valid UTF-8.
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Appends what [`time`] formats.
+/// Appends the text of [`time`].
 pub(crate) fn push_time(out: &mut Vec<u8>, ms: f64) {
     TIME.figure(ms).push_apart(units::MILLISECONDS, out);
 }

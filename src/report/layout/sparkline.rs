@@ -4,15 +4,15 @@ use libm::log;
 
 /// The characters from low to high.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The same where only ASCII can be shown.
+/// The characters if only ASCII can be shown.
 const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
 /// The ratio of the highest to the lowest value below which all are low: a small change must not look like a large one.
 const MIN_RATIO: f64 = 4.0;
 
-/// A place in a sparkline.
+/// A point of a sparkline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Point {
-    /// A value above zero; infinite where it is higher than any other.
+    /// A value above zero; infinite if it is higher than any other.
     Value(f64),
     /// Nothing happened.
     Nothing,
@@ -20,7 +20,8 @@ pub(crate) enum Point {
     Gap,
 }
 
-/// Draws points on a logarithmic scale from `low` to `high`. Nothing is a blank, a gap a `~`, an infinite value a `!`.
+/// Draws points on a logarithmic scale from `low` to `high`. [`Point::Nothing`] is a blank, a gap is `~`, an infinite
+/// value is `!`.
 pub(crate) fn sparkline(points: &[Point], (low, high): (f64, f64), is_unicode: bool) -> String {
     let characters = if is_unicode { BLOCKS } else { ASCII };
     let top = characters.len() - 1;

@@ -10,7 +10,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Blank columns in and beside a table.
+/// Blank columns in and next to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spacing {
     /// Blanks between two columns.
@@ -19,10 +19,10 @@ pub(crate) struct Spacing {
     pub(crate) indent: usize,
 }
 
-/// Appends a table as wide as its cells, which may hold several lines; blanks at the end of lines are removed.
+/// Appends a table as wide as its cells, which may have several lines; blanks at the end of lines are removed.
 ///
-/// An empty `header` is not printed. `aligns` gives the alignment of each column; columns after its last one are
-/// aligned like that.
+/// An empty `header` is not printed. `aligns` gives the alignment of each column; further columns are aligned like the
+/// last one.
 pub(crate) fn plain_table(
     header: &[&str],
     aligns: &[Align],

@@ -8,8 +8,8 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     fill(words(text), width, &[])
 }
 
-/// Joins paths by commas in lines of at most `width` terminal columns. A path that does not fit on a line of its own is
-/// broken, preferably after a slash or a blank.
+/// Joins paths by commas in lines of at most `width` terminal columns. A path that does not fit on one line is broken,
+/// preferably after a slash or a blank.
 pub(crate) fn wrap_list(paths: &[String], width: usize) -> Vec<String> {
     let with_comma = |(index, path): (usize, &String)| {
         let comma = if index + 1 < paths.len() { "," } else { "" };
@@ -33,7 +33,7 @@ fn fill(words: impl IntoIterator<Item = String>, width: usize, breaks: &[char]) 
     lines
 }
 
-/// Returns the words of a text, a number and its unit as one.
+/// Returns the words of a text; a number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
     const UNITS: [&str; 6] = ["ms", "s", "MiB", "MiB/s", "KiB", "min"];
     let mut words: Vec<String> = Vec::new();

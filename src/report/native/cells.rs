@@ -1,4 +1,4 @@
-//! Single cells and lines of the table, for outputs that arrange them in their own way.
+//! Single cells and lines of the table, for outputs that arrange them differently.
 
 use jiff::tz::TimeZone;
 
@@ -17,7 +17,7 @@ use crate::report::layout::number_format::{multiple, number};
 pub(crate) type Cell = (String, Emphasis);
 
 /// Returns the cell of a column, by its title or by the name of a sort key: as in the table, `-` without a value.
-/// Latencies are emphasized from this multiple of unloaded latency on.
+/// Latencies are emphasized from `saturation_threshold`, a multiple of unloaded latency.
 pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold: f64) -> Cell {
     let column = COLUMNS.iter().find(|column| column.title == title);
     let text = match column {
@@ -41,26 +41,26 @@ pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold:
 fn text_of(column: &Column, activity: &DeviceActivity) -> Option<String> {
     let mut text = Vec::new();
     column.push_cell(&mut text, activity, VerdictLength::Short)?;
-    // Digits, units and the names of verdicts are always UTF-8.
+    // Digits, units and the names of verdicts are always valid UTF-8.
     String::from_utf8(text).ok()
 }
 
-/// Returns the text in the place of the cells of a device that has none, in at most `width` columns if any of its
-/// variants is that short; `None` for a device with cells.
+/// Returns the text that replaces the cells of a device without any, in at most `width` columns if one of its variants
+/// is that short; `None` for a device with cells.
 pub(crate) fn state_message(state: &DeviceState, width: usize) -> Option<Cell> {
     let Message { texts, emphasis } = Message::for_state(state)?;
     let fitting = texts.iter().find(|text| text.chars().count() <= width).or(texts.last())?;
     Some((fitting.clone(), emphasis))
 }
 
-/// Returns the segments of the line above the devices: the time of day with the length of the interval, and as much of the
-/// host as fits into `width`.
+/// Returns the segments of the line above the devices: the time of day with the length of the interval, and as much of
+/// the host as fits into `width`.
 pub(crate) fn host_segments(header: &IntervalHeader, time_zone: &TimeZone, width: usize) -> Vec<Cell> {
     header_line(header, time_zone, width)
 }
 
-/// Returns the line about the cgroups that use a device, by the kernel's name, and the tasks that are blocked; `None` where
-/// neither is known.
+/// Returns the line about the cgroups that use a device, by the kernel's name, and the tasks that are blocked; `None`
+/// if neither is known.
 pub(crate) fn usage_line(device: &str, attribution: &Attribution) -> Option<String> {
     who_line(device, attribution)
 }

@@ -1,4 +1,4 @@
-//! The choice of columns: made again only where the lines need more space, or other columns, than before.
+//! The choice of columns. It is made again only if the lines need more space or other columns than before.
 
 use super::columns::{COLUMNS, Column, VERDICT_WIDTH};
 use super::layout::{Layout, MIN_NAME_WIDTH, max_name_width};
@@ -17,7 +17,7 @@ const MOUNTS_TITLE: &str = "mountpoints";
 /// The blanks before the mount points.
 pub(super) const MOUNTS_GAP: usize = 2;
 
-/// The lines so far, as far as the choice depends on them.
+/// The properties of the lines so far that the choice depends on.
 #[derive(Clone, Debug, PartialEq)]
 struct Measures {
     /// The width of a line.
@@ -49,14 +49,14 @@ pub(super) struct ColumnChoice {
 
 /// A new choice.
 pub(super) struct NewChoice {
-    /// The line of the column titles has changed.
+    /// True if the line of the column titles has changed.
     pub(super) has_changed: bool,
     /// The titles of the columns with content that do not fit, from left to right.
     pub(super) hidden: Vec<&'static str>,
 }
 
 impl ColumnChoice {
-    /// Creates the choice before the first line: no columns.
+    /// Creates the choice before the first line, which has no columns.
     pub(super) fn new(layout: &Layout) -> Self {
         let content = if layout.all_columns { Content::Filled } else { Content::Empty };
         let measures = Measures {
@@ -88,8 +88,8 @@ impl ColumnChoice {
         if column.is_verdict() { self.verdict_width } else { column.width }
     }
 
-    /// Chooses the columns that fit for these lines and all before. Returns `None` where the choice is still right: it changes
-    /// only for a longer name, mount point or verdict, or a new kind of activity.
+    /// Chooses the columns that fit for these lines and all earlier ones. Returns `None` if the choice is still right:
+    /// it changes only for a longer name, mount point or verdict, or for a new kind of activity.
     pub(super) fn update(&mut self, layout: &Layout, lines: &[&DeviceInterval<'_>]) -> Option<NewChoice> {
         self.measures.observe(layout, lines);
         if self.chosen_for.as_ref() == Some(&self.measures) {
@@ -164,8 +164,8 @@ impl Measures {
         widest.short = widest.short.max(extra(short));
     }
 
-    /// Returns the width of the device column. The blanks after short names make way for verdicts with their seconds, where
-    /// these would hide a column with content.
+    /// Returns the width of the device column. Blanks after short names are given up if verdicts with their seconds
+    /// would otherwise hide a column with content.
     fn name_width(&self, has_mounts: bool) -> usize {
         let widest = self.longest_name.max(MIN_NAME_WIDTH);
         let narrowest = self.longest_name.max(NAME_TITLE.len());
@@ -178,7 +178,7 @@ impl Measures {
     }
 }
 
-/// Returns the columns that a text takes when it is safe to show.
+/// Returns the number of columns that a text takes once it is sanitized.
 fn shown_width(text: &str) -> usize {
     if is_printable_ascii(text) { text.len() } else { text_width(&sanitize(text)) }
 }

@@ -11,7 +11,7 @@ use crate::report::layout::number_format::percent;
 
 /// Below this width the segments are abbreviated.
 const MIN_LONG_WIDTH: usize = 100;
-/// From this length on, in seconds, an interval is shown with one decimal instead of three.
+/// The length in seconds from which an interval is shown with one decimal instead of three.
 const COARSE_S: f64 = 9.995;
 
 /// Returns the date of an interval with its time zone; empty without a wall clock.
@@ -69,7 +69,7 @@ const fn detail(cpu: Cpu, has_blocked: bool, has_memory: bool) -> Detail {
     Detail { cpu, has_blocked, has_memory, has_missed: true, has_full_pressure: true }
 }
 
-/// From most to least detail. I/O pressure stays longest.
+/// The levels of detail, from most to least. I/O pressure is dropped last.
 const DETAILS: [Detail; 8] = [
     detail(Cpu::Long, true, true),
     detail(Cpu::Short, true, true),

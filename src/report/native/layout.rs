@@ -20,10 +20,10 @@ pub(super) struct Layout {
     pub(super) who: bool,
     /// The lines of the screen, after which the column titles are repeated.
     pub(super) rows: usize,
-    /// Lines go to a terminal: the column titles are repeated within a block too, before they scroll off. Without a
-    /// terminal a block is one table, for the programs that read it.
+    /// True if lines go to a terminal: the column titles are then repeated even within a block before they scroll off.
+    /// Otherwise a block is one table, for programs that read it.
     pub(super) is_screen: bool,
-    /// Show discards and flushes even where there are none.
+    /// Show discards and flushes even if there are none.
     pub(super) all_columns: bool,
     /// Show mount points at the end of the lines.
     pub(super) mounts: bool,

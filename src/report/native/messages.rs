@@ -1,4 +1,4 @@
-//! Texts in the place of a device's cells, and lines about devices that appear or disappear.
+//! Texts that replace a device's cells, and lines about devices that appear or disappear.
 
 use super::columns::{has_discards, has_flushes, latency_figure};
 use super::style::Emphasis;
@@ -6,9 +6,9 @@ use crate::analysis::MIN_STALL_S;
 use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind};
 use crate::report::layout::number_format::{duration, number, percent, time};
 
-/// A text in the place of the cells.
+/// A text that replaces the cells.
 pub(super) struct Message {
-    /// From the longest to the shortest; the first that fits is shown.
+    /// The variants of the text, from the longest to the shortest; the first that fits is shown.
     pub(super) texts: Vec<String>,
     pub(super) emphasis: Emphasis,
 }
@@ -54,7 +54,7 @@ impl Message {
         Self { texts, emphasis }
     }
 
-    /// Returns the message of a device that had only discards or flushes, where their columns are hidden.
+    /// Returns the message of a device that had only discards or flushes, if their columns are hidden.
     pub(super) fn for_hidden_activity(activity: &DeviceActivity) -> Self {
         let text = discards_and_flushes(activity);
         Self::new([&format!("no reads or writes; {text}"), &text, "no reads or writes"], Emphasis::Plain)

@@ -39,7 +39,7 @@ pub fn sort_keys() -> impl Iterator<Item = &'static str> {
 }
 
 impl SortKey {
-    /// The default where only the busiest devices are shown.
+    /// The default key if only the busiest devices are shown.
     pub const QUEUE: Self = Self(QUEUE_COLUMN);
 
     /// Finds a key by name, in any case.

@@ -19,7 +19,7 @@ pub(crate) enum Emphasis {
 }
 
 impl Emphasis {
-    /// The emphasis of a latency, by its multiple of unloaded latency: plain where that is not known.
+    /// The emphasis of a latency, by its multiple of unloaded latency: plain if that is not known.
     pub(super) fn of_saturation(saturation: Option<f64>, threshold: f64) -> Self {
         match saturation {
             Some(saturation) if saturation >= threshold => Self::Alert,

@@ -1,5 +1,5 @@
-//! The summary of a run: for each device the means, and the peaks with their times. The peak of a rate is a maximum, which
-//! may be good or bad; that of a latency, queue or stall is the worst value.
+//! The summary of a run: for each device the means, and the peaks with their times. The peak of a rate is a maximum,
+//! which may be good or bad; the peak of a latency, queue or stall is the worst value.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -66,13 +66,13 @@ const ALIGNS: [Align; 6] = [Align::Left, Align::Left, Align::Right, Align::Left,
 const DROPPABLE: [(usize, u8); 3] = [(2, 1), (3, 2), (5, 0)];
 /// The blanks between columns.
 const GAP: usize = 2;
-/// Below this width the length of a stall is abbreviated: written out, it leaves no space for a name.
+/// The width below which the length of a stall is abbreviated, because it would leave no space for a name.
 const MIN_LONG_WIDTH: usize = 30;
-/// Names are not cut below this width.
+/// The least width that names are shortened to.
 const MIN_NAME_WIDTH: usize = 3;
 
 /// Appends the summary of a run: a few rows for each active device, in at most `width` columns. Means are over time,
-/// those of latency over requests; the peak is that of an interval, with the time of its end.
+/// but those of latency are over requests. The peak is the highest value of an interval, with the time of its end.
 pub(super) fn draw_summary(
     devices: &[(String, DeviceSummary)],
     span: &RunSpan,
@@ -118,7 +118,7 @@ fn push_wrapped(text: &str, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the rows. From rows that are too wide, first the blank before them is dropped, then letters of the names.
+/// Appends the rows. If rows are too wide, first the blank before them is dropped, then letters of the names.
 fn push_table(mut rows: Vec<[String; 6]>, shown: &[usize], width: usize, out: &mut Vec<u8>) {
     let excess = 1 + total_width(&rows, shown).saturating_sub(width);
     let indent = usize::from(excess <= 1);
@@ -133,7 +133,7 @@ fn push_table(mut rows: Vec<[String; 6]>, shown: &[usize], width: usize, out: &m
     let mut table = Vec::new();
     plain_table(&titles, &aligns, cells, Spacing { gap: GAP as u16, indent }, &mut table);
     for line in String::from_utf8_lossy(&table).lines() {
-        // Absurd numbers may still be too wide.
+        // Extreme numbers may still be too wide.
         out.extend_from_slice(ellipsize(line, width).as_bytes());
         out.push(b'\n');
     }

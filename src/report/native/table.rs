@@ -21,7 +21,7 @@ use crate::report::layout::figure::Row;
 use crate::report::layout::{ellipsize, text_width, wrap};
 use crate::sanitize::sanitize;
 
-/// The bytes of the cells of a line, at most.
+/// The most bytes of the cells of a line.
 const ROW_SIZE: usize = {
     let (mut size, mut index) = (0, 0);
     while index < COLUMNS.len() {
@@ -31,14 +31,14 @@ const ROW_SIZE: usize = {
     // A cell is written as a whole word.
     size + 8
 };
-/// Screens with fewer lines repeat the column titles as if they had this many.
+/// The fewest lines of a screen: smaller ones repeat the column titles as if they had this many.
 const MIN_SCREEN_ROWS: usize = 5;
 
 /// Draws intervals one after the other, in columns that keep their positions.
 pub(super) struct Table {
     layout: Layout,
     columns: ColumnChoice,
-    /// Lines since the column titles; `None` before the first.
+    /// The number of lines since the column titles; `None` before the first titles.
     lines_since_titles: Option<usize>,
     /// The date of the last interval.
     date: String,
@@ -115,7 +115,7 @@ impl Table {
         self.explain_mark(&lines, out);
     }
 
-    /// Appends a line of its own.
+    /// Appends a separate line.
     pub(super) fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
         self.push_line(&sanitize(text), Emphasis::Dim, out);
     }
@@ -125,7 +125,7 @@ impl Table {
         self.layout.width
     }
 
-    /// Names the columns that are hidden, each only once.
+    /// Appends a note that names the hidden columns, each only once.
     fn name_hidden(&mut self, mut hidden: Vec<&'static str>, out: &mut Vec<u8>) {
         hidden.retain(|title| !self.named_hidden.contains(title));
         if hidden.is_empty() {
@@ -141,12 +141,12 @@ impl Table {
         self.named_hidden.extend(hidden);
     }
 
-    /// Returns whether the column titles must be repeated to stay in sight for a block of this number of lines.
+    /// Returns whether the column titles must be repeated to stay visible during a block of this number of lines.
     fn are_titles_due(&self, lines: usize) -> bool {
         self.lines_since_titles.is_none_or(|since| since.saturating_add(lines + 1) >= self.layout.rows)
     }
 
-    /// Returns whether the column titles scroll off with the next line, as the cursor needs one more.
+    /// Returns whether the next line makes the column titles scroll off; the cursor needs a line, too.
     fn are_titles_scrolling_off(&self) -> bool {
         let rows = self.layout.rows.max(MIN_SCREEN_ROWS);
         self.layout.is_screen && self.lines_since_titles.is_some_and(|since| since.saturating_add(2) >= rows)
@@ -189,7 +189,7 @@ impl Table {
         out.resize(out.len() + width.saturating_sub(used), b' ');
     }
 
-    /// Appends as much of the mount points as fits behind the cells.
+    /// Appends as much of the mount points as fits after the cells.
     fn push_mounts(&self, mountpoints: &str, out: &mut Vec<u8>) {
         let used = self.columns.name_width + self.columns.cells_width + MOUNTS_GAP;
         let width = self.layout.line_width().saturating_sub(used).min(self.layout.max_mounts_width());
@@ -208,7 +208,7 @@ impl Table {
         }
     }
 
-    /// Appends the evidence for a verdict; for one without trouble only what its means hide.
+    /// Appends the evidence for a verdict; if it is not trouble, only the evidence that means hide.
     fn push_evidence(&mut self, line: &DeviceInterval<'_>, out: &mut Vec<u8>) {
         let Some(activity) = line.activity() else { return };
         let sentences = match line.verdict() {
@@ -220,7 +220,7 @@ impl Table {
         }
     }
 
-    /// Appends that tasks wait for I/O that no device shows.
+    /// Appends a line if tasks wait for I/O that no device shows.
     fn push_hidden_io_wait(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
         let hidden_pct = hidden_io_wait_pct(&rows.header.host).filter(|hidden| *hidden > 0.0);
         if let Some(hidden_pct) = hidden_pct {
@@ -284,7 +284,7 @@ impl Table {
         has_none(&activity.stats.reads) && has_none(&activity.stats.writes) && has_hidden()
     }
 
-    /// Appends a message in the place of the cells: padded to their width if something follows.
+    /// Appends a message instead of the cells: padded to their width if something follows.
     fn push_message(&self, message: &Message, is_followed: bool, out: &mut Vec<u8>) {
         let cells = self.columns.cells_width;
         let width = self.layout.line_width().saturating_sub(self.columns.name_width + 1);
@@ -377,7 +377,7 @@ mod tests {
     fn the_titles_stay_in_sight_within_a_block_on_a_screen() {
         let is_header = |line: &&String| line.starts_with("device");
         let lines = printed(100, true);
-        // The last of ten lines is the cursor's.
+        // The last of the ten lines is needed for the cursor.
         let is_seen = |lines: &[String]| lines.iter().any(|line| is_header(&line));
         let first = lines.iter().position(|line| is_header(&line)).unwrap();
         let devices = lines[first..].split(|line| line.is_empty()).flat_map(|block| block.windows(9));

@@ -10,13 +10,13 @@ use crate::intervals::{DeviceSummary, IntervalRows, RunSpan};
 use crate::report::IntervalWriter;
 use crate::report::layout::DEFAULT_WIDTH;
 
-/// Lines after which the column titles are repeated where there is no terminal.
+/// The number of lines after which the column titles are repeated without a terminal.
 const DEFAULT_ROWS: usize = 50;
 
 /// The options of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableOptions {
-    /// The width of a line; `None` for that of the terminal, without a limit elsewhere.
+    /// The width of a line; `None` for the width of the terminal, or no limit without a terminal.
     pub width: Option<usize>,
     /// Show all columns, however wide.
     pub all_columns: bool,

@@ -1,4 +1,4 @@
-//! The cell of the verdict: with its seconds where it held for a part of the interval only.
+//! The cell of the verdict, with its seconds if it held for only a part of the interval.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub(super) fn verdict_widths(activity: &DeviceActivity) -> Option<(usize, usize)
     width(VerdictLength::Long).zip(width(VerdictLength::Short))
 }
 
-/// Seconds with a decimal where it is not zero.
+/// Seconds, with one decimal unless it is zero.
 fn seconds(seconds: f64) -> String {
     let text = format!("{seconds:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(cells(capped, 24.0007, 50.0003), some("capped 24 s of 50", "capped 24s"));
         assert_eq!(cells(capped, 0.75, 1.5), some("capped 0.8 s of 1.5", "capped 0.8s"));
         assert_eq!(cells(capped, 50.0003, 50.0003), some("capped", "capped"));
-        // The rest is too short to be shown.
+        // The remaining time is too short to be shown.
         assert_eq!(cells(capped, 9.99, 10.0), some("capped", "capped"));
         assert_eq!(cells(None, 0.0, 10.0), [None, None]);
     }

@@ -1,4 +1,4 @@
-//! The columns that are shown: those that fit, the empty ones being the first to go.
+//! The columns that are shown: those that fit. Empty ones are dropped first.
 
 use super::columns::COLUMNS;
 use super::verdict_cell::VerdictLength;
@@ -14,34 +14,34 @@ pub(super) enum Content {
     Empty,
     /// Every cell is `-`, but values may follow without another kind of activity.
     Pending,
-    /// There are values.
+    /// Some cells have values.
     Filled,
 }
 
-/// The columns that stay before the mount points get space.
+/// The lowest rank of the columns that take precedence over mount points.
 const MIN_RANK_ABOVE_MOUNTS: u8 = 90;
-/// The throughputs, and their rank beside mount points, which leave them their space if they can.
+/// The columns of throughput, and below their rank if there are mount points, which leave them space if possible.
 const THROUGHPUTS: [&str; 2] = ["rMB/s", "wMB/s"];
 const THROUGHPUT_RANK_BESIDE_MOUNTS: u8 = MIN_RANK_ABOVE_MOUNTS - 1;
 /// The rank of a column with pending content: just above merges and request sizes.
 const PENDING_RANK: u8 = 60;
-/// Added to the rank of a column that is not empty, so that every empty one is dropped before it.
+/// The number added to the rank of a column that is not empty, so that every empty one is dropped first.
 const CONTENT_RANK: u8 = 128;
-/// The columns that `queue` replaces where they do not fit.
+/// The columns that `queue` replaces if they do not fit.
 const QUEUES: [&str; 3] = ["r_qu", "w_qu", "d_qu"];
 const QUEUE: &str = "queue";
 
-/// The additional width of the verdicts so far, where some held for a part of the interval only.
+/// The additional width of the verdicts so far, if some held for only a part of the interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExtraVerdictWidth {
-    /// Of long verdicts.
+    /// The additional width of long verdicts.
     pub(super) long: usize,
-    /// Of short verdicts.
+    /// The additional width of short verdicts.
     pub(super) short: usize,
 }
 
 impl ExtraVerdictWidth {
-    /// Returns the longest verdicts that hide no column with content, and their additional width.
+    /// Returns the longest form of verdicts that hides no column with content, and its additional width.
     pub(super) fn fit(
         self,
         width: usize,
@@ -60,13 +60,13 @@ impl ExtraVerdictWidth {
 /// The columns of a table.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct VisibleColumns {
-    /// The indices of those that are shown, from left to right.
+    /// The indices of the shown columns, from left to right.
     pub(super) shown: Vec<usize>,
-    /// The titles of those with content that do not fit, from left to right.
+    /// The titles of the columns with content that do not fit, from left to right.
     pub(super) hidden: Vec<&'static str>,
 }
 
-/// Returns the columns that fit into `width`. `has_mounts` is whether mount points follow.
+/// Returns the columns that fit into `width`. `has_mounts` is true if mount points follow.
 pub(super) fn visible_columns(width: usize, contents: &ColumnContents, has_mounts: bool) -> VisibleColumns {
     let has_all = contents.iter().all(|content| *content == Content::Filled);
     let by_direction = fit(width, contents, has_mounts, |title| title != QUEUE || has_all);
@@ -77,7 +77,7 @@ pub(super) fn visible_columns(width: usize, contents: &ColumnContents, has_mount
     }
 }
 
-/// Returns the columns that fit, of those that `is_candidate` permits by their title.
+/// Returns the columns that fit, among those that `is_candidate` permits by their title.
 fn fit(
     width: usize,
     contents: &ColumnContents,
@@ -126,12 +126,12 @@ pub(super) fn width_above_mounts(width: usize, contents: &ColumnContents) -> usi
 mod tests {
     use super::*;
 
-    /// The titles shown and hidden where the columns that start with one of `empty` have no content.
+    /// The titles shown and hidden if the columns that start with one of `empty` have no content.
     fn titles(width: usize, empty: &[char]) -> (Vec<&'static str>, Vec<&'static str>) {
         titles_with(width, empty, Content::Filled, false)
     }
 
-    /// The same, with this content of the saturations, and with mount points or without.
+    /// The titles like [`titles`], with this content of the saturations, and with or without mount points.
     fn titles_with(
         width: usize,
         empty: &[char],
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn every_column_is_shown_where_it_fits() {
         let (all, hidden) = titles(1000, &[]);
-        // All but `queue`, which adds little to the queues by direction.
+        // All columns except `queue`, which adds little to the queues by direction.
         assert_eq!((all.len(), hidden), (COLUMNS.len() - 1, vec![]));
         assert!(titles(1000, &['d', 'f']).0.iter().all(|title| !title.starts_with(['d', 'f'])));
     }

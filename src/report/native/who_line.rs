@@ -6,16 +6,16 @@ use crate::report::evidence::limit_of_cgroup;
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::sanitize::sanitize;
 
-/// The cgroups and the tasks that are named.
+/// The most cgroups, and the most tasks, that are named.
 const MAX_NAMED: usize = 3;
 
 /// Returns the line of a device, by the kernel's name: `who: db.service 97% (1,940 r/s), backup.service 3%; at limit:
-/// db.service 2,000 reads/s; D state: mysqld(2114) fio(3301) +6`. `None` where nothing is known.
+/// db.service 2,000 reads/s; D state: mysqld(2114) fio(3301) +6`. `None` if nothing is known.
 pub(super) fn who_line(device: &str, attribution: &Attribution) -> Option<String> {
     let usage = attribution.device(device)?;
     let busy = usage.cgroups.iter().filter(|cgroup| cgroup.share_pct.is_some_and(|share| share > 0.0));
     let mut cgroups: Vec<String> = busy.take(MAX_NAMED).map(cgroup_text).collect();
-    // The rates of the first show how much the percentages are of.
+    // The rates of the first cgroup show what the percentages refer to.
     if let (Some(first), Some(cgroup)) = (cgroups.first_mut(), usage.top_cgroup()) {
         first.push_str(&rates_text(cgroup));
     }
@@ -27,7 +27,7 @@ pub(super) fn who_line(device: &str, attribution: &Attribution) -> Option<String
     (!parts.is_empty()).then(|| format!("who: {}", parts.join("; ")))
 }
 
-/// Returns the cgroups that have reached limits on the device, with these; `None` if none has.
+/// Returns the cgroups that have reached limits on the device, with these limits; `None` if none has.
 fn limits_text(usage: &DeviceUse) -> Option<String> {
     let reached: Vec<String> = usage.cgroups.iter().filter_map(reached_text).take(MAX_NAMED).collect();
     (!reached.is_empty()).then(|| format!("at limit: {}", reached.join(", ")))

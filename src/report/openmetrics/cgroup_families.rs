@@ -5,7 +5,7 @@ use super::text::{TextWriter, Value};
 use crate::analysis::RateUnit;
 use crate::intervals::LimitedCgroup;
 
-/// A family with one metric or several of each cgroup.
+/// A family with one or more metrics for each cgroup.
 pub(super) struct CgroupFamily {
     pub(super) family: Family,
     value: CgroupValue,

@@ -21,7 +21,7 @@ const LATENCY_BOUNDS_S: [f64; LATENCY_BOUNDS_MS.len()] = {
     bounds
 };
 
-/// A family with one metric or several of each device.
+/// A family with one or more metrics for each device.
 pub(super) struct DeviceFamily {
     pub(super) family: Family,
     values: DeviceValues,
@@ -29,7 +29,7 @@ pub(super) struct DeviceFamily {
 
 /// The values of a device in a family.
 enum DeviceValues {
-    /// A counter of the kernel, where it prints these columns.
+    /// A counter of the kernel, if it prints these columns.
     Kernel(Columns, fn(&Counters) -> Value),
     /// Other values.
     Own(fn(&DeviceSnapshot, &mut Metrics<'_, '_>)),

@@ -1,4 +1,4 @@
-//! Families of metrics: a name, a type, a unit and a description for all metrics that differ in their labels only.
+//! Families of metrics: a name, a type, a unit and a description for all metrics that differ only in their labels.
 
 /// The type of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

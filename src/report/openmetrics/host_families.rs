@@ -9,7 +9,7 @@ use crate::intervals::MetricsSnapshot;
 /// A family with one metric.
 pub(super) struct HostFamily {
     pub(super) family: Family,
-    /// Its value, given the time between samples, if that is known; `None` where it has none.
+    /// Its value, given the time between samples if that is known; `None` without a value.
     value: fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>,
 }
 

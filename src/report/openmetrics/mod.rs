@@ -1,9 +1,8 @@
-//! Metrics for Prometheus: the text that it scrapes, the text of a recording that it imports, a dashboard and alert
-//! rules.
+//! Metrics for Prometheus: text to scrape, text of a recording to import, a dashboard and alert rules.
 //!
-//! The text is made here rather than by `prometheus-client`, which has neither timestamps, which a recording needs, nor
-//! the classic format, which node_exporter reads from files: three texts of one table are simpler than two ways to make
-//! them. A test lets a real Prometheus read all of them. All metrics are in the tables of `host_families`,
+//! The text is written here rather than by `prometheus-client`, which supports neither timestamps, needed for a
+//! recording, nor the classic format, which node_exporter reads from files: one writer for three texts is simpler than
+//! two. A test lets a real Prometheus read all of them. All metrics are in the tables of `host_families`,
 //! `device_families` and `cgroup_families`.
 
 mod alerts;
@@ -47,7 +46,7 @@ impl MetricsFormat {
     }
 }
 
-/// Returns the metrics as a scrape gets them; `interval` is the time between samples.
+/// Returns the metrics for a scrape; `interval` is the time between samples.
 pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration, format: MetricsFormat) -> Vec<u8> {
     let mut out = Vec::new();
     let mut text = TextWriter::new(format, None, "", &mut out);
@@ -71,21 +70,21 @@ pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration, format: Metr
 /// openmetrics`.
 ///
 /// All metadata come first, then the metrics of one point in time after another, so that a recording of any length
-/// takes little memory. Prometheus reads that. OpenMetrics has all points of a metric together, which would take as
-/// much memory as the recording has points.
+/// takes little memory. Prometheus accepts this, although OpenMetrics requires all points of a metric to be together,
+/// which would take memory for the whole recording.
 pub struct BackfillWriter {
     labels: String,
 }
 
 impl BackfillWriter {
-    /// Creates a writer that adds these labels, by their names and values, to every metric. A recording does not have
-    /// those that Prometheus adds when it scrapes, such as `instance`.
+    /// Creates a writer that adds these labels, by their names and values, to every metric. A recording lacks the
+    /// labels that Prometheus adds when it scrapes, such as `instance`.
     pub fn new(labels: &[(String, String)]) -> Self {
         let labels = labels.iter().map(|(name, value)| text::label(name, value)).collect::<Vec<_>>();
         Self { labels: labels.join(",") }
     }
 
-    /// Writes what precedes the first point in time.
+    /// Writes the text before the first point in time.
     pub fn begin(&self, out: &mut Vec<u8>) {
         let mut text = TextWriter::new(MetricsFormat::OpenMetrics, None, "", out);
         families().for_each(|family| text.metadata(family));
@@ -108,7 +107,7 @@ impl BackfillWriter {
         }
     }
 
-    /// Writes what follows the last point in time.
+    /// Writes the text after the last point in time.
     pub fn end(&self, out: &mut Vec<u8>) {
         TextWriter::new(MetricsFormat::OpenMetrics, None, "", out).end();
     }

@@ -184,7 +184,7 @@ fn metadata_precede_each_family_once() {
     assert_eq!(types.len(), families().count());
     let names: BTreeSet<&str> = types.iter().map(|line| line.split(' ').nth(2).unwrap()).collect();
     assert_eq!(names.len(), types.len(), "no name twice");
-    // The metrics of a family stand together.
+    // The metrics of a family are consecutive.
     let mut family = "";
     for line in text.lines() {
         match line.strip_prefix("# TYPE ") {

@@ -49,7 +49,7 @@ pub(super) struct TextWriter<'a> {
     format: MetricsFormat,
     /// The timestamp of every metric, with the blank before it; empty for none.
     timestamp: String,
-    /// Labels of every metric.
+    /// The labels of every metric.
     labels: &'a str,
     out: &'a mut Vec<u8>,
 }
@@ -95,7 +95,8 @@ impl<'a> TextWriter<'a> {
         let mut cumulative = 0;
         for (bound, count) in value.bounds.iter().zip(value.within) {
             cumulative += count;
-            // OpenMetrics has a decimal point in every bound; in both formats, so that the series are the same.
+            // OpenMetrics requires a decimal point in every bound. The classic format gets it, too, so that the series
+            // are the same.
             let bound = format!("{bound:?}");
             let labels: Vec<Label<'_>> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
             self.line(family.name, "_bucket", &labels, Value::Whole(cumulative));
@@ -144,7 +145,7 @@ pub(super) fn label(name: &str, value: &str) -> String {
 }
 
 /// Appends a label. Backslashes, quotes and line feeds are escaped as both formats require; characters that control a
-/// terminal are replaced, because metrics are looked at on terminals, too.
+/// terminal are replaced, because people also look at metrics on terminals.
 fn push_label(name: &str, value: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"=\"");
@@ -158,7 +159,7 @@ fn push_label(name: &str, value: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Escapes a description, in which OpenMetrics requires that of quotes too.
+/// Escapes a description. OpenMetrics requires quotes to be escaped, too.
 fn escape_help(text: &str, format: MetricsFormat) -> String {
     let text = text.replace('\\', "\\\\").replace('\n', "\\n");
     match format {

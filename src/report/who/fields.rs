@@ -12,7 +12,8 @@ use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 
 /// Bytes of a KiB.
 const KIB: f64 = 1024.0;
-/// The cgroup of the bytes that no cgroup read or wrote. Paths of cgroups begin with a slash.
+/// The name given to the bytes that no cgroup read or wrote. It cannot be a cgroup, because paths of cgroups begin with
+/// a slash.
 const UNATTRIBUTED: &str = "unattributed";
 
 /// A line.
@@ -103,7 +104,7 @@ impl Row<'_> {
     }
 }
 
-/// Returns the seconds that the bytes of processes are of; `None` where they are not known.
+/// Returns the seconds over which the bytes of processes were counted; `None` if they are not known.
 fn process_elapsed_s(interval: &WhoInterval<'_>) -> Option<f64> {
     let processes = interval.attribution?.processes.as_ref()?;
     Some(processes.elapsed.as_secs_f64())
@@ -128,7 +129,7 @@ const fn column(
     Column { name, kinds, value }
 }
 
-/// All fields, in their order. JSON has all of them in every line, null where they have no meaning.
+/// All fields, in their order. JSON has all of them in every line, with null for those that have no meaning there.
 const COLUMNS: &[Column] = &[
     column("time", BOTH, |interval, _| Time(interval.header.end)),
     column("elapsed_s", BOTH, |interval, row| {
@@ -202,8 +203,8 @@ const COLUMNS: &[Column] = &[
     }),
 ];
 
-/// Calls `push` for each line of an interval: by device its cgroups and what they leave, then the processes, and the blocked
-/// tasks that are none of them.
+/// Calls `push` for each line of an interval: for each device its cgroups and the unattributed rest, then the
+/// processes, and the blocked tasks that are not among them.
 fn each_row(interval: &WhoInterval<'_>, mut push: impl FnMut(&Row<'_>)) {
     for device in &interval.devices {
         device.cgroups.iter().for_each(|cgroup| push(&Row::Cgroup(device, cgroup)));

@@ -20,7 +20,7 @@ pub(crate) fn limit_value(kind: LimitKind, value: u64) -> String {
     }
 }
 
-/// Returns the limits of a cgroup for a table: those that have been reached, or else the one that is nearest.
+/// Returns the limits of a cgroup for a table: those that have been reached or, if none has, the nearest one.
 pub(super) fn limits_cell(limits: &[LimitUse]) -> String {
     let reached: Vec<String> = limits
         .iter()

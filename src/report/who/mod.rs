@@ -21,7 +21,8 @@ use crate::intervals::{IntervalHeader, TracedThread};
 pub struct WhoInterval<'a> {
     /// The values that all devices of the interval share.
     pub header: &'a IntervalHeader,
-    /// Its cgroups and processes, whose devices are in [`Self::devices`]; `None` if no scan was finished in the interval.
+    /// The use by cgroups and processes; the devices to show are in [`Self::devices`]. `None` if no scan was finished
+    /// in the interval.
     pub attribution: Option<&'a Attribution>,
     /// The seconds without a scan up to the end of the interval; 0 with [`Self::attribution`].
     pub unread_s: f64,
@@ -29,8 +30,8 @@ pub struct WhoInterval<'a> {
     pub devices: Vec<WhoDevice<'a>>,
     /// The processes with the most bytes.
     pub processes: Vec<&'a BusyProcess>,
-    /// The threads that submitted I/O, by device, with the seconds in which they did; then these are shown instead of the processes.
-    /// `None` if they were not traced.
+    /// The threads that submitted I/O, by device, and the length of that time in seconds. They are shown instead of the
+    /// processes. `None` if they were not traced.
     pub threads: Option<(Vec<&'a TracedThread>, f64)>,
 }
 
@@ -41,11 +42,11 @@ pub struct WhoDevice<'a> {
     pub usage: &'a DeviceUse,
     /// The cgroups that are shown.
     pub cgroups: Vec<&'a CgroupUse>,
-    /// The partitions that were asked for: the kernel counts the I/O of cgroups on whole disks only.
+    /// The requested partitions: the kernel counts the I/O of cgroups only on whole disks.
     pub partitions: Vec<&'a str>,
 }
 
-/// The lines of CSV, which have different columns.
+/// The kinds of lines, which have different columns in CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhoKind {
     /// A line per device and cgroup.
@@ -84,7 +85,7 @@ pub enum WhoSort {
 }
 
 impl WhoSort {
-    /// The keys that users type, with the titles of columns among them.
+    /// The keys that users type, including column titles.
     pub const KEYS: [(&'static str, Self); 6] = [
         ("MB/s", Self::Bytes),
         ("rMB/s", Self::ReadBytes),
@@ -118,7 +119,7 @@ impl WhoSort {
         }
     }
 
-    /// Returns the value of a process, whose requests are not counted: bytes in the same direction.
+    /// Returns the value of a process: bytes in the same direction, because the requests of processes are not counted.
     pub fn of_process(self, process: &BusyProcess) -> u64 {
         match self {
             Self::ReadBytes | Self::Reads => process.read_bytes,
@@ -137,7 +138,7 @@ pub struct WhoWriter {
 }
 
 impl WhoWriter {
-    /// Creates a writer; `width` is that of tables without one of their own.
+    /// Creates a writer; `width` is the width of tables unless the format has one.
     pub fn new(format: WhoFormat, width: usize, time_zone: TimeZone) -> Self {
         let width = if let WhoFormat::Table(Some(width)) = format { width } else { width };
         Self { format, width, time_zone }
@@ -150,7 +151,7 @@ impl WhoWriter {
         }
     }
 
-    /// Appends what precedes the first interval.
+    /// Appends the text before the first interval.
     pub fn begin(&self, out: &mut Vec<u8>) {
         if let WhoFormat::Csv(kind) = self.format {
             fields::csv_header(kind, out);

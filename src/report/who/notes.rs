@@ -1,10 +1,10 @@
-//! Sentences about what is missing.
+//! Sentences about missing data.
 
 use super::WhoInterval;
 use crate::attribution::Attribution;
 use crate::counters::ScanProblem;
 
-/// Returns the reason for which cgroups are missing, with the remedy.
+/// Returns the reason why cgroups are missing, with the remedy.
 pub fn problem_text(problem: ScanProblem) -> &'static str {
     match problem {
         ScanProblem::NoHierarchy => {
@@ -22,9 +22,9 @@ pub fn problem_text(problem: ScanProblem) -> &'static str {
 /// The circumstances in which the I/O of processes could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HiddenFrom {
-    /// A user without the capabilities that this takes.
+    /// A user without the necessary capabilities.
     User,
-    /// A process that has these capabilities.
+    /// A user with these capabilities.
     PrivilegedUser,
     /// The user who made the recording.
     Recorder,

@@ -1,4 +1,4 @@
-//! The table.
+//! The use of the devices as a table.
 
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
@@ -13,8 +13,8 @@ const SPACING: Spacing = Spacing { gap: 2, indent: 0 };
 /// The least width of the name of a cgroup.
 const MIN_NAME_WIDTH: usize = 12;
 
-/// Appends the table of an interval. Its lines are at most `width` columns wide, unless numbers alone are wider: names of
-/// cgroups, and then those of threads, are shortened in the middle.
+/// Appends the table of an interval. Its lines are at most `width` columns wide, unless the numbers alone are wider:
+/// names of cgroups, and then those of threads, are shortened in the middle.
 pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let header = interval.header;
     let time = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S").to_string());
@@ -24,7 +24,7 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
     if !cgroups.is_empty() {
         let titles = ["device, cgroup", "r/s", "w/s", "rMB/s", "wMB/s", "share", "limit"];
         let numbers = cgroups.iter().map(|row| row.cells.clone());
-        // The first column takes what the others leave.
+        // The first column gets the width that the others leave.
         let taken = width_of(&titles[1..], numbers.clone());
         let name_width = width.saturating_sub(taken).max(MIN_NAME_WIDTH);
         let names = cgroups.iter().map(|row| {
@@ -57,7 +57,7 @@ fn threads(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
     let cgroups = rows.iter().map(|row| row.cgroup.width()).max().unwrap_or(0).max(titles[7].width());
     let min_cgroup_width = cgroups.min(MIN_NAME_WIDTH);
     let cgroup_width = width.saturating_sub(taken).max(min_cgroup_width);
-    // Names of threads may be long where the kernel's work is added.
+    // Names of threads may be long if the kernel's work is appended.
     let names = rows.iter().map(|row| row.cells[0].width()).max().unwrap_or(0);
     let excess = (taken + min_cgroup_width).saturating_sub(width);
     let name_width = names.saturating_sub(excess).max(MIN_NAME_WIDTH);
@@ -93,7 +93,7 @@ fn processes(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
     plain_table(&titles, &aligns, rows, SPACING, out);
 }
 
-/// Returns the width of columns with the gap beside each.
+/// Returns the width of columns with the gap next to each.
 fn width_of(titles: &[&str], rows: impl Iterator<Item = Vec<String>>) -> usize {
     let mut widths: Vec<usize> = titles.iter().map(|title| title.width()).collect();
     for row in rows {

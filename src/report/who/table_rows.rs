@@ -16,7 +16,7 @@ pub(super) struct CgroupRow {
     pub(super) cells: Vec<String>,
 }
 
-/// Returns the rows of a device: itself, its cgroups, and what they leave.
+/// Returns the rows of a device: the device itself, its cgroups, and the unattributed rest.
 pub(super) fn cgroup_rows(device: &WhoDevice<'_>) -> Vec<CgroupRow> {
     let usage = device.usage;
     let on_it = match device.partitions.as_slice() {
@@ -63,7 +63,7 @@ fn mib(bytes_per_s: f64) -> String {
 
 /// A process or a blocked task.
 pub(super) struct ProcessRow {
-    /// All but the cgroup.
+    /// All cells except the cgroup.
     pub(super) cells: Vec<String>,
     pub(super) cgroup: String,
 }
@@ -97,7 +97,7 @@ pub(super) fn thread_rows(interval: &WhoInterval<'_>) -> Vec<ProcessRow> {
     rows.collect()
 }
 
-/// Returns the word for what the kernel does in a thread.
+/// Returns the word for the kernel's work in a thread.
 pub(crate) fn role_name(role: KernelRole) -> &'static str {
     match role {
         KernelRole::Writeback => "writeback",
@@ -106,7 +106,7 @@ pub(crate) fn role_name(role: KernelRole) -> &'static str {
     }
 }
 
-/// Returns the rows of the busiest processes, and then of blocked tasks that are none of these.
+/// Returns the rows of the busiest processes, then of the blocked tasks that are not among them.
 pub(super) fn process_rows(interval: &WhoInterval<'_>) -> Vec<ProcessRow> {
     let Some(attribution) = interval.attribution else { return Vec::new() };
     let elapsed_s = attribution.processes.as_ref().map_or(1.0, |processes| processes.elapsed.as_secs_f64());
@@ -138,7 +138,7 @@ pub(super) fn process_rows(interval: &WhoInterval<'_>) -> Vec<ProcessRow> {
     busy.chain(blocked).collect()
 }
 
-/// Returns the part of the time that a task waited for devices.
+/// Returns the percentage of the time that a task waited for devices.
 fn delay(task: Option<&BlockedTask>) -> String {
     let permille = task.and_then(|task| task.delay_permille);
     permille.map(|permille| percent(permille as f64 / 10.0)).unwrap_or_default()

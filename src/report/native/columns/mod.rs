@@ -33,7 +33,7 @@ pub(super) struct Column {
     has_content: fn(&DeviceActivity) -> bool,
     /// Returns whether values may follow an activity that gives the column no content.
     is_pending: fn(&DeviceActivity) -> bool,
-    /// Not shown while it is empty. Other empty columns are shown where they fit.
+    /// True if it is not shown while it is empty. Other empty columns are shown if they fit.
     pub(super) is_hidden_empty: bool,
     /// The emphasis of a cell that is neither empty nor zero.
     pub(super) emphasis: EmphasisRule,
@@ -45,7 +45,7 @@ pub(super) struct Column {
 /// The emphasis of a cell, given the multiple of unloaded latency from which a device counts as saturated.
 type EmphasisRule = fn(&DeviceActivity, f64) -> Emphasis;
 
-/// A quantity of a device; `None` where it has no value.
+/// A quantity of a device; `None` if it has no value.
 pub(super) type Quantity = fn(&DeviceActivity) -> Option<f64>;
 
 /// The text of a cell.
@@ -62,7 +62,7 @@ enum CellText {
 }
 
 impl Column {
-    /// The fields that most columns leave as they are.
+    /// The default values of the fields.
     const DEFAULT: Self = Self {
         title: "",
         meaning: "",
@@ -76,7 +76,7 @@ impl Column {
         text: CellText::Value(NUMBER),
     };
 
-    /// Returns the content that an activity gives the column.
+    /// Returns the content of the column for an activity.
     pub(super) fn content(&self, activity: &DeviceActivity) -> Content {
         match ((self.has_content)(activity), (self.is_pending)(activity)) {
             (true, _) => Content::Filled,
@@ -85,7 +85,7 @@ impl Column {
         }
     }
 
-    /// Returns the number in the cell of a device; `None` where it has no value, and for a verdict.
+    /// Returns the number in the cell of a device; `None` without a value, and for a verdict.
     #[inline(always)]
     pub(super) fn figure(&self, activity: &DeviceActivity) -> Option<Figure> {
         match self.text {
@@ -96,7 +96,7 @@ impl Column {
         }
     }
 
-    /// Returns the cell of a device that has a number; `None` where the text may be long.
+    /// Returns the cell of a device that has a number; `None` if the text may be long.
     #[inline]
     pub(super) fn short_text(&self, activity: &DeviceActivity) -> Option<ShortText> {
         match self.text {
@@ -112,7 +112,7 @@ impl Column {
         self.figure(activity).map_or(Some(ShortText::DASH), |figure| figure.short_text())
     }
 
-    /// Appends the cell of a device, with a verdict of this length; returns `None` where it has no value.
+    /// Appends the cell of a device, with a verdict of this length; returns `None` if it has no value.
     pub(super) fn push_cell(
         &self,
         out: &mut Vec<u8>,

@@ -71,7 +71,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         text: Value(QUEUE),
         ..Column::DEFAULT
     },
-    // Shown only where the columns above do not fit; a sort key for users of iostat's aqu-sz.
+    // Shown only if the columns above do not fit; a sort key for users of iostat's aqu-sz.
     Column {
         title: "queue",
         meaning: "mean number of requests of all kinds in the queue or being served; shown where r_qu \

@@ -152,8 +152,8 @@ pub(super) const COLUMNS: [Column; 14] = [
     },
 ];
 
-/// Returns the mean latency of a direction. The kernel sums request times in whole milliseconds, so that of a few requests is
-/// only approximate (`~`) or a bound (`<`). `None` where there is none.
+/// Returns the mean latency of a direction. The kernel sums request times in whole milliseconds, so the latency of a
+/// few requests is only approximate (`~`) or a bound (`<`). `None` without a latency.
 #[inline]
 pub(in crate::report::native) fn latency_figure(stats: &DirectionStats) -> Option<Figure> {
     const APPROXIMATE_FRACTION: f64 = 0.1;

@@ -68,13 +68,14 @@ pub(super) const COLUMNS: [Column; 5] = [
     },
 ];
 
-/// Returns the util, marked with `?` where it is implausible; `None` where there is none.
+/// Returns the util, marked with `?` if it is implausible; `None` without a util.
 #[inline]
 pub(super) fn util_figure(activity: &DeviceActivity) -> Option<Figure> {
     Some(PERCENT.figure(activity.stats.util_pct?).with_suffix(activity.flag.map(|_| b'?')))
 }
 
-/// An unknown verdict ranks like accounting that is off: below every known problem, above ok.
+/// Returns the rank of the verdict. An unknown verdict ranks like accounting that is off: below every known problem,
+/// above ok.
 fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
     Some(f64::from(activity.assessment.verdict.unwrap_or(Verdict::AccountingOff).severity()))
 }

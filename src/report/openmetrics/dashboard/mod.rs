@@ -1,4 +1,4 @@
-//! A Grafana dashboard. Its panels are the table in [`panels`]; this file makes Grafana's JSON of them.
+//! A Grafana dashboard. Its panels are the table in [`panels`]; this file turns them into Grafana's JSON.
 
 mod panels;
 
@@ -13,7 +13,7 @@ const PANEL_HEIGHT: u32 = 8;
 /// The identifier of the dashboard, so that importing it again replaces it.
 const UID: &str = "blkstat";
 
-/// Returns the dashboard as JSON. Grafana asks for the data source when it is imported.
+/// Returns the dashboard as JSON. Grafana asks for the data source when the dashboard is imported.
 pub fn dashboard() -> String {
     let (mut x, mut y) = (0, 0);
     let mut panels = Vec::new();
@@ -203,7 +203,7 @@ mod tests {
         let ids: std::collections::BTreeSet<u64> =
             panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
         assert_eq!(ids.len(), panels.len());
-        // All are in the list of @grafana/data 13.2.
+        // All units are in the list of @grafana/data 13.2.
         let units = ["none", "short", "s", "bytes", "Bps", "iops", "percentunit"];
         for panel in panels {
             let unit = panel["fieldConfig"]["defaults"]["unit"].as_str().unwrap();

@@ -35,8 +35,8 @@ pub(super) struct Query {
     pub(super) legend: &'static str,
 }
 
-/// Replaces the abbreviations in an expression: `SEL` selects the hosts and devices that are chosen, `INT` is the
-/// interval of rates, `BAD` the verdicts that mean trouble.
+/// Replaces the abbreviations in an expression: `SEL` selects the chosen hosts and devices, `INT` is the interval of
+/// rates, `BAD` the verdicts that mean trouble.
 fn expand(expression: &str) -> String {
     expression
         .replace("SEL", "instance=~\"$instance\",device=~\"$device\"")
@@ -52,7 +52,7 @@ macro_rules! query {
     };
 }
 
-/// A query of each chosen device, with more text in its legend.
+/// A query for each chosen device, with more text in its legend.
 macro_rules! by_device {
     ($expression:expr $(, $more:literal)?) => {
         query!($expression, concat!("{{instance}} {{device}}" $(, " ", $more)?))
@@ -90,7 +90,8 @@ macro_rules! panel {
     };
 }
 
-/// Returns the level of each verdict in the timeline, from the most severe, with its name and color; the last is none.
+/// Returns the level of each verdict in the timeline with its name and color, the most severe first; the last stands
+/// for no verdict.
 pub(super) fn verdict_levels() -> Vec<(u8, &'static str, &'static str)> {
     let color = |verdict| match verdict {
         Verdict::Stalled => "dark-red",
@@ -107,7 +108,7 @@ pub(super) fn verdict_levels() -> Vec<(u8, &'static str, &'static str)> {
     named.chain([(0, "unknown", "gray")]).collect()
 }
 
-/// Returns the level of a verdict: the more severe, the higher, and above 0, which is none.
+/// Returns the level of a verdict: the more severe, the higher. It is above 0, which stands for no verdict.
 fn level(verdict: Verdict) -> u8 {
     verdict.severity() + 1
 }
