@@ -18,38 +18,38 @@ use crate::report::analysis::AnalysisReport;
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
 
-/// The result.
+/// The result of the analysis.
 pub(super) struct Analysis {
     /// The devices in the order in which they appeared.
     pub(super) reports: Vec<DeviceReport>,
-    /// The queue at each layer; `None` where no two devices are stacked.
+    /// The queue at each layer; `None` if no two devices are stacked.
     pub(super) queue_by_layer: Option<QueueByLayer>,
     /// The events.
     pub(super) events: Events,
-    /// The host meanwhile.
+    /// The host over the same time.
     pub(super) host: HostReport,
     /// The latency of each device with I/O over time, by the kernel's name.
     pub(super) latencies: HashMap<String, LatencySeries>,
-    /// The wall clock meanwhile.
+    /// The wall clock over the same time.
     pub(super) clock: RunClock,
     /// The identity of each device that has one, by the kernel's name.
     pub(super) identities: HashMap<String, String>,
 }
 
-/// The choices of how an analysis is shown.
+/// The options for showing an analysis.
 pub(super) struct Presentation<'a> {
     /// The time zone of printed times.
     pub(super) time_zone: &'a TimeZone,
-    /// Other devices of the host were left out.
+    /// True if other devices of the host were left out.
     pub(super) is_selection: bool,
-    /// The text has all details of each device.
+    /// True if the text has all details of each device.
     pub(super) has_details: bool,
-    /// The terminal shows more than ASCII.
+    /// True if the terminal shows more than ASCII.
     pub(super) is_unicode: bool,
 }
 
 impl Analysis {
-    /// Groups the events into incidents and lets `show` have everything.
+    /// Groups the events into incidents and passes everything to `show`.
     pub(super) fn report<T>(
         &self,
         intervals: &Intervals<'_>,
@@ -77,8 +77,9 @@ impl Analysis {
     }
 }
 
-/// Analyzes all intervals, each of which `on_interval` gets too. Shows progress and what is missing; `doing` says what is done
-/// until Ctrl-C without a COUNT. Returns the exit code, and the analysis unless there was nothing to analyze.
+/// Analyzes all intervals and passes each to `on_interval`. Shows progress and reports missing data; `doing` is the
+/// text for what the program does until Ctrl-C without a COUNT. Returns the exit code, and the analysis unless there
+/// was nothing to analyze.
 ///
 /// # Errors
 /// When the source cannot be read.

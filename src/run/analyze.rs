@@ -23,13 +23,13 @@ pub(super) fn run(plan: &Analyze, context: &mut RunContext<'_>) -> Result<Exit> 
         return super::compare::run(plan, after, context);
     }
     if let Some(path) = &plan.save_baseline {
-        // Checked before the analysis, which may take long.
+        // Check this before the analysis, which may take long.
         refuse_to_overwrite(path)?;
     }
     let baselines = load_baselines(&plan.verdicts, context)?;
     let clock = context.clock;
     let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Analysis, &baselines, clock)?;
-    // After an error about a time of the range, which names the unknown time zone, too.
+    // Read the time zone only now: an error about a time of the range also names an unknown time zone.
     let time_zone = match plan.format {
         AnalyzeFormat::Text => context.time_zone(plan.time_zone.as_deref()),
         AnalyzeFormat::Json | AnalyzeFormat::Fio => TimeZone::UTC,

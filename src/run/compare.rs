@@ -1,4 +1,4 @@
-//! `blkstat analyze --compare`: what changed between two captures, or two ranges of time.
+//! `blkstat analyze --compare`: shows what changed between two captures, or two ranges of time.
 
 use anyhow::Result;
 
@@ -41,7 +41,7 @@ pub(super) fn run(plan: &Analyze, after: &Input, context: &mut RunContext<'_>) -
     Ok(exit)
 }
 
-/// Analyzes a capture. Returns its name, too; no analysis if there is no data.
+/// Analyzes a capture. Returns its name and the analysis; no analysis if there is no data.
 fn analyze(
     plan: &Analyze,
     input: &Input,

@@ -45,7 +45,7 @@ pub(super) fn run(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> 
     show(plan, intervals.with_tracer(tracer), devices, context)
 }
 
-/// Removes what processes left that were killed.
+/// Removes the traces that killed processes left in the kernel.
 fn clean_up(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> {
     let removed = remove_leftovers(&plan.input.root)?;
     let mut text: Vec<u8> =
@@ -57,8 +57,8 @@ fn clean_up(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Returns the whole devices that are selected; none for all of them. Fails with the exit code if there are none of the
-/// requested ones.
+/// Returns the selected whole devices; an empty list means all. Returns the exit code instead if none of the requested
+/// devices exists.
 ///
 /// # Errors
 /// If the devices cannot be read.
@@ -82,8 +82,8 @@ fn selected_numbers(
     Ok(Ok(intervals.selected_disk_numbers()))
 }
 
-/// Shows intervals until the requested number of them, or a signal, ends the run. `traced_devices` are those whose requests
-/// are traced; all if empty.
+/// Shows intervals until the requested number of them, or a signal, ends the run. `traced_devices` are those whose
+/// requests are traced; all if empty.
 fn show(
     plan: &Latency,
     mut intervals: Intervals<'_>,
@@ -109,7 +109,7 @@ fn show(
         let Some(traced) = traced else { continue };
         has_traced = true;
         if !has_found_any {
-            // The requested device may come later, or not at all.
+            // The requested device may appear later, or not at all.
             continue;
         }
         let devices = output.shown_devices(&traced.devices, &intervals);
@@ -127,10 +127,11 @@ fn show(
     Ok(reason.map_or(Exit::Success, |reason| end_without_data(&reason, &intervals, context)))
 }
 
-/// Has other devices traced where selected ones have come, or have another number, as after they were plugged in again.
+/// Traces other devices if selected ones have appeared, or have another number, for example after they were plugged in
+/// again.
 pub(super) fn trace_changed_devices(intervals: &Intervals<'_>, traced_devices: &mut Vec<DeviceNumber>) {
     let devices = intervals.selected_disk_numbers();
-    // While all of them are gone, nothing is traced.
+    // While all of them are gone, the devices that are traced stay the same: an empty list would mean all.
     if devices != *traced_devices && !devices.is_empty() {
         intervals.trace_devices(&devices, &[]);
         *traced_devices = devices;
@@ -163,8 +164,8 @@ impl<'a> Output<'a> {
         Self { plan, writer, text, notes: Vec::new() }
     }
 
-    /// Returns the devices that are selected. A path to an NVMe disk is shown only if it was asked for: its requests are those
-    /// of the disk.
+    /// Returns the selected devices. A path to an NVMe disk is shown only if it was requested by name: its requests are
+    /// those of the disk.
     fn shown_devices<'b>(
         &self,
         devices: &'b [TracedDevice],
@@ -186,7 +187,7 @@ impl<'a> Output<'a> {
         self.writer.push(interval, &mut self.text);
         let is_for_programs = matches!(self.plan.format, LatencyFormat::Json { .. } | LatencyFormat::Csv);
         let notes = if is_for_programs { trace_notes(interval.traced) } else { Vec::new() };
-        // Until something else is missing.
+        // Repeat notes only once something else is missing.
         if notes.len() != self.notes.len() {
             notes.iter().for_each(|note| context.print_error(note));
         }

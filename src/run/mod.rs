@@ -50,7 +50,7 @@ pub struct RunContext<'a> {
     pub err: &'a mut dyn Write,
     /// `out` is a terminal.
     pub is_terminal: bool,
-    /// Memory may be locked in long runs: the process runs nothing else.
+    /// True if memory may be locked in long runs, because the process runs nothing else.
     pub may_lock_memory: bool,
 }
 
@@ -75,7 +75,7 @@ impl RunContext<'_> {
     }
 }
 
-/// Returns why a run that has ended shows less than was asked for; `None` where it shows all of it.
+/// Returns the reason why a run that has ended shows less than was requested; `None` if it shows everything.
 ///
 /// # Errors
 /// If a capture without samples is not even a text file.
@@ -86,13 +86,13 @@ fn missing_data(intervals: &Intervals<'_>) -> Result<Option<String>> {
     Ok(intervals.not_found().map(|not_found| not_found.to_string()))
 }
 
-/// Ends a run with the reason why it shows less than was asked for.
+/// Ends a run with the reason why it shows less than was requested.
 fn end_without_data(reason: &str, intervals: &Intervals<'_>, context: &mut RunContext<'_>) -> Exit {
     context.print_error(end_reason(reason, intervals));
     Exit::NoData
 }
 
-/// Returns the reason why a run shows less than was asked for, with its source.
+/// Returns the reason why a run shows less than was requested, with its source.
 fn end_reason(reason: &str, intervals: &Intervals<'_>) -> String {
     format!("{}: {reason}", sanitize(&intervals.source_name()))
 }
@@ -108,8 +108,8 @@ fn require_text(replay: &Replay<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether the run must end by itself when its terminal is closed: nothing of a trace may remain in the kernel. If it
-/// was started to go on then, as by `nohup`, it does.
+/// Returns whether the run must end by itself when its terminal is closed, so that no trace remains in the kernel. It
+/// goes on if it was started by `nohup` or the like.
 pub fn catches_hangup(plan: &Plan) -> bool {
     plan.traces_requests() && !ignores_hangup()
 }
@@ -134,8 +134,8 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
     })
 }
 
-/// Executes the plan of any command but the replicas, whose start-up is not to touch the memory that the largest of these
-/// needs on the stack.
+/// Executes the plan of any command except the replicas. It is a separate function so that the start of a replica does
+/// not touch the stack memory that the largest of the other commands needs.
 #[inline(never)]
 fn run_native(plan: &Plan, context: &mut RunContext<'_>) -> Result<Exit> {
     match plan {
@@ -165,7 +165,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Reports a failure to write to standard output as iostat or pt-diskstats does: with its `message` and its `exit`
-/// code. Returns any other outcome as it is.
+/// code. Returns any other outcome unchanged.
 fn handle_stdout_error(
     outcome: Result<Exit>,
     message: &str,
@@ -220,7 +220,7 @@ fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Res
     Ok(baselines)
 }
 
-/// Locks the memory of a program that runs until it is interrupted. To be called when all files were read.
+/// Locks the memory of a program that runs until it is interrupted. Must be called after all files have been read.
 fn lock_memory(context: &RunContext<'_>) {
     if context.may_lock_memory {
         memory_lock::lock_memory();

@@ -26,17 +26,17 @@ pub(super) struct Recorder<'a> {
     baselines: &'a BaselineStore,
     /// The names of the devices in the last sample.
     devices: Vec<String>,
-    /// The requests that each of them had completed.
+    /// The number of requests that each of them had completed.
     completed: Vec<[u64; 4]>,
     topology: Topology,
     scans: ScanWriter,
     /// The devices whose cgroups are recorded: the requested ones and those below them; all if empty.
     scanned_devices: HashSet<DeviceNumber>,
-    /// Scans that were skipped, because they would have cost too much.
+    /// The number of scans that were skipped because they would have cost too much.
     pub(super) skipped_scans: u64,
     /// The time of the last sample.
     last_at: SampleTime,
-    /// Samples taken.
+    /// The number of samples taken.
     pub(super) samples: u64,
 }
 
@@ -66,9 +66,9 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Returns the block of the sample that `source` read last. A header precedes the first sample and each sample whose
-    /// devices differ from those of the sample before it, or whose counters were reset: they may be other devices of the
-    /// same names.
+    /// Returns the block of the sample that `source` read last. A header precedes the first sample and each sample
+    /// whose devices differ from those of the sample before it, or had their counters reset: they may be other devices
+    /// with the same names.
     pub(super) fn block(
         &mut self,
         sample: &mut Sample,
@@ -108,7 +108,7 @@ impl<'a> Recorder<'a> {
             missed_samples: sample.missed_samples,
         };
         write_sample(&text, &self.filter, &self.zone, &mut block.text);
-        // Many of them may wait to be written.
+        // Many blocks may be waiting to be written.
         block.text.shrink_to_fit();
         block.utc_offset_s = sample.at.wall.map_or(0, |wall| self.zone.to_offset(wall).seconds().into());
         self.last_at = sample.at;
@@ -116,8 +116,8 @@ impl<'a> Recorder<'a> {
         block
     }
 
-    /// Appends the header of the recording. Before the first sample, a message says if a given baseline is for other
-    /// devices.
+    /// Appends the header of the recording. Before the first sample, `on_mismatch` gets a message if a given baseline
+    /// is for other devices.
     fn write_header(&mut self, sample: &Sample, out: &mut Vec<u8>, on_mismatch: &mut dyn FnMut(String)) {
         let header = read_recording_header(self.root, &self.topology);
         if self.samples == 0 {
@@ -134,8 +134,8 @@ impl<'a> Recorder<'a> {
             self.filter.devices.iter().flat_map(|name| self.numbers_down_from(name)).collect();
     }
 
-    /// Returns the numbers of a device and of those below it: the kernel counts the I/O of cgroups on whole disks, and limits may
-    /// be on a device below.
+    /// Returns the numbers of a device and of those below it: the kernel counts the I/O of cgroups on whole disks, and
+    /// limits may apply to a device below.
     fn numbers_down_from(&self, name: &str) -> Vec<DeviceNumber> {
         let names = std::iter::once(name.to_owned()).chain(self.topology.devices_below(name));
         let nodes = names.filter_map(|name| self.topology.node(&name));

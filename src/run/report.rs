@@ -17,7 +17,7 @@ pub(super) fn run(plan: &Report, context: &mut RunContext<'_>) -> Result<Exit> {
     let name = sanitize(&plan.output.display().to_string()).into_owned();
     let writes_to_output = plan.output.as_os_str() == "-";
     if !writes_to_output {
-        // Checked before the analysis, which may take long.
+        // Check this before the analysis, which may take long.
         check_new_file(&plan.output, &name, plan.force)?;
     }
     let time_zone = context.time_zone(plan.time_zone.as_deref());
@@ -34,7 +34,7 @@ pub(super) fn run(plan: &Report, context: &mut RunContext<'_>) -> Result<Exit> {
         emit(context.out, &mut html.into_bytes())?;
         return Ok(exit);
     }
-    // Another program may have written it meanwhile.
+    // Check again: another program may have written the file meanwhile.
     check_new_file(&plan.output, &name, plan.force)?;
     write_atomically(&plan.output, html.as_bytes()).with_context(|| format!("cannot write {name}"))?;
     Ok(exit)

@@ -1,4 +1,4 @@
-//! `blkstat version --verbose`: looks for the sources of the host and prints them.
+//! `blkstat version --verbose`: finds the sources of the host and prints them.
 
 use std::path::Path;
 

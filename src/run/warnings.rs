@@ -9,7 +9,8 @@ use crate::sanitize::sanitize;
 /// The most warnings of a class that are printed in full.
 const MAX_PRINTED: u64 = 10;
 
-/// The classes of warnings. However many lines are skipped, a break in time or a truncated file is still told.
+/// The classes of warnings: a break in time or a truncated file is reported even after many warnings about skipped
+/// lines.
 #[derive(Clone, Copy)]
 enum Class {
     SkippedLines,
@@ -19,7 +20,7 @@ enum Class {
 /// Prints and counts the warnings about one input.
 pub(super) struct Warnings {
     input: String,
-    /// By class.
+    /// The number of printed warnings, by class.
     printed: [u64; 2],
     omitted: u64,
     is_silent: bool,
@@ -66,7 +67,7 @@ impl Warnings {
         }
     }
 
-    /// Prints the number of warnings that were not printed in full, if there are any.
+    /// Prints the number of warnings that were not printed, if there are any.
     pub(super) fn finish(&self, err: &mut dyn Write) {
         let more = self.omitted;
         if more > 0 && !self.is_silent {

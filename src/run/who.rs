@@ -27,7 +27,7 @@ use crate::topology::nvme_head;
 
 /// The width of a table without a terminal.
 const DEFAULT_WIDTH: usize = 80;
-/// The cgroups on a device, and the processes, that a table shows unless another number is asked for.
+/// The default number of cgroups on a device, and of processes, that a table shows.
 const DEFAULT_TOP: usize = 10;
 
 pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
@@ -63,7 +63,7 @@ pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
     Ok(reason.map_or(Exit::Success, |reason| end_without_data(&reason, &intervals, context)))
 }
 
-/// Returns the devices and partitions on which threads are traced; none for all of them.
+/// Returns the devices and partitions on which threads are traced; an empty list means all.
 fn traced_devices(plan: &Who, intervals: &Intervals<'_>) -> Vec<DeviceNumber> {
     if !plan.selection.names_devices() {
         return Vec::new();
@@ -72,10 +72,10 @@ fn traced_devices(plan: &Who, intervals: &Intervals<'_>) -> Vec<DeviceNumber> {
     TracedDevices::find(&names, &intervals.newest().devices).users()
 }
 
-/// Starts to trace which threads submit I/O to these devices and partitions; to all if there are none.
+/// Starts tracing the threads that submit I/O to these devices and partitions, or to all if the list is empty.
 ///
 /// # Errors
-/// The reason for which that is not possible.
+/// The reason why that is not possible.
 fn start_tracer(
     plan: &Who,
     max_overhead: f64,
@@ -108,7 +108,7 @@ fn show(
                 NextInterval::End => return Ok(Exit::Success),
                 NextInterval::Signal(signal) => return Ok(Exit::Signal(signal)),
             };
-        // A capture without scans has none to miss.
+        // A capture without scans is not missing any.
         if attribution.is_some() || intervals.is_live() || output.has_attribution {
             output.push(&header, attribution.as_ref(), traced.as_ref(), intervals, context);
             output.flush(context)?;
@@ -124,15 +124,15 @@ struct Output<'a> {
     plan: &'a Who,
     writer: WhoWriter,
     text: Vec<u8>,
-    /// The devices and partitions on which threads are traced; all if there are none.
+    /// The devices and partitions on which threads are traced; all if empty.
     traced_devices: Vec<DeviceNumber>,
-    /// Any interval had cgroups and processes.
+    /// True if any interval had cgroups and processes.
     has_attribution: bool,
     /// The seconds since the last scan.
     unread_s: f64,
     /// The problem that was reported last.
     problem: Option<ScanProblem>,
-    /// The reason for which I/O of threads is missing that was reported last.
+    /// The reason for missing I/O of threads that was reported last.
     trace_problem: Option<TraceProblem>,
     has_reported_dropped: bool,
     has_reported_hidden_processes: bool,
@@ -199,17 +199,17 @@ impl<'a> Output<'a> {
         self.writer.push(&interval, &mut self.text);
     }
 
-    /// Has other devices traced where selected ones, or partitions on them, have come, or have another number.
+    /// Traces other devices if selected ones, or partitions on them, have appeared or have another number.
     fn trace_changed_devices(&mut self, intervals: &Intervals<'_>) {
         let devices = traced_devices(self.plan, intervals);
-        // While all of them are gone, nothing is traced.
+        // While all of them are gone, the devices that are traced stay the same: an empty list would mean all.
         if devices != self.traced_devices && !devices.is_empty() {
             intervals.trace_devices(&[], &devices);
             self.traced_devices = devices;
         }
     }
 
-    /// Reports what is missing once, until something else is.
+    /// Reports missing data: once, until the problem changes.
     fn report_problems(&mut self, attribution: &Attribution, is_live: bool, context: &mut RunContext<'_>) {
         if attribution.problem != std::mem::replace(&mut self.problem, attribution.problem)
             && let Some(problem) = attribution.problem
@@ -235,9 +235,10 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Reports once why I/O of threads is missing, until something else is; of a full histogram only the first time.
+    /// Reports why I/O of threads is missing: once, until the reason changes; a full histogram is reported only the
+    /// first time.
     fn report_trace_notes(&mut self, traced: Option<&TracedInterval>, context: &mut RunContext<'_>) {
-        // A recording has latencies, too, which are no concern of this view.
+        // A recording may have latencies, too, which this view ignores.
         let problem = traced.filter(|traced| traced.threads.is_some()).and_then(|traced| traced.problem);
         if problem != std::mem::replace(&mut self.trace_problem, problem)
             && let Some(problem) = problem
@@ -250,7 +251,8 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Returns the number of cgroups on a device, and of processes, that are shown. Programs get all of them.
+    /// Returns the number of cgroups on a device, and of processes, that are shown. Output for programs has all of
+    /// them.
     fn top(&self) -> usize {
         let default = if matches!(self.plan.format, WhoFormat::Table(_)) { DEFAULT_TOP } else { usize::MAX };
         self.plan.top.unwrap_or(default)
@@ -263,13 +265,13 @@ impl<'a> Output<'a> {
         let selected = attribution.devices.iter().filter_map(|usage| {
             let partitions = match disks.get(usage.name.as_str()) {
                 Some(partitions) if is_restricted => partitions.clone(),
-                // A path to an NVMe disk is shown only if it was asked for: its I/O is that of the disk.
+                // A path to an NVMe disk is shown only if it was requested: its I/O is that of the disk.
                 _ if is_restricted || nvme_head(&usage.name).is_some() => return None,
                 _ => Vec::new(),
             };
             let mut cgroups: Vec<&CgroupUse> = usage.cgroups.iter().collect();
             let value = |cgroup: &CgroupUse| self.plan.sort.of_cgroup(&cgroup.rates);
-            // Equal ones stay sorted by bytes.
+            // Cgroups with equal values stay sorted by bytes.
             cgroups.sort_by(|a, b| value(b).total_cmp(&value(a)));
             let mut rank = 0..;
             let is_at_limit = |cgroup: &CgroupUse| cgroup.limits.iter().any(|limit| limit.is_reached);
@@ -281,8 +283,8 @@ impl<'a> Output<'a> {
         selected.collect()
     }
 
-    /// Returns the threads that submitted I/O to selected devices, in order, with the seconds in which they did; `None` if they
-    /// were not traced.
+    /// Returns the threads that submitted I/O to selected devices, in order, and the length of that time in seconds;
+    /// `None` if they were not traced.
     fn threads<'b>(
         &self,
         traced: &'b TracedInterval,

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// Checks that a file can be created, before the work for its contents: it does not exist yet, or it is a regular file that may
-/// be overwritten. `name` is that of the file without control characters, for messages.
+/// Checks that a file can be created, before its contents are produced: it does not exist yet, or it is a regular file
+/// that may be overwritten. `name` is the name of the file without control characters, for messages.
 ///
 /// # Errors
 /// If it exists and must not be overwritten, or is not a regular file, or its directory does not exist.
@@ -39,13 +39,13 @@ pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
     temporary.push(".new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
     let written = file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| rename(&temporary, path));
-    // A part of a file is of no use. The error of writing matters more than one of removing it.
+    // A partial file is useless. The error of writing matters more than an error of removing the file.
     written.inspect_err(|_| drop(std::fs::remove_file(&temporary)))
 }
 
-/// Replaces a file atomically that is written again and again, and so need not survive a power failure: nothing waits for the
-/// disk. The temporary file next to it, with `.new` after its name, is never one that somebody else made. Every user may read it,
-/// with any umask: it is for a program of another user.
+/// Atomically replaces a file that is written repeatedly and so need not survive a power failure: nothing waits for the
+/// disk. The temporary file next to it, with `.new` after its name, is always a new one. Every user may read the file,
+/// whatever the umask, because it is for a program of another user.
 ///
 /// # Errors
 /// If the file cannot be written; the old one then remains.
@@ -53,7 +53,7 @@ pub fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     remove_file(Path::new(&temporary))?;
-    // In a directory that others can write, a link of that name could lead anywhere.
+    // In a directory that others can write to, an existing link of that name could lead anywhere.
     let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
     file.set_permissions(Permissions::from_mode(0o644))?;
     file.write_all(text)?;

@@ -7,14 +7,14 @@ use flate2::{Compress, Compression, Crc, FlushCompress};
 
 use crate::compression::GZIP_MAGIC;
 
-/// A member of the file ends after this many bytes of text, which bounds the part that must be recovered after a
-/// recorder was killed. It costs less than 1% in size.
+/// The number of bytes of text after which a member of the file ends, which bounds the part that must be recovered
+/// after a recorder was killed. It costs less than 1% in size.
 const MEMBER_BYTES: u64 = 1024 * 1024;
 
 /// The header of a member: deflate, no flags, no name, no time, unknown operating system.
 pub(super) const HEADER: [u8; 10] = [GZIP_MAGIC[0], GZIP_MAGIC[1], 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// Compresses a text as a whole, quickly rather than well.
+/// Compresses a whole text, favoring speed over size.
 pub fn gzip_bytes(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8 + HEADER.len()), Compression::fast());
     // Writing to a Vec cannot fail.
@@ -39,7 +39,7 @@ impl Gzip {
         block + block / 512 + 128
     }
 
-    /// Compresses a block, with the end of the previous member and a header where they are due.
+    /// Compresses a block, with the end of the previous member and a new header if they are due.
     pub(super) fn compress(&mut self, block: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(Self::max_compressed_bytes(block.len()));
         if self.deflate.total_in() > MEMBER_BYTES {

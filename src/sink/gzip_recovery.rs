@@ -19,11 +19,11 @@ const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
 const LAST_BLOCK: [u8; 2] = [3, 0];
 
 /// Makes a gzip file, open for reading and writing at any position, end with a complete member. Returns the last byte
-/// of its text, if it has any. Zeros that a power failure left at the end are cut off.
+/// of its text, if it has any. Removes zeros that a power failure left at the end.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidData`] if the file is damaged in another way, or was truncated by a program that cannot be continued. It is
-/// not changed then. Other errors if it cannot be read or written.
+/// [`ErrorKind::InvalidData`] if the file is damaged in another way, or is an incomplete file of another program, which
+/// cannot be continued; the file is then not changed. Other errors if it cannot be read or written.
 pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
     let (end, last_byte) = find_end(file)?;
     let (start, damage) = match end {
@@ -40,7 +40,7 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
         member.truncate(data);
     }
     let mut text = Vec::new();
-    // Fails at the truncated end, after handing out everything before it.
+    // This fails at the truncated end, after returning everything before it.
     if let Err(error) = GzDecoder::new(member.as_slice()).read_to_end(&mut text)
         && error.kind() != ErrorKind::UnexpectedEof
     {
@@ -48,7 +48,7 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
         return Err(io::Error::new(ErrorKind::InvalidData, message));
     }
     if !member.starts_with(&HEADER) && !HEADER.starts_with(&member) {
-        // Its blocks may end within a byte, and its header has no fixed length.
+        // Blocks of another program may end within a byte, and its header has no fixed length.
         let message = "it ends within gzip data that another program wrote";
         return Err(io::Error::new(ErrorKind::InvalidData, message));
     }
@@ -60,7 +60,7 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
         tail.extend(gzip.compress(unflushed)?);
         tail.extend(gzip.finish()?);
     }
-    // Overwrites the truncated part before the file is shortened, so that at any time no less can be read.
+    // Overwrite the truncated part before shortening the file, so that at no time less can be read.
     let at = start + flushed.bytes as u64;
     file.seek(SeekFrom::Start(at))?;
     file.write_all(&tail)?;

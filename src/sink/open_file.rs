@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use super::rotation::{rotated_name, rotated_numbers};
 
-/// The mode of a new recording. It names processes and cgroups of all users, which is not for everybody.
+/// The mode of a new recording. Not every user may read it, because it names processes and cgroups of all users.
 const MODE: u32 = 0o640;
 
 /// The action for a file that already exists.
@@ -30,7 +30,7 @@ pub(super) fn refuse_to_shift(path: &Path, name: &str) -> Result<()> {
     // If the directory cannot be read, opening FILE or renaming it reports that.
     let numbers = rotated_numbers(path).unwrap_or_default();
     let Some(number) = numbers.first() else { return Ok(()) };
-    // `name` is without control characters, for messages.
+    // `name` has no control characters and is for messages.
     let existing = rotated_name(Path::new(name), *number);
     bail!(
         "{} already exists and --rotate would rename or delete it; use --append or --force to allow that",
@@ -38,8 +38,8 @@ pub(super) fn refuse_to_shift(path: &Path, name: &str) -> Result<()> {
     )
 }
 
-/// Opens the file for appending and returns whether it is new. A block device is always refused, because a recording would
-/// overwrite its data; another device or a pipe never is.
+/// Opens the file for appending and returns whether it is new. A block device is always refused, because a recording
+/// would overwrite its data; another device or a pipe never is.
 pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<(File, bool)> {
     let metadata = match OpenOptions::new().read(true).append(true).create_new(true).mode(MODE).open(path) {
         Ok(file) => return Ok((file, true)),

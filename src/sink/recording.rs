@@ -17,7 +17,7 @@ use crate::compression::Compression;
 
 /// An open recording.
 ///
-/// A write or a rotation that failed can be tried again: what was to be written is kept until it is in the file.
+/// A write or a rotation that failed can be tried again: data is kept until it is in the file.
 pub struct RecordingFile {
     path: PathBuf,
     /// The path as it appears in messages.
@@ -32,13 +32,13 @@ pub struct RecordingFile {
     length: Option<u64>,
     /// Bytes that could not be written yet.
     pending: Vec<u8>,
-    /// The last line of the file lacks its newline, which must precede the next block.
+    /// True if the last line of the file lacks its newline, which must precede the next block.
     needs_newline: bool,
-    /// The file was created and is still empty.
+    /// True if the file was created and is still empty.
     is_new: bool,
-    /// Bytes were written since the file was last synced.
+    /// True if bytes were written since the file was last synced.
     is_dirty: bool,
-    /// Files were created or renamed since the directory was last synced.
+    /// True if files were created or renamed since the directory was last synced.
     is_directory_dirty: bool,
     /// The reason why the file that was to be continued was rotated instead.
     damage: Option<String>,
@@ -51,18 +51,18 @@ enum RotationStep {
     NotStarted,
     /// The file is complete and synced.
     Completed,
-    /// It was renamed, and the next one does not exist yet.
+    /// The file was renamed, and the next one does not exist yet.
     Renamed,
 }
 
 impl RecordingFile {
     /// Opens a file and locks it against other recordings. A new file is compressed if its name ends in `.gz`; an
-    /// existing one keeps its format when it is appended to, and is rotated if it is damaged. `name` is the path as it appears in
-    /// messages.
+    /// existing one keeps its format when it is appended to, and is rotated if it is damaged. `name` is the path as it
+    /// appears in messages.
     ///
     /// # Errors
-    /// If the file exists and must not, is a directory or a block device, has a name that ends in `.zst`, is a symbolic
-    /// link and is to be rotated, or cannot be written.
+    /// If the file exists but must not, is a directory or a block device, has a name that ends in `.zst`, is a symbolic
+    /// link although it is to be rotated, or cannot be written.
     pub fn open(path: &Path, name: &str, if_exists: IfExists, rotation: Option<Rotation>) -> Result<Self> {
         if path.extension().is_some_and(|extension| extension == "zst") {
             bail!("cannot write {name}: zstd files can only be read; use a name that ends in .gz");
@@ -175,7 +175,7 @@ impl RecordingFile {
         self.start_next()
     }
 
-    /// Returns whether somebody deleted the file while it was open, so that nothing written to it can be read later.
+    /// Returns whether the file was deleted while it was open, so that nothing written to it could be read later.
     pub fn is_deleted(&self) -> bool {
         let is_unlinked = || self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
         self.length.is_some() && self.rotation_step == RotationStep::NotStarted && is_unlinked()
@@ -184,7 +184,7 @@ impl RecordingFile {
     /// Creates the file again after it was deleted.
     ///
     /// # Errors
-    /// If it cannot be created, or another one of its name exists by now.
+    /// If it cannot be created, or if another file of its name exists by now.
     pub fn recreate(&mut self) -> Result<()> {
         self.gzip = self.gzip.is_some().then(Gzip::new);
         self.pending.clear();
@@ -205,7 +205,7 @@ impl RecordingFile {
     /// Writes a block, which readers can decode at once, and returns the number of bytes written.
     ///
     /// # Errors
-    /// If the file cannot be written. It then ends with the block before, and [`Self::write_pending`] tries again.
+    /// If the file cannot be written. It then ends with the previous block, and [`Self::write_pending`] can try again.
     pub fn write(&mut self, block: &[u8]) -> Result<u64> {
         let newline: &[u8] = if self.needs_newline { b"\n" } else { b"" };
         let block = [newline, block].concat();
@@ -219,7 +219,7 @@ impl RecordingFile {
     /// Writes the bytes that could not be written before, and returns their number.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// Those of [`Self::write`].
     pub fn write_pending(&mut self) -> Result<u64> {
         let bytes = self.pending.len() as u64;
         if bytes == 0 {
@@ -263,7 +263,8 @@ impl RecordingFile {
         }
     }
 
-    /// Returns whether a failed write can be tried again: to any other file than a regular one, part of it was written.
+    /// Returns whether a failed write can be tried again: true only for a regular file, because other files may already
+    /// have received a part.
     pub fn can_retry(&self) -> bool {
         self.length.is_some()
     }
@@ -273,7 +274,7 @@ impl RecordingFile {
         self.is_dirty && self.length.is_some()
     }
 
-    /// Waits until what was written is on the disk (fdatasync(2)), and the name of a new file too.
+    /// Waits until all written data is on the disk (fdatasync(2)), and also the name of a new file.
     ///
     /// # Errors
     /// If the disk reports an error.
@@ -292,7 +293,7 @@ impl RecordingFile {
         if std::mem::take(&mut self.is_directory_dirty) {
             let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
             let directory = OpenOptions::new().read(true).open(parent.unwrap_or(Path::new(".")));
-            // Few file systems need it, and not all can do it.
+            // Few file systems need this, and not all support it.
             let _ = directory.map(|directory| fsync(&directory));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Writes the samples of a queue, in a thread of its own: only it waits for the disk.
+//! Writes the samples of a queue in a separate thread, the only one that waits for the disk.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -15,7 +15,7 @@ use crate::capture::{WriteStall, write_dropped_samples, write_stall};
 use crate::clock::{Clock, RealClock};
 use crate::os_error::os_error_text;
 
-/// The shortest time between the beginnings of two syncs. A power failure loses what was written since the last one.
+/// The shortest time between the beginnings of two syncs. A power failure loses data written since the last one.
 const SYNC_INTERVAL: Duration = Duration::from_secs(5);
 /// The time between attempts to write to a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -40,8 +40,8 @@ impl fmt::Display for OutputError {
     }
 }
 
-/// Opens the destination, and writes what `queue` has until the recording ends. Returns after an error, too, which the
-/// queue then has.
+/// Opens the destination, and writes the samples of `queue` until the recording ends. Also returns after an error,
+/// which is then stored in the queue.
 pub fn write_recording<'a>(queue: &'a WriteQueue, open: impl FnOnce() -> Result<Destination<'a>>) {
     let result = catch_unwind(AssertUnwindSafe(|| {
         let destination = open()?;
@@ -63,7 +63,7 @@ struct Writer<'a> {
     clock: RealClock<'static>,
     /// The beginning of the last sync.
     last_sync: Duration,
-    /// The last time that the destination did not accept anything, not yet noted in the recording.
+    /// The last time in which the destination did not accept anything, until it is noted in the recording.
     stall: Option<WriteStall>,
 }
 
@@ -182,8 +182,8 @@ impl<'a> Writer<'a> {
         Ok(bytes)
     }
 
-    /// Applies an operation to the file, again and again while the disk is full. When the recording ends, a last attempt
-    /// is made. If nothing was recorded yet, the first attempt is the last.
+    /// Applies an operation to the file, repeatedly while the disk is full. When the recording ends, a last attempt is
+    /// made. If nothing was recorded yet, there is only one attempt.
     fn on_file(&mut self, mut operation: impl FnMut(&mut RecordingFile) -> Result<()>) -> Result<()> {
         let Destination::File(file) = &mut self.destination else { return Ok(()) };
         let start = self.clock.monotonic();

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The highest number of a rotated file.
 const MAX_NUMBER: u64 = u32::MAX as u64;
 
-/// When a file is rotated, and which rotated files are kept.
+/// The conditions for rotating a file, and for keeping rotated files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
     /// The maximum size of a file in bytes; it is exceeded only by a single sample that is larger. `None` for no limit.
@@ -18,7 +18,7 @@ pub struct Rotation {
     pub every: Option<Duration>,
     /// The number of rotated files to keep, at least 1; `None` keeps all.
     pub keep: Option<u32>,
-    /// The number of bytes that rotated files may have together; `None` for no limit.
+    /// The most bytes that rotated files may have together; `None` for no limit.
     pub keep_bytes: Option<u64>,
 }
 
@@ -133,7 +133,7 @@ pub(super) fn shift_files(path: &Path, keep: Option<u32>) -> io::Result<()> {
         rename(rotated_name(path, number), rotated_name(path, number + 1))?;
     }
     match rename(path, rotated_name(path, 1)) {
-        // Somebody moved it elsewhere, where it is complete.
+        // The file was moved elsewhere, where it is complete.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         result => result,
     }

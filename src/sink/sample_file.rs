@@ -26,7 +26,7 @@ impl SampleFile {
     /// Appends a sample.
     ///
     /// # Errors
-    /// If it cannot be written. A sample that was written in part is removed, if the file can be truncated.
+    /// If it cannot be written. A partially written sample is removed if the file can be truncated.
     pub fn append(&mut self, sample: &[u8]) -> Result<()> {
         let length = self.file.metadata().map(|metadata| metadata.len());
         self.file.write_all(sample).with_context(|| {

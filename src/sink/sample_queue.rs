@@ -1,9 +1,9 @@
 //! The samples that wait to be written, in bounded memory.
 //!
-//! When they exceed the bound, the oldest detail goes first: of the older half, every second sample is dropped. Counters
-//! only grow, so the samples that remain still contain every request; what is lost is how they were distributed over the
-//! time between. The longer a disk does not accept anything, the coarser is the beginning of that time, and the latest
-//! samples are complete.
+//! When they exceed the bound, the oldest detail is given up first: every second sample of the older half is dropped.
+//! Counters only grow, so the remaining samples still count every request; only the distribution of requests over the
+//! time in between is lost. The longer a disk does not accept anything, the coarser the beginning of that time becomes,
+//! while the latest samples stay complete.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -15,12 +15,12 @@ use crate::capture::{DroppedSamples, ScanGrowth};
 /// A sample that is ready to be written.
 #[derive(Clone, Debug, Default)]
 pub struct SampleBlock {
-    /// The header that describes this and the following samples; empty if the one before does.
+    /// The header that describes this and the following samples; empty if the previous header still does.
     pub header: Vec<u8>,
     /// Notes about the time before the sample, which are kept even if the sample is dropped.
     pub notes: Vec<u8>,
-    /// The scan of cgroups and processes that precedes it, whose growth is kept even if the sample is dropped; `None` if there is
-    /// no new one.
+    /// The scan of cgroups and processes that precedes it, whose growth is kept even if the sample is dropped; `None`
+    /// if there is no new one.
     pub scan: Option<ScanGrowth>,
     /// The text of the sample.
     pub text: Vec<u8>,
@@ -28,7 +28,7 @@ pub struct SampleBlock {
     pub at: Option<Timestamp>,
     /// Seconds that local clocks were ahead of UTC, which decides when a day ends.
     pub utc_offset_s: i64,
-    /// The samples before it that were dropped.
+    /// The dropped samples before it.
     pub dropped: DroppedSamples,
 }
 
@@ -38,7 +38,7 @@ impl SampleBlock {
         size_of::<Self>() + self.header.len() + self.notes.len() + self.text.len() + scan
     }
 
-    /// Moves what must not be lost with this sample to the next one.
+    /// Moves everything that must not be lost with this sample to the next one.
     fn drop_before(mut self, next: &mut Self) {
         self.dropped.add(self.at);
         self.dropped.extend(next.dropped);
@@ -70,7 +70,7 @@ impl SampleQueue {
         Self { samples: VecDeque::new(), bytes: 0, max_bytes }
     }
 
-    /// Adds a sample. Returns those that were dropped for it.
+    /// Adds a sample. Returns the samples that were dropped to make room.
     pub(super) fn push(&mut self, sample: SampleBlock) -> DroppedSamples {
         self.bytes += sample.bytes();
         self.samples.push_back(sample);
@@ -158,7 +158,7 @@ mod tests {
         assert!(seconds[seconds.len() - 40..].windows(2).all(|pair| pair[1] == pair[0] + 1), "{seconds:?}");
         let gaps: Vec<i64> = seconds.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(gaps[0] >= 8, "{gaps:?}");
-        // Every sample says exactly which ones before it are missing.
+        // Every sample states exactly which samples before it are missing.
         let mut before = -1;
         for sample in &rest {
             let at = sample.at.unwrap().as_second();

@@ -33,21 +33,21 @@ struct State {
 /// The state of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteProgress {
-    /// Samples written.
+    /// The number of samples written.
     pub samples: u64,
-    /// Bytes written.
+    /// The number of bytes written.
     pub bytes: u64,
-    /// Samples that wait to be written, including the one that is being written.
+    /// The number of samples that wait to be written, including the one being written.
     pub waiting: usize,
-    /// Samples that were dropped because too many waited.
+    /// The samples that were dropped because too many were waiting.
     pub dropped: DroppedSamples,
     /// The longest time that the destination took to accept or to sync samples.
     pub slowest: Duration,
     /// The time of the last sample written; `None` if there is none.
     pub last_at: Option<Timestamp>,
-    /// The reason why nothing can be written at present, although it may be later; `None` if there is none.
+    /// The reason why nothing can be written at present, but perhaps later; `None` if there is none.
     pub obstacle: Option<String>,
-    /// The number of times that the file was deleted by somebody else and created again.
+    /// The number of times that another program deleted the file and it was created again.
     pub deletions: u64,
     /// The reason why the file that was to be continued was rotated instead; `None` if it was not.
     pub damage: Option<String>,
@@ -61,7 +61,7 @@ pub(super) enum NextWrite {
 }
 
 impl WriteQueue {
-    /// Creates an empty queue of at most this many bytes. A single sample is accepted whatever its size.
+    /// Creates an empty queue of at most this many bytes. A single sample is accepted regardless of its size.
     ///
     /// # Errors
     /// If no file descriptors are left.
@@ -117,7 +117,7 @@ impl WriteQueue {
         self.lock().is_done
     }
 
-    /// Makes the writer end after the samples that wait.
+    /// Makes the writer end after the waiting samples.
     pub fn end(&self) {
         self.lock().is_ending = true;
         self.changed.notify_all();
@@ -176,7 +176,7 @@ impl WriteQueue {
         let mut state = self.lock();
         state.is_done = true;
         if error.is_some() {
-            // Its end becomes readable at the other side. An error would only delay the message.
+            // Closing this end makes the other end readable. An error would only delay the message.
             let writer_end = self.writer_end.lock().unwrap_or_else(PoisonError::into_inner).take();
             let _ = writer_end.map(|mut stream| stream.write(&[0]));
         }

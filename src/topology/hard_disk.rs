@@ -38,7 +38,8 @@ impl Topology {
         self.node(disk).is_some_and(|node| {
             let is_disk = node.kind == Kind::Disk && node.backing_devices.is_empty();
             let is_rotational = node.rotational == Some(true);
-            // Without a model it may be anything: the kernel takes disks for rotational that do not say what they are.
+            // Without a model it may be anything: the kernel assumes that disks are rotational if they do not report
+            // it.
             let is_model_of_disk = node.model.as_deref().is_some_and(|model| {
                 let model = model.trim().to_lowercase();
                 !model.is_empty() && !OTHER_MODELS.iter().any(|other| model.contains(other))

@@ -17,7 +17,7 @@ pub enum Kind {
     Ram,
     /// A compressed RAM disk.
     Zram,
-    /// A device-mapper device of another kind than the three below.
+    /// A device-mapper device other than the three kinds below.
     Dm,
     /// An LVM logical volume.
     Lvm,
@@ -55,7 +55,7 @@ impl Kind {
         Self::Virtual,
     ];
 
-    /// Returns the name of the kind, as in JSON.
+    /// Returns the name of the kind in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Disk => "disk",
@@ -79,8 +79,8 @@ impl Kind {
         matches!(self, Self::Ram | Self::Zram)
     }
 
-    /// Infers the kind of a whole device from the kernel's name; [`Kind::Disk`] unless the name says otherwise.
-    /// Partitions cannot be recognized this way: that takes the names of the disks.
+    /// Infers the kind of a whole device from the kernel's name; [`Kind::Disk`] unless the name shows otherwise.
+    /// Partitions cannot be recognized this way, because that requires the names of the disks.
     pub fn from_name(name: &str) -> Self {
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let is_numbered = stem.len() < name.len();

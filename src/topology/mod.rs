@@ -26,7 +26,7 @@ pub use provider::{Machine, Provider, bounded_text};
 /// The block devices of a system and how they are stacked. In JSON it is the list of devices.
 ///
 /// How much is known of each device depends on the source: sysfs describes it in full, a listing of sysfs or a capture
-/// gives no more than names, kinds and partitions.
+/// gives only names, kinds and partitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Node>", into = "Vec<Node>")]
 pub struct Topology {
@@ -36,7 +36,7 @@ pub struct Topology {
     holders: HashMap<String, Vec<usize>>,
     /// Number of layers below each device, by index.
     depths: Vec<usize>,
-    /// Identities that more than one device has.
+    /// The identities that more than one device has.
     shared_identities: HashSet<String>,
 }
 
@@ -53,7 +53,7 @@ impl From<Topology> for Vec<Node> {
 }
 
 impl Topology {
-    /// Creates the tree of these devices. Of several with one name, lookups by name find the first.
+    /// Creates the tree of these devices. If several have the same name, lookups by name find the first.
     pub fn new(nodes: Vec<Node>) -> Self {
         let mut index_by_name = HashMap::with_capacity(nodes.len());
         let mut holders: HashMap<String, Vec<usize>> = HashMap::new();
@@ -61,7 +61,7 @@ impl Topology {
             index_by_name.entry(node.name.clone()).or_insert(index);
             for backing in &node.backing_devices {
                 let list = holders.entry(backing.clone()).or_default();
-                // A device that names another one twice is stacked on it once.
+                // A device that lists another one twice is still stacked on it only once.
                 if list.last() != Some(&index) {
                     list.push(index);
                 }
@@ -77,24 +77,24 @@ impl Topology {
         &self.nodes
     }
 
-    /// Returns the device of this kernel name; `None` where it is not known.
+    /// Returns the device of this kernel name; `None` if it is not known.
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.index_of(name).map(|index| &self.nodes[index])
     }
 
-    /// Returns the identity of a device; `None` where it is not known, or where other devices have the same: the paths of
-    /// a multipath disk, or disks whose serial number is a dummy.
+    /// Returns the identity of a device; `None` if it is not known or if other devices have the same: the paths of a
+    /// multipath disk, or disks whose serial number is a dummy.
     pub fn identity(&self, name: &str) -> Option<&str> {
         let identity = self.node(name)?.identity.as_deref()?;
         (!self.shared_identities.contains(identity)).then_some(identity)
     }
 
-    /// Returns the position of a device among [`Self::nodes`]; `None` where it is not known.
+    /// Returns the index of a device in [`Self::nodes`]; `None` if it is not known.
     pub fn index_of(&self, name: &str) -> Option<usize> {
         self.index_by_name.get(name).copied()
     }
 
-    /// Returns the devices directly below this one; empty where they are not known.
+    /// Returns the devices directly below this one; empty if they are not known.
     pub fn backing_devices(&self, name: &str) -> &[String] {
         self.node(name).map_or(&[], |node| &node.backing_devices)
     }
@@ -122,14 +122,14 @@ impl Topology {
         indices.iter().map(|index| &self.nodes[*index])
     }
 
-    /// Returns the number of layers below a device: 0 for a device on no other, or an unknown one. For devices in a
-    /// circle it is some number up to the count of devices.
+    /// Returns the number of layers below a device: 0 for a device that is not stacked on another, or an unknown one.
+    /// For devices in a circle, it is some number up to the count of devices.
     pub fn depth(&self, name: &str) -> usize {
         self.index_of(name).map_or(0, |index| self.depths[index])
     }
 
-    /// Returns the disk that `name` is a partition of; empty where that disk is not known, `None` for a whole device.
-    /// An unknown device counts as whole.
+    /// Returns the disk that `name` is a partition of; empty if that disk is not known, `None` for a whole device. An
+    /// unknown device counts as whole.
     pub fn disk_of(&self, name: &str) -> Option<&str> {
         let node = self.node(name).filter(|node| node.kind == Kind::Partition)?;
         Some(node.backing_devices.first().map_or("", String::as_str))
@@ -140,9 +140,9 @@ impl Topology {
         self.disk_of(name).is_none()
     }
 
-    /// Merges two descriptions of one system, such as sysfs and the folder of `iostat +f`: this one counts where both
-    /// know a device, unless it has a partition without a disk. Whole devices that `other` lists come in its order,
-    /// after those that only this one lists.
+    /// Merges two descriptions of one system, such as sysfs and the directory of `iostat +f`: if both have a device,
+    /// this description is used, unless it has a partition without a disk. Whole devices that `other` lists follow in
+    /// its order, after those that only this one lists.
     pub fn merge(&self, other: &Self) -> Self {
         let lists = |node: &&Node| other.node(&node.name).is_some() && other.is_whole(&node.name);
         let only_here = self.nodes.iter().filter(|node| !lists(node));
@@ -162,14 +162,14 @@ fn shared_identities(nodes: &[Node]) -> HashSet<String> {
     identities.filter(|identity| !seen.insert(*identity)).map(str::to_owned).collect()
 }
 
-/// Returns the number of layers below each device; a backing device that is not listed is a layer too.
+/// Returns the number of layers below each device; a backing device that is not listed counts as a layer, too.
 ///
-/// Depth-first without recursion and visiting each device once: a hostile capture may hold a stack of any depth, or one
+/// Depth-first without recursion and visiting each device once: a hostile capture may have a stack of any depth, or one
 /// with circles.
 fn depths(nodes: &[Node], index_by_name: &HashMap<String, usize>) -> Vec<usize> {
     let mut depths = vec![0; nodes.len()];
     let mut is_visited = vec![false; nodes.len()];
-    // Devices on the way down, each with the position of the backing device that is visited next.
+    // Devices on the way down, each with the index of the backing device that is visited next.
     let mut path: Vec<(usize, usize)> = Vec::new();
     for start in 0..nodes.len() {
         if !is_visited[start] {

@@ -1,17 +1,17 @@
-//! Devices that the user asked for by name.
+//! Devices that the user requested by name.
 
 use crate::counters::Device;
 
-/// A device that was asked for by name.
+/// A device that was requested by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedDevice {
     /// The name that reports show.
     pub shown: String,
     /// Identifies the device among those of a sample.
     pub key: DeviceKey,
-    /// The name that determines its position among others, where it is not the one shown.
+    /// The name that determines its position among others, if it differs from the name shown.
     pub sorts_as: Option<String>,
-    /// Its partitions were asked for as well.
+    /// True if its partitions were requested as well.
     pub partitions: bool,
 }
 
@@ -35,12 +35,12 @@ impl NamedDevice {
         }
     }
 
-    /// Returns the name to show where it may differ from the kernel's; `None` where it cannot.
+    /// Returns the name to show if it may differ from the kernel's; otherwise `None`.
     pub fn alias(&self) -> Option<String> {
         matches!(self.key, DeviceKey::Number(..)).then(|| self.shown.clone())
     }
 
-    /// Returns whether `device` is the one that was asked for.
+    /// Returns whether `device` is the requested one.
     pub fn is(&self, device: &Device) -> bool {
         match &self.key {
             DeviceKey::Name(name) => *name == device.name,

@@ -1,6 +1,6 @@
 //! Natural sort order of device names.
 
-/// Returns the sort key that orders names as people count: `sdb` before `sdaa`, `loop2` before `loop10`.
+/// Returns the sort key that orders names naturally: `sdb` before `sdaa`, `loop2` before `loop10`.
 pub fn natural_key(name: &str) -> Vec<(String, usize, String)> {
     let is_digit = |c: char| c.is_ascii_digit();
     let mut key = Vec::new();

@@ -17,7 +17,7 @@ pub struct Node {
     pub minor: u32,
     /// The kind of device.
     pub kind: Kind,
-    /// The name that administrators use where it differs from the kernel's: `vg0-root` for `dm-0`, `md/home`.
+    /// The name that administrators use, if it differs from the kernel's: `vg0-root` for `dm-0`, `md/home`.
     #[serde(alias = "known_as")]
     pub alias: Option<String>,
     /// The devices directly below this one: a partition's disk, the members of an array or volume, the device that
@@ -28,7 +28,7 @@ pub struct Node {
     pub size_bytes: Option<u64>,
     /// The model that the device reports, such as `Amazon Elastic Block Store`; only of disks.
     pub model: Option<String>,
-    /// Rotational media, according to the kernel.
+    /// True for rotational media, according to the kernel.
     pub rotational: Option<bool>,
     /// The active I/O scheduler, which may be `none`.
     pub scheduler: Option<String>,
@@ -37,8 +37,8 @@ pub struct Node {
     /// The setting `queue/iostats`, which not every device obeys: see [`Node::is_accounting_off`].
     #[serde(alias = "accounting")]
     pub iostats_enabled: Option<bool>,
-    /// The driver counts requests even if `queue/iostats` is 0. `None` where the driver or the kernel version is
-    /// not known to do either.
+    /// True if the driver counts requests even if `queue/iostats` is 0. `None` if it is not known what the driver or
+    /// the kernel version does.
     pub ignores_iostats: Option<bool>,
     /// The file behind a loop device.
     pub backing_file: Option<String>,
@@ -49,8 +49,8 @@ pub struct Node {
     /// `serial:...`, `dm:LVM-...`, `md:...`, with `-part1` for a partition. Devices that the kernel cannot tell apart
     /// may share one: see [`super::Topology::identity`].
     pub identity: Option<String>,
-    /// The kernel's sequence number of the disk, which no other disk has until the next boot, nor the same loop device
-    /// with another file; since Linux 5.15.
+    /// The kernel's sequence number of the disk. It is unique until the next boot, and changes when a loop device gets
+    /// another file; since Linux 5.15.
     pub diskseq: Option<u64>,
     /// The serial number that the device reports, with blanks as `_`; only of disks.
     pub serial: Option<String>,
@@ -74,15 +74,15 @@ impl Node {
     /// | zram | counts all the same | counts all the same |
     /// | RAM disk (brd) | never counts | never counts |
     ///
-    /// On 6.1 the setting of bio-based device-mapper devices is 0 by default. Where [`Node::ignores_iostats`] is not
-    /// known, as in recordings of 0.1.0, bio-based kinds are taken not to obey: `false` claims nothing.
+    /// On 6.1 the setting of bio-based device-mapper devices is 0 by default. If [`Node::ignores_iostats`] is not
+    /// known, as in recordings of 0.1.0, bio-based kinds are assumed not to obey: `false` is the safe answer.
     pub fn is_accounting_off(&self) -> bool {
         use Kind::{Crypt, Dm, Lvm, Md, Virtual, Zram};
         let may_ignore = || matches!(self.kind, Dm | Lvm | Crypt | Md | Zram | Virtual);
         self.iostats_enabled == Some(false) && !self.ignores_iostats.unwrap_or_else(may_ignore)
     }
 
-    /// Returns whether both describe one device, rather than another one that took its name, as far as the kernel
+    /// Returns whether both describe the same device, rather than another one that took its name, as far as the kernel
     /// numbers disks.
     pub fn is_same_instance(&self, other: &Self) -> bool {
         (&self.name, self.major, self.minor, self.diskseq)

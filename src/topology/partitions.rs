@@ -1,5 +1,5 @@
-//! The kernel's naming of partitions: a disk's name followed by a number, with `p` between them where the disk's name
-//! ends in a digit (`sda1`, `nvme0n1p1`, `md0p1`).
+//! The kernel's naming of partitions: a disk's name followed by a number, with `p` between them if the disk's name ends
+//! in a digit (`sda1`, `nvme0n1p1`, `md0p1`).
 
 use std::collections::HashMap;
 

@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Kind, Node, Topology};
 
-/// Characters that are kept of a text from firmware or from a device: more than any of the texts compared here has.
+/// The most characters that are kept of a text from firmware or from a device: more than any text compared here has.
 const MAX_TEXT_CHARS: usize = 64;
-/// Devices looked at on the way down from a device to its disk: no real stack is as high.
+/// The most devices visited on the way down from a device to its disk: no real stack is as high.
 const MAX_LAYERS: usize = 16;
 
 /// The asset tag of every Azure machine, which other Hyper-V hosts do not have.
 const AZURE_ASSET_TAG: &str = "7783-7084-3265-9085-8269-3286-77";
 /// The model of EBS volumes, which AWS attaches as NVMe devices.
 const EBS_MODEL: &str = "Amazon Elastic Block Store";
-/// The beginning of the model of the disks of an EC2 machine itself.
+/// The beginning of the model of the local disks of an EC2 machine.
 const EC2_LOCAL_MODEL: &str = "Amazon EC2 NVMe Instance Storage";
-/// The beginning of the model of the NVMe disks of an Azure machine itself.
+/// The beginning of the model of the local NVMe disks of an Azure machine.
 const AZURE_LOCAL_MODEL: &str = "Microsoft NVMe Direct Disk";
 
 /// The provider of a volume.
@@ -27,7 +27,7 @@ pub enum Provider {
     Azure,
     /// Google Cloud (persistent disks, Hyperdisk).
     Google,
-    /// None of these: a disk of the machine itself, memory, or several devices together.
+    /// None of these: a local disk of the machine, memory, or several devices together.
     Other,
 }
 
@@ -44,7 +44,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The same with texts of bounded length and without control characters.
+    /// Limits the length of the texts and removes control characters.
     #[must_use]
     pub fn bounded(self) -> Self {
         let bounded = |text: Option<String>| text.map(|text| bounded_text(&text));
@@ -65,7 +65,7 @@ impl Machine {
         self.provider().is_some()
     }
 
-    /// The provider of the machine; `None` where the firmware does not identify one.
+    /// The provider of the machine; `None` if the firmware does not identify one.
     fn provider(&self) -> Option<Provider> {
         let is = |value: &Option<String>, text: &str| value.as_deref() == Some(text);
         if is(&self.sys_vendor, "Amazon EC2") || is(&self.chassis_asset_tag, "Amazon EC2") {
@@ -89,7 +89,8 @@ pub fn bounded_text(text: &str) -> String {
 
 impl Topology {
     /// Returns the provider of the volume that a device of `machine` lies on, and the size of the volume in bytes. Each
-    /// is `None` where it is not known; the size also for a loop device, whose file is only a part of the volume.
+    /// is `None` if it is not known; the size is also `None` for a loop device, whose file is only a part of the
+    /// volume.
     pub fn volume(&self, name: &str, machine: &Machine) -> (Option<Provider>, Option<u64>) {
         let mut has_loop = false;
         let mut node = self.node(name);
@@ -115,7 +116,7 @@ impl Topology {
     }
 }
 
-/// The provider of a device that lies on no other.
+/// The provider of a device that is not stacked on another.
 fn provider(disk: &Node, machine: &Machine) -> Option<Provider> {
     let model = disk.model.as_deref().unwrap_or_default();
     if disk.kind.is_memory() || model.starts_with(EC2_LOCAL_MODEL) || model.starts_with(AZURE_LOCAL_MODEL) {
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(volume("loop0"), (aws, None));
         assert_eq!([volume("nvme1n1"), volume("zram0")], [(other, size); 2]);
         assert_eq!(volume("md0"), (other, None));
-        // An unknown device is one of the machine, and a circle ends.
+        // An unknown device counts as one of the machine, and a circle is not followed forever.
         assert_eq!([volume("xvda"), volume("circle")], [(aws, None); 2]);
     }
 

@@ -26,7 +26,7 @@ pub(super) fn run(
     writer.begin(&mut text);
     let mut exit = Exit::Success;
     if intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
-        // The end of the last interval, which the samples after the range are not part of.
+        // The time of the last sample within the range: later ones do not count.
         let mut last = intervals.newest().at.wall.filter(|_| !plan.is_cut);
         loop {
             if points.is_due(last) {
@@ -66,7 +66,7 @@ pub(super) struct Backfill<'a> {
     pub(super) every: Duration,
     /// Labels of every metric, by name and value.
     pub(super) labels: &'a [(String, String)],
-    /// Only a range of time of the recording is exported.
+    /// True if only a range of time of the recording is exported.
     pub(super) is_cut: bool,
 }
 
@@ -78,7 +78,7 @@ struct Points {
 }
 
 impl Points {
-    /// Returns whether a sample is the first in its multiple of the time between points, and notes it.
+    /// Returns whether a sample is the first in its multiple of the time between points, and remembers that multiple.
     fn is_due(&mut self, at: Option<Timestamp>) -> bool {
         let multiple =
             |at: Timestamp| at.as_nanosecond().div_euclid(self.every.as_nanos().max(1).cast_signed());

@@ -2,10 +2,10 @@
 //!
 //! It answers GET and HEAD of three paths, reads no bodies, and holds no more than a few connections, each for a few
 //! seconds: a client that is slow, broken or hostile delays nothing else. A connection serves one request, so that none
-//! idles between scrapes.
+//! stays idle between scrapes.
 //!
-//! hyper on a single thread of tokio: both are maintained and parse hostile input for much of the network. tiny_http,
-//! which is smaller, was last released in 2022 and cannot limit the time of a connection.
+//! It uses hyper on a single thread of tokio: both are maintained, and parse hostile input in much of the network.
+//! tiny_http, which is smaller, was last released in 2022 and cannot limit the time of a connection.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ use crate::clock::{Clock, RealClock};
 use crate::report::openmetrics::{MetricsFormat, metrics_text};
 use crate::sink::gzip_bytes;
 
-/// The most connections at a time. A further one ends the oldest.
+/// The most connections at a time. A further connection ends the oldest one.
 const MAX_CONNECTIONS: usize = 64;
 /// The longest time of a connection, from its beginning to the end of the answer.
 const MAX_CONNECTION_TIME: Duration = Duration::from_secs(10);
@@ -46,12 +46,12 @@ const MAX_HEAD_TIME: Duration = Duration::from_secs(5);
 const MAX_HEAD_BYTES: usize = 8192;
 /// The most headers of a request.
 const MAX_HEADERS: usize = 64;
-/// The wait after a connection could not be accepted, such as for lack of file descriptors.
+/// The wait after a connection could not be accepted, for example for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The text at `/`.
+/// The page at `/`.
 const INDEX: &str = "blkstat export\n\n/metrics  metrics for Prometheus\n/healthz  200 while samples are taken in time, otherwise 503\n";
 
-/// A server with its address, not running yet.
+/// A server that has its address but is not running yet.
 pub(super) struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
@@ -75,7 +75,7 @@ impl HttpServer {
     /// Takes an address.
     ///
     /// # Errors
-    /// If it cannot be used, such as because another program has it.
+    /// If it cannot be used, for example because another program has it.
     pub(super) fn bind(address: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))?;
         listener.set_nonblocking(true).with_context(|| format!("cannot listen at {address}"))?;
@@ -83,7 +83,7 @@ impl HttpServer {
         Ok(Self { listener, address })
     }
 
-    /// Serves in a thread of its own.
+    /// Serves in a separate thread.
     ///
     /// # Errors
     /// If the system has no more threads or file descriptors.
@@ -95,7 +95,7 @@ impl HttpServer {
         let answers = Arc::new(Answers { published: Arc::clone(published), rendered: Mutex::default() });
         let listener = self.listener;
         start_thread("http", move || {
-            // It ends with the program; an error leaves the other outputs running.
+            // The server ends with the program. If it fails, the other outputs go on.
             let _ = runtime.block_on(serve(listener, stopped, answers));
         })?;
         Ok(RunningServer { address: self.address, _stop: stop })
@@ -142,21 +142,21 @@ async fn serve_connection(stream: TcpStream, answers: Arc<Answers>) {
         .max_headers(MAX_HEADERS)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), answer);
-    // A client that does not finish its request or does not read its answer gets no more time, and any error is the
-    // client's.
+    // A client that does not finish its request or does not read its answer gets no more time. Errors are ignored,
+    // because they are the client's.
     let _ = tokio::time::timeout(MAX_CONNECTION_TIME, connection).await;
 }
 
 /// The body of an answer in one format.
 struct Rendered {
-    /// The number of the metrics.
+    /// The number of the rendered metrics: see [`Latest::number`].
     number: u64,
     format: MetricsFormat,
     is_gzip: bool,
     body: Bytes,
 }
 
-/// Makes answers. The metrics of an interval are rendered once for all clients.
+/// Creates answers. The metrics of an interval are rendered once for all clients.
 struct Answers {
     published: Arc<Published>,
     rendered: Mutex<Vec<Rendered>>,

@@ -1,7 +1,7 @@
 //! `blkstat export`: metrics for Prometheus.
 //!
 //! The main thread samples and publishes a snapshot after each interval. A second thread serves the latest one over
-//! HTTP, a third one writes it to a file. Neither can delay sampling: they only take what is published.
+//! HTTP, a third one writes it to a file. Neither can delay sampling: they only take published snapshots.
 
 mod backfill;
 mod http;
@@ -26,7 +26,7 @@ use crate::plan::{Export, ExportTarget};
 use crate::sanitize::sanitize;
 use crate::schedule::DEFAULT_INTERVAL;
 
-/// The stack of each further thread. All of it is locked in memory.
+/// The size of the stack of each further thread, all of which is locked in memory.
 const STACK_BYTES: usize = 256 * 1024;
 
 /// Exports metrics until a signal comes, or those of a recording to its end.
@@ -54,7 +54,7 @@ pub(super) fn run(plan: &Export, context: &mut RunContext<'_>) -> Result<Exit> {
 
 fn run_live(plan: &Export, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<Exit> {
     let ExportTarget::Live { listen, textfile } = &plan.target else { return Ok(Exit::Error) };
-    // Another program may have the address, which is known before the first sample.
+    // Bind before the first sample: another program may have the address.
     let server = listen.map(HttpServer::bind).transpose()?;
     let mut warnings = Warnings::about(&intervals.source_name());
     intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))?;

@@ -1,4 +1,4 @@
-//! Content negotiation (RFC 9110, section 12.5): which format a client reads, and whether compressed.
+//! Content negotiation (RFC 9110, section 12.5): the format that a client reads, and whether it may be compressed.
 
 use crate::report::openmetrics::MetricsFormat;
 

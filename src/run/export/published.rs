@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::intervals::MetricsSnapshot;
 
-/// The number of intervals, and the time in addition, after which a sample is late. A busy host may miss one.
+/// The number of intervals, and below the additional time, after which a sample is late. A busy host may miss one
+/// sample.
 const MAX_LATE_INTERVALS: u32 = 2;
 const MAX_LATE: Duration = Duration::from_secs(1);
 
@@ -18,7 +19,7 @@ pub(super) struct Published {
 /// Metrics with the time of their publication.
 #[derive(Clone)]
 pub(super) struct Latest {
-    /// A number that no other publication has.
+    /// A number that is different for each publication.
     pub(super) number: u64,
     /// The metrics.
     pub(super) snapshot: Arc<MetricsSnapshot>,

@@ -1,4 +1,4 @@
-//! Keeps a file up to date for node_exporter's textfile collector. A thread of its own writes it, because its disk may
+//! Keeps a file up to date for node_exporter's textfile collector. A separate thread writes it, because its disk may
 //! not answer.
 
 use std::path::Path;
@@ -18,30 +18,30 @@ use crate::sanitize::sanitize;
 use crate::schedule::Deadlines;
 use crate::sink::{remove_file, replace_file};
 
-/// The longest wait for the file to be removed at the end: its disk may not answer.
+/// The longest wait for the removal of the file at the end: its disk may not answer.
 const MAX_REMOVAL_WAIT: Duration = Duration::from_secs(1);
 
-/// Writes the file until this is dropped, and then removes it: node_exporter would go on showing metrics that no longer
-/// change.
+/// Writes the file until this is dropped, and then removes it: otherwise node_exporter would go on showing metrics that
+/// no longer change.
 pub(super) struct TextfileWriter {
-    /// A message that was not printed yet.
+    /// A message that has not been printed yet.
     message: Arc<Mutex<Option<String>>>,
     /// The thread ends when this is gone.
     stop: Option<Sender<()>>,
-    /// Hangs up when the thread has ended.
+    /// Disconnected when the thread has ended.
     ended: Receiver<()>,
 }
 
 impl Drop for TextfileWriter {
     fn drop(&mut self) {
         self.stop = None;
-        // There is nothing to do if it takes longer.
+        // If it takes longer, nothing can be done.
         let _ = self.ended.recv_timeout(MAX_REMOVAL_WAIT);
     }
 }
 
 impl TextfileWriter {
-    /// Writes the file for the first time, and from then on in a thread.
+    /// Writes the file once, and from then on in a thread.
     ///
     /// # Errors
     /// If the file cannot be written, or the system has no more threads.
@@ -57,7 +57,7 @@ impl TextfileWriter {
         start_thread("textfile", move || {
             let report = |text| *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
             keep_up_to_date(&textfile, &name, &published, last_number, &stopped, &report);
-            // An error leaves the file, as a crash would.
+            // After an error, the file remains, as after a crash.
             let _ = remove_file(&textfile.path);
             drop(end);
         })?;
@@ -102,7 +102,8 @@ fn keep_up_to_date(
     }
 }
 
-/// Writes the latest metrics unless they were written before: the age of the file then shows that no samples are taken.
+/// Writes the latest metrics unless they have been written already: the age of the file shows when no samples are
+/// taken.
 fn write_latest(path: &Path, published: &Published, last_number: &mut u64) -> std::io::Result<()> {
     let Some(latest) = published.latest().filter(|latest| latest.number != *last_number) else {
         return Ok(());

@@ -29,7 +29,7 @@ pub(super) fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exi
         },
         None => run_live(options, context),
     };
-    // The message and the exit code of iostat.
+    // Use the message and the exit code of iostat.
     handle_stdout_error(ended, "stdout", Exit::IostatOutput, context)
 }
 

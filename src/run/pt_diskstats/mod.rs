@@ -19,7 +19,7 @@ use crate::sink::SampleFile;
 use crate::source::{Live, Replay, local_time_zone};
 use crate::terminal::{Keyboard, screen_rows};
 
-/// The lines of a file are written once they reach this size.
+/// The size in bytes at which the lines of a file are written.
 const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
 
 pub(super) fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
@@ -40,7 +40,7 @@ pub(super) fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exi
         Some(path) => session.run_file(path, context),
         None => session.run_live(context),
     };
-    // The message and the exit code of pt-diskstats.
+    // Use the message and the exit code of pt-diskstats.
     handle_stdout_error(ended, "Unable to flush stdout", Exit::PtUsage, context)
 }
 
@@ -58,7 +58,7 @@ impl Session<'_> {
     /// Shows a file, and shows it again each time a key redraws it.
     fn run_file(&mut self, path: &Path, context: &mut RunContext<'_>) -> Result<Exit> {
         if path.as_os_str() == "-" {
-            // pt-diskstats takes this for the name of a file.
+            // pt-diskstats takes `-` for the name of a file.
             let _ = writeln!(context.err, "Cannot open -: No such file or directory");
             return Ok(Exit::Error);
         }
@@ -145,7 +145,7 @@ impl Session<'_> {
         }
         loop {
             read_live(&mut source, &mut sample, &mut warnings, context)?;
-            // The clock of pt-diskstats has microseconds.
+            // The clock of pt-diskstats has a resolution of microseconds.
             sample.at.wall = sample.at.wall.map(truncate_to_micros);
             if let (Some(saved), Some(at)) = (&mut saved, sample.at.wall) {
                 saved.append(&format_saved_sample(at, &self.time_zone, source.text()))?;

@@ -1,4 +1,4 @@
-//! The end of a recording: writes what still waits.
+//! The end of a recording: writes the samples that are still waiting.
 
 use std::time::Duration;
 
@@ -14,10 +14,11 @@ use crate::sink::{WriteProgress, WriteQueue};
 /// The time between checks for a signal.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The number of checks after which a message says what the program waits for.
+/// The number of checks after which a message shows what the program is waiting for.
 const CHECKS_BEFORE_MESSAGE: u32 = 10;
 
-/// Waits until all samples are written. After a while a message says so, and a signal ends the program at once.
+/// Waits until all samples are written. After a while, a message shows that it is waiting; a signal then ends the
+/// program at once.
 ///
 /// # Errors
 /// If a sample cannot be written.
@@ -66,7 +67,7 @@ pub(super) fn end_recording(
     queue.take_error().map_or(Ok(()), Err)
 }
 
-/// Describes what was saved and what was not, for an error message.
+/// Describes the samples that were saved and those that were not, for an error message.
 pub(super) fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
     let lost = match state.waiting {
         0 => String::new(),

@@ -1,5 +1,5 @@
-//! Keeps a file of saved baselines up to date during a recording, in a thread of its own: neither the analysis nor the disk
-//! with the file delays a sample.
+//! Keeps a file of saved baselines up to date during a recording, in a separate thread, so that neither the analysis
+//! nor the disk with the file delays a sample.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -19,7 +19,7 @@ use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
 use crate::source::read_json_object;
 
-/// The most samples that wait to be learned from. Further ones are left out, which makes an interval longer.
+/// The most samples that may wait to be learned from. Further ones are left out, which makes an interval longer.
 const MAX_WAITING: usize = 64;
 
 /// The file in which baselines are saved.
@@ -49,7 +49,7 @@ impl BaselineFile {
         Ok(file)
     }
 
-    /// Adds what was learned to the file.
+    /// Adds the learned baselines to the file.
     fn update(&mut self, learned: &SavedBaselines) -> Result<()> {
         let before = self.baselines.clone();
         self.baselines.update(learned);
@@ -64,31 +64,31 @@ impl BaselineFile {
     }
 }
 
-/// The thread that learns, as the thread that samples sees it.
+/// The sampling thread's handle of the learning thread.
 pub(super) struct Learner {
     samples: SyncSender<Sample>,
     ended: Receiver<()>,
 }
 
-/// A thread that saves what it has learned, and ends.
+/// A learning thread that is saving its baselines for the last time.
 pub(super) struct EndingLearner {
     ended: Receiver<()>,
 }
 
 impl EndingLearner {
-    /// Waits for the end, at most for `limit`. Returns whether it was reached.
+    /// Waits for the end of the thread, at most for `limit`. Returns whether it has ended.
     pub(super) fn wait_until_done(&self, limit: Duration) -> bool {
-        // Nothing is ever sent: the thread hangs up when it ends.
+        // Nothing is ever sent: the channel is disconnected when the thread ends.
         self.ended.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
 }
 
 impl Learner {
-    /// Starts to learn the baselines of these devices, by kernel name (all if empty), and to save them in a file.
-    /// `baselines` are known already, and show when a device is not unloaded. Later errors are put into `problem`.
+    /// Starts learning the baselines of these devices, by kernel name (all if empty), and saving them in a file.
+    /// `baselines` are those already known, which show when a device is loaded. Later errors are stored in `problem`.
     ///
     /// # Errors
-    /// If the thread cannot be created, or the file cannot be used and that is known soon.
+    /// If the thread cannot be created, or if the file is soon found to be unusable.
     pub(super) fn start<'scope, 'env>(
         scope: &'scope Scope<'scope, 'env>,
         path: &'env Path,
@@ -109,7 +109,7 @@ impl Learner {
                     drop(opened);
                     learn(file, &input, devices, baselines, received, problem)
                 }
-                // Without a receiver, sampling has begun.
+                // If the receiver is gone, sampling has begun.
                 Err(error) => opened.send(error).map_err(|unsent| unsent.0),
             };
             if let Err(error) = learned {
@@ -126,11 +126,11 @@ impl Learner {
 
     /// Learns from a sample.
     pub(super) fn push(&self, sample: &Sample) {
-        // Without it, the next interval is longer.
+        // If a sample is left out, the next interval is longer.
         let _ = self.samples.try_send(sample.clone());
     }
 
-    /// Makes it save what it has learned, and end.
+    /// Makes the thread save its baselines and end.
     pub(super) fn end(self) -> EndingLearner {
         EndingLearner { ended: self.ended }
     }
@@ -145,7 +145,7 @@ fn learn(
     problem: &Mutex<Option<String>>,
 ) -> Result<()> {
     let clock = RealClock::new(None);
-    // All: idle intervals show that a device is unloaded.
+    // Idle devices are included: idle intervals show that a device is unloaded.
     let selection = DeviceSelection { all: devices.is_empty(), devices, ..DeviceSelection::default() };
     let mut intervals = Intervals::receive(input, &selection, baselines, received, &clock)?;
     learn_baselines(&mut intervals, &mut |learned| {

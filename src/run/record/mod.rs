@@ -40,13 +40,13 @@ use crate::sink::{
 };
 use crate::source::{DeviceResolver, IoScanner, Live, ScanScope, Tracer, read_topology};
 
-/// The memory for samples that wait to be written: more than an hour of 50 devices, with a sample per second.
+/// The memory in bytes for samples that wait to be written: more than an hour of 50 devices with a sample per second.
 const MAX_QUEUE_BYTES: usize = 32 * 1024 * 1024;
 
-/// The time that a file has to open before sampling goes on without it.
+/// The longest wait for the file to open before sampling goes on without it.
 const OPEN_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The stack of the thread that writes. All of it is locked in memory.
+/// The size of the stack of the writing thread, all of which is locked in memory.
 const WRITER_STACK_BYTES: usize = 512 * 1024;
 
 /// Records the requested number of intervals, or until a signal comes. The first sample is taken at once, so there is
@@ -144,7 +144,7 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
 /// A recording in progress.
 struct Recording<'a> {
     learner: Option<Learner>,
-    /// The last problem of the learner, not yet reported.
+    /// The last problem of the learner that has not been reported yet.
     problem: &'a Mutex<Option<String>>,
     plan: &'a Record,
     /// The name of the recording in messages, without control characters.
@@ -161,12 +161,12 @@ struct Recording<'a> {
     traced_devices: TracedDevices,
     /// `None` if single requests are not recorded.
     tracer: Option<Tracer>,
-    /// The reason for which requests are missing that was reported last.
+    /// The reason for missing requests that was reported last.
     trace_problem: Option<TraceProblem>,
 }
 
 impl Recording<'_> {
-    /// Records to the end, which was not reached before all samples are written. `sample` is the first.
+    /// Records until the end, and waits until all samples are written. `sample` is the first one.
     fn run(mut self, sample: &mut Sample, context: &mut RunContext<'_>) -> Result<Exit> {
         let start = sample.at.monotonic.unwrap_or_default();
         let is_shown = shows_progress(self.plan, self.interval) && !self.writes_to_terminal;
@@ -208,7 +208,7 @@ impl Recording<'_> {
         context: &mut RunContext<'_>,
     ) -> Result<Exit> {
         let mut deadlines = Deadlines::new(start, self.interval);
-        // Requests completed before the first sample belong to no interval.
+        // Requests completed before the first sample do not belong to an interval.
         self.tracer.iter().for_each(|tracer| drop(tracer.read(start)));
         let mut scanner = match self.plan.scans_io {
             true => Some(IoScanner::start(&self.plan.root, context.clock, ScanScope::Everything)?),
@@ -250,7 +250,7 @@ impl Recording<'_> {
         }
     }
 
-    /// Reports once why requests are not recorded, until something else is the matter.
+    /// Reports why requests are not recorded: once, until the reason changes.
     fn report_trace_problem(
         &mut self,
         sample: &Sample,
@@ -266,7 +266,7 @@ impl Recording<'_> {
         }
     }
 
-    /// Reads the single requests up to a sample. Where a device got another number, that is traced from now on.
+    /// Reads the single requests up to a sample. If a device got another number, that number is traced from now on.
     fn read_traced(&mut self, sample: &Sample) -> Option<TracedIo> {
         let tracer = self.tracer.as_ref()?;
         let mut traced = tracer.read(sample.at.monotonic.unwrap_or_default());
@@ -274,7 +274,7 @@ impl Recording<'_> {
             move_from_paths(&mut traced, &self.names, &sample.devices);
             move_to_recorded_devices(&mut traced, &self.names, &sample.devices);
             let found = TracedDevices::find(&self.names, &sample.devices);
-            // While all of them are gone, nothing is traced.
+            // While all of them are gone, the devices that are traced stay the same: an empty list would mean all.
             if found != self.traced_devices && !found.with_partitions.is_empty() {
                 tracer.select(&found.whole, &found.with_partitions);
                 self.traced_devices = found;
@@ -283,8 +283,8 @@ impl Recording<'_> {
         Some(traced)
     }
 
-    /// Reports what happened to the file, and why baselines could not be saved. The next attempt to save them is made
-    /// after a while.
+    /// Reports events of the file, and why baselines could not be saved. The next attempt to save them follows after a
+    /// while.
     fn report_events(&mut self, progress: &mut Progress, context: &mut RunContext<'_>) {
         while let Some(message) = self.events.next_message(&self.queue.progress(), &self.name) {
             progress.clear(context);

@@ -1,4 +1,4 @@
-//! The single requests of some devices, in a recording or in `who`: the kernel counts only those of these devices.
+//! The single requests of some devices, in a recording or in `who`: the kernel traces only these devices.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,13 +11,13 @@ use crate::topology::{nvme_head, partition_parents};
 pub(in crate::run) struct TracedDevices {
     /// The named whole devices, with the paths of NVMe disks; all if both lists are empty.
     pub(super) whole: Vec<DeviceNumber>,
-    /// The named devices, and the partitions of the whole ones: the kernel counts what threads submit to a
-    /// partition there, since Linux 5.12.
+    /// The named devices, and the partitions of the whole ones: since Linux 5.12, the kernel counts I/O that threads
+    /// submit to a partition on the partition.
     pub(super) with_partitions: Vec<DeviceNumber>,
 }
 
 impl TracedDevices {
-    /// Finds the named devices among all; none if no name is among them.
+    /// Finds the named devices among all; both lists are empty if none is found.
     pub(in crate::run) fn find(names: &[String], devices: &[Device]) -> Self {
         let mut found = Self::default();
         for (device, parent) in devices.iter().zip(partition_parents(devices)) {
@@ -34,14 +34,15 @@ impl TracedDevices {
         found
     }
 
-    /// Returns the devices and partitions on which threads are traced where latencies are not. Those on a path of an NVMe disk
-    /// are counted on the disk, but the cost depends on the requests, which Linux 6.1 counts on the path only.
+    /// Returns the devices and partitions on which threads are traced if latencies are not. The I/O of threads on a
+    /// path of an NVMe disk is counted on the disk, but the path is included, because the cost depends on the requests,
+    /// which Linux 6.1 counts only on the path.
     pub(in crate::run) fn users(&self) -> Vec<DeviceNumber> {
         let others = self.whole.iter().filter(|number| !self.with_partitions.contains(number));
         self.with_partitions.iter().chain(others).copied().collect()
     }
 
-    /// Returns what is traced. Latencies are those of whole devices.
+    /// Returns the options of the tracer. Latencies are traced for whole devices.
     pub(super) fn options(&self, max_overhead: f64) -> TraceOptions {
         TraceOptions {
             latencies: !self.whole.is_empty() || self.with_partitions.is_empty(),
@@ -54,8 +55,8 @@ impl TracedDevices {
     }
 }
 
-/// Counts the requests of a path that is not recorded for its NVMe disk if that is, so that a replay finds the device. The disk
-/// has none itself; what it counts again are those of its paths.
+/// Attributes the requests of a path that is not recorded to its NVMe disk if the disk is, so that a replay finds the
+/// device. The disk has no requests itself; its counters repeat those of its paths.
 pub(super) fn move_from_paths(traced: &mut TracedIo, names: &[String], devices: &[Device]) {
     let number = |device: &Device| (device.major, device.minor);
     let mut heads: BTreeMap<DeviceNumber, DeviceNumber> = BTreeMap::new();
@@ -84,7 +85,8 @@ pub(super) fn move_from_paths(traced: &mut TracedIo, names: &[String], devices: 
     }
 }
 
-/// Counts what threads submitted to a partition that is not recorded for its disk, so that a replay finds the device.
+/// Attributes the I/O that threads submitted to a partition that is not recorded to its disk, so that a replay finds
+/// the device.
 pub(super) fn move_to_recorded_devices(traced: &mut TracedIo, names: &[String], devices: &[Device]) {
     let Some(users) = traced.users.as_mut().filter(|_| !names.is_empty()) else { return };
     let parents = partition_parents(devices);
@@ -129,7 +131,7 @@ mod tests {
         assert_eq!(options(""), (true, vec![], vec![]));
         assert_eq!(options("sda"), (true, vec![(8, 0)], vec![(8, 0), (8, 1), (8, 2)]));
         assert_eq!(options("sda1 sdb"), (true, vec![(8, 16)], vec![(8, 1), (8, 16), (8, 17)]));
-        // Requests have no partition.
+        // Requests do not belong to partitions.
         assert_eq!(options("sda1"), (false, vec![], vec![(8, 1)]));
     }
 

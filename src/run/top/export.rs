@@ -19,16 +19,16 @@ use crate::sink::{IfExists, RecordingFile};
 use crate::source::copy_capture_range;
 use crate::time_range::{TimePoint, TimeRange};
 
-/// The time between looks at the exports that the end of the program waits for.
+/// The time between checks of the exports that the end of the program waits for.
 const END_TICK: Duration = Duration::from_millis(50);
 
-/// A part of time: its first and its last sample.
+/// A range of time: the times of its first and its last sample.
 type Range = (Timestamp, Timestamp);
 
 /// An export that has ended: its file, and a message.
 type Ended = (PathBuf, String);
 
-/// The exports under way. Each is written in a thread, as it may take long.
+/// The exports in progress. Each is written in a thread, because it may take long.
 pub(super) struct Exports {
     sender: Sender<Ended>,
     ended: Receiver<Ended>,
@@ -71,7 +71,7 @@ impl Exports {
                 ExportKind::Report => write_report(&path, &base, range, &history, &plan),
             };
             let message = written.unwrap_or_else(|error| format!("export failed: {error:#}"));
-            // The receiver is gone if the end of the program did not wait.
+            // The receiver is gone if the program ended without waiting.
             let _ = sender.send((path, message));
         };
         thread::Builder::new()
@@ -88,8 +88,8 @@ impl Exports {
         Some(message)
     }
 
-    /// Waits for the exports under way, until a signal comes, and prints their messages. To be called when the screen is
-    /// gone.
+    /// Waits for the exports in progress, until a signal comes, and prints their messages. Must be called after the
+    /// screen is closed.
     pub(super) fn finish(&mut self, clock: &dyn Clock, print: &mut dyn FnMut(&str)) {
         let mut has_said = false;
         loop {
@@ -107,7 +107,7 @@ impl Exports {
     }
 }
 
-/// Writes the samples of a part of the time to a new recording. Returns a message.
+/// Writes the samples of a range of time to a new recording. Returns a message.
 fn write_samples(path: &Path, range: Range, history: &TextSnapshot, plan: &Top) -> Result<String> {
     let name = path.display().to_string();
     let samples = match &plan.input.from {
@@ -132,7 +132,8 @@ fn write_samples(path: &Path, range: Range, history: &TextSnapshot, plan: &Top) 
     Ok(format!("exported {samples} samples to {name}"))
 }
 
-/// Writes a report of a part of the time. Of the running system it is that of a recording, which stays. Returns a message.
+/// Writes a report of a range of time. For the running system, it writes a recording first, which it keeps, and reports
+/// on that. Returns a message.
 fn write_report(
     path: &Path,
     base_name: &str,

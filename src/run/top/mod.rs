@@ -30,14 +30,14 @@ use crate::signals::{ScreenSignals, suspend_process};
 use crate::source::read_hostname;
 use crate::terminal::{Keyboard, screen_size};
 
-/// The memory for exact intervals of a capture.
+/// The limits for exact intervals of a capture: memory in bytes and time in seconds.
 const CAPTURE_HISTORY: (usize, f64) = (256 << 20, f64::INFINITY);
-/// The time between looks at the clock, and that while a recording plays.
+/// The time between checks of the clock, and below while a recording plays.
 const TICK: Duration = Duration::from_millis(500);
 const PLAY_TICK: Duration = Duration::from_millis(100);
-/// The time after which an escape is the key, not the beginning of a sequence.
+/// The time after which an escape character is the Esc key, not the beginning of a sequence.
 const ESCAPE_PATIENCE: Duration = Duration::from_millis(40);
-/// The shortest time between two pictures while a capture is read.
+/// The shortest time between two frames while a capture is read.
 const MIN_READING_TICK: Duration = Duration::from_millis(100);
 /// SIGHUP, for the exit code.
 const SIGHUP: u8 = 1;
@@ -84,7 +84,7 @@ pub(super) fn run(plan: &Top, context: &mut RunContext<'_>) -> Result<Exit> {
     session.exports.finish(context.clock, &mut |message| context.print_error(message));
     let Session { sampler, error, .. } = session;
     let messages = sampler.shared.take_messages();
-    // The screen is gone: what it could not show follows.
+    // The screen is closed: now print the messages that it could not show.
     let _ = context.err.write_all(&messages);
     if let Some(message) = message {
         context.print_error(message);
@@ -98,7 +98,8 @@ pub(super) fn run(plan: &Top, context: &mut RunContext<'_>) -> Result<Exit> {
 /// The start of the sampling, and the first interval of a capture.
 type Beginning = (Started, Option<Box<Frame>>);
 
-/// Waits for the first sample, or for the first interval of a capture. The exit code is that of a run that ends before it.
+/// Waits for the first sample, or for the first interval of a capture. Returns the exit code of a run that ends before
+/// it.
 fn wait_for_start(
     sampler: &Sampler,
     is_live: bool,
@@ -162,7 +163,7 @@ fn app_options(
     }
 }
 
-/// Panics on Ctrl-X: the tests see how the terminal is then left.
+/// Panics on Ctrl-X, so that tests can check the state of the terminal afterwards.
 #[cfg(debug_assertions)]
 #[expect(clippy::panic, reason = "it is what this is for")]
 fn panic_on_key(event: &Event) {
@@ -171,7 +172,7 @@ fn panic_on_key(event: &Event) {
     }
 }
 
-/// The screen under way.
+/// The running screen.
 struct Session {
     app: App,
     screen: Screen,
@@ -180,7 +181,7 @@ struct Session {
     parser: InputParser,
     recording: Option<Recording>,
     is_memory_locked: bool,
-    /// The sampling thread has ended, as at the end of a capture.
+    /// True if the sampling thread has ended, as at the end of a capture.
     has_sampling_ended: bool,
     /// The error that ended the sampling.
     error: Option<anyhow::Error>,
@@ -220,7 +221,7 @@ impl Session {
         self.screen.show(&buffer).context("cannot write to the terminal")
     }
 
-    /// Waits for something to do. Returns the exit code if that is to end.
+    /// Waits for something to do. Returns the exit code if the program must end.
     fn wait(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
         let limit = match () {
             () if self.parser.is_waiting() => ESCAPE_PATIENCE,
@@ -244,7 +245,7 @@ impl Session {
             loop {
                 match (&self.sampler.wake).read(&mut [0; 256]) {
                     Ok(1..) => {}
-                    // The thread has ended. From then on this end could always be read, and there would be no waiting.
+                    // The thread has ended. Its pipe would now always be readable, so it is no longer waited for.
                     Ok(0) => break self.has_sampling_ended = true,
                     Err(_) => break,
                 }
@@ -253,7 +254,7 @@ impl Session {
         if has_keys { self.take_keys(context) } else { self.flush_keys(context) }
     }
 
-    /// Reads what was typed. The end of the input is that of the terminal.
+    /// Reads the typed bytes. The end of the input means that the terminal was closed.
     fn take_keys(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
         let mut bytes = [0; 1024];
         let length = match Keyboard::read_bytes(&mut bytes) {
@@ -289,7 +290,7 @@ impl Session {
         Ok(None)
     }
 
-    /// Gives the terminal back to the shell until it continues the program.
+    /// Returns the terminal to the shell until the shell continues the program.
     fn suspend(&mut self) -> Result<()> {
         self.screen.leave();
         suspend_process();
@@ -298,7 +299,7 @@ impl Session {
         self.screen.resume().context("cannot write to the terminal")
     }
 
-    /// Takes what the sampling thread has.
+    /// Takes the updates of the sampling thread.
     fn take_updates(&mut self, context: &RunContext<'_>) {
         let began = context.clock.monotonic();
         while let Ok(update) = self.sampler.updates.try_recv() {
@@ -334,7 +335,7 @@ impl Session {
         }
     }
 
-    /// Gives the intervals the memory that the samples do not need.
+    /// Assigns the memory that samples do not need to intervals.
     fn share_memory(&mut self) {
         let texts = self.sampler.shared.texts().as_ref().map_or(0, SampleTexts::memory);
         self.app.history.set_max_bytes(LIVE_HISTORY_BYTES + MAX_TEXT_BYTES.saturating_sub(texts));
@@ -373,7 +374,7 @@ impl Session {
         self.app.recording = Some(recording.status());
     }
 
-    /// Starts to export the time shown.
+    /// Starts exporting the time shown.
     fn export(&mut self, kind: ExportKind, range: Option<(Timestamp, Timestamp)>) {
         let history = self.sampler.shared.texts().as_mut().map(|texts| texts.snapshot()).unwrap_or_default();
         let message = match self.exports.start(kind, range, history, &self.plan, &self.app.options) {
@@ -383,7 +384,7 @@ impl Session {
         self.app.say(message);
     }
 
-    /// Ends the recording and gives the terminal back. Returns a message about the recording.
+    /// Ends the recording and restores the terminal. Returns a message about the recording.
     fn end(&mut self) -> Option<String> {
         self.screen.leave();
         self.recording.take().map(|recording| recording.end(&self.sampler.shared))

@@ -13,18 +13,18 @@ use super::sampler::Shared;
 use crate::screen::{RecordingStatus, TextSnapshot};
 use crate::sink::{Destination, IfExists, RecordingFile, WriteQueue, write_recording};
 
-/// The memory for samples that wait to be written.
+/// The memory in bytes for samples that wait to be written.
 const MAX_QUEUE_BYTES: usize = 32 << 20;
-/// The time that the end of a recording waits for the disk.
+/// The longest time that the end of a recording waits for the disk.
 const END_PATIENCE: Duration = Duration::from_secs(5);
-/// The names that are tried if files of the first exist.
+/// The number of file names that are tried if files exist.
 const MAX_NAMES: usize = 100;
 
-/// A recording under way.
+/// A recording in progress.
 pub(super) struct Recording {
     path: PathBuf,
     queue: Arc<WriteQueue>,
-    /// Samples of the history at its beginning.
+    /// The number of samples from the history at its beginning.
     samples_before: u64,
     writer: Option<JoinHandle<()>>,
 }
@@ -37,7 +37,7 @@ impl Recording {
     pub(super) fn start(shared: &Shared, host: &str, now: Timestamp, zone: &TimeZone) -> Result<Self> {
         let queue = Arc::new(WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?);
         let path = new_path(&base_name(host, now, zone), "gz", &[])?;
-        // No sample may come between the history and the queue.
+        // No sample may be lost between the history and the queue.
         let history = {
             let mut texts = shared.texts();
             let history = texts.as_mut().map(|texts| texts.snapshot()).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Recording {
         }
     }
 
-    /// Returns the error that ended the recording; `None` while it goes on.
+    /// Returns the error that ended the recording; `None` while it is in progress.
     pub(super) fn take_failure(&self) -> Option<anyhow::Error> {
         self.queue.is_done().then(|| self.queue.take_error()).flatten()
     }
@@ -116,7 +116,7 @@ pub(super) fn base_name(host: &str, at: Timestamp, zone: &TimeZone) -> String {
     if host.is_empty() { format!("blkstat-{time}") } else { format!("blkstat-{host}-{time}") }
 }
 
-/// Returns the path of a file that does not exist yet, and is none of those about to be written.
+/// Returns the path of a file that does not exist yet and is not among `pending`, the files about to be written.
 ///
 /// # Errors
 /// If files of all names exist.

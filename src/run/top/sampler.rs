@@ -25,16 +25,16 @@ use crate::sink::{SampleBlock, WriteQueue};
 use crate::source::{Live, NoBlockDevices, TraceError, TraceOptions, Tracer};
 use crate::topology::Topology;
 
-/// The intervals that may wait for the screen, as while a terminal is stopped: an hour.
+/// The most intervals that may wait for the screen, as while a terminal is stopped: an hour.
 const MAX_WAITING: usize = 3600;
-/// The intervals of a capture between two lists of events.
+/// The number of intervals of a capture between two lists of events.
 const INTERVALS_PER_LIST: u64 = 500;
 
-/// The events of the running system that are listed per interval on the average: a list holds all of them, so that many
-/// events are listed less often.
+/// The mean number of listed events per interval of the running system: a list has all events, so it is sent less often
+/// if there are many.
 const EVENTS_PER_INTERVAL: u64 = 200;
 
-/// The longest wait until the sampling thread notices that it is to end.
+/// The longest wait for the sampling thread to notice that it must end.
 const MAX_END_WAIT: Duration = Duration::from_secs(5);
 /// The longest wait until the kernel has set up or removed a trace: for each trigger, it waits for all CPUs.
 const MAX_TRACE_WAIT: Duration = Duration::from_secs(60);
@@ -47,17 +47,17 @@ pub(super) enum Update {
     Frame(Box<Frame>),
     /// The events so far.
     Events(Vec<Event>),
-    /// The part of the capture that has been read.
+    /// The fraction of the capture that has been read.
     Progress(f64),
-    /// The kernel sets up or removes a trace of requests from now on, which takes a while.
+    /// The kernel begins to set up or remove a trace of requests, which takes a while.
     TraceChanges,
     /// Requests can no longer be traced, for this reason.
     TraceFailed(String),
-    /// No more intervals come, for this reason.
+    /// There are no more intervals, for this reason; `None` at a normal end.
     Ended(Option<anyhow::Error>),
 }
 
-/// The source as the first sample shows it.
+/// The properties of the source, known with the first sample.
 #[derive(Debug, Default)]
 pub(super) struct Started {
     /// The name of the host that was recorded.
@@ -69,14 +69,14 @@ pub(super) struct Started {
 /// The state that the sampling thread and the screen share.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Cgroups and processes are wanted.
+    /// True if cgroups and processes are to be scanned.
     pub(super) wants_io_scans: AtomicBool,
-    /// Single requests are to be traced.
+    /// True if single requests are to be traced.
     pub(super) wants_trace: AtomicBool,
     texts: Mutex<Option<SampleTexts>>,
-    /// The queue of the recording under way.
+    /// The queue of the recording in progress.
     queue: Mutex<Option<Arc<WriteQueue>>>,
-    /// Warnings and other messages, for when the screen has ended.
+    /// Warnings and other messages, to be printed after the screen is closed.
     messages: Mutex<Vec<u8>>,
 }
 
@@ -86,8 +86,8 @@ impl Shared {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands the samples from now on to a recording, or to none. Samples are either in the texts before this call or in the
-    /// queue.
+    /// Passes all further samples to the queue of a recording, or to none. Each sample is either in the texts before
+    /// this call or in the queue.
     pub(super) fn set_queue(&self, queue: Option<Arc<WriteQueue>>) {
         *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = queue;
     }
@@ -103,7 +103,7 @@ impl Shared {
         let _ = writeln!(messages, "blkstat: {message}");
     }
 
-    /// Keeps a sample for recordings that begin in the past, and hands it to the one under way.
+    /// Stores a sample for recordings that begin in the past, and passes it to the one in progress.
     fn push_sample(&self, block: SampleBlock) {
         let mut texts = self.texts();
         let texts = texts.get_or_insert_with(|| SampleTexts::new(LIVE_HISTORY_S, MAX_TEXT_BYTES));
@@ -119,8 +119,8 @@ impl Shared {
     }
 }
 
-/// The thread under way. It ends when this is dropped, which waits for the end if requests may be traced: what the kernel has
-/// of that must not remain.
+/// The running thread. It ends when this is dropped. If requests may be traced, dropping waits for the end, because no
+/// trace may remain in the kernel.
 pub(super) struct Sampler {
     /// Its updates.
     pub(super) updates: Receiver<Update>,
@@ -135,7 +135,8 @@ pub(super) struct Sampler {
 impl Drop for Sampler {
     fn drop(&mut self) {
         self.stop = None;
-        // A thread that waits for a disk would never end. One that has ended hangs up, after its tracer has ended.
+        // The wait is limited, because a thread that waits for a disk might never end. When it ends, after its tracer,
+        // the channel is disconnected.
         let mut wait = MAX_END_WAIT;
         while self.may_trace
             && let Ok(update) = self.updates.recv_timeout(wait)
@@ -180,8 +181,8 @@ struct Outlet {
 }
 
 impl Outlet {
-    /// Sends an update. `false` once nobody receives it. Of the running system intervals are left out while a terminal is
-    /// stopped for long; a capture waits.
+    /// Sends an update. Returns `false` once there is no receiver. While a terminal is stopped for long, intervals of
+    /// the running system are left out; a capture waits.
     fn send(&self, update: Update) -> bool {
         let is_open = match update {
             Update::Frame(_) if self.is_live => {
@@ -189,7 +190,7 @@ impl Outlet {
             }
             update => self.sender.send(update).is_ok(),
         };
-        // A full pipe wakes as well.
+        // A full pipe also wakes the screen.
         let _ = (&self.waker).write(&[0]);
         is_open
     }
@@ -247,7 +248,7 @@ fn follow(
     outlet.send(Update::Started(started));
     let mut frames = Frames::default();
     let mut count = 0;
-    // Of the running system, the interval from which on the next list is sent.
+    // For the running system, the interval from which the next list is sent.
     let mut next_list = 0;
     loop {
         intervals.set_io_scans(shared.wants_io_scans.load(Ordering::Relaxed), clock)?;
@@ -290,21 +291,21 @@ fn end_trace(intervals: &mut Intervals<'_>, outlet: &Outlet) {
     intervals.set_tracer(None);
 }
 
-/// Starts and stops to trace requests as the screen wants it.
+/// Starts and stops tracing requests as the screen wants it.
 struct Tracing<'a> {
     plan: &'a Top,
     is_on: bool,
     /// The devices whose requests are traced; all if empty.
     devices: Vec<DeviceNumber>,
-    /// It could not be started when the screen wanted it, and is not tried again.
+    /// True if tracing could not be started; it is not tried again.
     has_failed: bool,
 }
 
 impl<'a> Tracing<'a> {
-    /// Tries whether requests can be traced, if the screen may want it.
+    /// Tests whether requests can be traced, if the screen may want it.
     ///
     /// # Errors
-    /// The reason for which they cannot.
+    /// The reason why they cannot.
     fn new(plan: &'a Top, clock: &StoppableClock) -> Result<Self> {
         let tracing = Self { plan, is_on: false, devices: Vec::new(), has_failed: false };
         if plan.trace.is_some() {
@@ -365,10 +366,10 @@ struct Frames {
     encoder: FrameEncoder,
     topology: Arc<Topology>,
     revision: Option<u64>,
-    /// Devices are, or shortly were, in trouble.
+    /// True if devices are in trouble or recently were.
     has_trouble: bool,
     is_any_ongoing: bool,
-    /// Events of the last list.
+    /// The number of events in the last list.
     events: usize,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Output<'a> {
     plan: &'a View,
     writer: Box<dyn IntervalWriter>,
     is_terminal: bool,
-    /// Text not yet written.
+    /// Text that has not been written yet.
     text: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Output<'a> {
         devices.truncate(self.plan.top.unwrap_or(usize::MAX));
     }
 
-    /// Tells the writer the size of the terminal, which may have changed.
+    /// Adapts the writer to the size of the terminal, which may have changed.
     fn adapt_to_terminal(&mut self) {
         if let Some((columns, rows)) = self.is_terminal.then(screen_size).flatten() {
             self.writer.resize(columns, rows);
