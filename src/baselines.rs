@@ -1,11 +1,11 @@
-//! Baselines of devices as data: how long requests take while the device is not loaded. They are learned by `analysis`,
-//! kept in files, and stored in recordings.
+//! Baselines of devices as data: the latency of requests while the device is not loaded. They are learned by
+//! `analysis`, saved in files, and stored in recordings.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The most values of a direction that are kept: more than there are sizes of requests.
+/// The most values of a direction that are kept: more than there are size classes.
 const MAX_SIZES: usize = 64;
 
 /// The unloaded latency of requests of similar size.
@@ -15,17 +15,17 @@ pub struct UnloadedLatency {
     pub size_kib: Option<f64>,
     /// Latency in milliseconds.
     pub await_ms: f64,
-    /// The mean queue at which it was seen; `None` when it was stated by hand. 0.1.0 saved it as `concurrency`.
+    /// The mean queue at which it was seen; `None` if the user stated the latency. 0.1.0 saved it as `concurrency`.
     #[serde(alias = "concurrency")]
     pub queue: Option<f64>,
-    /// That queue is so long (above 1.5) that the unloaded device may answer faster. 0.1.0 saved it as
+    /// True if that queue is so long (above 1.5) that the unloaded device may be faster. 0.1.0 saved it as
     /// `is_upper_bound`.
     #[serde(rename = "upper_bound", alias = "is_upper_bound")]
     pub is_upper_bound: bool,
 }
 
 impl UnloadedLatency {
-    /// Returns whether a device can have it.
+    /// Returns whether a device can have this latency.
     fn is_possible(&self) -> bool {
         let is_positive = |value: f64| value > 0.0 && value.is_finite();
         is_positive(self.await_ms)
@@ -68,7 +68,7 @@ impl DeviceBaseline {
         self.read.is_empty() && self.write.is_empty() && self.flush.is_empty()
     }
 
-    /// Takes the values of `newer`. Those of sizes that it lacks stay.
+    /// Takes the values of `newer`. Values for sizes that it lacks stay.
     pub fn update(&mut self, newer: &Self) {
         let directions =
             [(&mut self.read, &newer.read), (&mut self.write, &newer.write), (&mut self.flush, &newer.flush)];
@@ -80,7 +80,7 @@ impl DeviceBaseline {
         }
     }
 
-    /// Removes values that no device can have, as a file from elsewhere may hold.
+    /// Removes values that no device can have: a file from elsewhere may contain any.
     pub fn retain_possible(&mut self) {
         for direction in [&mut self.read, &mut self.write, &mut self.flush] {
             direction.retain(UnloadedLatency::is_possible);
@@ -92,7 +92,7 @@ impl DeviceBaseline {
 /// A baseline that was used when a recording was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordedBaseline {
-    /// The kernel's name of the device; `None` for every device without one of its own.
+    /// The kernel's name of the device; `None` for a baseline that applies to every other device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// Its origin: `given` or `saved`.

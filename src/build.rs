@@ -1,4 +1,4 @@
-//! Options for the linker with which a program for GNU/Linux starts faster. That is most of the time of a short run.
+//! Linker options that make a program for GNU/Linux start faster. Starting takes most of the time of a short run.
 
 use std::env::var;
 use std::path::Path;
@@ -10,12 +10,12 @@ fn main() {
     if target("OS") != "linux" || target("ENV") != "gnu" || target("FEATURE").contains("crt-static") {
         return;
     }
-    // At a fixed address, no pointer needs to be relocated: there are ten thousand, and each of their pages is copied. The
-    // price is that only the addresses of the stack, the heap and the libraries are random. Code that cannot be unsafe
-    // gives an attacker little use for those of the program.
+    // At a fixed address, no pointer needs to be relocated: there are ten thousand of them, and each page with some
+    // would be copied. The price is that only the addresses of the stack, the heap and the libraries are random. As the
+    // code contains no unsafe blocks, the addresses of the program are of little use to an attacker.
     println!("cargo::rustc-link-arg-bins=-no-pie");
     // Rust links the unwinder as a shared library, libgcc_s, whose loading takes a tenth of the start-up time. If the C
-    // compiler has it as a static library, that defines the same functions first.
+    // compiler has a static version, the same functions are taken from that.
     if has_static_library("libgcc_eh.a") {
         println!("cargo::rustc-link-lib=gcc_eh");
     }

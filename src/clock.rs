@@ -35,7 +35,7 @@ pub trait Clock {
     }
     /// Forgets that signal, so that the next one can be noticed.
     fn clear_signal(&self) {}
-    /// Returns whether the clock advances only by waits. A thread of its own then has no time in which to work.
+    /// Returns whether the clock advances only while waiting. A separate thread then has no time in which to work.
     fn is_manual(&self) -> bool {
         false
     }
@@ -122,7 +122,7 @@ impl RealClock<'_> {
     }
 }
 
-/// The clock of a thread that another one ends: dropping the other half of the pipe is the signal to end.
+/// The clock of a thread that another thread can end: dropping the other half of the pipe is the signal to end.
 pub struct StoppableClock {
     real: RealClock<'static>,
     pipe: UnixStream,
@@ -185,7 +185,7 @@ impl Clock for StoppableClock {
     }
 }
 
-/// Waits until one of these can be read or is closed, at most for `limit`. Returns which of them can.
+/// Waits until one of these can be read or is closed, at most for `limit`. Returns for each whether it can.
 pub fn poll_inputs<const N: usize>(
     limit: Option<Duration>,
     inputs: &[Option<BorrowedFd<'_>>; N],
@@ -201,7 +201,7 @@ pub fn poll_inputs<const N: usize>(
         .map(|input| input.is_some() && polled.next().is_some_and(|polled| !polled.revents().is_empty()))
 }
 
-/// A clock that advances only by waits, for tests.
+/// A clock that advances only while waiting, for tests.
 pub struct ManualClock<'a> {
     now: Cell<Duration>,
     start: Timestamp,

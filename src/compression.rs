@@ -10,8 +10,9 @@ pub const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The first bytes of a Zstandard frame (RFC 8878).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Zeros at the end of a gzip file that are none of its data. A file system may leave them after a power failure, where the file had
-/// grown but its data was not on the disk yet. A complete file has nine at most, if its text is empty.
+/// The fewest zeros at the end of a gzip file that are not part of its data. A file system may leave them after a power
+/// failure if the file had grown but its data was not on the disk yet. A complete file ends with at most nine zeros, if
+/// its text is empty.
 pub const MIN_LOST_ZEROS: usize = 10;
 
 /// A compression format.
@@ -24,7 +25,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The number of bytes that recognize every format.
+    /// The number of bytes needed to recognize every format.
     pub const MAGIC_BYTES: usize = ZSTD_MAGIC.len();
 
     /// Recognizes a format by the first bytes of a file; `None` if they are of neither.
@@ -37,7 +38,7 @@ impl Compression {
     }
 }
 
-/// The error of a read after the end of compressed data, where something else follows. All text before it was read and is
+/// The error of a read after the end of compressed data if other data follows. All text before it was read and is
 /// complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrailingData;

@@ -19,7 +19,7 @@ pub enum Exit {
     PtUsage,
     /// An invalid pattern or option value, for which pt-diskstats dies: 25.
     PtDied,
-    /// The same, typed at a prompt of pt-diskstats: 11.
+    /// An invalid pattern or value typed at a prompt of pt-diskstats: 11.
     PtDiedAtPrompt,
     /// A usage error, or a file that cannot be read or written: 2.
     Error,

@@ -1,4 +1,4 @@
-//! `blkstat` samples the block-device counters of Linux, turns them into statistics of intervals, and tells whether a
+//! `blkstat` samples the block-device counters of Linux, turns them into statistics of intervals, and shows whether a
 //! disk is the bottleneck.
 //!
 //! # The path of a sample
@@ -18,7 +18,7 @@
 //!   aggregation over a longer interval, hot-plug, device selection, totals, and the live verdict of each device.
 //! - [`analysis`] turns intervals into verdicts with their evidence, as data.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
-//!   Metrics for Prometheus are such a report, of values that [`intervals`] adds up and `run::export` publishes.
+//!   Metrics for Prometheus are such a report: [`intervals`] adds up their values and `run::export` publishes them.
 //! - `screen`, with the cargo feature `top`, is the full screen: its state, its keys, and drawing to cells of a terminal.
 //! - [`iostat`] and [`pt_diskstats`] replicate these tools: device selection, arithmetic and text.
 //! - [`cli`] parses arguments into a [`plan::Plan`], and [`run`] carries it out, with a file or folder for each command.
@@ -26,10 +26,11 @@
 //!
 //! # Module order
 //!
-//! A module imports only modules to its left, and of those only the ones that `tests/repository/layering.rs` lists for it:
-//! [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`], [`signals`], [`terminal`], [`clock`], [`counters`],
-//! [`topology`], [`baselines`], [`attribution`], [`capture`], [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`],
-//! `screen`, [`iostat`], [`pt_diskstats`], [`plan`], [`cli`], [`run`].
+//! A module imports only modules to its left, and of those only the ones that `tests/repository/layering.rs` lists for
+//! it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
+//! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
+//! [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], `screen`, [`iostat`], [`pt_diskstats`],
+//! [`plan`], [`cli`], [`run`].
 //!
 //! # Rules that hold everywhere
 //!

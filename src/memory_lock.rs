@@ -1,15 +1,15 @@
 //! Keeps the program in memory, so that a disk that hangs does not stop the tool that should diagnose it: a page of the
-//! program that is not in memory is read from its file, and waits as long as that disk does.
+//! program that is not in memory would have to be read from that disk.
 
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// Locks all memory of the program, which reads all of it that is not in memory yet, and later allocations where the
-/// system cannot refuse them for it.
+/// Locks all memory of the program, which also reads the pages that are not in memory yet. Also locks later
+/// allocations, unless the limit could make them fail.
 ///
-/// For commands that run until they are interrupted, after their first sample, when all files were read. The memory
-/// stays unlocked if the limit of the user (RLIMIT_MEMLOCK) is too low.
+/// For commands that run until they are interrupted; called after their first sample, when all files have been read.
+/// The memory stays unlocked if the limit of the user (RLIMIT_MEMLOCK) is too low.
 pub fn lock_memory() {
     // The program works without it.
     let _ = mlockall(MlockAllFlags::CURRENT);

@@ -51,13 +51,13 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// Returns whether a run may last until a signal ends it. The only report of iostat is printed faster than signals
-    /// are set up.
+    /// Returns whether a run may last until a signal ends it. A single report of iostat is printed faster than signal
+    /// handlers are set up.
     pub fn needs_signals(&self) -> bool {
         !matches!(self, Self::Iostat(options) if options.from.is_none() && options.interval.is_none())
     }
 
-    /// Returns whether the run traces single requests from its beginning on, which the kernel does until the run ends.
+    /// Returns whether the run traces single requests from its beginning; the kernel traces them until the run ends.
     pub fn traces_requests(&self) -> bool {
         match self {
             Self::Latency(latency) => latency.input.from.is_none() && !latency.cleanup,
@@ -79,11 +79,12 @@ pub struct Top {
     pub verdicts: VerdictOptions,
     /// Sort by this key, descending; `None` sorts by severity.
     pub sort: Option<SortKey>,
-    /// Trace single requests while a device is on the whole screen, with at most this fraction of the CPUs; `None` never does.
+    /// Trace single requests while a device fills the screen, with at most this fraction of the CPU time; `None` to
+    /// never trace.
     pub trace: Option<f64>,
     /// Show only characters of ASCII.
     pub is_ascii: bool,
-    /// Take the mouse.
+    /// Use the mouse.
     pub has_mouse: bool,
     /// The variables of the environment that describe the terminal, by name.
     pub environment: BTreeMap<&'static str, OsString>,
@@ -113,14 +114,14 @@ pub struct Export {
 /// The destination of metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExportTarget {
-    /// Those of the running system, until a signal comes.
+    /// Export the metrics of the running system until a signal comes.
     Live {
         /// The address to serve them at; `None` does not listen.
         listen: Option<SocketAddr>,
         /// The file to keep up to date.
         textfile: Option<Textfile>,
     },
-    /// Those of a recording, to standard output.
+    /// Export the metrics of a recording to standard output.
     Backfill {
         /// The time between points.
         every: Duration,
@@ -145,8 +146,8 @@ pub struct Who {
     pub input: Input,
     /// The devices to include.
     pub selection: DeviceSelection,
-    /// Trace which threads submit I/O to which device, as long as that takes no more than this fraction of the CPU time of all
-    /// CPUs.
+    /// Trace which threads submit I/O to which device, unless that takes more than this fraction of the time of all
+    /// CPUs; `None` to not trace.
     pub trace: Option<f64>,
     /// The output format.
     pub format: WhoFormat,
@@ -171,7 +172,7 @@ pub struct Latency {
     pub queued: bool,
     /// The most CPU time that tracing may take, as a fraction of that of all CPUs.
     pub max_overhead: f64,
-    /// Only remove what runs left in the kernel that were killed.
+    /// Only remove the traces that killed runs left in the kernel.
     pub cleanup: bool,
     /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,
@@ -194,14 +195,14 @@ pub struct Record {
     pub legacy_14_columns: bool,
     /// Also record cgroups and processes.
     pub scans_io: bool,
-    /// Also record the latencies of single requests, as long as that takes no more than this fraction of the CPU time of all
-    /// CPUs.
+    /// Also record the latencies of single requests, unless that takes more than this fraction of the time of all CPUs;
+    /// `None` to not record them.
     pub trace: Option<f64>,
     /// Append to an existing file.
     pub append: bool,
     /// Overwrite an existing file.
     pub force: bool,
-    /// When the file is rotated, and which rotated files are kept; `None` never rotates.
+    /// The conditions for rotating the file and keeping rotated files; `None` never rotates.
     pub rotation: Option<Rotation>,
     /// The directory that contains `proc`, `sys` and `dev`; `/` for the running system.
     pub root: PathBuf,

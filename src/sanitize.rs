@@ -6,7 +6,7 @@ use std::fmt::Write;
 use memchr::{memchr2, memchr3_iter};
 
 /// Replaces every character that could control a terminal by its escape, such as `\u{1b}`: control characters,
-/// invisible characters, and those that change the direction of writing.
+/// invisible characters, and those that change the direction of text.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
     if !has_unsafe(text) {
         return Cow::Borrowed(text);
@@ -28,7 +28,7 @@ pub fn json_string(text: &str) -> String {
     json_text(serde_json::Value::from(text).to_string())
 }
 
-/// Appends what [`json_string`] formats.
+/// Appends the text of [`json_string`].
 pub fn push_json_string(text: &str, out: &mut Vec<u8>) {
     if has_unsafe(text) || memchr2(b'"', b'\\', text.as_bytes()).is_some() {
         out.extend_from_slice(json_string(text).as_bytes());
@@ -49,8 +49,8 @@ pub fn json_text(json: String) -> String {
     json.chars().map(escaped).collect()
 }
 
-/// Returns whether a text has a character that could control a terminal. It looks at bytes, and only at those characters
-/// outside of ASCII that begin as an unsafe one does: a replay prints millions of names and sentences.
+/// Returns whether a text has a character that could control a terminal. It looks at bytes, and decodes only characters
+/// outside ASCII that begin like an unsafe one, because a replay prints millions of names and sentences.
 fn has_unsafe(text: &str) -> bool {
     if is_printable_ascii(text) {
         return false;
@@ -61,12 +61,12 @@ fn has_unsafe(text: &str) -> bool {
     has_control || memchr3_iter(a, b, c, text.as_bytes()).any(|at| text[at..].starts_with(is_unsafe))
 }
 
-/// Returns whether a text has no characters but those from the blank to the tilde. Most have no others.
+/// Returns whether a text has only characters from the blank to the tilde. Most texts do.
 pub(crate) fn is_printable_ascii(text: &str) -> bool {
     const HIGH_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
     let (words, rest) = text.as_bytes().as_chunks::<8>();
-    // The high bit of a byte below 0x20 is set by a subtraction, that of 0x7f by an addition. What they carry into the next
-    // byte only matters where a byte is not printable.
+    // A subtraction sets the high bit of a byte below 0x20, an addition that of 0x7f. Their carry into the next byte
+    // matters only if a byte is not printable, and then the result is right anyway.
     let has_other = |word: u64| {
         let below = word.wrapping_sub(u64::from_ne_bytes([b' '; 8]));
         let above = word.wrapping_add(u64::from_ne_bytes([1; 8]));

@@ -14,7 +14,7 @@ pub struct Schedule {
     pub count: Option<u64>,
 }
 
-/// Deadlines at multiples of an interval after a start. Those that were missed are skipped.
+/// Deadlines at multiples of an interval after a start. Missed deadlines are skipped.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadlines {
     start: Duration,
@@ -88,7 +88,7 @@ impl SampleDeadlines {
         let interval = self.interval.as_nanos();
         let passed = now.saturating_sub(self.start).as_nanos().saturating_mul(self.samples_per_interval);
         let next = (passed / interval + 1).saturating_mul(interval);
-        // Rounded up, so that at a deadline its number has passed.
+        // Rounded up, so that the number of a deadline counts as passed at the deadline itself.
         let offset = u64::try_from(next.div_ceil(self.samples_per_interval)).unwrap_or(u64::MAX);
         self.start.saturating_add(Duration::from_nanos(offset))
     }
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(deadlines.next(at(10.4)), (at(10.0), 0));
         assert!(deadlines.ends_interval(at(10.4)));
         assert_eq!(deadlines.next(at(10.5)), (at(11.0), 0));
-        // The wait lasted beyond the end, and beyond that of the next interval.
+        // The wait lasted beyond the end of the interval, and beyond the end of the next one.
         assert!(deadlines.ends_interval(at(35.0)));
         assert_eq!(deadlines.next(at(35.1)), (at(36.0), 1));
         // A wait that ended a little early.

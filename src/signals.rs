@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 
-/// Records a SIGINT or SIGTERM, or a SIGHUP if wanted, and can be polled: it becomes readable when one is received.
+/// Records a SIGINT or SIGTERM, or a SIGHUP if requested, and can be polled: it becomes readable when one is received.
 pub struct Signals {
     pipe: UnixStream,
     last: Arc<AtomicUsize>,
@@ -22,7 +22,7 @@ impl Signals {
     /// # Errors
     /// If no file descriptors are left, or a handler cannot be installed.
     pub fn catch(with_hangup: bool) -> io::Result<Self> {
-        // Blocked meanwhile: a signal between the installation of two handlers would be lost.
+        // Signals are blocked meanwhile, because one between the installation of two handlers would be lost.
         let all = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         let before = all.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let caught = Self::register(with_hangup);
@@ -54,7 +54,7 @@ impl Signals {
     }
 }
 
-/// Records the signals that a full screen needs to know, and can be polled: it becomes readable when one is received.
+/// Records the signals that matter to a full screen, and can be polled: it becomes readable when one is received.
 pub struct ScreenSignals {
     pipe: UnixStream,
     hangup: Arc<AtomicBool>,
@@ -79,7 +79,7 @@ impl ScreenSignals {
         Ok(Self { pipe, hangup, stop })
     }
 
-    /// Forgets that there were signals, so that the next one can be noticed.
+    /// Forgets the signals received, so that the next one can be noticed.
     pub fn clear(&self) {
         while matches!((&self.pipe).read(&mut [0; 64]), Ok(1..)) {}
     }
@@ -89,7 +89,7 @@ impl ScreenSignals {
         self.hangup.load(Ordering::SeqCst)
     }
 
-    /// Returns whether the program is to be suspended, once for each time.
+    /// Returns whether the program must be suspended: true once for each request.
     pub fn take_stop(&self) -> bool {
         self.stop.swap(false, Ordering::SeqCst)
     }
@@ -110,7 +110,7 @@ pub fn suspend_process() {
 /// Ends the program at once, as this signal does by default, even while a thread waits for a disk that does not answer.
 /// Returns only if that fails.
 pub fn end_process(signal: u8) {
-    // An error leaves the program running, which goes on as without the signal.
+    // After an error, the program goes on as if there had been no signal.
     let _ = signal_hook::low_level::emulate_default_handler(signal.into());
 }
 

@@ -27,8 +27,8 @@ impl Keyboard {
         Some(keyboard)
     }
 
-    /// Switches standard input to raw mode, in which Ctrl-C and Ctrl-Z are keys; `None` if it is not a terminal or refuses the
-    /// mode.
+    /// Switches standard input to raw mode, in which Ctrl-C and Ctrl-Z are keys; `None` if it is not a terminal or
+    /// refuses the mode.
     pub fn open_raw() -> Option<Self> {
         let input = io::stdin();
         if !input.is_terminal() {
@@ -55,7 +55,8 @@ impl Keyboard {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.saved);
     }
 
-    /// Reads what was typed into `bytes`, without waiting for more; 0 once the terminal is closed.
+    /// Reads the typed bytes into `bytes`, without waiting for more, and returns their number; 0 once the terminal is
+    /// closed.
     ///
     /// # Errors
     /// If the terminal cannot be read.
@@ -72,8 +73,8 @@ impl Keyboard {
         Ok(tcsetattr(io::stdin(), OptionalActions::Now, &unbuffered)?)
     }
 
-    /// Reads the next key, waiting for it; `None` once the terminal is closed. Several bytes at once, as from an
-    /// arrow key or from pasted text, are returned as 0.
+    /// Reads the next key, waiting for it; `None` once the terminal is closed. Several bytes at once, for example from
+    /// an arrow key or from pasted text, are returned as 0.
     ///
     /// # Errors
     /// If the terminal cannot be read.
@@ -87,7 +88,7 @@ impl Keyboard {
     }
 
     /// Reads a line with the terminal's own echo and editing, without the newline. `wait` blocks until the line is
-    /// complete; if it fails, nothing is read and its error is the inner one.
+    /// complete; if it fails, nothing is read and its error is returned as the inner error.
     ///
     /// # Errors
     /// If the terminal cannot be read or its mode cannot be changed.
@@ -113,7 +114,7 @@ impl Drop for Keyboard {
 }
 
 /// Returns the number of rows of the screen: of the controlling terminal (24 if that reports none); without one,
-/// `lines` (the variable LINES), or else the rows of the terminal on standard input, or else 24.
+/// `lines` (the variable LINES), otherwise the rows of the terminal on standard input, otherwise 24.
 pub fn screen_rows(lines: Option<&str>) -> usize {
     const DEFAULT_ROWS: usize = 24;
     let rows = |fd: &dyn AsFd| tcgetwinsize(fd.as_fd()).ok().map(|size| usize::from(size.ws_row));

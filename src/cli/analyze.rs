@@ -93,7 +93,7 @@ impl AnalyzeArguments {
             return Err(format!("'{word}' is a {taken}"));
         }
         let input = Input {
-            // A limit of a cgroup does not show in the counters of a device.
+            // A limit of a cgroup is not visible in the counters of a device.
             scans_io: from.is_none(),
             range,
             from,
@@ -133,7 +133,8 @@ impl AnalyzeArguments {
 /// A capture and the range of it.
 type CaptureRange = (PathBuf, TimeRange);
 
-/// Splits the operands of a comparison into both captures and the rest. `range` is that of both, unless they have their own.
+/// Splits the operands of a comparison into both captures and the rest. `range` applies to both, unless they have their
+/// own ranges.
 ///
 /// # Errors
 /// A message if there are not two captures, or two ranges for one.
@@ -165,7 +166,7 @@ fn compared_captures<'a>(
     Ok((before, after, rest))
 }
 
-/// Returns whether the locale is one of UTF-8 (setlocale(3)).
+/// Returns whether the locale uses UTF-8 (setlocale(3)).
 fn is_unicode(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! The options that name unloaded latencies, and the files in which those of the host are saved.
+//! The options for unloaded latencies, and the files in which those of the host are saved.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -40,8 +40,8 @@ impl BaselineArguments {
     }
 }
 
-/// Returns the files in which baselines of the running system are saved: that of the host, then that of the user. There
-/// are none for another `root`, which may describe another host.
+/// Returns the files in which baselines of the running system are saved: that of the host, then that of the user. Empty
+/// for another `root`, which may describe another host.
 pub(super) fn saved_files(root: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     if root != Path::new("/") {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The commands as clap sees them: the grammar of [`Arguments`], with help texts that clap cannot derive.
+//! The commands for clap: the grammar of [`Arguments`], with help texts that clap cannot derive.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::Arguments;
 use super::shared_arguments::VIEW_OPERANDS;
 use super::{analyze, export, record, report, top};
 
-/// An operand as the help shows it, with its meaning.
+/// An operand as shown in the help, with its meaning.
 pub(super) type Operand = (&'static str, &'static str);
 
 /// Returns the program and its commands.
@@ -38,7 +38,7 @@ pub(super) fn operands(command: &str) -> &'static [Operand] {
     }
 }
 
-/// Returns the template of `--help`. clap has operands only in a fixed order, with brackets of its own.
+/// Returns the template of `--help`. clap itself shows operands only in a fixed order, with its own brackets.
 fn template(operands: &[Operand], has_commands: bool) -> StyledStr {
     let mut template = StyledStr::new();
     let width = operands.iter().map(|(operand, _)| operand.len()).max().unwrap_or(0);

@@ -104,7 +104,7 @@ impl ExportArguments {
             let text = if self.alerts { ALERT_RULES } else { ALERT_TESTS };
             return Ok(Plan::Print(text.as_bytes().to_vec()));
         }
-        // clap does not require --from where another option excludes it.
+        // clap does not require --from if another option excludes it.
         if self.from.is_none() && (self.strict || !self.label.is_empty()) {
             let option = if self.strict { "--strict" } else { "--label" };
             return Err(format!("{option} needs --from FILE"));

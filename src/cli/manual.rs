@@ -29,7 +29,7 @@ const FILES: [(&str, &str); 2] = [
 
 const REPLICA_EXIT_STATUS: &str = "The exit statuses of the tool that is replicated.";
 
-/// Returns the names of the commands that have a page of their own.
+/// Returns the names of the commands that have a manual page.
 pub(super) fn command_names() -> Vec<String> {
     command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
@@ -50,7 +50,7 @@ pub(super) fn manual_page(name: Option<&str>) -> Option<Vec<u8>> {
     Some(escape_non_ascii(&String::from_utf8_lossy(&text)).into_bytes())
 }
 
-/// Replaces characters that groff reads only after a conversion, such as ≤, by its names of them.
+/// Replaces characters that groff reads only after a conversion, such as ≤, by groff's names for them.
 fn escape_non_ascii(text: &str) -> String {
     let escape = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\[u{:04X}]", u32::from(c)) };
     text.chars().map(escape).collect()
@@ -158,7 +158,7 @@ fn write_see_also(text: &mut Vec<u8>) -> Result<()> {
     roff.to_writer(text)
 }
 
-/// Returns commands with what they do.
+/// Returns example commands with descriptions.
 fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
     match command {
         "blkstat" => &[

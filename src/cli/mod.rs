@@ -222,7 +222,7 @@ pub fn plan(
     plan.unwrap_or_else(|| Err(ArgError { message: String::new(), exit: Exit::Error }))
 }
 
-/// Converts a message of clap about `arguments`: a usage error becomes one line, requested help stays as it is.
+/// Converts a message of clap about `arguments`: a usage error becomes one line, requested help is not changed.
 fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
     let text = error.to_string();
     if !error.use_stderr() {
@@ -247,7 +247,8 @@ fn completions(shell: Shell) -> Vec<u8> {
     let mut text = Vec::new();
     let mut command = command();
     if shell == Shell::Zsh {
-        // The script for zsh would take a command for the first device, and complete neither it nor its options.
+        // Otherwise the script for zsh would mistake a command for the first device, and complete neither the command
+        // nor its options.
         let options = command.get_arguments().filter(|argument| !argument.is_positional()).cloned();
         command = clap::Command::new("blkstat")
             .version(env!("CARGO_PKG_VERSION"))

@@ -27,7 +27,7 @@ pub(super) fn devices_and_schedule(words: &[String]) -> Result<(Vec<String>, Sch
     }
 }
 
-/// Parses an interval and a count; `None` where they are not given.
+/// Parses an interval and a count; `None` if they are not given.
 ///
 /// # Errors
 /// A message about the one that is invalid.

@@ -1,4 +1,4 @@
-//! The options that select a range of time of a capture, which every view of captures shares.
+//! The options that select a range of time of a capture, shared by all views of captures.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ pub(super) struct RangeArguments {
     end: Option<TimePoint>,
 }
 
-/// Splits the operand of a comparison into a file and a range of time: `FILE` or `FILE@BEGIN..END`, where each end may be
-/// missing. `None` without a range, as for a file whose name has an @.
+/// Splits the operand of a comparison into a file and a range of time: `FILE` or `FILE@BEGIN..END`, where each end may
+/// be missing. `None` without a range, for example for a file whose name contains an @.
 ///
 /// # Errors
 /// A message if an end of the range is not a time.

@@ -74,7 +74,7 @@ impl ReportArguments {
         }
         let input = Input {
             scans_io: from.is_none() && !self.no_who,
-            // Their names are also in verdicts, which then do without them.
+            // The names of cgroups are also in verdicts, so the scans are ignored altogether.
             ignores_scans: self.no_who,
             range: self.range.range(from.is_some(), environment)?,
             from,

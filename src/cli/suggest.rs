@@ -1,4 +1,4 @@
-//! Suggestions for arguments that blkstat does not have, but that belong to another command, another version or a typo.
+//! Suggestions for unknown arguments that belong to another command or another version, or are typos.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -15,8 +15,8 @@ pub(super) fn plan(is_verbose: bool, root: PathBuf) -> Plan {
     if is_verbose { Plan::Version { root } } else { Plan::Print(LINE.into()) }
 }
 
-/// Returns the outcome for arguments that only ask for the version, with `-V` or `--version`: once for the version
-/// alone, twice, or with `--verbose`, for all facts. `None` for other arguments. `arguments` begins with the name of
+/// Returns the outcome for arguments that only ask for the version, with `-V` or `--version`: once for only the
+/// version; twice, or with `--verbose`, for all facts. `None` for other arguments. `arguments` begins with the name of
 /// the program.
 pub(super) fn version_flags(arguments: &[OsString]) -> Option<Result<Plan, ArgError>> {
     let mut flags = 0;

@@ -1,11 +1,11 @@
-//! The sources of a host that blkstat reads, with whether it may read them.
+//! The sources of a host that blkstat reads, and whether it may read them.
 
 use super::CgroupHierarchy;
 
 /// The contents of a source, or the operating system's error message if it cannot be read.
 pub type Access<T> = Result<T, String>;
 
-/// The sources of a host, as this process can read them.
+/// The sources of a host, as far as this process can read them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSources {
     /// The release of the kernel; `None` if it is not known.
@@ -24,7 +24,8 @@ pub struct HostSources {
     pub cgroups: Option<CgroupSource>,
     /// `/proc/PID/io` of all processes.
     pub process_io: Access<ProcessIoSource>,
-    /// `kernel.task_delayacct` is on: the kernel counts how long each task waits for devices. `None` if it is not known.
+    /// True if `kernel.task_delayacct` is on, so that the kernel counts how long each task waits for devices. `None` if
+    /// it is not known.
     pub has_task_delays: Option<bool>,
     /// The trace events of block devices in tracefs.
     pub block_events: Access<()>,
@@ -57,9 +58,9 @@ pub struct CgroupSource {
 /// The processes whose I/O is counted in `/proc/PID/io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessIoSource {
-    /// Those whose file can be read.
+    /// The number of processes whose file can be read.
     pub readable: usize,
-    /// Those whose file cannot be read.
+    /// The number of processes whose file cannot be read.
     pub refused: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The counters of cgroups and processes, as one scan of a host finds them.
+//! The counters of cgroups and processes found by one scan of a host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,32 +8,33 @@ use super::Pressure;
 /// The number of a device: major and minor.
 pub type DeviceNumber = (u32, u32);
 
-/// One scan of the cgroups of a host, with the processes as they were last looked at.
+/// One scan of the cgroups of a host, with the last reading of processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IoScan {
-    /// The monotonic time in the middle of reading the counters. Scans come from a thread of their own, so that this is not the time of the
-    /// sample that holds it.
+    /// The monotonic time in the middle of reading the counters. Scans come from a separate thread, so this is not the
+    /// time of the sample that contains the scan.
     pub at: Duration,
     /// Every whole device, with its own counters at that time.
     pub devices: Vec<ScannedDevice>,
     /// The hierarchy that the cgroups are in; `None` without one that counts I/O.
     pub hierarchy: Option<CgroupHierarchy>,
-    /// The cgroups with I/O or limits, parents before their children. The root is not among those of version 2, where it
+    /// The cgroups with I/O or limits, parents before their children. They do not include the root of version 2, which
     /// has the counters of the devices.
     pub cgroups: Vec<Cgroup>,
-    /// The processes, over the time between the last two looks at them; `None` before the second.
+    /// The processes, over the time between their last two readings; `None` before the second.
     pub processes: Option<Arc<ProcessIo>>,
-    /// The read of a process that hangs, in which case no processes are known; `None` if none does.
+    /// The read of a process that hangs; the processes are then not known. `None` if no read hangs.
     pub hung_read: Option<HungRead>,
-    /// The tasks in uninterruptible sleep (state D); `None` where they were not looked for, because none waited for I/O.
+    /// The tasks in uninterruptible sleep (state D); `None` if the scan did not look for them, because no task waited
+    /// for I/O.
     pub blocked: Option<Vec<BlockedTask>>,
-    /// The scans left out since the one before, because they would have cost too much.
+    /// The number of scans left out since the previous one because they would have cost too much.
     pub skipped: u64,
-    /// The reason for which cgroups are missing; `None` if none are.
+    /// The reason why cgroups are missing; `None` if none are.
     pub problem: Option<ScanProblem>,
 }
 
-/// The reasons for which a scan has no cgroups, or not all of them.
+/// The reasons why a scan has no cgroups, or not all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanProblem {
     /// No hierarchy with the controller of block devices is mounted.
@@ -46,7 +47,7 @@ pub enum ScanProblem {
     NotPermitted,
 }
 
-/// The versions of cgroup hierarchies. They count, and limit, differently.
+/// The versions of cgroup hierarchies, which count and limit I/O differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CgroupHierarchy {
     /// `blkio`: counters and limits are those of the cgroup's own processes, without its descendants.
@@ -66,7 +67,7 @@ pub struct ScannedDevice {
     pub io: IoCounters,
 }
 
-/// Requests and bytes since the device, or the cgroup, exists.
+/// Requests and bytes since the device or the cgroup was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoCounters {
     /// Bytes read.
@@ -80,8 +81,8 @@ pub struct IoCounters {
 }
 
 impl IoCounters {
-    /// Returns how much the counters grew since `before`. A counter that went back was reset: it is that of another cgroup or
-    /// device, all of whose I/O is new.
+    /// Returns how much the counters grew since `before`. A counter that went back was reset: it belongs to another
+    /// cgroup or device, all of whose I/O is new.
     pub fn growth_since(&self, before: &Self) -> Self {
         let fields = |io: &Self| [io.read_bytes, io.write_bytes, io.reads, io.writes];
         if fields(self).iter().zip(fields(before)).any(|(now, before)| *now < before) {
@@ -95,7 +96,7 @@ impl IoCounters {
         self.combined(other, u64::saturating_add)
     }
 
-    /// Returns the difference of both, without what is negative.
+    /// Returns the difference of both, with zero for negative values.
     pub fn minus(&self, other: &Self) -> Self {
         self.combined(other, u64::saturating_sub)
     }
@@ -110,7 +111,7 @@ impl IoCounters {
     }
 }
 
-/// The limits of a cgroup on a device; `None` where there is none.
+/// The limits of a cgroup on a device; `None` for a limit that is not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoLimits {
     /// Reads per second.
@@ -135,11 +136,12 @@ impl IoLimits {
 pub struct Cgroup {
     /// Its path in the hierarchy, such as `/system.slice/db.service`; `/` is the root.
     pub path: Arc<str>,
-    /// It was found by this scan: its counters may have grown for longer than since the scan before.
+    /// True if this scan found it for the first time: its counters may have grown for longer than since the scan
+    /// before.
     pub is_new: bool,
     /// Its devices, by number.
     pub devices: Vec<CgroupDevice>,
-    /// The time that its tasks have waited for I/O; `None` where that is not known.
+    /// The time that its tasks have waited for I/O; `None` if it is not known.
     pub pressure: Option<Pressure>,
 }
 
@@ -154,16 +156,16 @@ pub struct CgroupDevice {
     pub limits: IoLimits,
 }
 
-/// The I/O of processes between two looks at them, on all devices together: the kernel does not count it by device.
+/// The I/O of processes between two readings, on all devices together: the kernel does not count it by device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessIo {
-    /// The time between both looks.
+    /// The time between both readings.
     pub elapsed: Duration,
     /// The busiest processes, by bytes, the busiest first.
     pub busiest: Vec<BusyProcess>,
-    /// The processes whose I/O this user may not see.
+    /// The number of processes whose I/O this user may not see.
     pub hidden: u64,
-    /// The scan left processes out because there are more than it reads.
+    /// True if the scan left processes out because there are more than it reads.
     pub is_partial: bool,
 }
 
@@ -181,7 +183,7 @@ pub struct HungRead {
 pub struct BusyProcess {
     /// Its number.
     pub pid: u32,
-    /// Its name, at most 15 bytes, in which any character may occur.
+    /// Its name: at most 15 bytes, which may contain any character.
     pub comm: String,
     /// Its cgroup; `None` if it ended before that was read.
     pub cgroup: Option<Arc<str>>,
@@ -202,7 +204,7 @@ pub struct BlockedTask {
     pub comm: String,
     /// The cgroup of the process; `None` if it ended before that was read.
     pub cgroup: Option<Arc<str>>,
-    /// The part of the time since the last scan that it waited for devices, in thousandths; `None` without
-    /// `kernel.task_delayacct`, and when it was not seen before.
+    /// The fraction of the time since the last scan that it waited for devices, in thousandths; `None` without
+    /// `kernel.task_delayacct`, or if it was not seen before.
     pub delay_permille: Option<u64>,
 }

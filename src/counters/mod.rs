@@ -1,6 +1,6 @@
 //! The kernel's counters of a device, and samples of a whole host.
 //!
-//! Plain data, which `capture` and `source` read, and `metrics` and `attribution` interpret.
+//! Plain data that `capture` and `source` read, and that `metrics` and `attribution` interpret.
 
 mod host_sources;
 mod io_scan;
@@ -125,7 +125,7 @@ impl Counters {
         self.columns == Columns::Partition
     }
 
-    /// Returns whether the eleven counters that every kernel prints are equal, discards and flushes aside.
+    /// Returns whether the eleven counters that every kernel prints are equal, ignoring discards and flushes.
     pub fn basic_columns_equal(&self, other: &Self) -> bool {
         let basic = |c: &Self| (c.reads, c.writes, c.in_flight, c.busy_ms, c.weighted_ms);
         basic(self) == basic(other)
@@ -137,7 +137,7 @@ impl Counters {
     }
 }
 
-/// One device in a sample. To copy it into another keeps the memory of the name there.
+/// One device in a sample. Copying it into another reuses the memory of the other's name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// Major device number; 0 for hidden NVMe paths.
@@ -176,8 +176,8 @@ pub struct CpuTimes {
     pub guest_nice: u64,
 }
 
-/// The time that tasks have waited for a resource since boot, in microseconds (/proc/pressure, since kernel 4.20). Tasks
-/// with asynchronous I/O under way (io_uring, libaio) do not count as waiting for I/O.
+/// The time that tasks have waited for a resource since boot, in microseconds (/proc/pressure, since kernel 4.20).
+/// Tasks with asynchronous I/O in progress (io_uring, libaio) do not count as waiting for I/O.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
     /// Time in which at least one task waited.
@@ -214,8 +214,8 @@ pub struct HostState {
 }
 
 impl HostState {
-    /// Returns the state from which averages since boot are computed: cumulative values are zero where they are known, and
-    /// the others stay.
+    /// Returns the state from which averages since boot are computed: cumulative values become zero if they are known,
+    /// and the others stay.
     pub fn at_boot(&self) -> Self {
         Self {
             pressure: self.pressure.map(|_| Pressure::default()),
@@ -239,7 +239,7 @@ impl Clone for Device {
     }
 }
 
-/// One sample of a host. To copy it into another keeps the memory of the devices and their names there.
+/// One sample of a host. Copying it into another reuses the memory of the other's devices and their names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// The time at which it was taken.
@@ -257,9 +257,9 @@ pub struct Sample {
     pub host: HostState,
     /// The number of deadlines that its recorder missed before it.
     pub missed_samples: u64,
-    /// The last finished scan of cgroups and processes; `None` where they are not scanned, or none has finished yet.
+    /// The last finished scan of cgroups and processes; `None` if they are not scanned, or if no scan has finished yet.
     pub io_scan: Option<Arc<IoScan>>,
-    /// The single requests since the sample before; `None` where they are not traced.
+    /// The single requests since the previous sample; `None` if they are not traced.
     pub traced: Option<Arc<TracedIo>>,
 }
 

@@ -1,4 +1,4 @@
-//! Single requests between two samples, as histograms in the kernel have counted them.
+//! Single requests between two samples, counted by histograms in the kernel.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ pub struct TracedIo {
     pub users: Option<TracedUsers>,
     /// Requests that a full map in the kernel did not count.
     pub dropped: u64,
-    /// The reason for which requests are missing; `None` if none are.
+    /// The reason why requests are missing; `None` if none are.
     pub problem: Option<TraceProblem>,
 }
 
-/// The reasons for which requests are missing.
+/// The reasons why requests are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceProblem {
-    /// Tracing was paused, since it would have cost more than was permitted.
+    /// Tracing was paused because it would have cost more than permitted.
     Overhead,
     /// The kernel's files could not be read or written.
     Failed,
@@ -50,7 +50,7 @@ pub enum RequestKind {
     Read,
     /// Writes.
     Write,
-    /// Discards, also secure erases.
+    /// Discards, including secure erases.
     Discard,
     /// Flushes of the device's cache.
     Flush,
@@ -60,9 +60,9 @@ impl RequestKind {
     /// All kinds, in the order in which they are shown.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Discard, Self::Flush];
 
-    /// Returns the kind of the kernel's letters for a request (blk_fill_rwbs): an `F` for a flush before it, a letter for
-    /// the operation, and letters for its flags. `None` for requests that neither move data nor flush, such as commands
-    /// of a driver.
+    /// Returns the kind of a request from the kernel's letters for it (blk_fill_rwbs): an `F` for a preceding flush, a
+    /// letter for the operation, and letters for its flags. `None` for requests that neither move data nor flush, such
+    /// as commands of a driver.
     pub fn from_rwbs(letters: &str) -> Option<Self> {
         let operation = match letters.strip_prefix('F') {
             Some(rest) if rest.starts_with(['R', 'W', 'D', 'F', 'N']) => rest,
@@ -77,8 +77,8 @@ impl RequestKind {
         })
     }
 
-    /// Returns the kind of the kernel's letters for a bio, which is never a command of a driver: one without a letter of its
-    /// own writes zeros or is for a zone, and the counters count it as a write.
+    /// Returns the kind of a bio from the kernel's letters for it. A bio is never a command of a driver: one without a
+    /// letter for its operation writes zeros or manages a zone, and counters count it as a write.
     pub fn from_bio_rwbs(letters: &str) -> Option<Self> {
         Self::from_rwbs(letters).or_else(|| letters.starts_with('N').then_some(Self::Write))
     }
@@ -87,8 +87,8 @@ impl RequestKind {
 /// The parts of a request's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LatencySpan {
-    /// From the time at which the driver got the request to its completion. On a device without requests of its own, such as
-    /// one of device-mapper: all of its time there.
+    /// From the time at which the driver got the request to its completion. On a device without requests of its own,
+    /// such as one of device-mapper, it is the whole time that the bio spends there.
     Device,
     /// From the time at which the request was queued to its completion.
     Queued,
@@ -97,16 +97,16 @@ pub enum LatencySpan {
 /// Latencies, counted in buckets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LatencyHistogram {
-    /// By the lower bound of each bucket.
+    /// The buckets by their lower bounds.
     buckets: BTreeMap<u64, LatencyBucket>,
 }
 
 /// The requests whose latencies lie between two bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatencyBucket {
-    /// The smallest latency that is counted, in nanoseconds.
+    /// The smallest latency that the bucket counts, in nanoseconds.
     pub lower_ns: u64,
-    /// The largest latency that is counted, in nanoseconds.
+    /// The largest latency that the bucket counts, in nanoseconds.
     pub upper_ns: u64,
     /// The number of requests.
     pub count: u64,
@@ -146,7 +146,7 @@ impl LatencyHistogram {
         other.buckets().for_each(|bucket| self.add(*bucket));
     }
 
-    /// Returns the requests that were added to an earlier state of this histogram.
+    /// Returns the requests that were added since an earlier state of this histogram.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut added = Self::default();
         for bucket in self.buckets() {
@@ -174,11 +174,11 @@ impl LatencyHistogram {
 /// The I/O of a thread on a device: bios that it submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedUser {
-    /// The device; that of a partition where a partition was used.
+    /// The device, or the partition if the I/O was submitted to one.
     pub number: DeviceNumber,
     /// The thread.
     pub tid: u32,
-    /// Its name at that time, in which any character may occur.
+    /// Its name at that time, which may contain any character.
     pub comm: Arc<str>,
     /// Its process; `None` if it ended before that was read.
     pub pid: Option<u32>,
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn the_largest_latency_of_a_bucket_is_bounded_by_its_sum() {
         assert_eq!(bucket(1000, 1199, 1, 1040).max_ns(), 1040);
-        // Two at 1000 and 1070, or two at 1035.
+        // Either one each at 1000 and 1070, or two at 1035.
         assert_eq!(
             (bucket(1000, 1199, 2, 2070).mean_ns(), bucket(1000, 1199, 2, 2070).max_ns()),
             (1035, 1070)

@@ -1,4 +1,4 @@
-//! The I/O of threads, of which there may be very many.
+//! The I/O of threads; there may be very many of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use super::{DeviceNumber, RequestKind, TracedUser};
 #[derive(Clone, Debug, Default)]
 pub struct TracedUsers {
     list: Vec<TracedUser>,
-    /// The place of each in the list.
+    /// The index of each in the list.
     places: BTreeMap<(DeviceNumber, u32, RequestKind, Arc<str>), usize>,
 }
 
 impl TracedUsers {
-    /// Adds I/O of a thread to what is known of it. Its process and cgroup are those that were found first.
+    /// Adds I/O to that of its thread. The process and cgroup stay those that were found first.
     pub fn add(&mut self, user: &TracedUser) {
         let key = (user.number, user.tid, user.kind, Arc::clone(&user.comm));
         let place = *self.places.entry(key).or_insert(self.list.len());
@@ -29,12 +29,12 @@ impl TracedUsers {
         own.cgroup = own.cgroup.take().or_else(|| user.cgroup.clone());
     }
 
-    /// Returns them.
+    /// Returns the I/O of all threads.
     pub fn as_slice(&self) -> &[TracedUser] {
         &self.list
     }
 
-    /// Sets the process and the cgroup of each, as `find` returns them.
+    /// Sets the process and the cgroup of each thread to those that `find` returns.
     pub fn set_processes(&mut self, mut find: impl FnMut(&TracedUser) -> (Option<u32>, Option<Arc<str>>)) {
         for user in &mut self.list {
             (user.pid, user.cgroup) = find(user);

@@ -33,11 +33,11 @@ pub struct Options {
     pub timestamps: bool,
     /// The format of that time.
     pub time_style: TimeStyle,
-    /// The date in the heading is in the format of ISO 8601.
+    /// True if the date in the heading is in the format of ISO 8601.
     pub iso_date: bool,
     /// The value of the environment variable TZ.
     pub time_zone: Option<OsString>,
-    /// The time between live reports; `None` for a single one. A capture has its own intervals.
+    /// The time between live reports; `None` for a single report. A capture has its own intervals.
     pub interval: Option<Duration>,
     /// The number of reports; `None` for no limit.
     pub count: Option<u64>,
@@ -82,7 +82,7 @@ pub enum RequestedItem {
     Device {
         /// The argument, which may be any name of the device.
         name: String,
-        /// Its partitions are also shown.
+        /// True if its partitions are also shown.
         partitions: bool,
         /// The type of persistent names that `name` may be one of.
         persistent: Option<String>,

@@ -5,12 +5,12 @@ use crate::counters::{Counters, Requests};
 use crate::metrics::RequestChange;
 use crate::units::{Interval, PerSecond, SECTOR_BYTES};
 
-/// The rates of one kind of request, or of several kinds together. Each is computed on demand, as a report needs few of
-/// them.
+/// The rates of one kind of request, or of several kinds together. Each is computed on demand, because a report needs
+/// only a few of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestRates {
     change: RequestChange,
-    /// Sectors transferred, as iostat totals them: it takes a counter that went backwards for one that wrapped.
+    /// Sectors transferred, as iostat totals them: it assumes that a counter that went backwards has wrapped.
     pub sectors: u64,
     per_second: PerSecond,
 }
@@ -95,7 +95,7 @@ pub struct IostatRates {
     weighted: MillisDelta,
     busy: MillisDelta,
     per_second: PerSecond,
-    /// The number of devices that the counters are the sum of; utilization is their mean.
+    /// The number of devices whose counters were added up; utilization is their mean.
     devices: u32,
 }
 

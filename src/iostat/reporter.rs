@@ -52,7 +52,7 @@ impl<'a> Reporter<'a> {
     pub fn begin(&self, heading: &Heading, now: Timestamp, out: &mut Vec<u8>) {
         let date = now.to_zoned(self.time_zone.clone()).date();
         let (year, month, day) = (date.year(), date.month(), date.day());
-        // Not with a format of jiff, whose code would have to be loaded for this alone.
+        // A format string of jiff is avoided, because its code would have to be loaded only for this.
         let date = if self.options.iso_date {
             format!("{year:04}-{month:02}-{day:02}")
         } else {
@@ -71,7 +71,7 @@ impl<'a> Reporter<'a> {
     /// display name cannot be read.
     pub fn report(&mut self, older: &Sample, newer: &Sample, interval: Interval, out: &mut Vec<u8>) -> bool {
         let older_cpu = if is_boot(older) { Some(CpuTimes::default()) } else { older.cpu };
-        // Live, iostat takes missing CPU times for zeros.
+        // In a live run, iostat treats missing CPU times as zeros.
         let newer_cpu = newer.cpu.or_else(|| self.options.from.is_none().then(CpuTimes::default));
         let (rows, is_truncated) = self.devices.between(older, newer, interval);
         let report = Report {

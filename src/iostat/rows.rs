@@ -188,8 +188,8 @@ impl<'a> DeviceRows<'a> {
         }
         let now = &sum.newer;
         let before = match self.new_device {
-            // Live, iostat compares the sum with that of the previous members, even if the members changed. Where
-            // it prints four tables, it has lost the previous sum.
+            // In a live run, iostat compares the sum with that of the previous members, even if the members changed.
+            // When it prints four tables, it has lost the previous sum.
             NewDevice::FromZero if self.options.style.is_split() => &Counters::ZERO,
             NewDevice::FromZero => self.previous_sums.get(&at).unwrap_or(&Counters::ZERO),
             NewDevice::Excluded => &sum.older,
@@ -202,7 +202,7 @@ impl<'a> DeviceRows<'a> {
     }
 }
 
-/// Returns the numbers of a device or a group; those of a replugged device since it was plugged in.
+/// Returns the numbers of a device or a group; for a replugged device, those since it was plugged in.
 fn rates(before: &Counters, now: &Counters, interval: Interval) -> IostatRates {
     let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
     IostatRates::between(before, now, interval)

@@ -8,7 +8,7 @@ use crate::metrics::wrapping_sub_u32;
 pub struct MillisDelta {
     /// Milliseconds, modulo 2^32.
     pub ms: u64,
-    /// The counter went backwards: it wrapped around or was reset.
+    /// True if the counter went backwards: it wrapped around or was reset.
     pub went_back: bool,
 }
 
@@ -20,8 +20,8 @@ impl MillisDelta {
     }
 }
 
-/// Returns the difference of two sector counters as iostat totals it: one that went
-/// backwards from below 2^32 wrapped around there, as on a 32-bit kernel.
+/// Returns the difference of two sector counters as iostat totals it: a counter that went backwards from below 2^32 is
+/// assumed to have wrapped around at 2^32, as on a 32-bit kernel.
 pub(super) fn wrapped_sectors(older: u64, newer: u64) -> u64 {
     if newer < older && u32::try_from(older).is_ok() {
         wrapping_sub_u32(older, newer)

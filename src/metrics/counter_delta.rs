@@ -4,18 +4,18 @@ use super::wraparound::wrapping_sub_u32;
 use crate::counters::{Columns, Counters, Requests};
 use crate::units::Interval;
 
-/// More requests per second than any device completes: a larger difference is not a counter that wrapped.
+/// More requests per second than any device completes: a larger difference does not come from a counter that wrapped.
 const MAX_IOS_PER_S: f64 = 20e6;
 /// More sectors per second than any device transfers: 100 GB per second.
 const MAX_SECTORS_PER_S: f64 = 200e6;
-/// A mean queue beyond this is not a column of milliseconds that wrapped.
+/// The mean queue above which a difference does not come from a column of milliseconds that wrapped.
 const MAX_QUEUE: f64 = 1e5;
-/// A busy time that wrapped is still about as long as the interval: at most this many milliseconds per second, ...
+/// A busy time that wrapped is still about as long as the interval: at most this many milliseconds per second...
 const MAX_BUSY_MS_PER_S: f64 = 4000.0;
-/// ... plus this much.
+/// ...plus this many milliseconds.
 const BUSY_TOLERANCE_MS: f64 = 1000.0;
 
-/// The difference of the counters of a device; more than 32 bits where they wrapped in between.
+/// The difference of the counters of a device; it may need more than 32 bits if they wrapped in between.
 ///
 /// `None`: not counted by this kernel, or a column of milliseconds that fell rather than wrapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +40,8 @@ pub(super) struct RequestDelta {
 }
 
 impl CounterDelta {
-    /// Computes the difference between two readings; `None` after a reset: a count or a sector column went down, and
-    /// not as a 32-bit column wraps. The device was replugged.
+    /// Computes the difference between two readings; `None` after a reset: a count or a sector column went down in a
+    /// way that 32-bit wraparound does not explain, because the device was replugged.
     pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Option<Self> {
         let seconds = interval.seconds();
         let columns = older.columns.min(newer.columns);
@@ -70,7 +70,7 @@ impl CounterDelta {
         })
     }
 
-    /// Adds the difference of the time that follows. A column that was missing at any time has no value.
+    /// Adds the difference over the following time. A column that was missing at any time has no value.
     pub fn accumulate(&self, later: &Self) -> Self {
         let sum = |of: fn(&Self) -> Option<u64>| add(of(self), of(later));
         Self {

@@ -2,7 +2,7 @@
 
 use crate::counters::CpuTimes;
 
-/// The shares of the time of all CPUs, in percent, as iostat's manual defines them.
+/// The shares of the time of all CPUs in percent, as defined by iostat's manual.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuPercentages {
     /// User mode, guests included.
@@ -21,7 +21,7 @@ pub struct CpuPercentages {
 
 impl CpuPercentages {
     /// Computes the shares between two readings as iostat does: a counter that went back counts as zero, but the
-    /// elapsed time is the difference of the totals as they are.
+    /// elapsed time is the difference of the unchanged totals.
     pub fn between(older: &CpuTimes, newer: &CpuTimes) -> Self {
         let elapsed = Self::elapsed_ticks(older, newer);
         let share = |of: fn(&CpuTimes) -> u64| match of(newer).checked_sub(of(older)) {
@@ -38,7 +38,7 @@ impl CpuPercentages {
         }
     }
 
-    /// Returns the clock ticks of all CPUs between two readings; below zero where time went back.
+    /// Returns the clock ticks of all CPUs between two readings; negative if time went back.
     pub fn elapsed_ticks(older: &CpuTimes, newer: &CpuTimes) -> i64 {
         // Totals that wrap still differ by the right amount.
         total(newer).wrapping_sub(total(older)) as i64

@@ -9,12 +9,12 @@ use crate::counters::Device;
 pub enum DeviceMatch {
     /// The same names in the same order: nearly always.
     Identical,
-    /// Devices appeared, disappeared or changed places.
+    /// Devices appeared, disappeared or changed their order.
     Mapped(Vec<Option<usize>>),
 }
 
 impl DeviceMatch {
-    /// Matches devices by name; of several with the same name, the first.
+    /// Matches devices by name; the first one of several with the same name.
     pub fn between(older: &[Device], newer: &[Device]) -> Self {
         if older.len() == newer.len() && older.iter().zip(newer).all(|(a, b)| a.name == b.name) {
             return Self::Identical;

@@ -7,10 +7,10 @@ use super::wraparound::wrapping_sub_u32;
 use crate::counters::{Columns, Sample};
 use crate::units::Interval;
 
-/// CPU, pressure and memory of the host. `None`: not known.
+/// CPU, pressure and memory of the host. `None` means not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HostStats {
-    /// CPU time; `None` also where the interval is shorter than a clock tick.
+    /// CPU time; `None` also if the interval is shorter than a clock tick.
     pub cpu: Option<CpuPercentages>,
     /// Tasks blocked on I/O at the end of the interval.
     pub blocked: Option<u64>,
@@ -19,8 +19,8 @@ pub struct HostStats {
     pub pressure_some_pct: Option<f64>,
     /// The share of the time in which all tasks that had work waited for I/O, in percent.
     pub pressure_full_pct: Option<f64>,
-    /// The share of the time in which some task waited for memory, in percent: while it was reclaimed, or read back from
-    /// files or swap.
+    /// The share of the time in which some task waited for memory, in percent: while it was reclaimed, or read back
+    /// from files or swap.
     pub memory_pressure_some_pct: Option<f64>,
     /// The share of the time in which all tasks that had work waited for memory, in percent.
     pub memory_pressure_full_pct: Option<f64>,
@@ -29,9 +29,9 @@ pub struct HostStats {
     /// Pages written to swap areas per second.
     pub swap_out_pages_per_s: Option<f64>,
     /// The upper bound of the share of the time with a request in flight at any device of the samples, in percent: 100
-    /// times the sum of their queues and of their requests in flight at the end. It exceeds 100 where several requests
-    /// were. `None` before Linux 5.5, which does not count the time of flushes, and where a device appeared or its
-    /// requests in flight were miscounted. Whether the samples have all devices is for the caller to check.
+    /// times the sum of their queues and of their requests in flight at the end. It exceeds 100 if several requests
+    /// were in flight. `None` before Linux 5.5, which does not count the time of flushes, or if a device appeared or
+    /// its requests in flight were miscounted. The caller must check that the samples have all devices.
     pub in_flight_upper_bound_pct: Option<f64>,
     /// Memory waiting to be written to disk at the end of the interval, in KiB.
     pub dirty_kib: Option<u64>,
@@ -47,7 +47,7 @@ impl HostStats {
         let memory_pressures = older.host.memory_pressure.zip(newer.host.memory_pressure);
         let swapped = older.host.swapped.zip(newer.host.swapped);
         let rate = |older: u64, newer: u64| newer.checked_sub(older).map(|pages| interval.per_second(pages));
-        // The kernel adds up pressure a little late, so a short interval can show more than all of its time.
+        // The kernel adds up pressure slightly late, so a short interval can show more than 100%.
         let share = |older: u64, newer: u64| {
             newer.checked_sub(older).map(|us| (us as f64 / 1e6 / interval.seconds() * 100.0).min(100.0))
         };
@@ -73,15 +73,15 @@ impl HostStats {
     }
 }
 
-/// See [`HostStats::in_flight_upper_bound_pct`]. Devices that lie on others count as well, so the bound may be too high,
-/// but not too low.
+/// See [`HostStats::in_flight_upper_bound_pct`]. Devices that are stacked on others count as well, so the bound may be
+/// too high, but not too low.
 fn in_flight_upper_bound_pct(older: &Sample, newer: &Sample, interval: Interval) -> Option<f64> {
     let devices = DeviceMatch::between(&older.devices, &newer.devices);
     let bounds = newer.devices.iter().enumerate().map(|(index, device)| {
         let before = &older.devices[devices.previous_index(index)?].counters;
         let after = &device.counters;
         let has_flush_times = before.columns == Columns::Flushes && after.columns == Columns::Flushes;
-        // A counter that fell gives a very high bound, which claims nothing.
+        // A counter that fell gives a very high bound, from which nothing follows.
         let queue = interval.per_second(wrapping_sub_u32(before.weighted_ms, after.weighted_ms)) / 1000.0;
         Some(queue + in_flight(after)? as f64).filter(|_| has_flush_times)
     });
@@ -136,7 +136,8 @@ mod tests {
         };
         let flushes = |name, ms, in_flight| device(name, Columns::Flushes, ms, in_flight);
         let older = || vec![flushes("sda", 1000, 5), flushes("sdb", u64::from(u32::MAX), 0)];
-        // 500 ms of requests at sda, as much at sdb, whose column wrapped; one request in flight at its end.
+        // 500 ms of requests at sda, and as much at sdb, whose column wrapped and which has one request in flight at
+        // the end.
         assert_eq!(bound(older(), vec![flushes("sda", 1500, 0), flushes("sdb", 499, 1)]), Some(150.0));
         assert_eq!(bound(older(), vec![flushes("sdb", 499, 0), flushes("sda", 1000, 0)]), Some(25.0));
         assert_eq!(bound(older(), vec![flushes("sda", 1000, 0), flushes("sdc", 0, 0)]), None);

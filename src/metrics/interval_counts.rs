@@ -1,4 +1,4 @@
-//! The whole numbers from which the statistics of an interval were computed, so that they can be kept in little memory.
+//! The whole numbers from which the statistics of an interval were computed, to store the statistics in little memory.
 
 use super::counter_delta::{CounterDelta, RequestDelta};
 use super::interval_stats::{DirectionStats, IntervalStats};
@@ -8,22 +8,23 @@ use crate::units::{Interval, SECTOR_BYTES};
 /// The whole numbers of an interval's statistics, and which of the statistics are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntervalCounts {
-    /// A bit for each statistic, set where it is known.
+    /// A bit for each statistic, set if it is known.
     pub known: u32,
-    /// The differences of the counters: of reads, writes and discards the requests, merges, sectors and milliseconds; then
-    /// flushes, their milliseconds, the busy and the weighted milliseconds; the requests in flight at both ends, and the
-    /// requests completed. 0 where not known.
+    /// The differences of the counters: requests, merges, sectors and milliseconds of reads, writes and discards; then
+    /// flushes, their milliseconds, the busy and the weighted milliseconds; then the requests in flight at both ends,
+    /// and the requests completed. Values that are not known are 0.
     pub values: [u64; Self::VALUES],
 }
 
-/// The statistics of a direction.
+/// The number of statistics of a direction.
 const DIRECTION_FIELDS: usize = 8;
 
 impl IntervalCounts {
     /// The number of values.
     pub const VALUES: usize = 19;
 
-    /// Returns the counts of an interval of this length; `None` where the statistics cannot be computed from whole numbers.
+    /// Returns the counts of an interval of this length; `None` if the statistics cannot be computed from whole
+    /// numbers.
     pub fn of(stats: &IntervalStats, interval: Interval) -> Option<Self> {
         let seconds = interval.seconds();
         let whole = |value: Option<f64>, unit: f64| (value.unwrap_or(0.0) * unit).round() as u64;

@@ -1,8 +1,8 @@
 //! The statistics of one device over one interval.
 //!
-//! Unlike the replicas, which print what their tools print, these have no value where the counters do not give a true
-//! one: a device whose counters were reset has no statistics, and a column that wrapped is distinguished from one that
-//! went backwards.
+//! Unlike the numbers of the replicas, which print what their tools print, these have no value if the counters do not
+//! give a true one: a device whose counters were reset has no statistics, and a column that wrapped is distinguished
+//! from one that went backwards.
 //!
 //! In the formulas, Δ is the difference of a column of /proc/diskstats between two samples (the kernel's
 //! Documentation/admin-guide/iostats.rst): n requests completed, m merged, s sectors of 512 bytes, T milliseconds; t is
@@ -12,7 +12,7 @@ use super::counter_delta::{CounterDelta, RequestDelta};
 use crate::counters::{Columns, Counters};
 use crate::units::{Interval, SECTOR_BYTES};
 
-/// The statistics of reads, writes or discards. `None`: no value, or not counted by this kernel.
+/// The statistics of reads, writes or discards. `None` means no value, or not counted by this kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DirectionStats {
     /// Requests completed: Δn.
@@ -34,13 +34,13 @@ pub struct DirectionStats {
 }
 
 impl DirectionStats {
-    /// Computes the statistics of requests that took `ms` milliseconds together, without those about merges.
+    /// Computes the statistics of requests that took `ms` milliseconds together, except those of merges.
     pub fn without_merges(ios: u64, sectors: u64, ms: u64, interval: Interval) -> Self {
         RequestDelta { ios, merges: None, sectors, ms: Some(ms) }.over(interval)
     }
 }
 
-/// The statistics of a device. `None`: no value, or not counted by this kernel.
+/// The statistics of a device. `None` means no value, or not counted by this kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IntervalStats {
     /// The length of the interval in seconds.
@@ -56,9 +56,9 @@ pub struct IntervalStats {
     /// Mean latency of flushes in milliseconds; `None` if none completed.
     pub flush_await_ms: Option<f64>,
     /// Mean number of requests waiting or being served: Δ weighted ms / 1000 t. It differs from the true average over
-    /// time where requests take longer than the interval: their whole time counts when they complete.
+    /// time if requests take longer than the interval: their whole time counts when they complete.
     pub queue: Option<f64>,
-    /// Requests in flight at the end of the interval; `None` where the kernel miscounted below zero.
+    /// Requests in flight at the end of the interval; `None` if the kernel miscounted below zero.
     pub in_flight: Option<u64>,
     /// Requests in flight at its beginning.
     pub in_flight_before: Option<u64>,
@@ -67,10 +67,11 @@ pub struct IntervalStats {
     pub util_pct: Option<f64>,
     /// The upper bound of the true share, in percent: 100 (queue + in flight at the end), at most 100. A device is busy
     /// for at most the sum of the times of its requests; those still in flight are not counted in the queue yet, and
-    /// each can have been there for the whole interval. Sound where request times are counted in nanoseconds; an
-    /// estimate for device-mapper, md and NVMe multipath devices, which count clock ticks of 1 to 10 ms.
+    /// each can have been there for the whole interval. The bound is reliable if request times are counted in
+    /// nanoseconds, and an estimate for device-mapper, md and NVMe multipath devices, which count clock ticks of 1 to
+    /// 10 ms.
     pub util_upper_bound_pct: Option<f64>,
-    /// Requests of every kind that completed.
+    /// The number of requests of all kinds that completed.
     pub completed: u64,
 }
 
@@ -122,8 +123,8 @@ impl IntervalStats {
     }
 }
 
-/// Returns the requests in flight; `None` for partitions of old kernels, and where the count, which is 32 bits with a
-/// sign, was miscounted below zero.
+/// Returns the requests in flight; `None` for partitions of old kernels, or if the count, a signed 32-bit number, was
+/// miscounted below zero.
 pub fn in_flight(counters: &Counters) -> Option<u64> {
     (counters.columns != Columns::Partition && counters.in_flight <= i32::MAX as u64)
         .then_some(counters.in_flight)
@@ -206,7 +207,7 @@ mod tests {
     fn a_device_with_a_reset_has_no_statistics() {
         let older = counters([1000, 0, 8000, 50], 0, 1000, 3000);
         assert_eq!(between(&older, &counters([3, 0, 24, 1], 0, 1, 1)), None);
-        // One count that fell is enough.
+        // A single count that fell is enough.
         assert_eq!(between(&older, &counters([999, 0, 9000, 60], 0, 1000, 3000)), None);
     }
 
@@ -216,7 +217,7 @@ mod tests {
         let older = counters([near, 0, near, 50], 0, 0, 0);
         let stats = between(&older, &counters([90, 0, 790, 60], 0, 0, 0)).unwrap();
         assert_eq!((stats.reads.per_s, stats.reads.size_kib), (Some(100.0), Some(4.0)));
-        // Nothing wraps beyond 32 bits, and half the range is too much for one interval.
+        // Counters above 32 bits do not wrap, and half the range is too much for one interval.
         assert_eq!(
             between(&counters([near + 100, 0, 0, 0], 0, 0, 0), &counters([9, 0, 0, 0], 0, 0, 0)),
             None

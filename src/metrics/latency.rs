@@ -14,11 +14,11 @@ pub struct LatencyStats {
     pub mean_ms: f64,
     /// The percentiles, in the order of [`PERCENTILES`].
     pub percentiles_ms: [f64; 4],
-    /// The largest, or a little more, but no more than the end of its bucket.
+    /// The largest latency or slightly more, but not beyond the end of its bucket.
     pub max_ms: f64,
 }
 
-/// Nanoseconds of a millisecond.
+/// Nanoseconds per millisecond.
 const NS_PER_MS: f64 = 1e6;
 
 impl LatencyStats {

@@ -1,8 +1,8 @@
 //! Counter differences and the statistics of one interval.
 //!
-//! Pure: the running system, a replay and every output share these functions. Averages since boot are those of the
-//! interval from zero over the uptime. A quantity without a value (the latency of no request, a counter that went back)
-//! is `None`; each output decides how to print it.
+//! Pure: the running system, a replay and every output share these functions. Averages since boot are computed like an
+//! interval that begins at boot with all counters zero. A quantity without a value (a latency without requests, a
+//! counter that went back) is `None`; each output decides how to print it.
 
 mod counter_delta;
 mod cpu;

@@ -11,7 +11,7 @@ use super::IntervalStats;
 /// A reason not to trust a number of one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataFlag {
-    /// The kernel's util is too low for the requests that were there.
+    /// The kernel's util is too low for the requests that were in flight.
     UtilTooLow,
     /// The kernel's util is above its upper bound.
     UtilTooHigh,
@@ -32,20 +32,22 @@ impl DataFlag {
 
 /// The rounding error of util and of its bound, in percent times seconds: both are sums of whole milliseconds.
 const ROUNDING_PCT_S: f64 = 0.5;
-/// Util is above its bound only by more than this, in percent.
+/// Util counts as above its bound only if it exceeds the bound by more than this, in percent.
 const UPPER_BOUND_TOLERANCE_PCT: f64 = 1.0;
-/// Below this mean queue util is not checked for being too low: there is too little to miss.
+/// The mean queue below which the check does not look for a util that is too low: there is too little that the kernel
+/// could miss.
 const MIN_QUEUE: f64 = 0.1;
-/// Requests in flight while busy, as implied by util, that are this many times the most ever seen are implausible.
+/// The ratio from which the number of requests in flight while busy, as implied by util, is implausible compared with
+/// the most ever seen.
 const MAX_IMPLIED_RATIO: f64 = 8.0;
-/// The same where requests were in flight at both ends of the interval, which at such a util is itself unlikely. Bursts
-/// may be a few times deeper than any sample saw.
+/// The same ratio if requests were in flight at both ends of the interval, which is itself unlikely at such a util.
+/// Bursts may be a few times deeper than any sample saw.
 const MAX_IMPLIED_RATIO_IF_SEEN: f64 = 4.0;
-/// Below this util, in percent, one interval is enough for the verdict: requests in flight at both ends by chance have
-/// a probability of 0.02 squared.
+/// The util in percent below which one interval is enough for the verdict: the probability of requests in flight at
+/// both ends by chance is then 0.02 squared.
 const NEAR_ZERO_PCT: f64 = 2.0;
-/// At a higher util a device that works in short bursts is rarely caught with requests in flight: the verdict then
-/// takes a sum of util over the samples, which is the expected number of sightings, of at least this.
+/// At a higher util, a device that works in short bursts is rarely caught with requests in flight. The verdict then
+/// requires that the sum of util over the samples, which is the expected number of sightings, is at least this.
 const MIN_EXPECTED_SIGHTINGS: f64 = 3.0;
 
 /// Checks the util of a device, interval by interval.
@@ -120,7 +122,7 @@ mod tests {
         assert_eq!(flag_of_last(&[stats(0.4, 1.14, 2)]), Some(DataFlag::UtilTooLow));
         assert_eq!(flag_of_last(&[stats(0.0, 0.6, 0)]), Some(DataFlag::UtilTooLow));
         assert_eq!(flag_of_last(&[stats(8.4, 0.114, 0)]), None);
-        // 64 were in flight before, so 285 might have been.
+        // 64 were in flight before, so 285 are possible.
         assert_eq!(flag_of_last(&[stats(100.0, 60.0, 64), stats(0.4, 1.14, 0)]), None);
     }
 

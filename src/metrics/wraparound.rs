@@ -2,7 +2,7 @@
 
 use crate::counters::Requests;
 
-/// Change of the counters of one kind of request. `None`: the counter went backwards.
+/// The change of the counters of one kind of request. `None` means that the counter went backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestChange {
     /// Requests completed.

@@ -9,7 +9,7 @@ use crate::counters::Counters;
 pub(super) struct ActivityFilter {
     /// The first reading, with which later ones are compared.
     pub(super) first: Option<Reading>,
-    /// By rank: whether the counters have ever differed from those of the first reading.
+    /// By rank, true if the counters have ever differed from those of the first reading.
     active: Vec<bool>,
 }
 

@@ -13,9 +13,9 @@ use crate::counters::Sample;
 /// Takes the samples one by one and appends the lines to print.
 pub struct PtEngine {
     pub(super) settings: Settings,
-    /// Samples come from a live system, not from a file.
+    /// True if samples come from a live system, not from a file.
     pub(super) is_live: bool,
-    /// The first column is the time of day.
+    /// True if the first column is the time of day.
     pub(super) has_timestamps: bool,
     time_zone: TimeZone,
     pub(super) table: Table,
@@ -27,14 +27,14 @@ pub struct PtEngine {
     pub(super) base: Option<Reading>,
     /// In a live run, the reading before the base. Switching to `--group-by sample` returns to it.
     pub(super) before_base: Option<Reading>,
-    /// In a live run, the next reading is counted but not shown, as after switching to `--group-by disk`.
+    /// True if, in a live run, the next reading is counted but not shown, as after switching to `--group-by disk`.
     pub(super) skip_next: bool,
     /// The time of day in the first sample since the last reading, if that sample has one; `None` if no sample followed
     /// the reading. A sample without devices passes its time on to the next one.
     pending_time: Option<Option<String>>,
     /// The time of day of the previous reading.
     pub(super) previous_time: String,
-    /// Every interval of a file begins with a header, until a key is pressed.
+    /// True if every interval of a file begins with a header, until a key is pressed.
     pub(super) header_always: bool,
     /// Warnings since the last call of [`Self::take_notices`].
     pub(super) notices: Vec<String>,

@@ -63,8 +63,9 @@ impl PtEngine {
         self.pager.push_block(&self.table, group_by, rows, out);
     }
 
-    /// `--group-by sample`: a line for all devices together, once the sample time has elapsed. Returns whether the
-    /// next interval begins with this reading: not if the sample time has not elapsed, or no device is in both.
+    /// `--group-by sample`: a line for all devices together, once the sample time has elapsed. Returns whether the next
+    /// interval begins with this reading: false if the sample time has not elapsed, or if no device is in both
+    /// readings.
     fn push_sample_row(&mut self, base: &Reading, reading: &Reading, out: &mut Vec<u8>) -> bool {
         let elapsed = reading.seconds - base.seconds;
         if elapsed.ceil() < self.settings.sample_time {
@@ -95,7 +96,7 @@ impl PtEngine {
             }
             _ => format!("{{{devices}}}"),
         };
-        // In a capture that writes no times of day, the time is that of the first reading.
+        // In a capture without times of day, the time is that of the first reading.
         let timed = self.filter.first.as_ref().filter(|_| !reading.has_written_time).unwrap_or(reading);
         let time = self.time_column(tenths(reading.seconds - self.totals.segment_start()), timed);
         let rates = sum.with_in_flight(in_progress).rates(elapsed, devices, in_progress);
@@ -124,8 +125,8 @@ impl PtEngine {
         }
     }
 
-    /// Changes the grouping of a file. Returns whether the file is to be shown again: if it was grouped by sample
-    /// already, pt-diskstats continues at its end, where nothing is left.
+    /// Changes the grouping of a file. Returns whether the file must be shown again: if it was already grouped by
+    /// sample, pt-diskstats continues at its end, where there are no more lines.
     pub(super) fn switch_group_by(&mut self, group_by: GroupBy) -> bool {
         let is_same = self.settings.group_by == group_by;
         let forces_header = match group_by {

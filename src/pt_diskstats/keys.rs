@@ -54,7 +54,7 @@ impl Key {
         })
     }
 
-    /// Applies the action and appends its immediate output. Before that, the caller has asked the question or waited
+    /// Applies the action and appends its immediate output. The caller must already have asked the question or waited
     /// for the next key.
     pub fn apply(self, engine: &mut PtEngine, out: &mut Vec<u8>) -> KeyOutcome {
         match self {

@@ -19,7 +19,7 @@ pub enum Prompt {
     SampleTime,
 }
 
-/// A message about an invalid answer, with which pt-diskstats exits.
+/// The message about an invalid answer with which pt-diskstats exits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidAnswer(pub String);
 

@@ -108,8 +108,8 @@ impl PtDelta {
     }
 }
 
-/// Returns the difference of two millisecond counters, which wrap at 2^32. Only a difference below zero is taken
-/// modulo 2^32.
+/// Returns the difference of two millisecond counters, which wrap at 2^32. Only a negative difference is taken modulo
+/// 2^32.
 fn millis(older: u64, newer: u64) -> u64 {
     newer.checked_sub(older).unwrap_or_else(|| wrapping_sub_u32(older, newer))
 }
@@ -122,7 +122,7 @@ fn direction_rates(requests: &Requests, seconds: f64, devices: f64) -> Direction
         per_s: ios / seconds,
         size_kib: ratio(sectors / 2.0, ios),
         mib_per_s: sectors / 2048.0 / seconds,
-        // A product of 2^53 or more is rounded before the division, and the quotient may exceed 100 by a hair.
+        // A product of 2^53 or more is rounded before the division, so the quotient may slightly exceed 100.
         merge_pct: ratio(100.0 * merges, ios + merges).min(100.0),
         concurrency: ms / 1000.0 / seconds / devices,
         // Without completed requests there is no latency, even if requests were merged.
@@ -145,13 +145,13 @@ mod tests {
         let older = counters([100, 10, 800, 50], 0, 1000, 3000);
         let newer = counters([250, 60, 4000, 250], 4, 2000, 3612);
         let rates = PtDelta::between(&older, &newer).unwrap().rates(2.0, 1, 4.0);
-        // 150 reads and 50 merges, 3200 sectors, 200 ms.
+        // 150 reads, 50 merges, 3200 sectors and 200 ms.
         assert_eq!(rates.reads.per_s, 75.0);
         assert_eq!(rates.reads.size_kib, 1600.0 / 150.0);
         assert_eq!(rates.reads.mib_per_s, 0.78125);
         assert_eq!((rates.reads.merge_pct, rates.reads.response_ms), (25.0, 1.0));
         assert_eq!((rates.reads.concurrency, rates.busy_pct), (0.1, 50.0));
-        // 1000 ms busy for 200 requests; 612 weighted ms for these and the 4 more in flight.
+        // 1000 ms busy for 200 requests; 612 weighted ms for these and 4 more in flight.
         assert_eq!((rates.service_ms, rates.queue_ms), (5.0, 3.0 - 5.0));
         assert_eq!(rates.writes, DirectionRates::default());
     }

@@ -11,9 +11,9 @@ use crate::counters::{Counters, Device};
 pub(super) struct Reading {
     /// Seconds since the epoch, as a 53-bit number like in pt-diskstats.
     pub(super) seconds: f64,
-    /// The time of day to show; empty where times of day are not shown.
+    /// The time of day to show; empty if times of day are not shown.
     pub(super) time_of_day: String,
-    /// The sample's own `TS` line has a time of day, not only seconds.
+    /// True if the sample's own `TS` line has a time of day, not only seconds.
     pub(super) has_written_time: bool,
     /// The ranks and counters of the devices, sorted by rank.
     pub(super) devices: Vec<(usize, Counters)>,
@@ -49,9 +49,8 @@ impl DeviceRanks {
         self.names.len()
     }
 
-    /// Returns the ranks and counters of the devices of a sample, sorted by rank. The partitions of old kernels,
-    /// which have four columns, are skipped. `previous` is the reading before, whose devices nearly always are the
-    /// same.
+    /// Returns the ranks and counters of the devices of a sample, sorted by rank. The partitions of old kernels, which
+    /// have four columns, are skipped. `previous` is the previous reading, whose devices are nearly always the same.
     pub(super) fn rank_devices(
         &mut self,
         devices: &[Device],

@@ -31,8 +31,8 @@ pub(super) fn decompress<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dy
 
 /// The text of a gzip file, of one member or several.
 ///
-/// Other than the readers of flate2, it hands out all text before damage, and takes zeros at the end of the file as no part
-/// of it: see [`ZeroTail`].
+/// Other than the readers of flate2, it hands out all text before damage, and takes zeros at the end of the file as no
+/// part of it: see [`ZeroTail`].
 enum GzipReader<R> {
     /// Before the header of a member.
     Header(ZeroTail<R>),
@@ -82,8 +82,8 @@ impl<R: BufRead> Read for GzipReader<R> {
     /// Reads as any reader does.
     ///
     /// # Errors
-    /// [`ErrorKind::UnexpectedEof`] if the file ends within a member, and [`TrailingData`] if something else than a member
-    /// follows one.
+    /// [`ErrorKind::UnexpectedEof`] if the file ends within a member, and [`TrailingData`] if something else than a
+    /// member follows one.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() {
             return Ok(0);
@@ -142,7 +142,8 @@ fn find_next(input: &mut impl BufRead) -> io::Result<Next> {
     }
 }
 
-/// A file without the zeros at its end that a power failure left, see [`MIN_LOST_ZEROS`]. The decoder might take them for more text.
+/// A file without the zeros at its end that a power failure left, see [`MIN_LOST_ZEROS`]. The decoder might take them
+/// for more text.
 struct ZeroTail<R> {
     input: R,
     /// Zeros that were read from the input and not handed out.

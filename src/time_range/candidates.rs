@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
-/// Days in which a time of day is looked for: it may not exist on one of them.
+/// The number of days that are searched for a time of day: it may not exist on one of them.
 const SEARCHED_DAYS: usize = 3;
 
-/// Returns the moments of a local date and time, in order: two where the clock is set back in between, none where it is set
-/// forward over that time.
+/// Returns the moments of a local date and time, in order: two if the clock is set back in between, none if it is set
+/// forward past that time.
 pub(super) fn moments(at: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
     let offsets = match zone.to_ambiguous_timestamp(at).offset() {
         AmbiguousOffset::Unambiguous { offset } => vec![offset],

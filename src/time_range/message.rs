@@ -1,4 +1,4 @@
-//! Messages about points that are not, or not only once, in a capture.
+//! Messages about points that are not in a capture, or occur more than once.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -6,12 +6,12 @@ use jiff::tz::TimeZone;
 use super::candidates::moments;
 use super::point::TimePoint;
 
-/// Occurrences that a message lists.
+/// The most occurrences that a message lists.
 const MAX_LISTED: usize = 5;
 /// Seconds since 1970 up to 2000: clocks that count from a boot are earlier.
 const MIN_WALL_CLOCK_S: i64 = 946_684_800;
 
-/// Returns a time with its date and distance from UTC, to be read and to be typed again.
+/// Returns a time with its date and UTC offset, in a form that can be typed again.
 pub fn time_text(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
@@ -21,7 +21,8 @@ pub fn span_text((earliest, latest): (Timestamp, Timestamp), zone: &TimeZone) ->
     format!("{} to {}", time_text(earliest, zone), time_text(latest, zone))
 }
 
-/// Returns why a point is not in a capture that spans these times. `option` names what gave the point.
+/// Returns the message that a point is not in a capture that spans these times. `option` is the option that gave the
+/// point.
 pub fn outside_message(
     option: &str,
     point: &TimePoint,
@@ -47,7 +48,7 @@ pub fn outside_message(
     }
 }
 
-/// Returns that a point occurs more than once.
+/// Returns the message that a point occurs more than once.
 pub(super) fn ambiguous_message(
     option: &str,
     point: &TimePoint,

@@ -1,8 +1,8 @@
-//! Points in time as people type them, and their places in a capture: `16:04`, a date, `-10m` from the end, `+5m` from
-//! the start.
+//! Points in time as people type them, and their positions in a capture: `16:04`, a date, `-10m` from the end, `+5m`
+//! from the start.
 //!
-//! Pure: a [`TimeSearch`] is shown the times of a capture one after the other. A time of day can occur more than once,
-//! on several days, or where a clock was set back; the search finds every occurrence, so that none is chosen in silence.
+//! Pure: a [`TimeSearch`] is shown the times of a capture one after the other. A time of day can occur more than once:
+//! on several days, or if a clock was set back. The search finds every occurrence, so that none is chosen silently.
 
 mod candidates;
 mod message;
@@ -47,8 +47,8 @@ impl TimeRange {
     }
 }
 
-/// Returns the occurrences of a point among these times of a capture, with their indices: for a screen that has the times
-/// at hand. `zone` is that of times without one.
+/// Returns the occurrences of a point among these times of a capture, with their indices, for a screen that already has
+/// the times. `zone` is the zone of times without one.
 pub fn occurrences(
     point: &TimePoint,
     zone: &TimeZone,

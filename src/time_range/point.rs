@@ -21,7 +21,7 @@ enum Kind {
     TimeOfDay(Time),
     /// `2026-11-20T16:04`: a date and a time in the displayed zone.
     Local(DateTime),
-    /// `2026-11-20T16:04Z`: with its distance from UTC.
+    /// `2026-11-20T16:04Z`: with a UTC offset.
     Absolute(Timestamp),
 }
 
@@ -53,7 +53,7 @@ impl TimePoint {
         if let Kind::Local(at) = self.kind { Some(at) } else { None }
     }
 
-    /// The time that depends on no zone; `None` for another kind of point.
+    /// The time that does not depend on a zone; `None` for another kind of point.
     pub(super) fn absolute(&self) -> Option<Timestamp> {
         if let Kind::Absolute(at) = self.kind { Some(at) } else { None }
     }
@@ -92,7 +92,7 @@ impl FromStr for TimePoint {
     }
 }
 
-/// Parses a time of day, or a date with or without a time and a distance from UTC. A date alone is its midnight.
+/// Parses a time of day, or a date with or without a time and a UTC offset. A date alone means its midnight.
 fn clock_time(text: &str) -> Option<Kind> {
     // The hour may have a single digit.
     let padded = if text.as_bytes().get(1) == Some(&b':') { format!("0{text}") } else { text.to_owned() };

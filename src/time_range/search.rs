@@ -9,7 +9,7 @@ use super::candidates::{moments, next_time_of_day};
 use super::message::{ambiguous_message, outside_message};
 use super::point::TimePoint;
 
-/// Occurrences that are kept; further ones are counted.
+/// The most occurrences that are kept; further ones are counted.
 const MAX_OCCURRENCES: usize = 20;
 
 /// A point in time in a capture.
@@ -17,24 +17,24 @@ const MAX_OCCURRENCES: usize = 20;
 pub struct Occurrence {
     /// The time.
     pub at: Timestamp,
-    /// The least position of samples that end an interval after it: one whose middle is later. [`u64::MAX`] if there is
-    /// none.
+    /// The lowest position of a sample that ends an interval after it, which is one whose middle is later. [`u64::MAX`]
+    /// if there is none.
     pub next_position: u64,
 }
 
-/// The moments that the point can be.
+/// The moments that the point can mean.
 #[derive(Clone, Debug)]
 enum Target {
-    /// One of these.
+    /// One of these moments.
     Moments(Vec<Timestamp>),
-    /// Each of this time of day.
+    /// Each occurrence of this time of day.
     Daily { time: jiff::civil::Time, next: Option<Timestamp> },
     /// This long after the first sample.
     AfterStart(Duration),
 }
 
-/// Finds every occurrence of a point among the times of a capture, which are shown to it in the order of the capture. Where
-/// a clock was set back, a time can occur once before and once after.
+/// Finds every occurrence of a point among the times of a capture, which are shown to it in the order of the capture.
+/// If a clock was set back, a time can occur once before and once after.
 #[derive(Clone, Debug)]
 pub struct TimeSearch {
     point: TimePoint,
@@ -44,15 +44,15 @@ pub struct TimeSearch {
     span: Option<(Timestamp, Timestamp)>,
     /// The last time.
     last: Option<Timestamp>,
-    /// The time from the first sample to the last one; a clock that is set back adds nothing.
+    /// The time from the first sample to the last one; time does not advance while the clock is set back.
     elapsed: SignedDuration,
     found: Vec<Occurrence>,
     count: u64,
 }
 
 impl TimeSearch {
-    /// Searches for a point; `zone` is that of times without one. A point [before the end](TimePoint::before_end) is not
-    /// found.
+    /// Searches for a point; `zone` is the zone of times without one. A point [before the end](TimePoint::before_end)
+    /// is not found.
     pub fn new(point: &TimePoint, zone: &TimeZone) -> Self {
         let target = match (point.time_of_day(), point.local(), point.absolute(), point.after_start()) {
             (Some(time), ..) => Target::Daily { time, next: None },
@@ -84,7 +84,7 @@ impl TimeSearch {
         let (earliest, latest) = self.span.unwrap_or((at, at));
         self.span = Some((earliest.min(at), latest.max(at)));
         match self.last.replace(at) {
-            // The first time as it is displayed, without fractions of a second, is within the capture.
+            // The first time counts as within the capture even as displayed, without fractions of a second.
             None => self.begin_run(at, Some(position)),
             Some(last) if at < last => {
                 self.take(last, last, position);
@@ -97,7 +97,7 @@ impl TimeSearch {
         }
     }
 
-    /// A clock begins to advance from this time. `position` is that of the first sample.
+    /// Notes that a clock begins to advance from this time. `position` is that of the first sample.
     fn begin_run(&mut self, at: Timestamp, position: Option<u64>) {
         let second = Timestamp::from_second(at.as_second()).unwrap_or(at);
         if let Target::Daily { time, next } = &mut self.target {
@@ -110,7 +110,7 @@ impl TimeSearch {
         }
     }
 
-    /// Notes the occurrences from one time to another, which is that of the sample at `position`. The latter itself is left for
+    /// Notes the occurrences from one time up to that of the sample at `position`. The latter time itself is left for
     /// the next sample, unless both are the same.
     fn take(&mut self, from: Timestamp, to: Timestamp, position: u64) {
         let is_within = |at: &Timestamp| *at >= from && (*at < to || from == to && *at == to);
@@ -158,7 +158,7 @@ impl TimeSearch {
         }
     }
 
-    /// The occurrences so far, 20 at most.
+    /// The occurrences so far, at most 20.
     pub fn found(&self) -> &[Occurrence] {
         &self.found
     }
@@ -173,7 +173,7 @@ impl TimeSearch {
         self.found.first().is_some_and(|occurrence| position >= occurrence.next_position)
     }
 
-    /// Returns whether the point is before the first time, so that it can hardly follow.
+    /// Returns whether the point is before the first time, so that it is unlikely to occur later.
     pub fn is_before_capture(&self) -> bool {
         match (&self.target, self.span) {
             (Target::Moments(moments), Some((earliest, _))) => {
@@ -183,7 +183,7 @@ impl TimeSearch {
         }
     }
 
-    /// The time from the first sample to the last one so far; a clock that is set back adds nothing.
+    /// The time from the first sample to the last one so far; time does not advance while the clock is set back.
     pub fn elapsed(&self) -> Duration {
         Duration::try_from(self.elapsed).unwrap_or_default()
     }
@@ -196,7 +196,7 @@ impl TimeSearch {
     /// Checks that the point has not occurred more than once so far.
     ///
     /// # Errors
-    /// A message with its times, where `option` names what gave the point.
+    /// A message with its times; `option` is the option that gave the point.
     pub fn require_unique(&self, option: &str) -> Result<(), String> {
         if self.count < 2 {
             return Ok(());

@@ -120,8 +120,8 @@ impl<R: Read> Reader<R> {
     /// it shows whether the last sample of the file is complete. Returns `false` at the end of the capture.
     ///
     /// # Errors
-    /// If the stream cannot be read. Compressed data that ends early is not an error but a truncated capture, and something else
-    /// after it is ignored with a warning.
+    /// If the stream cannot be read. Compressed data that ends early is not an error but a truncated capture, and
+    /// something else after it is ignored with a warning.
     pub fn next(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         self.devices.clear();
         clear_optional_values(sample);

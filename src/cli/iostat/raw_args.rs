@@ -13,7 +13,7 @@ use crate::iostat::{DeviceFiles, RequestedItem, Unit};
 pub(super) struct RawArgs {
     pub(super) cpu: bool,
     pub(super) disk: bool,
-    /// An option about devices was given, which shows devices even with `-c`.
+    /// True if an option about devices was given, which shows devices even with `-c`.
     pub(super) needs_disk: bool,
     pub(super) extended: bool,
     pub(super) short: bool,
@@ -32,11 +32,11 @@ pub(super) struct RawArgs {
     pub(super) device_files: DeviceFiles,
     pub(super) items: Vec<RequestedItem>,
     pub(super) groups_only: bool,
-    /// ALL is among the devices.
+    /// True if ALL is among the devices.
     pub(super) all: bool,
-    /// `-p` is given without devices, or with ALL.
+    /// True if `-p` is given without devices, or with ALL.
     pub(super) all_partitions: bool,
-    /// Unused devices are shown, too.
+    /// True if unused devices are shown, too.
     pub(super) includes_unused: bool,
     pub(super) unsorted_from: Option<usize>,
     pub(super) interval: Option<RawInterval>,

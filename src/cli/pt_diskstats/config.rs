@@ -11,7 +11,7 @@ use crate::exit::Exit;
 /// A configuration file to read.
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
-    /// It is given by `--config`; it is an error if it is missing.
+    /// True if it is given by `--config`, so that it is an error if it is missing.
     pub(super) is_required: bool,
 }
 

@@ -36,7 +36,7 @@ const OPTIONS: [(&str, OptionValue); 16] = [
     ("version", OptionValue::None),
 ];
 
-/// This option is not in [`OPTIONS`], so that `--version` is not an abbreviation of it.
+/// An option that is not in [`OPTIONS`], so that `--version` is not an abbreviation of it.
 const VERSION_CHECK: &str = "version-check";
 
 /// Options and operands.
@@ -48,7 +48,7 @@ pub(super) struct ParsedArgs {
 }
 
 impl ParsedArgs {
-    /// Adds arguments. Those of a configuration file may not name another one.
+    /// Adds arguments. Arguments from a configuration file must not name another configuration file.
     ///
     /// # Errors
     /// The usage after an unknown option or an invalid value.

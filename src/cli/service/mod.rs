@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// The program in the files, as the Debian package installs it.
+/// The path of the program in the files, as installed by the Debian package.
 const PROGRAM: &str = "/usr/bin/blkstat";
 
 /// The arguments of `service`.
@@ -43,7 +43,7 @@ impl ServiceArguments {
     }
 }
 
-/// Checks the path of the program. systemd would take apart a path with other characters.
+/// Checks the path of the program. systemd would split a path with other characters.
 fn program_path(word: &str) -> Result<String, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
     if word.starts_with('/') && word.chars().all(is_plain) {

@@ -23,7 +23,7 @@ pub(crate) struct DeviceEntry {
     pub(crate) alias: Option<String>,
     /// The index of its group among the items; `None` outside groups.
     pub(crate) group: Option<usize>,
-    /// It is shown only once it has completed a request since boot.
+    /// True if it is shown only once it has completed a request since boot.
     pub(crate) only_if_used: bool,
 }
 

@@ -77,7 +77,7 @@ impl Selection {
         let only_if_used = self.default_devices.are_used_only();
         let defaults = self.default_indexes(devices, topology, first_seen, is_sorted);
         if is_sorted && list.is_empty() {
-            // The usual case, in which inserting one by one would be slow.
+            // The usual case. Inserting the devices one by one would be slow.
             return DeviceEntry::defaults(&defaults, only_if_used);
         }
         for index in defaults {
@@ -104,7 +104,7 @@ impl Selection {
         group
     }
 
-    /// Returns the partitions of the disks that were selected with theirs.
+    /// Returns the partitions of the disks that were selected together with their partitions.
     fn partitions_of_items(&self, devices: &[Device], topology: &Topology) -> Vec<NamedDevice> {
         let disks = self.items.iter().filter_map(|item| match item {
             SelectedItem::Device(NamedDevice { partitions: true, key: DeviceKey::Name(disk), .. }) => {

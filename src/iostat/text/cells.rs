@@ -8,7 +8,7 @@ use crate::iostat::rates::IostatRates;
 use crate::report::layout::fixed_decimal::{ColumnFormat, push_fixed, push_whole};
 use crate::report::layout::number_row::RowFormat;
 
-/// The units of `--human` from KiB up; larger ones than PiB are shown as `?`.
+/// The units of `--human` from KiB up; units larger than PiB are shown as `?`.
 const HUMAN_UNITS: &[u8; 6] = b"kMGTP?";
 
 /// Appends the cells of a device.
@@ -38,7 +38,7 @@ fn push_cell(style: &Style, column: &Column, rates: &IostatRates, out: &mut Vec<
         Value::Percent(value) => push_percentage(style, value(rates).unwrap_or(0.0), width, out),
         Value::Data(value) if style.human => {
             let kib = value(rates);
-            // iostat takes the number of sectors to decide which values are colored as zero.
+            // iostat uses the number of sectors to decide which values are colored as zero.
             push_human(style, kib, class_of(kib * 2.0, style.decimals), width, out);
         }
         Value::Data(value) => push_number(style, value(rates) / style.unit.kib(), width, out),

@@ -65,7 +65,7 @@ macro_rules! columns {
     };
 }
 
-/// Replaces the rate of a counter that went backwards with zero, also in a sum.
+/// Replaces the rate of a counter that went backwards by zero, even in a sum.
 #[inline]
 fn or_zero(rate: Option<f64>) -> f64 {
     rate.unwrap_or(0.0)

@@ -33,7 +33,7 @@ pub(super) fn begin(heading: &Heading, date: &str, out: &mut Vec<u8>) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
     First,
-    /// The first one, in place of the report since boot that `-y` omits. iostat puts an empty line before it.
+    /// The first one, after `-y` has omitted the report since boot. iostat puts an empty line before it.
     FirstAfterSkipped,
     Next,
 }

@@ -37,7 +37,7 @@ pub(super) struct Report<'a> {
     pub(super) cpu: Option<CpuPercentages>,
     /// Devices and groups in order.
     pub(super) rows: Vec<Row<'a>>,
-    /// The report ends after the last row, because of an error.
+    /// True if the report ends after the last row because of an error.
     pub(super) is_truncated: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Report<'a> {
 pub(super) struct Row<'a> {
     /// The name to show.
     pub(super) name: Cow<'a, str>,
-    /// It is a group.
+    /// True for a group.
     pub(super) is_group: bool,
     /// Its numbers.
     pub(super) rates: IostatRates,

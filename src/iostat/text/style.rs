@@ -5,9 +5,9 @@ use super::Palette;
 /// The parts of a report and how they are formatted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// The report has CPU utilization.
+    /// True if the report has CPU utilization.
     pub cpu: bool,
-    /// The report has devices.
+    /// True if the report has devices.
     pub disk: bool,
     /// `-x`: extended statistics.
     pub extended: bool,
@@ -23,7 +23,7 @@ pub struct Style {
     pub human: bool,
     /// `--pretty`: names at the ends of lines, and shorter lines.
     pub pretty: bool,
-    /// `--compact`: long lines in spite of `--pretty`.
+    /// `--compact`: long lines despite `--pretty`.
     pub compact: bool,
     /// `-z`: no devices without activity in the interval.
     pub active_only: bool,

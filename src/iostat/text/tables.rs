@@ -21,7 +21,7 @@ const UNKNOWN: &str = "-";
 /// A table of the device report.
 pub(super) struct Table {
     all_columns: &'static Columns,
-    /// Those of the columns that it has.
+    /// The columns of the table, as a range of all columns.
     range: Range<usize>,
     /// The format of cells that have neither colors nor units.
     pub(super) format: RowFormat,

@@ -1,4 +1,4 @@
-//! Decides where headers and blank lines are printed. Lines of the screen are counted in the way of pt-diskstats.
+//! Decides where headers and blank lines are printed. Lines of the screen are counted like in pt-diskstats.
 
 use super::table::{Row, Table};
 use crate::pt_diskstats::options::GroupBy;
@@ -15,7 +15,7 @@ pub(crate) struct HeaderPager {
     lines: usize,
     /// Headers that are due because a screen is full.
     headers_due: usize,
-    /// A header is due for another reason.
+    /// True if a header is due for another reason.
     is_header_forced: bool,
     was_header_last: bool,
 }

@@ -50,14 +50,14 @@ const COLUMNS: [Column; 17] = [
     tenths("stime", 5, |r| r.service_ms),
 ];
 
-/// Width of the device column, unless a longer name was seen.
+/// The width of the device column, unless a name is longer.
 const DEVICE_WIDTH: usize = 6;
 
 /// The layout of lines: the selected columns, and the widths of the first two.
 pub(crate) struct Table {
     columns: Vec<&'static Column>,
     format: RowFormat,
-    /// Their titles, as they are in the header line.
+    /// Their titles, as in the header line.
     titles: String,
     /// The first column is the time of day.
     has_timestamps: bool,
@@ -96,7 +96,7 @@ impl Table {
         self.titles = self.columns.iter().map(|column| column.title).collect::<Vec<_>>().join(" ");
     }
 
-    /// Widens the device column for good if a name does not fit.
+    /// Widens the device column permanently if a name does not fit.
     pub(crate) fn widen_for(&mut self, name: &str) {
         self.device_width = self.device_width.max(name.len());
     }
