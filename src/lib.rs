@@ -40,7 +40,7 @@
 //! - Only [`source`] opens files for reading and [`sink`] for writing, except that [`terminal`] opens `/dev/tty`, and that
 //!   [`source`] writes to tracefs, in which a write is a command to the kernel.
 //! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].
-//! - Only `run::export` opens a socket, to listen where the user asks for it.
+//! - Only `run::export` opens a socket, to listen if the user requests it.
 
 pub mod analysis;
 pub mod attribution;

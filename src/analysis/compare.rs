@@ -138,7 +138,7 @@ pub fn compare(before: &DeviceReport, after: &DeviceReport) -> Vec<Difference> {
     quantities.into_iter().filter_map(difference).collect()
 }
 
-/// A quantity in a block; `None` where it has too few requests for one.
+/// A quantity in a block; `None` if it has too few requests for one.
 fn value(quantity: Quantity, block: &Block) -> Option<f64> {
     let totals = |direction| match direction {
         IoDirection::Writes => block.writes,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::thresholds::{MAX_IN_FLIGHT_FRACTION, MIN_HIDDEN_IO_WAIT_PCT, MIN_MEMORY_PRESSURE_PCT};
 use crate::metrics::HostStats;
 
-/// Mean, minimum and maximum of a quantity; all `None` where it was never known.
+/// Mean, minimum and maximum of a quantity; all `None` if it was never known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Range {
     /// The mean, weighted by time.
@@ -64,7 +64,7 @@ pub fn hidden_io_wait_pct(stats: &HostStats) -> Option<f64> {
     Some(if is_hidden { some_pct - in_flight_pct } else { 0.0 })
 }
 
-/// Returns the percentage of the time in which a task waited for memory, where that is much; otherwise `None`.
+/// Returns the percentage of the time in which a task waited for memory if it is high; otherwise `None`.
 pub fn high_memory_pressure_pct(stats: &HostStats) -> Option<f64> {
     stats.memory_pressure_some_pct.filter(|some_pct| *some_pct >= MIN_MEMORY_PRESSURE_PCT)
 }

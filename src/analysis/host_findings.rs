@@ -36,7 +36,7 @@ pub enum HostFinding {
         user_pct: f64,
         /// Kernel mode.
         system_pct: f64,
-        /// Time taken by the hypervisor, where it is substantial.
+        /// Time taken by the hypervisor, if it is substantial.
         steal_pct: Option<f64>,
         /// CPU may be the bottleneck, because so little is available.
         is_short: bool,
@@ -45,7 +45,7 @@ pub enum HostFinding {
     IoPressure {
         /// At least one task waited.
         some_pct: f64,
-        /// All non-idle tasks waited; `None` where it is unknown.
+        /// All non-idle tasks waited; `None` if it is unknown.
         full_pct: Option<f64>,
         /// Tasks hardly waited.
         is_low: bool,
@@ -68,7 +68,7 @@ pub enum HostFinding {
     MemoryPressure {
         /// Percentage of the time in which at least one task waited.
         some_pct: f64,
-        /// Percentage of the time in which all non-idle tasks waited; `None` where it is unknown.
+        /// Percentage of the time in which all non-idle tasks waited; `None` if it is unknown.
         full_pct: Option<f64>,
     },
     /// A swap area that was read or written.

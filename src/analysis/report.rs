@@ -30,7 +30,7 @@ pub struct Excluded {
 pub struct DeviceReport {
     /// The kernel's name of the device.
     pub device: String,
-    /// The verdict; `None` where the intervals do not show one.
+    /// The verdict; `None` if the intervals do not show one.
     pub verdict: Option<Verdict>,
     /// The reason for the verdict, or for its absence.
     pub explanation: Explanation,

@@ -16,7 +16,7 @@ pub struct SavedBaselines {
 /// The baseline of one device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct SavedBaseline {
-    /// The kernel's name of a device that is saved by its identity; `None` where the key is the name.
+    /// The kernel's name of a device that is saved by its identity; `None` if the key is the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(flatten)]

@@ -42,9 +42,9 @@ impl BaselineSource {
 /// The facts about a device that decide which known limits may be its own, and how many requests it serves at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownDevice {
-    /// The size of its volume in bytes; `None` where it is not known.
+    /// The size of its volume in bytes; `None` if it is not known.
     pub size_bytes: Option<u64>,
-    /// The provider of its volume; `None` where it is not known.
+    /// The provider of its volume; `None` if it is not known.
     pub provider: Option<Provider>,
     /// True if it is known to be a hard disk, or a partition of one, rather than a volume of several disks or of other
     /// media.

@@ -73,7 +73,7 @@ pub(super) const MAX_MINOR_TIME_FRACTION: f64 = 0.1;
 /// single request.
 pub const MIN_STALL_S: f64 = 1.0;
 /// Multiple of the usual time between two completions that a stall takes at least: with random service times, a single
-/// request takes ten times the mean once in 22,000 times. It matters only where that time is above 0.1 s.
+/// request takes ten times the mean once in 22,000 times. It matters only if that time is above 0.1 s.
 pub(super) const MIN_STALL_LATENCY_RATIO: f64 = 10.0;
 /// Latest intervals with requests that show the usual latency.
 pub(super) const USUAL_LATENCY_INTERVALS: usize = 16;
@@ -136,7 +136,7 @@ pub(super) const MIN_EXCEEDED_CAP_RATIO: f64 = 1.05;
 
 // Baseline of unloaded latency.
 
-/// Requests behind one latency of the baseline: single requests vary by more than what is measured.
+/// Requests behind one latency of the baseline: single requests vary by more than the differences to be measured.
 pub(super) const MIN_LATENCY_REQUESTS: f64 = 30.0;
 /// Milliseconds behind one latency of the baseline: a sum is exact to 1 ms (kernel), which is 5% of 20 ms.
 pub(super) const MIN_LATENCY_SUM_MS: f64 = 20.0;
@@ -186,7 +186,7 @@ pub const MIN_LOADED_QUEUE: f64 = 0.5;
 /// Requests in an interval for its rate to be used: with fewer, the count is too coarse, and different rates give the
 /// same one (kernel counts whole requests).
 pub(super) const MIN_INTERVAL_REQUESTS: f64 = 5.0;
-/// Fraction of the loads that must be steady for the others to be left out; where hardly anything is steady, change is
+/// Fraction of the loads that must be steady for the others to be left out; if hardly anything is steady, changing is
 /// the nature of the load.
 pub(super) const MIN_STEADY_FRACTION: f64 = 0.5;
 /// Fraction of the intervals of a level for which saturation must be known to quote that of the level.
@@ -278,7 +278,7 @@ pub(super) const FIT_PLATEAU_TOLERANCE: f64 = 0.03;
 pub(super) const STEADY_TOLERANCE: f64 = 0.01;
 /// Width of the window of rates that one constant rate fills: the tolerance on each side.
 pub(super) const STEADY_WINDOW: f64 = 2.0 * STEADY_TOLERANCE;
-/// Size of a large request as a multiple of the mean, where sizes are mixed.
+/// Size of a large request as a multiple of the mean, if sizes are mixed.
 pub(super) const LARGE_REQUEST_RATIO: f64 = 2.0;
 /// Multiple of the tolerance within which a load lies on a constant rate: the tolerance, plus half of that for the
 /// median's own error.
@@ -305,7 +305,8 @@ pub(super) const MIN_PLATEAU_QUEUE: f64 = 3.5;
 /// Multiple of a growing plateau's shortest queue from which an interval counts as loaded: at the shortest, the device
 /// may just keep up.
 pub(super) const LOADED_RATIO_GROWN: f64 = 1.2;
-/// The same for a plateau at a constant queue, where every interval is loaded.
+/// Fraction of the shortest queue from which an interval counts as loaded on a plateau at a constant queue, where every
+/// interval is loaded.
 pub(super) const LOADED_RATIO_CONSTANT: f64 = 0.7;
 /// Ratio of two rates that clearly differ.
 pub(super) const MIN_RATE_CHANGE_RATIO: f64 = 1.2;
@@ -353,7 +354,7 @@ pub(super) const MIN_CONSTANT_QUEUE: f64 = 0.9;
 /// Dispersion below which a rate is held by a cap while the queue changes: a token bucket has about 0.01, servers whose
 /// times vary by 30% 0.3.
 pub(super) const MAX_CAP_DISPERSION: f64 = 0.1;
-/// Dispersion below which a rate may be held by a cap, where more evidence supports it.
+/// Dispersion below which a rate may be held by a cap, if more evidence supports it.
 pub(super) const MAX_POSSIBLE_CAP_DISPERSION: f64 = 0.5;
 /// Dispersion below which a rate is held by a cap, without other evidence: the service times of every real device vary
 /// by 5% or more, so that only simulated servers are as regular.

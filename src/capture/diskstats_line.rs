@@ -74,7 +74,7 @@ pub(super) struct LineShape {
     major: u32,
     minor: u32,
     name: String,
-    /// The digit count of each number; 0 where there is none.
+    /// The digit count of each number; 0 for a missing one.
     digits: [u8; COUNTERS],
     /// The layout of the last two successive lines that had the same one; `None` if there are none.
     layout: Option<Box<LineLayout>>,

@@ -7,7 +7,7 @@ use crate::counters::Device;
 /// For each device of a newer sample, its index in the older one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceMatch {
-    /// The same names in the same order: nearly always.
+    /// The same names in the same order, which is nearly always the case.
     Identical,
     /// Devices appeared, disappeared or changed their order.
     Mapped(Vec<Option<usize>>),

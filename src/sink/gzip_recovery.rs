@@ -72,11 +72,11 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
 enum End {
     /// A complete member.
     Complete,
-    /// Zeros from a position on, after a complete member.
+    /// Zeros from this position, after a complete member.
     Zeros { start: u64 },
-    /// A member from a position on that is truncated.
+    /// A truncated member, which begins at this position.
     Truncated { start: u64 },
-    /// A member from a position on that cannot be decoded.
+    /// A member that cannot be decoded, which begins at this position.
     Damaged { start: u64, error: io::Error },
 }
 
@@ -90,7 +90,7 @@ fn find_end(file: &mut File) -> io::Result<(End, Option<u8>)> {
         match input.fill_buf()?.first() {
             None => return Ok((End::Complete, last_byte)),
             Some(0) => {
-                // Reads to the first other byte.
+                // This reads up to the first other byte.
                 let is_other = input.bytes().any(|byte| !matches!(byte, Ok(0)));
                 let error = io::Error::other("no gzip header");
                 let end = if is_other { End::Damaged { start, error } } else { End::Zeros { start } };

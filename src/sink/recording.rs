@@ -40,7 +40,7 @@ pub struct RecordingFile {
     is_dirty: bool,
     /// True if files were created or renamed since the directory was last synced.
     is_directory_dirty: bool,
-    /// The reason why the file that was to be continued was rotated instead.
+    /// The reason why an existing file was rotated instead of being appended to; `None` if it was not.
     damage: Option<String>,
 }
 
@@ -120,7 +120,7 @@ impl RecordingFile {
     /// Keeps the file, which cannot be continued, as the latest of the rotated ones, and starts the next one.
     ///
     /// # Errors
-    /// If files are not rotated, and those of [`Self::rotate`].
+    /// If the recording has no rotation, and those of [`Self::rotate`].
     fn rotate_damaged(&mut self, error: &io::Error) -> Result<()> {
         let name = &self.name;
         if self.rotation.is_none() {
@@ -134,7 +134,7 @@ impl RecordingFile {
         self.rotate()
     }
 
-    /// The reason why the file that was to be continued was rotated instead; `None` if it was not.
+    /// The reason why an existing file was rotated instead of being appended to; `None` if it was not.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }

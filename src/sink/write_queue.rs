@@ -49,7 +49,7 @@ pub struct WriteProgress {
     pub obstacle: Option<String>,
     /// The number of times that another program deleted the file and it was created again.
     pub deletions: u64,
-    /// The reason why the file that was to be continued was rotated instead; `None` if it was not.
+    /// The reason why an existing file was rotated instead of being appended to; `None` if it was not.
     pub damage: Option<String>,
 }
 

@@ -31,8 +31,8 @@ pub(super) fn decompress<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dy
 
 /// The text of a gzip file, of one member or several.
 ///
-/// Other than the readers of flate2, it hands out all text before damage, and takes zeros at the end of the file as no
-/// part of it: see [`ZeroTail`].
+/// Unlike the readers of flate2, it returns all text before any damage, and ignores zeros at the end of the file: see
+/// [`ZeroTail`].
 enum GzipReader<R> {
     /// Before the header of a member.
     Header(ZeroTail<R>),
@@ -51,7 +51,7 @@ impl<R: BufRead> GzipReader<R> {
     fn read_header(input: ZeroTail<R>) -> io::Result<Self> {
         let mut member = GzDecoder::new(input);
         if member.header().is_none() {
-            // The reason is the error of a read.
+            // A read gives the reason as its error.
             member.read_exact(&mut [0])?;
         }
         Ok(Self::Data(DeflateDecoder::new(member.into_inner()), Crc::new()))
@@ -59,7 +59,7 @@ impl<R: BufRead> GzipReader<R> {
 
     /// Reads the end of a member after its data.
     fn read_trailer(mut input: ZeroTail<R>, crc: &Crc) -> io::Result<Self> {
-        // It mostly ends with a zero of its own.
+        // The trailer itself usually ends with a zero.
         input.is_passed = true;
         let mut trailer = [0; 8];
         input.read_exact(&mut trailer)?;
@@ -79,11 +79,11 @@ impl<R: BufRead> GzipReader<R> {
 }
 
 impl<R: BufRead> Read for GzipReader<R> {
-    /// Reads as any reader does.
+    /// Reads text.
     ///
     /// # Errors
-    /// [`ErrorKind::UnexpectedEof`] if the file ends within a member, and [`TrailingData`] if something else than a
-    /// member follows one.
+    /// [`ErrorKind::UnexpectedEof`] if the file ends within a member, and [`TrailingData`] if data other than a member
+    /// follows a member.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() {
             return Ok(0);
@@ -95,7 +95,7 @@ impl<R: BufRead> Read for GzipReader<R> {
                 Self::Data(mut decoder, mut crc) => {
                     let before = decoder.total_out();
                     let read = decoder.read(into);
-                    // Also before an error, which the next read returns.
+                    // Text may precede an error, which the next read then returns.
                     let length = (decoder.total_out() - before) as usize;
                     crc.update(&into[..length]);
                     match read {
@@ -114,7 +114,7 @@ impl<R: BufRead> Read for GzipReader<R> {
     }
 }
 
-/// What follows a member.
+/// The data after a member.
 enum Next {
     /// Another member.
     Member,
@@ -142,13 +142,13 @@ fn find_next(input: &mut impl BufRead) -> io::Result<Next> {
     }
 }
 
-/// A file without the zeros at its end that a power failure left, see [`MIN_LOST_ZEROS`]. The decoder might take them
+/// A file without the zeros that a power failure left at its end, see [`MIN_LOST_ZEROS`]. The decoder might take them
 /// for more text.
 struct ZeroTail<R> {
     input: R,
-    /// Zeros that were read from the input and not handed out.
+    /// The number of zeros that were read from the input but not returned.
     zeros: usize,
-    /// Zeros at the end are handed out, too.
+    /// True if zeros at the end are returned, too.
     is_passed: bool,
 }
 
@@ -173,7 +173,7 @@ impl<R: BufRead> BufRead for ZeroTail<R> {
 }
 
 impl<R: BufRead> ZeroTail<R> {
-    /// Takes zeros from the input up to the first other byte.
+    /// Consumes zeros from the input up to the first other byte.
     fn take_zeros(&mut self) -> io::Result<()> {
         loop {
             let bytes = fill_buffer(&mut self.input)?;
@@ -196,13 +196,14 @@ impl<R: BufRead> Read for ZeroTail<R> {
     }
 }
 
-/// Returns the number of bytes before many zeros in a row, or before those at the end, which may be followed by more.
+/// Returns the number of bytes before a long run of zeros, or before zeros at the end, which may continue in the next
+/// bytes.
 fn length_before_zeros(bytes: &[u8]) -> usize {
     memchr::memmem::find(bytes, &[0; MIN_LOST_ZEROS])
         .unwrap_or_else(|| bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1))
 }
 
-/// Fills the buffer even if a signal comes meanwhile.
+/// Fills the buffer even if a signal interrupts the read.
 fn fill_buffer(input: &mut impl BufRead) -> io::Result<&[u8]> {
     while let Err(error) = input.fill_buf() {
         if error.kind() != ErrorKind::Interrupted {
@@ -280,10 +281,10 @@ mod tests {
         let flushed = encoder.get_ref().len();
         encoder.write_all(lines.as_bytes()).unwrap();
         let file = encoder.finish().unwrap();
-        // After a flush, the text ends there.
+        // If the zeros follow a flush, the text ends there.
         let (text, error) = read(&[&file[..flushed], ZEROS].concat());
         assert_eq!((text.len(), error.unwrap().kind()), (lines.len(), ErrorKind::UnexpectedEof));
-        // Elsewhere it ends later: nothing before is lost, and nothing is added.
+        // Otherwise it ends later: no earlier text is lost, and nothing is added.
         let all = lines.repeat(2);
         for cut in (flushed..file.len()).step_by(7).chain(file.len() - 9..file.len() - 4) {
             let (text, error) = read(&[&file[..cut], ZEROS].concat());

@@ -39,7 +39,7 @@ pub struct Reference {
     pub await_ms: f64,
     /// Its origin.
     pub source: BaselineSource,
-    /// The mean queue at which it was seen, where it is an upper bound: the unloaded device may answer faster.
+    /// The mean queue at which it was seen, if it is only an upper bound: the unloaded device may be faster.
     pub bound_queue: Option<f64>,
     /// True if it is certainly not the latency of a device at its limit: it was given or saved, or the device doubled
     /// the rate at another time. Only such a latency proves that a device is ok.
@@ -47,7 +47,7 @@ pub struct Reference {
     /// The highest rate per second that was seen at about this latency; `None` if no rate was.
     pub max_unloaded_rate: Option<f64>,
     /// The rate per second above which this latency may be that of another state of the device, which sleeps between
-    /// rare requests. Infinite where it is given.
+    /// rare requests. Infinite if it is given.
     pub max_comparable_rate: f64,
 }
 
@@ -358,7 +358,7 @@ impl Baselines {
     }
 }
 
-/// The latencies of a load as multiples of the unloaded ones; `None` where these are not known.
+/// The latencies of a load as multiples of the unloaded ones; `None` if these are not known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Saturations {
     pub(super) reads: Option<f64>,

@@ -1,4 +1,4 @@
-//! Mean latency since the device appeared, which is mostly since boot: a baseline for trouble that began before the
+//! Mean latency since the device appeared, which is usually since boot: a baseline for trouble that began before the
 //! first sample.
 
 use crate::analysis::load::IoDirection;
@@ -22,7 +22,7 @@ pub struct SinceBoot {
 }
 
 impl SinceBoot {
-    /// The sums in the counters of a device. Empty where the kernel gives no request times.
+    /// The sums in the counters of a device. Empty if the kernel gives no request times.
     pub fn from_counters(counters: &Counters) -> Self {
         if counters.columns == Columns::Partition {
             return Self::default();

@@ -10,8 +10,8 @@ use crate::analysis::load::{
 };
 use crate::analysis::thresholds::{MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE};
 
-/// The capacity of each direction, from the loads of that direction alone; `None` for a direction without such loads.
-/// A model is fitted only where the concurrency was swept.
+/// The capacity of each direction, from the loads of that direction alone; `None` for a direction without such loads. A
+/// model is fitted only if the concurrency was swept.
 pub(in crate::analysis) fn capacity_by_direction(
     loads: &[LoadSample],
     reads: &VonNeumannRatio,

@@ -38,23 +38,23 @@ pub struct CapacityFit {
     pub levels: usize,
     /// The highest rate of a level; `None` without levels.
     pub highest_seen: Option<f64>,
-    /// The maximum rate by the model, within the concurrencies seen; `None` where the knee was not reached.
+    /// The maximum rate by the model, within the concurrencies seen; `None` if the knee was not reached.
     pub max: Option<f64>,
     /// The lowest and highest plausible maximum rate.
     pub max_range: Option<(f64, f64)>,
-    /// The lowest concurrency within 10% of the maximum rate; `None` where the knee was not reached.
+    /// The lowest concurrency within 10% of the maximum rate; `None` if the knee was not reached.
     pub knee: Option<f64>,
     /// Every level lies beyond the knee, so the knee is at `knee`, the lowest concurrency seen, or below.
     pub knee_is_upper_bound: bool,
-    /// The fraction of the rates' variance that the model explains; `None` where they do not vary.
+    /// The fraction of the rates' variance that the model explains; `None` if they do not vary.
     pub r_squared: Option<f64>,
     /// The mean relative error of the model.
     pub relative_error: Option<f64>,
     /// A model has a knee, but the rates beyond it are those at which requests arrived: the device may do more.
     pub is_offered_rate: bool,
-    /// The fitted law, where the knee was reached.
+    /// The fitted law, if the knee was reached.
     pub usl: Option<Usl>,
-    /// The fitted cap, where the knee was reached.
+    /// The fitted cap, if the knee was reached.
     pub cap: Option<HardCap>,
 }
 
@@ -128,13 +128,13 @@ fn information_criterion(squared_error: f64, points: usize, parameters: usize) -
     n * log(variance) + parameters as f64 * log(n)
 }
 
-/// The root of the mean squared relative error; `None` where it is too large for a model.
+/// The root of the mean squared relative error; `None` if it is too large for a model.
 fn relative_error(squared_error: f64, points: &[RatePoint]) -> Option<f64> {
     let error = (squared_error / points.len() as f64).sqrt();
     (error <= MAX_FIT_ERROR).then_some(error)
 }
 
-/// The fraction of the rates' variance that a model explains; `None` where they do not vary.
+/// The fraction of the rates' variance that a model explains; `None` if they do not vary.
 fn r_squared(points: &[RatePoint], model: impl Fn(f64) -> f64) -> Option<f64> {
     let mean = points.iter().map(|point| point.rate).sum::<f64>() / points.len() as f64;
     let total: f64 = points.iter().map(|point| (point.rate - mean).powi(2)).sum();

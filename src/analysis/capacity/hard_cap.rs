@@ -8,7 +8,7 @@ use crate::analysis::thresholds::KNEE_FRACTION;
 /// X = min(N / R0, C): rate X at concurrency N, latency R0 below the cap, cap C.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HardCap {
-    /// The latency below the cap, R0, in seconds; an upper bound where every point lies at the cap.
+    /// The latency below the cap, R0, in seconds; an upper bound if every point lies at the cap.
     pub service_s: f64,
     /// The cap, C, per second.
     pub limit: f64,

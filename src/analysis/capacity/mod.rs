@@ -1,4 +1,4 @@
-//! Capacity of a device: models of rate against concurrency, their fit, and what they show.
+//! Capacity of a device: models of rate against concurrency, their fit, and the conclusions.
 
 mod by_direction;
 mod fit;

@@ -17,7 +17,7 @@ pub struct CapParameters {
     pub iops: Option<f64>,
     /// MiB per second.
     pub mib_per_s: Option<f64>,
-    /// Latency below the cap in milliseconds; an upper bound where all levels lie at the cap.
+    /// Latency below the cap in milliseconds; an upper bound if all levels lie at the cap.
     pub service_ms: Option<f64>,
 }
 
@@ -40,11 +40,11 @@ pub struct CapacityReport {
     /// The rates look like a maximum but are those at which requests arrived, so the device may do more.
     #[serde(rename = "offered_rate")]
     pub is_offered_rate: bool,
-    /// The lowest plausible `max_iops`; `None` where the knee is not reached.
+    /// The lowest plausible `max_iops`; `None` if the knee is not reached.
     pub max_iops_low: Option<f64>,
     /// The highest plausible `max_iops`.
     pub max_iops_high: Option<f64>,
-    /// The lowest concurrency within 10% of the maximum; `None` where it is not reached.
+    /// The lowest concurrency within 10% of the maximum; `None` if it is not reached.
     pub knee_concurrency: Option<f64>,
     /// Every level lies beyond the knee, which is at `knee_concurrency` or below.
     #[serde(rename = "knee_upper_bound")]

@@ -173,7 +173,7 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
         return false;
     };
     let is_same = |load: &&&LoadSample| {
-        // Requests of the other direction come and go: up to three of theirs where one is in flight on average.
+        // Requests of the other direction come and go: up to three of them if one is in flight on average.
         let others = load.queue(IoDirection::Both) - load.queue(direction);
         let tolerance = (CONSTANT_QUEUE_TOLERANCE * usual).max(3.0 * others);
         in_flight(load).is_some_and(|one| (one - usual).abs() <= tolerance)

@@ -311,7 +311,7 @@ fn lighter_loads<'a>(
     all.iter().copied().filter(is_lighter).collect()
 }
 
-/// The dispersion at the queue with most intervals among the closed loops of `lighter` loads; `None` where there are
+/// The dispersion at the queue with most intervals among the closed loops of `lighter` loads; `None` if there are
 /// too few. Requests that arrive at random vary by themselves and show nothing about the device.
 fn closed_loop_dispersion(mut lighter: Vec<&LoadSample>, kind: RateKind) -> Option<Dispersion> {
     lighter.sort_by(|a, b| kind.queue(a).total_cmp(&kind.queue(b)));

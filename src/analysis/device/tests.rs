@@ -36,7 +36,7 @@ fn intervals(count: usize) -> Vec<IntervalStats> {
     (0..count).map(&mut of).collect()
 }
 
-/// The report, where loads are taken into account as late as possible, or at once.
+/// The report, with loads taken into account as late as possible, or at once.
 fn report(intervals: &[IntervalStats], is_at_once: bool) -> DeviceReport {
     let mut analysis = DeviceAnalysis::new("sda");
     let (host, mut run_s) = (HostStats::default(), 0.0);

@@ -25,8 +25,8 @@ pub struct ConcurrencyLevel {
     pub mib_per_s: f64,
     /// Mean latency in milliseconds: the time of all requests over their number.
     pub await_ms: f64,
-    /// Latency as a multiple of unloaded latency: the time of the requests over what they would have taken unloaded;
-    /// `None` where that is not known for most of the level.
+    /// Latency as a multiple of unloaded latency: the time of the requests divided by the time that they would have
+    /// taken unloaded; `None` if that is not known for most of the level.
     pub saturation: Option<f64>,
 }
 
@@ -154,7 +154,7 @@ fn sort_by_queue<T: Copy>(loads: &[T], queue: impl Fn(&T) -> f64) -> Vec<(f64, T
     keys.into_iter().map(|key| (f64::from_bits((key >> 64) as u64), loads[key as u64 as usize])).collect()
 }
 
-/// The median of a quantity over the intervals of loads; `None` where no load has it.
+/// The median of a quantity over the intervals of loads; `None` if no load has it.
 pub(in crate::analysis) fn weighted_median_of(
     loads: &[&LoadSample],
     quantity: impl Fn(&LoadSample) -> Option<f64>,
@@ -165,7 +165,7 @@ pub(in crate::analysis) fn weighted_median_of(
     weighted_median(&mut known)
 }
 
-/// The saturation of several loads together; `None` where that of most of them is unknown.
+/// The saturation of several loads together; `None` if that of most of them is unknown.
 fn combined_saturation(loads: &[(&LoadSample, Option<f64>)]) -> Option<f64> {
     let (mut intervals, mut ms, mut unloaded_ms) = (0.0, 0.0, 0.0);
     for (load, saturation) in loads.iter().filter_map(|(load, saturation)| Some((load, (*saturation)?))) {

@@ -118,14 +118,15 @@ impl LoadHistory {
 /// The properties that merged loads share: class of queue, class of rate, steadiness.
 type LoadClass = (i32, i32, bool);
 
-/// The same half power of two of the queue and eighth power of two of the rate, and both steady or not.
+/// The class of loads with the same half power of two of the queue, the same eighth power of two of the rate, and the
+/// same steadiness.
 fn rate_and_queue_class(load: &LoadSample) -> LoadClass {
     let eighths = parts_of_octaves(load.rate(IoDirection::Both, RateUnit::Requests).max(1e-3), 8.0);
     let (halves, _, is_steady) = queue_class(load);
     (halves, eighths, is_steady)
 }
 
-/// The same half power of two of the queue, and both steady or not.
+/// The class of loads with the same half power of two of the queue and the same steadiness.
 fn queue_class(load: &LoadSample) -> LoadClass {
     (parts_of_octaves(load.queue(IoDirection::Both).max(1e-3), 2.0), 0, load.is_steady)
 }

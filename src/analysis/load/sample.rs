@@ -84,11 +84,11 @@ pub struct LoadSample {
     pub writes: IoTotals,
     /// Flushes, without a size.
     pub flushes: IoTotals,
-    /// Seconds with a request in flight, as the kernel counts them; `None` where it does not.
+    /// Seconds with a request in flight, as the kernel counts them; `None` if it does not.
     pub busy_s: Option<f64>,
     /// Requests in flight at its end minus those at its beginning; 0 if they are not known.
     pub in_flight_change: f64,
-    /// Requests in flight at its end; `None` where they are not known, or differ between its
+    /// Requests in flight at its end; `None` if they are not known, or differ between its
     /// intervals.
     pub in_flight_at_end: Option<u64>,
     /// The highest number of requests in flight at an end of an interval.
@@ -198,7 +198,7 @@ impl LoadSample {
         self.totals(direction).ms > MAX_MINOR_TIME_FRACTION * all_ms && !is_rare
     }
 
-    /// The mean number of requests in flight while there were any; `None` where the kernel does not count the time with
+    /// The mean number of requests in flight while there were any; `None` if the kernel does not count the time with
     /// requests in flight. If it is near one, requests came one at a time; if higher, they came together.
     pub fn queue_while_busy(&self) -> Option<f64> {
         let busy_s = self.busy_s.filter(|busy_s| *busy_s > 0.0)?;

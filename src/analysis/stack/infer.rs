@@ -5,7 +5,7 @@ use crate::analysis::thresholds::MIN_STACKING_SIMILARITY;
 use crate::topology::{Kind, Node, Topology, possible_disks};
 
 /// The stacking of devices inferred from their loads: a virtual device (by its name) is stacked on the one that
-/// completed as many requests in the same seconds. `None` where no device has such a match. A device that matches
+/// completed as many requests in the same seconds. `None` if no device has such a match. A device that matches
 /// several others, except partitions of one of them, is left alone.
 pub fn infer_stack(reports: &[DeviceReport]) -> Option<Topology> {
     let nodes: Vec<Node> = reports

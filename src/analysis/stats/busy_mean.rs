@@ -16,7 +16,7 @@ pub struct BusyMean {
     pub iops: f64,
     /// Mean size in KiB.
     pub size_kib: f64,
-    /// Mean number of requests in the queue or being served; `None` where the kernel gives no times.
+    /// Mean number of requests in the queue or being served; `None` if the kernel gives no times.
     pub queue: Option<f64>,
 }
 

@@ -179,7 +179,7 @@ fn pattern(size_kib: Option<f64>, merged_pct: Option<f64>) -> Pattern {
 }
 
 /// A direction over all intervals, weighted by their time. The means of size and latency are over all requests (sum
-/// divided by number). `None` where a value is not known.
+/// divided by number). `None` if a value is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DirectionReport {
     /// Requests per second.

@@ -14,9 +14,9 @@ const BINS_PER_WINDOW_VALUE: usize = 3;
 /// The fewest bins for which space is made.
 const MIN_NEW_BINS: usize = 4;
 
-/// Weighted values in bins of 1%. Mean and maximum are exact; a quantile is the mean of its bin, so it is exact where
-/// all values of the bin are equal, and within 1% otherwise. Only values of more than 77 digits, or with more than 77
-/// zeros after the decimal point, share a bin.
+/// Weighted values in bins of 1%. Mean and maximum are exact; a quantile is the mean of its bin, so it is exact if all
+/// values of the bin are equal, and within 1% otherwise. Only values of more than 77 digits, or with more than 77 zeros
+/// after the decimal point, share a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     /// The numbers of the bins with values, sorted.
@@ -269,7 +269,7 @@ impl GroupedHistogram {
     }
 }
 
-/// The distribution of a quantity over intervals; all `None` where it never had a value.
+/// The distribution of a quantity over intervals; all `None` if it never had a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Distribution {
     /// The weighted mean.

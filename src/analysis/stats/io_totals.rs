@@ -14,7 +14,7 @@ pub struct IoTotals {
 }
 
 impl IoTotals {
-    /// The totals of a direction over an interval of `seconds`; `None` where the kernel gives no request times.
+    /// The totals of a direction over an interval of `seconds`; `None` if the kernel gives no request times.
     #[inline]
     pub fn from_stats(direction: &DirectionStats, seconds: f64) -> Option<Self> {
         let ios = direction.ios? as f64;

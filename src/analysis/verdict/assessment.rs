@@ -125,15 +125,15 @@ pub(super) fn more_severe(a: Option<Verdict>, b: Option<Verdict>) -> Option<Verd
 /// The assessment of a device in one interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assessment {
-    /// The verdict; `None` where the intervals so far do not show one.
+    /// The verdict; `None` if the intervals so far do not show one.
     pub verdict: Option<Verdict>,
-    /// Read latency as a multiple of unloaded latency; `None` where that is unknown.
+    /// Read latency as a multiple of unloaded latency; `None` if that is unknown.
     pub read_saturation: Option<f64>,
-    /// Write latency as a multiple of unloaded latency; `None` where that is unknown.
+    /// Write latency as a multiple of unloaded latency; `None` if that is unknown.
     pub write_saturation: Option<f64>,
-    /// Flush latency as a multiple of its usual one; `None` where that is unknown.
+    /// Flush latency as a multiple of its usual one; `None` if that is unknown.
     pub flush_saturation: Option<f64>,
-    /// The origin of the baseline that decides; `None` where latency was not compared with any.
+    /// The origin of the baseline that decides; `None` if latency was not compared with any.
     pub baseline_source: Option<BaselineSource>,
     /// Seconds for which the interval's own verdict, confirmed or not, has certainly lasted: from the first interval
     /// that showed it to the end of this one, because a verdict is claimed only after several intervals. `None` if the
@@ -239,9 +239,9 @@ pub enum Evidence {
         direction: IoDirection,
         /// The latency and its multiple of unloaded latency.
         latency: Latency,
-        /// The origin of the unloaded latency; `None` where that is unknown.
+        /// The origin of the unloaded latency; `None` if that is unknown.
         source: Option<BaselineSource>,
-        /// The reason why this direction has no verdict; `None` where it has one.
+        /// The reason why this direction has no verdict; `None` if it has one.
         doubt: Option<Doubt>,
     },
     /// More requests are in flight at a hard disk than it serves at a time.
@@ -250,7 +250,7 @@ pub enum Evidence {
     ConstantRate(Plateau),
     /// Most requests waited between the device and those below it.
     HeldBetween {
-        /// Requests in flight at the end of the interval; `None` where the kernel miscounted them.
+        /// Requests in flight at the end of the interval; `None` if the kernel miscounted them.
         in_flight: Option<u64>,
         /// The devices below, by the kernel's names.
         below: Vec<String>,
@@ -277,7 +277,7 @@ pub struct Latency {
     pub await_ms: f64,
     /// Mean number of requests in the queue or being served.
     pub queue: f64,
-    /// The multiple of unloaded latency; `None` where that is unknown.
+    /// The multiple of unloaded latency; `None` if that is unknown.
     pub saturation: Option<f64>,
 }
 

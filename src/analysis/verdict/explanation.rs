@@ -62,7 +62,7 @@ pub enum Reason {
     },
     /// No verdict: unloaded latency is unknown.
     NoBaseline {
-        /// The latency at the level of the highest saturation; `None` where the kernel counted hardly any request time.
+        /// The latency at the level of the highest saturation; `None` if the kernel counted hardly any request time.
         latency: Option<Latency>,
     },
     /// The kernel does not count the device's requests (queue/iostats is 0).
@@ -107,7 +107,7 @@ pub enum Reason {
         /// The latency at the highest saturated level. If no level has a known saturation, or levels mix saturated
         /// loads with others: the mean over the saturated loads. `None` if neither is known.
         latency: Option<Latency>,
-        /// The maximum rate; `None` where the knee is not known.
+        /// The maximum rate; `None` if the knee is not known.
         max_rate: Option<MaxRate>,
         /// The mean queue of the loads that are saturated because a hard disk serves one request at a time; `None` if
         /// most saturated loads were compared with a baseline.
@@ -159,7 +159,7 @@ pub struct DirectionLatency {
     pub p95_ms: f64,
     /// The highest mean latency of an interval in milliseconds.
     pub max_ms: f64,
-    /// The 95th percentile of the multiple of unloaded latency; `None` where that is not known for nearly all the time.
+    /// The 95th percentile of the multiple of unloaded latency; `None` if that is not known for nearly all the time.
     pub p95_saturation: Option<f64>,
     /// The highest multiple of unloaded latency; `None` in the same case.
     pub max_saturation: Option<f64>,

@@ -47,7 +47,7 @@ pub struct Event {
     pub duration_s: f64,
     /// Seconds with the worst verdict.
     pub verdict_s: f64,
-    /// The verdicts in the order of time, where they changed; at most [`Course::MAX`].
+    /// The verdicts in the order of time, one for each change; at most [`Course::MAX`].
     pub course: Vec<Course>,
     /// The mean rate of the requests that the verdict is about; `None` if nothing completed.
     pub rate: Option<EventRate>,

@@ -25,7 +25,7 @@ pub(super) struct JsonEvent<'a> {
     end_s: f64,
     duration_s: f64,
     verdict_s: f64,
-    /// The verdicts with their onsets, where they changed.
+    /// The verdicts and their onsets, in the order of time.
     course: String,
     rate: Option<f64>,
     /// The kind of the rate, as for limits: `read_iops`, `write_kib_per_s`.

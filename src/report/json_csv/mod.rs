@@ -24,7 +24,7 @@ struct Column {
 /// The value of a field.
 #[derive(Clone, Copy)]
 enum Value {
-    /// The same for all devices of an interval.
+    /// A value that is the same for all devices of an interval.
     OfInterval(fn(&IntervalHeader) -> Field<'_>),
     OfDevice(DeviceValue),
 }

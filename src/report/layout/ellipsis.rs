@@ -9,7 +9,7 @@ pub(crate) fn text_width(text: &str) -> usize {
     if is_printable_ascii(text) { text.len() } else { text.width() }
 }
 
-/// Returns `text` in at most `width` columns, with an ellipsis for what is cut from its middle.
+/// Returns `text` in at most `width` columns, with an ellipsis in place of the text cut from its middle.
 pub(crate) fn ellipsize(text: &str, width: usize) -> String {
     if text_width(text) <= width {
         return text.to_owned();

@@ -18,7 +18,7 @@ pub(crate) fn number(value: f64) -> String {
     text
 }
 
-/// A rate and what it counts: `3,000 reads/s`.
+/// A rate with the noun that it counts: `3,000 reads/s`.
 pub(crate) fn per_second(rate: f64, plural: &str) -> String {
     format!("{} {plural}/s", number(rate))
 }

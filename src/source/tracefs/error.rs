@@ -26,7 +26,7 @@ pub enum TraceError {
     InstanceExists(String),
     /// The kernel is out of memory for histograms.
     OutOfMemory,
-    /// The kernel refused to do what was written to a file.
+    /// The kernel refused a command that was written to a file.
     Refused {
         /// The file.
         path: PathBuf,

@@ -14,7 +14,7 @@ pub(super) struct TraceDir {
 }
 
 impl TraceDir {
-    /// Finds tracefs, and checks that the kernel can do what is needed.
+    /// Finds tracefs, and checks that the kernel has the necessary features.
     ///
     /// # Errors
     /// The reason for which requests cannot be traced.
