@@ -1,6 +1,6 @@
 //! Attribution: which cgroup or process does the I/O, and which limit it has reached. Pure: `source` reads the files.
 //!
-//! [`files`] parses the files of cgroups and processes; [`cgroup_name`] finds the name by which people know a cgroup.
+//! [`files`] parses the files of cgroups and processes; `cgroup_name` finds the name by which people know a cgroup.
 //! An [`Attributor`] turns successive scans into an [`Attribution`]: the rates of each cgroup on each device and their
 //! shares, and the limits that have been reached.
 

@@ -8,9 +8,10 @@
 //! [`Intervals`] is the entry: it takes samples at their deadlines or from a capture, skips over breaks in time,
 //! aggregates the samples of a longer interval, follows devices that appear and disappear, applies the selection, adds
 //! up a total, flags numbers that cannot be trusted, and adds the live verdict. The numbers of an interval come from
-//! its first and last sample; the verdict is the worst of those on each sample. [`collect`] feeds an analysis with all
-//! intervals, [`RunningTotals`] adds them up for metrics, and a [`History`] keeps the data for charts in bounded memory
-//! ([`series`]). Nothing is printed here: warnings go to a callback, and every output takes the same [`IntervalRows`].
+//! its first and last sample; the verdict is the worst of those on each sample. [`collect()`] feeds an analysis with
+//! all intervals, [`RunningTotals`] adds them up for metrics, and a [`History`] keeps the data for charts in bounded
+//! memory ([`series`]). Nothing is printed here: warnings go to a callback, and every output takes the same
+//! [`IntervalRows`].
 
 mod aggregate;
 mod all_requests;

@@ -149,7 +149,7 @@ async fn serve_connection(stream: TcpStream, answers: Arc<Answers>) {
 
 /// The body of an answer in one format.
 struct Rendered {
-    /// The number of the rendered metrics: see [`Latest::number`].
+    /// The number of the rendered metrics: see `Latest::number`.
     number: u64,
     format: MetricsFormat,
     is_gzip: bool,
