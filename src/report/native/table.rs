@@ -201,9 +201,11 @@ impl Table {
 
     /// Appends the cgroups that use a device, and the tasks that are blocked.
     fn push_who(&mut self, line: &DeviceInterval<'_>, attribution: &Attribution, out: &mut Vec<u8>) {
-        if !matches!(line.verdict(), Some(Verdict::Idle | Verdict::Ok))
-            && let Some(text) = who_line(line.device, attribution)
-        {
+        let may_be_in_trouble = match line.verdict() {
+            Some(verdict) => !matches!(verdict, Verdict::Idle | Verdict::Ok),
+            None => attribution.device(line.device).is_some(),
+        };
+        if may_be_in_trouble && let Some(text) = who_line(line.device, attribution) {
             self.push_wrapped(&text, "  ", out);
         }
     }

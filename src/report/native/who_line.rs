@@ -10,26 +10,28 @@ use crate::sanitize::sanitize;
 const MAX_NAMED: usize = 3;
 
 /// Returns the line of a device, by the kernel's name: `who: db.service 97% (1,940 r/s), backup.service 3%; at limit:
-/// db.service 2,000 reads/s; D state: mysqld(2114) fio(3301) +6`. `None` if nothing is known.
+/// db.service 2,000 reads/s; D state: mysqld(2114) fio(3301) +6`. `None` if nothing is known. For a device that completes
+/// nothing, there are only tasks that may wait for it.
 pub(super) fn who_line(device: &str, attribution: &Attribution) -> Option<String> {
-    let usage = attribution.device(device)?;
-    let busy = usage.cgroups.iter().filter(|cgroup| cgroup.share_pct.is_some_and(|share| share > 0.0));
+    let usage = attribution.device(device);
+    let used_by = usage.map_or(&[][..], |usage| &usage.cgroups);
+    let busy = used_by.iter().filter(|cgroup| cgroup.share_pct.is_some_and(|share| share > 0.0));
     let mut cgroups: Vec<String> = busy.take(MAX_NAMED).map(cgroup_text).collect();
     // The rates of the first cgroup show what the percentages refer to.
-    if let (Some(first), Some(cgroup)) = (cgroups.first_mut(), usage.top_cgroup()) {
+    if let (Some(first), Some(cgroup)) = (cgroups.first_mut(), usage.and_then(DeviceUse::top_cgroup)) {
         first.push_str(&rates_text(cgroup));
     }
     let cgroups = (!cgroups.is_empty()).then(|| cgroups.join(", "));
     let skipped = (attribution.skipped > 0).then(|| format!("scans skipped: {}", attribution.skipped));
     let hung = attribution.hung_read.map(|hung| format!("/proc/{}/io does not answer", hung.pid));
-    let parts = [cgroups, limits_text(usage), blocked_text(&attribution.blocked), skipped, hung];
+    let parts = [cgroups, limits_text(used_by), blocked_text(&attribution.blocked), skipped, hung];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("who: {}", parts.join("; ")))
 }
 
 /// Returns the cgroups that have reached limits on the device, with these limits; `None` if none has.
-fn limits_text(usage: &DeviceUse) -> Option<String> {
-    let reached: Vec<String> = usage.cgroups.iter().filter_map(reached_text).take(MAX_NAMED).collect();
+fn limits_text(cgroups: &[CgroupUse]) -> Option<String> {
+    let reached: Vec<String> = cgroups.iter().filter_map(reached_text).take(MAX_NAMED).collect();
     (!reached.is_empty()).then(|| format!("at limit: {}", reached.join(", ")))
 }
 
@@ -87,6 +89,9 @@ mod tests {
         attribution.blocked = (1..=5).map(task).collect();
         let blocked = format!("{busy}; D state: my\\u{{1b}}d(1) my\\u{{1b}}d(2) my\\u{{1b}}d(3) +2");
         assert_eq!(who_line("vda", &attribution), Some(blocked));
+        // A disk that completes nothing, as one that hangs, is used by no cgroup.
+        let hung = "who: D state: my\\u{1b}d(1) my\\u{1b}d(2) my\\u{1b}d(3) +2";
+        assert_eq!(who_line("vdb", &attribution).as_deref(), Some(hung));
         attribution.blocked.clear();
         let limit = |kind, is_reached| LimitUse { kind, value: 2 << 20, rate: 0.0, is_reached };
         attribution.devices[0].cgroups[1].limits =
