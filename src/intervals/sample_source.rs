@@ -256,7 +256,10 @@ impl<'a> SampleSource<'a> {
                     on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
                 };
                 match deadlines {
-                    None => live.read_first(sample, on_error)?,
+                    None => {
+                        scanner.iter().for_each(IoScanner::wait_for_first);
+                        live.read_first(sample, on_error)?;
+                    }
                     Some(_) => live.read(sample, on_error)?,
                 }
                 let now = sample.at.monotonic.unwrap_or_default();

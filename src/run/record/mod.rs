@@ -214,6 +214,7 @@ impl Recording<'_> {
             true => Some(IoScanner::start(&self.plan.root, context.clock, ScanScope::Everything)?),
             false => None,
         };
+        scanner.iter().for_each(IoScanner::wait_for_first);
         loop {
             let now = sample.at.monotonic.unwrap_or_default();
             sample.io_scan = scanner.as_mut().and_then(|scanner| scanner.latest(now));

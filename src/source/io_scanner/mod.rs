@@ -6,7 +6,7 @@ mod process_thread;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -47,8 +47,15 @@ enum Worker {
     Thread {
         /// The times at which the next sample is due. The thread ends with this sender.
         due: SyncSender<Duration>,
-        latest: Arc<Mutex<Option<Arc<IoScan>>>>,
+        latest: Arc<LatestScan>,
     },
+}
+
+/// The last finished scan of a thread; none before the first.
+#[derive(Default)]
+struct LatestScan {
+    scan: Mutex<Option<Arc<IoScan>>>,
+    finished: Condvar,
 }
 
 impl IoScanner {
@@ -71,7 +78,7 @@ impl IoScanner {
             return Ok(Self { worker: Worker::Immediate(scan) });
         }
         let (due, requests) = sync_channel(1);
-        let latest = Arc::new(Mutex::new(None));
+        let latest = Arc::<LatestScan>::default();
         let shared = Arc::clone(&latest);
         let run = move || scan_on_request(*scan, &requests, &shared);
         thread::Builder::new().name("blkstat-scan".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
@@ -87,20 +94,29 @@ impl IoScanner {
         }
     }
 
+    /// Waits until the first scan has finished, but not long. With it, the first interval has a scan at each end.
+    pub fn wait_for_first(&self) {
+        if let Worker::Thread { latest, .. } = &self.worker {
+            let scan = latest.scan.lock().unwrap_or_else(PoisonError::into_inner);
+            // Without it, the interval goes without.
+            let _ = latest.finished.wait_timeout_while(scan, LEAD[1], |scan| scan.is_none());
+        }
+    }
+
     /// Returns the last finished scan; `now` is a monotonic time. `None` before the first.
     pub fn latest(&mut self, now: Duration) -> Option<Arc<IoScan>> {
         match &mut self.worker {
             Worker::Immediate(scan) => Some(Arc::new(scan.read(&|| now))),
             Worker::Thread { latest, .. } => {
                 // The last scan of a thread that panicked is still valid.
-                latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+                latest.scan.lock().unwrap_or_else(PoisonError::into_inner).clone()
             }
         }
     }
 }
 
 /// Scans until the sender of requests is gone.
-fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex<Option<Arc<IoScan>>>) {
+fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &LatestScan) {
     let clock = RealClock::new(None);
     let mut budget = Budget::default();
     let mut is_first = true;
@@ -122,7 +138,8 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Mutex
             let cpu_before = thread_cpu_time();
             let mut read = scan.read(&|| clock.monotonic());
             read.skipped = std::mem::take(&mut skipped);
-            *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(read));
+            *latest.scan.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(read));
+            latest.finished.notify_all();
             took = clock.monotonic().saturating_sub(begun);
             // The first scan takes longer than those that follow: it finds every cgroup.
             if !std::mem::replace(&mut is_first, false) {

@@ -52,6 +52,15 @@ fn without_permission_cgroups_and_blocked_tasks_are_shown_and_one_line_says_what
 }
 
 #[test]
+fn the_first_interval_has_cgroups_and_blocked_tasks() {
+    let host = FakeRoot::new();
+    write_host(&host, 0);
+    fs::set_permissions(host.path(), Permissions::from_mode(0o755)).unwrap();
+    let (out, _) = run_unprivileged(host.path(), "0.3 1");
+    assert!(out.contains("mysqld") && !out.contains("not read"), "{out}");
+}
+
+#[test]
 fn on_this_host_other_users_processes_are_hidden_or_known() {
     let (_, err) = run_unprivileged(Path::new("/"), "0.3 3");
     let is_about_permission =
