@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::Path;
 
 use anyhow::Result;
 use jiff::tz::TimeZone;
@@ -151,6 +152,9 @@ fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option
     let source = || sanitize(&intervals.source_name()).into_owned();
     Ok(match intervals.not_found() {
         // The user may have meant a capture.
+        Some(NotFound::Name { name, .. }) if intervals.is_live() && Path::new(&name).is_dir() => {
+            Some(format!("{} is a directory, not a device or a capture", sanitize(&name)))
+        }
         Some(NotFound::Name { name, similar: None, list_command }) if intervals.is_live() => {
             Some(format!("no such device or file '{}'; run '{list_command}' for a list", sanitize(&name)))
         }

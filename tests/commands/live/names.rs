@@ -14,6 +14,7 @@ fn a_device_is_found_by_any_of_its_names_and_a_wrong_name_is_reported() {
     assert_eq!((out.as_str(), exit), ("", Exit::NoData));
     assert_eq!(err, "blkstat: no such device 'vg0-rot'; did you mean 'vg0-root'?\n");
     for (words, why) in [
+        ("src 1 2", "src is a directory, not a device or a capture"),
         ("nosuch 1 2", "no such device or file 'nosuch'; run 'blkstat devices' for a list"),
         ("vg0-rot 1 2", "no such device 'vg0-rot'; did you mean 'vg0-root'?"),
         ("vg0-rot what 1 2", "no such devices: 'vg0-rot', 'what'; run 'blkstat devices' for a list"),
