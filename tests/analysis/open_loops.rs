@@ -1,7 +1,7 @@
 //! Loads whose requests arrive at their own rate, independent of the device (open loops), and loads only some of which
 //! have a baseline.
 
-use blkstat::analysis::Verdict;
+use blkstat::analysis::{Assessment, Verdict};
 
 use super::simulator::{Random, Second, analyze, assess, caps, explanation, reads, varied};
 
@@ -93,6 +93,27 @@ fn the_pace_of_requests_is_not_the_capacity() {
         let capacity = report.capacity;
         assert!(!capacity.knee_reached && capacity.is_offered_rate, "seed {seed}: {rate} {capacity:?}");
         assert_eq!((capacity.knee_concurrency, report.plateaus.len()), (None, 0), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_rate_at_which_the_device_was_idle_at_times_is_not_its_limit() {
+    for seed in 0..20 {
+        let mut random = Random(9700 + seed);
+        let rate = (500.0 * 20f64.powf(random.unit())).round();
+        // A neighbor makes the requests of a client wait that issues them evenly.
+        let [light, loaded] = [0.5 + 0.25 * random.unit(), 4.0 + 4.0 * random.unit()];
+        let phases = [light, loaded].repeat(3).into_iter().flat_map(|queue| [queue; 8]);
+        let second = |queue: f64| Second {
+            in_flight: (queue * (1.0 + 0.4 * random.normal())).round().max(0.0) as u64,
+            ..reads((rate * (1.0 + 0.0003 * random.normal())).round(), queue)
+        };
+        let load: Vec<Second> = phases.map(second).collect();
+        let report = analyze(load.clone());
+        assert!(report.plateaus.is_empty(), "seed {seed}: {:?}", report.explanation);
+        assert!(!report.capacity.knee_reached, "seed {seed}: {:?}", report.capacity);
+        let is_capped = |one: &Assessment| one.verdict == Some(Verdict::Capped);
+        assert!(!assess(load).iter().any(is_capped), "seed {seed}");
     }
 }
 

@@ -8,7 +8,13 @@ use crate::analysis::load::{
     IoDirection, LoadSample, RateUnit, VonNeumannRatio, cluster_levels, count_transitions,
     is_single_direction, is_spread, weighted_median_of,
 };
-use crate::analysis::thresholds::{MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE};
+use crate::analysis::thresholds::{
+    KNEE_FRACTION, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE,
+};
+
+/// The shortest knee of a limit. With less in flight, the device is idle for more of the time than the rate at the knee is below
+/// its maximum: it can do more, and the rates are those at which requests arrived.
+const MIN_LIMIT_KNEE: f64 = KNEE_FRACTION * MIN_CONSTANT_QUEUE;
 
 /// The capacity of each direction, from the loads of that direction alone; `None` for a direction without such loads. A
 /// model is fitted only if the concurrency was swept.
@@ -37,7 +43,9 @@ pub(in crate::analysis) fn capacity_by_direction(
                 return CapacityFit::highest_only(&points);
             }
             let fit = CapacityFit::fit(&points);
-            let is_offered = fit.knee.is_some_and(|knee| is_offered_from(knee, &levels, direction));
+            let is_offered = fit
+                .knee
+                .is_some_and(|knee| knee < MIN_LIMIT_KNEE || is_offered_from(knee, &levels, direction));
             if is_offered { CapacityFit::offered_only(&points) } else { fit }
         };
         (!own.is_empty()).then(|| CapacityReport::new(&fit(RateUnit::Requests), &fit(RateUnit::Kib)))

@@ -3,7 +3,7 @@
 use super::steady_rate::{RateKind, RatedLoad, SameRate, SteadyRate, count_intervals};
 use crate::analysis::load::{IoDirection, LoadSample, weighted_median_of};
 use crate::analysis::thresholds::{
-    MIN_BRIEF_PLATEAU_INTERVALS, MIN_CONCURRENCY_GROWTH, MIN_FASTER_QUEUE_FRACTION, MIN_LOADED_QUEUE,
+    MIN_BRIEF_PLATEAU_INTERVALS, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_FASTER_QUEUE_FRACTION,
     MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_RATE_CHANGE_RATIO, MIN_WITNESS_INTERVALS,
     SAME_MIX_TOLERANCE, SAME_QUEUE_TOLERANCE, SAME_SIZE_TOLERANCE, STEADY_TOLERANCE,
 };
@@ -33,9 +33,11 @@ pub(super) fn without_others<'a>(
 /// Returns whether the rate was also seen while no request waited, which makes it the rate at which requests are
 /// issued.
 pub(super) fn is_offered_load(one: &SteadyRate, loads: &[&LoadSample], kind: RateKind) -> bool {
+    // A client that waits for each of its requests has one in flight nearly all the time: with less, the device was idle at
+    // times, and nothing was held back.
+    let max_queue = (one.max_queue / MIN_CONCURRENCY_GROWTH).min(MIN_CONSTANT_QUEUE);
     let is_at_rest = |load: &&LoadSample| {
-        kind.queue(load) < MIN_LOADED_QUEUE.min(one.min_queue / MIN_CONCURRENCY_GROWTH)
-            && (kind.rate(load) / one.rate - 1.0).abs() <= STEADY_TOLERANCE
+        kind.queue(load) < max_queue && (kind.rate(load) / one.rate - 1.0).abs() <= STEADY_TOLERANCE
     };
     count_intervals(loads.iter().copied().filter(is_at_rest)) >= MIN_WITNESS_INTERVALS
 }
