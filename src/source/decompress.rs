@@ -1,5 +1,6 @@
 //! Decompresses captures.
 
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
 use flate2::Crc;
@@ -68,9 +69,7 @@ impl<R: BufRead> GzipReader<R> {
         input.is_passed = false;
         match next {
             Next::Zeros if !is_valid => Err(ErrorKind::UnexpectedEof.into()),
-            _ if !is_valid => {
-                Err(io::Error::new(ErrorKind::InvalidData, "compressed data does not match its checksum"))
-            }
+            _ if !is_valid => Err(damage("its text does not match the checksum")),
             Next::Member => Ok(Self::Header(input)),
             Next::Zeros | Next::End => Ok(Self::End),
             Next::Other => Err(TrailingData.into()),
@@ -100,6 +99,9 @@ impl<R: BufRead> Read for GzipReader<R> {
                     crc.update(&into[..length]);
                     match read {
                         Ok(_) if length == 0 => Self::read_trailer(decoder.into_inner(), &crc)?,
+                        Err(error) if length == 0 && error.kind() == ErrorKind::InvalidInput => {
+                            return Err(damage(error));
+                        }
                         Err(error) if length == 0 && error.kind() != ErrorKind::Interrupted => {
                             return Err(error);
                         }
@@ -112,6 +114,13 @@ impl<R: BufRead> Read for GzipReader<R> {
             };
         }
     }
+}
+
+/// The error of data that is not valid, for a reason.
+fn damage(reason: impl fmt::Display) -> io::Error {
+    let message =
+        format!("its gzip data is damaged ({reason}); 'gzip -dc' prints the text before the damage");
+    io::Error::new(ErrorKind::InvalidData, message)
 }
 
 /// The data after a member.
