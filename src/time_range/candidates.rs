@@ -28,6 +28,18 @@ pub(super) fn next_time_of_day(time: Time, zone: &TimeZone, from: Timestamp) -> 
     days.flat_map(|day| moments(day.to_datetime(time), zone)).find(|moment| *moment >= from)
 }
 
+/// Returns whether the clock was set forward past a local time of day between two moments.
+pub(super) fn skips_time_of_day(time: Time, zone: &TimeZone, (from, to): (Timestamp, Timestamp)) -> bool {
+    let first: Date = from.to_zoned(zone.clone()).date();
+    let mut days = std::iter::successors(Some(first), |day| day.tomorrow().ok()).take(SEARCHED_DAYS);
+    days.any(|day| match zone.to_ambiguous_timestamp(day.to_datetime(time)).offset() {
+        AmbiguousOffset::Gap { before, after } => {
+            zone.to_offset(from) == before && zone.to_offset(to) == after
+        }
+        AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Fold { .. } => false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::candidates::moments;
+use super::candidates::{moments, skips_time_of_day};
 use super::point::TimePoint;
 
 /// The most occurrences that a message lists.
@@ -40,11 +40,12 @@ pub fn outside_message(
         );
     }
     let covers = format!("the capture, which covers {}", span_text(span, zone));
-    match point.local().filter(|local| moments(*local, zone).is_empty()) {
-        Some(_) => {
-            format!("{option} {point} is a time that the clock skipped when it was set forward, in {covers}")
-        }
-        None => format!("{option} {point} is outside {covers}"),
+    let is_skipped = point.local().is_some_and(|local| moments(local, zone).is_empty())
+        || point.time_of_day().is_some_and(|time| skips_time_of_day(time, zone, span));
+    if is_skipped {
+        format!("{option} {point} is a time that the clock skipped when it was set forward, in {covers}")
+    } else {
+        format!("{option} {point} is outside {covers}")
     }
 }
 

@@ -315,7 +315,11 @@ mod tests {
         assert!(
             position("2026-03-29T02:30", &spring).unwrap_err().contains("skipped when it was set forward")
         );
-        assert!(position("02:30", &spring).unwrap_err().contains("outside the capture"));
+        assert!(position("02:30", &spring).unwrap_err().contains("skipped when it was set forward"));
+        let around = ["2026-03-29T00:50:00Z", "2026-03-29T01:20:00Z"];
+        assert!(position("02:30", &around).unwrap_err().contains("skipped when it was set forward"));
+        let later = ["2026-03-29T02:00:00Z", "2026-03-29T06:00:00Z"];
+        assert!(position("02:30", &later).unwrap_err().contains("outside the capture"));
     }
 
     #[test]
