@@ -40,6 +40,15 @@ impl Deadlines {
         let deadline = self.start.saturating_add(Duration::from_nanos(offset));
         (deadline, u64::try_from(missed).unwrap_or(u64::MAX))
     }
+
+    /// Skips the deadlines that have passed by `now` since the last one returned, as when the wait for it lasted too long.
+    /// Returns their number.
+    pub fn skip_passed(&mut self, now: Duration) -> u64 {
+        let passed = now.saturating_sub(self.start).as_nanos() / self.interval.as_nanos();
+        let missed = passed.saturating_sub(self.last);
+        self.last += missed;
+        u64::try_from(missed).unwrap_or(u64::MAX)
+    }
 }
 
 /// The deadlines of intervals, and of samples that divide each interval evenly. The end of an interval that has begun is
@@ -72,6 +81,12 @@ impl SampleDeadlines {
         self.end = Some(end);
         self.due = self.next_sample(now.max(self.due)).min(end);
         (self.due, missed)
+    }
+
+    /// Skips the intervals that have ended by `now` since the last deadline, if that was the end of one: the sample that is due
+    /// ends them, too. Returns their number.
+    pub fn skip_passed(&mut self, now: Duration) -> u64 {
+        if self.end.is_some_and(|end| self.due >= end) { self.ends.skip_passed(now) } else { 0 }
     }
 
     /// Returns whether a sample taken `at` this time ends its interval.
@@ -107,6 +122,10 @@ mod tests {
         assert_eq!(deadlines.next(ms(950)), (ms(1000), 2));
         // A wait that ended a little early.
         assert_eq!(deadlines.next(ms(999)), (ms(1100), 0));
+        // One that lasted too long: the sample comes late, and the intervals that it ends were missed.
+        assert_eq!(deadlines.skip_passed(ms(1099)), 0);
+        assert_eq!(deadlines.skip_passed(ms(1399)), 2);
+        assert_eq!(deadlines.next(ms(1399)), (ms(1400), 0));
     }
 
     #[test]

@@ -191,7 +191,8 @@ impl<'a> IntervalSource<'a> {
                 return Ok(self.begin_segment());
             }
         }
-        let missed = deadline.map_or(0, |(_, missed)| missed);
+        let missed =
+            deadline.map_or(0, |(_, missed)| missed + self.samples.skip_passed(self.clock.monotonic()));
         self.missed_samples = self.missed_samples.saturating_add(missed);
         self.read_step(on_warning)
     }

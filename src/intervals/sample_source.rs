@@ -221,6 +221,14 @@ impl<'a> SampleSource<'a> {
         }
     }
 
+    /// Skips the intervals that ended while the wait for the last deadline lasted too long, and returns their number.
+    pub(super) fn skip_passed(&mut self, now: Duration) -> u64 {
+        match &mut self.kind {
+            SourceKind::Live { deadlines: Some(deadlines), .. } => deadlines.skip_passed(now),
+            SourceKind::Live { .. } | SourceKind::Received { .. } | SourceKind::Replay { .. } => 0,
+        }
+    }
+
     /// Returns whether a sample of the running system ends an interval; `None` for a capture.
     pub(super) fn ends_interval(&mut self, sample: &Sample) -> Option<bool> {
         match &mut self.kind {

@@ -244,9 +244,10 @@ impl Recording<'_> {
                 WaitOutcome::Due if self.queue.is_done() => return Ok(Exit::Error),
                 WaitOutcome::Due => {}
             }
+            let skipped = deadlines.skip_passed(context.clock.monotonic());
             read_live(&mut self.source, sample, &mut self.warnings, context)?;
             sample.traced = self.read_traced(sample).map(Arc::new);
-            sample.missed_samples = missed;
+            sample.missed_samples = missed + skipped;
             self.report_trace_problem(sample, progress, context);
         }
     }

@@ -67,21 +67,21 @@ fn output_late(words: &str, host: &FakeRoot) -> String {
 }
 
 #[test]
-fn missed_samples_are_counted_on_the_next_line_and_in_a_recording() {
+fn missed_samples_are_counted_in_the_interval_that_covers_them_and_in_a_recording() {
     let host = FakeRoot::new();
     let numbers = |out: &str, name: &str| -> Vec<f64> {
         let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.map(|line| line[name].as_f64().unwrap()).collect()
     };
     let live = output_late("--json sda 1 4", &host);
-    assert_eq!(numbers(&live, "missed_samples"), [0.0, 0.0, 2.0, 2.0]);
+    assert_eq!(numbers(&live, "missed_samples"), [0.0, 2.0, 2.0, 2.0]);
     assert_eq!(numbers(&live, "elapsed_s"), [1.0, 3.5, 3.0, 3.0]);
     let file = host.path().join("late.txt");
     output_late(&format!("record {} 1 4", file.display()), &host);
     let replayed = |more: &str| output(&format!("--json --from {} sda {more}", file.display()), 0).0;
     assert_eq!(replayed(""), live);
     // An aggregated interval has the sum.
-    assert_eq!(numbers(&replayed("60"), "missed_samples"), [4.0]);
+    assert_eq!(numbers(&replayed("60"), "missed_samples"), [6.0]);
 }
 
 #[test]
