@@ -178,14 +178,20 @@ fn the_data_can_be_saved_as_csv() {
     assert_eq!(browser.complaints().len(), 0);
 }
 
-/// The recording of the throttled volume, in which the host, the volume, its cgroup and the tasks have hostile names.
-fn hostile_recording() -> String {
+/// The text of the recording of the throttled volume.
+fn throttled_recording() -> String {
     let mut text = String::new();
     std::io::Read::read_to_string(
         &mut flate2::read::MultiGzDecoder::new(fs::File::open(THROTTLED).unwrap()),
         &mut text,
     )
     .unwrap();
+    text
+}
+
+/// The recording of the throttled volume, in which the host, the volume, its cgroup and the tasks have hostile names.
+fn hostile_recording() -> String {
+    let text = throttled_recording();
     let json = |name: &str| {
         let quoted = serde_json::to_string(name).unwrap();
         quoted[1..quoted.len() - 1].to_owned()
@@ -251,21 +257,44 @@ fn hostile_names_do_nothing() {
     }
 }
 
+/// The recording of the throttled volume with the name of a long cgroup, which has to break.
+fn recording_with_a_long_cgroup() -> String {
+    throttled_recording()
+        .replace("orders-db.service", &format!("{}.service", "a-database-of-orders-".repeat(5)))
+}
+
 #[test]
-fn nothing_is_wider_than_a_narrow_window() {
+fn nothing_is_wider_than_the_window_and_no_number_or_word_breaks() {
     let Some(browser) = Browser::start() else { return };
-    for width in [400, 1400] {
-        browser.resize(width, 900);
-        // The last label of the time axis is at the right end of that range.
-        let edge = format!("{CAPPED} --end 18:23:01");
-        for capture in [CAPPED, edge.as_str(), "fixtures/captures/mixed.txt", THROTTLED] {
-            browser.open_with_script(&write_page(&browser, capture, ""));
+    // Numbers, times and words, the names of devices included, stay on one line. Long names of cgroups and tasks may break.
+    let broken = "[...document.querySelectorAll('td, th')].flatMap((cell) => { const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
+         while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[^ ]+/g)) {
+             const range = document.createRange(); range.setStart(texts.currentNode, word.index); range.setEnd(texts.currentNode, word.index + word[0].length);
+             if (word[0].length <= 24 && !word[0].includes('-') && new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) found.push(word[0]); }
+         return found; })";
+    let cut = "[...document.querySelectorAll('table.events td')].filter((cell) => cell.getBoundingClientRect().right > window.innerWidth).length";
+    // The last label of the time axis is at the right end of that range.
+    let edge = format!("{CAPPED} --end 18:23:01");
+    let long = recording_with_a_long_cgroup();
+    let inputs = [
+        (CAPPED, ""),
+        (edge.as_str(), ""),
+        ("fixtures/captures/mixed.txt", ""),
+        ("fixtures/captures/stalls.txt", ""),
+        (THROTTLED, ""),
+        ("-", long.as_str()),
+    ];
+    for (arguments, input) in inputs {
+        let page = write_page(&browser, arguments, input);
+        browser.resize(1400, 900);
+        browser.open_with_script(&page);
+        browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
+        for width in (320..=1800).step_by(40) {
+            browser.resize(width, 900);
             let excess = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
-            assert!(excess.as_f64().unwrap() <= 0.0, "{capture} at {width}: {excess}");
-            let cut = browser.evaluate(
-                "[...document.querySelectorAll('table.events td')].filter((cell) => cell.getBoundingClientRect().right > window.innerWidth).length",
-            );
-            assert_eq!(cut, 0, "{capture} at {width}: cells of the events");
+            assert!(excess.as_f64().unwrap() <= 0.0, "{arguments} at {width}: {excess}");
+            assert_eq!(browser.evaluate(cut), 0, "{arguments} at {width}: cells of the events");
+            assert_eq!(browser.evaluate(broken), json!([]), "{arguments} at {width}: broken");
         }
     }
 }

@@ -16,8 +16,11 @@ const OPEN_INCIDENTS: usize = 10;
 /// The most events in the table, and below in one incident.
 const MAX_ROWS: usize = 300;
 const MAX_ROWS_OF_INCIDENT: usize = 20;
+/// The classes of cells with numbers, and of cells with names, which may be long.
+const NUMBER: &str = " n";
+const NAMES: &str = " long";
 /// The beginning of the table, with its titles.
-const TITLES: &str = "<table class=\"events\"><thead><tr><th>#<th>device<th>verdict<th>time<th class=\"n\">for<th class=\"n\">rate\
+const TITLES: &str = "<div class=\"scroll\"><table class=\"events\"><thead><tr><th>#<th>device<th>verdict<th>time<th class=\"n\">for<th class=\"n\">rate\
     <th class=\"n\">peak latency<th class=\"n\">queue<th>limit<th>most bytes</tr></thead><tbody>";
 
 /// Appends the table of all events, those of an incident together. `anchor` returns the anchor of a device's section on
@@ -39,7 +42,7 @@ pub(super) fn push_table(
         }
         if index == OPEN_INCIDENTS {
             let count = counted((incidents.len() - index) as u64, "smaller incident");
-            let _ = write!(out, "</tbody></table><details><summary>{count}</summary>{TITLES}");
+            let _ = write!(out, "</tbody></table></div><details><summary>{count}</summary>{TITLES}");
         }
         for (place, placed) in incident.events().take(MAX_ROWS_OF_INCIDENT).enumerate() {
             let number = (place == 0).then_some(index + 1);
@@ -53,7 +56,7 @@ pub(super) fn push_table(
         }
         shown += 1;
     }
-    out.push_str("</tbody></table>");
+    out.push_str("</tbody></table></div>");
     if shown > OPEN_INCIDENTS {
         out.push_str("</details>");
     }
@@ -87,27 +90,42 @@ fn push_row(
         "<tr{class} data-from=\"{:.3}\" data-to=\"{:.3}\"><td>{number}<td class=\"device\">{device}<td><span class=\"tag {verdict}\">{verdict}</span><td class=\"time\">{}",
         placed.begin_s,
         placed.end_s,
-        range(placed, time_of),
+        keep_numbers_whole(&range(placed, time_of)),
     );
     let queue = event_queue_text(event);
     let cells = [
-        ("for", " n", Some(format!("{}{or_more}", duration(event.duration_s)))),
-        ("rate", " n", event.rate.as_ref().map(event_rate_text)),
-        ("peak", " n", event_latency_text(event)),
-        ("queue", " n", queue.map(|text| text.trim_start_matches("queue ").to_owned())),
-        ("limit", "", event.limit.as_ref().map(event_limit_text)),
-        ("most bytes", "", event.top_cgroup.as_ref().map(top_cgroup_text)),
+        ("for", NUMBER, Some(format!("{}{or_more}", duration(event.duration_s)))),
+        ("rate", NUMBER, event.rate.as_ref().map(event_rate_text)),
+        ("peak", NUMBER, event_latency_text(event)),
+        ("queue", NUMBER, queue.map(|text| text.trim_start_matches("queue ").to_owned())),
+        ("limit", NAMES, event.limit.as_ref().map(event_limit_text)),
+        ("most bytes", NAMES, event.top_cgroup.as_ref().map(top_cgroup_text)),
     ];
     for (label, class, text) in cells {
         match text {
             // A narrow window shows the label instead of the column's title.
             Some(text) => {
-                let _ = write!(out, "<td class=\"l{class}\" data-l=\"{label}\">{}", escape(&text));
+                let text = escape(&text);
+                let text = if class == NUMBER { keep_numbers_whole(&text) } else { text };
+                let _ = write!(out, "<td class=\"l{class}\" data-l=\"{label}\">{text}");
             }
             None => out.push_str("<td>"),
         }
     }
     out.push_str("</tr>");
+}
+
+/// Returns the text with spaces that do not break a line, except before a further part: `27.5 ms|of writes`.
+fn keep_numbers_whole(text: &str) -> String {
+    const NO_BREAK_SPACE: char = '\u{a0}';
+    let mut whole = String::with_capacity(2 * text.len());
+    for (index, word) in text.split(' ').enumerate() {
+        if index > 0 {
+            whole.push(if matches!(word, "of" | "or" | "to" | "ongoing") { ' ' } else { NO_BREAK_SPACE });
+        }
+        whole.push_str(word);
+    }
+    whole
 }
 
 /// The time of an event: `16:04:47 to 16:05:12`, `before 16:04:14, ongoing`.

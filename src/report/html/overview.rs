@@ -63,7 +63,7 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
         let latency = |value: Option<f64>| value.map(time_text).unwrap_or_default();
         let _ = write!(
             out,
-            "<tr><td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
+            "<tr><td class=\"device\">{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
             name(label),
             word(report.verdict),
             rate(&report.read.iops),

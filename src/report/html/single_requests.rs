@@ -162,7 +162,7 @@ pub(super) fn push_thread_table(histories: &[&ThreadHistory], trace: TraceSummar
     }
     threads.sort_by(|a, b| b.bytes().cmp(&a.bytes()).then_with(|| a.tid.cmp(&b.tid)));
     out.push_str(
-        "<table class=\"threads\"><thead><tr><th>thread<th>cgroup<th class=\"n\">share<th class=\"n\">reads/s\
+        "<div class=\"scroll\"><table class=\"threads\"><thead><tr><th>thread<th>cgroup<th class=\"n\">share<th class=\"n\">reads/s\
          <th class=\"n\">writes/s<th class=\"n\">MiB/s, mean</tr></thead><tbody>",
     );
     let has_partitions = threads.iter().any(|thread| thread.device != threads[0].device);
@@ -177,7 +177,7 @@ pub(super) fn push_thread_table(histories: &[&ThreadHistory], trace: TraceSummar
         let cgroup = thread.cgroup.as_deref().map(|path| name(&cgroup_name(path))).unwrap_or_default();
         let _ = write!(
             out,
-            "<tr><td>{} {id}{role}{on}<td>{cgroup}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
+            "<tr><td class=\"long\">{} {id}{role}{on}<td class=\"long\">{cgroup}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
             name(&thread.comm),
             percent(100.0 * thread.bytes() as f64 / all as f64),
             number(per_s(thread.reads)),
@@ -185,7 +185,7 @@ pub(super) fn push_thread_table(histories: &[&ThreadHistory], trace: TraceSummar
             number(per_s(thread.bytes()) / BYTES_PER_MIB),
         );
     }
-    out.push_str("</tbody></table>");
+    out.push_str("</tbody></table></div>");
     let hidden = threads.len().saturating_sub(MAX_SHOWN);
     if hidden > 0 {
         let _ = write!(out, "<p class=\"note\">and {hidden} or more other threads</p>");

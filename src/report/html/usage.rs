@@ -79,17 +79,17 @@ pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
     if all <= 0.0 || cgroups.is_empty() {
         return;
     }
-    out.push_str("<table><thead><tr><th>cgroup<th class=\"n\">share<th class=\"n\">MiB/s, mean<th>limit</tr></thead><tbody>");
+    out.push_str("<div class=\"scroll\"><table><thead><tr><th>cgroup<th class=\"n\">share<th class=\"n\">MiB/s, mean<th>limit</tr></thead><tbody>");
     for cgroup in cgroups.iter().take(10) {
         let CgroupRow { share, mib_per_s, limit } = row(cgroup, all, usage.seconds());
         let _ = write!(
             out,
-            "<tr><td title=\"{}\">{}<td class=\"n\">{share}<td class=\"n\">{mib_per_s}<td>{limit}</tr>",
+            "<tr><td class=\"long\" title=\"{}\">{}<td class=\"n\">{share}<td class=\"n\">{mib_per_s}<td>{limit}</tr>",
             escape(cgroup.path()),
             name(&cgroup_name(cgroup.path())),
         );
     }
-    out.push_str("</tbody></table>");
+    out.push_str("</tbody></table></div>");
 }
 
 struct CgroupRow {
@@ -115,14 +115,14 @@ pub(super) fn push_blocked_tasks(history: &History, time: ChartTime<'_>, out: &m
     }
     out.push_str(
         "<h3>Tasks seen in state D</h3><p class=\"note\">Uninterruptible sleep: they usually wait for a device. The kernel does not show for which.</p>\
-         <table><thead><tr><th>task<th>cgroup<th class=\"n\">seen for<th>first<th>last</tr></thead><tbody>",
+         <div class=\"scroll\"><table><thead><tr><th>task<th>cgroup<th class=\"n\">seen for<th>first<th>last</tr></thead><tbody>",
     );
     for task in tasks.iter().take(MAX_TASKS) {
         let thread = if task.tid == task.pid { String::new() } else { format!(" (thread {})", task.tid) };
         let cgroup = task.cgroup.as_deref().map(cgroup_name).unwrap_or_default();
         let _ = write!(
             out,
-            "<tr><td>{} {}{thread}<td>{}<td class=\"n\">{}<td>{}<td>{}</tr>",
+            "<tr><td class=\"long\">{} {}{thread}<td class=\"long\">{}<td class=\"n\">{}<td class=\"time\">{}<td class=\"time\">{}</tr>",
             name(&task.comm),
             task.pid,
             name(&cgroup),
@@ -131,7 +131,7 @@ pub(super) fn push_blocked_tasks(history: &History, time: ChartTime<'_>, out: &m
             time.axis.moment(task.seen.end_s),
         );
     }
-    out.push_str("</tbody></table>");
+    out.push_str("</tbody></table></div>");
     if tasks.len() > MAX_TASKS {
         let _ = write!(out, "<p class=\"note\">and {} more tasks</p>", tasks.len() - MAX_TASKS);
     }

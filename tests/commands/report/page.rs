@@ -146,7 +146,7 @@ fn trouble_from_before_the_page_says_so() {
     let headline = text_of(&page, "h1");
     assert!(headline.contains(&format!(" from before {start} on (")), "{headline}");
     assert!(headline.contains(" s or more, ongoing)"), "{headline}");
-    let table = page.split_once("<table class=\"events\">").unwrap().1;
+    let table = page.split_once("<table class=\"events\">").unwrap().1.replace('\u{a0}', " ");
     assert!(table.contains(&format!("before {start}, ongoing")) && table.contains(" s or more<"), "{table}");
 }
 

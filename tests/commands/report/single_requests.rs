@@ -88,7 +88,7 @@ fn threads_are_named_unless_they_are_not_to_be() {
     let with = page(TRACED, "");
     let (_, table) = with.split_once("<table class=\"threads\">").unwrap();
     let table = table.split_once("</table>").unwrap().0;
-    assert!(table.contains("<td><bdi>fio</bdi> ") && table.contains(">100%<"), "{table}");
+    assert!(table.contains("<td class=\"long\"><bdi>fio</bdi> ") && table.contains(">100%<"), "{table}");
     let without = page(&format!("{TRACED} --no-who"), "");
     assert!(!without.contains("class=\"threads\"") && without.contains("Single requests traced"));
 }
