@@ -45,7 +45,7 @@ pub struct IntervalHeader {
     /// True if it is before the range of time that is shown. Only an analysis gets such intervals: it learns baselines
     /// from them.
     pub is_preceding: bool,
-    /// Intervals that were skipped before this one, or samples that were skipped when a capture was recorded.
+    /// Intervals that were skipped, and are part of this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
     /// The host over the interval.
     pub host: HostStats,
