@@ -346,7 +346,8 @@ pub(super) const CLOSED_LOOP_TOLERANCE: f64 = 0.1;
 pub(super) const MIN_CONSTANT_QUEUE_RATIO: f64 = 0.5;
 /// Multiple of the usual number of requests in flight that the queue of a closed loop does not exceed.
 pub(super) const MAX_CONSTANT_QUEUE_RATIO: f64 = 1.25;
-/// Shortest queue that can be constant: a client that waits for each request has one in flight nearly all the time.
+/// Shortest queue that can be constant: a client that waits for each request has one in flight nearly all the time. At a shorter
+/// one the device is idle at times, so that its rate is the one at which requests arrive, and not a limit.
 pub(super) const MIN_CONSTANT_QUEUE: f64 = 0.9;
 
 // Dispersion of a rate; requests that complete at random have 1.

@@ -6,7 +6,7 @@ use super::steady_rate::{count_intervals, median_rates};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, RecentLoads, weighted_median_of};
 use crate::analysis::settings::KnownDevice;
 use crate::analysis::thresholds::{
-    ABOVE_LIMIT_RATIO, LIMIT_TOLERANCE, MIN_LOADED_QUEUE, MIN_NEAR_LIMIT_INTERVALS, MIN_ON_RATE_FRACTION,
+    ABOVE_LIMIT_RATIO, LIMIT_TOLERANCE, MIN_CONSTANT_QUEUE, MIN_NEAR_LIMIT_INTERVALS, MIN_ON_RATE_FRACTION,
     MIN_PLATEAU_INTERVALS, MIN_SATURATED_QUEUE, MIN_WITNESS_INTERVALS, NEAR_LIMIT_TOLERANCE,
 };
 
@@ -101,7 +101,7 @@ fn near_limit_in<'a>(
     }
     let above = count_intervals(all.clone().filter(|load| value(unit, load) > ABOVE_LIMIT_RATIO * max_rate));
     // A rate that is also seen while no request waits is the rate at which requests are issued.
-    let at_rest = |load: &&LoadSample| is_near(load) && load.queue(IoDirection::Both) < MIN_LOADED_QUEUE;
+    let at_rest = |load: &&LoadSample| is_near(load) && load.queue(IoDirection::Both) < MIN_CONSTANT_QUEUE;
     let is_offered = count_intervals(all.clone().filter(at_rest)) >= MIN_WITNESS_INTERVALS;
     if above >= MIN_WITNESS_INTERVALS || is_offered {
         return None;
