@@ -148,7 +148,7 @@ impl std::fmt::Display for CaptureWarningKind {
                 )
             }
             Self::TrailingData => {
-                write!(f, "the compressed data ends here; other bytes after it are ignored")
+                write!(f, "compressed data ends here; the bytes after it are ignored")
             }
             Self::SampleTruncated => write!(f, "sample is truncated; skipped"),
             Self::SamplesDropped(DroppedSamples { count, first, last }) => {

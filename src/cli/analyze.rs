@@ -41,10 +41,10 @@ pub(super) struct AnalyzeArguments {
     from: Option<PathBuf>,
     #[command(flatten)]
     range: RangeArguments,
-    /// Compare two captures or ranges of time: load, latency at like queue and size, limits and verdict
+    /// Compare two captures or ranges of time: load, latency at similar queue and size, limits and verdict
     #[arg(long, conflicts_with_all = ["fio", "save_baseline", "from"])]
     compare: bool,
-    /// Show workload, queue levels and capacity of each device (default where a device is named)
+    /// Show workload, queue levels and capacity of each device (default if a device is named)
     #[arg(long, conflicts_with_all = ["json", "fio", "compare"])]
     details: bool,
     /// Print one JSON document
@@ -150,7 +150,7 @@ fn compared_captures<'a>(
                 Err(format!("no such file '{}' in '{word}'", file.display()))
             }
             Some(_) if !range.is_everything() => {
-                Err(format!("'{word}' has a range of its own; leave out --begin and --end"))
+                Err(format!("'{word}' already has a range; omit --begin and --end"))
             }
             Some(found) => Ok(Some(found)),
             None => Ok(is_file(word).then(|| (PathBuf::from(word), range.clone()))),

@@ -39,8 +39,13 @@ pub(super) struct ExportArguments {
     /// Time between samples, or with --from between points
     #[arg(hide = true, allow_negative_numbers = true)]
     interval: Option<String>,
-    /// Serve metrics over HTTP: PORT, ADDR:PORT or [ADDR]:PORT (default address 127.0.0.1; port 0 is any free one)
-    #[arg(long, value_name = "[ADDR:]PORT", value_parser = listen_address)]
+    // No doc comment: rustdoc would take the brackets for a link.
+    #[arg(
+        long,
+        value_name = "[ADDR:]PORT",
+        value_parser = listen_address,
+        help = "Serve metrics over HTTP: PORT, ADDR:PORT or [ADDR]:PORT (default address 127.0.0.1; port 0 is any free one)"
+    )]
     listen: Option<SocketAddr>,
     /// Keep FILE up to date for node_exporter's textfile collector; its name must end in .prom
     #[arg(long, value_name = "FILE", value_parser = textfile_path)]
@@ -66,7 +71,7 @@ pub(super) struct ExportArguments {
     /// Include loop, ram and zram devices that were never used
     #[arg(long)]
     all: bool,
-    /// Do not scan cgroups: without their time at limits, and without the verdict 'throttled'
+    /// Do not scan cgroups (no time at limits, no verdict 'throttled')
     #[arg(long, conflicts_with = "from")]
     no_who: bool,
     /// Treat warnings about a recording as errors
@@ -195,7 +200,7 @@ fn label(word: &str) -> Result<(String, String), String> {
         .filter(|(name, _)| is_name(name))
         .ok_or("expected NAME=VALUE, such as instance=db1")?;
     if OWN_LABELS.contains(&name) {
-        return Err(format!("the metrics have a label '{name}' already"));
+        return Err(format!("the metrics already have a label '{name}'"));
     }
     Ok((name.to_owned(), value.to_owned()))
 }

@@ -43,7 +43,7 @@ pub(super) struct LatencyArguments {
     /// Pause tracing while it would use more than this percentage of the CPUs
     #[arg(long, value_name = "PCT", default_value = "2", value_parser = percentage)]
     max_overhead: f64,
-    /// Remove what was left in the kernel by runs that were killed, and exit
+    /// Remove tracing instances and events that killed runs left in the kernel, and exit
     #[arg(long, conflicts_with_all = ["queued", "heatmap", "json", "csv", "operands"])]
     cleanup: bool,
     #[command(flatten)]

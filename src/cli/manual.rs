@@ -198,9 +198,12 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
             ("blkstat latency", "Show percentiles of the latencies of all devices every second, as root."),
             (
                 "blkstat latency nvme0n1 --heatmap 5",
-                "Show how the latencies of a disk change, a line per five seconds.",
+                "Show how the latencies of a disk change, one line every five seconds.",
             ),
-            ("blkstat latency --cleanup", "Remove what a run left in the kernel that was killed."),
+            (
+                "blkstat latency --cleanup",
+                "Remove the tracing instances and events that a killed run left in the kernel.",
+            ),
         ],
         "record" => &[
             ("blkstat record incident.txt.gz 1 600", "Record ten minutes, compressed."),
@@ -210,7 +213,7 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
             ("blkstat export --listen 9980", "Serve metrics at http://127.0.0.1:9980/metrics until Ctrl-C."),
             (
                 "blkstat export --textfile /var/lib/prometheus/node-exporter/blkstat.prom",
-                "Write metrics for a node_exporter that runs already.",
+                "Write metrics for a node_exporter that is already running.",
             ),
             (
                 "blkstat export --from incident.txt.gz --label instance=db1 > incident.om",
@@ -220,7 +223,7 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
         ],
         "devices" => &[
             ("blkstat devices", "Show how the devices of this host are stacked."),
-            ("blkstat devices --from incident.txt.gz", "Show those of the host that made a recording."),
+            ("blkstat devices --from incident.txt.gz", "Show the devices of the host that made a recording."),
         ],
         "iostat" => &[("blkstat iostat -x 1", "Show extended statistics every second, as iostat does.")],
         "pt-diskstats" => {
@@ -257,7 +260,9 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
                 "Begin a recording at its main event and move through its time.",
             ),
         ],
-        "version" => &[("blkstat version --verbose", "Show what a bug report should say about this host.")],
+        "version" => {
+            &[("blkstat version --verbose", "Show the facts about this host that a bug report needs.")]
+        }
         "man" => &[("blkstat man analyze > blkstat-analyze.1", "Write the page of a command to a file.")],
         _ => &[],
     }

@@ -63,7 +63,7 @@ struct Arguments {
     /// Use DIR/proc and DIR/sys instead of /proc and /sys
     #[arg(long, value_name = "DIR", default_value = "/", global = true, hide_default_value = true)]
     root: PathBuf,
-    /// Print the version; twice, also what a bug report needs
+    /// Print the version; if given twice, also the facts for a bug report
     #[arg(short = 'V', long, action = ArgAction::Version)]
     version: (),
     #[command(subcommand)]
@@ -122,12 +122,12 @@ enum Command {
         /// Shell
         shell: Shell,
     },
-    /// Print a systemd unit that records all the time, or one that exports metrics
+    /// Print a systemd unit that records continuously, or one that exports metrics
     Service(service::ServiceArguments),
     /// Print the version
     #[command(override_usage = "blkstat version [OPTIONS]")]
     Version {
-        /// Print also how blkstat was built and which sources of this host it can read, for bug reports
+        /// Also print how blkstat was built and which sources of this host it can read, for bug reports
         #[arg(short, long)]
         verbose: bool,
     },

@@ -95,7 +95,7 @@ impl RecordArguments {
         }
         let learns_in_file = |learned: &PathBuf| absolute(learned).ok() == absolute(&self.file).ok();
         if self.learn_baseline.as_ref().is_some_and(learns_in_file) {
-            return Err("--learn-baseline needs a file of its own, not the one of the recording".to_owned());
+            return Err("--learn-baseline needs a different file than the recording".to_owned());
         }
         Ok(Record {
             schedule: parse_schedule(self.interval.as_ref(), self.count.as_ref())?,

@@ -40,7 +40,7 @@ pub(super) struct ReportArguments {
     /// Overwrite the page if it exists
     #[arg(long)]
     force: bool,
-    /// Leave out cgroups and processes, for pages that leave the house
+    /// Leave out cgroups and processes, for pages that leave the company
     #[arg(long)]
     no_who: bool,
     /// Capture to report on, if its name could be taken for a device

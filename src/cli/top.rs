@@ -22,7 +22,7 @@ pub(super) const OPERANDS: &[Operand] = &[DEVICE_OPERAND, INTERVAL_OPERAND];
 #[derive(Args)]
 #[command(
     override_usage = "blkstat top [OPTIONS] [DEVICE]... [INTERVAL]",
-    after_help = "The key ? shows the keys. NO_COLOR turns colors off; COLORFGBG says that the background is light."
+    after_help = "The key ? shows the keys. NO_COLOR turns colors off; COLORFGBG can indicate a light background."
 )]
 pub(super) struct TopArguments {
     // Completion scripts show these words; --help shows OPERANDS.
@@ -37,7 +37,7 @@ pub(super) struct TopArguments {
     /// Play the capture at the recorded speed from its beginning (with --from)
     #[arg(long, requires = "from")]
     realtime: bool,
-    /// Trace single requests and the threads that submit them while a device is on the whole screen (root)
+    /// Trace single requests and the threads that submit them while a device fills the screen (root)
     #[arg(long, conflicts_with = "from")]
     trace: bool,
     /// Pause tracing while it would use more than this percentage of the CPUs (with --trace)

@@ -109,12 +109,12 @@ impl BaselineStore {
         let (name, saved, identity) = found.next()?;
         let more = match found.count() {
             0 => String::new(),
-            n => format!(", and so are those of {n} more"),
+            n => format!(", and so do those of {n} more"),
         };
         let [name, saved, identity] = [name, saved, identity].map(excerpt);
         let file = sanitize(&self.file.name);
         Some(format!(
-            "{file}: the baseline of {name} is of another device ({saved}; this one is {identity}){more}; not used"
+            "{file}: the baseline of {name} belongs to another device ({saved}; this one is {identity}){more}; ignored"
         ))
     }
 }

@@ -99,7 +99,7 @@ fn learn(path: &Path, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<Sa
     let collected = collect(&mut intervals, on_warning, &mut || {}, &mut |_| {})?;
     if intervals.span().intervals == 0 {
         bail!(
-            "{}: {}; a baseline is a capture, or a file that analyze --save-baseline wrote",
+            "{}: {}; a baseline must be a capture or a file written by 'analyze --save-baseline'",
             sanitize(&intervals.source_name()),
             intervals.no_data_reason()?
         );

@@ -54,7 +54,7 @@ impl RangeFilter {
             Some(zone) => zone,
             None if !range.needs_time_zone() => TimeZone::UTC,
             None => bail!(
-                "unknown time zone '{}' in TZ; give times with their distance from UTC, as in 2026-11-20T16:04Z",
+                "unknown time zone '{}' in TZ; give times with their UTC offset, such as 2026-11-20T16:04Z",
                 sanitize(&tz.unwrap_or_default().to_string_lossy())
             ),
         };

@@ -70,7 +70,7 @@ fn list<T: ToString>(items: &[T], separator: &str) -> String {
 
 fn user(privileges: &Privileges) -> String {
     let capabilities = match privileges.capabilities.as_slice() {
-        [] => "no capability that matters here".to_owned(),
+        [] => "no relevant capabilities".to_owned(),
         held => list(held, " "),
     };
     format!("uid {}, {capabilities}", privileges.uid)
@@ -92,7 +92,7 @@ fn process_io(found: &ProcessIoSource, privileges: &Privileges) -> String {
     let has = |name: &str| privileges.capabilities.contains(&name);
     let remedy = match has("CAP_DAC_READ_SEARCH") && has("CAP_SYS_PTRACE") {
         true => "",
-        false => "; those of others take root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE",
+        false => "; those of other users need root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE",
     };
     format!("readable for {readable} of {} processes{remedy}", readable + refused)
 }

@@ -15,11 +15,11 @@ pub(crate) const KEYS: [(&str, &[(&str, &str)]); 5] = [
         &[
             ("up down, k j", "select a device; PgUp PgDn by a page"),
             ("g G, Home End", "first and last device"),
-            ("Enter, Esc", "the selected device on the whole screen, and back"),
-            ("s S", "sort by the next column, or the one before"),
+            ("Enter, Esc", "show the selected device full screen, and return"),
+            ("s S", "sort by the next or previous column"),
             ("/", "show only devices whose name matches a regular expression; Esc shows all"),
             ("f", "fold or unfold devices that are ok or idle"),
-            ("t", "disks with what is stacked on them, as a tree"),
+            ("t", "tree of disks and the devices stacked on them"),
             ("u", "throughput in MB/s (MiB), KB/s (KiB) or Mbit/s"),
         ],
     ),
@@ -47,7 +47,10 @@ pub(crate) const KEYS: [(&str, &[(&str, &str)]); 5] = [
     (
         "Mouse",
         &[
-            ("click", "select a device, a time in a chart, or a title to sort by; a device again: its page"),
+            (
+                "click",
+                "select a device, a time in a chart, or a title to sort by; click a device again to open its page",
+            ),
             ("wheel", "scroll; in a chart, shorter and longer time axis"),
         ],
     ),

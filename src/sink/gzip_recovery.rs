@@ -49,7 +49,7 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
     }
     if !member.starts_with(&HEADER) && !HEADER.starts_with(&member) {
         // Blocks of another program may end within a byte, and its header has no fixed length.
-        let message = "it ends within gzip data that another program wrote";
+        let message = "it ends in incomplete gzip data of another program";
         return Err(io::Error::new(ErrorKind::InvalidData, message));
     }
     let flushed = find_flushed_part(&member).unwrap_or_default();

@@ -69,5 +69,5 @@ fn requests_whose_time_rounds_to_zero_leave_no_broken_sentence() {
 #[test]
 fn one_interval_is_singular() {
     let text = explanation(&analyze([reads(3000.0, 0.9)]));
-    assert_eq!(text, "sda has no verdict: busy in 1 interval, too few");
+    assert_eq!(text, "sda has no verdict: only 1 busy interval, too few");
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::program::output;
 
-const SENTENCE: &str = "16 requests at a time at a hard disk, which serves one at a time";
+const SENTENCE: &str = "a queue of 16 requests at a hard disk, which serves one at a time";
 
 /// A recording of 20 s of a disk of this model with 16 reads of 4 KiB in flight, at about this rate.
 fn recording(model: Option<&str>, rate: u64) -> String {

@@ -80,7 +80,7 @@ fn assert_says(capture: &str, expected: Option<&str>) {
 fn without_a_known_cloud_a_limit_is_a_possible_explanation() {
     assert_says(
         &unproved("sda", 3000.0),
-        Some("; if this is AWS, 3,000 is the limit of a gp3 volume without more provisioned"),
+        Some("; if this is AWS, 3,000 is the limit of a gp3 volume with default settings"),
     );
     assert_says(
         &unproved("sda", 5000.0),
@@ -98,7 +98,7 @@ fn without_a_known_cloud_a_limit_is_a_possible_explanation() {
 #[test]
 fn a_known_cloud_makes_it_a_fact_and_rules_out_the_others() {
     let capture = |machine: Value, gib, model, rate| recorded(&unproved("sda", rate), &machine, gib, model);
-    let gp3 = "; 3,000 is the limit of an AWS gp3 volume without more provisioned";
+    let gp3 = "; 3,000 is the limit of an AWS gp3 volume with default settings";
     let aws = json!({"sys_vendor": "Amazon EC2", "product_name": "m5.large"});
     assert_says(&capture(aws.clone(), 2000, None, 3000.0), Some(gp3));
     assert_says(&capture(json!({}), 2000, Some(EBS), 3000.0), Some(gp3));
@@ -127,7 +127,7 @@ fn the_size_gives_the_limit_of_gp2_and_rules_out_tiers() {
     assert_says(&capture(128, 5000.0), None);
     assert_says(
         &capture(200, 3000.0),
-        Some("a gp3 volume without more provisioned or a gp2 volume with burst credits"),
+        Some("a gp3 volume with default settings or a gp2 volume with burst credits"),
     );
 }
 

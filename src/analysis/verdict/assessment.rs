@@ -55,10 +55,10 @@ impl Verdict {
                 "latency is below 1.5 times unloaded latency, which is given, saved, or was seen on a device that was \
                  not at its limit; or requests wait at a device above while this one is idle most of the time"
             }
-            Self::Queueing => "requests wait for each other, but not enough for 'saturated'",
+            Self::Queueing => "requests wait for each other, but latency or queue is too low for 'saturated'",
             Self::Slow => {
                 "requests take at least 3 times as long as before although they come one at a time, or although the \
-                 device does no more than before, in three of the last four intervals; also flushes at any queue"
+                 rate is no higher than before, in three of the last four intervals; also flushes at any queue"
             }
             Self::Saturated => {
                 "latency is at least 3 times unloaded latency (--saturation-threshold) with a queue of 2 or more and \
@@ -68,7 +68,7 @@ impl Verdict {
                 "the rate stays constant while the queue grows or stays long: a limit such as that of a cloud volume"
             }
             Self::Throttled => {
-                "a cgroup that does at least half of the device's bytes or requests, or whose tasks alone wait, has been \
+                "a cgroup that does at least half of the device's bytes or requests, or whose tasks are the only ones waiting, has been \
                  at its limit for three intervals (--who): requests wait above the device"
             }
             Self::Stalled => {

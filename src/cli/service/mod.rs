@@ -23,7 +23,7 @@ pub(super) struct ServiceArguments {
 /// A file of systemd.
 #[derive(Clone, Copy, ValueEnum)]
 enum ServiceFile {
-    /// Unit that records all the time and learns baselines: blkstat-recorder.service
+    /// Unit that records continuously and learns baselines: blkstat-recorder.service
     Recorder,
     /// Unit that serves metrics for Prometheus: blkstat-exporter.service
     Exporter,

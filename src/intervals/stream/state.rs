@@ -178,7 +178,7 @@ impl Intervals<'_> {
                 "no samples found; a capture holds copies of /proc/diskstats, each after a line 'TS <seconds>'"
             }
             1 => "only one complete sample; two are needed",
-            _ if !self.input.range.is_everything() => "no interval is between --begin and --end",
+            _ if !self.input.range.is_everything() => "no interval lies between --begin and --end",
             _ => "no two consecutive samples in order of time",
         })
     }

@@ -122,7 +122,7 @@ fn no_fit_reason(capacity: &CapacityReport) -> String {
             "A fit needs {MIN_FIT_LEVELS} levels of concurrency {MIN_LOADED_QUEUE} or more; seen: {levels}."
         )
     } else {
-        "The data end before the knee, or follow no model.".to_owned()
+        "The data end before the knee or fit no model.".to_owned()
     }
 }
 

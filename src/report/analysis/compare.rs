@@ -89,7 +89,7 @@ fn push_device(old: &DeviceReport, new: &DeviceReport, width: usize, out: &mut V
     let sections = [
         ("Changed", Outcome::Changed),
         (
-            "Fewer than two blocks of 30 s with it in a capture: spread unknown, no claim",
+            "Seen in fewer than two blocks of 30 s in at least one capture: spread unknown, no conclusion",
             Outcome::SpreadUnknown,
         ),
     ];
@@ -106,7 +106,8 @@ fn push_device(old: &DeviceReport, new: &DeviceReport, width: usize, out: &mut V
     }
     let has_like = differences.iter().any(|one| matches!(one.quantity, Quantity::LatencyAt(_)));
     if !has_like && !old.blocks.is_empty() && !new.blocks.is_empty() {
-        let text = "Latency at like concurrency: the captures have no time with a like queue and size.";
+        let text =
+            "Latency at similar concurrency: the captures share no intervals of similar queue and size.";
         push_paragraph(text, 2, width, out);
     }
     if !old.plateaus.is_empty() || !new.plateaus.is_empty() {

@@ -23,7 +23,7 @@ fn sentence(finding: &HostFinding) -> String {
     match finding {
         HostFinding::NoDeviceBusy => "No device did any I/O.".to_owned(),
         HostFinding::FarFromSaturated { devices, p95_saturation } => format!(
-            "{} far from saturated: latency {} unloaded or less 95% of the time.",
+            "{} far from saturated: latency at most {} unloaded for 95% of the time.",
             are(devices),
             multiple(*p95_saturation)
         ),
@@ -75,7 +75,7 @@ fn sentence(finding: &HostFinding) -> String {
             )
         }
         HostFinding::SwapDevice { device, read_mib_per_s, write_mib_per_s } => format!(
-            "{device} is swap: its {} MiB/s of reads and {} MiB/s of writes on average are memory, not files.",
+            "{device} is swap: its average {} MiB/s of reads and {} MiB/s of writes are swapping, not file I/O.",
             number(*read_mib_per_s),
             number(*write_mib_per_s)
         ),
@@ -116,7 +116,7 @@ mod tests {
                     devices: devices(&["sda", "sdb", "sdc"]),
                     p95_saturation: 1.02,
                 },
-                "sda, sdb and sdc are far from saturated: latency 1.0x unloaded or less 95% of the time.",
+                "sda, sdb and sdc are far from saturated: latency at most 1.0x unloaded for 95% of the time.",
             ),
             (
                 HostFinding::ShortQueue { devices: devices(&["sda"]), p99_queue: 0.15 },
@@ -165,7 +165,7 @@ mod tests {
                     read_mib_per_s: 4.69,
                     write_mib_per_s: 1.2,
                 },
-                "sda2 is swap: its 4.69 MiB/s of reads and 1.20 MiB/s of writes on average are memory, not files.",
+                "sda2 is swap: its average 4.69 MiB/s of reads and 1.20 MiB/s of writes are swapping, not file I/O.",
             ),
         ];
         for (finding, expected) in findings {

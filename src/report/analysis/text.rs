@@ -41,7 +41,7 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     push_host("Host", &host_findings::host_sentences(report), width, out);
     if !report.has_details && report.devices.iter().any(|device| device.busy_intervals > 0) {
         out.push(b'\n');
-        let hint = "Workload, capacity and queueing by layer: --details, or the name of a device.";
+        let hint = "For workload, capacity and queueing by layer, use --details or name a device.";
         push_paragraph(hint, 0, width, out);
     }
 }

@@ -22,7 +22,9 @@ pub(crate) fn cgroup_limit_text(limit: &ReachedLimit) -> String {
         (CgroupHierarchy::V1, LimitKind::WriteBytes) => "blkio.throttle.write_bps_device",
     };
     let share = match limit.share_pct {
-        Some(share) if !limit.holds_device => format!("; it does {} of the bytes here", percent(share)),
+        Some(share) if !limit.holds_device => {
+            format!("; it accounts for {} of the bytes here", percent(share))
+        }
         _ => String::new(),
     };
     format!(
@@ -84,7 +86,7 @@ mod tests {
             ..limit
         };
         let text = "cgroup /evil\\u{1b}[2J is at its limit of 3 MiB/s of writes on loop2 \
-                    (blkio.throttle.write_bps_device); it does 12% of the bytes here";
+                    (blkio.throttle.write_bps_device); it accounts for 12% of the bytes here";
         assert_eq!(cgroup_limit_text(&other), text);
         let of = |value| limit_of_cgroup(LimitKind::WriteBytes, value);
         let texts = ["500 bytes/s of writes", "1.95 KiB/s of writes", "512 KiB/s of writes"];

@@ -25,7 +25,7 @@ pub(crate) fn explanation_text(device: &str, explanation: &Explanation) -> Strin
         text += &format!("; {}", near_limit_text(near));
     }
     if let Some(seconds) = explanation.stall_s {
-        text += &format!("; at one time requests hung for {}, none completed", duration(seconds));
+        text += &format!("; requests hung for up to {} without any completion", duration(seconds));
     }
     let exceeded = |cap: Option<ExceededCap>, unit: &str| {
         cap.map(|ExceededCap { cap, seen }| format!("{} {unit} ({} seen)", number(cap), number(seen)))
@@ -38,7 +38,7 @@ pub(crate) fn explanation_text(device: &str, explanation: &Explanation) -> Strin
     .flatten()
     .collect();
     if !exceeded.is_empty() {
-        text += &format!("; for a time load exceeded the stated cap of {}", exceeded.join(" and "));
+        text += &format!("; load temporarily exceeded the stated cap of {}", exceeded.join(" and "));
     }
     text
 }
@@ -52,12 +52,12 @@ fn reason_text(reason: &Reason) -> String {
             no_reads_or_writes_text(*discards_per_s, *flushes_per_s)
         }
         Reason::TooFewIntervals { busy_intervals } => {
-            format!("has no verdict: busy in {}, too few", counted(*busy_intervals, "interval"))
+            format!("has no verdict: only {}, too few", counted(*busy_intervals, "busy interval"))
         }
         Reason::PartlyUnknown { ok_fraction, unknown_fraction, latency } => {
             let latency = latency.map(|latency| format!(" (latency {})", latency_text(&latency, None)));
             format!(
-                "has no verdict: far from saturated {} of busy time, but unloaded latency not measured for {} of it{}",
+                "has no verdict: far from saturated for {} of busy time, but unloaded latency unknown for {} of it{}",
                 percent_of(*ok_fraction),
                 percent_of(*unknown_fraction),
                 latency.unwrap_or_default()
@@ -83,7 +83,7 @@ fn reason_text(reason: &Reason) -> String {
             format!("stalled: requests hung for {}, none completed", duration(*longest_s))
         }
         Reason::Hung { requests, for_s } => format!(
-            "stalled in part: {} hung for {} or longer while others completed",
+            "partly stalled: at least {} hung for {} or longer while others completed",
             counted(*requests, "request"),
             duration(*for_s)
         ),
@@ -119,7 +119,7 @@ fn reason_text(reason: &Reason) -> String {
         Reason::Queueing { fraction, latency } => {
             let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));
             format!(
-                "has requests waiting for each other {} of busy time{}",
+                "is queueing {} of busy time (requests wait for each other){}",
                 percent_of(*fraction),
                 latency.unwrap_or_default()
             )
@@ -255,7 +255,7 @@ mod tests {
             ),
             (
                 Reason::TooFewIntervals { busy_intervals: 2 },
-                "sda has no verdict: busy in 2 intervals, too few",
+                "sda has no verdict: only 2 busy intervals, too few",
             ),
             (
                 Reason::NoBaseline { latency },
@@ -263,7 +263,7 @@ mod tests {
             ),
             (
                 Reason::PartlyUnknown { ok_fraction: 0.65, unknown_fraction: 0.3, latency },
-                "sda has no verdict: far from saturated 65% of busy time, but unloaded latency not measured for 30% of \
+                "sda has no verdict: far from saturated for 65% of busy time, but unloaded latency unknown for 30% of \
                  it (latency 4.44 ms, queue 16.0)",
             ),
         ];
@@ -277,7 +277,7 @@ mod tests {
         let stated = Plateau { iops: 300.0, matches_limit: Some(LimitMatch::Stated), ..plateau() };
         assert_eq!(
             text(Reason::Capped { plateaus: vec![plateau(), stated] }),
-            "sda is capped at 3,000 reads/s (if this is AWS, the limit of a gp3 volume without more provisioned), then \
+            "sda is capped at 3,000 reads/s (if this is AWS, the limit of a gp3 volume with default settings), then \
              300 reads/s (the stated cap): rate stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms; then rate \
              stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms"
         );
@@ -287,7 +287,7 @@ mod tests {
         };
         let known = gp3(true);
         let sentence = uncertain(Some(LimitMatch::Cloud(vec![known])));
-        assert!(sentence.contains("(the limit of an AWS gp3 volume without more provisioned)"), "{sentence}");
+        assert!(sentence.contains("(the limit of an AWS gp3 volume with default settings)"), "{sentence}");
         assert!(sentence.ends_with("; it matches a known limit, but fully busy servers can be as steady"));
         // A limit does not support the verdict if the provider is not known.
         for matches_limit in [Some(LimitMatch::Cloud(vec![gp3(false)])), None] {
@@ -313,8 +313,8 @@ mod tests {
             "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
              requests/s, within 10% of it from concurrency 23.1 or less; from queue 0.90 to 63.6 the rate stayed at \
              3,000 reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; near a \
-             known limit: 2,990 requests/s; 3,000 is the limit of an AWS gp3 volume without more provisioned; at one \
-             time requests hung for 3.0 s, none completed; for a time load exceeded the stated cap of 3,000 requests/s (131k seen) and \
+             known limit: 2,990 requests/s; 3,000 is the limit of an AWS gp3 volume with default settings; requests \
+             hung for up to 3.0 s without any completion; load temporarily exceeded the stated cap of 3,000 requests/s (131k seen) and \
              125 MiB/s (512 seen)"
         );
     }

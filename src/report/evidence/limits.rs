@@ -5,7 +5,7 @@ use crate::report::layout::sentence_numbers::number;
 use crate::topology::Provider;
 
 /// The limit that a rate matches, as text that follows the rate: `the limit of an AWS gp3 volume without more
-/// provisioned`, or `if this is AWS, the limit of a gp3 volume without more provisioned`.
+/// provisioned`, or `if this is AWS, the limit of a gp3 volume with default settings`.
 pub(super) fn limit_text(limit: &LimitMatch) -> String {
     match limit {
         LimitMatch::Stated => "the stated cap".to_owned(),
@@ -75,7 +75,7 @@ fn clauses(limits: &[CloudLimit], subject: impl Fn(&CloudLimit) -> String) -> St
 /// The volumes of one provider, the first without its article.
 fn volume_texts(limits: &[CloudLimit]) -> Vec<String> {
     let text = |volume| match volume {
-        CloudVolume::Gp3Base => "gp3 volume without more provisioned".to_owned(),
+        CloudVolume::Gp3Base => "gp3 volume with default settings".to_owned(),
         CloudVolume::Gp2 { gib } => format!("gp2 volume of {} GiB", number(gib as f64)),
         CloudVolume::Gp2Burst => "gp2 volume with burst credits".to_owned(),
         CloudVolume::PremiumSsd(tier) => format!("Premium SSD {tier}"),
@@ -119,10 +119,10 @@ mod tests {
     #[test]
     fn a_limit_is_a_fact_only_where_the_provider_is_known() {
         let gp3 = |is_known| LimitMatch::Cloud(limits(&[CloudVolume::Gp3Base], 3000.0, is_known));
-        assert_eq!(limit_text(&gp3(true)), "the limit of an AWS gp3 volume without more provisioned");
+        assert_eq!(limit_text(&gp3(true)), "the limit of an AWS gp3 volume with default settings");
         assert_eq!(
             limit_text(&gp3(false)),
-            "if this is AWS, the limit of a gp3 volume without more provisioned"
+            "if this is AWS, the limit of a gp3 volume with default settings"
         );
         assert_eq!([gp3(true), gp3(false)].map(|one| limit_name(&one)), ["AWS gp3 (base)"; 2]);
     }
@@ -138,13 +138,13 @@ mod tests {
         assert_eq!(limit_name(&LimitMatch::Cloud(both.clone())), "AWS gp3 (base) or Azure Premium SSD P15");
         assert_eq!(
             near_limit_text(&NearLimit { unit: RateUnit::Kib, rate: 124.6, limits: both }),
-            "near a known limit: 125 MiB/s; if this is AWS, 125 is the limit of a gp3 volume without more provisioned; \
+            "near a known limit: 125 MiB/s; if this is AWS, 125 is the limit of a gp3 volume with default settings; \
              if it is Azure, 125 is the limit of a Premium SSD P15"
         );
         let burst = LimitMatch::Cloud(limits(&[CloudVolume::Gp3Base, CloudVolume::Gp2Burst], 3000.0, true));
         assert_eq!(
             limit_text(&burst),
-            "the limit of an AWS gp3 volume without more provisioned or a gp2 volume with burst credits"
+            "the limit of an AWS gp3 volume with default settings or a gp2 volume with burst credits"
         );
         let gp2 = [CloudVolume::Gp2 { gib: 1000 }];
         let near = NearLimit { unit: RateUnit::Requests, rate: 3012.0, limits: limits(&gp2, 3000.0, true) };

@@ -175,9 +175,9 @@ fn evidence_text(evidence: &Evidence) -> String {
         Evidence::WaitingAbove { above } => {
             format!("idle most of the time while requests wait at {} above", sanitize(above))
         }
-        Evidence::NoLatency => "no read or write latency to judge by".to_owned(),
+        Evidence::NoLatency => "no read or write latency to assess".to_owned(),
         Evidence::Unconfirmed(verdict) => {
-            format!("{} in this interval, not confirmed by others yet", verdict.name())
+            format!("{} in this interval, not yet confirmed by other intervals", verdict.name())
         }
         Evidence::Latency { direction, latency, source, doubt } => {
             let mut text = Vec::new();
@@ -237,7 +237,7 @@ fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
         Doubt::AboveSinceBoot => "; far longer than since boot",
         Doubt::RateFell { per_s, unloaded_per_s } => {
             return Cow::Owned(format!(
-                "; slower than before at a lower rate ({}, {} before): other data or a slower device, not more load",
+                "; slower than before although the rate is lower ({}, {} before): because of other data or a slower device, not more load",
                 per_second(*per_s, direction.noun()),
                 number(*unloaded_per_s)
             ));
@@ -252,7 +252,7 @@ fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
 /// The reason why a hard disk is saturated, shown without a baseline.
 fn deep_queue_text(queue: f64) -> String {
     format!(
-        "{} at a time at a hard disk, which serves one at a time",
+        "a queue of {} at a hard disk, which serves one at a time",
         counted(queue.round() as u64, "request")
     )
 }

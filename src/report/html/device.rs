@@ -205,7 +205,7 @@ impl<'a> Section<'a> {
         let latency = new("Latency", "How long do requests take? ", Unit::Milliseconds, Log, latency)
             .with_references(self.latency_references(saturation_threshold));
         let others = [
-            new("Operations", "How much is asked of it? ", Unit::PerSecond, Linear, operations),
+            new("Operations", "How many operations? ", Unit::PerSecond, Linear, operations),
             new("Queue", "How many requests wait or are served? ", Unit::Count, Linear, queue)
                 .counting("requests"),
             new("Bandwidth", "How many bytes? ", Unit::Bandwidth, Linear, bandwidth),

@@ -9,11 +9,11 @@ use crate::analysis::Verdict;
 const PANELS: [(&str, &str); 17] = [
     (
         "Incidents",
-        "What happened, and what belongs together? Devices that are stacked on each other and in trouble at the same time are one incident. Its first row is the device with the greatest trouble, by how long and how severe it was.",
+        "What happened, and what belongs together? Devices that are stacked on each other and in trouble at the same time are one incident. Its first row is the device with the greatest trouble, measured by length and severity.",
     ),
     (
         "Verdict band",
-        "When was the device in trouble? The worst verdict of each moment; hatched where the data support none.",
+        "When was the device in trouble? The worst verdict of each moment; hatched where the data support no verdict.",
     ),
     (
         "Latency",
@@ -21,7 +21,7 @@ const PANELS: [(&str, &str); 17] = [
     ),
     (
         "Operations, bandwidth",
-        "How much is asked of the device? A rate that is flat while the queue grows is a limit.",
+        "How much does the workload demand? A rate that is flat while the queue grows is a limit.",
     ),
     (
         "Queue",
@@ -37,7 +37,7 @@ const PANELS: [(&str, &str); 17] = [
     ),
     (
         "I/O size, merged requests",
-        "Did the load change? Large or merged requests are sequential, small ones random; latencies of different sizes do not compare.",
+        "Did the load change? Large or merged requests are sequential, small ones random; latencies of requests of different sizes are not comparable.",
     ),
     (
         "Throughput against concurrency",
@@ -53,7 +53,7 @@ const PANELS: [(&str, &str); 17] = [
     ),
     (
         "Latency of single reads, writes",
-        "How slow are the slowest? The median, the latency that 1% of the requests exceed, and the slowest, where the capture has single requests ('blkstat record --trace'). From the time at which the driver got a request: the queue before it, which mean latency includes, is not part of it.",
+        "How slow are the slowest? The median, the latency that 1% of the requests exceed, and the slowest, if the capture has single requests ('blkstat record --trace'). Measured from the time at which the driver gets a request; unlike mean latency, this does not include the queue before it.",
     ),
     (
         "Heat map of single requests",
@@ -65,7 +65,7 @@ const PANELS: [(&str, &str); 17] = [
     ),
     (
         "Who",
-        "Because of whom? Bytes by cgroup, and by thread where requests were traced. Buffered writes may belong to no cgroup.",
+        "Who causes it? Bytes by cgroup, and by thread if requests were traced. Buffered writes may belong to no cgroup.",
     ),
     (
         "CPU, pressure, blocked tasks",

@@ -145,7 +145,7 @@ pub(super) fn push_trace_note(requests: &RequestHistory, trace: TraceSummary, ou
     }
     if trace.dropped > 0 {
         let missing = counted(trace.dropped, "request");
-        let _ = write!(text, " Missing, since a histogram in the kernel was full: {missing} of all devices.");
+        let _ = write!(text, " Missing because a kernel histogram was full: {missing} over all devices.");
     }
     let _ = write!(out, "<p class=\"note\">{}</p>", escape(&text));
 }
@@ -188,6 +188,6 @@ pub(super) fn push_thread_table(histories: &[&ThreadHistory], trace: TraceSummar
     out.push_str("</tbody></table></div>");
     let hidden = threads.len().saturating_sub(MAX_SHOWN);
     if hidden > 0 {
-        let _ = write!(out, "<p class=\"note\">and {hidden} or more other threads</p>");
+        let _ = write!(out, "<p class=\"note\">and at least {hidden} more threads</p>");
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn push_usage(
     } else {
         "Who: share of the bytes by cgroup".to_owned()
     };
-    push_areas(&title, "Because of whom? ", areas, shades, time, out);
+    push_areas(&title, "Who causes it? ", areas, shades, time, out);
 }
 
 /// Appends the table of the cgroups that used a device.

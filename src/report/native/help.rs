@@ -64,17 +64,17 @@ pub fn verdicts() -> Topic {
         lists: vec![("Verdicts, most severe first", verdicts.into_iter().chain([unknown]).collect())],
         remarks: &[
             "Unloaded latency is learned from intervals in which requests did not wait for each other. For a device \
-             that has been loaded from the start, latency is compared with the mean since boot, which shows trouble \
-             but never 'ok'; --baseline-ms states another latency, and --baseline takes it from a capture. The options \
+             that has been loaded from the start, latency is compared with the mean since boot, which can show \
+             trouble but never 'ok'; --baseline-ms states another latency, and --baseline takes it from a capture. The options \
              --explain and 'blkstat analyze' show the evidence for a verdict, or what is missing for one.",
-            "Better, save unloaded latency in advance: what 'blkstat analyze --save-baseline /var/lib/blkstat/baseline.json' saves \
-             is used by every later live view of the host, as is $XDG_STATE_HOME/blkstat/baseline.json (default \
-             ~/.local/state) where the first does not exist. Devices are found by WWID, serial number or UUID, not \
+            "Better, save unloaded latency in advance, with 'blkstat analyze --save-baseline /var/lib/blkstat/baseline.json'. Every \
+             later live view of the host uses that file, or $XDG_STATE_HOME/blkstat/baseline.json (default ~/.local/state) \
+             if it does not exist. Devices are found by WWID, serial number or UUID, not \
              by name. --no-baseline ignores these files.",
-            "Every sample is judged. In a longer interval, that is every sample of a capture, and on the running system \
+            "Every sample is assessed. In a longer interval, that is every sample of a capture, and on the running system \
              one per second or a little more often. The interval shows the worst verdict with its seconds ('capped 24 s \
-             of 50') and the latest evidence for it. Samples without a verdict count less than any but idle ones. \
-             Averages since boot are judged as a whole.",
+             of 50') and the latest evidence for it. Samples without a verdict rank above idle ones only. \
+             Averages since boot are assessed as a whole.",
         ],
     }
 }

@@ -24,7 +24,7 @@ pub(super) const CGROUP_FAMILIES: &[CgroupFamily] = &[
     CgroupFamily {
         family: Family::counter(
             "blkstat_cgroup_at_limit_seconds",
-            "Seconds in which the cgroup was at a limit of its own on the device, such as io.max; 'other' is the sum over cgroups \
+            "Seconds in which the cgroup was at one of its own limits on the device, such as io.max; 'other' is the sum over cgroups \
              beyond the first hundred.",
         ),
         value: CgroupValue::AtLimit,

@@ -38,7 +38,7 @@ pub fn hidden_processes_text(attribution: &Attribution, from: HiddenFrom) -> Opt
         HiddenFrom::User => {
             "cannot be read: permission denied (needs root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)"
         }
-        HiddenFrom::PrivilegedUser => "cannot be read, not even by root: a security policy denies it",
+        HiddenFrom::PrivilegedUser => "cannot be read even by root: a security policy denies it",
         HiddenFrom::Recorder => "is not in this recording: permission was denied",
     };
     (hidden > 0).then(|| format!("the I/O of {hidden} process{plural} {reason}"))

@@ -50,8 +50,14 @@ pub(super) fn run(plan: &Top, context: &mut RunContext<'_>) -> Result<Exit> {
     let variable = |name: &str| plan.environment.get(name).cloned();
     let term = variable("TERM").unwrap_or_default();
     if !context.is_terminal || term.is_empty() || term == "dumb" {
-        let reason = if context.is_terminal { "TERM names no terminal that can" } else { "no terminal to" };
-        bail!("{reason} show the full screen; 'blkstat' prints the same as lines");
+        let reason = if !context.is_terminal {
+            "standard output is not a terminal"
+        } else if term.is_empty() {
+            "TERM is not set"
+        } else {
+            "TERM is 'dumb'"
+        };
+        bail!("cannot show the full screen: {reason}; 'blkstat' prints the same as lines");
     }
     let baselines = super::load_baselines(&plan.verdicts, context)?;
     let zone = context.time_zone(variable("TZ").as_deref());

@@ -108,9 +108,11 @@ impl App {
             Some(Moment::Exact(frame)) => frame,
             Some(Moment::Coarse(_)) => {
                 return dim(match self.options.source {
-                    Source::Live => "only means are kept of this time; evidence is kept for the last hour",
+                    Source::Live => {
+                        "only averages are kept for this time; evidence is kept for the last hour"
+                    }
                     Source::Capture(_) => {
-                        "only means are kept of the early part of a long capture; --begin and --end show it exactly"
+                        "only averages are kept for the early part of a long capture; --begin and --end show it exactly"
                     }
                 });
             }

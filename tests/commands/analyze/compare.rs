@@ -100,7 +100,7 @@ fn a_range_that_is_not_one_is_refused() {
     let cases = [
         ("@3pm..", "", "invalid time '3pm'"),
         ("@..", "", "expected FILE@BEGIN..END"),
-        ("@+5..+9", "--begin +3", "has a range of its own"),
+        ("@+5..+9", "--begin +3", "already has a range"),
         ("@+90..", "", "--begin +90 is outside the capture, which covers"),
     ];
     for (range, words, message) in cases {
@@ -114,7 +114,7 @@ fn a_range_that_is_not_one_is_refused() {
 fn a_short_capture_and_devices_of_only_one_are_said() {
     let (_dir, files) = captures(&[("before.txt", 40, 3300.0, 1.2), ("after.txt", 40, 1400.0, 2.9)]);
     let (out, _, code) = run("", &files);
-    assert!(code == 0 && out.contains("spread unknown, no claim") && !out.contains("Changed"), "{out}");
+    assert!(code == 0 && out.contains("spread unknown, no conclusion") && !out.contains("Changed"), "{out}");
     let other = PathBuf::from("fixtures/captures/mixed.txt");
     let (out, _, code) = run("", &[files[0].clone(), other]);
     assert!(code == 0 && out.contains("No device was active in both"), "{out}");

@@ -127,7 +127,7 @@ fn baselines_are_learned_saved_and_given() {
     let (_, err, code) = output(&format!("analyze {calm} --save-baseline {busy}"), "");
     assert!(code == 2 && err.contains("exists and is not a saved baseline"), "{err}");
     let (_, err, code) = output(&format!("--from {busy} --baseline Cargo.lock"), "");
-    assert!(code == 2 && err.contains("a baseline is a capture"), "{err}");
+    assert!(code == 2 && err.contains("a baseline must be a capture"), "{err}");
 }
 
 #[test]

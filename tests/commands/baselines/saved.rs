@@ -68,14 +68,14 @@ fn a_given_baseline_of_another_device_under_the_same_name_is_not_used() {
     let file = host.path("saved.json");
     save(&file, &[("wwid:naa.2", Some("sda"), 0.1)]);
     let expected = format!(
-        "blkstat: {}: the baseline of sda is of another device (wwid:naa.2; this one is wwid:naa.1); not used\n",
+        "blkstat: {}: the baseline of sda belongs to another device (wwid:naa.2; this one is wwid:naa.1); ignored\n",
         file.display()
     );
     let recording = host.path("r.txt");
     for words in ["--json 1 3", "analyze --json 1 3", &format!("record {} 1 3", recording.display())] {
         let words = format!("{words} --baseline {}", file.display());
         let (out, err, _) = host.run_under(&[HEAVY; 3], &words, &[]);
-        assert!(err.starts_with(&expected) && err.matches("not used").count() == 1, "{words}: {err}");
+        assert!(err.starts_with(&expected) && err.matches("ignored").count() == 1, "{words}: {err}");
         if words.starts_with("--json") {
             assert_eq!(saturations(&out), vec![None; 3]);
         }

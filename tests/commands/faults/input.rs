@@ -80,7 +80,7 @@ fn bytes_after_compressed_data_are_ignored_with_a_warning() {
     let complete = on_input("--json --from -", text.as_bytes()).out;
     let outcome = on_input("--json --from -", &[&gzip(text.as_bytes())[..], b"garbage\n"].concat());
     assert_eq!((outcome.out == complete, outcome.code), (true, 0));
-    let message = ": the compressed data ends here; other bytes after it are ignored\n";
+    let message = ": compressed data ends here; the bytes after it are ignored\n";
     assert!(outcome.err.ends_with(message) && outcome.err.lines().count() == 1, "{}", outcome.err);
     let strict = on_input("--json --strict --from -", &[&gzip(text.as_bytes())[..], b"garbage\n"].concat());
     assert_eq!((strict.code, strict.err.contains(message.trim_end())), (2, true), "{}", strict.err);

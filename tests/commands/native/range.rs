@@ -226,7 +226,7 @@ fn a_range_that_ends_before_it_begins_or_holds_nothing_is_one_line() {
     assert_eq!(message, "standard input: --end 18:28:16 comes before --begin 18:28:20 in the capture");
     let (out, err, code) = output(&format!("--from {MIXED} --begin +8.1 --end +8.2"), "");
     assert_eq!((out.as_str(), code), ("", 1));
-    assert_eq!(err, format!("blkstat: {MIXED}: no interval is between --begin and --end\n"));
+    assert_eq!(err, format!("blkstat: {MIXED}: no interval lies between --begin and --end\n"));
 }
 
 #[test]

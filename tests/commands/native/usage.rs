@@ -47,7 +47,7 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ),
         (
             "record a.json --learn-baseline ./a.json",
-            "--learn-baseline needs a file of its own, not the one of the recording",
+            "--learn-baseline needs a different file than the recording",
         ),
     ] {
         let (out, err, code) = output(words, "");

@@ -79,7 +79,6 @@ fn a_cgroup_with_little_of_the_device_is_named_but_not_the_verdict() {
     let last: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
     assert_ne!(last["verdict"], "throttled");
     let evidence = last["evidence"].to_string();
-    let expected =
-        "cgroup db.service is at its limit of 100 reads/s on sda (io.max); it does 10% of the bytes here";
+    let expected = "cgroup db.service is at its limit of 100 reads/s on sda (io.max); it accounts for 10% of the bytes here";
     assert!(evidence.contains(expected), "{evidence}");
 }

@@ -15,8 +15,8 @@ pub(in crate::report::native) const VERDICT_WIDTH: usize = 10;
 pub(super) const COLUMNS: [Column; 5] = [
     Column {
         title: "util",
-        meaning: "share of the time with a request in flight, as the kernel counts it; no limit by itself, as \
-                  most devices serve several requests at once",
+        meaning: "share of the time with a request in flight, as the kernel counts it; 100% is not a limit by \
+                  itself, as most devices serve several requests at once",
         rank: 97,
         value: |a| a.stats.util_pct,
         text: CellText::Util,
@@ -34,8 +34,8 @@ pub(super) const COLUMNS: [Column; 5] = [
     Column {
         title: "r_sat",
         meaning: "read saturation: latency as a multiple of the latency of the unloaded device for \
-                  requests of that size; in an interval of several samples, only if that is known for 90% of \
-                  the reads",
+                  requests of that size; if that is not known, of the mean latency since boot; in an interval of \
+                  several samples, only if one of them is known for 90% of the reads",
         rank: 85,
         has_content: has_read_saturation,
         is_pending: has_reads,
@@ -46,7 +46,7 @@ pub(super) const COLUMNS: [Column; 5] = [
     },
     Column {
         title: "w_sat",
-        meaning: "write saturation, likewise",
+        meaning: "write saturation, defined like read saturation",
         rank: 85,
         has_content: has_write_saturation,
         is_pending: has_writes,

@@ -184,7 +184,7 @@ pub(super) const PANELS: &[Panel] = &[
         Graph,
         "Cgroups at their limits",
         "percentunit",
-        "The share of the time in which a cgroup was at a limit of its own on a device.",
+        "The share of the time in which a cgroup was at one of its own limits on a device.",
         [by_device!("topk(10, rate(blkstat_cgroup_at_limit_seconds_total{SEL}[INT]))", "{{cgroup}}")]
     ),
     panel!(
