@@ -18,6 +18,7 @@ use super::time_axis::TimeAxis;
 use crate::intervals::Event;
 use crate::report::layout::number_format::duration;
 use crate::report::native::event_text;
+use crate::sanitize::sanitize;
 
 /// The seconds by which a sample may be late; if an interval is longer, that is allowed instead.
 const LATE_TOLERANCE_S: f64 = 0.75;
@@ -323,6 +324,13 @@ impl App {
             regex.map(|regex| (text.to_owned(), regex))
         };
         self.scroll = 0;
+    }
+
+    /// Returns that the filter is not a regular expression, and why; `None` if it is one.
+    pub(crate) fn filter_error(&self) -> Option<String> {
+        let (text, _) = self.filter.as_ref()?;
+        let error = Regex::new(text).err()?;
+        Some(format!("'{}' is not a regular expression: {error}", sanitize(text)))
     }
 
     /// The range of time that the charts show; `None` without a wall clock.

@@ -74,6 +74,8 @@ impl App {
     }
 
     fn press(&mut self, key: Key) -> Option<Action> {
+        // It is about what was done before.
+        self.message = None;
         if self.prompt.is_some() {
             return self.type_key(key);
         }
@@ -108,7 +110,13 @@ impl App {
     fn turn_page(&mut self, key: Key) {
         self.scroll = 0;
         self.page = match (self.page, key) {
-            (Page::List, Key::Enter) if self.selected.is_some() => {
+            (Page::List, Key::Enter) => {
+                let ids = self.listed_ids();
+                // The selected device may not match a filter that has just been typed.
+                self.selected = self.selected.filter(|id| ids.contains(id)).or(ids.first().copied());
+                if ids.is_empty() {
+                    return;
+                }
                 // The page stays with this device, even if another one gets worse.
                 self.has_selected = true;
                 Page::Detail
@@ -117,7 +125,7 @@ impl App {
                 self.filter = None;
                 Page::List
             }
-            (Page::Detail | Page::Help, _) | (Page::List, _) => Page::List,
+            (Page::Detail | Page::Help | Page::List, _) => Page::List,
         };
     }
 
@@ -207,7 +215,12 @@ impl App {
         let typed = prompt.press(key);
         match (prompt.question, typed) {
             (Question::Filter, Typed::Cancelled) => self.set_filter(&prompt.before),
-            (Question::Filter, _) => self.set_filter(&prompt.text),
+            (Question::Filter, typed) => {
+                self.set_filter(&prompt.text);
+                if let Some(error) = self.filter_error().filter(|_| typed == Typed::Done) {
+                    self.say(error);
+                }
+            }
             (Question::Time, Typed::Done) => self.go_to_text(&prompt.text),
             (Question::Time | Question::Export, _) => {}
         }
@@ -261,6 +274,7 @@ impl App {
                 }
             }
             MouseAction::Press | MouseAction::Drag => {
+                self.message = None;
                 if let Some(time_s) = self.regions.chart_at(mouse.column, mouse.row) {
                     self.has_moved = true;
                     if let Some(end_s) = self.history.at(time_s.max(0.0)).map(|moment| moment.end_s()) {

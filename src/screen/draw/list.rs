@@ -118,9 +118,12 @@ impl App {
             y += 1;
         }
         if rows.listed.is_empty() && self.history.newest().is_some() {
-            let text =
-                if rows.filtered > 0 { "no device matches the filter" } else { "no device did any I/O" };
-            put(buffer, area.x, y, area.width, text, self.options.theme.dim());
+            let text = match rows.filtered {
+                0 => "no device did any I/O".to_owned(),
+                _ => self.filter_error().unwrap_or_else(|| "no device matches the filter".to_owned()),
+            };
+            let text = ellipsize(&text, usize::from(area.width));
+            put(buffer, area.x, y, area.width, &self.options.theme.plain(&text), self.options.theme.dim());
             y += 1;
         }
         if !summary.is_empty() {

@@ -2,6 +2,7 @@
 
 mod incident;
 mod memory;
+mod prompts;
 mod single_requests;
 
 use std::path::Path;
