@@ -51,7 +51,7 @@ pub struct Event {
     pub course: Vec<Course>,
     /// The mean rate of the requests that the verdict is about; `None` if nothing completed.
     pub rate: Option<EventRate>,
-    /// The highest mean latency of an interval; `None` if the kernel gives none.
+    /// The highest mean latency of an interval; `None` if the kernel gives none, or counts 0 ms.
     pub peak_latency: Option<PeakLatency>,
     /// The interval in which a few single requests were slowest, compared with the rest; `None` if there is none, or if
     /// requests were not traced.

@@ -110,9 +110,10 @@ impl Figures {
         self.seconds
     }
 
-    /// The highest mean latency of an interval.
+    /// The highest mean latency of an interval; `None` if requests took less time than the kernel counts, which adds up
+    /// to 0 ms.
     pub(super) fn peak_latency(&self) -> Option<PeakLatency> {
-        self.peak_latency
+        self.peak_latency.filter(|peak| peak.await_ms > 0.0)
     }
 
     /// The interval in which a few requests were slowest, compared with the rest.

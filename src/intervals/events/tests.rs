@@ -84,6 +84,21 @@ fn an_event_begins_at_the_onset_and_ends_with_the_last_interval() {
 }
 
 #[test]
+fn requests_that_took_less_time_than_the_kernel_counts_have_no_latency() {
+    for (await_ms, expected) in [(0.0, None), (0.002, Some(0.002))] {
+        let mut tracker = EventTracker::default();
+        for second in 0..3 {
+            let mut rows = interval(second, &[("zram1", Some(Throttled), 1.0 + second as f64)]);
+            let DeviceState::Active(activity) = &mut rows.devices[0].state else { unreachable!() };
+            activity.stats.reads.await_ms = Some(await_ms);
+            tracker.observe(&rows);
+        }
+        let event = tracker.events().list.remove(0);
+        assert_eq!(event.peak_latency.map(|peak| peak.await_ms), expected);
+    }
+}
+
+#[test]
 fn an_onset_is_not_before_an_interval_without_trouble() {
     let seconds = [repeat(Ok, 4), vec![SILENT], vec![(Some(Capped), 5.0)]].concat();
     assert_eq!(events(&seconds), [(Capped, 4.0, 6.0, true)]);
