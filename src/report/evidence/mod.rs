@@ -244,7 +244,7 @@ fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
         }
         Doubt::Bursts => "; requests come in short bursts and wait for each other",
         Doubt::Faster => "; faster than the unloaded requests seen before, which were of another kind",
-        Doubt::FewRequests => "; too few requests to judge by",
+        Doubt::FewRequests => "; too few requests for a verdict",
     };
     Cow::Borrowed(text)
 }

@@ -45,7 +45,7 @@ pub fn trace_problem_text(problem: TraceProblem) -> &'static str {
 /// Returns the note about requests that a full histogram did not count, with the remedy.
 pub fn dropped_text(dropped: u64) -> String {
     let requests = if dropped == 1 { "request is" } else { "requests are" };
-    format!("{dropped} {requests} missing: a histogram in the kernel was full; name fewer devices")
+    format!("{dropped} {requests} missing: a kernel histogram was full; name fewer devices")
 }
 
 /// Returns the reasons why requests are missing, with the remedy; empty if none are.

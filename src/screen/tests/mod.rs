@@ -282,7 +282,7 @@ fn the_list_is_sorted_filtered_folded_and_drawn_as_a_tree() {
     press(&mut app, "\x1b");
     assert_eq!(names(&app).len(), unfolded.len());
     press(&mut app, "/([\r");
-    assert!(names(&app).is_empty(), "a text that is no expression is searched as it is");
+    assert!(names(&app).is_empty(), "text that is not a valid expression is matched literally");
     press(&mut app, "\x1bt");
     let depths: Vec<usize> = app.rows().listed.iter().map(|row| row.depth).collect();
     assert_eq!(depths.len(), unfolded.len());
