@@ -7,6 +7,11 @@ use blkstat::plan::Record;
 
 use super::lab::{Lab, replay};
 
+/// The reads of the first device in each sample.
+fn reads(samples: &[Sample]) -> Vec<u64> {
+    samples.iter().map(|sample| sample.devices[0].counters.reads.ios).collect()
+}
+
 #[test]
 fn a_compressed_recording_truncated_at_any_byte_has_all_flushed_samples() {
     let lab = Lab::new();
@@ -32,9 +37,6 @@ fn appending_to_a_truncated_file_loses_only_the_truncated_sample() {
         lab.record_quietly(lab.plan(name, 3), 0);
         let complete = fs::read(lab.path(name)).unwrap();
         let first = replay(&lab.path(name)).0;
-        let reads = |samples: &[Sample]| -> Vec<u64> {
-            samples.iter().map(|sample| sample.devices[0].counters.reads.ios).collect()
-        };
         // The last sample byte by byte, and the others here and there.
         for cut in (0..complete.len()).filter(|cut| cut % 23 == 0 || complete.len() - cut < 60) {
             fs::write(lab.path(name), &complete[..cut]).unwrap();
