@@ -27,6 +27,10 @@ const MAX_CHUNKS: usize = 4;
 /// usually has to be woken, which takes long.
 const MIN_CHUNKS: usize = 1;
 
+/// The most samples of a chunk that are parsed before the first of them are used: tiny samples take more memory than
+/// their text.
+const MAX_SAMPLES: usize = 512;
+
 /// The input of a capture.
 pub(super) trait ChunkInput: Read {
     /// Returns whether a read would not have to wait.
@@ -70,10 +74,6 @@ pub(super) struct ParseAhead {
     spare_chunks: Vec<Vec<u8>>,
     state: ReaderState,
 }
-
-/// The most samples of a chunk that are parsed before the first of them are used: tiny samples take more memory than
-/// their text.
-const MAX_SAMPLES: usize = 512;
 
 /// A message to the thread.
 enum Message {
