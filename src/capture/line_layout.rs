@@ -55,7 +55,7 @@ struct NumberRun {
 #[derive(Clone, Copy, Default)]
 struct Word {
     at: u8,
-    /// Selects the bits with the values of its digits; zero if there is no number.
+    /// The bits that hold the values of its digits; zero if there is no number.
     mask: u64,
 }
 

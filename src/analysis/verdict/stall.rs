@@ -29,7 +29,7 @@ mod tests {
     use super::*;
     use crate::analysis::stats::IoTotals;
 
-    /// Whether there is a stall after intervals of one second with two requests of these latencies.
+    /// Returns whether there is a stall after intervals of one second with two requests of these latencies.
     fn is_stall_after(await_ms: &[f64], stalled_s: f64) -> bool {
         let loads: Vec<LoadSample> = await_ms
             .iter()
