@@ -60,6 +60,12 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut source = Live::new(&plan.root, context.clock).with_host_state();
     let mut warnings = Warnings::about(&source.name());
     let mut sample = Sample::default();
+    let scanner = match plan.scans_io {
+        true => Some(IoScanner::start(&plan.root, context.clock, ScanScope::Everything)?),
+        false => None,
+    };
+    // Before the first sample, so that waiting for it misses no deadline.
+    scanner.iter().for_each(IoScanner::wait_for_first);
     source.read_first(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
     let devices = match kernel_names(plan, &sample.devices) {
         Ok(devices) => devices,
@@ -128,6 +134,7 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
             interval,
             recorder,
             source,
+            scanner,
             warnings,
             events: FileEvents::default(),
             queue,
@@ -152,6 +159,8 @@ struct Recording<'a> {
     interval: Duration,
     recorder: Recorder<'a>,
     source: Live<'a>,
+    /// `None` if cgroups and processes are not recorded.
+    scanner: Option<IoScanner>,
     warnings: Warnings,
     events: FileEvents,
     queue: &'a WriteQueue,
@@ -210,14 +219,9 @@ impl Recording<'_> {
         let mut deadlines = Deadlines::new(start, self.interval);
         // Requests completed before the first sample do not belong to an interval.
         self.tracer.iter().for_each(|tracer| drop(tracer.read(start)));
-        let mut scanner = match self.plan.scans_io {
-            true => Some(IoScanner::start(&self.plan.root, context.clock, ScanScope::Everything)?),
-            false => None,
-        };
-        scanner.iter().for_each(IoScanner::wait_for_first);
         loop {
             let now = sample.at.monotonic.unwrap_or_default();
-            sample.io_scan = scanner.as_mut().and_then(|scanner| scanner.latest(now));
+            sample.io_scan = self.scanner.as_mut().and_then(|scanner| scanner.latest(now));
             let block = self.recorder.block(sample, &self.source, &mut |message| {
                 context.print_error(message);
             });
@@ -234,7 +238,7 @@ impl Recording<'_> {
             self.report_events(progress, context);
             progress.show(|| status(self.recorder.samples, &self.queue.progress()), context);
             let (deadline, missed) = deadlines.next(context.clock.monotonic());
-            if let Some(scanner) = &scanner {
+            if let Some(scanner) = &self.scanner {
                 scanner.request(deadline);
             }
             match context.clock.wait_for_input(Some(deadline), self.queue.failure()) {
