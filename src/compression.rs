@@ -8,12 +8,17 @@ use std::io::{self, ErrorKind};
 pub const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The first bytes of a Zstandard frame (RFC 8878).
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+pub const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The fewest zeros at the end of a gzip file that are not part of its data. A file system may leave them after a power
 /// failure if the file had grown but its data was not on the disk yet. A complete file ends with at most nine zeros, if
 /// its text is empty.
 pub const MIN_LOST_ZEROS: usize = 10;
+
+/// Returns the length of data without the zeros at its end.
+pub fn length_without_zeros(data: &[u8]) -> usize {
+    data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+}
 
 /// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +38,14 @@ impl Compression {
         if start.starts_with(&GZIP_MAGIC) {
             Some(Self::Gzip)
         } else {
-            start.starts_with(&ZSTD_MAGIC).then_some(Self::Zstd)
+            (start.starts_with(&ZSTD_MAGIC) || is_skippable_zstd_frame(start)).then_some(Self::Zstd)
         }
     }
+}
+
+/// Returns whether a skippable Zstandard frame begins here, which has no text. The files of pzstd begin with one.
+pub fn is_skippable_zstd_frame(start: &[u8]) -> bool {
+    matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
 /// The error of a read after the end of compressed data if other data follows. All text before it was read and is

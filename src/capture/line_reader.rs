@@ -1,8 +1,13 @@
 //! Reads a stream line by line, in bounded memory.
+//!
+//! Zeros at the end of the stream are ignored: a file system may leave them after a power failure if the file had grown
+//! but its data was not on the disk yet.
 
-use super::limits::MAX_LINE_BYTES;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
+
+use super::limits::MAX_LINE_BYTES;
+use crate::compression::length_without_zeros;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -65,15 +70,18 @@ impl<R: Read> LineReader<R> {
         }
         let mut searched = 0;
         let mut is_too_long = false;
+        let mut has_dropped_zeros = false;
         loop {
             let unread = &self.buffer[self.unread.clone()];
             let newline = memchr::memchr(b'\n', &unread[searched..]).map(|at| searched + at);
             if newline.is_some() || self.at_end {
-                let line = self.unread.start..newline.map_or(self.unread.end, |at| self.unread.start + at);
+                is_too_long |= newline.is_some() && has_dropped_zeros;
+                let length = newline.unwrap_or_else(|| length_without_zeros(unread));
+                let line = self.unread.start..self.unread.start + length;
                 if newline.is_none() && line.is_empty() && !is_too_long {
                     return Ok(NextLine::End);
                 }
-                self.unread.start = line.end + usize::from(newline.is_some());
+                self.unread.start = newline.map_or(self.unread.end, |_| line.end + 1);
                 self.line_start = line.start;
                 self.number += u64::from(!std::mem::take(&mut self.is_second_part));
                 if is_too_long || line.len() > MAX_LINE_BYTES {
@@ -81,11 +89,21 @@ impl<R: Read> LineReader<R> {
                 }
                 return Ok(NextLine::Line { bytes: &self.buffer[line], ended: newline.is_some() });
             }
+            is_too_long |= has_dropped_zeros && length_without_zeros(&unread[searched..]) > 0;
             searched = unread.len();
             if searched > MAX_LINE_BYTES {
-                is_too_long = true;
-                self.unread.start = self.unread.end;
-                searched = 0;
+                let length = length_without_zeros(unread);
+                if is_too_long || length > MAX_LINE_BYTES {
+                    is_too_long = true;
+                    self.unread.start = self.unread.end;
+                    searched = 0;
+                } else {
+                    // They may be the end of the stream.
+                    has_dropped_zeros = true;
+                    self.buffer_position += (searched - length) as u64;
+                    self.unread.end = self.unread.start + length;
+                    searched = length;
+                }
             }
             self.fill()?;
         }
@@ -169,6 +187,22 @@ mod tests {
     }
 
     #[test]
+    fn zeros_at_the_end_are_ignored_and_others_are_not() {
+        for count in [1, 100, MAX_LINE_BYTES, 3 * BUFFER_BYTES] {
+            let zeros = vec![0; count];
+            assert_eq!(all(&[b"a\nbc", &zeros[..]].concat()), [line(b"a", true), line(b"bc", false)]);
+            assert_eq!(all(&[b"a\n", &zeros[..]].concat()), [line(b"a", true)]);
+            assert_eq!(all(&zeros), []);
+            for rest in [&b"\nnext"[..], b"b\nnext"] {
+                let text = [b"a\nb", &zeros[..], rest].concat();
+                let (middle, next) = (&text[2..text.len() - 5], line(b"next", false));
+                let middle = if count < MAX_LINE_BYTES { middle } else { b"(too long)" };
+                assert_eq!(all(&text), [line(b"a", true), line(middle, true), next], "{count}");
+            }
+        }
+    }
+
+    #[test]
     fn a_line_may_span_several_reads() {
         struct OneByte<'a>(&'a [u8]);
         impl Read for OneByte<'_> {
@@ -191,7 +225,11 @@ mod tests {
     #[test]
     fn the_position_of_a_line_counts_every_byte_before_it() {
         let long = "x".repeat(MAX_LINE_BYTES / 2);
-        let text = format!("a\n{long}\n{}\n{long}\nb\nc", "y".repeat(3 * BUFFER_BYTES));
+        let text = format!(
+            "a\n{long}\n{}\n{long}\n{}\nb\nc",
+            "y".repeat(3 * BUFFER_BYTES),
+            "\0".repeat(3 * BUFFER_BYTES)
+        );
         let mut lines = LineReader::new(text.as_bytes());
         let mut found = Vec::new();
         loop {
@@ -203,7 +241,7 @@ mod tests {
         }
         let newlines = text.match_indices('\n').map(|(at, _)| at as u64 + 1);
         let mut expected: Vec<u64> = std::iter::once(0).chain(newlines).collect();
-        expected[2] = 0;
+        (expected[2], expected[4]) = (0, 0);
         assert_eq!(found, expected);
     }
 

@@ -11,7 +11,7 @@ use flate2::Crc;
 use flate2::bufread::{DeflateDecoder, GzDecoder};
 
 use super::gzip::{Gzip, HEADER, trailer};
-use crate::compression::MIN_LOST_ZEROS;
+use crate::compression::{MIN_LOST_ZEROS, length_without_zeros};
 
 /// The bytes that a flush ends with: the length of an empty stored block, and its complement.
 const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
@@ -35,7 +35,7 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
     file.seek(SeekFrom::Start(start))?;
     let mut member = Vec::new();
     file.read_to_end(&mut member)?;
-    let data = member.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let data = length_without_zeros(&member);
     if member.len() - data >= MIN_LOST_ZEROS {
         member.truncate(data);
     }

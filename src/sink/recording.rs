@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -13,7 +13,10 @@ use super::gzip::Gzip;
 use super::gzip_recovery::recover;
 use super::open_file::{IfExists, open_file, refuse_to_shift};
 use super::rotation::{FilePeriod, LocalTime, Rotation, delete_excess, shift_files};
-use crate::compression::Compression;
+use crate::compression::{Compression, length_without_zeros};
+
+/// The first bytes of a capture that is not compressed: of a header, or of a `TS` line.
+const CAPTURE_STARTS: [&[u8]; 2] = [b"#blk", b"TS "];
 
 /// An open recording.
 ///
@@ -327,6 +330,10 @@ impl RecordingFile {
                 recover(&mut OpenOptions::new().read(true).write(true).open(&self.path)?)?
             }
             None => {
+                // Only in a capture are zeros at the end no data.
+                if CAPTURE_STARTS.contains(&start.as_slice()) {
+                    cut_off_zeros(&self.file)?;
+                }
                 let mut last = [0];
                 self.file.seek(SeekFrom::End(-1))?;
                 self.file.read_exact(&mut last)?;
@@ -336,6 +343,24 @@ impl RecordingFile {
         self.needs_newline = last.is_some_and(|byte| byte != b'\n');
         Ok(())
     }
+}
+
+/// Removes the zeros that a power failure left at the end of a file.
+fn cut_off_zeros(file: &File) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut end = length;
+    while end > 0 {
+        let start = end.saturating_sub(buffer.len() as u64);
+        let block = &mut buffer[..(end - start) as usize];
+        file.read_exact_at(block, start)?;
+        let text = length_without_zeros(block) as u64;
+        end = start + text;
+        if text > 0 {
+            break;
+        }
+    }
+    if end < length { file.set_len(end) } else { Ok(()) }
 }
 
 /// Returns whether a new file of this name is compressed.
