@@ -3,11 +3,10 @@
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
+use super::zstd::ZstdReader;
+use crate::compression::{Compression, GZIP_MAGIC, MIN_LOST_ZEROS, TrailingData, length_without_zeros};
 use flate2::Crc;
 use flate2::bufread::{DeflateDecoder, GzDecoder};
-use ruzstd::decoding::StreamingDecoder;
-
-use crate::compression::{Compression, GZIP_MAGIC, MIN_LOST_ZEROS, TrailingData};
 
 /// The size of the buffer for compressed data.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -15,7 +14,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// Returns a reader of the text of a capture, which is decompressed if its first bytes show that it is compressed.
 ///
 /// # Errors
-/// If the first bytes cannot be read.
+/// If the first bytes cannot be read, or are a Zstandard header that is not valid.
 pub(super) fn decompress<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
     let mut start = Vec::with_capacity(Compression::MAGIC_BYTES);
     input.by_ref().take(Compression::MAGIC_BYTES as u64).read_to_end(&mut start)?;
@@ -23,9 +22,7 @@ pub(super) fn decompress<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dy
     let input = Cursor::new(start).chain(input);
     Ok(match compression {
         Some(Compression::Gzip) => Box::new(GzipReader::new(BufReader::with_capacity(BUFFER_BYTES, input))),
-        Some(Compression::Zstd) => {
-            Box::new(StreamingDecoder::new(BufReader::new(input)).map_err(io::Error::other)?)
-        }
+        Some(Compression::Zstd) => Box::new(ZstdReader::open(BufReader::with_capacity(BUFFER_BYTES, input))?),
         None => Box::new(input),
     })
 }
@@ -69,7 +66,7 @@ impl<R: BufRead> GzipReader<R> {
         input.is_passed = false;
         match next {
             Next::Zeros if !is_valid => Err(ErrorKind::UnexpectedEof.into()),
-            _ if !is_valid => Err(damage("its text does not match the checksum")),
+            _ if !is_valid => Err(damage("gzip", "its text does not match the checksum")),
             Next::Member => Ok(Self::Header(input)),
             Next::Zeros | Next::End => Ok(Self::End),
             Next::Other => Err(TrailingData.into()),
@@ -100,7 +97,7 @@ impl<R: BufRead> Read for GzipReader<R> {
                     match read {
                         Ok(_) if length == 0 => Self::read_trailer(decoder.into_inner(), &crc)?,
                         Err(error) if length == 0 && error.kind() == ErrorKind::InvalidInput => {
-                            return Err(damage(error));
+                            return Err(damage("gzip", error));
                         }
                         Err(error) if length == 0 && error.kind() != ErrorKind::Interrupted => {
                             return Err(error);
@@ -116,10 +113,11 @@ impl<R: BufRead> Read for GzipReader<R> {
     }
 }
 
-/// The error of data that is not valid, for a reason.
-fn damage(reason: impl fmt::Display) -> io::Error {
-    let message =
-        format!("its gzip data is damaged ({reason}); 'gzip -dc' prints the text before the damage");
+/// The error of data that is not valid, for a reason. `program` is the one that wrote it.
+pub(super) fn damage(program: &str, reason: impl fmt::Display) -> io::Error {
+    let message = format!(
+        "its {program} data is damaged ({reason}); '{program} -dc' prints the text before the damage"
+    );
     io::Error::new(ErrorKind::InvalidData, message)
 }
 
@@ -208,8 +206,7 @@ impl<R: BufRead> Read for ZeroTail<R> {
 /// Returns the number of bytes before a long run of zeros, or before zeros at the end, which may continue in the next
 /// bytes.
 fn length_before_zeros(bytes: &[u8]) -> usize {
-    memchr::memmem::find(bytes, &[0; MIN_LOST_ZEROS])
-        .unwrap_or_else(|| bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1))
+    memchr::memmem::find(bytes, &[0; MIN_LOST_ZEROS]).unwrap_or_else(|| length_without_zeros(bytes))
 }
 
 /// Fills the buffer even if a signal interrupts the read.

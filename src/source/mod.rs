@@ -22,6 +22,7 @@ mod timed_read;
 mod timezone;
 mod topology;
 mod tracefs;
+mod zstd;
 
 pub use device_resolver::DeviceResolver;
 pub use hangup::ignores_hangup;

@@ -152,7 +152,8 @@ fn compressed_data_that_ends_early_or_is_damaged_gives_the_samples_before() {
 
 #[test]
 fn compressed_data_that_is_not_valid_from_the_start_is_an_error_of_opening() {
-    let mut input = Pieces { bytes: b"\x28\xb5\x2f\xfd\xff\xff", piece: 1, is_ready: true, fails: false };
+    let bytes = [&b"\x28\xb5\x2f\xfd"[..], &[0xff; 20]].concat();
+    let mut input = Pieces { bytes: &bytes, piece: 1, is_ready: true, fails: false };
     assert!(ParseAhead::open(&mut input).is_err());
 }
 

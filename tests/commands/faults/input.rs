@@ -64,13 +64,29 @@ fn a_compressed_capture_truncated_anywhere_gives_its_complete_samples() {
     for (kind, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
         assert_eq!(on_input("--json --from -", &packed).out, complete, "{kind}");
         for at in offsets(packed.len(), 12) {
-            check(&packed[..at], &complete, &format!("{kind} truncated at {at}"));
+            let outcome = check(&packed[..at], &complete, &format!("{kind} truncated at {at}"));
+            assert_ne!(outcome.code, 2, "a truncated file is not an error: {outcome:?}");
         }
     }
     // A power failure can leave zeros in place of the rest.
-    let packed = gzip(text.as_bytes());
-    for at in offsets(packed.len(), 12).chain([packed.len()]) {
-        check(&[&packed[..at], &[0; 9000]].concat(), &complete, &format!("zeros from {at} on"));
+    for file in [gzip(text.as_bytes()), text.into_bytes()] {
+        for at in offsets(file.len(), 12).chain([file.len()]) {
+            let outcome =
+                check(&[&file[..at], &[0; 90_000]].concat(), &complete, &format!("zeros from {at} on"));
+            assert!(!outcome.err.contains("\\u{0}"), "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn concatenated_files_are_read_to_the_end() {
+    let text = capture(12);
+    let complete = on_input("--json --from -", text.as_bytes()).out;
+    let middle = text.find("\nTS").unwrap() + 1;
+    for pack in [gzip, zstd] {
+        let parts = [&text[..middle], "", &text[middle..]].map(|part| pack(part.as_bytes()));
+        let outcome = on_input("--json --from -", &parts.concat());
+        assert_eq!((outcome.out.as_str(), outcome.err.as_str()), (complete.as_str(), ""));
     }
 }
 
