@@ -2,7 +2,6 @@
 
 use crate::analysis::thresholds::{
     HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS, MIN_LEAKED_S,
-    THROTTLE_SLICE_S,
 };
 use crate::metrics::{HostStats, IntervalStats};
 
@@ -18,7 +17,7 @@ pub(in crate::analysis) struct Hung {
     pub(in crate::analysis) for_s: f64,
     /// No task waits for them, so the kernel may have missed their completion in its count.
     pub(in crate::analysis) may_be_leaked: bool,
-    /// A limit above may release this number of requests just before every sample.
+    /// This number of requests may be issued, or released by a limit above, just before every sample.
     pub(in crate::analysis) may_be_bursts: bool,
 }
 
@@ -107,13 +106,16 @@ impl HungRequests {
     }
 }
 
-/// Returns whether the requests in flight at the end of the interval may be a burst that a limit above has just
-/// released, rather than the requests that were in flight at the end of the interval before.
+/// Returns whether the requests in flight at the end of the interval may be a burst, rather than those that were in
+/// flight at the end of the interval before: at least as many completed in between.
+///
+/// Timers and limits issue requests at a constant period, such as every second or every five, and the sampler has one
+/// that is a multiple of it: all samples then see the same moment of a burst, however short the mean queue is.
 fn may_be_in_step(stats: &IntervalStats, in_flight: u64) -> bool {
     let directions = [&stats.reads, &stats.writes];
     let per_s: f64 = directions.iter().filter_map(|direction| direction.per_s).sum();
     let longest_ms = directions.iter().filter_map(|direction| direction.await_ms).fold(0.0, f64::max);
-    in_flight as f64 <= THROTTLE_SLICE_S * per_s && longest_ms >= MIN_IN_STEP_MS
+    in_flight as f64 <= stats.seconds * per_s && longest_ms >= MIN_IN_STEP_MS
 }
 
 #[cfg(test)]
@@ -144,10 +146,18 @@ mod tests {
         // A full queue is not a hang.
         let mut busy = HungRequests::default();
         assert!((0..40).all(|_| busy.observe(&interval(32, 31.0), &unknown).is_none()));
-        // Nor are bursts that a limit releases just before each sample.
-        let reads = DirectionStats { per_s: Some(800.0), await_ms: Some(10.0), ..DirectionStats::default() };
-        let bursts = IntervalStats { reads, ..interval(32, 8.0) };
-        assert!((0..40).all(|_| busy.observe(&bursts, &unknown).is_none_or(|hung| !hung.is_certain())));
+        // Nor are bursts that a limit releases just before each sample, or that a timer issues every five seconds.
+        for (per_s, in_flight, queue) in [(800.0, 32, 8.0), (256.0, 64, 9.0)] {
+            let reads =
+                DirectionStats { per_s: Some(per_s), await_ms: Some(10.0), ..DirectionStats::default() };
+            let bursts = IntervalStats { reads, ..interval(in_flight, queue) };
+            assert!((0..40).all(|_| busy.observe(&bursts, &unknown).is_none_or(|hung| !hung.is_certain())));
+        }
+        // Too few complete to be a burst of as many.
+        let reads = DirectionStats { per_s: Some(30.0), await_ms: Some(10.0), ..DirectionStats::default() };
+        let few = IntervalStats { reads, ..interval(64, 0.3) };
+        let last = (0..40).map(|_| busy.observe(&few, &unknown)).last().flatten();
+        assert!(last.is_some_and(|hung| hung.is_certain()));
     }
 
     #[test]

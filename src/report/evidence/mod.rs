@@ -157,7 +157,7 @@ fn evidence_text(evidence: &Evidence) -> String {
             let requests = counted(*requests, "request");
             let text =
                 format!("{requests} in flight for {} or longer while others complete", duration(*for_s));
-            let bursts = "; or a limit above the device releases as many just before every sample";
+            let bursts = "; or as many are issued just before every sample";
             text + leaked_text(*may_be_leaked) + if *may_be_bursts { bursts } else { "" }
         }
         Evidence::HeldBetween { in_flight, below, latencies } => {
