@@ -58,10 +58,8 @@ pub(super) const HUNG_WINDOW_INTERVALS: usize = 10;
 pub(super) const MIN_HUNG_QUEUE_RATIO: f64 = 2.0;
 /// ...and exceed that queue by at least this number. Simulation: 11 findings in 3,040 runs, all of hung requests.
 pub(super) const MIN_HUNG_REQUESTS: f64 = 2.0;
-/// Length in seconds of the slices in which the kernel's throttle releases requests: those released at once can be in
-/// flight at the end of every interval if the sampler is in step with the throttle...
-pub(super) const THROTTLE_SLICE_S: f64 = 0.1;
-/// ...and if the requests take at least this many milliseconds; samples are not taken more regularly than that.
+/// Milliseconds that requests must take to be in flight at the end of every interval because they are issued in step
+/// with the sampler; samples are not taken more regularly than that.
 pub(super) const MIN_IN_STEP_MS: f64 = 1.0;
 /// Seconds from which a count of requests in flight that never changes, while no task waits for I/O, may be an error of
 /// the kernel's: no driver lets a request take that long without reporting an error to a task.
@@ -152,6 +150,9 @@ pub(super) const SAME_LATENCY_TOLERANCE: f64 = 0.2;
 pub(super) const MIN_PROVEN_RATE_RATIO: f64 = 1.9;
 /// Multiple of a rate above which a higher rate proves nothing about it: a device that sleeps is slow at rare requests.
 pub(super) const MAX_PROVEN_RATE_RATIO: f64 = 16.0;
+/// Fraction of the busy time of a queue that is equally long all the time, from which requests did not come in bursts
+/// with idle time in between: requests that arrive at random leave a device idle for exp(-queue) of the time.
+pub(super) const MIN_CONTINUOUS_BUSY_FRACTION: f64 = 0.7;
 /// Dispersion from which completions are irregular: well above that of a cap. A token bucket has about 0.01, a
 /// jittering one 0.1 or more.
 pub(super) const MIN_IRREGULAR_DISPERSION: f64 = 0.3;
@@ -329,6 +330,9 @@ pub(super) const MIN_LARGE_REQUEST_KIB: f64 = 64.0;
 
 /// Ratio of two median deviations below which the smaller is the regular one.
 pub(super) const MAX_REGULAR_RATIO: f64 = 0.5;
+/// Requests by which the arrivals of an interval differ if they come at a constant pace: the last one falls into it or
+/// not.
+pub(super) const MAX_COUNTING_ERROR_REQUESTS: f64 = 1.0;
 /// Relative difference of the lengths of neighboring intervals up to which it is due to late samples, rather than a
 /// different interval length.
 pub(super) const MAX_SAMPLE_DELAY_FRACTION: f64 = 0.1;
@@ -342,8 +346,9 @@ pub(super) const CONSTANT_QUEUE_TOLERANCE: f64 = 0.05;
 /// client needs a little time between two requests.
 pub(super) const CLOSED_LOOP_TOLERANCE: f64 = 0.1;
 /// Mean queue as a fraction of the requests in flight when sampled, from which these are in flight all the time, rather
-/// than in bursts that a limit releases just before each sample.
-pub(super) const MIN_CONSTANT_QUEUE_RATIO: f64 = 0.5;
+/// than in bursts that a timer or a limit issues in step with the samples: the mean queue of clients that are never
+/// idle is as long as the number sampled.
+pub(super) const MIN_CONSTANT_QUEUE_RATIO: f64 = 0.9;
 /// Multiple of the usual number of requests in flight that the queue of a closed loop does not exceed.
 pub(super) const MAX_CONSTANT_QUEUE_RATIO: f64 = 1.25;
 /// Shortest queue that can be constant: a client that waits for each request has one in flight nearly all the time. At a shorter

@@ -5,8 +5,8 @@ use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_o
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
     CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, CONSTANT_QUEUE_TOLERANCE, MAX_CONSTANT_QUEUE_RATIO,
-    MAX_REGULAR_RATIO, MAX_SAMPLE_DELAY_FRACTION, MIN_CONSTANT_QUEUE, MIN_CONSTANT_QUEUE_RATIO,
-    MIN_LIGHT_INTERVALS, SAME_QUEUE_TOLERANCE,
+    MAX_COUNTING_ERROR_REQUESTS, MAX_REGULAR_RATIO, MAX_SAMPLE_DELAY_FRACTION, MIN_CONSTANT_QUEUE,
+    MIN_CONSTANT_QUEUE_RATIO, MIN_LIGHT_INTERVALS, SAME_QUEUE_TOLERANCE,
 };
 
 /// The more regular of arrivals and completions.
@@ -55,10 +55,16 @@ pub(super) fn pace(
     let median = |value: &dyn Fn(&LoadSample) -> f64| {
         weighted_median(&mut single().map(|load| (value(load).abs(), 1.0)).collect::<Vec<_>>())
     };
+    // Even at a constant pace, the request at the end of an interval falls into it or not.
+    let each =
+        weighted_median_of(loads, |load| Some(load.amount(direction, unit) / load.totals(direction).ios));
+    let countable = MAX_COUNTING_ERROR_REQUESTS * each.unwrap_or(0.0);
     let deviations = median(&completions).zip(median(&|load| completions(load) + change(load)));
     match deviations {
         Some((departures, arrivals)) if arrivals < MAX_REGULAR_RATIO * departures => Pace::Arrivals,
-        Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals => Pace::Completions,
+        Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals && arrivals > countable => {
+            Pace::Completions
+        }
         _ if is_at_constant_queue || is_closed_loop(&in_upper_half(loads, direction)) => Pace::ClosedLoop,
         _ => Pace::Unclear,
     }
@@ -197,15 +203,24 @@ mod tests {
     use crate::analysis::settings::KnownDevice;
     use crate::analysis::stats::IoTotals;
 
-    /// Loads of `(completions, in flight at the end)`, with a mean queue of that at the end.
+    /// The pace of loads of `(completions, in flight at the end)`, with a mean queue of that at the end.
     fn pace_of(intervals: &[(f64, u64)]) -> Pace {
+        pace_at(intervals, None)
+    }
+
+    /// The pace of such loads, with this mean queue if it is given.
+    fn pace_at(intervals: &[(f64, u64)], queue: Option<f64>) -> Pace {
         let mut before = intervals[0].1;
         let load = |(ios, in_flight): &(f64, u64)| {
             let change = *in_flight as f64 - std::mem::replace(&mut before, *in_flight) as f64;
             LoadSample {
                 seconds: 1.0,
                 intervals: 1.0,
-                reads: IoTotals { ios: *ios, kib: 4.0 * ios, ms: 1000.0 * *in_flight as f64 },
+                reads: IoTotals {
+                    ios: *ios,
+                    kib: 4.0 * ios,
+                    ms: 1000.0 * queue.unwrap_or(*in_flight as f64),
+                },
                 in_flight_at_end: Some(*in_flight),
                 in_flight_change: change,
                 ..LoadSample::default()
@@ -262,6 +277,31 @@ mod tests {
     #[test]
     fn completions_that_ignore_those_in_flight_are_held_by_something() {
         assert_eq!(pace_of(&[(1000.0, 20), (1000.0, 40), (1000.0, 25), (1001.0, 70)]), Pace::Completions);
+    }
+
+    #[test]
+    fn arrivals_that_differ_by_one_request_may_be_at_a_constant_pace() {
+        let few = [(1000.0, 0), (999.5, 1), (1000.5, 0), (1000.0, 1), (1000.0, 0), (1000.0, 0)];
+        assert_eq!(pace_at(&few, Some(8.0)), Pace::Unclear);
+        let more = few.map(|(completions, in_flight)| (completions, 5 * in_flight));
+        assert_eq!(pace_at(&more, Some(8.0)), Pace::Completions);
+    }
+
+    #[test]
+    fn requests_in_flight_in_step_with_the_sampler_are_no_constant_queue() {
+        let load = |queue: f64| LoadSample {
+            seconds: 5.0,
+            intervals: 1.0,
+            reads: IoTotals { ios: 4000.0, kib: 16_000.0, ms: 5000.0 * queue },
+            in_flight_at_end: Some(32),
+            ..LoadSample::default()
+        };
+        let is_constant = |queue: f64| {
+            let loads: Vec<LoadSample> = (0..12).map(|_| load(queue)).collect();
+            has_constant_queue(&loads.iter().collect::<Vec<_>>(), IoDirection::Reads)
+        };
+        // A burst of 64 ms every 80 ms, always seen with all its requests.
+        assert!(is_constant(31.0) && !is_constant(25.6));
     }
 
     #[test]
