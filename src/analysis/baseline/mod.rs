@@ -117,9 +117,10 @@ impl SizeClass {
         }
     }
 
-    /// Takes the requests of an interval and the mean queue of all requests of the device.
-    fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64) {
-        self.by_rate.observe(totals, seconds, total_queue);
+    /// Takes the requests of an interval, the mean queue of all requests of the device, and the seconds with a request
+    /// in flight.
+    fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64, busy_s: Option<f64>) {
+        self.by_rate.observe(totals, seconds, total_queue, busy_s);
         let queue = queue_class(total_queue);
         // Once the latency at a shorter queue is known, longer queues are not needed.
         if self.by_queue.iter().any(|(shorter, latencies)| shorter < queue && latencies.is_known()) {
@@ -175,15 +176,16 @@ impl Baseline {
         Self { since_boot, ..self }
     }
 
-    /// Learns from an interval's requests in this direction, at the mean queue of all requests of the device.
-    pub fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64) {
+    /// Learns from an interval's requests in this direction, at the mean queue of all requests of the device, which had
+    /// a request in flight for `busy_s` (`None` if that is unknown).
+    pub fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64, busy_s: Option<f64>) {
         let Some(size) = totals.size_kib() else { return };
         if !total_queue.is_finite() {
             return;
         }
         let size_class = size_class(size);
         let class = self.observed.get_or_default(size_class);
-        class.observe(totals, seconds, total_queue);
+        class.observe(totals, seconds, total_queue, busy_s);
         class.update(size_class);
     }
 
@@ -335,7 +337,8 @@ impl Baselines {
         if !load.is_edge_of_burst() {
             let total_queue = load.total_queue();
             for direction in Self::DIRECTIONS.into_iter().filter(|direction| !slow(*direction)) {
-                self.of_mut(direction).observe(&load.totals(direction), load.seconds, total_queue);
+                let totals = load.totals(direction);
+                self.of_mut(direction).observe(&totals, load.seconds, total_queue, load.busy_s);
             }
         }
     }
@@ -406,9 +409,9 @@ mod tests {
     #[test]
     fn a_baseline_is_learned_from_the_shortest_queue() {
         let mut baseline = Baseline::default();
-        baseline.observe(&totals(10_000.0, 4.0, 1.6), 1.0, 16.0);
+        baseline.observe(&totals(10_000.0, 4.0, 1.6), 1.0, 16.0, None);
         assert!(baseline.unloaded_latency(4.0).is_some_and(|found| found.is_upper_bound));
-        baseline.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
+        baseline.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2, None);
         let unloaded = baseline.unloaded_latency(4.1).unwrap();
         assert!((unloaded.await_ms - 0.2).abs() < 1e-9 && !unloaded.is_upper_bound);
         // A baseline does not hold for other sizes.
@@ -422,7 +425,7 @@ mod tests {
     fn the_baseline_of_a_capture_is_an_upper_bound_where_the_shortest_queue_is_long() {
         let mut baseline = Baseline::default();
         for queue in [64.0, 32.0, 16.0, 8.0] {
-            baseline.observe(&totals(1000.0, 4.0, queue / 10.0), 1.0, queue);
+            baseline.observe(&totals(1000.0, 4.0, queue / 10.0), 1.0, queue, None);
         }
         let unloaded = baseline.unloaded_latency(4.0).unwrap();
         assert!(unloaded.is_upper_bound && unloaded.queue.is_some_and(|queue| (queue - 8.0).abs() < 1e-9));
@@ -438,7 +441,7 @@ mod tests {
         // 0.7 ms each, counted as 1, 1, 0 ms and so on.
         for n in 0..40 {
             let ms = if n % 10 < 7 { 1.0 } else { 0.0 };
-            baseline.observe(&IoTotals { ios: 1.0, kib: 4.0, ms }, 1.0, 0.01);
+            baseline.observe(&IoTotals { ios: 1.0, kib: 4.0, ms }, 1.0, 0.01, None);
         }
         assert!(baseline.unloaded_latency(4.0).is_some_and(|found| (found.await_ms - 0.7).abs() < 0.05));
     }
@@ -446,14 +449,14 @@ mod tests {
     #[test]
     fn given_values_win_and_learned_ones_can_be_given() {
         let mut learned = Baseline::default();
-        learned.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
+        learned.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2, None);
         let saved = serde_json::to_string(&learned.export()).unwrap();
         let given: Vec<UnloadedLatency> = serde_json::from_str(&saved).unwrap();
         let again = Baseline::default().with_given(&given, BaselineSource::Given);
         assert_eq!(again.unloaded_latency(4.0), learned.unloaded_latency(4.0));
         let stated = DeviceBaseline::stated(Some(0.5), None);
         let mut stated = Baseline::default().with_given(&stated.read, BaselineSource::Given);
-        stated.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2);
+        stated.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2, None);
         assert_eq!(stated.unloaded_latency(4.0).map(|found| found.await_ms), Some(0.5));
     }
 }

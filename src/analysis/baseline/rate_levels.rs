@@ -1,12 +1,12 @@
 //! Latency of one kind of request by rate: evidence that a low latency is not that of a device at its limit.
 
-use libm::ilogb;
+use libm::{exp, ilogb};
 
 use crate::analysis::stats::{IoTotals, SmallMap};
 use crate::analysis::thresholds::{
-    MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MIN_BASELINE_INTERVALS, MIN_LATENCY_REQUESTS,
-    MIN_LATENCY_SUM_MS, MIN_PROVEN_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
-    SAME_LATENCY_TOLERANCE,
+    MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MIN_BASELINE_INTERVALS, MIN_CONTINUOUS_BUSY_FRACTION,
+    MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS, MIN_PROVEN_RATE_RATIO, MIN_QUEUEING_SATURATION,
+    MIN_SATURATED_QUEUE, SAME_LATENCY_TOLERANCE,
 };
 
 /// Sums over the intervals of similar rate.
@@ -17,6 +17,8 @@ struct RateLevel {
     intervals: f64,
     /// The mean queue of the device times the seconds.
     queue_s: f64,
+    /// Seconds with a request in flight, as the kernel counts them; 0 in intervals for which it does not.
+    busy_s: f64,
 }
 
 impl RateLevel {
@@ -30,6 +32,13 @@ impl RateLevel {
 
     fn queue(&self) -> f64 {
         self.queue_s / self.seconds
+    }
+
+    /// Returns whether requests were in flight for as much of the time as at a queue that is as long all the time, or
+    /// nearly. In bursts with idle time in between, the queue is longer than on average.
+    fn is_continuous(&self) -> bool {
+        let expected_s = (1.0 - exp(-self.queue())) * self.seconds;
+        self.busy_s >= MIN_CONTINUOUS_BUSY_FRACTION * expected_s
     }
 
     /// Returns whether its latency is known well enough.
@@ -50,8 +59,9 @@ fn half_powers_of_two(rate: f64) -> i32 {
 pub(super) struct RateLevels(SmallMap<i32, RateLevel>);
 
 impl RateLevels {
-    /// Takes the requests of an interval at the mean queue of all requests of the device.
-    pub(super) fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64) {
+    /// Takes the requests of an interval at the mean queue of all requests of the device, which had a request in flight
+    /// for `busy_s`.
+    pub(super) fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64, busy_s: Option<f64>) {
         let rate = totals.ios / seconds;
         if rate > 0.0 {
             let level = self.0.get_or_default(half_powers_of_two(rate));
@@ -59,6 +69,7 @@ impl RateLevels {
             level.seconds += seconds;
             level.intervals += 1.0;
             level.queue_s += total_queue * seconds;
+            level.busy_s += busy_s.unwrap_or(0.0);
         }
     }
 
@@ -107,14 +118,18 @@ impl RateLevels {
 
     /// Returns whether `unloaded_ms` was seen at a rate and again at twice that rate or more. Requests that wait for
     /// each other wait longer at twice the rate, so hardly any waited at the lower rate, however many were in flight.
+    /// Bursts prove nothing: with twice as many of them, or if they last twice as long, each request waits as before.
     pub(super) fn is_flat(&self, unloaded_ms: f64) -> bool {
         let is_same = |level: &&RateLevel| {
             let ratio = level.await_ms() / unloaded_ms;
             (1.0 - SAME_LATENCY_TOLERANCE..=1.0 + SAME_LATENCY_TOLERANCE).contains(&ratio)
         };
-        let rates = || self.known().filter(is_same).map(RateLevel::rate);
-        rates().any(|slow| {
-            rates().any(|fast| (MIN_PROVEN_RATE_RATIO..=MAX_PROVEN_RATE_RATIO).contains(&(fast / slow)))
+        let same = || self.known().filter(is_same);
+        same().filter(|slow| slow.is_continuous()).any(|slow| {
+            let is_proof = |fast: &RateLevel| {
+                (MIN_PROVEN_RATE_RATIO..=MAX_PROVEN_RATE_RATIO).contains(&(fast.rate() / slow.rate()))
+            };
+            same().any(is_proof)
         })
     }
 
@@ -135,10 +150,15 @@ mod tests {
     use super::*;
 
     fn levels(intervals: &[(f64, f64, f64)]) -> RateLevels {
+        busy_levels(intervals, 1.0)
+    }
+
+    /// Levels with a request in flight for `busy` of the time.
+    fn busy_levels(intervals: &[(f64, f64, f64)], busy: f64) -> RateLevels {
         let mut levels = RateLevels::default();
         for (rate, ms, queue) in intervals {
             let totals = IoTotals { ios: *rate, kib: 4.0 * rate, ms: ms * rate };
-            (0..3).for_each(|_| levels.observe(&totals, 1.0, *queue));
+            (0..3).for_each(|_| levels.observe(&totals, 1.0, *queue, Some(busy)));
         }
         levels
     }
@@ -166,6 +186,9 @@ mod tests {
         assert!(levels(&[(4000.0, 0.5, 2.0), (8000.0, 0.55, 4.4)]).is_flat(0.5));
         assert!(!levels(&[(4000.0, 0.5, 2.0), (8000.0, 0.8, 6.4)]).is_flat(0.5));
         assert!(!levels(&[(4000.0, 0.5, 2.0), (6000.0, 0.5, 3.0)]).is_flat(0.5));
+        // Bursts of 64 requests, then bursts that last twice as long: the requests of both waited.
+        let bursts = [(1000.0, 14.0, 14.0), (2000.0, 14.0, 28.0)];
+        assert!(levels(&bursts).is_flat(14.0) && !busy_levels(&bursts, 0.22).is_flat(14.0));
     }
 
     #[test]
