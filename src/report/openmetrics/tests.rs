@@ -134,6 +134,17 @@ fn both_formats_have_the_same_metrics() {
 }
 
 #[test]
+fn counts_of_a_histogram_never_fall_from_one_bucket_to_the_next() {
+    let mut hostile = device("sda");
+    hostile.totals.reads.buckets.within[..2].fill(u64::MAX - 1);
+    let text = text(&snapshot(vec![hostile]), MetricsFormat::OpenMetrics);
+    let start = "blkstat_disk_interval_latency_seconds_bucket{device=\"sda\",direction=\"read\"";
+    let lines = metrics(&text).into_iter().filter(|line| line.starts_with(start));
+    let counts: Vec<u64> = lines.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+    assert!(counts.is_sorted() && counts.last() == Some(&u64::MAX), "{counts:?}");
+}
+
+#[test]
 fn hostile_names_cannot_leave_their_label() {
     let hostile = "a\"} 1\n# EOF\nb\\\u{1b}[2J\u{202e}";
     let mut info = (*device(hostile).info).clone();

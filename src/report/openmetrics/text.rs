@@ -94,7 +94,7 @@ impl<'a> TextWriter<'a> {
     pub(super) fn histogram(&mut self, family: &Family, labels: &[Label<'_>], value: &HistogramValue<'_>) {
         let mut cumulative = 0;
         for (bound, count) in value.bounds.iter().zip(value.within) {
-            cumulative += count;
+            cumulative = count.saturating_add(cumulative);
             // OpenMetrics requires a decimal point in every bound. The classic format gets it, too, so that the series
             // are the same.
             let bound = format!("{bound:?}");
