@@ -18,7 +18,7 @@ pub struct Topic {
 }
 
 /// The segments of the line above the devices.
-const HOST_LINE: [(&str, &str); 5] = [
+const HOST_LINE: [(&str, &str); 6] = [
     ("time, length", "the end of the interval, and its measured length"),
     ("cpu", "user, system, and available, which is idle time including iowait; also steal, from 1%"),
     ("blocked", "tasks blocked on I/O at the end of the interval"),
@@ -28,6 +28,7 @@ const HOST_LINE: [(&str, &str); 5] = [
          asynchronous I/O (io_uring, libaio)",
     ),
     ("memory, mem", "share of the time in which some tasks waited for memory (PSI), from 5%"),
+    ("missed", "intervals or samples that were skipped, whose time is part of this interval"),
 ];
 
 /// The marks in cells.
