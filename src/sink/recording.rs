@@ -331,7 +331,7 @@ impl RecordingFile {
             }
             None => {
                 // Only in a capture are zeros at the end no data.
-                if CAPTURE_STARTS.contains(&start.as_slice()) {
+                if CAPTURE_STARTS.iter().any(|first| start.starts_with(first)) {
                     cut_off_zeros(&self.file)?;
                 }
                 let mut last = [0];
@@ -379,6 +379,23 @@ impl Drop for RecordingFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_at_the_end_are_cut_off_a_capture_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        for (start, is_capture) in
+            [("#blkstat {}\n", true), ("TS 1.5\n", true), ("other\n", false), ("", false)]
+        {
+            for count in [1, 3, 70_000, 200_000] {
+                let text = [start.as_bytes(), &vec![0; count]].concat();
+                crate::sink::write_atomically(&path, &text).unwrap();
+                drop(RecordingFile::open(&path, "a", IfExists::Append, None).unwrap());
+                let left = if is_capture { start.len() } else { text.len() };
+                assert_eq!(path.metadata().unwrap().len(), left as u64, "{start:?} {count}");
+            }
+        }
+    }
 
     #[test]
     fn a_file_is_unlocked_when_its_recording_ends_even_if_a_child_inherited_it() {
