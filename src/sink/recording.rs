@@ -329,6 +329,12 @@ impl RecordingFile {
                 // The file itself is open for appending only.
                 recover(&mut OpenOptions::new().read(true).write(true).open(&self.path)?)?
             }
+            None if is_gzip_name(&self.path) && start.iter().all(|byte| *byte == 0) => {
+                return Err(io::Error::new(
+                    ErrorKind::InvalidData,
+                    "it begins with zeros, not with gzip data",
+                ));
+            }
             None => {
                 // Only in a capture are zeros at the end no data.
                 if CAPTURE_STARTS.iter().any(|first| start.starts_with(first)) {
@@ -377,8 +383,10 @@ impl Drop for RecordingFile {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)]
 mod tests {
     use super::*;
+    use crate::compression::GZIP_MAGIC;
 
     #[test]
     fn zeros_at_the_end_are_cut_off_a_capture_and_nothing_else() {
@@ -395,6 +403,19 @@ mod tests {
                 assert_eq!(path.metadata().unwrap().len(), left as u64, "{start:?} {count}");
             }
         }
+    }
+
+    #[test]
+    fn a_compressed_file_of_which_only_zeros_are_left_is_rotated() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.gz");
+        crate::sink::write_atomically(&path, &[0; 5000]).unwrap();
+        assert!(RecordingFile::open(&path, "a.gz", IfExists::Append, None).is_err());
+        let rotation = Some(Rotation { keep: Some(3), ..Rotation::default() });
+        let mut recording = RecordingFile::open(&path, "a.gz", IfExists::Append, rotation).unwrap();
+        recording.write(b"text\n").unwrap();
+        assert!(recording.damage().is_some() && std::fs::read(&path).unwrap().starts_with(&GZIP_MAGIC));
+        assert_eq!(folder.path().join("a.1.gz").metadata().unwrap().len(), 5000);
     }
 
     #[test]
