@@ -83,19 +83,24 @@ impl SampleDeadlines {
         (self.due, missed)
     }
 
-    /// Skips the intervals that have ended by `now` since the last deadline, if that was the end of one: the sample that is due
-    /// ends them, too. Returns their number.
+    /// Skips the intervals that have passed by `now` since the end of the one that has begun: the sample that is due ends
+    /// them, too. Returns their number.
     pub fn skip_passed(&mut self, now: Duration) -> u64 {
-        if self.end.is_some_and(|end| self.due >= end) { self.ends.skip_passed(now) } else { 0 }
+        if self.is_end(now) { self.ends.skip_passed(now) } else { 0 }
     }
 
     /// Returns whether a sample taken `at` this time ends its interval.
     pub fn ends_interval(&mut self, at: Duration) -> bool {
-        let is_end = self.end.is_some_and(|end| at.max(self.due) >= end);
+        let is_end = self.is_end(at);
         if is_end {
             self.end = None;
         }
         is_end
+    }
+
+    /// Returns whether a sample at this time would end the interval that has begun.
+    fn is_end(&self, at: Duration) -> bool {
+        self.end.is_some_and(|end| at.max(self.due) >= end)
     }
 
     /// The first deadline of a sample after `now`.
@@ -175,8 +180,12 @@ mod tests {
         // The wait lasted beyond the end of the interval, and beyond the end of the next one.
         assert!(deadlines.ends_interval(at(35.0)));
         assert_eq!(deadlines.next(at(35.1)), (at(36.0), 1));
+        // The same, but the sample counts as the end of the intervals that it covers.
+        assert_eq!((deadlines.skip_passed(at(39.9)), deadlines.skip_passed(at(75.0))), (0, 3));
+        assert!(deadlines.ends_interval(at(75.0)));
+        assert_eq!(deadlines.next(at(75.1)), (at(76.0), 0));
         // A wait that ended a little early.
-        assert!(!deadlines.ends_interval(at(35.999)));
-        assert_eq!(deadlines.next(at(35.999)), (at(37.0), 0));
+        assert!(!deadlines.ends_interval(at(75.999)));
+        assert_eq!(deadlines.next(at(75.999)), (at(77.0), 0));
     }
 }
