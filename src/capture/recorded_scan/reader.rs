@@ -48,7 +48,8 @@ impl ScanReader {
             elapsed: Duration::from_nanos(processes.elapsed_ns),
             hidden: processes.hidden,
             is_partial: processes.is_partial,
-            busiest: busiest(&scan),
+            // Their rates need a time.
+            busiest: if processes.elapsed_ns > 0 { busiest(&scan) } else { Vec::new() },
         });
         Some(Arc::new(IoScan {
             at: Duration::from_nanos(scan.at_ns?),

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{ScanReader, ScanWriter};
 use crate::capture::annotation::Annotation;
 use crate::counters::{
-    BlockedTask, Cgroup, CgroupDevice, CgroupHierarchy, IoCounters, IoLimits, IoScan, Pressure, ScannedDevice,
+    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, IoCounters, IoLimits, IoScan, Pressure,
+    ProcessIo, ScannedDevice,
 };
 
 fn io(read_bytes: u64) -> IoCounters {
@@ -93,6 +94,17 @@ fn a_long_scan_takes_several_lines_and_is_bounded() {
     // The cgroups with the most bytes are kept.
     assert!(read[1].cgroups.iter().any(|cgroup| cgroup.path.ends_with("999")));
     assert!(!read[1].cgroups.iter().any(|cgroup| cgroup.path.ends_with("0700")));
+}
+
+#[test]
+fn processes_without_a_time_have_no_rates() {
+    for (elapsed, count) in [(Duration::from_secs(5), 1), (Duration::ZERO, 0)] {
+        let busiest = vec![BusyProcess { pid: 7, read_bytes: 4096, ..BusyProcess::default() }];
+        let processes = Some(Arc::new(ProcessIo { elapsed, busiest, hidden: 3, ..ProcessIo::default() }));
+        let (read, _) = read_again(&[Arc::new(IoScan { processes, ..(*scan(1, 0, vec![])).clone() })]);
+        let processes = read[0].processes.as_ref().unwrap();
+        assert_eq!((processes.busiest.len(), processes.hidden), (count, 3));
+    }
 }
 
 #[test]
