@@ -333,6 +333,9 @@ pub(super) const MAX_REGULAR_RATIO: f64 = 0.5;
 /// Requests by which the arrivals of an interval differ if they come at a constant pace: the last one falls into it or
 /// not.
 pub(super) const MAX_COUNTING_ERROR_REQUESTS: f64 = 1.0;
+/// Multiple of their mean queue by which the requests of the other direction may change the number in flight: up to
+/// three come and go if one is in flight on average.
+pub(super) const MAX_OTHERS_RATIO: f64 = 3.0;
 /// Relative difference of the lengths of neighboring intervals up to which it is due to late samples, rather than a
 /// different interval length.
 pub(super) const MAX_SAMPLE_DELAY_FRACTION: f64 = 0.1;

@@ -5,8 +5,8 @@ use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_o
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
     CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, CONSTANT_QUEUE_TOLERANCE, MAX_CONSTANT_QUEUE_RATIO,
-    MAX_COUNTING_ERROR_REQUESTS, MAX_REGULAR_RATIO, MAX_SAMPLE_DELAY_FRACTION, MIN_CONSTANT_QUEUE,
-    MIN_CONSTANT_QUEUE_RATIO, MIN_LIGHT_INTERVALS, SAME_QUEUE_TOLERANCE,
+    MAX_COUNTING_ERROR_REQUESTS, MAX_OTHERS_RATIO, MAX_REGULAR_RATIO, MAX_SAMPLE_DELAY_FRACTION,
+    MIN_CONSTANT_QUEUE, MIN_CONSTANT_QUEUE_RATIO, MIN_LIGHT_INTERVALS, SAME_QUEUE_TOLERANCE,
 };
 
 /// The more regular of arrivals and completions.
@@ -55,14 +55,18 @@ pub(super) fn pace(
     let median = |value: &dyn Fn(&LoadSample) -> f64| {
         weighted_median(&mut single().map(|load| (value(load).abs(), 1.0)).collect::<Vec<_>>())
     };
-    // Even at a constant pace, the request at the end of an interval falls into it or not.
+    // Even at a constant pace, the request at the end of an interval falls into it or not. And requests of the other
+    // direction come and go, whose number in flight is not known by itself.
     let each =
         weighted_median_of(loads, |load| Some(load.amount(direction, unit) / load.totals(direction).ios));
-    let countable = MAX_COUNTING_ERROR_REQUESTS * each.unwrap_or(0.0);
+    let others =
+        weighted_median_of(loads, |load| Some(load.queue(IoDirection::Both) - load.queue(direction)));
+    let uncertain = MAX_COUNTING_ERROR_REQUESTS.max(MAX_OTHERS_RATIO * others.unwrap_or(0.0));
+    let uncertain = uncertain * each.unwrap_or(0.0);
     let deviations = median(&completions).zip(median(&|load| completions(load) + change(load)));
     match deviations {
         Some((departures, arrivals)) if arrivals < MAX_REGULAR_RATIO * departures => Pace::Arrivals,
-        Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals && arrivals > countable => {
+        Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals && arrivals > uncertain => {
             Pace::Completions
         }
         _ if is_at_constant_queue || is_closed_loop(&in_upper_half(loads, direction)) => Pace::ClosedLoop,
@@ -179,9 +183,8 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
         return false;
     };
     let is_same = |load: &&&LoadSample| {
-        // Requests of the other direction come and go: up to three of them if one is in flight on average.
         let others = load.queue(IoDirection::Both) - load.queue(direction);
-        let tolerance = (CONSTANT_QUEUE_TOLERANCE * usual).max(3.0 * others);
+        let tolerance = (CONSTANT_QUEUE_TOLERANCE * usual).max(MAX_OTHERS_RATIO * others);
         in_flight(load).is_some_and(|one| (one - usual).abs() <= tolerance)
     };
     let count = loads.iter().filter(is_same).count() as f64;
@@ -285,6 +288,27 @@ mod tests {
         assert_eq!(pace_at(&few, Some(8.0)), Pace::Unclear);
         let more = few.map(|(completions, in_flight)| (completions, 5 * in_flight));
         assert_eq!(pace_at(&more, Some(8.0)), Pace::Completions);
+    }
+
+    #[test]
+    fn writes_that_come_and_go_do_not_show_that_reads_arrive_irregularly() {
+        let pace_beside = |writes_queue: f64| {
+            let in_flight = [9, 14, 6, 12, 8, 15, 7, 10, 13, 6, 11];
+            let load = |pair: &[i32]| LoadSample {
+                seconds: 1.0,
+                intervals: 1.0,
+                reads: IoTotals { ios: 1000.0, kib: 4000.0, ms: 4000.0 },
+                writes: IoTotals { ios: 500.0, kib: 2000.0, ms: 1000.0 * writes_queue },
+                in_flight_at_end: Some(pair[1] as u64),
+                in_flight_change: f64::from(pair[1] - pair[0]),
+                ..LoadSample::default()
+            };
+            let loads: Vec<LoadSample> = in_flight.windows(2).map(load).collect();
+            let loads: Vec<&LoadSample> = loads.iter().collect();
+            pace(&loads, IoDirection::Reads, RateUnit::Requests, 1000.0, false)
+        };
+        assert_eq!(pace_beside(6.0), Pace::Unclear);
+        assert_eq!(pace_beside(0.5), Pace::Completions);
     }
 
     #[test]
