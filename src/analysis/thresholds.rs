@@ -333,6 +333,9 @@ pub(super) const MAX_REGULAR_RATIO: f64 = 0.5;
 /// Requests by which the arrivals of an interval differ if they come at a constant pace: the last one falls into it or
 /// not.
 pub(super) const MAX_COUNTING_ERROR_REQUESTS: f64 = 1.0;
+/// Fraction of the intervals in which arrivals must differ by more than that to come irregularly, so that a client that was
+/// late once does not count.
+pub(super) const MIN_IRREGULAR_ARRIVALS_FRACTION: f64 = 0.25;
 /// Multiple of their mean queue by which the requests of the other direction may change the number in flight: up to
 /// three come and go if one is in flight on average.
 pub(super) const MAX_OTHERS_RATIO: f64 = 3.0;
@@ -352,6 +355,12 @@ pub(super) const CLOSED_LOOP_TOLERANCE: f64 = 0.1;
 /// than in bursts that a timer or a limit issues in step with the samples: the mean queue of clients that are never
 /// idle is as long as the number sampled.
 pub(super) const MIN_CONSTANT_QUEUE_RATIO: f64 = 0.9;
+/// The same if clients are late at times, since they wait for a CPU: on a contended host, sixteen of them had a mean queue
+/// of 12 to 16 in each second. The rate is then too low a limit by that at most...
+pub(super) const MIN_LATE_QUEUE_RATIO: f64 = 0.75;
+/// ...which shows in queues that differ by this fraction. Bursts at a constant period have the same mean queue in every
+/// interval.
+pub(super) const MIN_LATE_QUEUE_DEVIATION: f64 = 0.02;
 /// Multiple of the usual number of requests in flight that the queue of a closed loop does not exceed.
 pub(super) const MAX_CONSTANT_QUEUE_RATIO: f64 = 1.25;
 /// Shortest queue that can be constant: a client that waits for each request has one in flight nearly all the time. At a shorter

@@ -6,7 +6,8 @@ use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
     CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, CONSTANT_QUEUE_TOLERANCE, MAX_CONSTANT_QUEUE_RATIO,
     MAX_COUNTING_ERROR_REQUESTS, MAX_OTHERS_RATIO, MAX_REGULAR_RATIO, MAX_SAMPLE_DELAY_FRACTION,
-    MIN_CONSTANT_QUEUE, MIN_CONSTANT_QUEUE_RATIO, MIN_LIGHT_INTERVALS, SAME_QUEUE_TOLERANCE,
+    MIN_CONSTANT_QUEUE, MIN_CONSTANT_QUEUE_RATIO, MIN_IRREGULAR_ARRIVALS_FRACTION, MIN_LATE_QUEUE_DEVIATION,
+    MIN_LATE_QUEUE_RATIO, MIN_LIGHT_INTERVALS, SAME_QUEUE_TOLERANCE,
 };
 
 /// The more regular of arrivals and completions.
@@ -63,10 +64,15 @@ pub(super) fn pace(
         weighted_median_of(loads, |load| Some(load.queue(IoDirection::Both) - load.queue(direction)));
     let uncertain = MAX_COUNTING_ERROR_REQUESTS.max(MAX_OTHERS_RATIO * others.unwrap_or(0.0));
     let uncertain = uncertain * each.unwrap_or(0.0);
-    let deviations = median(&completions).zip(median(&|load| completions(load) + change(load)));
-    match deviations {
+    let arrivals = |load: &LoadSample| completions(load) + change(load);
+    let is_irregular = || {
+        let deviations: Vec<f64> = single().map(|load| arrivals(load).abs()).collect();
+        let count = deviations.iter().filter(|deviation| **deviation > uncertain).count();
+        count as f64 >= MIN_IRREGULAR_ARRIVALS_FRACTION * deviations.len() as f64
+    };
+    match median(&completions).zip(median(&arrivals)) {
         Some((departures, arrivals)) if arrivals < MAX_REGULAR_RATIO * departures => Pace::Arrivals,
-        Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals && arrivals > uncertain => {
+        Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals && is_irregular() => {
             Pace::Completions
         }
         _ if is_at_constant_queue || is_closed_loop(&in_upper_half(loads, direction)) => Pace::ClosedLoop,
@@ -192,9 +198,15 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
     let is_more = |load: &&&LoadSample| load.queue(direction) > MAX_CONSTANT_QUEUE_RATIO * (usual + 1.0);
     let exceeds = loads.iter().filter(is_more).count() as f64
         > (1.0 - CONSTANT_QUEUE_FRACTION) / 2.0 * loads.len() as f64;
+    // Clients that wait for a CPU between two requests are not late by the same time in every interval. Bursts in step
+    // with the samples have idle time in between, always the same.
+    let deviation =
+        weighted_median_of(loads, |load| Some((load.queue(IoDirection::Both) - total_queue).abs()));
+    let is_irregular = deviation.is_some_and(|one| one >= MIN_LATE_QUEUE_DEVIATION * total_queue);
+    let min_ratio = if is_irregular { MIN_LATE_QUEUE_RATIO } else { MIN_CONSTANT_QUEUE_RATIO };
     !exceeds
         && queue >= MIN_CONSTANT_QUEUE
-        && total_queue >= MIN_CONSTANT_QUEUE_RATIO * usual
+        && total_queue >= min_ratio * usual
         && count >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
 }
 
@@ -320,12 +332,15 @@ mod tests {
             in_flight_at_end: Some(32),
             ..LoadSample::default()
         };
-        let is_constant = |queue: f64| {
-            let loads: Vec<LoadSample> = (0..12).map(|_| load(queue)).collect();
+        let is_constant = |queues: [f64; 4]| {
+            let loads: Vec<LoadSample> = queues.iter().cycle().take(12).map(|queue| load(*queue)).collect();
             has_constant_queue(&loads.iter().collect::<Vec<_>>(), IoDirection::Reads)
         };
+        assert!(is_constant([31.0; 4]));
         // A burst of 64 ms every 80 ms, always seen with all its requests.
-        assert!(is_constant(31.0) && !is_constant(25.6));
+        assert!(!is_constant([25.6; 4]));
+        // Clients that wait for a CPU between two requests.
+        assert!(is_constant([28.3, 24.7, 26.2, 30.1]) && !is_constant([20.0, 28.0, 16.0, 19.0]));
     }
 
     #[test]

@@ -53,6 +53,24 @@ fn the_table_of_zaitsev_and_trudeau_has_the_expected_saturations() {
     assert!((16.0..64.0).contains(&knee), "{knee}");
 }
 
+/// Real volumes with a limit of 4,321 reads/s, 23 MiB/s and 1,500 reads/s, which the kernel enforces in steps of 100 ms.
+#[test]
+fn a_limit_is_named_although_its_clients_wait_for_a_cpu_at_times() {
+    let cases = [
+        ("capped-4321-contended", "read_iops", 4321.0),
+        ("capped-23-mib-contended", "read_iops", 23.0 * 1024.0 / 64.0),
+        ("limit-from-midway", "read_iops", 1500.0),
+    ];
+    for (name, kind, limit) in cases {
+        let (out, ..) = output(&format!("analyze --json fixtures/captures/{name}.txt"), "");
+        let document: Value = serde_json::from_str(&out).unwrap();
+        let event = &document["events"][0];
+        assert_eq!((&event["verdict"], &event["limit_kind"]), (&"capped".into(), &kind.into()), "{name}");
+        let found = event["limit_value"].as_f64().unwrap();
+        assert!((found / limit - 1.0).abs() < 0.001, "{name}: {found}");
+    }
+}
+
 #[test]
 fn a_volume_is_capped_and_the_disk_below_is_not() {
     let file = "fixtures/captures/capped-3000.txt";
