@@ -58,6 +58,12 @@ pub(super) const HUNG_WINDOW_INTERVALS: usize = 10;
 pub(super) const MIN_HUNG_QUEUE_RATIO: f64 = 2.0;
 /// ...and exceed that queue by at least this number. Simulation: 11 findings in 3,040 runs, all of hung requests.
 pub(super) const MIN_HUNG_REQUESTS: f64 = 2.0;
+/// Length in seconds of the slices in which the kernel's throttle releases requests: those released at once can be in
+/// flight at the end of every interval if the sampler is in step with the throttle.
+pub(super) const THROTTLE_SLICE_S: f64 = 0.1;
+/// Utilization from which a device counts as busy all the time: the kernel counts in ticks of up to 10 ms, and may miss
+/// one at each end of an interval.
+pub(super) const MIN_ALWAYS_BUSY_UTIL_PCT: f64 = 98.0;
 /// Milliseconds that requests must take to be in flight at the end of every interval because they are issued in step
 /// with the sampler; samples are not taken more regularly than that.
 pub(super) const MIN_IN_STEP_MS: f64 = 1.0;

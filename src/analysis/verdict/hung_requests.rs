@@ -1,7 +1,8 @@
 //! Requests that hang while others complete.
 
 use crate::analysis::thresholds::{
-    HUNG_WINDOW_INTERVALS, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS, MIN_LEAKED_S,
+    HUNG_WINDOW_INTERVALS, MIN_ALWAYS_BUSY_UTIL_PCT, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS,
+    MIN_LEAKED_S, THROTTLE_SLICE_S,
 };
 use crate::metrics::{HostStats, IntervalStats};
 
@@ -110,12 +111,16 @@ impl HungRequests {
 /// flight at the end of the interval before: at least as many completed in between.
 ///
 /// Timers and limits issue requests at a constant period, such as every second or every five, and the sampler has one
-/// that is a multiple of it: all samples then see the same moment of a burst, however short the mean queue is.
+/// that is a multiple of it: all samples then see the same moment of a burst, however short the mean queue is. Between
+/// such bursts the device is idle, unless they follow each other within a slice of the kernel's throttle; with requests
+/// that hang, it counts as busy all the time.
 fn may_be_in_step(stats: &IntervalStats, in_flight: u64) -> bool {
     let directions = [&stats.reads, &stats.writes];
     let per_s: f64 = directions.iter().filter_map(|direction| direction.per_s).sum();
     let longest_ms = directions.iter().filter_map(|direction| direction.await_ms).fold(0.0, f64::max);
-    in_flight as f64 <= stats.seconds * per_s && longest_ms >= MIN_IN_STEP_MS
+    let is_always_busy = stats.util_pct.is_some_and(|util| util >= MIN_ALWAYS_BUSY_UTIL_PCT);
+    let max_period_s = if is_always_busy { THROTTLE_SLICE_S.min(stats.seconds) } else { stats.seconds };
+    in_flight as f64 <= max_period_s * per_s && longest_ms >= MIN_IN_STEP_MS
 }
 
 #[cfg(test)]
@@ -152,6 +157,11 @@ mod tests {
                 DirectionStats { per_s: Some(per_s), await_ms: Some(10.0), ..DirectionStats::default() };
             let bursts = IntervalStats { reads, ..interval(in_flight, queue) };
             assert!((0..40).all(|_| busy.observe(&bursts, &unknown).is_none_or(|hung| !hung.is_certain())));
+            // Between bursts of a timer, the device is idle; a limit may keep it busy all the time.
+            let always_busy = IntervalStats { util_pct: Some(100.0), ..bursts };
+            let mut hung = HungRequests::default();
+            let last = (0..40).map(|_| hung.observe(&always_busy, &unknown)).last().flatten();
+            assert_eq!(last.unwrap().is_certain(), per_s < 800.0);
         }
         // Too few complete to be a burst of as many.
         let reads = DirectionStats { per_s: Some(30.0), await_ms: Some(10.0), ..DirectionStats::default() };

@@ -89,7 +89,7 @@ fn reason_text(reason: &Reason) -> String {
         ),
         Reason::MaybeHung { requests, for_s } => format!(
             "has no verdict: {} in flight at the end of every interval for {}, while others completed: they hung, \
-             were lost count of, or were released just before each sample by a limit above the device",
+             were lost count of, or as many were issued just before every sample",
             counted(*requests, "request"),
             duration(*for_s)
         ),
