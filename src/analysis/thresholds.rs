@@ -30,6 +30,10 @@ pub(super) const MIN_SATURATED_QUEUE: f64 = 2.0;
 /// Multiple of unloaded latency from which a device is slow although no request waits for another: the same as for
 /// overload.
 pub(super) const MIN_SLOW_SATURATION: f64 = 3.0;
+/// Multiple of the time that requests would take one after the other at unloaded latency, from which the time with
+/// requests in flight shows that the device is slow: [`MIN_SLOW_SATURATION`], times four because kernels were measured
+/// to count up to four times as much of it as there was (25% as 94%, see `metrics::util_check`).
+pub(super) const MIN_SLOW_BUSY_RATIO: f64 = 4.0 * MIN_SLOW_SATURATION;
 /// Multiple of unloaded latency from which a few requests show that a device is slow: with a heavy tail, a single
 /// request takes three times the mean now and then.
 pub(super) const MIN_SINGLE_REQUEST_SATURATION: f64 = 6.0;

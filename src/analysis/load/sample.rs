@@ -84,7 +84,8 @@ pub struct LoadSample {
     pub writes: IoTotals,
     /// Flushes, without a size.
     pub flushes: IoTotals,
-    /// Seconds with a request in flight, as the kernel counts them; `None` if it does not.
+    /// Seconds with a read, write or flush in flight, as the kernel counts them, at least: all of its busy time except as
+    /// much as the discards took. `None` if it does not count them.
     pub busy_s: Option<f64>,
     /// Requests in flight at its end minus those at its beginning; 0 if they are not known.
     pub in_flight_change: f64,
@@ -114,7 +115,9 @@ impl LoadSample {
             reads,
             writes,
             flushes: flushes(stats),
-            busy_s: stats.util_pct.map(|util| util / 100.0 * stats.seconds),
+            busy_s: stats
+                .util_pct
+                .map(|util| (util / 100.0 - stats.discards.queue.unwrap_or(0.0)).max(0.0) * stats.seconds),
             in_flight_change: in_flight_change(stats),
             in_flight_at_end: stats.in_flight,
             in_flight: stats.in_flight.max(stats.in_flight_before).unwrap_or(0),

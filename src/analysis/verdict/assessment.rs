@@ -57,8 +57,9 @@ impl Verdict {
             }
             Self::Queueing => "requests wait for each other, but latency or queue is too low for 'saturated'",
             Self::Slow => {
-                "requests take at least 3 times as long as before although they come one at a time, or although the \
-                 rate is no higher than before, in three of the last four intervals; also flushes at any queue"
+                "requests take at least 3 times as long as before although they come one at a time, although the \
+                 rate is no higher than before, or while the device is busy far longer than it was for as many \
+                 requests, in three of the last four intervals; also flushes at any queue"
             }
             Self::Saturated => {
                 "latency is at least 3 times unloaded latency (--saturation-threshold) with a queue of 2 or more and \

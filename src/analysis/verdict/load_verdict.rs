@@ -8,7 +8,7 @@ use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
     MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS,
     MIN_LATENCY_REQUESTS, MIN_LOADED_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
-    MIN_SINCE_BOOT_SATURATION, MIN_SINGLE_REQUEST_SATURATION, MIN_SLOW_SATURATION,
+    MIN_SINCE_BOOT_SATURATION, MIN_SINGLE_REQUEST_SATURATION, MIN_SLOW_BUSY_RATIO, MIN_SLOW_SATURATION,
 };
 
 /// The reason why a direction has no verdict.
@@ -28,7 +28,8 @@ pub enum Doubt {
         /// The highest rate per second at low latency before.
         unloaded_per_s: f64,
     },
-    /// Requests come in short bursts, in which they wait for each other.
+    /// Several requests are in flight at a time although the mean queue is short, so they may wait for each other in
+    /// short bursts.
     Bursts,
     /// Requests are faster than the unloaded ones that they are compared with, so those were of another kind.
     Faster,
@@ -91,8 +92,16 @@ impl LoadAssessment {
                 continue;
             }
             let queue = load.queue(direction);
-            let load = DirectionLoad { load, direction, totals, queue, total_queue, saturation_threshold };
-            *place = assess_direction(&load, baselines);
+            let load = DirectionLoad {
+                load,
+                baselines,
+                direction,
+                totals,
+                queue,
+                total_queue,
+                saturation_threshold,
+            };
+            *place = assess_direction(&load);
             if let Some(one) = place {
                 verdict = more_severe(verdict, one.verdict.ok());
                 // A direction without a verdict may be worse than the others.
@@ -154,8 +163,8 @@ impl LoadAssessment {
 }
 
 /// Assesses a direction; `None` without requests.
-fn assess_direction(of: &DirectionLoad<'_>, baselines: &Baselines) -> Option<DirectionAssessment> {
-    let DirectionLoad { load, direction, totals, queue, total_queue, saturation_threshold } = *of;
+fn assess_direction(of: &DirectionLoad<'_>) -> Option<DirectionAssessment> {
+    let DirectionLoad { load, baselines, direction, totals, queue, total_queue, saturation_threshold } = *of;
     let (await_ms, size_kib) = (totals.await_ms()?, totals.size_kib()?);
     let baseline = baselines.of(direction);
     let reference = baseline.reference(size_kib).map(|reference| Reference {
@@ -213,6 +222,7 @@ fn assess_direction(of: &DirectionLoad<'_>, baselines: &Baselines) -> Option<Dir
 /// One direction of a load.
 struct DirectionLoad<'a> {
     load: &'a LoadSample,
+    baselines: &'a Baselines,
     direction: IoDirection,
     totals: IoTotals,
     queue: f64,
@@ -244,6 +254,25 @@ impl DirectionLoad<'_> {
             && self.load.queue_while_busy().is_some_and(|queue| queue <= MAX_SERIAL_BUSY_QUEUE)
     }
 
+    /// Returns whether the device itself takes longer for its requests than before: it was busy for far longer than
+    /// they would take one after the other at unloaded latency. This holds however they arrived.
+    fn is_device_slower(&self) -> bool {
+        self.load.busy_s.is_some_and(|busy_s| busy_s >= MIN_SLOW_BUSY_RATIO * self.unloaded_s())
+    }
+
+    /// Seconds that all requests of the load would take one after the other at unloaded latency: as long as the device
+    /// is as fast as before, it is busy for no longer, however many of them wait for each other. Requests whose unloaded
+    /// latency is not known count with the time that they took, which may include waiting.
+    fn unloaded_s(&self) -> f64 {
+        let of_direction = |direction| {
+            let totals = self.load.totals(direction);
+            let reference = totals.size_kib().and_then(|size| self.baselines.of(direction).reference(size));
+            let unloaded_ms = reference.map_or(f64::INFINITY, |reference| totals.ios * reference.await_ms);
+            unloaded_ms.min(totals.ms) / 1000.0
+        };
+        Baselines::DIRECTIONS.into_iter().map(of_direction).sum()
+    }
+
     /// The verdict against a baseline of this device.
     fn against(&self, saturation: f64, reference: &Reference) -> Result<Verdict, Doubt> {
         let is_bound = reference.bound_queue.is_some();
@@ -253,6 +282,13 @@ impl DirectionLoad<'_> {
         }
         if self.direction == IoDirection::Flushes {
             return self.flushes_against(saturation, reference);
+        }
+        if !is_bound
+            && saturation >= self.min_slow_saturation()
+            && self.queue < MIN_SATURATED_QUEUE
+            && self.is_device_slower()
+        {
+            return Ok(Verdict::Slow);
         }
         if is_slower && self.queue >= MAX_UNLOADED_QUEUE {
             let is_severe = saturation >= self.saturation_threshold && self.queue >= MIN_SATURATED_QUEUE;

@@ -242,7 +242,7 @@ fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
                 number(*unloaded_per_s)
             ));
         }
-        Doubt::Bursts => "; requests come in short bursts and wait for each other",
+        Doubt::Bursts => "; requests may come in short bursts and wait for each other",
         Doubt::Faster => "; faster than the unloaded requests seen before, which were of another kind",
         Doubt::FewRequests => "; too few requests for a verdict",
     };
