@@ -7,7 +7,7 @@ use blkstat::exit::Exit;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::lab::Lab;
+use super::lab::{Lab, without_open_wait};
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 
@@ -32,7 +32,7 @@ fn record(lab: &Lab, host: &FakeRoot, words: &str) -> (String, Exit) {
     let file = lab.path("recording").display().to_string();
     let words = format!("record {file} --force 1 120 {words}");
     let (_, err, exit) = in_process(&words).root(host.path()).run(&clock);
-    (err, exit)
+    (without_open_wait(&err), exit)
 }
 
 #[test]
