@@ -92,8 +92,12 @@ pub enum HostFinding {
 }
 
 /// The evidence that none of these devices is the bottleneck, and the findings about the host. `None` unless each
-/// device is idle, or provably ok with hardly any request waiting.
+/// device is idle, or provably ok with hardly any request waiting, and tasks did not wait long for I/O of these devices.
 pub fn not_the_disk(devices: &[DeviceReport], host: &HostReport) -> Option<Vec<HostFinding>> {
+    // A device that is not saturated may still be what tasks wait for most of the time.
+    if hidden_io_wait(host).is_none() && long_io_wait(host).is_some() {
+        return None;
+    }
     let (mut far_from_saturated, mut highest_saturation) = (Vec::new(), 0.0f64);
     let (mut short_queues, mut longest_queue) = (Vec::new(), 0.0f64);
     for report in devices.iter().filter(|report| report.verdict != Some(Verdict::Idle)) {
@@ -125,12 +129,13 @@ pub fn not_the_disk(devices: &[DeviceReport], host: &HostReport) -> Option<Vec<H
     Some(findings.into_iter().flatten().collect()).filter(|findings: &Vec<_>| !findings.is_empty())
 }
 
-/// The findings about the host that are reported whatever the verdicts on its devices: waits for I/O that no device
-/// shows, a shortage of memory, and swapping.
+/// The findings about the host that are reported whatever the verdicts on its devices: long waits for I/O, those that
+/// no device shows, a shortage of memory, and swapping.
 pub fn host_findings(devices: &[DeviceReport], topology: &Topology, host: &HostReport) -> Vec<HostFinding> {
     let is_swap = |name: &str| topology.node(name).is_some_and(|node| node.is_swap());
     let swap_devices = devices.iter().filter(|report| is_swap(&report.device)).filter_map(swap_device);
-    let findings = [hidden_io_wait(host), memory_pressure(host), swapping(topology, host)];
+    let io_wait = hidden_io_wait(host).or_else(|| long_io_wait(host));
+    let findings = [io_wait, memory_pressure(host), swapping(topology, host)];
     findings.into_iter().flatten().chain(swap_devices).collect()
 }
 
@@ -149,6 +154,12 @@ fn io_pressure(host: &HostReport) -> Option<HostFinding> {
     let some_pct = host.io_pressure_some_pct.mean?;
     let is_low = some_pct < LOW_IO_PRESSURE_PCT;
     Some(HostFinding::IoPressure { some_pct, full_pct: host.io_pressure_full_pct.mean, is_low })
+}
+
+/// I/O pressure, if tasks waited for a noticeable part of the time.
+fn long_io_wait(host: &HostReport) -> Option<HostFinding> {
+    let is_long = |some_pct: f64| some_pct >= MIN_HIDDEN_IO_WAIT_PCT;
+    io_pressure(host).filter(|_| host.io_pressure_some_pct.mean.is_some_and(is_long))
 }
 
 fn dirty_memory(host: &HostReport) -> Option<HostFinding> {
@@ -265,6 +276,21 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_tasks_wait_for_is_not_ruled_out() {
+        let pressure =
+            |some_pct| HostReport { io_pressure_some_pct: range(some_pct), ..HostReport::default() };
+        let devices = [ok("sda", 1.0)];
+        assert!(not_the_disk(&devices, &pressure(9.9)).is_some());
+        assert_eq!(host_findings(&devices, &Topology::default(), &pressure(9.9)), []);
+        assert_eq!(not_the_disk(&devices, &pressure(42.0)), None);
+        let wait = HostFinding::IoPressure { some_pct: 42.0, full_pct: None, is_low: false };
+        assert_eq!(host_findings(&devices, &Topology::default(), &pressure(42.0)), [wait]);
+        // If no device shows the waits, they are not for a device.
+        let hidden = HostReport { hidden_io_wait_pct: range(40.0), ..pressure(42.0) };
+        assert!(not_the_disk(&devices, &hidden).is_some());
+    }
+
+    #[test]
     fn hidden_waits_memory_and_swap_are_found_with_any_verdict() {
         let swap = Node { name: "sda2".into(), mountpoints: vec![Node::SWAP.into()], ..Node::default() };
         let topology = Topology::new(vec![swap]);
@@ -286,6 +312,7 @@ mod tests {
         ];
         assert_eq!(host_findings(&[sda2], &topology, &host), expected);
         let below = HostReport {
+            io_pressure_some_pct: range(9.9),
             hidden_io_wait_pct: range(9.9),
             memory_pressure_some_pct: range(4.9),
             swap_in_pages_per_s: range(8.9),

@@ -54,8 +54,8 @@ pub use device_interval::{
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
 pub use events::{
-    Course, Event, EventEvidence, EventLimit, EventRate, EventTracker, Events, Incident, Moment, PeakLatency,
-    Since, group_incidents,
+    Course, Departure, Event, EventEvidence, EventLimit, EventRate, EventTracker, Events, Incident, Moment,
+    PeakLatency, Since, group_incidents,
 };
 pub use history::{
     BlockedTaskTime, CgroupHistory, DeviceHistory, DeviceQuantity, History, HostQuantity, PointLatencies,

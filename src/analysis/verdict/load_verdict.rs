@@ -260,6 +260,12 @@ impl DirectionLoad<'_> {
         self.load.busy_s.is_some_and(|busy_s| busy_s >= MIN_SLOW_BUSY_RATIO * self.unloaded_s())
     }
 
+    /// Returns whether several clients wait for one request each, all the time: their rate depends on the latency, which
+    /// may be that of other data, such as random ones after sequential ones.
+    fn may_be_of_other_data(&self) -> bool {
+        self.load.is_closed_loop() && self.load.in_flight_at_end.is_some_and(|in_flight| in_flight > 1)
+    }
+
     /// Seconds that all requests of the load would take one after the other at unloaded latency: as long as the device
     /// is as fast as before, it is busy for no longer, however many of them wait for each other. Requests whose unloaded
     /// latency is not known count with the time that they took, which may include waiting.
@@ -287,6 +293,7 @@ impl DirectionLoad<'_> {
             && saturation >= self.min_slow_saturation()
             && self.queue < MIN_SATURATED_QUEUE
             && self.is_device_slower()
+            && !self.may_be_of_other_data()
         {
             return Ok(Verdict::Slow);
         }

@@ -22,6 +22,7 @@
 //! [`Assessment::lasted_s`]: crate::analysis::Assessment::lasted_s
 //! [`MAX_GAP_INTERVALS`]: merge::MAX_GAP_INTERVALS
 
+mod departure;
 mod event;
 mod figures;
 mod history;
@@ -33,6 +34,7 @@ mod retrospect;
 mod tests;
 mod tracker;
 
+pub use departure::Departure;
 pub use event::{Course, Event, EventEvidence, EventLimit, EventRate, Moment, PeakLatency};
 pub use incident::{Incident, group_incidents};
 pub use tracker::{EventTracker, Events, Since};

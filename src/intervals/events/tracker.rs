@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::departure::{Departure, Departures};
 use super::event::{Event, Moment};
 use super::history::DeviceHistory;
 use super::phase::Phase;
@@ -25,6 +26,7 @@ pub struct EventTracker {
     devices: HashMap<String, DeviceHistory>,
     finished: Vec<DevicePhase>,
     dropped: u64,
+    departures: Departures,
     /// The end of the latest interval.
     now: Moment,
     /// The beginning of the range of time that is shown, in seconds of all intervals, including those before it.
@@ -52,6 +54,8 @@ pub struct Events {
     /// The number of events that were dropped because there were too many; they are milder or shorter than those in the
     /// list.
     pub dropped: u64,
+    /// The disks that disappeared, in the order of time.
+    pub departures: Vec<Departure>,
 }
 
 /// The time for which a device has been in trouble.
@@ -82,6 +86,7 @@ impl EventTracker {
             self.range_begin_s = end.run_s;
         }
         self.intervals += 1;
+        self.departures.observe(rows, end);
         for row in &rows.devices {
             match &row.state {
                 DeviceState::Active(activity) => {
@@ -198,7 +203,7 @@ impl EventTracker {
                 .then(b.verdict.severity().cmp(&a.verdict.severity()))
                 .then_with(|| a.device.cmp(&b.device))
         });
-        Events { list, dropped: self.dropped }
+        Events { list, dropped: self.dropped, departures: self.departures.after(self.range_begin_s) }
     }
 
     /// Takes an interval for the devices that were idle in it.

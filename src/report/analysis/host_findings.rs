@@ -1,13 +1,18 @@
 //! Findings about the host, in sentences.
 
 use super::AnalysisReport;
-use crate::analysis::{HostFinding, host_findings, not_the_disk};
+use crate::analysis::{HostFinding, Verdict, host_findings, not_the_disk};
 use crate::report::evidence::HIDDEN_IO_WAIT_CAUSES;
 use crate::report::layout::sentence_numbers::{mib, multiple, number, percent, queue};
 
-/// The sentences under "Not the disk"; `None` if a device may be the bottleneck, or if only some devices were analyzed
-/// and these did nothing.
+/// The sentences under "Not the disk"; `None` if a device may be the bottleneck or was for a time, if a disk disappeared,
+/// or if only some devices were analyzed and these did nothing.
 pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport<'_>) -> Option<Vec<String>> {
+    let is_trouble = |verdict: Verdict| verdict.severity() > Verdict::Queueing.severity();
+    let is_in_trouble = report.events.list.iter().any(|event| is_trouble(event.verdict));
+    if is_in_trouble || !report.events.departures.is_empty() {
+        return None;
+    }
     let findings = not_the_disk(report.devices, report.host)?;
     let is_incomplete = report.is_selection && findings.contains(&HostFinding::NoDeviceBusy);
     (!is_incomplete).then(|| findings.iter().map(sentence).collect())

@@ -11,13 +11,13 @@ use crate::analysis::{
     Distribution, Excluded, IoDirection, Layer, LayerLink, Plateau, QueueByLayer, RateUnit, SlowIntervals,
     SlowRequests, Verdict, WaitLocation,
 };
-use crate::intervals::RunClock;
+use crate::intervals::{Departure, Moment, RunClock};
 use crate::report::evidence::{explanation_text, limit_name};
 use crate::report::json_csv::time_text;
 use crate::sanitize::json_text;
 
 /// Appends `{"devices":[…],"queue_by_layer":…,"host":…,"not_the_disk":…,"host_findings":[…],"events":[…],
-/// "dropped_events":…}`, with one device and one event per line.
+/// "dropped_events":…,"disappeared":[…]}`, with one device and one event per line.
 pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"devices\":[");
     for (index, device) in report.devices.iter().enumerate() {
@@ -39,6 +39,10 @@ pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(b"\n],\n\"dropped_events\":");
     push_value(&report.events.dropped, out);
+    out.extend_from_slice(b",\n\"disappeared\":");
+    let disappeared: Vec<JsonDeparture<'_>> =
+        report.events.departures.iter().map(JsonDeparture::new).collect();
+    push_value(&disappeared, out);
     out.extend_from_slice(b"\n}\n");
 }
 
@@ -47,6 +51,23 @@ pub(super) fn push_value(value: &impl Serialize, out: &mut Vec<u8>) {
     // Text and numbers can always be written.
     let text = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
     out.extend_from_slice(json_text(text).as_bytes());
+}
+
+/// A disk that disappeared.
+#[derive(Serialize)]
+struct JsonDeparture<'a> {
+    device: &'a str,
+    time: Option<String>,
+    /// `null` if no device of this name appeared again.
+    back_at: Option<String>,
+}
+
+impl<'a> JsonDeparture<'a> {
+    fn new(departure: &'a Departure) -> Self {
+        let time = |moment: Moment| moment.at.map(time_text);
+        let Departure { device, at, back_at } = departure;
+        Self { device, time: time(*at), back_at: back_at.and_then(time) }
+    }
 }
 
 #[derive(Serialize)]

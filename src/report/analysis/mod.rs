@@ -2,6 +2,7 @@
 
 mod capacity;
 mod compare;
+mod departures;
 mod event_lines;
 mod fio;
 mod host_findings;
@@ -65,6 +66,11 @@ pub struct AnalysisReport<'a> {
 /// The capacity of a device in sentences.
 pub(super) fn capacity_sentences(report: &AnalysisReport<'_>, device: &DeviceReport) -> Vec<String> {
     capacity::sentences(device, &times::Times::new(report.clock, report.time_zone))
+}
+
+/// The disks that disappeared, in sentences.
+pub(super) fn departure_sentences(report: &AnalysisReport<'_>) -> Vec<String> {
+    departures::sentences(report, &times::Times::new(report.clock, report.time_zone))
 }
 
 /// The intervals of a device in which a few single requests were far slower than the rest, in sentences.

@@ -5,7 +5,8 @@ use super::paragraph::push_paragraph;
 use super::times::Times;
 use super::worst_first::{devices_worst_first, worse_event_verdict};
 use crate::analysis::{DeviceReport, Verdict};
-use crate::intervals::LatencySeries;
+use crate::intervals::{Event, LatencySeries};
+use crate::report::evidence::explanation_text;
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::report::layout::sparkline::{Point, sparkline};
@@ -38,17 +39,32 @@ pub(super) struct Row<'a> {
     trouble_s: f64,
 }
 
+/// The verdict on a device over the whole run as a sentence, after that of its worst events if it is worse: `sda was
+/// saturated for 40 s; over the whole time, sda is far from saturated: ...`
+pub(super) fn verdict_sentence(report: &AnalysisReport<'_>, device: &DeviceReport) -> String {
+    let explanation = explanation_text(&device.device, &device.explanation);
+    let worse = worse_event_verdict(report, device).filter(|_| device.verdict.is_some());
+    let Some(worse) = worse else { return format!("{explanation}.") };
+    let worst = report.events.list.iter().filter(|one| one.device == device.device && one.verdict == worse);
+    let worst_s = duration(worst.map(length_s).sum());
+    format!("{} was {} for {worst_s}; over the whole time, {explanation}.", device.device, worse.name())
+}
+
+/// The seconds of an event within the run.
+fn length_s(event: &Event) -> f64 {
+    event.end.run_s - event.begin.run_s.max(0.0)
+}
+
 /// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or
 /// with trouble at some time. Many devices with little I/O and without a verdict are left out.
 pub(super) fn rows<'a>(report: &AnalysisReport<'a>) -> Vec<Row<'a>> {
     let row = |device: &'a DeviceReport| {
         let own = report.events.list.iter().filter(|event| event.device == device.device);
-        let trouble_s = own.clone().map(|event| event.end.run_s - event.begin.run_s.max(0.0)).sum();
         Row {
             report: device,
             worse: worse_event_verdict(report, device),
+            trouble_s: own.clone().map(length_s).sum(),
             has_event: own.count() > 0,
-            trouble_s,
         }
     };
     let devices = devices_worst_first(report).into_iter().map(|at| &report.devices[at]);

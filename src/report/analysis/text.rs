@@ -5,13 +5,13 @@ use super::paragraph::{capitalize, push_heading, push_paragraph};
 use super::queue_by_layer::link_text;
 use super::times::Times;
 use super::{
-    AnalysisReport, capacity, event_lines, host_findings, other_causes, overview, slow_requests, tables,
+    AnalysisReport, capacity, departures, event_lines, host_findings, other_causes, overview, slow_requests,
+    tables,
 };
 use crate::analysis::{
     DeviceReport, DirectionReport, Excluded, MIN_VERDICT_INTERVALS, Pattern, QueueByLayer, Verdict,
     WaitLocation,
 };
-use crate::report::evidence::explanation_text;
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, queue, time};
 
@@ -21,13 +21,18 @@ const INDENT: usize = 4;
 /// The most devices whose verdict is explained without `--details`.
 const MAX_EXPLAINED: usize = 5;
 
-/// Appends the table of devices, the events, and the reasons for the verdicts on the worst devices or, with
+/// Appends the table of devices, the disks that disappeared, the events, and the reasons for the verdicts on the worst devices or, with
 /// [`AnalysisReport::has_details`], the whole report of each device that was busy; then findings about the host. Lines
 /// have at most `width` columns if that is 60 or more, except for those of events.
 pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     let times = Times::new(report.clock, report.time_zone);
     let rows = overview::rows(report);
     overview::push_overview(report, &rows, &times, width, out);
+    let departures = departures::sentences(report, &times);
+    if !departures.is_empty() {
+        out.push(b'\n');
+        departures.iter().for_each(|sentence| push_paragraph(sentence, 0, width, out));
+    }
     if !report.incidents.is_empty() {
         out.push(b'\n');
         event_lines::push_events(report, &times, out);
@@ -58,8 +63,7 @@ fn push_explanations(
     let explained = |(index, row): &(usize, &Row<'_>)| *index == 0 || row.report.verdict.is_some();
     for (_, row) in rows.iter().take(MAX_EXPLAINED).enumerate().filter(explained) {
         out.push(b'\n');
-        let explanation = explanation_text(&row.report.device, &row.report.explanation);
-        push_paragraph(&format!("{explanation}."), 0, width, out);
+        push_paragraph(&overview::verdict_sentence(report, row.report), 0, width, out);
         let slow = slow_requests::sentences(row.report, times);
         slow.iter().for_each(|sentence| push_paragraph(sentence, 0, width, out));
     }
@@ -75,7 +79,7 @@ fn push_devices(report: &AnalysisReport<'_>, times: &Times<'_>, width: usize, ou
     let is_active = |device: &&DeviceReport| device.intervals > 0 && device.verdict != Some(Verdict::Idle);
     for device in report.devices.iter().filter(is_active) {
         out.push(b'\n');
-        push_device(device, times, width, out);
+        push_device(report, device, times, width, out);
     }
     if let Some(queues) = report.queue_by_layer {
         push_queue_by_layer(queues, width, out);
@@ -95,11 +99,16 @@ fn push_host(title: &str, sentences: &[String], width: usize, out: &mut Vec<u8>)
 }
 
 /// Appends one device, in the order of the questions that a person has.
-fn push_device(report: &DeviceReport, times: &Times<'_>, width: usize, out: &mut Vec<u8>) {
+fn push_device(
+    whole: &AnalysisReport<'_>,
+    report: &DeviceReport,
+    times: &Times<'_>,
+    width: usize,
+    out: &mut Vec<u8>,
+) {
     let verdict = report.verdict.map_or("no verdict", Verdict::name);
     push_paragraph(&format!("{}: {verdict}", report.device), 0, width, out);
-    let explanation = explanation_text(&report.device, &report.explanation);
-    push_paragraph(&format!("{explanation}."), 2, width, out);
+    push_paragraph(&overview::verdict_sentence(whole, report), 2, width, out);
     let slow = slow_requests::sentences(report, times);
     slow.iter().for_each(|sentence| push_paragraph(sentence, 2, width, out));
     push_workload(report, width, out);

@@ -42,7 +42,8 @@ use crate::analysis::{DeviceReport, Verdict};
 use crate::intervals::series::TimeSpan;
 use crate::intervals::{DeviceHistory, History, ThreadHistory};
 use crate::report::analysis::{
-    AnalysisReport, devices_worst_first, host_sentences, not_the_disk_sentences, worse_event_verdict,
+    AnalysisReport, departure_sentences, devices_worst_first, host_sentences, not_the_disk_sentences,
+    worse_event_verdict,
 };
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::topology::Topology;
@@ -299,15 +300,16 @@ impl Page<'_> {
         let is_unknown = |report: &&DeviceReport| report.intervals > 0 && report.verdict.is_none();
         let unknown = self.analysis.devices.iter().filter(is_unknown).count();
         match unknown {
+            _ if !self.analysis.events.departures.is_empty() => "A disk disappeared.".to_owned(),
             0 => "No device was in trouble.".to_owned(),
             _ => format!("No trouble found, but no verdict on {}.", counted(unknown as u64, "device")),
         }
     }
 
-    /// Defects of the data that affect how the page should be read.
+    /// Disks that disappeared, and defects of the data that affect how the page should be read.
     fn remarks(&self) -> Vec<String> {
         let shift_s = self.history.clock().setback_s();
-        let mut remarks = Vec::new();
+        let mut remarks = departure_sentences(&self.analysis);
         if shift_s > 0.0 {
             remarks.push(format!(
                 "The clock went back: the latest times are shown {} too late.",

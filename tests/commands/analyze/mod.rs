@@ -53,6 +53,71 @@ fn the_table_of_zaitsev_and_trudeau_has_the_expected_saturations() {
     assert!((16.0..64.0).contains(&knee), "{knee}");
 }
 
+/// Minutes of a healthy device, half a minute of trouble in the middle.
+fn trouble_in_the_middle() -> String {
+    let healthy = (0..900).map(|second| (100.0 + f64::from(second % 7 * 30), 0.5));
+    let trouble = (0..30).map(|second| (900.0 + f64::from(second % 5 * 3), 60.0));
+    let intervals: Vec<(f64, f64)> = healthy.clone().chain(trouble).chain(healthy).collect();
+    capture(&intervals)
+}
+
+#[test]
+fn a_device_that_is_ok_most_of_the_time_is_not_cleared_of_its_trouble() {
+    let input = trouble_in_the_middle();
+    for details in ["", "--details "] {
+        let (out, _, code) = output(&format!("analyze {details}-"), &input);
+        assert_eq!(code, 0);
+        let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let sentence = "nvme0n1 was capped for 30 s; over the whole time, nvme0n1 is far from saturated:";
+        assert!(text.contains(sentence), "{out}");
+        assert!(!text.contains("Not the disk"), "{out}");
+    }
+    let (out, ..) = output("analyze --json -", &input);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    assert!(document["not_the_disk"].is_null() && document["devices"][0]["verdict"] == "ok", "{out}");
+    let (out, ..) = output("report - -o -", &input);
+    assert!(!out.contains("Not the disk"));
+}
+
+#[test]
+fn a_disk_that_disappeared_is_named() {
+    // The second disk is gone for a while, the third for good.
+    let mut input = String::new();
+    for second in 0..40 {
+        let at = 1_795_197_600 + second;
+        writeln!(input, "TS {at}.000000000 2026-11-20 18:00:{second:02}").unwrap();
+        let is_there = [true, !(20..25).contains(&second), second < 30];
+        for (index, name) in ["sda", "sdb", "sdc"].iter().enumerate().filter(|(index, _)| is_there[*index]) {
+            let ios = second * 50;
+            let numbers = format!("{ios} 0 {} {} 0 0 0 0 0 {} {}", 8 * ios, ios / 2, ios / 2, ios / 2);
+            for (minor, partition) in ["", "1"].iter().enumerate() {
+                writeln!(input, " 8 {} {name}{partition} {numbers}", 16 * index + minor).unwrap();
+            }
+        }
+        let loop_ios = 5 * second;
+        if second < 10 {
+            writeln!(input, " 7 0 loop0 {loop_ios} 0 {loop_ios} 0 0 0 0 0 0 0 0").unwrap();
+        }
+    }
+    let (out, ..) = output("analyze -", &input);
+    let lines: Vec<&str> = out.lines().filter(|line| line.contains("disappeared")).collect();
+    let expected = ["sdb disappeared at 18:00:20 and was back at 18:00:25.", "sdc disappeared at 18:00:30."];
+    assert_eq!(lines, expected, "{out}");
+    assert!(!out.contains("Not the disk"), "{out}");
+    let (out, ..) = output("analyze - --begin 18:00:22", &input);
+    assert!(out.contains("sdc disappeared") && !out.contains("sdb disappeared"), "{out}");
+    let (out, ..) = output("analyze --json -", &input);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let expected = serde_json::json!([
+        {"device": "sdb", "time": "2026-11-20T18:00:20.000000Z", "back_at": "2026-11-20T18:00:25.000000Z"},
+        {"device": "sdc", "time": "2026-11-20T18:00:30.000000Z", "back_at": null},
+    ]);
+    assert_eq!(document["disappeared"], expected);
+    let (page, ..) = output("report - -o -", &input);
+    assert!(page.contains("A disk disappeared.") && page.contains("sdc disappeared at 18:00:30."));
+    assert!(!page.contains("Not the disk"));
+}
+
 /// Real volumes with a limit of 4,321 reads/s, 23 MiB/s and 1,500 reads/s, which the kernel enforces in steps of 100 ms.
 #[test]
 fn a_limit_is_named_although_its_clients_wait_for_a_cpu_at_times() {
