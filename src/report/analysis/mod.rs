@@ -25,6 +25,7 @@ pub use text::text;
 
 pub(super) use host_findings::{host_sentences, not_the_disk_sentences};
 pub(super) use other_causes::sentences as cause_sentences;
+pub(super) use overview::verdict_sentence;
 pub(super) use queue_by_layer::link_text;
 pub(super) use worst_first::{devices_worst_first, incidents_worst_first, worse_event_verdict};
 

@@ -12,6 +12,7 @@ use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::report::layout::sparkline::{Point, sparkline};
 use crate::report::layout::{Align, Spacing, fit_columns, plain_table};
 use crate::sanitize::sanitize;
+use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 /// The most characters of a sparkline.
@@ -21,8 +22,8 @@ const MIN_POINTS: usize = 8;
 const MIN_WIDTH_WITH_POINTS: usize = 80;
 /// The most devices that the table lists without `--details`.
 const MAX_ROWS: usize = 15;
-/// The most characters of a device's name.
-const MAX_NAME: usize = 20;
+/// The most characters of a device's names.
+const MAX_NAME: usize = 28;
 /// The most devices without a verdict and with little I/O that get rows in the table; more of them are put on one line.
 const MAX_LITTLE_ROWS: usize = 3;
 /// The mean queue up to which a device has little I/O: it works for a twentieth of the time.
@@ -41,7 +42,7 @@ pub(super) struct Row<'a> {
 
 /// The verdict on a device over the whole run as a sentence, after that of its worst events if it is worse: `sda was
 /// saturated for 40 s; over the whole time, sda is far from saturated: ...`
-pub(super) fn verdict_sentence(report: &AnalysisReport<'_>, device: &DeviceReport) -> String {
+pub(in crate::report) fn verdict_sentence(report: &AnalysisReport<'_>, device: &DeviceReport) -> String {
     let explanation = explanation_text(&device.device, &device.explanation);
     let worse = worse_event_verdict(report, device).filter(|_| device.verdict.is_some());
     let Some(worse) = worse else { return format!("{explanation}.") };
@@ -137,7 +138,7 @@ const COLUMNS: [(&str, u8); 10] = [
 ];
 
 fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
-    let table: Vec<Vec<String>> = rows.iter().map(row_cells).collect();
+    let table: Vec<Vec<String>> = rows.iter().map(|row| row_cells(report, row)).collect();
     let column_width = |column: usize| {
         let texts = table.iter().map(|row| row[column].width());
         GAP + texts.chain([COLUMNS[column].0.len()]).max().unwrap_or(0)
@@ -163,9 +164,17 @@ fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: 
     plain_table(&header, &aligns, rows, Spacing { gap: GAP as u16, indent: 0 }, out);
 }
 
-fn row_cells(row: &Row<'_>) -> Vec<String> {
+/// The kernel's name of a device, which sentences use, with its alias, by which it is an event: `dm-1 vg0-root`.
+pub(super) fn full_name<'a>(report: &AnalysisReport<'_>, device: &'a DeviceReport) -> Cow<'a, str> {
+    match report.topology.node(&device.device).and_then(|node| node.alias.as_ref()) {
+        Some(alias) => format!("{} {alias}", device.device).into(),
+        None => device.device.as_str().into(),
+    }
+}
+
+fn row_cells(report: &AnalysisReport<'_>, row: &Row<'_>) -> Vec<String> {
     let DeviceReport { read, write, all, util_pct, .. } = row.report;
-    let name: String = sanitize(&row.report.device).chars().take(MAX_NAME).collect();
+    let name: String = sanitize(&full_name(report, row.report)).chars().take(MAX_NAME).collect();
     // A device that is ok for most of the time is listed because of its worst event.
     let verdict = match (row.report.verdict, row.worse) {
         (Some(own), Some(worst)) => format!("{}, {}", own.name(), worst.name()),

@@ -107,7 +107,7 @@ fn push_device(
     out: &mut Vec<u8>,
 ) {
     let verdict = report.verdict.map_or("no verdict", Verdict::name);
-    push_paragraph(&format!("{}: {verdict}", report.device), 0, width, out);
+    push_paragraph(&format!("{}: {verdict}", overview::full_name(whole, report)), 0, width, out);
     push_paragraph(&overview::verdict_sentence(whole, report), 2, width, out);
     let slow = slow_requests::sentences(report, times);
     slow.iter().for_each(|sentence| push_paragraph(sentence, 2, width, out));
@@ -218,6 +218,7 @@ mod tests {
     use super::*;
     use crate::analysis::{Distribution, OkMargin, Reason};
     use crate::report::analysis::report_of;
+    use crate::topology::{Node, Topology};
 
     fn drawn(devices: &[DeviceReport]) -> String {
         let mut out = Vec::new();
@@ -253,6 +254,20 @@ mod tests {
             text.ends_with("\n\nsda: stalled\n  sda stalled: requests hung for 3.0 s, none completed.\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_device_has_both_of_its_names() {
+        let node = Node { name: "dm-1".into(), alias: Some("vg0-root".into()), ..Node::default() };
+        let topology = Topology::new(vec![node]);
+        let devices = [report("dm-1", None, 9), report("sda", None, 9)];
+        for has_details in [false, true] {
+            let mut out = Vec::new();
+            text(&AnalysisReport { topology: &topology, has_details, ..report_of(&devices) }, 80, &mut out);
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.contains("\ndm-1 vg0-root  no verdict") && text.contains("\nsda "), "{text}");
+            assert!(!has_details || text.contains("\ndm-1 vg0-root: no verdict\n"), "{text}");
+        }
     }
 
     #[test]

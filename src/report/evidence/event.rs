@@ -63,12 +63,12 @@ pub(crate) fn top_cgroup_text(top: &TopCgroup) -> String {
     format!("{} {}", sanitize(&cgroup_name(&top.path)), percent(top.share_pct))
 }
 
-/// The highest latency of an event, with its direction if that differs from the direction of the rate: `27.5 ms of
-/// writes`.
+/// The highest latency of an event, with its direction if that differs from the direction of the rate: `27.5 ms
+/// (writes)`.
 pub(crate) fn event_latency_text(event: &Event) -> Option<String> {
     let peak = event.peak_latency?;
     let is_other = event.rate.is_some_and(|rate| rate.direction != peak.direction);
-    let direction = if is_other { format!(" of {}", peak.direction.noun()) } else { String::new() };
+    let direction = if is_other { format!(" ({})", peak.direction.noun()) } else { String::new() };
     Some(format!("{}{direction}", time(peak.await_ms)))
 }
 

@@ -17,9 +17,9 @@ use super::xy_chart::push_concurrency_charts;
 use crate::analysis::{DeviceReport, DirectionReport};
 use crate::intervals::{DeviceHistory, DeviceQuantity, ThreadHistory, TraceSummary, UsageHistory};
 use crate::report::analysis::{
-    AnalysisReport, capacity_sentences, cause_sentences, slow_request_sentences, worse_event_verdict,
+    AnalysisReport, capacity_sentences, cause_sentences, slow_request_sentences, verdict_sentence,
+    worse_event_verdict,
 };
-use crate::report::evidence::explanation_text;
 use crate::report::layout::sentence_numbers::{multiple, time as time_text};
 
 /// A device with its own section.
@@ -87,8 +87,8 @@ impl<'a> Section<'a> {
         if !facts.is_empty() {
             let _ = write!(out, " <small>{}</small>", facts.join(", "));
         }
-        let explanation = explanation_text(&self.report.device, &self.report.explanation);
-        let _ = write!(out, "</h2><p class=\"why\">{}.", escape(&explanation));
+        let _ =
+            write!(out, "</h2><p class=\"why\">{}", escape(&verdict_sentence(context.analysis, self.report)));
         for sentence in slow_request_sentences(context.analysis, self.report) {
             let _ = write!(out, " {}", escape(&sentence));
         }
