@@ -187,6 +187,10 @@ impl<'a> DeviceRows<'a> {
             return None;
         }
         let now = &sum.newer;
+        if self.options.default_devices.are_used_only() && now.completed() == [0; 4] {
+            // A group is hidden like a device that has not been used yet.
+            return None;
+        }
         let before = match self.new_device {
             // In a live run, iostat compares the sum with that of the previous members, even if the members changed.
             // When it prints four tables, it has lost the previous sum.

@@ -84,10 +84,13 @@ impl RawArgs {
         self.items.push(RequestedItem::Device { name: name.to_owned(), partitions, persistent });
     }
 
-    /// Adds `-g NAME`.
+    /// Adds `-g NAME`, unless there is a group with this name: then the devices after it belong to the last group.
     pub(super) fn add_group(&mut self, name: &str) {
-        self.unsorted_from.get_or_insert(self.items.len());
-        self.items.push(RequestedItem::Group(name.to_owned()));
+        let group = RequestedItem::Group(name.to_owned());
+        if !self.items.contains(&group) {
+            self.unsorted_from.get_or_insert(self.items.len());
+            self.items.push(group);
+        }
     }
 
     /// Sets `-j TYPE`.

@@ -68,7 +68,7 @@ impl Selection {
     ) -> Vec<ReportEntry> {
         let mut list = EntryList::new(devices);
         let last_group = self.items.iter().rposition(|item| matches!(item, SelectedItem::Group(_)));
-        let group = self.push_items(&mut list, last_group);
+        let group = self.push_items(&mut list);
         let is_sorted = self.unsorted_from.is_none();
         let found = self.partitions_of_items(devices, topology);
         for named in self.partitions.iter().chain(&found) {
@@ -87,13 +87,10 @@ impl Selection {
     }
 
     /// Adds the items of the command line. Returns the group that is still open.
-    fn push_items(&self, list: &mut EntryList<'_>, last_group: Option<usize>) -> Option<usize> {
-        let names_devices = self.items.iter().any(|item| matches!(item, SelectedItem::Device(_)));
+    fn push_items(&self, list: &mut EntryList<'_>) -> Option<usize> {
         let mut group = None;
         for (at, item) in self.items.iter().enumerate() {
             match item {
-                // If no device is named, only the last group has devices.
-                SelectedItem::Group(_) if !names_devices && Some(at) != last_group => {}
                 SelectedItem::Group(_) => list.push_group(group.replace(at)),
                 SelectedItem::Device(named) => {
                     let is_sorted = self.unsorted_from.is_none_or(|from| at < from);

@@ -151,7 +151,7 @@ fn without_named_devices_the_last_group_has_all() {
         unsorted_from: Some(0),
         partitions: vec![],
     };
-    assert_eq!(shown(&selection), names(&["sdb", "sda", "dm-2", "dm-10", "(1)"]));
+    assert_eq!(shown(&selection), names(&["(0)", "sdb", "sda", "dm-2", "dm-10", "(1)"]));
 }
 
 #[test]

@@ -68,9 +68,22 @@ pub(super) const LINES: &[Lines] = &[
         lines: &["-d sdb @", "-dz ALL @", "-dz -p ALL @", "-xz sdc sdd @", "-z -x -y @", "-dz -H -g G ALL @"],
     },
     Lines {
+        machine: "unused",
+        group: "",
+        lines: &["-d -g G @", "-dx -g G @", "-d -H -g G @", "-x -g G -o JSON @", "-d -g one -g two @"],
+    },
+    Lines {
         machine: "empty",
         group: "",
-        lines: &["-d sda @", "-c @", "-d -g G sda @", "-xh -g G @", "-t -o JSON @"],
+        lines: &[
+            "-d sda @",
+            "-c @",
+            "-d -g G sda @",
+            "-d -g G @",
+            "-d -g G ALL @",
+            "-xh -g G @",
+            "-t -o JSON @",
+        ],
     },
     Lines {
         machine: "huge",
