@@ -1,5 +1,6 @@
 //! Turns samples into the lines of the report.
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::activity_filter::ActivityFilter;
@@ -111,7 +112,7 @@ impl PtEngine {
         let time_of_day = match written {
             _ if !self.has_timestamps => String::new(),
             Some(time) => time.clone(),
-            None => wall.to_zoned(self.time_zone.clone()).strftime("%H:%M:%S").to_string(),
+            None => rounded(wall).to_zoned(self.time_zone.clone()).strftime("%H:%M:%S").to_string(),
         };
         let devices = self.ranks.rank_devices(&sample.devices, self.base.as_ref());
         let seconds = epoch_seconds(wall);
@@ -171,6 +172,13 @@ impl PtEngine {
             }
         });
     }
+}
+
+/// Returns the full second in which pt-diskstats sees a time, because it reads it as a 53-bit number: the nanoseconds
+/// just before a full second round up to it.
+#[allow(clippy::cast_possible_truncation)]
+fn rounded(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(epoch_seconds(at) as i64).unwrap_or(at)
 }
 
 /// Returns the warning about a device whose counters went backwards.
@@ -244,6 +252,17 @@ mod tests {
         let (lines, notices) = lines(GroupBy::All, &[(100, 5), (101, 3), (102, 7)]);
         assert_eq!(lines, ["1.0 sda 0.0", "2.0 sda 4.0"]);
         assert_eq!(notices, ["sda: counters went backwards; reported as zero"]);
+    }
+
+    #[test]
+    fn the_time_of_day_is_that_of_the_rounded_time() {
+        let engine = || PtEngine { has_timestamps: true, ..engine(GroupBy::All) };
+        let time_of_day = |nanoseconds: i32| {
+            let wall = Timestamp::new(1_700_000_000, nanoseconds).ok();
+            let at = SampleTime { wall, ..SampleTime::default() };
+            engine().take_reading(&Sample { at, ..sample(1, 1) }).unwrap().time_of_day
+        };
+        assert_eq!([0, 999_999_000, 999_999_999].map(time_of_day), ["22:13:20", "22:13:20", "22:13:21"]);
     }
 
     #[test]

@@ -33,7 +33,10 @@ impl PtEngine {
         for (index, (rank, now)) in reading.devices.iter().enumerate() {
             let Some(before) = base.find(*rank, index) else { continue };
             if self.is_shown(*rank, now) {
-                rates.push((*rank, self.delta(*rank, before, now).rates(elapsed, 1, now.in_flight as f64)));
+                rates.push((
+                    *rank,
+                    self.delta(*rank, before, now).rates(elapsed, 1, i128::from(now.in_flight)),
+                ));
             }
         }
         if self.header_always {
@@ -50,7 +53,7 @@ impl PtEngine {
         for (rank, now) in &latest.devices {
             let Some(total) = self.totals.total(*rank) else { continue };
             if self.is_shown(*rank, now) {
-                rates.push((*rank, total.rates(seconds, 1, 0.0)));
+                rates.push((*rank, total.rates(seconds, 1, 0)));
             }
         }
         self.push_block(GroupBy::Disk, &time, &rates, out);
@@ -71,7 +74,7 @@ impl PtEngine {
         if elapsed.ceil() < self.settings.sample_time {
             return false;
         }
-        let (mut sum, mut in_progress, mut devices, mut has_base) = (PtDelta::default(), 0.0, 0, false);
+        let (mut sum, mut in_progress, mut devices, mut has_base) = (PtDelta::default(), 0_i128, 0, false);
         let mut shown = None;
         for (index, (rank, now)) in reading.devices.iter().enumerate() {
             if !self.is_shown(*rank, now) {
@@ -82,7 +85,7 @@ impl PtEngine {
             if let Some(before) = base.find(*rank, index) {
                 has_base = true;
                 sum.add(&self.delta(*rank, before, now));
-                in_progress += now.in_flight as f64;
+                in_progress += i128::from(now.in_flight);
             }
         }
         if !has_base {

@@ -9,7 +9,7 @@ pub struct PtDelta {
     reads: Requests,
     writes: Requests,
     /// Change of the requests in flight; may be negative.
-    in_flight: f64,
+    in_flight: i128,
     busy_ms: u64,
     weighted_ms: u64,
 }
@@ -61,7 +61,7 @@ impl PtDelta {
         Some(Self {
             reads: requests(&older.reads, &newer.reads)?,
             writes: requests(&older.writes, &newer.writes)?,
-            in_flight: newer.in_flight as f64 - older.in_flight as f64,
+            in_flight: i128::from(newer.in_flight) - i128::from(older.in_flight),
             busy_ms: millis(older.busy_ms, newer.busy_ms),
             weighted_ms: millis(older.weighted_ms, newer.weighted_ms),
         })
@@ -77,31 +77,37 @@ impl PtDelta {
     }
 
     /// Replaces the change of the requests in flight, which the queue time counts as requests.
-    pub fn with_in_flight(self, in_flight: f64) -> Self {
+    pub fn with_in_flight(self, in_flight: i128) -> Self {
         Self { in_flight, ..self }
     }
 
     /// Returns the numbers of a line: for this many devices, over `seconds`, which must not be zero, with
     /// `in_progress` requests in flight at the end.
     #[inline(always)]
-    pub fn rates(&self, seconds: f64, devices: usize, in_progress: f64) -> PtRates {
+    pub fn rates(&self, seconds: f64, devices: usize, in_progress: i128) -> PtRates {
         let devices = devices as f64;
         let (reads, writes) = (&self.reads, &self.writes);
         let requests =
             [reads.ios, reads.merges, writes.ios, writes.merges].iter().map(|n| *n as f64).sum::<f64>();
         let service_ms = if requests == 0.0 { 0.0 } else { self.busy_ms as f64 / requests };
-        let queued = requests + self.in_flight;
+        let queued = requests + self.in_flight as f64;
+        // Zero divided by a negative number would be shown as -0.0.
         let queue_ms = if requests == 0.0 || queued == 0.0 {
             0.0
+        } else if self.weighted_ms == 0 {
+            0.0 - service_ms
         } else {
             self.weighted_ms as f64 / queued - service_ms
         };
+        let (reads, writes) =
+            (direction_rates(reads, seconds, devices), direction_rates(writes, seconds, devices));
         PtRates {
-            reads: direction_rates(reads, seconds, devices),
-            writes: direction_rates(writes, seconds, devices),
+            reads,
+            writes,
             busy_pct: 100.0 * self.busy_ms as f64 / 1000.0 / seconds / devices,
-            in_progress,
-            per_s: (reads.ios as f64 + writes.ios as f64) / seconds,
+            in_progress: to_signed(in_progress),
+            // The sum of the rates: the rate of the sum may be rounded differently.
+            per_s: reads.per_s + writes.per_s,
             queue_ms,
             service_ms,
         }
@@ -112,6 +118,11 @@ impl PtDelta {
 /// 2^32.
 fn millis(older: u64, newer: u64) -> u64 {
     newer.checked_sub(older).unwrap_or_else(|| wrapping_sub_u32(older, newer))
+}
+
+/// Returns the number that a count stands for as a signed 64-bit number: the count of a kernel that miscounts is negative.
+fn to_signed(count: i128) -> f64 {
+    u64::try_from(count).unwrap_or(u64::MAX) as i64 as f64
 }
 
 fn direction_rates(requests: &Requests, seconds: f64, devices: f64) -> DirectionRates {
@@ -144,7 +155,7 @@ mod tests {
     fn two_seconds_give_the_hand_computed_numbers() {
         let older = counters([100, 10, 800, 50], 0, 1000, 3000);
         let newer = counters([250, 60, 4000, 250], 4, 2000, 3612);
-        let rates = PtDelta::between(&older, &newer).unwrap().rates(2.0, 1, 4.0);
+        let rates = PtDelta::between(&older, &newer).unwrap().rates(2.0, 1, 4);
         // 150 reads, 50 merges, 3200 sectors and 200 ms.
         assert_eq!(rates.reads.per_s, 75.0);
         assert_eq!(rates.reads.size_kib, 1600.0 / 150.0);
@@ -159,14 +170,48 @@ mod tests {
     #[test]
     fn concurrency_and_busy_time_are_per_device() {
         let delta = PtDelta::between(&Counters::ZERO, &counters([10, 0, 80, 1000], 0, 1000, 1000)).unwrap();
-        let rates = delta.rates(1.0, 4, 0.0);
+        let rates = delta.rates(1.0, 4, 0);
         assert_eq!((rates.reads.concurrency, rates.busy_pct, rates.per_s), (0.25, 25.0, 10.0));
+    }
+
+    #[test]
+    fn the_total_rate_is_rounded_like_the_sum_of_the_two_rates() {
+        let delta = PtDelta {
+            reads: Requests { ios: 14_101, ..Requests::default() },
+            writes: Requests { ios: 7193, ..Requests::default() },
+            ..PtDelta::default()
+        };
+        // 117.508... + 59.941..., which is a little more than 21294 / 120.
+        assert_eq!(format!("{:.1}", delta.rates(120.0, 1, 0).per_s), "177.5");
+    }
+
+    #[test]
+    fn a_negative_count_of_requests_in_flight_is_shown_as_such() {
+        let in_progress = |count: u64| PtDelta::default().rates(1.0, 1, i128::from(count)).in_progress;
+        assert_eq!((in_progress(u64::MAX), in_progress(4_294_967_295)), (-1.0, 4_294_967_295.0));
+    }
+
+    #[test]
+    fn requests_that_left_the_queue_in_no_time_waited_for_zero_and_not_for_minus_zero() {
+        let delta = PtDelta::between(&counters([0; 4], 64, 0, 0), &counters([20, 1, 0, 0], 0, 0, 0)).unwrap();
+        assert_eq!(format!("{:.1}", delta.rates(1.0, 1, 0).queue_ms), "0.0");
+    }
+
+    #[test]
+    fn a_miscount_in_between_leaves_the_sum_of_the_changes_exact() {
+        let mut sum = PtDelta::default();
+        for [older, newer] in [[0, u64::MAX], [u64::MAX, 5]] {
+            sum.add(
+                &PtDelta::between(&counters([0; 4], older, 0, 0), &counters([0; 4], newer, 0, 0)).unwrap(),
+            );
+        }
+        assert_eq!(sum.in_flight, 5);
     }
 
     #[test]
     fn the_merged_share_never_exceeds_100_percent() {
         let all_merged = counters([0, 1_441_151_880_758_565, 0, 0], 0, 0, 0);
-        let rates = PtDelta::between(&Counters::ZERO, &all_merged).unwrap().rates(1.0, 1, 0.0);
+        let rates = PtDelta::between(&Counters::ZERO, &all_merged).unwrap().rates(1.0, 1, 0);
         assert_eq!(rates.reads.merge_pct, 100.0);
     }
 

@@ -43,7 +43,7 @@ impl Settings {
 /// # Errors
 /// A message about a pattern that is invalid or uses a construct of Perl that blkstat does not support.
 pub(super) fn parse_pattern(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| {
+    Regex::new(&with_plain_angle_brackets(pattern)).map_err(|error| {
         let is_perl_only = PERL_ONLY.iter().any(|construct| pattern.contains(construct));
         let reason = if is_perl_only {
             " uses a look-around, a back-reference or a similar construct, which blkstat does not support"
@@ -55,8 +55,39 @@ pub(super) fn parse_pattern(pattern: &str) -> Result<Regex, String> {
     })
 }
 
+/// Removes the backslashes before angle brackets: `\<` and `\>` are those characters in Perl, and the start and end of a
+/// word in `regex-lite`.
+fn with_plain_angle_brackets(pattern: &str) -> String {
+    let mut plain = String::with_capacity(pattern.len());
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        match (character, characters.clone().next()) {
+            ('\\', Some('<' | '>')) => {}
+            ('\\', escaped) => {
+                plain.push('\\');
+                plain.extend(escaped);
+                characters.next();
+            }
+            _ => plain.push(character),
+        }
+    }
+    plain
+}
+
 /// Returns the pattern that matches every column.
 #[allow(clippy::expect_used)] // A dot is a valid pattern.
 pub(super) fn match_all() -> Regex {
     Regex::new(".").expect("a dot is a valid pattern")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_angle_brackets_are_characters_as_in_perl() {
+        let is_match = |pattern: &str, text: &str| parse_pattern(pattern).unwrap().is_match(text);
+        assert!(!is_match(r"\<sda\>", "sda") && is_match(r"\<sda\>", "<sda>"));
+        assert!(is_match(r"^\\\<a\w$", r"\<ab") && is_match(r"\bsda\b", "sda"));
+    }
 }

@@ -77,7 +77,7 @@ pub(crate) fn device(older: &Counters, newer: &Counters, interval: Interval) {
     }
     if let Some(mut delta) = PtDelta::between(older, newer) {
         delta.add(&delta.clone());
-        let rates = delta.rates(interval.seconds(), 2, newer.in_flight as f64);
+        let rates = delta.rates(interval.seconds(), 2, i128::from(newer.in_flight));
         [rates.reads, rates.writes].iter().for_each(pt_direction);
         check_range(
             "pt-diskstats",
