@@ -273,6 +273,12 @@ fn parse_device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<
     })
 }
 
+/// Returns whether a line without a newline has lost its last columns: it has more than an old kernel prints, and fewer
+/// than a newer one.
+pub(super) fn has_lost_columns(line: &[u8]) -> bool {
+    matches!(column_count(line), 15..=17 | 19)
+}
+
 fn column_count(line: &[u8]) -> usize {
     Fields::new(line).count()
 }

@@ -17,6 +17,7 @@ use self::devices::{DeviceLine, SampleDevices};
 use self::open_sample::{OpenSample, Position};
 use self::recording::RecordingState;
 use super::annotation::{Annotation, AnnotationError, find_embedded_annotation};
+use super::diskstats_line::has_lost_columns;
 use super::line_kind::LineKind;
 use super::line_reader::{LineReader, NextLine};
 use super::recorded_scan::ScanReader;
@@ -153,7 +154,11 @@ impl<R: Read> Reader<R> {
                 match &mut self.position {
                     Position::InSample(open) => {
                         let complete = ended || accepts_unended;
-                        match self.devices.read(line, complete, previous, &mut sample.devices) {
+                        let read = match !ended && has_lost_columns(line) {
+                            true => DeviceLine::Truncated,
+                            false => self.devices.read(line, complete, previous, &mut sample.devices),
+                        };
+                        match read {
                             DeviceLine::Accepted => {}
                             DeviceLine::Truncated => open.is_truncated = true,
                             DeviceLine::TooMany => self.warn(CaptureWarningKind::TooManyDevices),

@@ -110,6 +110,18 @@ fn a_truncated_sample_is_kept_on_demand() {
 }
 
 #[test]
+fn a_last_line_between_the_column_counts_of_two_kernels_has_lost_its_end() {
+    let devices = |columns: usize, end: &str| {
+        let counters = vec!["1"; columns - 3].join(" ");
+        let text = format!("TS 10\n8 0 sda {counters}\n8 16 sdb {counters}{end}");
+        read_all(text.as_bytes(), true).0.last().map_or(0, |(sample, _)| sample.devices.len())
+    };
+    let of_last_line = |end: &str| (14..=21).map(|columns| devices(columns, end)).collect::<Vec<_>>();
+    assert_eq!(of_last_line(""), [2, 1, 1, 1, 2, 1, 2, 2]);
+    assert_eq!(of_last_line("\n"), [2; 8]);
+}
+
+#[test]
 fn a_clock_that_does_not_advance_starts_a_new_segment_at_its_line() {
     let text = sample(10, &[("sda", 1)])
         + &sample(10, &[("sda", 2)])
