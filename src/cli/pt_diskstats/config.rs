@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use super::messages::missing_value;
 use crate::cli::ArgError;
-use crate::exit::Exit;
 
 /// A configuration file to read.
 pub(super) struct ConfigFile {
@@ -52,13 +51,10 @@ pub(super) fn config_files(
 
 /// Turns the text of a configuration file into arguments. A line is `option` or `option=value`, without dashes; `#`
 /// begins a comment; after a line of two dashes every line is one argument.
-///
-/// # Errors
-/// A message if a line begins with a dash.
-pub(super) fn config_arguments(text: &str, path: &Path) -> Result<VecDeque<String>, ArgError> {
+pub(super) fn config_arguments(text: &str) -> VecDeque<String> {
     let mut arguments = VecDeque::new();
     let mut are_options = true;
-    for (index, line) in text.lines().enumerate() {
+    for line in text.lines() {
         let line = line.split(" #").next().unwrap_or_default().trim();
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
@@ -71,12 +67,9 @@ pub(super) fn config_arguments(text: &str, path: &Path) -> Result<VecDeque<Strin
             arguments.extend([format!("--{}", option.trim()), value.trim().to_owned()]);
         } else if line.contains(char::is_whitespace) {
             arguments.push_back(line.to_owned());
-        } else if line.starts_with('-') {
-            let message = format!("Syntax error in file {} at line {}: {line}\n", path.display(), index + 1);
-            return Err(ArgError { message, exit: Exit::PtDied });
         } else {
             arguments.push_back(format!("--{line}"));
         }
     }
-    Ok(arguments)
+    arguments
 }

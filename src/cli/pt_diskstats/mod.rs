@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use self::config::{config_arguments, config_files};
-use self::messages::{help, version};
 use self::parsed_args::ParsedArgs;
 use super::ArgError;
 use crate::exit::Exit;
@@ -32,7 +31,7 @@ pub(super) fn parse(
     let mut parsed = ParsedArgs::default();
     for file in config_files(&mut arguments, environment)? {
         match read(&file.path) {
-            Ok(text) => parsed.add(config_arguments(&text, &file.path)?, true)?,
+            Ok(text) => parsed.add(config_arguments(&text)),
             Err(error) if file.is_required => {
                 let message = format!("Cannot open {}: {}\n", file.path.display(), os_error_text(&error));
                 return Err(ArgError { message, exit: Exit::Error });
@@ -40,19 +39,7 @@ pub(super) fn parse(
             Err(_) => {}
         }
     }
-    // Help and version win over errors in other arguments.
-    let is_requested = |option: &str| {
-        arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == option)
-    };
-    let (wants_version, wants_help) = (is_requested("--version"), is_requested("--help"));
-    let added = parsed.add(arguments, false);
-    if wants_version {
-        return Err(version());
-    }
-    if wants_help {
-        return Err(help());
-    }
-    added?;
+    parsed.add(arguments);
     parsed.resolve(root, environment)
 }
 
@@ -97,6 +84,59 @@ mod tests {
         assert_eq!(parsed("--config c", "group-by=disk").unwrap().group_by, GroupBy::Disk);
         assert_eq!(parsed("--config missing", "").unwrap_err().exit, Exit::Error);
         assert_eq!(parsed("f --config c", "").unwrap_err().exit, Exit::PtUsage);
+    }
+
+    #[test]
+    fn an_abbreviation_of_several_options_is_an_error_unless_they_are_one() {
+        for arguments in ["--c rd", "--no", "--no-v", "--version-", "--group-by=disks", "--group-by=0"] {
+            assert!(parsed(arguments, "").is_ok(), "{arguments}");
+        }
+        // --version and --version-check; --headers and --help; --config must come first.
+        for arguments in ["--ver", "--he", "--conf c", "--version-check=1"] {
+            assert_eq!(parsed(arguments, "").unwrap_err().exit, Exit::PtUsage, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn an_option_is_no_value_of_the_option_before_it() {
+        for arguments in
+            ["--devices-regex --show-inactive", "--columns-regex=-interval", "--save-samples --help"]
+        {
+            assert_eq!(parsed(arguments, "").unwrap_err().exit, Exit::PtUsage, "{arguments}");
+        }
+        assert_eq!(parsed("--devices-regex --show f", "").unwrap().devices.as_deref(), Some("--show"));
+        assert!(!parsed("--headers --show-inactive f", "").unwrap().show_inactive);
+    }
+
+    #[test]
+    fn zero_is_no_pattern_and_no_file() {
+        let options = parsed("--devices-regex 0 0", "").unwrap();
+        assert_eq!((options.devices, options.file), (None, None));
+        assert_eq!(parsed("--columns-regex=0", "").unwrap_err().exit, Exit::PtUsage);
+    }
+
+    #[test]
+    fn whole_numbers_may_have_underscores_and_any_size() {
+        let sample_time =
+            |text: &str| parsed(&format!("--sample-time={text}"), "").map(|o| o.sample_time).ok();
+        assert_eq!(["1_0_", "_-7", "-_7", "+7"].map(sample_time), [Some(10), None, Some(-7), Some(7)]);
+        assert_eq!(sample_time("99999999999999999999"), Some(i64::MAX));
+        assert_eq!(["1.5", "0x10", "_", "-", ""].map(sample_time), [None; 5]);
+    }
+
+    #[test]
+    fn help_and_version_win_over_errors_wherever_they_stand() {
+        assert_eq!(parsed("--bogus --hel", "").unwrap_err().exit, Exit::Success);
+        assert_eq!(parsed("--group-by=x", "bogus\nversion").unwrap_err().exit, Exit::Success);
+        assert_eq!(parsed("", "help").unwrap_err().exit, Exit::Success);
+        assert!(parsed("--help --version", "").unwrap_err().message.starts_with("pt-diskstats 3.2.1"));
+    }
+
+    #[test]
+    fn a_configuration_file_has_options_without_dashes() {
+        for config in ["--show-inactive", "-x", "show-inactive\n--group-by=disk"] {
+            assert_eq!(parsed("", config).unwrap_err().exit, Exit::PtUsage, "{config}");
+        }
     }
 
     #[test]

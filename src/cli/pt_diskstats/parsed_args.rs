@@ -19,7 +19,6 @@ enum OptionValue {
 
 const OPTIONS: [(&str, OptionValue); 16] = [
     ("columns-regex", OptionValue::Text),
-    ("config", OptionValue::Text),
     ("devices-regex", OptionValue::Text),
     ("group-by", OptionValue::Text),
     ("headers", OptionValue::Text),
@@ -34,10 +33,11 @@ const OPTIONS: [(&str, OptionValue); 16] = [
     ("show-inactive", OptionValue::None),
     ("show-timestamps", OptionValue::None),
     ("version", OptionValue::None),
+    ("version-check", OptionValue::None),
 ];
 
-/// An option that is not in [`OPTIONS`], so that `--version` is not an abbreviation of it.
-const VERSION_CHECK: &str = "version-check";
+/// The names of [`OPTIONS`] that are spellings of one option, so that an abbreviation may stand for both.
+const NO_VERSION_CHECK: [&str; 2] = ["no-version-check", "noversion-check"];
 
 /// Options and operands.
 #[derive(Default)]
@@ -45,51 +45,40 @@ pub(super) struct ParsedArgs {
     /// Names and values, in order; the last one of a name wins.
     options: Vec<(&'static str, String)>,
     operands: Vec<String>,
+    /// The first error in the arguments.
+    error: Option<ArgError>,
 }
 
 impl ParsedArgs {
-    /// Adds arguments. Arguments from a configuration file must not name another configuration file.
-    ///
-    /// # Errors
-    /// The usage after an unknown option or an invalid value.
-    pub(super) fn add(
-        &mut self,
-        mut arguments: VecDeque<String>,
-        is_from_file: bool,
-    ) -> Result<(), ArgError> {
+    /// Adds arguments. After an unknown option or an invalid value goes on with the next argument, because a request for
+    /// help or the version wins over errors.
+    pub(super) fn add(&mut self, mut arguments: VecDeque<String>) {
         while let Some(argument) = arguments.pop_front() {
             if argument == "--" {
                 self.operands.extend(arguments.drain(..));
             } else if let Some(option) = argument.strip_prefix("--") {
-                self.add_option(option, &mut arguments, is_from_file)?;
+                if let Err(error) = self.add_option(option, &mut arguments) {
+                    self.error.get_or_insert(error);
+                }
             } else if argument.len() > 1 && argument.starts_with('-') {
-                return Err(usage_error(&format!("Unknown option: {}", &argument[1..])));
+                self.error.get_or_insert_with(|| usage_error(&format!("Unknown option: {}", &argument[1..])));
             } else {
                 self.operands.push(argument);
             }
         }
-        Ok(())
     }
 
     /// Adds an option, given without its dashes; its value may be the next argument.
-    fn add_option(
-        &mut self,
-        option: &str,
-        arguments: &mut VecDeque<String>,
-        is_from_file: bool,
-    ) -> Result<(), ArgError> {
+    ///
+    /// # Errors
+    /// The usage after an unknown option or an invalid value.
+    fn add_option(&mut self, option: &str, arguments: &mut VecDeque<String>) -> Result<(), ArgError> {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (option, None),
         };
-        if name == VERSION_CHECK {
-            return Ok(());
-        }
         let unknown = || usage_error(&format!("Unknown option: {name}"));
         let (name, takes) = find_option(name).ok_or_else(unknown)?;
-        if name == "config" || is_from_file && name == "help" {
-            return Err(unknown());
-        }
         let value = match (takes, value) {
             (OptionValue::None, Some(_)) => {
                 return Err(usage_error(&format!("Option {name} does not take an argument")));
@@ -101,10 +90,16 @@ impl ParsedArgs {
         if takes != OptionValue::None && option.ends_with('=') {
             return Err(missing_value(name));
         }
-        if takes == OptionValue::Number && value.parse::<i64>().is_err() {
+        if takes == OptionValue::Number && parse_integer(&value).is_none() {
             return Err(usage_error(&format!(
                 "Value \"{value}\" invalid for option {name} (number expected)"
             )));
+        }
+        // The option after it was taken for the value that is missing.
+        let is_option = |text: &str| OPTIONS.iter().any(|(option, _)| *option == text);
+        let bare = value.strip_prefix("--").or_else(|| value.strip_prefix('-'));
+        if takes == OptionValue::Text && name != "headers" && bare.is_some_and(is_option) {
+            return Err(usage_error(&format!("--{name} requires a string value")));
         }
         self.options.push((name, value));
         Ok(())
@@ -116,7 +111,7 @@ impl ParsedArgs {
     }
 
     fn number(&self, name: &str) -> Option<i64> {
-        self.last(name)?.parse().ok()
+        parse_integer(self.last(name)?)
     }
 
     /// Combines the arguments to options.
@@ -134,13 +129,17 @@ impl ParsedArgs {
         if self.last("help").is_some() {
             return Err(help());
         }
-        if self.last("columns-regex") == Some("") {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        if self.last("columns-regex").is_some_and(is_empty) {
             return Err(usage_error("--columns-regex must be a pattern"));
         }
         let group_by = match self.last("group-by").unwrap_or("all").to_lowercase().as_str() {
-            "all" => GroupBy::All,
-            "disk" | "" => GroupBy::Disk,
-            "sample" => GroupBy::Sample,
+            other if is_empty(other) => GroupBy::Disk,
+            other if other.starts_with("all") => GroupBy::All,
+            other if other.starts_with("disk") => GroupBy::Disk,
+            other if other.starts_with("sample") => GroupBy::Sample,
             other => {
                 let message = format!("Invalid --group-by: {other}\n");
                 return Err(ArgError { message, exit: Exit::PtDied });
@@ -151,7 +150,7 @@ impl ParsedArgs {
         let path = |name: &str| self.last(name).map(PathBuf::from);
         Ok(Options {
             columns: self.last("columns-regex").unwrap_or(".").to_owned(),
-            devices: self.last("devices-regex").filter(|pattern| !pattern.is_empty()).map(str::to_owned),
+            devices: self.last("devices-regex").filter(|pattern| !is_empty(pattern)).map(str::to_owned),
             group_by,
             group_headers: has_header("group"),
             scroll_headers: has_header("scroll"),
@@ -161,7 +160,7 @@ impl ParsedArgs {
             save_samples: path("save-samples"),
             show_inactive: self.last("show-inactive").is_some(),
             show_timestamps: self.last("show-timestamps").is_some(),
-            file: self.operands.first().map(PathBuf::from),
+            file: self.operands.first().filter(|name| !is_empty(name)).map(PathBuf::from),
             root: path("root").unwrap_or_else(|| root.to_owned()),
             screen_lines: environment("LINES").map(|lines| lines.to_string_lossy().into_owned()),
             time_zone: environment("TZ"),
@@ -170,11 +169,33 @@ impl ParsedArgs {
 }
 
 /// Returns the option with this name, or the only one whose name begins with it; `None` if there is none or several.
+/// `--config` is none, because it must be the first argument.
 fn find_option(name: &str) -> Option<(&'static str, OptionValue)> {
     if let Some(exact) = OPTIONS.into_iter().find(|(option, _)| *option == name) {
         return Some(exact);
     }
     let mut matches = OPTIONS.into_iter().filter(|(option, _)| option.starts_with(name) && !name.is_empty());
-    let only = matches.next()?;
-    matches.next().is_none().then_some(only)
+    let first = matches.next()?;
+    let is_other_spelling = |option: &str| [first.0, option].iter().all(|o| NO_VERSION_CHECK.contains(o));
+    matches.all(|(option, _)| is_other_spelling(option)).then_some(first)
+}
+
+/// Returns whether a value is as good as none: the original also takes `0` for an empty text.
+fn is_empty(text: &str) -> bool {
+    matches!(text, "" | "0")
+}
+
+/// Parses a whole number, in which underscores may stand before, between and after the digits. One that is too large for
+/// the type is the largest or smallest; `None` for anything else.
+fn parse_integer(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.strip_prefix(['-', '+']) {
+        Some(digits) if text.starts_with('-') => ("-", digits),
+        Some(digits) => ("", digits),
+        None => ("", text),
+    };
+    let digits = digits.replace('_', "");
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(format!("{sign}{digits}").parse().unwrap_or(if sign == "-" { i64::MIN } else { i64::MAX }))
 }
