@@ -239,7 +239,11 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
     let relevant = lines.iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).copied();
     let line = relevant.collect::<Vec<_>>().join("; ");
     let line = line.strip_prefix("error: ").unwrap_or(&line).replace("; tip: ", "; ").replace(":; ", ": ");
-    ArgError { message: format!("blkstat: {}; see blkstat --help\n", sanitize(&line)), exit: Exit::Error }
+    let is_command = |word: &&str| command_names().iter().any(|name| name == word);
+    let command = arguments.get(1).and_then(|word| word.to_str()).filter(is_command);
+    let command = command.map(|name| format!(" {name}")).unwrap_or_default();
+    let message = format!("blkstat: {}; see blkstat{command} --help\n", sanitize(&line));
+    ArgError { message, exit: Exit::Error }
 }
 
 /// Returns the completion script of a shell.

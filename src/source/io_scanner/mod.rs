@@ -174,8 +174,8 @@ impl Scan {
         Self {
             diskstats: root.join("proc/diskstats"),
             cgroups,
+            blocked: BlockedTaskReader::new(root, is_v1, processes.is_some()),
             processes,
-            blocked: BlockedTaskReader::new(root, is_v1),
             text: Vec::new(),
             sample: Sample::default(),
         }

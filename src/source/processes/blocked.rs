@@ -15,22 +15,32 @@ const MAX_TASKS: usize = 20_000;
 /// The blocked tasks that are kept.
 const MAX_BLOCKED: usize = 128;
 
+/// The time after which blocked tasks are searched for although none seems to wait for I/O. The kernel does not count
+/// waiting for a file system that is frozen or a server that does not answer as waiting for I/O.
+const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
+
 /// Finds the blocked tasks below a root.
 pub(in crate::source) struct BlockedTaskReader {
     processes: Processes,
     pressure: Option<Pressure>,
+    /// The time at which blocked tasks are searched for next in any case; `None` if only while tasks wait for I/O.
+    next_search: Option<Duration>,
     /// The time of the last scan, and the waiting time of each task that was blocked then, in ticks, by thread and
     /// start time.
     delays: (Duration, HashMap<(u32, u64), u64>),
 }
 
 impl BlockedTaskReader {
-    pub(in crate::source) fn new(root: &Path, is_v1: bool) -> Self {
+    /// A reader of the system below `root`. With `is_regular`, it searches every few seconds even if no task waits for
+    /// I/O.
+    pub(in crate::source) fn new(root: &Path, is_v1: bool, is_regular: bool) -> Self {
         let processes = Processes { proc: root.join("proc"), is_v1 };
-        Self { processes, pressure: None, delays: Default::default() }
+        let next_search = is_regular.then_some(Duration::ZERO);
+        Self { processes, pressure: None, next_search, delays: Default::default() }
     }
 
-    /// Finds the tasks in uninterruptible sleep, if any task has waited for I/O since the last call; otherwise `None`.
+    /// Finds the tasks in uninterruptible sleep, if any task has waited for I/O since the last call or a search is due;
+    /// otherwise `None`.
     pub(in crate::source) fn read(&mut self, now: Duration) -> Option<Vec<BlockedTask>> {
         let pressure =
             parse_pressure(&read_bytes(&self.processes.proc.join("pressure/io")).unwrap_or_default());
@@ -39,9 +49,11 @@ impl BlockedTaskReader {
             let stat = read_bytes(&self.processes.proc.join("stat")).unwrap_or_default();
             parse_blocked(&stat).is_some_and(|blocked| blocked > 0)
         };
-        if !has_waited && !is_blocked() {
+        let is_due = self.next_search.is_some_and(|at| now >= at);
+        if !is_due && !has_waited && !is_blocked() {
             return None;
         }
+        self.next_search = self.next_search.map(|_| now + SEARCH_INTERVAL);
         let (before, delays_before) = std::mem::take(&mut self.delays);
         let elapsed_ms = now.saturating_sub(before).as_millis() as u64;
         let is_delay_counted = read_line(&self.processes.proc.join("sys/kernel/task_delayacct"))

@@ -37,7 +37,7 @@ impl Proc {
     }
 
     fn blocked_reader(&self) -> BlockedTaskReader {
-        BlockedTaskReader::new(self.0.path(), false)
+        BlockedTaskReader::new(self.0.path(), false, false)
     }
 }
 
@@ -114,6 +114,24 @@ fn blocked_tasks_are_searched_for_only_where_tasks_wait() {
     );
     assert_eq!(reader.read(Duration::from_secs(4)).unwrap().len(), 1, "tasks have waited");
     assert_eq!(reader.read(Duration::from_secs(5)), None);
+}
+
+#[test]
+fn tasks_whose_waiting_the_kernel_does_not_count_are_found_every_few_seconds() {
+    let proc = Proc::new();
+    proc.file("stat", "cpu 1 2\nprocs_blocked 0\n");
+    proc.process(7, "db", 1, 0);
+    // It waits for a file system that is frozen.
+    proc.thread(7, 7, "db", 'D', 0);
+    let found = |is_regular| {
+        let mut reader = BlockedTaskReader::new(proc.0.path(), false, is_regular);
+        let at = |second| reader.read(Duration::from_secs(second)).map(|blocked| blocked.len());
+        (1..=12).map(at).collect::<Vec<_>>()
+    };
+    let mut every_five_seconds = vec![None; 12];
+    assert_eq!(found(false), every_five_seconds);
+    [0, 5, 10].into_iter().for_each(|index| every_five_seconds[index] = Some(1));
+    assert_eq!(found(true), every_five_seconds);
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         assert_eq!((out.as_str(), err, code), ("", format!("blkstat: {message}\n"), 2), "{words}");
     }
     assert!(output("--frm x", "").1.ends_with("; see blkstat --help\n"));
+    assert!(output("report x", "").1.ends_with("--output <OUT.html>; see blkstat report --help\n"));
 }
 
 #[test]
