@@ -47,7 +47,7 @@ pub(in crate::report) fn verdict_sentence(report: &AnalysisReport<'_>, device: &
     let worse = worse_event_verdict(report, device).filter(|_| device.verdict.is_some());
     let Some(worse) = worse else { return format!("{explanation}.") };
     let worst = report.events.list.iter().filter(|one| one.device == device.device && one.verdict == worse);
-    let worst_s = duration(worst.map(length_s).sum());
+    let worst_s = duration(worst.map(|event| event.verdict_s.min(length_s(event))).sum());
     format!("{} was {} for {worst_s}; over the whole time, {explanation}.", device.device, worse.name())
 }
 
