@@ -114,8 +114,10 @@ fn push_missing_baseline(out: &mut Vec<u8>, assessment: &Assessment) -> Option<(
     let option: &[u8] = if has_flushes { b"--baseline" } else { b"--baseline-ms" };
     let (before, after): (&[u8], &[u8]) = match doubt {
         Doubt::NoBaseline => (b"unloaded latency of ", b" unknown; give it with "),
-        Doubt::ConstantLoad if has_flushes => (b"", b" may be at a limit; give their unloaded latency with "),
-        Doubt::ConstantLoad => (b"", b" may be at a limit; give "),
+        Doubt::ConstantLoad if has_flushes => {
+            (b"", b" may be unloaded or at a limit; give their unloaded latency with ")
+        }
+        Doubt::ConstantLoad => (b"", b" may be unloaded or at a limit; give "),
         _ => (b"", b" take far longer than since boot; give their unloaded latency with "),
     };
     out.extend_from_slice(b"no verdict: ");
@@ -233,7 +235,7 @@ fn push_latency(out: &mut Vec<u8>, latency: &Latency, source: Option<BaselineSou
 fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
     let text = match doubt {
         Doubt::NoBaseline => "; unloaded latency unknown",
-        Doubt::ConstantLoad => "; may be at a limit",
+        Doubt::ConstantLoad => "; may be unloaded or at a limit",
         Doubt::AboveSinceBoot => "; far longer than since boot",
         Doubt::RateFell { per_s, unloaded_per_s } => {
             return Cow::Owned(format!(
@@ -292,11 +294,13 @@ mod tests {
         );
         assert_eq!(
             sentences(&[(Writes, None), (Flushes, Some(Doubt::ConstantLoad))]),
-            ["no verdict: flushes may be at a limit; give their unloaded latency with --baseline"]
+            [
+                "no verdict: flushes may be unloaded or at a limit; give their unloaded latency with --baseline"
+            ]
         );
         assert_eq!(
             sentences(&[(Reads, Some(Doubt::ConstantLoad))]),
-            ["no verdict: reads may be at a limit; give --baseline-ms or --cap"]
+            ["no verdict: reads may be unloaded or at a limit; give --baseline-ms or --cap"]
         );
         // Other reasons are explained with their numbers.
         assert_eq!(sentences(&[(Reads, Some(Doubt::Bursts)), (Writes, unknown)]).len(), 2);
