@@ -70,7 +70,8 @@ impl DefaultDevices {
         matches!(self, DefaultDevices::AllWithPartitions | DefaultDevices::UsedWithPartitions)
     }
 
-    pub(super) fn are_used_only(self) -> bool {
+    /// Returns whether those that were never used are hidden.
+    pub fn are_used_only(self) -> bool {
         matches!(self, DefaultDevices::UsedWhole | DefaultDevices::UsedWithPartitions)
     }
 }

@@ -187,7 +187,7 @@ impl<'a> DeviceRows<'a> {
             return None;
         }
         let now = &sum.newer;
-        if self.options.default_devices.are_used_only() && now.completed() == [0; 4] {
+        if self.options.style.used_only && now.completed() == [0; 4] {
             // A group is hidden like a device that has not been used yet.
             return None;
         }

@@ -71,6 +71,7 @@ impl RawArgs {
             pretty: self.pretty,
             compact: self.compact,
             active_only: self.active_only,
+            used_only: self.default_devices().are_used_only(),
             palette: None,
         }
     }

@@ -28,7 +28,7 @@ pub struct Selection {
     pub default_devices: DefaultDevices,
     /// The index of the first item that is not sorted by name; `None` if everything is sorted.
     pub unsorted_from: Option<usize>,
-    /// Partitions that do not change during the run; see [`Selection::fix_partitions`].
+    /// The partitions at the start of the run; see [`Selection::fix_partitions`].
     pub partitions: Vec<NamedDevice>,
 }
 
@@ -121,8 +121,9 @@ impl Selection {
         disks.flat_map(|disk| partitions(disk).map(named)).collect()
     }
 
-    /// Finds the partitions of the selected disks once for the whole run: iostat never looks for them again, and
-    /// identifies them by device number. `list_partitions` returns the names in a disk's /sys directory, in order.
+    /// Finds the partitions that the selected disks have at the start. iostat identifies them by device number, and
+    /// shows them before those that are added later. `list_partitions` returns the names in a disk's /sys directory, in
+    /// order.
     pub fn fix_partitions(
         &mut self,
         devices: &[Device],
@@ -139,11 +140,6 @@ impl Selection {
         });
         // If all partitions are shown by default, these are not listed separately.
         self.partitions = if self.default_devices.are_in_diskstats_order() { Vec::new() } else { partitions };
-        for item in &mut self.items {
-            if let SelectedItem::Device(named) = item {
-                named.partitions = false;
-            }
-        }
     }
 
     /// Returns the indexes of the default devices: sorted by name, or in the order of /proc/diskstats or /sys.

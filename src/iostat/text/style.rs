@@ -27,6 +27,8 @@ pub struct Style {
     pub compact: bool,
     /// `-z`: no devices without activity in the interval.
     pub active_only: bool,
+    /// No devices and groups that were never used.
+    pub used_only: bool,
     /// The colors; `None` for no colors.
     pub palette: Option<Palette>,
 }

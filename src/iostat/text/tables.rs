@@ -80,7 +80,7 @@ pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: 
         for row in &report.rows {
             // After the first table, iostat no longer has the sums of a group.
             let is_lost = row.is_group && index > 0;
-            if is_lost && style.active_only {
+            if is_lost && (style.active_only || style.used_only) {
                 continue;
             }
             let rates = if is_lost { &no_rates } else { &row.rates };

@@ -323,6 +323,7 @@ const GROUPS: &[&str] = &[
     "-x --pretty -g G sda nvme0n1 @",
     "-x --pretty --compact -g G sda nvme0n1 @",
     "-x --pretty -H -g G sda nvme0n1 @",
+    "-x --pretty -g G @",
     "-d --pretty -g G sda @",
     "-d --human -g G sda nvme0n1 @",
     "-x --human --dec=0 -g G sda nvme0n1 @",

@@ -68,9 +68,21 @@ pub(super) const LINES: &[Lines] = &[
         lines: &["-d sdb @", "-dz ALL @", "-dz -p ALL @", "-xz sdc sdd @", "-z -x -y @", "-dz -H -g G ALL @"],
     },
     Lines {
+        machine: "partitioned",
+        group: "",
+        lines: &["-d -p sda @", "-dx -p sdb,sda @", "-d sdb -g G -p sda @", "-d -p sda sdb1 @"],
+    },
+    Lines {
         machine: "unused",
         group: "",
-        lines: &["-d -g G @", "-dx -g G @", "-d -H -g G @", "-x -g G -o JSON @", "-d -g one -g two @"],
+        lines: &[
+            "-d -g G @",
+            "-dx -g G @",
+            "-d -H -g G @",
+            "-x -g G -o JSON @",
+            "-d -g one -g two @",
+            "-x --pretty -g G @",
+        ],
     },
     Lines {
         machine: "empty",
