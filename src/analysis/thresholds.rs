@@ -30,9 +30,7 @@ pub(super) const MIN_SATURATED_QUEUE: f64 = 2.0;
 /// Multiple of unloaded latency from which a device is slow although no request waits for another: the same as for
 /// overload.
 pub(super) const MIN_SLOW_SATURATION: f64 = 3.0;
-/// Multiple of the time that requests would take one after the other at unloaded latency, from which the time with
-/// requests in flight shows that the device is slow: [`MIN_SLOW_SATURATION`], times four because kernels were measured
-/// to count up to four times as much of it as there was (25% as 94%, see `metrics::util_check`).
+/// Busy time from which a device is slow, in multiples of that at unloaded latency: kernels count up to 4 times too much.
 pub(super) const MIN_SLOW_BUSY_RATIO: f64 = 4.0 * MIN_SLOW_SATURATION;
 /// Multiple of unloaded latency from which a few requests show that a device is slow: with a heavy tail, a single
 /// request takes three times the mean now and then.
@@ -450,6 +448,8 @@ pub(super) const MIN_INSIDE_RUNS_FRACTION: f64 = 0.5;
 pub(super) const MIN_LAYER_QUEUE: f64 = 1.0;
 /// Fraction of the upper queue that must be missing below for requests to be held between the two layers.
 pub(super) const MIN_QUEUED_BETWEEN_FRACTION: f64 = 0.5;
+/// Fraction of the longest queue below a device from which another is long, too: those of an even load differ by less.
+pub(super) const MIN_LONG_QUEUE_FRACTION: f64 = 0.5;
 /// Multiple of the latency of the devices below from which a device that holds requests is saturated: twice the
 /// threshold against a baseline, so that its own work may take as long as the devices below.
 pub(super) const MIN_HELD_SATURATION: f64 = 2.0 * DEFAULT_SATURATION_THRESHOLD;

@@ -3,7 +3,8 @@
 use super::infer::infer_stack;
 use crate::analysis::report::DeviceReport;
 use crate::analysis::thresholds::{
-    MAX_TIME_BELOW_FRACTION, MIN_LAYER_QUEUE, MIN_QUEUED_BETWEEN_FRACTION, MIN_SATURATED_QUEUE,
+    MAX_TIME_BELOW_FRACTION, MIN_LAYER_QUEUE, MIN_LONG_QUEUE_FRACTION, MIN_QUEUED_BETWEEN_FRACTION,
+    MIN_SATURATED_QUEUE,
 };
 use crate::analysis::verdict::{Explanation, Verdict, is_mostly_idle};
 use crate::topology::{Node, Topology};
@@ -45,6 +46,8 @@ pub struct LayerLink {
     pub queue_above: f64,
     /// The mean queues of the lower devices together.
     pub queue_below: f64,
+    /// The lower devices with the longest queues: only the slow ones of an array.
+    pub longest_below: Vec<String>,
     /// Where the requests wait.
     pub waiting: WaitLocation,
 }
@@ -58,7 +61,12 @@ impl LayerLink {
     fn new(above: &DeviceReport, below: &[&DeviceReport]) -> Option<Self> {
         let queue_above = above.all.queue.mean?;
         let queue_below = below.iter().map(|one| one.all.queue.mean).sum::<Option<f64>>()?;
+        let longest = below.iter().filter_map(|one| one.all.queue.mean).fold(0.0, f64::max);
+        let is_long = |one: &&&DeviceReport| {
+            one.all.queue.mean.is_some_and(|queue| queue >= MIN_LONG_QUEUE_FRACTION * longest)
+        };
         let link = Self {
+            longest_below: below.iter().filter(is_long).map(|one| one.device.clone()).collect(),
             above: above.device.clone(),
             below: below.iter().map(|one| one.device.clone()).collect(),
             queue_above,
@@ -186,6 +194,21 @@ mod tests {
         assert_eq!((held.layers[0].device.as_str(), held.links[0].queued_between()), ("dm-0", 29.0));
         assert_eq!(layers(29.0, 30.0).links[0].waiting, WaitLocation::Below);
         assert_eq!(layers(0.1, 0.9).links[0].waiting, WaitLocation::Nowhere);
+    }
+
+    #[test]
+    fn of_an_array_only_the_slow_disks_are_where_requests_wait() {
+        let disks = ["sda", "sdb", "sdc"];
+        let node = |name: &str| Node { name: name.into(), ..Node::default() };
+        let md0 = Node { backing_devices: disks.map(str::to_owned).to_vec(), ..node("md0") };
+        let stack = Topology::new(disks.map(node).into_iter().chain([md0]).collect());
+        let longest = |queues: [f64; 3]| {
+            let below = disks.iter().zip(queues).map(|(disk, queue)| report(disk, queue, rising));
+            let all: Vec<_> = below.chain([report("md0", queues.iter().sum(), rising)]).collect();
+            queue_by_layer(&stack, &all).unwrap().links[0].longest_below.clone()
+        };
+        assert_eq!(longest([0.1, 8.0, 0.2]), ["sdb"]);
+        assert_eq!(longest([4.0, 5.0, 6.0]), disks);
     }
 
     #[test]
