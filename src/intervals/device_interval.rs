@@ -135,6 +135,8 @@ pub struct TopCgroup {
     pub path: Arc<str>,
     /// Its part of the bytes in percent.
     pub share_pct: f64,
+    /// True if it may be more, because for a part of the time it is not known which cgroups used the device.
+    pub is_at_least: bool,
 }
 
 /// A device that appeared or disappeared. It has no other line in the interval.

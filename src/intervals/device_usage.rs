@@ -12,8 +12,9 @@ pub(super) fn note_usage(devices: &mut [DeviceInterval<'_>], attribution: &Attri
     for device in devices.iter_mut().filter(|device| topology.is_whole(device.device)) {
         let DeviceState::Active(activity) = &mut device.state else { continue };
         let top = attribution.device(device.device).and_then(|usage| usage.top_cgroup());
-        activity.top_cgroup =
-            top.and_then(|top| Some(TopCgroup { path: Arc::clone(&top.path), share_pct: top.share_pct? }));
+        activity.top_cgroup = top.and_then(|top| {
+            Some(TopCgroup { path: Arc::clone(&top.path), share_pct: top.share_pct?, is_at_least: false })
+        });
         activity.limit = attribution.reached_limit(device.device, &topology.devices_below(device.device));
         if let Some(limit) = &activity.limit
             && activity.assessment.note_limit(limit)
@@ -109,7 +110,7 @@ mod tests {
         let mut devices = [device("sda", None), device("sda1", None)];
         note_usage(&mut devices, &attribution(0.25), &topology());
         let top = devices.each_ref().map(|device| device.activity().unwrap().top_cgroup.clone());
-        assert_eq!(top, [Some(TopCgroup { path: "/db".into(), share_pct: 25.0 }), None]);
+        assert_eq!(top, [Some(TopCgroup { path: "/db".into(), share_pct: 25.0, is_at_least: false }), None]);
     }
 
     #[test]

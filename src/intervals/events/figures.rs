@@ -30,6 +30,8 @@ pub(super) struct Figures {
     slow_requests: Option<Box<SlowRequests>>,
     /// The bytes of each cgroup in percent of the device's, multiplied by the seconds.
     cgroups: Vec<(Arc<str>, f64)>,
+    /// The seconds for which a cgroup is known to have used the device.
+    attributed_s: f64,
 }
 
 impl Figures {
@@ -56,6 +58,7 @@ impl Figures {
                 .map(Box::new),
             cgroups: top
                 .map_or_else(Vec::new, |top| vec![(Arc::clone(&top.path), top.share_pct * stats.seconds)]),
+            attributed_s: if top.is_some() { stats.seconds } else { 0.0 },
         }
     }
 
@@ -74,6 +77,7 @@ impl Figures {
             peak_latency: span.peak_await.map(|(await_ms, direction)| PeakLatency { await_ms, direction }),
             slow_requests: None,
             cgroups: Vec::new(),
+            attributed_s: 0.0,
         }
     }
 
@@ -96,6 +100,7 @@ impl Figures {
             let both = [self.slow_requests(), other.slow_requests()].into_iter().flatten();
             self.slow_requests = both.max_by(SlowRequests::by_ratio).map(Box::new);
         }
+        self.attributed_s += other.attributed_s;
         for (path, share) in &other.cgroups {
             match self.cgroups.iter().position(|(known, _)| known == path) {
                 Some(at) => self.cgroups[at].1 += share,
@@ -153,10 +158,12 @@ impl Figures {
         }
     }
 
-    /// The cgroup with most of the bytes, and its mean share.
+    /// The cgroup with most of the bytes, and its mean share. Where no cgroup is known to have used the device, its
+    /// share counts as 0: a cgroup that has just begun is not known before the next scan.
     pub(super) fn top_cgroup(&self) -> Option<TopCgroup> {
         let (path, sum) = self.cgroups.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some(TopCgroup { path: Arc::clone(path), share_pct: sum / self.seconds })
+        let is_at_least = self.attributed_s < self.seconds;
+        Some(TopCgroup { path: Arc::clone(path), share_pct: sum / self.seconds, is_at_least })
     }
 }
 
@@ -187,4 +194,31 @@ fn peak_latency(stats: &IntervalStats) -> Option<PeakLatency> {
         }
     }
     peak
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::IntervalStats;
+
+    #[test]
+    fn the_share_of_a_cgroup_is_a_lower_bound_if_it_is_not_known_all_the_time() {
+        let interval = |share_pct: Option<f64>| {
+            let top = |share_pct| TopCgroup { path: "/backup".into(), share_pct, is_at_least: false };
+            let stats = IntervalStats { seconds: 2.0, ..IntervalStats::default() };
+            Figures::of(&DeviceActivity {
+                stats,
+                top_cgroup: share_pct.map(top),
+                ..DeviceActivity::default()
+            })
+        };
+        let total = |shares: [Option<f64>; 2]| {
+            let mut figures = Figures::default();
+            shares.into_iter().for_each(|share| figures.add(&interval(share)));
+            figures.top_cgroup().map(|top| (top.share_pct, top.is_at_least))
+        };
+        assert_eq!(total([Some(90.0), Some(80.0)]), Some((85.0, false)));
+        assert_eq!(total([None, Some(80.0)]), Some((40.0, true)));
+        assert_eq!(total([None, None]), None);
+    }
 }

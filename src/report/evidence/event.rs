@@ -60,7 +60,13 @@ pub(crate) fn event_limit_text(limit: &EventLimit) -> String {
 
 /// The cgroup with most of an event's bytes, with its share: `db.service 97%`. The name is escaped for terminals.
 pub(crate) fn top_cgroup_text(top: &TopCgroup) -> String {
-    format!("{} {}", sanitize(&cgroup_name(&top.path)), percent(top.share_pct))
+    format!("{} {}", sanitize(&cgroup_name(&top.path)), share_text(top))
+}
+
+/// The share of a cgroup: `97%` or `at least 17%`.
+pub(crate) fn share_text(top: &TopCgroup) -> String {
+    let at_least = if top.is_at_least { "at least " } else { "" };
+    format!("{at_least}{}", percent(top.share_pct))
 }
 
 /// The highest latency of an event, with its direction if that differs from the direction of the rate: `27.5 ms

@@ -11,7 +11,7 @@ mod slow_requests;
 
 pub(crate) use event::{
     event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
-    other_device_texts, top_cgroup_text,
+    other_device_texts, share_text, top_cgroup_text,
 };
 pub(crate) use explanation::explanation_text;
 pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};

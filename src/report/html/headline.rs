@@ -10,9 +10,9 @@ use crate::analysis::{DeviceReport, IoDirection, Verdict};
 use crate::attribution::cgroup_name;
 use crate::intervals::{Event, EventLimit};
 use crate::report::evidence::{
-    event_length_text, event_limit_text, event_queue_text, event_rate_text, other_device_texts,
+    event_length_text, event_limit_text, event_queue_text, event_rate_text, other_device_texts, share_text,
 };
-use crate::report::layout::sentence_numbers::{counted, percent, time};
+use crate::report::layout::sentence_numbers::{counted, time};
 
 /// The most other incidents that are named.
 const MAX_NAMED: usize = 3;
@@ -122,7 +122,7 @@ fn details(event: &Event) -> Vec<String> {
         event
             .top_cgroup
             .as_ref()
-            .map(|top| format!("{} of the bytes by {}", percent(top.share_pct), cgroup_name(&top.path))),
+            .map(|top| format!("{} of the bytes by {}", share_text(top), cgroup_name(&top.path))),
     ];
     details.into_iter().flatten().collect()
 }
