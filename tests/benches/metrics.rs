@@ -43,7 +43,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     });
     bench("pt-diskstats", &|older, newer| {
         let delta = PtDelta::between(black_box(older), black_box(newer));
-        black_box(delta.map(|delta| delta.rates(1.0, 1, newer.in_flight as f64)));
+        black_box(delta.map(|delta| delta.rates(1.0, 1, newer.in_flight.into())));
     });
     group.finish();
 }
