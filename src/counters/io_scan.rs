@@ -26,7 +26,7 @@ pub struct IoScan {
     /// The read of a process that hangs; the processes are then not known. `None` if no read hangs.
     pub hung_read: Option<HungRead>,
     /// The tasks in uninterruptible sleep (state D); `None` if the scan did not look for them, because no task waited
-    /// for I/O and one of the scans before, not long ago, did.
+    /// for I/O and a scan a few seconds earlier had looked.
     pub blocked: Option<Vec<BlockedTask>>,
     /// The number of scans left out since the previous one because they would have cost too much.
     pub skipped: u64,

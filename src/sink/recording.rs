@@ -329,7 +329,7 @@ impl RecordingFile {
                 // The file itself is open for appending only.
                 recover(&mut OpenOptions::new().read(true).write(true).open(&self.path)?)?
             }
-            None if is_gzip_name(&self.path) && start.iter().all(|byte| *byte == 0) => {
+            None if is_gzip_name(&self.path) && length_without_zeros(&start) == 0 => {
                 return Err(io::Error::new(
                     ErrorKind::InvalidData,
                     "it begins with zeros, not with gzip data",

@@ -307,7 +307,8 @@ fn a_mixed_cap_counts_reads_and_writes_together() {
         let (share, queue) = (0.3 + 0.4 * random.unit(), f64::from(1 << (second / 12)));
         let ms = queue / 5000.0 * 1000.0;
         let in_flight = queue as u64;
-        Second { reads: (5000.0 * share, ms, 4.0), writes: (5000.0 * (1.0 - share), ms, 4.0), in_flight }
+        let (reads, writes) = ((5000.0 * share, ms, 4.0), (5000.0 * (1.0 - share), ms, 4.0));
+        Second { reads, writes, in_flight, ..Second::default() }
     });
     let report = analyze(load.collect::<Vec<_>>());
     assert_eq!(report.verdict, Some(Verdict::Capped), "{:?}", report.explanation);

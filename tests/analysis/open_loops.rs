@@ -1,8 +1,7 @@
 //! Loads whose requests arrive at their own rate, independent of the device (open loops), and loads only some of which
 //! have a baseline.
 
-use blkstat::analysis::{Assessment, LiveVerdict, Settings, SinceBoot, Verdict};
-use blkstat::metrics::{DirectionStats, HostStats, IntervalStats};
+use blkstat::analysis::{Assessment, Verdict};
 
 use super::simulator::{Random, Second, analyze, assess, caps, explanation, reads, varied};
 
@@ -73,54 +72,19 @@ fn the_maximum_does_not_exceed_the_highest_rate() {
 }
 
 /// Requests that arrive at random, `rate` per second, at a device that takes `first_s` for each in the first minute and
-/// `then_s` in the second, as many at a time as are there. Its busy time is counted exactly.
-fn assessed_at_random(random: &mut Random, rate: f64, [first_s, then_s]: [f64; 2]) -> Vec<Assessment> {
-    let seconds = 120;
-    let mut stats = vec![(0.0f64, 0.0f64, 0.0f64); seconds];
+/// `then_s` in the second, as many at a time as are there.
+fn random_on_a_slower_device(random: &mut Random, rate: f64, [first_s, then_s]: [f64; 2]) -> Vec<Second> {
+    let mut seconds = vec![Second::default(); 120];
     let (mut at, mut busy_until) = (0.0f64, 0.0f64);
     loop {
         at += random.exponential() / rate;
         let second = at as usize;
-        if second >= seconds {
-            break;
-        }
-        let end = at + if second < seconds / 2 { first_s } else { then_s };
-        stats[second].0 += 1.0;
-        stats[second].1 += end - at;
-        stats[second].2 += end - busy_until.max(at);
-        busy_until = end;
+        let Some(load) = seconds.get_mut(second) else { return seconds };
+        let took_s = if second < 60 { first_s } else { then_s };
+        load.reads = (load.reads.0 + 1.0, 1000.0 * took_s, 4.0);
+        load.busy_s = (load.busy_s + at + took_s - busy_until.max(at)).min(1.0);
+        busy_until = at + took_s;
     }
-    let mut live = LiveVerdict::new(&Settings::default(), SinceBoot::default());
-    let mut assess = |(count, took_s, busy_s): (f64, f64, f64)| {
-        let reads = DirectionStats {
-            ios: Some(count as u64),
-            per_s: Some(count),
-            kib_per_s: Some(4.0 * count),
-            size_kib: Some(4.0),
-            await_ms: Some(1000.0 * took_s / count),
-            queue: Some(took_s),
-            ..DirectionStats::default()
-        };
-        let writes = DirectionStats {
-            ios: Some(0),
-            kib_per_s: Some(0.0),
-            queue: Some(0.0),
-            ..DirectionStats::default()
-        };
-        let stats = IntervalStats {
-            seconds: 1.0,
-            reads,
-            writes,
-            util_pct: Some(100.0 * busy_s.min(1.0)),
-            queue: Some(took_s),
-            in_flight: Some(0),
-            in_flight_before: Some(0),
-            completed: count as u64,
-            ..IntervalStats::default()
-        };
-        live.observe(&stats, 0.0, &HostStats::default())
-    };
-    stats.into_iter().map(&mut assess).collect()
 }
 
 #[test]
@@ -128,7 +92,7 @@ fn a_device_that_became_slower_is_slow_although_requests_overlap_by_chance() {
     for seed in 0..20 {
         let mut random = Random(9800 + seed);
         // At 40 times the latency of before, two or three are often in flight at once.
-        let assessed = assessed_at_random(&mut random, 85.0, [0.0005, 0.02]);
+        let assessed = assess(random_on_a_slower_device(&mut random, 85.0, [0.0005, 0.02]));
         let slow = assessed[64..].iter().filter(|one| one.verdict == Some(Verdict::Slow)).count();
         assert!(slow >= 45, "seed {seed}: slow for {slow} of 56 s");
         assert!(assessed[..60].iter().all(|one| one.verdict != Some(Verdict::Slow)), "seed {seed}");
@@ -320,7 +284,8 @@ fn a_cap_on_the_smaller_direction_is_not_the_capacity_of_the_device() {
         .map(|queue| {
             let written = 1000.0 * (1.0 + 0.0004 * random.normal());
             let read = 4000.0 * queue * (1.0 + 0.02 * random.normal());
-            Second { reads: (read, 0.25, 4.0), writes: (written, queue, 4.0), in_flight: 2 * queue as u64 }
+            let (reads, writes) = ((read, 0.25, 4.0), (written, queue, 4.0));
+            Second { reads, writes, in_flight: 2 * queue as u64, ..Second::default() }
         })
         .collect();
     let report = analyze(load);

@@ -47,6 +47,8 @@ pub(crate) struct Second {
     pub(crate) reads: (f64, f64, f64),
     pub(crate) writes: (f64, f64, f64),
     pub(crate) in_flight: u64,
+    /// The part of the second with a request in flight.
+    pub(crate) busy_s: f64,
 }
 
 /// Reads of 4 KiB at a rate and a queue.
@@ -90,6 +92,7 @@ impl Device {
                 requests.ms = *exact as u64;
             }
         }
+        self.counters.busy_ms += (1000.0 * second.busy_s).round() as u64;
         self.counters.weighted_ms = self.counters.reads.ms + self.counters.writes.ms;
         self.counters.in_flight = second.in_flight;
         let interval = Interval::from_nanos(1_000_000_000).unwrap();

@@ -60,17 +60,15 @@ impl LayerLink {
 
     fn new(above: &DeviceReport, below: &[&DeviceReport]) -> Option<Self> {
         let queue_above = above.all.queue.mean?;
-        let queue_below = below.iter().map(|one| one.all.queue.mean).sum::<Option<f64>>()?;
-        let longest = below.iter().filter_map(|one| one.all.queue.mean).fold(0.0, f64::max);
-        let is_long = |one: &&&DeviceReport| {
-            one.all.queue.mean.is_some_and(|queue| queue >= MIN_LONG_QUEUE_FRACTION * longest)
-        };
+        let queues: Vec<f64> = below.iter().map(|one| one.all.queue.mean).collect::<Option<_>>()?;
+        let min_long = MIN_LONG_QUEUE_FRACTION * queues.iter().copied().fold(0.0, f64::max);
+        let longest = below.iter().zip(&queues).filter(|(_, queue)| **queue >= min_long);
         let link = Self {
-            longest_below: below.iter().filter(is_long).map(|one| one.device.clone()).collect(),
             above: above.device.clone(),
             below: below.iter().map(|one| one.device.clone()).collect(),
             queue_above,
-            queue_below,
+            queue_below: queues.iter().sum(),
+            longest_below: longest.map(|(one, _)| one.device.clone()).collect(),
             waiting: WaitLocation::Below,
         };
         let waiting = if queue_above < MIN_LAYER_QUEUE {

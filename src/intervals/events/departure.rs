@@ -26,19 +26,22 @@ pub(super) struct Departures(Vec<Departure>);
 impl Departures {
     /// Takes the next interval, which ends at `end`.
     pub(super) fn observe(&mut self, rows: &IntervalRows<'_>, end: Moment) {
-        for event in rows.events.iter().filter(|event| is_disk(&event.device, rows)) {
-            let gone = || self.0.iter().rposition(|one| one.device == event.device && one.back_at.is_none());
-            match event.kind {
+        for event in &rows.events {
+            let back_at = match event.kind {
                 EventKind::Appeared | EventKind::AppearedBriefly => {
-                    if let Some(index) = gone() {
-                        self.0[index].back_at = Some(end);
+                    let is_same = |one: &&mut Departure| one.device == event.device && one.back_at.is_none();
+                    let gone = self.0.iter_mut().rev().find(is_same);
+                    // Of thousands of devices that appear at once, hardly any was there before.
+                    if let Some(gone) = gone.filter(|_| is_disk(&event.device, rows)) {
+                        gone.back_at = Some(end);
                     }
+                    continue;
                 }
-                EventKind::Disappeared | EventKind::Reappeared if self.0.len() < MAX_DEPARTURES => {
-                    let back_at = (event.kind == EventKind::Reappeared).then_some(end);
-                    self.0.push(Departure { device: event.device.clone(), at: end, back_at });
-                }
-                EventKind::Disappeared | EventKind::Reappeared => {}
+                EventKind::Disappeared => None,
+                EventKind::Reappeared => Some(end),
+            };
+            if self.0.len() < MAX_DEPARTURES && is_disk(&event.device, rows) {
+                self.0.push(Departure { device: event.device.clone(), at: end, back_at });
             }
         }
     }

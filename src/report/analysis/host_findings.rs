@@ -8,9 +8,9 @@ use crate::report::layout::sentence_numbers::{mib, multiple, number, percent, qu
 /// The sentences under "Not the disk"; `None` if a device may be the bottleneck or was for a time, if a disk disappeared,
 /// or if only some devices were analyzed and these did nothing.
 pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport<'_>) -> Option<Vec<String>> {
-    let is_trouble = |verdict: Verdict| verdict.severity() > Verdict::Queueing.severity();
-    let is_in_trouble = report.events.list.iter().any(|event| is_trouble(event.verdict));
-    if is_in_trouble || !report.events.departures.is_empty() {
+    let is_worse = |verdict: Verdict| verdict.severity() > Verdict::Queueing.severity();
+    let was_worse = report.events.list.iter().any(|event| is_worse(event.verdict));
+    if was_worse || !report.events.departures.is_empty() {
         return None;
     }
     let findings = not_the_disk(report.devices, report.host)?;

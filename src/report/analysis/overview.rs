@@ -1,5 +1,7 @@
 //! The table at the top: the devices that are not ok, the worst first, and the others on one line.
 
+use std::borrow::Cow;
+
 use super::AnalysisReport;
 use super::paragraph::push_paragraph;
 use super::times::Times;
@@ -12,7 +14,6 @@ use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::report::layout::sparkline::{Point, sparkline};
 use crate::report::layout::{Align, Spacing, fit_columns, plain_table};
 use crate::sanitize::sanitize;
-use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 /// The most characters of a sparkline.

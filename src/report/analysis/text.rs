@@ -21,9 +21,9 @@ const INDENT: usize = 4;
 /// The most devices whose verdict is explained without `--details`.
 const MAX_EXPLAINED: usize = 5;
 
-/// Appends the table of devices, the disks that disappeared, the events, and the reasons for the verdicts on the worst devices or, with
-/// [`AnalysisReport::has_details`], the whole report of each device that was busy; then findings about the host. Lines
-/// have at most `width` columns if that is 60 or more, except for those of events.
+/// Appends the table of devices, the disks that disappeared, the events, and the reasons for the verdicts on the worst
+/// devices or, with [`AnalysisReport::has_details`], the whole report of each device that was busy; then findings about
+/// the host. Lines have at most `width` columns if that is 60 or more, except for those of events.
 pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     let times = Times::new(report.clock, report.time_zone);
     let rows = overview::rows(report);
