@@ -35,7 +35,7 @@
 //! # Rules that hold everywhere
 //!
 //! - A value that is not known is `None`, never zero; each format decides how to print it.
-//! - The time between samples is a [`units::Interval`], which cannot be zero, measured with the monotonic clock.
+//! - The time between samples is a [`units::Span`], which cannot be zero, measured with the monotonic clock.
 //! - Only [`clock`] reads the real time and waits, so that tests can replace it.
 //! - Only [`source`] opens files for reading and [`sink`] for writing, except that [`terminal`] opens `/dev/tty`, and that
 //!   [`source`] writes to tracefs, in which a write is a command to the kernel.

@@ -23,7 +23,7 @@ pub struct SampleTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elapsed {
     /// The clock advanced.
-    Forward(Interval),
+    Forward(Span),
     /// The clock did not advance, or no clock is known at both times.
     Unknown,
 }
@@ -37,16 +37,16 @@ impl SampleTime {
             (_, _, Some(a), Some(b)) => u128::try_from(b.as_nanosecond() - a.as_nanosecond()).ok(),
             _ => None,
         };
-        let interval = nanos.and_then(|n| u64::try_from(n).ok()).and_then(Interval::from_nanos);
+        let interval = nanos.and_then(|n| u64::try_from(n).ok()).and_then(Span::from_nanos);
         interval.map_or(Elapsed::Unknown, Elapsed::Forward)
     }
 
     /// Returns the time since an earlier sample by the uptime of both, as sysstat's iostat measures it. If the uptime
     /// did not advance, this is 0.01 s; if it went back, it wraps around to a huge time, so that every rate is about
     /// zero.
-    pub fn uptime_since(&self, earlier: &SampleTime) -> Interval {
+    pub fn uptime_since(&self, earlier: &SampleTime) -> Span {
         let elapsed = self.uptime.unwrap_or_default().wrapping_sub(earlier.uptime.unwrap_or_default());
-        Interval::from_hundredths(elapsed).unwrap_or(Interval::HUNDREDTH)
+        Span::from_hundredths(elapsed).unwrap_or(Span::HUNDREDTH)
     }
 }
 
@@ -55,12 +55,12 @@ impl SampleTime {
 /// It keeps the unit of the clock that measured it and divides in that unit, so that a rate is rounded like that of a
 /// tool that reads the same clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
+pub struct Span {
     ticks: NonZeroU64,
     ticks_per_second: u64,
 }
 
-impl Interval {
+impl Span {
     /// Creates an interval from nanoseconds; `None` for zero.
     pub fn from_nanos(nanos: u64) -> Option<Self> {
         Some(Self { ticks: NonZeroU64::new(nanos)?, ticks_per_second: 1_000_000_000 })
@@ -90,7 +90,7 @@ impl Interval {
     }
 }
 
-/// Divides amounts by an [`Interval`], whose numbers are converted only once.
+/// Divides amounts by a [`Span`], whose numbers are converted only once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PerSecond {
     ticks: f64,
@@ -111,16 +111,16 @@ mod tests {
 
     #[test]
     fn a_rate_is_the_amount_divided_by_the_seconds() {
-        let interval = Interval::from_hundredths(250).unwrap();
+        let interval = Span::from_hundredths(250).unwrap();
         assert_eq!(interval.per_second(1000), 400.0);
         assert_eq!(interval.seconds(), 2.5);
-        assert_eq!(Interval::from_nanos(1_500_000_000).unwrap().per_second(3), 2.0);
+        assert_eq!(Span::from_nanos(1_500_000_000).unwrap().per_second(3), 2.0);
     }
 
     #[test]
     fn an_interval_is_never_zero() {
-        assert_eq!(Interval::from_nanos(0), None);
-        assert_eq!(Interval::from_hundredths(0), None);
+        assert_eq!(Span::from_nanos(0), None);
+        assert_eq!(Span::from_hundredths(0), None);
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         };
         assert_eq!(
             at(12, 50).since(&at(10, 100)),
-            Elapsed::Forward(Interval::from_nanos(2_000_000_000).unwrap())
+            Elapsed::Forward(Span::from_nanos(2_000_000_000).unwrap())
         );
         assert_eq!(at(10, 100).since(&at(12, 50)), Elapsed::Unknown);
     }
@@ -142,14 +142,14 @@ mod tests {
         let at = |wall| SampleTime { wall: Timestamp::from_second(wall).ok(), ..SampleTime::default() };
         assert_eq!(at(7).since(&at(7)), Elapsed::Unknown);
         assert_eq!(at(7).since(&SampleTime::default()), Elapsed::Unknown);
-        assert_eq!(at(9).since(&at(7)), Elapsed::Forward(Interval::from_nanos(2_000_000_000).unwrap()));
+        assert_eq!(at(9).since(&at(7)), Elapsed::Forward(Span::from_nanos(2_000_000_000).unwrap()));
     }
 
     #[test]
     fn uptime_is_in_hundredths_of_a_second() {
         let at = |uptime| SampleTime { uptime: Some(uptime), ..SampleTime::default() };
-        assert_eq!(at(350).uptime_since(&at(100)), Interval::from_hundredths(250).unwrap());
-        assert_eq!(at(100).uptime_since(&at(100)), Interval::HUNDREDTH);
+        assert_eq!(at(350).uptime_since(&at(100)), Span::from_hundredths(250).unwrap());
+        assert_eq!(at(100).uptime_since(&at(100)), Span::HUNDREDTH);
         assert!(at(100).uptime_since(&at(350)).per_second(1 << 40) < 0.001);
     }
 }

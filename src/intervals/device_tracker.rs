@@ -17,7 +17,7 @@ use crate::counters::Device;
 use crate::metrics::{CounterDelta, DeviceMatch, HostStats, IntervalStats};
 use crate::source::DeviceResolver;
 use crate::topology::Topology;
-use crate::units::Interval;
+use crate::units::Span;
 
 /// Follows each device through the samples.
 pub(super) struct DeviceTracker<'b> {
@@ -372,7 +372,7 @@ fn new_live_verdict(
 fn interval_stats(
     delta: &CounterDelta,
     device: &DevicePair<'_>,
-    interval: Interval,
+    interval: Span,
     options: RowOptions,
 ) -> IntervalStats {
     let (before, after) = device.in_flight();

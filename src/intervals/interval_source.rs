@@ -12,16 +12,16 @@ use crate::clock::{Clock, WaitOutcome};
 use crate::counters::Sample;
 use crate::metrics::DeviceMatch;
 use crate::topology::Topology;
-use crate::units::{Elapsed, Interval, SampleTime};
+use crate::units::{Elapsed, SampleTime, Span};
 
 /// The next step of the source.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NextPair {
     /// A sample within an interval of several samples, or at its end, with the time since the sample before it.
-    Step(Interval),
+    Step(Span),
     /// An interval, whose first and last samples are now paired, with the number of samples missed. If `is_preceding`,
     /// it is before the range of time that is shown.
-    Pair { interval: Interval, missed_samples: u64, is_preceding: bool },
+    Pair { interval: Span, missed_samples: u64, is_preceding: bool },
     /// A new segment began: no interval spans this point.
     Break,
     /// No more samples.
@@ -38,7 +38,7 @@ enum Progress {
     /// Samples of the interval have been read, but not its last one.
     Within,
     /// Its last sample has been read.
-    AtEnd(Interval),
+    AtEnd(Span),
 }
 
 /// Takes samples and pairs each with the one before it, and the last of an interval with the first.
@@ -124,7 +124,7 @@ impl<'a> IntervalSource<'a> {
     }
 
     /// The current pair.
-    pub(super) fn pair(&self, interval: Interval) -> SamplePair<'_> {
+    pub(super) fn pair(&self, interval: Span) -> SamplePair<'_> {
         SamplePair {
             older: &self.older,
             newer: &self.newer,
@@ -135,7 +135,7 @@ impl<'a> IntervalSource<'a> {
     }
 
     /// The last sample and the one before it.
-    pub(super) fn step(&self, interval: Interval) -> SamplePair<'_> {
+    pub(super) fn step(&self, interval: Span) -> SamplePair<'_> {
         let older = self.previous();
         SamplePair { older, newer: &self.newer, interval, device_match: &self.step_match, aggregate: None }
     }
@@ -263,7 +263,7 @@ impl<'a> IntervalSource<'a> {
     }
 
     /// The time from the first sample of the interval to the last; `None` across a break.
-    fn elapsed(&self) -> Option<Interval> {
+    fn elapsed(&self) -> Option<Span> {
         elapsed(&self.older, &self.newer)
     }
 
@@ -331,7 +331,7 @@ impl<'a> IntervalSource<'a> {
 }
 
 /// The time between two samples; `None` across a break.
-fn elapsed(older: &Sample, newer: &Sample) -> Option<Interval> {
+fn elapsed(older: &Sample, newer: &Sample) -> Option<Span> {
     match newer.at.since(&older.at) {
         Elapsed::Forward(interval) if newer.segment == older.segment => Some(interval),
         Elapsed::Forward(_) | Elapsed::Unknown => None,

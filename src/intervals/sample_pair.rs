@@ -3,13 +3,13 @@
 use super::aggregate::Aggregate;
 use crate::counters::{Device, Sample};
 use crate::metrics::{CounterDelta, DeviceMatch, in_flight};
-use crate::units::Interval;
+use crate::units::Span;
 
 /// Two samples with the time between them.
 pub(super) struct SamplePair<'a> {
     pub(super) older: &'a Sample,
     pub(super) newer: &'a Sample,
-    pub(super) interval: Interval,
+    pub(super) interval: Span,
     /// The devices of `newer` in `older`.
     pub(super) device_match: &'a DeviceMatch,
     /// The steps from one to the other, each of which was assessed; `None` for a single step.

@@ -5,7 +5,7 @@ use super::sample_pair::DevicePair;
 use super::total_role::TotalRole;
 use crate::counters::Sample;
 use crate::metrics::{CounterDelta, DataFlag, IntervalStats};
-use crate::units::Interval;
+use crate::units::Span;
 
 /// A sum of counter differences. Sums of counters would wrap and reset at other points than the counters.
 #[derive(Clone, Copy, Debug)]
@@ -45,12 +45,12 @@ impl Total {
     }
 
     /// Returns the line of the total; `None` for the total of no device.
-    pub(super) fn finish(&self, interval: Interval) -> Option<DeviceInterval<'static>> {
+    pub(super) fn finish(&self, interval: Span) -> Option<DeviceInterval<'static>> {
         let state = if self.had_reset { DeviceState::MemberReset } else { self.activity(interval)? };
         Some(DeviceInterval { device: "total", label: "total", mountpoints: "", state })
     }
 
-    fn activity(&self, interval: Interval) -> Option<DeviceState> {
+    fn activity(&self, interval: Span) -> Option<DeviceState> {
         let stats = IntervalStats::from_delta(&self.delta?, self.in_flight_before, self.in_flight, interval);
         // The busy times of several devices can add up to more than the interval.
         let stats = IntervalStats { util_pct: None, util_upper_bound_pct: None, ..stats };

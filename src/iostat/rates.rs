@@ -3,7 +3,7 @@
 use super::wraparound::{MillisDelta, wrapped_sectors};
 use crate::counters::{Counters, Requests};
 use crate::metrics::RequestChange;
-use crate::units::{Interval, PerSecond, SECTOR_BYTES};
+use crate::units::{PerSecond, SECTOR_BYTES, Span};
 
 /// The rates of one kind of request, or of several kinds together. Each is computed on demand, because a report needs
 /// only a few of them.
@@ -102,12 +102,12 @@ pub struct IostatRates {
 impl IostatRates {
     /// Returns the numbers of an interval without activity.
     pub fn none() -> Self {
-        Self::between(&Counters::ZERO, &Counters::ZERO, Interval::HUNDREDTH)
+        Self::between(&Counters::ZERO, &Counters::ZERO, Span::HUNDREDTH)
     }
 
     /// Returns the numbers between two readings of one device.
     #[inline]
-    pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Self {
+    pub fn between(older: &Counters, newer: &Counters, interval: Span) -> Self {
         let per_second = interval.divisor();
         let rates = |older: &Requests, newer: &Requests| RequestRates::between(older, newer, per_second);
         Self {
@@ -157,8 +157,8 @@ impl IostatRates {
 mod tests {
     use super::*;
 
-    fn two_seconds() -> Interval {
-        Interval::from_hundredths(200).unwrap()
+    fn two_seconds() -> Span {
+        Span::from_hundredths(200).unwrap()
     }
 
     fn counters(reads: [u64; 4], writes: [u64; 4], busy_ms: u64, weighted_ms: u64) -> Counters {

@@ -9,7 +9,7 @@ use super::rows::DeviceRows;
 use super::text::{Format, Heading, Printer, Report, Style};
 use crate::counters::{CpuTimes, Sample};
 use crate::metrics::CpuPercentages;
-use crate::units::Interval;
+use crate::units::Span;
 
 /// Appends the reports of one run to a buffer.
 pub struct Reporter<'a> {
@@ -69,7 +69,7 @@ impl<'a> Reporter<'a> {
 
     /// Appends the report on an interval. Returns whether it is complete; if not, it ends before a device whose
     /// display name cannot be read.
-    pub fn report(&mut self, older: &Sample, newer: &Sample, interval: Interval, out: &mut Vec<u8>) -> bool {
+    pub fn report(&mut self, older: &Sample, newer: &Sample, interval: Span, out: &mut Vec<u8>) -> bool {
         let older_cpu = if is_boot(older) { Some(CpuTimes::default()) } else { older.cpu };
         // In a live run, iostat treats missing CPU times as zeros.
         let newer_cpu = newer.cpu.or_else(|| self.options.from.is_none().then(CpuTimes::default));

@@ -12,7 +12,7 @@ use super::wraparound::was_replugged;
 use crate::counters::{Counters, Sample};
 use crate::metrics::DeviceMatch;
 use crate::topology::Topology;
-use crate::units::Interval;
+use crate::units::Span;
 
 /// The names to show, by the kernel's names.
 pub type DisplayNames = HashMap<String, String>;
@@ -101,7 +101,7 @@ impl<'a> DeviceRows<'a> {
         &'s self,
         older: &Sample,
         newer: &'s Sample,
-        interval: Interval,
+        interval: Span,
     ) -> (Vec<Row<'s>>, bool) {
         let mut rows = Vec::with_capacity(self.entries.len());
         let mut sums: HashMap<usize, GroupSum> = HashMap::new();
@@ -180,7 +180,7 @@ impl<'a> DeviceRows<'a> {
                 && now.is_old_partition())
     }
 
-    fn group_row(&self, at: usize, sum: &GroupSum, interval: Interval) -> Option<Row<'static>> {
+    fn group_row(&self, at: usize, sum: &GroupSum, interval: Span) -> Option<Row<'static>> {
         let Some(SelectedItem::Group(name)) = self.selection.items.get(at) else { return None };
         if sum.devices == 0 && self.options.style.extended && !self.groups_with_devices.contains(&at) {
             // Only the short report has a row for a group that never had a device.
@@ -207,7 +207,7 @@ impl<'a> DeviceRows<'a> {
 }
 
 /// Returns the numbers of a device or a group; for a replugged device, those since it was plugged in.
-fn rates(before: &Counters, now: &Counters, interval: Interval) -> IostatRates {
+fn rates(before: &Counters, now: &Counters, interval: Span) -> IostatRates {
     let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
     IostatRates::between(before, now, interval)
 }

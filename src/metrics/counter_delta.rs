@@ -2,7 +2,7 @@
 
 use super::wraparound::wrapping_sub_u32;
 use crate::counters::{Columns, Counters, Requests};
-use crate::units::Interval;
+use crate::units::Span;
 
 /// More requests per second than any device completes: a larger difference does not come from a counter that wrapped.
 const MAX_IOS_PER_S: f64 = 20e6;
@@ -42,7 +42,7 @@ pub(super) struct RequestDelta {
 impl CounterDelta {
     /// Computes the difference between two readings; `None` after a reset: a count or a sector column went down in a
     /// way that 32-bit wraparound does not explain, because the device was replugged.
-    pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Option<Self> {
+    pub fn between(older: &Counters, newer: &Counters, interval: Span) -> Option<Self> {
         let seconds = interval.seconds();
         let columns = older.columns.min(newer.columns);
         let has_times = columns > Columns::Partition;
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     fn delta_of(older: &Counters, newer: &Counters) -> Option<CounterDelta> {
-        CounterDelta::between(older, newer, Interval::from_nanos(3_600_000_000_000).unwrap())
+        CounterDelta::between(older, newer, Span::from_nanos(3_600_000_000_000).unwrap())
     }
 
     fn at(columns: Columns, ios: u64, ms: u64) -> Counters {

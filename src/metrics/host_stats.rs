@@ -5,7 +5,7 @@ use super::device_match::DeviceMatch;
 use super::interval_stats::in_flight;
 use super::wraparound::wrapping_sub_u32;
 use crate::counters::{Columns, Sample};
-use crate::units::Interval;
+use crate::units::Span;
 
 /// CPU, pressure and memory of the host. `None` means not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,7 +41,7 @@ pub struct HostStats {
 
 impl HostStats {
     /// Computes the statistics between two samples.
-    pub fn between(older: &Sample, newer: &Sample, interval: Interval) -> Self {
+    pub fn between(older: &Sample, newer: &Sample, interval: Span) -> Self {
         let has_elapsed = |(older, newer): &(_, _)| CpuPercentages::elapsed_ticks(older, newer) > 0;
         let pressures = older.host.pressure.zip(newer.host.pressure);
         let memory_pressures = older.host.memory_pressure.zip(newer.host.memory_pressure);
@@ -75,7 +75,7 @@ impl HostStats {
 
 /// See [`HostStats::in_flight_upper_bound_pct`]. Devices that are stacked on others count as well, so the bound may be
 /// too high, but not too low.
-fn in_flight_upper_bound_pct(older: &Sample, newer: &Sample, interval: Interval) -> Option<f64> {
+fn in_flight_upper_bound_pct(older: &Sample, newer: &Sample, interval: Span) -> Option<f64> {
     let devices = DeviceMatch::between(&older.devices, &newer.devices);
     let bounds = newer.devices.iter().enumerate().map(|(index, device)| {
         let before = &older.devices[devices.previous_index(index)?].counters;
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn two_seconds_computed_by_hand() {
-        let interval = Interval::from_nanos(2_000_000_000).unwrap();
+        let interval = Span::from_nanos(2_000_000_000).unwrap();
         let stats = HostStats::between(&sample(100, 1_000_000), &sample(300, 1_500_000), interval);
         assert_eq!((stats.pressure_some_pct, stats.pressure_full_pct), (Some(25.0), Some(12.5)));
         let memory = (stats.memory_pressure_some_pct, stats.memory_pressure_full_pct);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_interval_shorter_than_a_clock_tick_has_no_shares() {
-        let interval = Interval::from_nanos(5_000_000).unwrap();
+        let interval = Span::from_nanos(5_000_000).unwrap();
         assert_eq!(HostStats::between(&sample(100, 9), &sample(100, 5), interval).cpu, None);
         assert_eq!(HostStats::between(&sample(100, 9), &sample(100, 5), interval).pressure_some_pct, None);
     }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn requests_in_flight_are_bounded_over_all_devices() {
-        let interval = Interval::from_nanos(2_000_000_000).unwrap();
+        let interval = Span::from_nanos(2_000_000_000).unwrap();
         let bound = |older: Vec<Device>, newer: Vec<Device>| {
             let of = |devices| Sample { devices, ..Sample::default() };
             HostStats::between(&of(older), &of(newer), interval).in_flight_upper_bound_pct

@@ -3,7 +3,7 @@
 use super::counter_delta::{CounterDelta, RequestDelta};
 use super::interval_stats::{DirectionStats, IntervalStats};
 use crate::counters::Columns;
-use crate::units::{Interval, SECTOR_BYTES};
+use crate::units::{SECTOR_BYTES, Span};
 
 /// The whole numbers of an interval's statistics, and which of the statistics are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl IntervalCounts {
 
     /// Returns the counts of an interval of this length; `None` if the statistics cannot be computed from whole
     /// numbers.
-    pub fn of(stats: &IntervalStats, interval: Interval) -> Option<Self> {
+    pub fn of(stats: &IntervalStats, interval: Span) -> Option<Self> {
         let seconds = interval.seconds();
         let whole = |value: Option<f64>, unit: f64| (value.unwrap_or(0.0) * unit).round() as u64;
         let sectors_per_kib = 1024.0 / SECTOR_BYTES as f64;
@@ -49,7 +49,7 @@ impl IntervalCounts {
     }
 
     /// Returns the statistics over an interval of this length, as [`IntervalStats::from_delta`] computes them.
-    pub fn stats(&self, interval: Interval) -> IntervalStats {
+    pub fn stats(&self, interval: Span) -> IntervalStats {
         let values = &self.values;
         let request = |at: usize| RequestDelta {
             ios: values[at],
@@ -174,7 +174,7 @@ mod tests {
             nanos in 10_000_000..100_000_000_000u64,
         ) {
             let newer: Vec<u32> = older.iter().zip(&grown).map(|(older, grown)| older + grown).collect();
-            let interval = Interval::from_nanos(nanos).unwrap();
+            let interval = Span::from_nanos(nanos).unwrap();
             let stats =
                 IntervalStats::between(&counters(&older, columns), &counters(&newer, columns), interval);
             if let Some(stats) = stats {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn statistics_of_other_numbers_have_no_counts() {
-        let interval = Interval::from_nanos(1_000_000_000).unwrap();
+        let interval = Span::from_nanos(1_000_000_000).unwrap();
         let stats = IntervalStats { seconds: 1.0, queue: Some(0.000_25), ..IntervalStats::default() };
         assert_eq!(IntervalCounts::of(&stats, interval), None);
     }

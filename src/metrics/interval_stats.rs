@@ -10,7 +10,7 @@
 
 use super::counter_delta::{CounterDelta, RequestDelta};
 use crate::counters::{Columns, Counters};
-use crate::units::{Interval, SECTOR_BYTES};
+use crate::units::{SECTOR_BYTES, Span};
 
 /// The statistics of reads, writes or discards. `None` means no value, or not counted by this kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,7 +35,7 @@ pub struct DirectionStats {
 
 impl DirectionStats {
     /// Computes the statistics of requests that took `ms` milliseconds together, except those of merges.
-    pub fn without_merges(ios: u64, sectors: u64, ms: u64, interval: Interval) -> Self {
+    pub fn without_merges(ios: u64, sectors: u64, ms: u64, interval: Span) -> Self {
         RequestDelta { ios, merges: None, sectors, ms: Some(ms) }.over(interval)
     }
 }
@@ -77,7 +77,7 @@ pub struct IntervalStats {
 
 impl IntervalStats {
     /// Computes the statistics between two readings; `None` if the counters were reset in between.
-    pub fn between(older: &Counters, newer: &Counters, interval: Interval) -> Option<Self> {
+    pub fn between(older: &Counters, newer: &Counters, interval: Span) -> Option<Self> {
         let delta = CounterDelta::between(older, newer, interval)?;
         Some(Self::from_delta(&delta, in_flight(older), in_flight(newer), interval))
     }
@@ -87,7 +87,7 @@ impl IntervalStats {
         delta: &CounterDelta,
         in_flight_before: Option<u64>,
         in_flight: Option<u64>,
-        interval: Interval,
+        interval: Span,
     ) -> Self {
         let CounterDelta { reads, writes, discards, flushes, .. } = *delta;
         let queue = delta.weighted_ms.map(|ms| interval.per_second(ms) / 1000.0);
@@ -131,7 +131,7 @@ pub fn in_flight(counters: &Counters) -> Option<u64> {
 }
 
 impl RequestDelta {
-    fn over(self, interval: Interval) -> DirectionStats {
+    fn over(self, interval: Span) -> DirectionStats {
         let Self { ios, merges, sectors, ms } = self;
         let kib = |sectors: f64| sectors * SECTOR_BYTES as f64 / 1024.0;
         let completed = (ios > 0).then_some(ios as f64);
@@ -154,8 +154,8 @@ mod tests {
     use super::*;
     use crate::counters::Requests;
 
-    fn second() -> Interval {
-        Interval::from_nanos(1_000_000_000).unwrap()
+    fn second() -> Span {
+        Span::from_nanos(1_000_000_000).unwrap()
     }
 
     fn counters(reads: [u64; 4], in_flight: u64, busy_ms: u64, weighted_ms: u64) -> Counters {

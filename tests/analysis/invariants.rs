@@ -4,7 +4,7 @@ use blkstat::counters::{Counters, Sample};
 use blkstat::iostat::{IostatRates, RequestRates};
 use blkstat::metrics::{DirectionStats, HostStats, IntervalStats, StallTimer, UtilCheck};
 use blkstat::pt_diskstats::{DirectionRates, PtDelta};
-use blkstat::units::Interval;
+use blkstat::units::Span;
 
 /// Checks that every number that is known is finite and not negative.
 #[track_caller]
@@ -44,7 +44,7 @@ fn pt_direction(d: &DirectionRates) {
 }
 
 /// Checks all numbers of the host between two samples.
-pub(crate) fn host(older: &Sample, newer: &Sample, interval: Interval) {
+pub(crate) fn host(older: &Sample, newer: &Sample, interval: Span) {
     let stats = HostStats::between(older, newer, interval);
     check_percentage("pressure", stats.pressure_some_pct);
     check_percentage("pressure", stats.pressure_full_pct);
@@ -54,7 +54,7 @@ pub(crate) fn host(older: &Sample, newer: &Sample, interval: Interval) {
 }
 
 /// Checks all numbers of a device between two samples.
-pub(crate) fn device(older: &Counters, newer: &Counters, interval: Interval) {
+pub(crate) fn device(older: &Counters, newer: &Counters, interval: Span) {
     if let Some(stats) = IntervalStats::between(older, newer, interval) {
         [stats.reads, stats.writes, stats.discards].iter().for_each(direction);
         let more = [stats.flushes_per_s, stats.flush_await_ms, stats.queue, stats.util_pct];

@@ -7,7 +7,7 @@ use blkstat::counters::{Columns, Counters, CpuTimes, HostState, Pressure, Reques
 use blkstat::exit::Exit;
 use blkstat::metrics::{DirectionStats, IntervalStats};
 use blkstat::pt_diskstats::PtDelta;
-use blkstat::units::Interval;
+use blkstat::units::Span;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -59,9 +59,9 @@ fn host() -> impl Strategy<Value = Sample> {
     })
 }
 
-fn interval() -> impl Strategy<Value = Interval> {
+fn interval() -> impl Strategy<Value = Span> {
     let nanos = prop_oneof![Just(1u64), 1u64..=u64::MAX, 10_000_000u64..10_000_000_000];
-    nanos.prop_map(|nanos| Interval::from_nanos(nanos).unwrap())
+    nanos.prop_map(|nanos| Span::from_nanos(nanos).unwrap())
 }
 
 /// Three readings of counters that grow as on a real device.
@@ -112,7 +112,7 @@ proptest! {
     fn an_interval_that_is_split_keeps_its_totals(
         [a, b, c] in growing(), first in 100_000_000u64..5_000_000_000, second in 100_000_000u64..5_000_000_000
     ) {
-        let stats = |older, newer, nanos| IntervalStats::between(older, newer, Interval::from_nanos(nanos).unwrap()).unwrap();
+        let stats = |older, newer, nanos| IntervalStats::between(older, newer, Span::from_nanos(nanos).unwrap()).unwrap();
         let (ab, bc, ac) = (stats(&a, &b, first), stats(&b, &c, second), stats(&a, &c, first + second));
         let directions: [fn(&IntervalStats) -> &DirectionStats; 3] = [|s| &s.reads, |s| &s.writes, |s| &s.discards];
         for of in directions {

@@ -8,7 +8,7 @@ use blkstat::intervals::{Events, RunClock};
 use blkstat::metrics::{HostStats, IntervalStats, StallTimer};
 use blkstat::report::analysis::{AnalysisReport, json};
 use blkstat::topology::Topology;
-use blkstat::units::Interval;
+use blkstat::units::Span;
 use jiff::tz::TimeZone;
 use std::collections::HashMap;
 
@@ -95,7 +95,7 @@ impl Device {
         self.counters.busy_ms += (1000.0 * second.busy_s).round() as u64;
         self.counters.weighted_ms = self.counters.reads.ms + self.counters.writes.ms;
         self.counters.in_flight = second.in_flight;
-        let interval = Interval::from_nanos(1_000_000_000).unwrap();
+        let interval = Span::from_nanos(1_000_000_000).unwrap();
         let stats = IntervalStats::between(&older, &self.counters, interval).unwrap();
         self.at_s += 1.0;
         (stats, self.stall_timer.observe(&stats))

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use blkstat::analysis::{DeviceAnalysis, HostReport, LiveVerdict, Observation, Settings, SinceBoot};
 use blkstat::metrics::{HostStats, IntervalStats};
-use blkstat::units::Interval;
+use blkstat::units::Span;
 use criterion::{BatchSize, Criterion, Throughput};
 
 use crate::synthetic::Devices;
@@ -38,7 +38,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
 
 fn intervals() -> Vec<IntervalStats> {
     let mut device = Devices::new(1, 1);
-    let second = Interval::from_nanos(1_000_000_000).unwrap();
+    let second = Span::from_nanos(1_000_000_000).unwrap();
     let mut interval = || {
         let older = device.counters()[0];
         device.advance();

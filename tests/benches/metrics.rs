@@ -6,7 +6,7 @@ use blkstat::counters::Counters;
 use blkstat::iostat::IostatRates;
 use blkstat::metrics::IntervalStats;
 use blkstat::pt_diskstats::PtDelta;
-use blkstat::units::Interval;
+use blkstat::units::Span;
 use criterion::{Criterion, Throughput};
 
 use crate::synthetic::Devices;
@@ -18,7 +18,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     let older = devices.counters();
     devices.advance();
     let newer = devices.counters();
-    let second = Interval::from_nanos(1_000_000_000).unwrap();
+    let second = Span::from_nanos(1_000_000_000).unwrap();
     let mut group = criterion.benchmark_group("metrics per device");
     group.throughput(Throughput::Elements(DEVICES as u64));
     let mut bench = |name: &str, compute: &dyn Fn(&Counters, &Counters)| {

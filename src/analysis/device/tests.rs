@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::counters::{Columns, Counters, Requests};
-use crate::units::Interval;
+use crate::units::Span;
 
 /// Random numbers below `range`.
 fn random() -> impl FnMut(u64) -> u64 {
@@ -30,7 +30,7 @@ fn intervals(count: usize) -> Vec<IntervalStats> {
         let (reads, writes) = (requests(kind > 2), requests(kind > 4));
         let columns = if kind == 19 { Columns::Partition } else { Columns::Flushes };
         let newer = Counters { columns, reads, writes, busy_ms: random(1200), ..Counters::ZERO };
-        let interval = Interval::from_nanos(999_900_000 + random(200_000) * (1 + kind % 5)).unwrap();
+        let interval = Span::from_nanos(999_900_000 + random(200_000) * (1 + kind % 5)).unwrap();
         IntervalStats::between(&Counters { columns, ..Counters::ZERO }, &newer, interval).unwrap()
     };
     (0..count).map(&mut of).collect()

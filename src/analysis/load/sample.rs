@@ -8,7 +8,7 @@ use crate::analysis::thresholds::{
     MIN_BURST_EDGE_RATIO, MIN_INTERVAL_REQUESTS, SAME_RATE_TOLERANCE,
 };
 use crate::metrics::{DirectionStats, HostStats, IntervalStats};
-use crate::units::{Interval, SECTOR_BYTES};
+use crate::units::{SECTOR_BYTES, Span};
 
 /// The kind of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl LoadSample {
     /// several intervals.
     pub(in crate::analysis) fn direction_stats(&self) -> Option<[DirectionStats; 2]> {
         let whole = |value: f64| (value + 0.5) as u64;
-        let interval = Interval::from_nanos(whole(self.seconds * 1e9))?;
+        let interval = Span::from_nanos(whole(self.seconds * 1e9))?;
         let stats = |of: &IoTotals| {
             let sectors = whole(of.kib * (1024.0 / SECTOR_BYTES as f64));
             DirectionStats::without_merges(of.ios as u64, sectors, whole(of.ms), interval)

@@ -28,7 +28,7 @@ use crate::counters::{DeviceNumber, Sample, TracedIo};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::source::Tracer;
 use crate::topology::{Machine, Topology};
-use crate::units::Interval;
+use crate::units::Span;
 
 /// The shortest measured interval with a util, in seconds: a little less than [`MIN_UTIL_INTERVAL_S`], which is
 /// compared with the requested interval.
@@ -219,7 +219,7 @@ impl<'a> Intervals<'a> {
                     return Ok(NextInterval::Rows(self.rows(interval, missed_samples, is_preceding)));
                 }
                 NextPair::Break => {
-                    let pair = self.source.pair(Interval::HUNDREDTH);
+                    let pair = self.source.pair(Span::HUNDREDTH);
                     self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
                     self.learn_topology();
                     self.tracker.interrupt();
@@ -236,7 +236,7 @@ impl<'a> Intervals<'a> {
 
     /// Follows the devices to a sample within an interval, or at the end of an interval of several samples, and
     /// assesses them.
-    fn judge_samples(&mut self, interval: Interval) {
+    fn judge_samples(&mut self, interval: Span) {
         let step = self.source.step(interval);
         let old_attributes = self.tracker.follow(&step.older.devices, &step.newer.devices, step.device_match);
         let have_changed = old_attributes.is_some();
@@ -265,7 +265,7 @@ impl<'a> Intervals<'a> {
         }
     }
 
-    fn rows(&mut self, interval: Interval, missed_samples: u64, is_preceding: bool) -> IntervalRows<'_> {
+    fn rows(&mut self, interval: Span, missed_samples: u64, is_preceding: bool) -> IntervalRows<'_> {
         if !is_preceding && std::mem::take(&mut self.is_before_range) {
             self.tracker.clear_summaries();
         }

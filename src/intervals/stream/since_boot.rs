@@ -7,14 +7,14 @@ use crate::intervals::device_tracker::{DeviceTracker, RowOptions, Rows};
 use crate::intervals::options::Detail;
 use crate::intervals::sample_pair::SamplePair;
 use crate::metrics::DeviceMatch;
-use crate::units::Interval;
+use crate::units::Span;
 
 impl Intervals<'_> {
     /// Passes the averages since boot to `show`. Returns `false` if the uptime is not known. Must be called after
     /// [`Self::start`].
     pub fn since_boot(&mut self, show: &mut dyn FnMut(&IntervalRows<'_>)) -> bool {
         let newer = self.source.newest();
-        let Some(interval) = newer.at.uptime.and_then(Interval::from_hundredths) else { return false };
+        let Some(interval) = newer.at.uptime.and_then(Span::from_hundredths) else { return false };
         let boot = sample_at_boot(newer);
         let device_match = DeviceMatch::Identical;
         let pair = SamplePair { older: &boot, newer, interval, device_match: &device_match, aggregate: None };

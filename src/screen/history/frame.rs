@@ -14,7 +14,7 @@ use crate::intervals::{
 };
 use crate::metrics::IntervalStats;
 use crate::topology::Topology;
-use crate::units::Interval;
+use crate::units::Span;
 
 /// The number of a device: the same for all intervals in which the kernel gave it the same name.
 pub(crate) type DeviceId = u32;
@@ -167,7 +167,7 @@ impl Frame {
         self.bytes.get(begin..end).unwrap_or_default()
     }
 
-    fn interval(&self) -> Interval {
+    fn interval(&self) -> Span {
         interval(&self.header)
     }
 
@@ -178,8 +178,8 @@ impl Frame {
 }
 
 /// Returns the length of an interval.
-fn interval(header: &IntervalHeader) -> Interval {
-    Interval::from_nanos((header.elapsed_s * 1e9).round() as u64).unwrap_or(Interval::HUNDREDTH)
+fn interval(header: &IntervalHeader) -> Span {
+    Span::from_nanos((header.elapsed_s * 1e9).round() as u64).unwrap_or(Span::HUNDREDTH)
 }
 
 /// Turns intervals into frames.

@@ -10,7 +10,7 @@ use crate::analysis::{Assessment, BaselineSource, Doubt, Evidence, IoDirection, 
 use crate::attribution::ReachedLimit;
 use crate::intervals::{DeviceActivity, DeviceState, EventKind, TopCgroup};
 use crate::metrics::{DataFlag, DirectionStats, IntervalCounts, IntervalStats};
-use crate::units::Interval;
+use crate::units::Span;
 
 /// The values of the devices of an interval that do not fit into their bytes.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +97,7 @@ pub(super) fn peek_verdict(bytes: &[u8]) -> Option<Verdict> {
 }
 
 /// Appends the state of a device in an interval of this length.
-pub(super) fn put_row(state: &DeviceState, interval: Interval, rare: &mut Rare, out: &mut Vec<u8>) {
+pub(super) fn put_row(state: &DeviceState, interval: Span, rare: &mut Rare, out: &mut Vec<u8>) {
     let verdict = match state {
         DeviceState::Active(activity) => activity.assessment.verdict,
         DeviceState::AccountingOff(_) => Some(Verdict::AccountingOff),
@@ -149,7 +149,7 @@ fn of_code<T: Copy>(code: u8, all: &[T]) -> Option<T> {
 }
 
 /// Reads a state.
-pub(super) fn read_row(bytes: &[u8], interval: Interval, rare: &Rare) -> DeviceState {
+pub(super) fn read_row(bytes: &[u8], interval: Span, rare: &Rare) -> DeviceState {
     let mut reader = ByteReader(bytes);
     let first = reader.u8();
     let verdict = verdict_of_code(first >> STATE_BITS);
@@ -163,7 +163,7 @@ pub(super) fn read_row(bytes: &[u8], interval: Interval, rare: &Rare) -> DeviceS
 }
 
 /// Reads only the statistics; `None` for a device without activity.
-pub(super) fn read_row_stats(bytes: &[u8], interval: Interval, rare: &Rare) -> Option<IntervalStats> {
+pub(super) fn read_row_stats(bytes: &[u8], interval: Span, rare: &Rare) -> Option<IntervalStats> {
     let mut reader = ByteReader(bytes);
     let is_active = reader.u8() & ((1 << STATE_BITS) - 1) == ACTIVE;
     is_active.then(|| read_stats(&mut reader, interval, rare))
@@ -173,7 +173,7 @@ pub(super) fn read_row_stats(bytes: &[u8], interval: Interval, rare: &Rare) -> O
 const RARE_STATS: u8 = 0xff;
 
 /// Appends statistics: bits for the known ones, a bit for each value that is not zero, and then these values.
-fn put_stats(stats: &IntervalStats, interval: Interval, rare: &mut Rare, out: &mut Vec<u8>) {
+fn put_stats(stats: &IntervalStats, interval: Span, rare: &mut Rare, out: &mut Vec<u8>) {
     let Some(counts) = IntervalCounts::of(stats, interval) else {
         out.push(RARE_STATS);
         put_u64(rare.stats.len() as u64, out);
@@ -188,7 +188,7 @@ fn put_stats(stats: &IntervalStats, interval: Interval, rare: &mut Rare, out: &m
     values.filter(|(_, value)| **value > 0).for_each(|(_, value)| put_u64(*value, out));
 }
 
-fn read_stats(reader: &mut ByteReader<'_>, interval: Interval, rare: &Rare) -> IntervalStats {
+fn read_stats(reader: &mut ByteReader<'_>, interval: Span, rare: &Rare) -> IntervalStats {
     if reader.u8() == RARE_STATS {
         let at = reader.u64() as usize;
         return rare.stats.get(at).copied().unwrap_or_default();
@@ -204,7 +204,7 @@ fn read_stats(reader: &mut ByteReader<'_>, interval: Interval, rare: &Rare) -> I
     counts.stats(interval)
 }
 
-fn put_activity(activity: &DeviceActivity, interval: Interval, rare: &mut Rare, out: &mut Vec<u8>) {
+fn put_activity(activity: &DeviceActivity, interval: Span, rare: &mut Rare, out: &mut Vec<u8>) {
     let DeviceActivity { stats, flag, stalled_s, assessment, verdict_s, limit, top_cgroup, evidence_at } =
         activity;
     put_stats(stats, interval, rare, out);
@@ -242,7 +242,7 @@ fn put_rare<T: Clone>(value: Option<&T>, all: &mut Vec<T>, out: &mut Vec<u8>) {
 fn read_activity(
     reader: &mut ByteReader<'_>,
     verdict: Option<Verdict>,
-    interval: Interval,
+    interval: Span,
     rare: &Rare,
 ) -> DeviceActivity {
     let stats = read_stats(reader, interval, rare);

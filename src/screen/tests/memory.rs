@@ -24,7 +24,7 @@ fn cgroups_on_100_busy_devices_shorten_the_time_that_is_kept_by_a_quarter_at_mos
 /// Returns for how many minutes exact intervals of 100 devices are kept, with or without a cgroup on each.
 fn minutes_kept(has_cgroups: bool) -> usize {
     const DEVICES: usize = 100;
-    let (seed, interval) = (&mut 1, Interval::from_nanos(1_000_000_000).unwrap());
+    let (seed, interval) = (&mut 1, Span::from_nanos(1_000_000_000).unwrap());
     let mut counters = vec![Counters { columns: Columns::Flushes, ..Counters::ZERO }; DEVICES];
     let names: Vec<String> = (0..DEVICES).map(|number| format!("nvme{number}n1")).collect();
     let mut encoder = FrameEncoder::default();

@@ -28,7 +28,7 @@ use crate::intervals::{
 use crate::metrics::{DirectionStats, IntervalStats};
 use crate::report::IntervalWriter;
 use crate::report::native::{TableOptions, TableWriter};
-use crate::units::Interval;
+use crate::units::Span;
 
 const THEME: Theme = Theme { depth: ColorDepth::None, is_light: false, is_ascii: false };
 
