@@ -14,7 +14,7 @@ use super::operands::{parse_interval, parse_schedule};
 use super::range::RangeArguments;
 use crate::intervals::{DeviceScope, DeviceSelection, Input};
 use crate::plan::{Export, ExportTarget, Plan, Textfile};
-use crate::report::openmetrics::{ALERT_RULES, ALERT_TESTS, dashboard};
+use crate::report::openmetrics::{ALERT_RULES, ALERT_TESTS, DASHBOARD};
 use crate::source::ScanScope;
 
 /// The operands of `export`, for the help.
@@ -103,7 +103,7 @@ impl ExportArguments {
         environment: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Plan, String> {
         if self.dashboard {
-            return Ok(Plan::Print(dashboard().into_bytes()));
+            return Ok(Plan::Print(DASHBOARD.as_bytes().to_vec()));
         }
         if self.alerts || self.alert_tests {
             let text = if self.alerts { ALERT_RULES } else { ALERT_TESTS };

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 pub use self::alerts::{ALERT_RULES, ALERT_TESTS};
 use self::cgroup_families::CGROUP_FAMILIES;
-pub use self::dashboard::dashboard;
+pub use self::dashboard::DASHBOARD;
 use self::device_families::DEVICE_FAMILIES;
 use self::family::Family;
 use self::host_families::HOST_FAMILIES;
