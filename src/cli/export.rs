@@ -14,7 +14,7 @@ use super::operands::{parse_interval, parse_schedule};
 use super::range::RangeArguments;
 use crate::intervals::{DeviceScope, DeviceSelection, Input};
 use crate::plan::{Export, ExportTarget, Plan, Textfile};
-use crate::report::openmetrics::{ALERT_RULES, ALERT_TESTS, DASHBOARD};
+use crate::report::prometheus::{ALERT_RULES, ALERT_TESTS, DASHBOARD};
 use crate::source::ScanScope;
 
 /// The operands of `export`, for the help.

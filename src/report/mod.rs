@@ -11,7 +11,7 @@ pub mod json_csv;
 pub mod latency;
 pub(crate) mod layout;
 pub mod native;
-pub mod openmetrics;
+pub mod prometheus;
 pub mod version;
 pub mod who;
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{RunContext, Warnings, end_without_data, missing_data};
 use crate::exit::Exit;
 use crate::intervals::{Intervals, NextInterval, RunningTotals};
-use crate::report::openmetrics::BackfillWriter;
+use crate::report::prometheus::BackfillWriter;
 use crate::run::emit;
 
 /// Prints a point for the first sample, for the first in every multiple of `every`, and for the last one. If the

@@ -29,11 +29,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 
-use super::negotiation::{accepts_gzip, negotiate_format};
 use super::published::Published;
 use super::start_thread;
 use crate::clock::{Clock, RealClock};
-use crate::report::openmetrics::{MetricsFormat, metrics_text};
+use crate::report::prometheus::{CONTENT_TYPE, metrics_text};
 use crate::sink::gzip_bytes;
 
 /// The most connections at a time. A further connection ends the oldest one.
@@ -147,11 +146,10 @@ async fn serve_connection(stream: TcpStream, answers: Arc<Answers>) {
     let _ = tokio::time::timeout(MAX_CONNECTION_TIME, connection).await;
 }
 
-/// The body of an answer in one format.
+/// The body of an answer, compressed or not.
 struct Rendered {
     /// The number of the rendered metrics: see `Latest::number`.
     number: u64,
-    format: MetricsFormat,
     is_gzip: bool,
     body: Bytes,
 }
@@ -190,30 +188,27 @@ impl Answers {
     }
 
     fn metrics<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
-        let values =
-            |name: HeaderName| request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
-        let format = negotiate_format(values(header::ACCEPT));
-        let is_gzip = accepts_gzip(values(header::ACCEPT_ENCODING));
-        let Some(body) = self.body(format, is_gzip) else {
+        let codings = request.headers().get_all(header::ACCEPT_ENCODING);
+        let is_gzip = accepts_gzip(codings.iter().filter_map(|value| value.to_str().ok()));
+        let Some(body) = self.body(is_gzip) else {
             return text(StatusCode::SERVICE_UNAVAILABLE, "no sample yet\n");
         };
-        let response =
-            with_header(Response::new(Full::new(body)), header::CONTENT_TYPE, format.content_type());
-        let response = with_header(response, header::VARY, "Accept, Accept-Encoding");
+        let response = with_header(Response::new(Full::new(body)), header::CONTENT_TYPE, CONTENT_TYPE);
+        let response = with_header(response, header::VARY, "Accept-Encoding");
         if is_gzip { with_header(response, header::CONTENT_ENCODING, "gzip") } else { response }
     }
 
     /// Returns the latest metrics as text; `None` before the first.
-    fn body(&self, format: MetricsFormat, is_gzip: bool) -> Option<Bytes> {
+    fn body(&self, is_gzip: bool) -> Option<Bytes> {
         let latest = self.published.latest()?;
         let mut rendered = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         rendered.retain(|one| one.number == latest.number);
-        if let Some(one) = rendered.iter().find(|one| one.format == format && one.is_gzip == is_gzip) {
+        if let Some(one) = rendered.iter().find(|one| one.is_gzip == is_gzip) {
             return Some(one.body.clone());
         }
-        let text = metrics_text(&latest.snapshot, self.published.interval(), format);
+        let text = metrics_text(&latest.snapshot, self.published.interval());
         let body = Bytes::from(if is_gzip { gzip_bytes(&text) } else { text });
-        rendered.push(Rendered { number: latest.number, format, is_gzip, body: body.clone() });
+        rendered.push(Rendered { number: latest.number, is_gzip, body: body.clone() });
         Some(body)
     }
 }
@@ -231,4 +226,36 @@ fn with_header(
 ) -> Response<Full<Bytes>> {
     response.headers_mut().insert(name, HeaderValue::from_static(value));
     response
+}
+
+/// Returns whether a client with these `Accept-Encoding` headers reads gzip.
+fn accepts_gzip<'a>(accept_encoding: impl Iterator<Item = &'a str>) -> bool {
+    accept_encoding.flat_map(|header| header.split(',')).any(|coding| {
+        let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
+        let parameters = parameters.trim().to_ascii_lowercase();
+        let quality = parameters.strip_prefix("q=").map_or(Ok(1.0), str::parse::<f64>);
+        name.trim().eq_ignore_ascii_case("gzip") && quality.is_ok_and(|quality| quality > 0.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_used_only_where_it_is_accepted() {
+        for (header, is_accepted) in [
+            ("gzip", true),
+            ("deflate, GZIP;q=0.5", true),
+            ("gzip;q=0", false),
+            ("gzip; Q=0", false),
+            ("gzip;q=0.0, br", false),
+            ("gzip;q=x", false),
+            ("identity", false),
+            ("xgzip", false),
+            ("", false),
+        ] {
+            assert_eq!(accepts_gzip([header].into_iter()), is_accepted, "{header}");
+        }
+    }
 }

@@ -5,7 +5,6 @@
 
 mod backfill;
 mod http;
-mod negotiation;
 mod published;
 mod textfile;
 

@@ -13,7 +13,7 @@ use super::start_thread;
 use crate::clock::{Clock, RealClock};
 use crate::os_error::os_error_text;
 use crate::plan::Textfile;
-use crate::report::openmetrics::{MetricsFormat, metrics_text};
+use crate::report::prometheus::metrics_text;
 use crate::sanitize::sanitize;
 use crate::schedule::Deadlines;
 use crate::sink::{remove_file, replace_file};
@@ -108,7 +108,7 @@ fn write_latest(path: &Path, published: &Published, last_number: &mut u64) -> st
     let Some(latest) = published.latest().filter(|latest| latest.number != *last_number) else {
         return Ok(());
     };
-    let text = metrics_text(&latest.snapshot, published.interval(), MetricsFormat::Classic);
+    let text = metrics_text(&latest.snapshot, published.interval());
     replace_file(path, &text)?;
     *last_number = latest.number;
     Ok(())

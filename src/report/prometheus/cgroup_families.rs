@@ -23,7 +23,7 @@ enum CgroupValue {
 pub(super) const CGROUP_FAMILIES: &[CgroupFamily] = &[
     CgroupFamily {
         family: Family::counter(
-            "blkstat_cgroup_at_limit_seconds",
+            "blkstat_cgroup_at_limit_seconds_total",
             "Seconds in which the cgroup was at one of its own limits on the device, such as io.max; 'other' is the sum over cgroups \
              beyond the first hundred.",
         ),

@@ -1,11 +1,10 @@
-//! The text formats: metadata, metrics and their labels.
+//! The text format: metadata, metrics and their labels.
 
 use std::io::Write;
 
 use jiff::Timestamp;
 
-use super::MetricsFormat;
-use super::family::{Family, FamilyKind};
+use super::family::Family;
 use crate::sanitize::sanitize;
 
 /// The value of a metric.
@@ -46,7 +45,6 @@ pub(super) type Label<'a> = (&'a str, &'a str);
 
 /// Writes metrics at the end of a text.
 pub(super) struct TextWriter<'a> {
-    format: MetricsFormat,
     /// The timestamp of every metric, with the blank before it; empty for none.
     timestamp: String,
     /// The labels of every metric.
@@ -56,38 +54,23 @@ pub(super) struct TextWriter<'a> {
 
 impl<'a> TextWriter<'a> {
     /// Creates a writer of metrics at one point in time, or without timestamps, all with these labels.
-    pub(super) fn new(
-        format: MetricsFormat,
-        at: Option<Timestamp>,
-        labels: &'a str,
-        out: &'a mut Vec<u8>,
-    ) -> Self {
+    pub(super) fn new(at: Option<Timestamp>, labels: &'a str, out: &'a mut Vec<u8>) -> Self {
         // Prometheus stores milliseconds.
         let timestamp = at.map(|at| format!(" {:.3}", at.as_millisecond() as f64 / 1e3));
-        Self { format, timestamp: timestamp.unwrap_or_default(), labels, out }
+        Self { timestamp: timestamp.unwrap_or_default(), labels, out }
     }
 
     /// Writes the lines that precede the metrics of a family.
     pub(super) fn metadata(&mut self, family: &Family) {
-        let help = escape_help(family.help, self.format);
+        let Family { name, kind, help } = family;
         // Writing to a Vec cannot fail.
-        let _ = match self.format {
-            MetricsFormat::Classic => {
-                let (name, kind) = (family.metric_name(), family.kind.classic_name());
-                write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n")
-            }
-            MetricsFormat::OpenMetrics => {
-                let (name, kind) = (family.name, family.kind.name());
-                let unit = family.unit().map(|unit| format!("# UNIT {name} {unit}\n")).unwrap_or_default();
-                write!(self.out, "# TYPE {name} {kind}\n{unit}# HELP {name} {help}\n")
-            }
-        };
+        let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
     /// Writes a metric of a family.
     pub(super) fn metric(&mut self, family: &Family, labels: &[Label<'_>], value: Value) {
-        debug_assert!(family.kind != FamilyKind::Histogram);
-        self.line(family.name, family.suffix(), labels, value);
+        debug_assert_ne!(family.kind, "histogram");
+        self.line(family.name, "", labels, value);
     }
 
     /// Writes a histogram of a family.
@@ -95,8 +78,7 @@ impl<'a> TextWriter<'a> {
         let mut cumulative = 0;
         for (bound, count) in value.bounds.iter().zip(value.within) {
             cumulative = count.saturating_add(cumulative);
-            // OpenMetrics requires a decimal point in every bound. The classic format gets it, too, so that the series
-            // are the same.
+            // OpenMetrics requires a decimal point in every bound.
             let bound = format!("{bound:?}");
             let labels: Vec<Label<'_>> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
             self.line(family.name, "_bucket", &labels, Value::Whole(cumulative));
@@ -105,13 +87,6 @@ impl<'a> TextWriter<'a> {
         self.line(family.name, "_bucket", &last, Value::Whole(value.count));
         self.line(family.name, "_sum", labels, Value::Real(value.sum));
         self.line(family.name, "_count", labels, Value::Whole(value.count));
-    }
-
-    /// Writes the end of the text.
-    pub(super) fn end(&mut self) {
-        if self.format == MetricsFormat::OpenMetrics {
-            self.out.extend_from_slice(b"# EOF\n");
-        }
     }
 
     fn line(&mut self, name: &str, suffix: &str, labels: &[Label<'_>], value: Value) {
@@ -144,7 +119,7 @@ pub(super) fn label(name: &str, value: &str) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Appends a label. Backslashes, quotes and line feeds are escaped as both formats require; characters that control a
+/// Appends a label. Backslashes, quotes and line feeds are escaped as the format requires; characters that control a
 /// terminal are replaced, because people also look at metrics on terminals.
 fn push_label(name: &str, value: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(name.as_bytes());
@@ -157,13 +132,4 @@ fn push_label(name: &str, value: &str, out: &mut Vec<u8>) {
         }
     }
     out.push(b'"');
-}
-
-/// Escapes a description. OpenMetrics requires quotes to be escaped, too.
-fn escape_help(text: &str, format: MetricsFormat) -> String {
-    let text = text.replace('\\', "\\\\").replace('\n', "\\n");
-    match format {
-        MetricsFormat::OpenMetrics => text.replace('"', "\\\""),
-        MetricsFormat::Classic => text,
-    }
 }

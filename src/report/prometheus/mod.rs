@@ -1,11 +1,11 @@
 //! Metrics for Prometheus: text to scrape, text of a recording to import, a dashboard and alert rules.
 //!
-//! The text is written here rather than by `prometheus-client`, which supports neither timestamps, needed for a
-//! recording, nor the classic format, which node_exporter reads from files: one writer for three texts is simpler than
-//! two. A test lets a real Prometheus read all of them. All metrics are in the tables of `host_families`,
-//! `device_families` and `cgroup_families`.
+//! All text is in Prometheus' text format 0.0.4, which every Prometheus scrapes and node_exporter's textfile collector
+//! reads. `promtool` imports a recording only as OpenMetrics, with timestamps in seconds and a last line `# EOF`, but
+//! accepts everything else in the form of the text format. The text is written here rather than by `prometheus-client`,
+//! which has neither timestamps nor the text format. A test lets a real Prometheus read all of it. All metrics are in
+//! the tables of `host_families`, `device_families` and `cgroup_families`.
 
-mod alerts;
 mod cgroup_families;
 mod dashboard;
 mod device_families;
@@ -15,7 +15,6 @@ mod text;
 
 use std::time::Duration;
 
-pub use self::alerts::{ALERT_RULES, ALERT_TESTS};
 use self::cgroup_families::CGROUP_FAMILIES;
 pub use self::dashboard::DASHBOARD;
 use self::device_families::DEVICE_FAMILIES;
@@ -24,32 +23,20 @@ use self::host_families::HOST_FAMILIES;
 use self::text::TextWriter;
 use crate::intervals::MetricsSnapshot;
 
-/// A text format of metrics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MetricsFormat {
-    /// OpenMetrics 1.0.0.
-    OpenMetrics,
-    /// Prometheus' text format 0.0.4.
-    Classic,
-}
+/// The value of the header `Content-Type`.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-impl MetricsFormat {
-    /// Both formats.
-    pub const ALL: [Self; 2] = [Self::OpenMetrics, Self::Classic];
+/// Alert rules for Prometheus.
+pub const ALERT_RULES: &str = include_str!("alert_rules.yml");
 
-    /// The value of the header `Content-Type`.
-    pub fn content_type(self) -> &'static str {
-        match self {
-            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            Self::Classic => "text/plain; version=0.0.4; charset=utf-8",
-        }
-    }
-}
+/// Unit tests of the alert rules, for `promtool test rules`. They expect the rules in a file called
+/// `blkstat-alerts.yml`.
+pub const ALERT_TESTS: &str = include_str!("alert_tests.yml");
 
 /// Returns the metrics for a scrape; `interval` is the time between samples.
-pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration, format: MetricsFormat) -> Vec<u8> {
+pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut text = TextWriter::new(format, None, "", &mut out);
+    let mut text = TextWriter::new(None, "", &mut out);
     for family in HOST_FAMILIES {
         text.metadata(&family.family);
         family.write(snapshot, Some(interval), &mut text);
@@ -62,12 +49,10 @@ pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration, format: Metr
         text.metadata(&family.family);
         snapshot.cgroups.iter().for_each(|cgroup| family.write(cgroup, &mut text));
     }
-    text.end();
     out
 }
 
-/// Writes the metrics of a recording as OpenMetrics with timestamps, for `promtool tsdb create-blocks-from
-/// openmetrics`.
+/// Writes the metrics of a recording with timestamps, for `promtool tsdb create-blocks-from openmetrics`.
 ///
 /// All metadata come first, then the metrics of one point in time after another, so that a recording of any length
 /// takes little memory. Prometheus accepts this, although OpenMetrics requires all points of a metric to be together,
@@ -86,7 +71,7 @@ impl BackfillWriter {
 
     /// Writes the text before the first point in time.
     pub fn begin(&self, out: &mut Vec<u8>) {
-        let mut text = TextWriter::new(MetricsFormat::OpenMetrics, None, "", out);
+        let mut text = TextWriter::new(None, "", out);
         families().for_each(|family| text.metadata(family));
     }
 
@@ -95,7 +80,7 @@ impl BackfillWriter {
         if snapshot.at.is_none() {
             return;
         }
-        let mut text = TextWriter::new(MetricsFormat::OpenMetrics, snapshot.at, &self.labels, out);
+        let mut text = TextWriter::new(snapshot.at, &self.labels, out);
         for family in HOST_FAMILIES {
             family.write(snapshot, None, &mut text);
         }
@@ -109,7 +94,7 @@ impl BackfillWriter {
 
     /// Writes the text after the last point in time.
     pub fn end(&self, out: &mut Vec<u8>) {
-        TextWriter::new(MetricsFormat::OpenMetrics, None, "", out).end();
+        out.extend_from_slice(b"# EOF\n");
     }
 }
 
@@ -118,11 +103,6 @@ fn families() -> impl Iterator<Item = &'static Family> {
     let host = HOST_FAMILIES.iter().map(|family| &family.family);
     let device = DEVICE_FAMILIES.iter().map(|family| &family.family);
     host.chain(device).chain(CGROUP_FAMILIES.iter().map(|family| &family.family))
-}
-
-/// Returns the name, the type and the description of every metric, for the documentation.
-pub fn metric_descriptions() -> impl Iterator<Item = (String, &'static str, &'static str)> {
-    families().map(|family| (family.metric_name(), family.kind.name(), family.help))
 }
 
 #[cfg(test)]

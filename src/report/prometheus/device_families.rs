@@ -116,9 +116,9 @@ fn compared(device: &DeviceSnapshot) -> [(&'static str, &SaturationTotals); 2] {
 /// All families of devices.
 pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
     DeviceFamily::own(
-        Family::info(
-            "blkstat_disk",
-            "Names of the device and its place in the stack. Sums over role=\"physical\" count each request once.",
+        Family::gauge(
+            "blkstat_disk_info",
+            "Names of the device and its place in the stack. Sums over the role 'physical' count each request once.",
         ),
         |device, metrics| {
             let info = &device.info;
@@ -134,43 +134,46 @@ pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
         },
     ),
     DeviceFamily::kernel(
-        "blkstat_disk_reads_completed",
+        "blkstat_disk_reads_completed_total",
         "Reads completed.",
         Columns::Partition,
         |counters| Value::Whole(counters.reads.ios),
     ),
     DeviceFamily::kernel(
-        "blkstat_disk_reads_merged",
+        "blkstat_disk_reads_merged_total",
         "Reads merged with an adjacent one before they were issued.",
         Columns::Basic,
         |counters| Value::Whole(counters.reads.merges),
     ),
-    DeviceFamily::kernel("blkstat_disk_read_bytes", "Bytes read.", Columns::Partition, |counters| {
+    DeviceFamily::kernel("blkstat_disk_read_bytes_total", "Bytes read.", Columns::Partition, |counters| {
         bytes(counters.reads.sectors)
     }),
     DeviceFamily::kernel(
-        "blkstat_disk_read_time_seconds",
+        "blkstat_disk_read_time_seconds_total",
         "Time from start to completion, summed over all reads.",
         Columns::Basic,
         |counters| Value::from_ms(counters.reads.ms),
     ),
     DeviceFamily::kernel(
-        "blkstat_disk_writes_completed",
+        "blkstat_disk_writes_completed_total",
         "Writes completed.",
         Columns::Partition,
         |counters| Value::Whole(counters.writes.ios),
     ),
     DeviceFamily::kernel(
-        "blkstat_disk_writes_merged",
+        "blkstat_disk_writes_merged_total",
         "Writes merged with an adjacent one before they were issued.",
         Columns::Basic,
         |counters| Value::Whole(counters.writes.merges),
     ),
-    DeviceFamily::kernel("blkstat_disk_written_bytes", "Bytes written.", Columns::Partition, |counters| {
-        bytes(counters.writes.sectors)
-    }),
     DeviceFamily::kernel(
-        "blkstat_disk_write_time_seconds",
+        "blkstat_disk_written_bytes_total",
+        "Bytes written.",
+        Columns::Partition,
+        |counters| bytes(counters.writes.sectors),
+    ),
+    DeviceFamily::kernel(
+        "blkstat_disk_write_time_seconds_total",
         "Time from start to completion, summed over all writes.",
         Columns::Basic,
         |counters| Value::from_ms(counters.writes.ms),
@@ -184,53 +187,56 @@ pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
         },
     ),
     DeviceFamily::kernel(
-        "blkstat_disk_io_time_seconds",
+        "blkstat_disk_io_time_seconds_total",
         "Time with a request in flight, as the kernel counts it.",
         Columns::Basic,
         |counters| Value::from_ms(counters.busy_ms),
     ),
     DeviceFamily::kernel(
-        "blkstat_disk_io_time_weighted_seconds",
+        "blkstat_disk_io_time_weighted_seconds_total",
         "Time multiplied by the requests in flight. Its rate is the mean queue.",
         Columns::Basic,
         |counters| Value::from_ms(counters.weighted_ms),
     ),
     DeviceFamily::kernel(
-        "blkstat_disk_discards_completed",
+        "blkstat_disk_discards_completed_total",
         "Discards completed.",
         Columns::Discards,
         |counters| Value::Whole(counters.discards.ios),
     ),
     DeviceFamily::kernel(
-        "blkstat_disk_discards_merged",
+        "blkstat_disk_discards_merged_total",
         "Discards merged with an adjacent one before they were issued.",
         Columns::Discards,
         |counters| Value::Whole(counters.discards.merges),
     ),
     DeviceFamily::kernel(
-        "blkstat_disk_discarded_sectors",
+        "blkstat_disk_discarded_sectors_total",
         "Sectors of 512 bytes discarded.",
         Columns::Discards,
         |counters| Value::Whole(counters.discards.sectors),
     ),
     DeviceFamily::kernel(
-        "blkstat_disk_discard_time_seconds",
+        "blkstat_disk_discard_time_seconds_total",
         "Time from start to completion, summed over all discards.",
         Columns::Discards,
         |counters| Value::from_ms(counters.discards.ms),
     ),
-    DeviceFamily::kernel("blkstat_disk_flush_requests", "Flushes completed.", Columns::Flushes, |counters| {
-        Value::Whole(counters.flushes)
-    }),
     DeviceFamily::kernel(
-        "blkstat_disk_flush_requests_time_seconds",
+        "blkstat_disk_flush_requests_total",
+        "Flushes completed.",
+        Columns::Flushes,
+        |counters| Value::Whole(counters.flushes),
+    ),
+    DeviceFamily::kernel(
+        "blkstat_disk_flush_requests_time_seconds_total",
         "Time from start to completion, summed over all flushes.",
         Columns::Flushes,
         |counters| Value::from_ms(counters.flush_ms),
     ),
     DeviceFamily::own(
         Family::counter(
-            "blkstat_disk_verdict_seconds",
+            "blkstat_disk_verdict_seconds_total",
             "Seconds with each verdict since the start of blkstat; 'unknown' without one. See 'blkstat help verdicts'.",
         ),
         |device, metrics| {
@@ -241,7 +247,7 @@ pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
     ),
     DeviceFamily::own(
         Family::counter(
-            "blkstat_disk_stalled_seconds",
+            "blkstat_disk_stalled_seconds_total",
             "Seconds in intervals in which requests were in flight and none completed, since the start of blkstat.",
         ),
         |device, metrics| metrics.push(&[], Value::Real(device.totals.stalled_s)),
@@ -275,7 +281,7 @@ pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
     ),
     DeviceFamily::own(
         Family::counter(
-            "blkstat_disk_compared_time_seconds",
+            "blkstat_disk_compared_time_seconds_total",
             "Time of the requests whose unloaded latency is known. Divided by blkstat_disk_unloaded_time_seconds_total, it is the \
              saturation: latency as a multiple of unloaded latency.",
         ),
@@ -287,7 +293,7 @@ pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
     ),
     DeviceFamily::own(
         Family::counter(
-            "blkstat_disk_unloaded_time_seconds",
+            "blkstat_disk_unloaded_time_seconds_total",
             "Time that the requests in blkstat_disk_compared_time_seconds_total would have taken on the unloaded device.",
         ),
         |device, metrics| {

@@ -9,7 +9,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::Verdict;
-    use crate::report::openmetrics::metric_descriptions;
+    use crate::report::prometheus::{Family, families};
 
     /// The columns of Grafana's grid.
     const GRID_COLUMNS: u64 = 24;
@@ -25,8 +25,8 @@ mod tests {
     #[test]
     fn every_metric_of_the_dashboard_exists_and_most_metrics_are_on_it() {
         let mut known: Vec<String> = Vec::new();
-        for (name, kind, _) in metric_descriptions() {
-            let suffixes: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+        for Family { name, kind, .. } in families() {
+            let suffixes: &[&str] = if *kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
             known.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
         }
         let expressions = expressions().join(" ");

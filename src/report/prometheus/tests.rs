@@ -73,8 +73,8 @@ fn snapshot(devices: Vec<DeviceSnapshot>) -> MetricsSnapshot {
     }
 }
 
-fn text(snapshot: &MetricsSnapshot, format: MetricsFormat) -> String {
-    String::from_utf8(metrics_text(snapshot, INTERVAL, format)).unwrap()
+fn text(snapshot: &MetricsSnapshot) -> String {
+    String::from_utf8(metrics_text(snapshot, INTERVAL)).unwrap()
 }
 
 /// The lines that are not metadata.
@@ -84,29 +84,20 @@ fn metrics(text: &str) -> Vec<&str> {
 
 #[test]
 fn a_device_with_three_directions_has_at_most_80_series() {
-    for format in MetricsFormat::ALL {
-        let text = text(&snapshot(vec![device("sda")]), format);
-        let of_device = metrics(&text).into_iter().filter(|line| line.starts_with("blkstat_disk_"));
-        let count = of_device.clone().count();
-        let distinct: BTreeSet<&str> = of_device.map(|line| line.rsplit_once(' ').unwrap().0).collect();
-        assert_eq!((count, distinct.len()), (80, 80), "{text}");
-    }
+    let text = text(&snapshot(vec![device("sda")]));
+    let of_device = metrics(&text).into_iter().filter(|line| line.starts_with("blkstat_disk_"));
+    let count = of_device.clone().count();
+    let distinct: BTreeSet<&str> = of_device.map(|line| line.rsplit_once(' ').unwrap().0).collect();
+    assert_eq!((count, distinct.len()), (80, 80), "{text}");
 }
 
 #[test]
-fn both_formats_have_the_same_metrics() {
-    let snapshot = snapshot(vec![device("sda"), device("dm-0")]);
-    let [open, classic] = MetricsFormat::ALL.map(|format| text(&snapshot, format));
-    assert_eq!(metrics(&open), metrics(&classic));
-    assert!(open.ends_with("# EOF\n") && !classic.contains("# EOF"));
-    assert!(
-        open.contains("# TYPE blkstat_disk info\n") && classic.contains("# TYPE blkstat_disk_info gauge\n")
-    );
-    assert!(open.contains("# TYPE blkstat_disk_read_bytes counter\n# UNIT blkstat_disk_read_bytes bytes\n"));
-    assert!(
-        open.contains("over role=\\\"physical\\\" count") && classic.contains("over role=\"physical\" count")
-    );
-    assert!(classic.contains("# TYPE blkstat_disk_read_bytes_total counter\n") && !classic.contains("UNIT"));
+fn a_scrape_has_every_metric_in_the_text_format() {
+    let text = text(&snapshot(vec![device("sda"), device("dm-0")]));
+    assert!(!text.contains("# EOF") && !text.contains("# UNIT"), "{text}");
+    assert!(text.contains("# TYPE blkstat_disk_info gauge\n"));
+    assert!(text.contains("# TYPE blkstat_disk_read_bytes_total counter\n"));
+    assert!(text.contains("# TYPE blkstat_disk_interval_queue histogram\n"));
     for line in [
         "blkstat_disk_info{device=\"sda\",name=\"vg0-root\",kind=\"disk\",role=\"physical\",model=\"\",serial=\"\",identity=\"\"} 1",
         "blkstat_disk_read_bytes_total{device=\"sda\"} 40960",
@@ -129,7 +120,7 @@ fn both_formats_have_the_same_metrics() {
         "blkstat_last_sample_timestamp_seconds 1795334400.25",
         "blkstat_sample_interval_seconds 1",
     ] {
-        assert!(metrics(&open).contains(&line), "{line}\n{open}");
+        assert!(metrics(&text).contains(&line), "{line}\n{text}");
     }
 }
 
@@ -137,7 +128,7 @@ fn both_formats_have_the_same_metrics() {
 fn counts_of_a_histogram_never_fall_from_one_bucket_to_the_next() {
     let mut hostile = device("sda");
     hostile.totals.reads.buckets.within[..2].fill(u64::MAX - 1);
-    let text = text(&snapshot(vec![hostile]), MetricsFormat::OpenMetrics);
+    let text = text(&snapshot(vec![hostile]));
     let start = "blkstat_disk_interval_latency_seconds_bucket{device=\"sda\",direction=\"read\"";
     let lines = metrics(&text).into_iter().filter(|line| line.starts_with(start));
     let counts: Vec<u64> = lines.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
@@ -152,13 +143,11 @@ fn hostile_names_cannot_leave_their_label() {
     info.model = "\\".into();
     let mut snapshot = snapshot(vec![DeviceSnapshot { info: Arc::new(info), ..device(hostile) }]);
     snapshot.cgroups[0].cgroup = Some(hostile.into());
-    for format in MetricsFormat::ALL {
-        let text = text(&snapshot, format);
-        let escaped = "a\\\"} 1\\\\n# EOF\\\\nb\\\\\\\\u{1b}[2J\\\\u{202e}";
-        assert!(text.contains(&format!("blkstat_disk_io_now{{device=\"{escaped}\"}} 5\n")), "{text}");
-        assert!(text.lines().all(|line| line.starts_with("blkstat_") || line.starts_with("# ")), "{text}");
-        assert!(!text.contains('\u{1b}') && text.contains("model=\"\\\\\""));
-    }
+    let text = text(&snapshot);
+    let escaped = "a\\\"} 1\\\\n# EOF\\\\nb\\\\\\\\u{1b}[2J\\\\u{202e}";
+    assert!(text.contains(&format!("blkstat_disk_io_now{{device=\"{escaped}\"}} 5\n")), "{text}");
+    assert!(text.lines().all(|line| line.starts_with("blkstat_") || line.starts_with("# ")), "{text}");
+    assert!(!text.contains('\u{1b}') && text.contains("model=\"\\\\\""));
 }
 
 #[test]
@@ -170,7 +159,7 @@ fn what_the_kernel_does_not_count_is_missing() {
     old.limits.clear();
     let mut snapshot = snapshot(vec![old]);
     (snapshot.io_pressure, snapshot.blocked, snapshot.at) = (None, None, None);
-    let text = text(&snapshot, MetricsFormat::Classic);
+    let text = text(&snapshot);
     let lines = metrics(&text).join("\n");
     for missing in [
         "merged",
@@ -190,7 +179,7 @@ fn what_the_kernel_does_not_count_is_missing() {
 
 #[test]
 fn metadata_precede_each_family_once() {
-    let text = text(&snapshot(vec![device("sda"), device("sdb")]), MetricsFormat::OpenMetrics);
+    let text = text(&snapshot(vec![device("sda"), device("sdb")]));
     let types: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE ")).collect();
     assert_eq!(types.len(), families().count());
     let names: BTreeSet<&str> = types.iter().map(|line| line.split(' ').nth(2).unwrap()).collect();
@@ -228,9 +217,9 @@ fn a_recording_has_timestamps_labels_and_one_end() {
 
 #[test]
 fn every_metric_has_a_name_and_a_description_as_prometheus_wants_them() {
-    for (name, kind, help) in metric_descriptions() {
+    for Family { name, kind, help } in families() {
         assert!(name.starts_with("blkstat_") && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
-        assert!(help.ends_with('.') && !help.contains('\n'), "{name}: {help}");
-        assert_eq!(name.ends_with("_total"), kind == "counter", "{name}");
+        assert!(help.ends_with('.') && !help.contains(['\n', '\\', '"']), "{name}: {help}");
+        assert_eq!(name.ends_with("_total"), *kind == "counter", "{name}");
     }
 }

@@ -30,12 +30,12 @@ impl HostFamily {
 }
 
 /// The name of the family whose label is the version.
-const BUILD: &str = "blkstat_build";
+const BUILD: &str = "blkstat_build_info";
 
 /// The families of the host and of blkstat itself.
 pub(super) const HOST_FAMILIES: &[HostFamily] = &[
     HostFamily {
-        family: Family::info(BUILD, "The version of blkstat."),
+        family: Family::gauge(BUILD, "The version of blkstat."),
         value: |_, _| Some(Value::Whole(1)),
     },
     HostFamily {
@@ -51,21 +51,21 @@ pub(super) const HOST_FAMILIES: &[HostFamily] = &[
     },
     HostFamily {
         family: Family::counter(
-            "blkstat_intervals",
+            "blkstat_intervals_total",
             "Intervals between two samples since the start of blkstat.",
         ),
         value: |snapshot, _| Some(Value::Whole(snapshot.intervals)),
     },
     HostFamily {
         family: Family::counter(
-            "blkstat_missed_samples",
+            "blkstat_missed_samples_total",
             "Samples that were due and could not be taken in time; the interval around them is longer.",
         ),
         value: |snapshot, _| Some(Value::Whole(snapshot.missed_samples)),
     },
     HostFamily {
         family: Family::counter(
-            "blkstat_skipped_cgroup_scans",
+            "blkstat_skipped_cgroup_scans_total",
             "Scans of cgroups that were left out because they would have cost too much CPU time.",
         ),
         value: |snapshot, _| Some(Value::Whole(snapshot.skipped_scans)),
@@ -79,28 +79,28 @@ pub(super) const HOST_FAMILIES: &[HostFamily] = &[
     },
     HostFamily {
         family: Family::counter(
-            "blkstat_pressure_io_waiting_seconds",
+            "blkstat_pressure_io_waiting_seconds_total",
             "Time in which some task waited for I/O (PSI). Asynchronous I/O does not count.",
         ),
         value: |snapshot, _| Some(Value::from_us(snapshot.io_pressure?.some_us)),
     },
     HostFamily {
         family: Family::counter(
-            "blkstat_pressure_io_stalled_seconds",
+            "blkstat_pressure_io_stalled_seconds_total",
             "Time in which all tasks that had work waited for I/O (PSI).",
         ),
         value: |snapshot, _| Some(Value::from_us(snapshot.io_pressure?.full_us)),
     },
     HostFamily {
         family: Family::counter(
-            "blkstat_pressure_memory_waiting_seconds",
+            "blkstat_pressure_memory_waiting_seconds_total",
             "Time in which some task waited for memory (PSI).",
         ),
         value: |snapshot, _| Some(Value::from_us(snapshot.memory_pressure?.some_us)),
     },
     HostFamily {
         family: Family::counter(
-            "blkstat_pressure_memory_stalled_seconds",
+            "blkstat_pressure_memory_stalled_seconds_total",
             "Time in which all tasks that had work waited for memory (PSI).",
         ),
         value: |snapshot, _| Some(Value::from_us(snapshot.memory_pressure?.full_us)),
