@@ -60,9 +60,8 @@ impl Plan {
     /// Returns whether the run traces single requests from its beginning; the kernel traces them until the run ends.
     pub fn traces_requests(&self) -> bool {
         match self {
-            Self::Latency(latency) => latency.input.from.is_none() && !latency.cleanup,
+            Self::Latency(latency) => !latency.cleanup,
             Self::Who(who) => who.trace.is_some(),
-            Self::Record(record) => record.trace.is_some(),
             _ => false,
         }
     }
@@ -79,9 +78,6 @@ pub struct Top {
     pub verdicts: VerdictOptions,
     /// Sort by this key, descending; `None` sorts by severity.
     pub sort: Option<SortKey>,
-    /// Trace single requests while a device fills the screen, with at most this fraction of the CPU time; `None` to
-    /// never trace.
-    pub trace: Option<f64>,
     /// Show only characters of ASCII.
     pub is_ascii: bool,
     /// Use the mouse.
@@ -195,9 +191,6 @@ pub struct Record {
     pub legacy_14_columns: bool,
     /// Also record cgroups and processes.
     pub scans_io: bool,
-    /// Also record the latencies of single requests, unless that takes more than this fraction of the time of all CPUs;
-    /// `None` to not record them.
-    pub trace: Option<f64>,
     /// Append to an existing file.
     pub append: bool,
     /// Overwrite an existing file.

@@ -67,6 +67,5 @@ pub use thresholds::{
 };
 pub use verdict::{
     Assessment, DeepQueue, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HeldBetween, Latency,
-    LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, SlowIntervals, SlowRequests, TroubleSpan, Verdict,
-    held_between, is_idle_below,
+    LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, TroubleSpan, Verdict, held_between, is_idle_below,
 };

@@ -8,7 +8,7 @@ use super::caps::Plateau;
 use super::load::ConcurrencyLevel;
 use super::saved_baselines::DeviceBaseline;
 use super::stats::{ActivityTimeline, DirectionReport, Distribution};
-use super::verdict::{Explanation, OtherCause, SlowIntervals, TroubleSpan, Verdict};
+use super::verdict::{Explanation, OtherCause, TroubleSpan, Verdict};
 
 /// The number of intervals that are not in the report, or not in all of it, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -67,9 +67,6 @@ pub struct DeviceReport {
     pub plateaus: Vec<Plateau>,
     /// The baselines learned or given, by size, as they can be saved.
     pub baseline: DeviceBaseline,
-    /// By direction, the intervals in which a few of the requests that were traced were far slower than the rest;
-    /// empty if there are none, and where requests were not traced.
-    pub slow_requests: Vec<SlowIntervals>,
     /// The load in blocks of time, to compare captures; empty unless it was requested.
     pub blocks: Vec<Block>,
     /// Requests over time, to compare devices.

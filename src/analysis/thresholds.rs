@@ -107,19 +107,6 @@ pub(super) const MIN_CAPPED_QUEUE: f64 = 2.0;
 /// [`MIN_CAPPED_QUEUE`]: at the shortest queue the device may just keep up.
 pub(super) const MIN_CAPPED_QUEUE_RATIO: f64 = 1.5;
 
-/// Percentiles of single requests that may show that a few are slow: the first one that enough requests exceed is used.
-pub(super) const TAIL_PERCENTILES: [f64; 2] = [99.0, 95.0];
-/// Requests that must exceed a percentile, so that it does not depend on one or two.
-pub(super) const MIN_SLOW_REQUESTS: f64 = 10.0;
-/// Multiple of the median at which the percentile is far from it, on any device. Exponential latencies, those of a
-/// queue at a server with random service times at any load (M/M/1), have a p99 of ln(100) / ln(2) = 6.6 times the
-/// median and a p95 of 4.3; those of several servers, or of more even service times, have less. With
-/// [`MIN_SLOW_REQUESTS`], 10 times is more than three standard errors above both ratios.
-pub(super) const MIN_TAIL_RATIO: f64 = 10.0;
-/// Fraction of the completed requests whose latencies must be known: with 5% missing, be they the fastest or the
-/// slowest, the p99 of the others is at most the p99.05 of all, and their median at least the p47.5 of all.
-pub(super) const MIN_MATCHED_FRACTION: f64 = 0.95;
-
 /// Ratio of the longest to the shortest recent queue below which no plateau can be found by queue growth, so that the
 /// search is skipped. It only saves time and is well below [`MIN_CONCURRENCY_GROWTH`].
 pub(super) const MIN_QUEUE_CHANGE_RATIO: f64 = 2.0;

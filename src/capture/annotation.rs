@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::diskstats_line::excerpt;
 use super::recorded_scan::RecordedScan;
-use super::recorded_trace::RecordedTrace;
 use super::recorder_notes::{ClockChange, DroppedSamples, WriteStall};
 use super::recording_header::RecordingHeader;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
@@ -61,8 +60,6 @@ pub(super) struct Annotation {
     missed_samples: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     io_scan: Option<Box<RecordedScan>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    traced: Option<Box<RecordedTrace>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     complete: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,16 +211,6 @@ impl Annotation {
     /// Extracts the part of a scan; `None` if the line has none.
     pub(super) fn take_io_scan(&mut self) -> Option<RecordedScan> {
         self.io_scan.take().map(|part| *part)
-    }
-
-    /// Creates a line with a part of the single requests before the next sample.
-    pub(super) fn traced(part: RecordedTrace) -> Self {
-        Self { traced: Some(Box::new(part)), ..Self::default() }
-    }
-
-    /// Extracts the part of single requests; `None` if the line has none.
-    pub(super) fn take_traced(&mut self) -> Option<RecordedTrace> {
-        self.traced.take().map(|part| *part)
     }
 
     /// Returns whether this line ends a sample.

@@ -16,7 +16,6 @@ pub mod proc_files;
 mod range_copy;
 mod reader;
 mod recorded_scan;
-mod recorded_trace;
 mod recorder_notes;
 mod recording_header;
 mod segments;
@@ -31,7 +30,6 @@ pub use header_writer::write_header;
 pub use range_copy::copy_range;
 pub use reader::Reader;
 pub use recorded_scan::{ScanGrowth, ScanWriter};
-pub use recorded_trace::write_traced;
 pub use recorder_notes::{
     ClockChange, DroppedSamples, WriteStall, write_clock_change, write_dropped_samples, write_stall,
 };

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::range::RangeArguments;
-use super::shared_arguments::{StrictArguments, ViewOperands};
+use super::shared_arguments::ViewOperands;
 use crate::intervals::{DeviceSelection, Input};
 use crate::plan::Latency;
 use crate::report::latency::LatencyFormat;
@@ -15,16 +14,11 @@ use crate::report::latency::LatencyFormat;
 #[derive(Args)]
 #[command(
     override_usage = "blkstat latency [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]",
-    after_help = "Live, it needs root, and a kernel with histogram triggers (CONFIG_HIST_TRIGGERS). Latencies are of whole devices."
+    after_help = "It needs root, and a kernel with histogram triggers (CONFIG_HIST_TRIGGERS). Latencies are of whole devices."
 )]
 pub(super) struct LatencyArguments {
     #[command(flatten)]
     operands: ViewOperands,
-    /// Replay a recording that includes single requests (record --trace); - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "cleanup")]
-    from: Option<PathBuf>,
-    #[command(flatten)]
-    range: RangeArguments,
     /// Also show latencies from the time at which requests are queued
     #[arg(long)]
     queued: bool,
@@ -46,8 +40,6 @@ pub(super) struct LatencyArguments {
     /// Remove tracing instances and events that killed runs left in the kernel, and exit
     #[arg(long, conflicts_with_all = ["queued", "heatmap", "json", "csv", "operands"])]
     cleanup: bool,
-    #[command(flatten)]
-    strict: StrictArguments,
     /// Output width (default: terminal width, or 120)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
     width: Option<u16>,
@@ -74,15 +66,7 @@ impl LatencyArguments {
         let (devices, schedule) = self.operands.parse()?;
         let width = self.width.map(usize::from);
         Ok(Latency {
-            input: Input {
-                range: self.range.range(self.from.is_some(), environment)?,
-                from: self.from,
-                strict: self.strict.strict,
-                root,
-                interval: schedule.interval,
-                count: schedule.count,
-                ..Input::default()
-            },
+            input: Input { root, interval: schedule.interval, count: schedule.count, ..Input::default() },
             selection: DeviceSelection { devices, ..DeviceSelection::default() },
             format: match (self.json, self.csv, self.heatmap) {
                 (true, _, _) => LatencyFormat::Json { buckets: self.buckets },

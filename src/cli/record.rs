@@ -8,7 +8,6 @@ use clap::{Args, ValueEnum};
 
 use super::baselines::{BaselineArguments, saved_files};
 use super::command::Operand;
-use super::latency::percentage;
 use super::operands::{is_number_or_interval, parse_schedule};
 use super::rotation::{KeptFiles, RotationLimits, kept_files, rotation, rotation_limits};
 use crate::plan::Record;
@@ -43,12 +42,6 @@ pub(super) struct RecordArguments {
     /// Do not record cgroups and processes
     #[arg(long)]
     no_who: bool,
-    /// Also record the latencies of single requests, and the threads that submit them (root)
-    #[arg(long)]
-    trace: bool,
-    /// Pause tracing while it would use more than this percentage of the CPUs (with --trace)
-    #[arg(long, value_name = "PCT", default_value = "2", requires = "trace", value_parser = percentage)]
-    max_overhead: f64,
     /// Append to FILE
     #[arg(long, conflicts_with = "force")]
     append: bool,
@@ -105,7 +98,6 @@ impl RecordArguments {
             file: self.file,
             legacy_14_columns: self.columns == ColumnCount::Fourteen,
             scans_io: !self.no_who,
-            trace: self.trace.then_some(self.max_overhead / 100.0),
             append: self.append,
             force: self.force,
             rotation: self.rotate.map(|limits| rotation(limits, self.keep)).transpose()?,

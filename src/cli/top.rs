@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::command::Operand;
-use super::latency::percentage;
 use super::native::{VerdictArguments, sort_key};
 use super::operands::devices_and_schedule;
 use super::range::RangeArguments;
@@ -37,12 +36,6 @@ pub(super) struct TopArguments {
     /// Play the capture at the recorded speed from its beginning (with --from)
     #[arg(long, requires = "from")]
     realtime: bool,
-    /// Trace single requests and the threads that submit them while a device fills the screen (root)
-    #[arg(long, conflicts_with = "from")]
-    trace: bool,
-    /// Pause tracing while it would use more than this percentage of the CPUs (with --trace)
-    #[arg(long, value_name = "PCT", default_value = "2", requires = "trace", value_parser = percentage)]
-    max_overhead: f64,
     #[command(flatten)]
     selection: SelectionArguments,
     /// Sort by KEY, descending: a column title, or iops, await, MB/s (default: most severe verdict first)
@@ -95,7 +88,6 @@ impl TopArguments {
             input,
             selection: self.selection.selection(devices),
             sort: self.sort,
-            trace: self.trace.then_some(self.max_overhead / 100.0),
             is_ascii: self.ascii,
             has_mouse: !self.no_mouse,
             environment: variables.collect(),

@@ -231,9 +231,6 @@ impl Collector {
                 if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
                     entry.analysis.note_throttled(limit, activity.stats.seconds);
                 }
-                for requests in activity.assessment.slow_requests() {
-                    entry.analysis.note_slow_requests(requests, run_s);
-                }
             }
             DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, true),
             DeviceState::Reset | DeviceState::MemberReset => entry.analysis.note_reset(),

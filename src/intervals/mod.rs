@@ -39,7 +39,6 @@ mod running_totals;
 mod sample_pair;
 mod sample_source;
 pub mod series;
-mod slow_requests;
 mod stream;
 mod summary;
 mod total;
@@ -58,8 +57,7 @@ pub use events::{
     PeakLatency, Since, group_incidents,
 };
 pub use history::{
-    BlockedTaskTime, CgroupHistory, DeviceHistory, DeviceQuantity, History, HostQuantity, PointLatencies,
-    RequestHistory, ThreadHistory, TraceSummary, UsageHistory,
+    BlockedTaskTime, CgroupHistory, DeviceHistory, DeviceQuantity, History, HostQuantity, UsageHistory,
 };
 pub use latency_series::LatencySeries;
 pub use learn_baselines::learn_baselines;

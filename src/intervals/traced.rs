@@ -65,16 +65,6 @@ impl TracedThread {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
-    /// Adds I/O of the same thread on the same device, or of another thread to a sum of several.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.pid = self.pid.or(other.pid);
-        self.cgroup = self.cgroup.take().or_else(|| other.cgroup.clone());
-        self.reads = self.reads.saturating_add(other.reads);
-        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
-        self.writes = self.writes.saturating_add(other.writes);
-        self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
-    }
-
     /// Returns what the thread does, by its name; `None` for a process, or another thread of the kernel.
     pub fn kernel_role(&self) -> Option<KernelRole> {
         let comm = &*self.comm;

@@ -43,7 +43,7 @@ fn percentile_ms(histogram: &LatencyHistogram, count: u64, percent: f64) -> f64 
 
 /// Returns the bucket of a percentile by the nearest rank: the smallest latency that at least `percent` of the `count`
 /// requests do not exceed is in it. `None` without requests.
-pub fn percentile_bucket(histogram: &LatencyHistogram, count: u64, percent: f64) -> Option<&LatencyBucket> {
+fn percentile_bucket(histogram: &LatencyHistogram, count: u64, percent: f64) -> Option<&LatencyBucket> {
     // Rounded first, so that 99% of 100 requests are 99 of them.
     let rank = ((percent * count as f64 / 100.0 * 1e6).round() / 1e6).ceil().max(1.0) as u64;
     let mut passed: u64 = 0;

@@ -21,7 +21,7 @@ pub use device_match::DeviceMatch;
 pub use host_stats::HostStats;
 pub use interval_counts::IntervalCounts;
 pub use interval_stats::{DirectionStats, IntervalStats, in_flight};
-pub use latency::{LatencyStats, PERCENTILES, percentile_bucket};
+pub use latency::{LatencyStats, PERCENTILES};
 pub use stall_timer::StallTimer;
 pub use util_check::{DataFlag, UtilCheck};
 pub use wraparound::{RequestChange, wrapping_sub_u32};

@@ -22,11 +22,6 @@ pub(super) fn run(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> 
         return clean_up(plan, context);
     }
     let baselines = BaselineStore::default();
-    if plan.input.from.is_some() {
-        let clock = context.clock;
-        let intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
-        return show(plan, intervals, Vec::new(), context);
-    }
     let devices = match selected_numbers(plan, &baselines, context)? {
         Ok(devices) => devices,
         Err(exit) => return Ok(exit),
@@ -94,7 +89,6 @@ fn show(
     let mut output = Output::new(plan, context);
     intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
     output.flush(context)?;
-    let mut has_traced = false;
     let end = loop {
         let (header, traced, has_found_any) =
             match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
@@ -107,7 +101,6 @@ fn show(
             trace_changed_devices(&intervals, &mut traced_devices);
         }
         let Some(traced) = traced else { continue };
-        has_traced = true;
         if !has_found_any {
             // The requested device may appear later, or not at all.
             continue;
@@ -121,15 +114,13 @@ fn show(
     if end != Exit::Success {
         return Ok(end);
     }
-    let no_requests = "no single requests in this capture; 'blkstat record --trace' includes them";
-    let lacks_requests = !intervals.is_live() && !has_traced;
-    let reason = missing_data(&intervals)?.or_else(|| lacks_requests.then(|| no_requests.to_owned()));
+    let reason = missing_data(&intervals)?;
     Ok(reason.map_or(Exit::Success, |reason| end_without_data(&reason, &intervals, context)))
 }
 
 /// Traces other devices if selected ones have appeared, or have another number, for example after they were plugged in
 /// again.
-pub(super) fn trace_changed_devices(intervals: &Intervals<'_>, traced_devices: &mut Vec<DeviceNumber>) {
+fn trace_changed_devices(intervals: &Intervals<'_>, traced_devices: &mut Vec<DeviceNumber>) {
     let devices = intervals.selected_disk_numbers();
     // While all of them are gone, the devices that are traced stay the same: an empty list would mean all.
     if devices != *traced_devices && !devices.is_empty() {

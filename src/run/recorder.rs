@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use crate::capture::{
     ClockChange, RecordFilter, RecordingHeader, SampleText, ScanWriter, write_clock_change, write_header,
-    write_sample, write_traced,
+    write_sample,
 };
 use crate::counters::{DeviceNumber, Sample};
 use crate::intervals::BaselineStore;
@@ -96,9 +96,6 @@ impl<'a> Recorder<'a> {
         if let Some(scan) = &sample.io_scan {
             block.scan = self.scans.growth(scan, &self.scanned_devices);
             self.skipped_scans += block.scan.as_ref().map_or(0, |_| scan.skipped);
-        }
-        if let Some(traced) = &sample.traced {
-            write_traced(traced, &mut block.notes);
         }
         let text = SampleText {
             at: sample.at,

@@ -6,11 +6,10 @@ use std::collections::HashSet;
 use anyhow::Result;
 use jiff::tz::TimeZone;
 
-use super::record::tracing::TracedDevices;
 use super::warnings::Warnings;
 use super::{RunContext, emit, end_without_data, lock_memory, missing_data};
 use crate::attribution::{Attribution, CgroupUse};
-use crate::counters::{BusyProcess, DeviceNumber, ScanProblem, TraceProblem};
+use crate::counters::{BusyProcess, Device, DeviceNumber, ScanProblem, TraceProblem};
 use crate::exit::Exit;
 use crate::intervals::{
     BaselineStore, Detail, IntervalHeader, Intervals, NextInterval, TracedInterval, TracedThread,
@@ -23,7 +22,7 @@ use crate::report::who::{
 };
 use crate::source::{TraceOptions, Tracer, has_process_io_capabilities};
 use crate::terminal::screen_size;
-use crate::topology::nvme_head;
+use crate::topology::{nvme_head, partition_parents};
 
 /// The width of a table without a terminal.
 const DEFAULT_WIDTH: usize = 80;
@@ -69,7 +68,25 @@ fn traced_devices(plan: &Who, intervals: &Intervals<'_>) -> Vec<DeviceNumber> {
         return Vec::new();
     }
     let names: Vec<String> = intervals.selected_devices().map(|(name, _)| name.to_owned()).collect();
-    TracedDevices::find(&names, &intervals.newest().devices).users()
+    numbers_with_partitions(&names, &intervals.newest().devices)
+}
+
+/// Returns the numbers of the named devices and of their partitions: since Linux 5.12, the kernel counts I/O that threads
+/// submit to a partition on the partition. The I/O of threads on a path of an NVMe disk is counted on the disk, but the
+/// path is included, last, because the cost depends on the requests, which Linux 6.1 counts only on the path.
+fn numbers_with_partitions(names: &[String], devices: &[Device]) -> Vec<DeviceNumber> {
+    let is_named = |device: &Device| names.contains(&device.name);
+    let (mut found, mut paths) = (Vec::new(), Vec::new());
+    for (device, parent) in devices.iter().zip(partition_parents(devices)) {
+        let number = (device.major, device.minor);
+        if is_named(device) || parent.is_some_and(|parent| is_named(&devices[parent])) {
+            found.push(number);
+        } else if parent.is_none() && nvme_head(&device.name).is_some_and(|head| names.contains(&head)) {
+            paths.push(number);
+        }
+    }
+    found.extend(paths);
+    found
 }
 
 /// Starts tracing the threads that submit I/O to these devices and partitions, or to all if the list is empty.
@@ -238,14 +255,13 @@ impl<'a> Output<'a> {
     /// Reports why I/O of threads is missing: once, until the reason changes; a full histogram is reported only the
     /// first time.
     fn report_trace_notes(&mut self, traced: Option<&TracedInterval>, context: &mut RunContext<'_>) {
-        // A recording may have latencies, too, which this view ignores.
-        let problem = traced.filter(|traced| traced.threads.is_some()).and_then(|traced| traced.problem);
+        let problem = traced.and_then(|traced| traced.problem);
         if problem != std::mem::replace(&mut self.trace_problem, problem)
             && let Some(problem) = problem
         {
             context.print_error(trace_problem_text(problem));
         }
-        let dropped = traced.filter(|traced| traced.threads.is_some()).map_or(0, |traced| traced.dropped);
+        let dropped = traced.map_or(0, |traced| traced.dropped);
         if dropped > 0 && !std::mem::replace(&mut self.has_reported_dropped, true) {
             context.print_error(dropped_text(dropped));
         }
@@ -319,5 +335,33 @@ impl<'a> Output<'a> {
     /// If standard output cannot be written.
     fn flush(&mut self, context: &mut RunContext<'_>) -> Result<()> {
         if self.text.is_empty() { Ok(()) } else { emit(context.out, &mut self.text) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_named_devices_are_traced_with_their_partitions() {
+        let device =
+            |major, minor, name: &str| Device { major, minor, name: name.into(), ..Device::default() };
+        let devices = [
+            device(8, 0, "sda"),
+            device(8, 1, "sda1"),
+            device(8, 2, "sda2"),
+            device(8, 16, "sdb"),
+            device(259, 1, "nvme0c0n1"),
+            device(259, 2, "nvme0n1"),
+            device(259, 3, "nvme0c1n1"),
+        ];
+        let traced = |words: &str| {
+            let names: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            numbers_with_partitions(&names, &devices)
+        };
+        assert_eq!(traced("sda"), [(8, 0), (8, 1), (8, 2)]);
+        assert_eq!(traced("sda1 sdb"), [(8, 1), (8, 16)]);
+        assert_eq!(traced("nvme0n1"), [(259, 2), (259, 1), (259, 3)]);
+        assert_eq!(traced("sdc"), []);
     }
 }

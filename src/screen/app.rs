@@ -151,8 +151,6 @@ pub(crate) struct AppOptions {
     pub(crate) sort: Sort,
     /// True if devices that are ok or idle are listed.
     pub(crate) unfolds: bool,
-    /// True if requests are traced while a device fills the screen.
-    pub(crate) traces: bool,
     /// True if a capture plays at the recorded speed from its beginning.
     pub(crate) plays: bool,
     /// The memory for intervals, in bytes, and the seconds for which they are kept.
@@ -343,17 +341,6 @@ impl App {
         };
         let end = self.history.at(end_s)?.end();
         begin.zip(end)
-    }
-
-    /// Notes that requests cannot be traced, with the reason.
-    pub(crate) fn note_trace_failure(&mut self, reason: String) {
-        self.options.traces = false;
-        self.say(reason);
-    }
-
-    /// Returns whether single requests are to be traced: only while they are shown.
-    pub(crate) fn wants_trace(&self) -> bool {
-        self.options.traces && self.page == Page::Detail && self.options.source == Source::Live
     }
 
     /// Returns whether cgroups and processes are to be scanned: only while they are shown.

@@ -95,42 +95,6 @@ fn invalid_arguments_are_usage_errors() {
 }
 
 #[test]
-fn a_capture_without_single_requests_is_no_data() {
-    let (out, err, code) = program::output("latency --from fixtures/captures/mixed.txt", "");
-    let expected = "blkstat: fixtures/captures/mixed.txt: no single requests in this capture; \
-                    'blkstat record --trace' includes them\n";
-    assert_eq!((out.as_str(), err.as_str(), code), ("", expected, 1));
-}
-
-#[test]
-fn a_recording_shows_the_latencies_of_the_selected_devices() {
-    let recording = "fixtures/tracefs/recording.txt";
-    let (out, err, code) = program::output(&format!("latency --from {recording} --json"), "");
-    assert_eq!((err.as_str(), code), ("", 0));
-    assert!(out.contains("\"device\":\"dm-0\"") && out.contains("\"read_p99_ms\":"), "{out}");
-    let (table, _, _) = program::output(&format!("latency --from {recording} dm-0 --width 100"), "");
-    assert!(table.contains("slow    read ") && !table.contains("nullb0"), "{table}");
-    let (map, _, _) = program::output(&format!("latency --from {recording} dm-0 --heatmap"), "");
-    assert!(map.contains('░'), "{map}");
-}
-
-#[test]
-fn a_recording_shows_threads_by_device() {
-    let (out, err, code) = program::output("who --from fixtures/tracefs/recording.txt dm-0 --json", "");
-    // The host had none.
-    assert!(code == 0 && err.starts_with("blkstat: no cgroups"), "{err}");
-    assert!(out.contains("\"device\":\"dm-0\",\"cgroup\":") && out.contains("\"comm\":\"fio\""), "{out}");
-    let (table, _, _) = program::output("who --from fixtures/tracefs/recording.txt dm-0", "");
-    assert!(table.contains("process  device") && !table.contains("process, all devices"), "{table}");
-    for width in [70, 80] {
-        let (table, _, _) =
-            program::output(&format!("who --from fixtures/tracefs/recording.txt --width {width}"), "");
-        assert!(table.lines().all(|line| line.chars().count() <= width), "{table}");
-        assert_eq!(table.contains("\nkworker/u8:1 (writeback) "), width == 80, "{table}");
-    }
-}
-
-#[test]
 fn tracing_of_threads_needs_tracefs_too() {
     let host = FakeRoot::new();
     host.disk("sda", "8:0", 1024).diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
@@ -138,17 +102,4 @@ fn tracing_of_threads_needs_tracefs_too() {
     assert!(code == 2 && err.contains("no tracefs"), "{err}");
     let (_, err, code) = program::output("who --max-overhead 5 1 1", "");
     assert!(code == 2 && err.contains("--trace"), "{err}");
-}
-
-#[test]
-fn a_replay_names_devices_by_their_alias_and_has_a_line_per_empty_interval() {
-    let recording = "fixtures/tracefs/recording.txt";
-    let (out, err, code) = program::output(&format!("latency --from {recording} slow"), "");
-    assert_eq!((err.as_str(), code), ("", 0));
-    assert_eq!(out.lines().filter(|line| line.starts_with("slow ")).count(), 2, "{out}");
-    assert!(out.starts_with("09:42:18 4.1 s (no requests)\n09:42:19 1.0 s (no requests)\n"), "{out}");
-    // What has nothing to show of a device that never comes is the reason.
-    let (out, err, code) = program::output(&format!("latency --from {recording} nosuch"), "");
-    assert_eq!((out.as_str(), code, err.lines().count()), ("", 1, 1), "{err}");
-    assert!(err.contains("no such device 'nosuch'"), "{err}");
 }

@@ -15,7 +15,6 @@ mod native;
 mod other_causes;
 mod report;
 mod service;
-mod single_requests;
 mod soak;
 #[cfg(feature = "top")]
 mod top;

@@ -1,5 +1,6 @@
 //! Recordings of version 0.1.0. `fixtures/recordings-0.1.0` holds one of a synthetic host, plain and compressed, and
-//! the JSON that 0.1.0 printed for it: `blkstat --json --all --from recording.txt`.
+//! the JSON that 0.1.0 printed for it: `blkstat --json --all --from recording.txt`. `fixtures/tracefs/recording.txt` has the
+//! single requests that versions before the release of 0.2.0 recorded.
 
 use std::path::Path;
 use std::time::Duration;
@@ -68,4 +69,19 @@ fn an_old_recording_gives_the_numbers_that_its_version_printed() {
             }
         }
     }
+}
+
+#[test]
+fn single_requests_that_earlier_versions_recorded_are_skipped() {
+    let recording = std::fs::read_to_string("fixtures/tracefs/recording.txt").unwrap();
+    let is_traced = |line: &&str| line.starts_with("#blkstat {\"traced\"");
+    let without: String = recording.split_inclusive('\n').filter(|line| !is_traced(line)).collect();
+    assert!(without.len() < recording.len());
+    for view in ["--json --all --from -", "--explain --from -", "who --json --from -", "analyze --json -"] {
+        let (found, expected) = (output(view, &recording), output(view, &without));
+        assert_eq!(found, expected, "{view}");
+        assert!(!found.1.contains("warning") && !found.1.contains("line "), "{view}: {}", found.1);
+    }
+    let (out, err, code) = output("--json --all --from -", &recording);
+    assert!(!out.is_empty() && err.is_empty() && code == 0, "{err}");
 }

@@ -16,8 +16,8 @@ use super::stats::{
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
-    DeviceFacts, Hung, HungRequests, SlowIntervals, SlowRequests, ThrottledTime, VerdictShares, is_stall,
-    ok_below_limit, other_causes, overall_verdict,
+    DeviceFacts, Hung, HungRequests, ThrottledTime, VerdictShares, is_stall, ok_below_limit, other_causes,
+    overall_verdict,
 };
 use crate::attribution::ReachedLimit;
 use crate::metrics::{DataFlag, DirectionStats, HostStats, IntervalStats};
@@ -58,7 +58,6 @@ pub struct DeviceAnalysis {
     /// The requests that hung for longest while others completed.
     longest_hung: Option<Hung>,
     throttled: ThrottledTime,
-    slow_requests: Vec<SlowIntervals>,
     busy_intervals: u64,
     discards: f64,
     flushes: f64,
@@ -95,7 +94,6 @@ impl DeviceAnalysis {
             hung: HungRequests::default(),
             longest_hung: None,
             throttled: ThrottledTime::default(),
-            slow_requests: Vec::new(),
             busy_intervals: 0,
             discards: 0.0,
             flushes: 0.0,
@@ -255,12 +253,6 @@ impl DeviceAnalysis {
         self.throttled.add(limit, seconds);
     }
 
-    /// Notes that a few requests of an interval were far slower than the rest. `begin_s` are the seconds of all
-    /// intervals before it.
-    pub fn note_slow_requests(&mut self, requests: &SlowRequests, begin_s: f64) {
-        SlowIntervals::add(&mut self.slow_requests, requests, begin_s);
-    }
-
     /// Takes the counters of the device at the first sample, or the first after a reset. Later calls change nothing
     /// until the next reset.
     pub fn set_history(&mut self, since_boot: SinceBoot) {
@@ -405,7 +397,6 @@ impl DeviceAnalysis {
                 write: writes.export(),
                 flush: flushes.export(),
             },
-            slow_requests: self.slow_requests,
             blocks: self.blocks.map(BlockHistory::finish).unwrap_or_default(),
             timeline: self.timeline,
             trouble,

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{DeepQueue, Doubt, HeldBetween, SlowRequests};
+use super::{DeepQueue, Doubt, HeldBetween};
 use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
 use crate::analysis::settings::BaselineSource;
@@ -163,14 +163,6 @@ impl Assessment {
         evidence.clear();
     }
 
-    /// Returns the evidence of each direction in which a few single requests were far slower than the rest.
-    pub fn slow_requests(&self) -> impl Iterator<Item = &SlowRequests> {
-        self.evidence.iter().filter_map(|evidence| match evidence {
-            Evidence::SlowRequests(requests) => Some(requests),
-            _ => None,
-        })
-    }
-
     /// Returns whether it would be `ok` if a limit above the device were known to hold requests.
     pub fn is_ok_below_limit(&self) -> bool {
         let is_doubt = |evidence: &Evidence| matches!(evidence, Evidence::Latency { doubt: Some(_), .. });
@@ -267,8 +259,6 @@ pub enum Evidence {
     NearLimit(NearLimit),
     /// A cgroup that uses the device has reached its limit.
     AtLimit(ReachedLimit),
-    /// A few single requests in the interval were far slower than the rest. Does not affect the verdict.
-    SlowRequests(SlowRequests),
 }
 
 /// A mean latency with the queue at which it was measured.

@@ -12,7 +12,6 @@ mod load_verdict;
 mod other_cause;
 mod other_causes;
 mod overall_verdict;
-mod slow_requests;
 mod stall;
 mod throttled_time;
 mod trouble_span;
@@ -25,7 +24,6 @@ pub use held_between::{HeldBetween, held_between, is_idle_below};
 pub use live_verdict::LiveVerdict;
 pub use load_verdict::Doubt;
 pub use other_cause::OtherCause;
-pub use slow_requests::{SlowIntervals, SlowRequests};
 pub use trouble_span::TroubleSpan;
 
 use assessment::more_severe;

@@ -11,7 +11,6 @@ mod recording;
 mod tests;
 
 use std::io::{self, ErrorKind, Read};
-use std::sync::Arc;
 
 use self::devices::{DeviceLine, SampleDevices};
 use self::open_sample::{OpenSample, Position};
@@ -26,7 +25,7 @@ use super::segments::SegmentTracker;
 use super::timestamp::TimestampLine;
 use super::warning::{CaptureWarning, CaptureWarningKind};
 use crate::compression::TrailingData;
-use crate::counters::{HostState, Sample, TracedIo};
+use crate::counters::{HostState, Sample};
 
 /// The most warnings that are kept until they are taken; further ones are counted.
 const MAX_WARNINGS: usize = 1000;
@@ -51,8 +50,6 @@ pub struct Reader<R> {
     sample_position: u64,
     /// The scans of cgroups and processes.
     scans: ScanReader,
-    /// The single requests before the next sample, with their number of elements.
-    traced: Option<(TracedIo, usize)>,
     warnings: Vec<CaptureWarning>,
 }
 
@@ -72,7 +69,6 @@ impl<R: Read> Reader<R> {
             dropped_samples: 0,
             sample_position: 0,
             scans: ScanReader::default(),
-            traced: None,
             warnings: Vec::new(),
         }
     }
@@ -277,10 +273,6 @@ impl<R: Read> Reader<R> {
         if let Some(part) = annotation.take_io_scan() {
             self.scans.add(part);
         }
-        if let Some(part) = annotation.take_traced() {
-            let (traced, elements) = self.traced.get_or_insert_default();
-            part.add_to(traced, elements);
-        }
         let Position::InSample(open) = &mut self.position else { return false };
         open.monotonic = annotation.monotonic().or(open.monotonic);
         open.uptime = annotation.uptime().or(open.uptime);
@@ -363,7 +355,6 @@ impl<R: Read> Reader<R> {
         sample.written_time = open.written_time;
         self.sample_position = open.file_position;
         sample.io_scan = self.scans.take();
-        sample.traced = self.traced.take().map(|(traced, _)| Arc::new(traced));
         true
     }
 

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::analysis::{IoDirection, Plateau, RateUnit, SlowRequests, Verdict};
+use crate::analysis::{IoDirection, Plateau, RateUnit, Verdict};
 use crate::attribution::ReachedLimit;
 use crate::intervals::TopCgroup;
 
@@ -53,9 +53,6 @@ pub struct Event {
     pub rate: Option<EventRate>,
     /// The highest mean latency of an interval; `None` if the kernel gives none, or counts 0 ms.
     pub peak_latency: Option<PeakLatency>,
-    /// The interval in which a few single requests were slowest, compared with the rest; `None` if there is none, or if
-    /// requests were not traced.
-    pub slow_requests: Option<SlowRequests>,
     /// The mean queue; during a stall, the requests in flight. `None` if it is not known.
     pub mean_queue: Option<f64>,
     /// The longest mean queue of an interval.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::event::{EventRate, PeakLatency};
-use crate::analysis::{IoDirection, RateUnit, SlowRequests, TroubleSpan};
+use crate::analysis::{IoDirection, RateUnit, TroubleSpan};
 use crate::intervals::{DeviceActivity, TopCgroup};
 use crate::metrics::{DirectionStats, IntervalStats};
 
@@ -26,8 +26,6 @@ pub(super) struct Figures {
     has_queue: bool,
     peak_queue: f64,
     peak_latency: Option<PeakLatency>,
-    /// Boxed because they are large and most intervals have none.
-    slow_requests: Option<Box<SlowRequests>>,
     /// The bytes of each cgroup in percent of the device's, multiplied by the seconds.
     cgroups: Vec<(Arc<str>, f64)>,
     /// The seconds for which a cgroup is known to have used the device.
@@ -50,12 +48,6 @@ impl Figures {
             has_queue: queue.is_some(),
             peak_queue: queue.unwrap_or(0.0),
             peak_latency: peak_latency(stats),
-            slow_requests: activity
-                .assessment
-                .slow_requests()
-                .copied()
-                .max_by(SlowRequests::by_ratio)
-                .map(Box::new),
             cgroups: top
                 .map_or_else(Vec::new, |top| vec![(Arc::clone(&top.path), top.share_pct * stats.seconds)]),
             attributed_s: if top.is_some() { stats.seconds } else { 0.0 },
@@ -75,7 +67,6 @@ impl Figures {
             has_queue: true,
             peak_queue: span.peak_queue,
             peak_latency: span.peak_await.map(|(await_ms, direction)| PeakLatency { await_ms, direction }),
-            slow_requests: None,
             cgroups: Vec::new(),
             attributed_s: 0.0,
         }
@@ -96,10 +87,6 @@ impl Figures {
         if await_ms(other.peak_latency) > await_ms(self.peak_latency) {
             self.peak_latency = other.peak_latency;
         }
-        if other.slow_requests.is_some() {
-            let both = [self.slow_requests(), other.slow_requests()].into_iter().flatten();
-            self.slow_requests = both.max_by(SlowRequests::by_ratio).map(Box::new);
-        }
         self.attributed_s += other.attributed_s;
         for (path, share) in &other.cgroups {
             match self.cgroups.iter().position(|(known, _)| known == path) {
@@ -119,11 +106,6 @@ impl Figures {
     /// to 0 ms.
     pub(super) fn peak_latency(&self) -> Option<PeakLatency> {
         self.peak_latency.filter(|peak| peak.await_ms > 0.0)
-    }
-
-    /// The interval in which a few requests were slowest, compared with the rest.
-    pub(super) fn slow_requests(&self) -> Option<SlowRequests> {
-        self.slow_requests.as_deref().copied()
     }
 
     /// The mean and the longest queue.

@@ -101,7 +101,6 @@ impl Phase {
             course: self.course,
             rate: self.figures.rate(requests),
             peak_latency: self.figures.peak_latency(),
-            slow_requests: self.figures.slow_requests(),
             mean_queue: queue.map(|(mean, _)| mean),
             peak_queue: queue.map(|(_, peak)| peak),
             hung_requests,

@@ -1,10 +1,9 @@
 //! The history of one device.
 
-use super::{DeviceQuantity, RequestHistory};
+use super::DeviceQuantity;
 use crate::analysis::Verdict;
 use crate::intervals::device_interval::{DeviceActivity, DeviceInterval, DeviceState};
 use crate::intervals::series::{Extent, LatencyCounts, Series, TimeSpan, WorstVerdict};
-use crate::intervals::traced::TracedDevice;
 
 /// The history of a device: its quantities, its verdicts, and its requests by latency.
 #[derive(Clone, Debug)]
@@ -16,7 +15,6 @@ pub struct DeviceHistory {
     /// Empty until the device does any I/O: most devices of a large host never do.
     quantities: Vec<Series<Extent>>,
     latencies: Series<LatencyCounts>,
-    requests: Option<Box<RequestHistory>>,
 }
 
 impl DeviceHistory {
@@ -28,7 +26,6 @@ impl DeviceHistory {
             verdicts: Series::default(),
             quantities: Vec::new(),
             latencies: Series::default(),
-            requests: None,
         }
     }
 
@@ -65,15 +62,6 @@ impl DeviceHistory {
     /// Its reads, writes and flushes by the mean latency of their interval.
     pub fn latencies(&self) -> &[LatencyCounts] {
         self.latencies.values()
-    }
-
-    /// Its single requests; `None` if none were traced.
-    pub fn requests(&self) -> Option<&RequestHistory> {
-        self.requests.as_deref()
-    }
-
-    pub(super) fn observe_requests(&mut self, device: &TracedDevice, index: usize) {
-        self.requests.get_or_insert_default().observe(device, index);
     }
 
     pub(super) fn observe(&mut self, row: &DeviceInterval<'_>, index: usize, points: &[TimeSpan]) {
@@ -139,6 +127,5 @@ impl DeviceHistory {
         self.verdicts.merge(merged);
         self.quantities.iter_mut().for_each(|series| series.merge(merged));
         self.latencies.merge(merged);
-        self.requests.iter_mut().for_each(|requests| requests.merge(merged));
     }
 }

@@ -1,15 +1,13 @@
 //! The history of all devices and of the host, in bounded memory, for the charts of a report.
 //!
 //! [`History`] takes every interval and keeps, for each device that did any I/O, its quantities ([`DeviceQuantity`]),
-//! its verdicts and its requests by latency; the single requests that were traced, and the threads that submitted them;
-//! the quantities of the host ([`HostQuantity`]); and the use by cgroups and the waiting tasks. All share the points of
+//! its verdicts and its requests by latency; the quantities of the host ([`HostQuantity`]); and the use by cgroups and the waiting tasks. All share the points of
 //! one [`super::series::Timeline`].
 
 mod blocked_tasks;
 mod device;
 mod device_quantity;
 mod host_quantity;
-mod single_requests;
 mod usage;
 
 use std::collections::HashMap;
@@ -18,15 +16,12 @@ pub use blocked_tasks::BlockedTaskTime;
 pub use device::DeviceHistory;
 pub use device_quantity::DeviceQuantity;
 pub use host_quantity::HostQuantity;
-pub use single_requests::{PointLatencies, RequestHistory, ThreadHistory};
 pub use usage::{CgroupHistory, UsageHistory};
 
 use self::blocked_tasks::BlockedTasks;
 use super::device_interval::{IntervalHeader, IntervalRows};
 use super::run_clock::RunClock;
 use super::series::{Extent, Series, TimeSpan, Timeline};
-use super::traced::TracedInterval;
-use crate::counters::TraceProblem;
 
 /// The most points of a series.
 const MAX_POINTS: usize = 1000;
@@ -34,19 +29,6 @@ const MAX_POINTS: usize = 1000;
 const MIN_POINTS: usize = 100;
 /// The most points of all devices: with more devices, each gets fewer. A point of a device has about 400 bytes.
 const MAX_DEVICE_POINTS: usize = 40_000;
-/// A point of a device whose requests are traced counts as this many points more: its buckets take about 4,000 bytes.
-const TRACED_POINT_WEIGHT: usize = 10;
-
-/// The time in which requests were traced, and the gaps in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct TraceSummary {
-    /// The time in seconds in which requests were traced without a problem.
-    pub seconds: f64,
-    /// Requests that a full map in the kernel did not count.
-    pub dropped: u64,
-    /// The first reason why requests are missing; `None` if none are.
-    pub problem: Option<TraceProblem>,
-}
 
 /// The history of all devices and of the host.
 #[derive(Clone, Debug)]
@@ -59,9 +41,6 @@ pub struct History {
     host: Vec<Series<Extent>>,
     usage: Vec<UsageHistory>,
     blocked: BlockedTasks,
-    traced_devices: usize,
-    trace: TraceSummary,
-    threads: Vec<ThreadHistory>,
     /// The number of points up to the latest one with a scan of cgroups.
     attributed_points: usize,
     missed_samples: u64,
@@ -79,9 +58,6 @@ impl Default for History {
             host: vec![Series::default(); HostQuantity::ALL.len()],
             usage: Vec::new(),
             blocked: BlockedTasks::default(),
-            traced_devices: 0,
-            trace: TraceSummary::default(),
-            threads: Vec::new(),
             attributed_points: 0,
             missed_samples: 0,
             intervals: 0,
@@ -121,38 +97,10 @@ impl History {
             self.attributed_points = index + 1;
             self.blocked.observe(&attribution.blocked, attribution.elapsed_s, span);
         }
-        if let Some(traced) = &rows.traced {
-            self.observe_traced(traced, index);
-        }
-        let weight = self.active_devices + TRACED_POINT_WEIGHT * self.traced_devices;
-        let max_points = (MAX_DEVICE_POINTS / weight.max(1)).clamp(MIN_POINTS, MAX_POINTS);
+        let max_points = (MAX_DEVICE_POINTS / self.active_devices.max(1)).clamp(MIN_POINTS, MAX_POINTS);
         if self.timeline.points().len() > max_points {
             self.reduce(max_points);
         }
-    }
-
-    fn observe_traced(&mut self, traced: &TracedInterval, index: usize) {
-        match traced.problem {
-            None => self.trace.seconds += traced.elapsed_s,
-            problem => self.trace.problem = self.trace.problem.or(problem),
-        }
-        self.trace.dropped = self.trace.dropped.saturating_add(traced.dropped);
-        for device in &traced.devices {
-            // Only devices that are selected have rows.
-            let Some(at) = self.index_by_name.get(&device.name) else { continue };
-            let history = &mut self.devices[*at];
-            self.traced_devices += usize::from(history.requests().is_none());
-            history.observe_requests(device, index);
-        }
-        for thread in traced.threads.iter().flatten() {
-            let known = self.threads.iter().position(|threads| threads.device() == thread.device);
-            let at = known.unwrap_or_else(|| {
-                self.threads.push(ThreadHistory::new(&thread.device));
-                self.threads.len() - 1
-            });
-            self.threads[at].observe(thread);
-        }
-        self.threads.iter_mut().for_each(ThreadHistory::sort);
     }
 
     /// Returns the first point that a scan of cgroups covers, given the time of the scan before it: scans may be rarer
@@ -238,16 +186,6 @@ impl History {
         self.blocked.longest_first()
     }
 
-    /// The time in which requests were traced.
-    pub fn trace(&self) -> TraceSummary {
-        self.trace
-    }
-
-    /// The threads that submitted I/O, by device or partition; empty if they were not traced.
-    pub fn threads(&self) -> &[ThreadHistory] {
-        &self.threads
-    }
-
     /// The number of intervals.
     pub fn intervals(&self) -> u64 {
         self.intervals
@@ -261,11 +199,7 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::counters::{LatencyBucket, LatencyHistogram, LatencySpan, RequestKind};
-    use crate::intervals::traced::{TracedDevice, TracedThread};
     use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState};
     use crate::metrics::{DirectionStats, HostStats, IntervalStats};
 
@@ -339,61 +273,6 @@ mod tests {
         assert_eq!(device.values(DeviceQuantity::ReadAwaitMs)[4].mean(), None);
     }
 
-    /// One request of this latency on a device, submitted by one thread.
-    fn traced(device: &str, latency_ns: u64, problem: Option<TraceProblem>) -> TracedInterval {
-        let bucket =
-            LatencyBucket { lower_ns: latency_ns, upper_ns: latency_ns + 99, count: 1, sum_ns: latency_ns };
-        let mut histogram = LatencyHistogram::default();
-        histogram.add(bucket);
-        let latencies = BTreeMap::from([((RequestKind::Read, LatencySpan::Device), histogram)]);
-        let completed = [1, 0, 0, 0];
-        let thread = TracedThread { device: device.to_owned(), read_bytes: 4096, ..TracedThread::default() };
-        TracedInterval {
-            elapsed_s: 1.0,
-            devices: vec![TracedDevice {
-                name: device.to_owned(),
-                completed,
-                latencies,
-                ..TracedDevice::default()
-            }],
-            threads: Some(vec![thread]),
-            dropped: 2,
-            problem,
-        }
-    }
-
-    #[test]
-    fn points_without_traced_requests_are_a_gap() {
-        let mut history = History::default();
-        for second in 0..8 {
-            let mut interval = rows(second, "sda", 1, HostStats::default());
-            interval.traced = match second {
-                0..3 => Some(traced("sda", 1_000_000, None)),
-                3..5 => None,
-                5 => Some(TracedInterval { problem: Some(TraceProblem::Overhead), ..Default::default() }),
-                // A device that is not selected.
-                6 => Some(traced("sdb", 1_000_000, None)),
-                _ => Some(traced("sda", 5_000_000, None)),
-            };
-            history.observe(&interval);
-        }
-        assert!(history.device("sdb").is_none());
-        let requests = |history: &History| {
-            let points =
-                history.device("sda").unwrap().requests().unwrap().latencies(RequestKind::Read).to_vec();
-            points.iter().map(|point| point.stats().map(|stats| stats.max_ms)).collect::<Vec<_>>()
-        };
-        let fast = Some(1.0);
-        assert_eq!(requests(&history), [fast, fast, fast, None, None, None, None, Some(5.0)]);
-        let expected = TraceSummary { seconds: 5.0, dropped: 10, problem: Some(TraceProblem::Overhead) };
-        assert_eq!(history.trace(), expected);
-        let threads: Vec<_> =
-            history.threads().iter().map(|of| (of.device(), of.threads()[0].read_bytes)).collect();
-        assert_eq!(threads, [("sda", 16_384), ("sdb", 4096)]);
-        history.reduce(4);
-        assert_eq!(requests(&history), [fast, fast, None, Some(5.0)]);
-    }
-
     /// Returns an interval with the same I/O on each device.
     fn rows_of(second: i64, names: &[String]) -> IntervalRows<'_> {
         let mut interval = rows(second, "x", 1, HostStats::default());
@@ -401,20 +280,6 @@ mod tests {
         let devices = names.iter().map(|name| DeviceInterval { device: name, label: name, ..row.clone() });
         interval.devices = devices.collect();
         interval
-    }
-
-    #[test]
-    fn traced_devices_have_fewer_points() {
-        let mut history = History::default();
-        let names: Vec<String> = (0..8).map(|index| format!("sd{index}")).collect();
-        for second in 0..700 {
-            let mut interval = rows_of(second, &names);
-            let mut all = TracedInterval::default();
-            names.iter().for_each(|name| all.devices.extend(traced(name, 1_000_000, None).devices));
-            interval.traced = Some(all);
-            history.observe(&interval);
-        }
-        assert!(history.timeline().points().len() <= MAX_DEVICE_POINTS / 88);
     }
 
     #[test]

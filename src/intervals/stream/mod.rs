@@ -18,7 +18,6 @@ use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
 use super::sample_pair::SamplePair;
 use super::sample_source::{OnLiveSample, OnWarning, SampleSource};
-use super::slow_requests::note_slow_requests;
 use super::summary::RunSpan;
 use super::traced::TracedInterval;
 use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S};
@@ -312,9 +311,6 @@ impl<'a> Intervals<'a> {
         note_held_between(&mut devices, &self.topology);
         if let Some(attribution) = &attribution {
             note_usage(&mut devices, attribution, &self.topology);
-        }
-        if let Some(traced) = &traced {
-            note_slow_requests(&mut devices, traced);
         }
         devices.truncate(listed_count);
         let has_found_any = self.filter.has_found_any();

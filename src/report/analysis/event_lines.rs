@@ -6,7 +6,7 @@ use super::worst_first::incidents_worst_first;
 use crate::intervals::{Event, Incident};
 use crate::report::evidence::{
     event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
-    other_device_texts, slow_requests_short_text, top_cgroup_text,
+    other_device_texts, top_cgroup_text,
 };
 use crate::sanitize::sanitize;
 
@@ -52,7 +52,6 @@ fn event_line(event: &Event, others: &[&Event], times: &Times<'_>) -> String {
     let numbers = [
         event.rate.as_ref().map(event_rate_text),
         event_latency_text(event),
-        event.slow_requests.as_ref().map(slow_requests_short_text),
         event_queue_text(event),
         event.hung_requests.map(|requests| format!("{requests} hung")),
         event.limit.as_ref().map(|limit| format!("limit {}", event_limit_text(limit))),

@@ -8,8 +8,8 @@ use super::queue_by_layer::link_text;
 use super::{AnalysisReport, host_findings, other_causes};
 use crate::analysis::{
     CapacityByDirection, CapacityReport, ConcurrencyLevel, DeviceBaseline, DeviceReport, DirectionReport,
-    Distribution, Excluded, IoDirection, Layer, LayerLink, Plateau, QueueByLayer, RateUnit, SlowIntervals,
-    SlowRequests, Verdict, WaitLocation,
+    Distribution, Excluded, IoDirection, Layer, LayerLink, Plateau, QueueByLayer, RateUnit, Verdict,
+    WaitLocation,
 };
 use crate::intervals::{Departure, Moment, RunClock};
 use crate::report::evidence::{explanation_text, limit_name};
@@ -90,7 +90,6 @@ struct JsonDevice<'a> {
     plateaus: Vec<JsonPlateau>,
     baseline: &'a DeviceBaseline,
     other_causes: Vec<String>,
-    slow_requests: Vec<JsonSlowIntervals>,
 }
 
 impl<'a> JsonDevice<'a> {
@@ -114,40 +113,6 @@ impl<'a> JsonDevice<'a> {
             plateaus: report.plateaus.iter().map(|plateau| JsonPlateau::new(plateau, clock)).collect(),
             baseline: &report.baseline,
             other_causes: other_causes::sentences(report),
-            slow_requests: report
-                .slow_requests
-                .iter()
-                .map(|slow| JsonSlowIntervals::new(slow, clock))
-                .collect(),
-        }
-    }
-}
-
-/// The intervals in which a few requests of a direction were far slower than the rest; the latencies are those of the
-/// worst.
-#[derive(Serialize)]
-struct JsonSlowIntervals {
-    direction: IoDirection,
-    intervals: u64,
-    /// The beginning of the worst interval.
-    begin: Option<String>,
-    percentile: f64,
-    percentile_ms: f64,
-    p50_ms: f64,
-    max_ms: f64,
-}
-
-impl JsonSlowIntervals {
-    fn new(slow: &SlowIntervals, clock: &RunClock) -> Self {
-        let SlowRequests { direction, percentile, tail_ms, median_ms, max_ms } = slow.worst;
-        Self {
-            direction,
-            intervals: slow.intervals,
-            begin: clock.moment(slow.worst_begin_s).at.map(time_text),
-            percentile,
-            percentile_ms: tail_ms,
-            p50_ms: median_ms,
-            max_ms,
         }
     }
 }

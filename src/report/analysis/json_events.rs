@@ -50,12 +50,6 @@ pub(super) struct JsonEvent<'a> {
     incident: usize,
     /// True if it leads its incident.
     leads_incident: bool,
-    /// The interval in which a few single requests were slowest, compared with the rest.
-    slow_requests_direction: Option<IoDirection>,
-    slow_requests_percentile: Option<f64>,
-    slow_requests_percentile_ms: Option<f64>,
-    slow_requests_p50_ms: Option<f64>,
-    slow_requests_max_ms: Option<f64>,
 }
 
 impl<'a> JsonEvent<'a> {
@@ -114,11 +108,6 @@ impl<'a> JsonEvent<'a> {
             queued_above: (!event.queued_above.is_empty()).then(|| event.queued_above.join(",")),
             incident: 0,
             leads_incident: false,
-            slow_requests_direction: event.slow_requests.map(|slow| slow.direction),
-            slow_requests_percentile: event.slow_requests.map(|slow| slow.percentile),
-            slow_requests_percentile_ms: event.slow_requests.map(|slow| slow.tail_ms),
-            slow_requests_p50_ms: event.slow_requests.map(|slow| slow.median_ms),
-            slow_requests_max_ms: event.slow_requests.map(|slow| slow.max_ms),
         }
     }
 }

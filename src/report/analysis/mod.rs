@@ -12,7 +12,6 @@ mod other_causes;
 mod overview;
 mod paragraph;
 mod queue_by_layer;
-mod slow_requests;
 mod tables;
 mod text;
 mod times;
@@ -72,11 +71,6 @@ pub(super) fn capacity_sentences(report: &AnalysisReport<'_>, device: &DeviceRep
 /// The disks that disappeared, in sentences.
 pub(super) fn departure_sentences(report: &AnalysisReport<'_>) -> Vec<String> {
     departures::sentences(report, &times::Times::new(report.clock, report.time_zone))
-}
-
-/// The intervals of a device in which a few single requests were far slower than the rest, in sentences.
-pub(super) fn slow_request_sentences(report: &AnalysisReport<'_>, device: &DeviceReport) -> Vec<String> {
-    slow_requests::sentences(device, &times::Times::new(report.clock, report.time_zone))
 }
 
 /// A report of these devices only.

@@ -5,8 +5,7 @@ use super::paragraph::{capitalize, push_heading, push_paragraph};
 use super::queue_by_layer::link_text;
 use super::times::Times;
 use super::{
-    AnalysisReport, capacity, departures, event_lines, host_findings, other_causes, overview, slow_requests,
-    tables,
+    AnalysisReport, capacity, departures, event_lines, host_findings, other_causes, overview, tables,
 };
 use crate::analysis::{
     DeviceReport, DirectionReport, Excluded, MIN_VERDICT_INTERVALS, Pattern, QueueByLayer, Verdict,
@@ -40,7 +39,7 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     if report.has_details {
         push_devices(report, &times, width, out);
     } else {
-        push_explanations(report, &rows, &times, width, out);
+        push_explanations(report, &rows, width, out);
     }
     push_host("Not the disk", &host_findings::not_the_disk_sentences(report).unwrap_or_default(), width, out);
     push_host("Host", &host_findings::host_sentences(report), width, out);
@@ -52,20 +51,12 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends the reasons why the worst devices have their verdicts, or have none, and where requests wait.
-fn push_explanations(
-    report: &AnalysisReport<'_>,
-    rows: &[Row<'_>],
-    times: &Times<'_>,
-    width: usize,
-    out: &mut Vec<u8>,
-) {
+fn push_explanations(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
     // Devices without a verdict all lack one for the same few reasons, so only the first is explained.
     let explained = |(index, row): &(usize, &Row<'_>)| *index == 0 || row.report.verdict.is_some();
     for (_, row) in rows.iter().take(MAX_EXPLAINED).enumerate().filter(explained) {
         out.push(b'\n');
         push_paragraph(&overview::verdict_sentence(report, row.report), 0, width, out);
-        let slow = slow_requests::sentences(row.report, times);
-        slow.iter().for_each(|sentence| push_paragraph(sentence, 0, width, out));
     }
     let is_listed = |device: &str| rows.iter().take(MAX_EXPLAINED).any(|row| row.report.device == device);
     let links = report.queue_by_layer.iter().flat_map(|queues| &queues.links);
@@ -109,8 +100,6 @@ fn push_device(
     let verdict = report.verdict.map_or("no verdict", Verdict::name);
     push_paragraph(&format!("{}: {verdict}", overview::full_name(whole, report)), 0, width, out);
     push_paragraph(&overview::verdict_sentence(whole, report), 2, width, out);
-    let slow = slow_requests::sentences(report, times);
-    slow.iter().for_each(|sentence| push_paragraph(sentence, 2, width, out));
     push_workload(report, width, out);
     if !report.levels.is_empty() {
         push_heading("By queue", width, out);

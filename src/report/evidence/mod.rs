@@ -7,7 +7,6 @@ mod hidden_io_wait;
 mod limits;
 mod plateau;
 mod sentences;
-mod slow_requests;
 
 pub(crate) use event::{
     event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
@@ -18,7 +17,6 @@ pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};
 pub(crate) use limits::limit_name;
 pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};
 pub(crate) use sentences::Sentences;
-pub(crate) use slow_requests::{slow_intervals_text, slow_requests_short_text};
 
 use std::borrow::Cow;
 
@@ -28,7 +26,6 @@ use cgroup_limit::cgroup_limit_text;
 pub(crate) use cgroup_limit::limit_of_cgroup;
 use limits::near_limit_text;
 use plateau::plateau_caveat;
-use slow_requests::slow_requests_text;
 
 use crate::analysis::{Assessment, BaselineSource, DeepQueue, Doubt, Evidence, IoDirection, Latency};
 use crate::intervals::DeviceActivity;
@@ -71,22 +68,11 @@ pub(crate) fn timed_evidence_sentences(
     time_text: impl Fn(Timestamp) -> String,
 ) -> Vec<String> {
     let mut sentences = evidence_sentences(&activity.assessment);
-    let evidence = &activity.assessment.evidence;
-    // The evidence about the whole interval comes last.
-    let of_interval = evidence.iter().filter(|one| matches!(one, Evidence::SlowRequests(_))).count();
-    let of_sample = sentences.len().saturating_sub(of_interval);
     if let Some(at) = activity.evidence_at {
         let at = time_text(at);
-        sentences.iter_mut().take(of_sample).for_each(|sentence| *sentence = format!("{at}: {sentence}"));
+        sentences.iter_mut().for_each(|sentence| *sentence = format!("{at}: {sentence}"));
     }
     sentences
-}
-
-/// The sentences about single requests that are far slower than the rest, which `ok`, a verdict on means, does not
-/// cover.
-pub(crate) fn slow_request_sentences(assessment: &Assessment) -> Vec<String> {
-    let evidence = assessment.evidence.iter();
-    evidence.filter(|one| matches!(one, Evidence::SlowRequests(_))).map(evidence_text).collect()
 }
 
 /// Appends the sentence for an interval without a verdict because unloaded latency is not known; returns `None` if
@@ -193,9 +179,6 @@ fn evidence_text(evidence: &Evidence) -> String {
         }
         Evidence::NearLimit(near) => near_limit_text(near),
         Evidence::AtLimit(limit) => cgroup_limit_text(limit),
-        Evidence::SlowRequests(requests) => {
-            format!("{}: a few take far longer than the rest", slow_requests_text(requests))
-        }
     }
 }
 

@@ -34,8 +34,6 @@ pub(super) enum Look {
     Doubtful,
     /// Dots instead of a line: values at single moments.
     Dots,
-    /// A class with several properties: the color of a direction and the stroke of a percentile.
-    Class(&'static str),
 }
 
 impl Look {
@@ -48,7 +46,6 @@ impl Look {
             Self::Bound => "bound",
             Self::Doubtful => "doubt",
             Self::Dots => "dots",
-            Self::Class(class) => class,
         }
     }
 }

@@ -9,16 +9,14 @@ use super::events::push_shades;
 use super::heat_map::push_heat_map;
 use super::incidents::PlacedEvent;
 use super::scale::Unit;
-use super::single_requests::{PercentileLines, counts, push_thread_table, push_trace_note};
 use super::stack::{has_link, push_stack};
 use super::usage::{push_cgroup_table, push_usage};
 use super::verdict_band::{push_band, tags};
 use super::xy_chart::push_concurrency_charts;
 use crate::analysis::{DeviceReport, DirectionReport};
-use crate::intervals::{DeviceHistory, DeviceQuantity, ThreadHistory, TraceSummary, UsageHistory};
+use crate::intervals::{DeviceHistory, DeviceQuantity, UsageHistory};
 use crate::report::analysis::{
-    AnalysisReport, capacity_sentences, cause_sentences, slow_request_sentences, verdict_sentence,
-    worse_event_verdict,
+    AnalysisReport, capacity_sentences, cause_sentences, verdict_sentence, worse_event_verdict,
 };
 use crate::report::layout::sentence_numbers::{multiple, time as time_text};
 
@@ -36,10 +34,6 @@ pub(super) struct Section<'a> {
     pub(super) usage: Option<&'a UsageHistory>,
     /// The shares of the cgroups.
     pub(super) areas: Vec<Area<'a>>,
-    /// The percentiles of single requests; empty if none were traced.
-    pub(super) percentiles: Vec<PercentileLines>,
-    /// The threads that submitted I/O to it, or to its partitions; empty if they were not traced.
-    pub(super) threads: Vec<&'a ThreadHistory>,
 }
 
 /// The values that the sections of all devices share.
@@ -51,8 +45,6 @@ pub(super) struct SectionContext<'a> {
     pub(super) analysis: &'a AnalysisReport<'a>,
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
     pub(super) saturation_threshold: f64,
-    /// The time in which requests were traced.
-    pub(super) trace: TraceSummary,
 }
 
 impl<'a> Section<'a> {
@@ -87,12 +79,8 @@ impl<'a> Section<'a> {
         if !facts.is_empty() {
             let _ = write!(out, " <small>{}</small>", facts.join(", "));
         }
-        let _ =
-            write!(out, "</h2><p class=\"why\">{}", escape(&verdict_sentence(context.analysis, self.report)));
-        for sentence in slow_request_sentences(context.analysis, self.report) {
-            let _ = write!(out, " {}", escape(&sentence));
-        }
-        out.push_str("</p>");
+        let sentence = escape(&verdict_sentence(context.analysis, self.report));
+        let _ = write!(out, "</h2><p class=\"why\">{sentence}</p>");
         if let Some(history) = self.history {
             push_band(history.verdicts(), time, out);
         }
@@ -101,11 +89,6 @@ impl<'a> Section<'a> {
         out.push_str("<div class=\"panels\">");
         let (latency, others) = self.charts(context.saturation_threshold, &shades);
         latency.push(time, out);
-        self.percentiles.iter().for_each(|lines| lines.push(&shades, time, out));
-        if let Some(requests) = self.history.and_then(DeviceHistory::requests) {
-            let counts = counts(requests);
-            push_heat_map("Heat map of single requests", "What do means hide? ", &counts, time, out);
-        }
         others.iter().for_each(|chart| chart.push(time, out));
         if let Some(history) = self.history {
             push_concurrency_charts(history, &self.report.levels, &self.report.capacity, out);
@@ -122,10 +105,6 @@ impl<'a> Section<'a> {
             push_stack(queues, &self.report.device, out);
         }
         self.usage.into_iter().for_each(|usage| push_cgroup_table(usage, out));
-        push_thread_table(&self.threads, context.trace, out);
-        if let Some(requests) = self.history.and_then(DeviceHistory::requests) {
-            push_trace_note(requests, context.trace, out);
-        }
         let sentences: Vec<String> = capacity_sentences(context.analysis, self.report)
             .into_iter()
             .chain(cause_sentences(self.report))
@@ -248,7 +227,6 @@ impl<'a> Section<'a> {
         let mut series: Vec<(String, Values<'_>)> = drawn
             .map(|quantity| (quantity.name().to_owned(), Values::Extents(self.values(quantity))))
             .collect();
-        series.extend(self.percentiles.iter().flat_map(PercentileLines::data));
         series.extend(self.areas.iter().map(|area| (area.key.clone(), Values::Numbers(area.values.clone()))));
         Group { name: self.label(), verdicts: self.history.map_or(&[], |history| history.verdicts()), series }
     }

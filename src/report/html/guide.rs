@@ -6,7 +6,7 @@ use super::escape::escape;
 use crate::analysis::Verdict;
 
 /// Each kind of panel with its explanation and the question that it answers.
-const PANELS: [(&str, &str); 17] = [
+const PANELS: [(&str, &str); 15] = [
     (
         "Incidents",
         "What happened, and what belongs together? Devices that are stacked on each other and in trouble at the same time are one incident. Its first row is the device with the greatest trouble, measured by length and severity.",
@@ -52,21 +52,10 @@ const PANELS: [(&str, &str); 17] = [
         "Does it have one speed or several? Requests by the mean latency of their interval: slow single requests are hidden in means.",
     ),
     (
-        "Latency of single reads, writes",
-        "How slow are the slowest? The median, the latency that 1% of the requests exceed, and the slowest, if the capture has single requests ('blkstat record --trace'). Measured from the time at which the driver gets a request; unlike mean latency, this does not include the queue before it.",
-    ),
-    (
-        "Heat map of single requests",
-        "What do means hide? Each request with its own latency. Empty columns are time without requests, or without tracing.",
-    ),
-    (
         "Where requests wait",
         "At which layer? A limit above a disk holds requests at the upper device while the lower one is idle.",
     ),
-    (
-        "Who",
-        "Who causes it? Bytes by cgroup, and by thread if requests were traced. Buffered writes may belong to no cgroup.",
-    ),
+    ("Who", "Who causes it? Bytes by cgroup. Buffered writes may belong to no cgroup."),
     (
         "CPU, pressure, blocked tasks",
         "Is it the disk at all? Without available CPU the disk is rarely the bottleneck; pressure is the part of the time in which tasks waited for I/O (asynchronous I/O does not count).",

@@ -19,7 +19,6 @@ mod incidents;
 mod overview;
 mod path;
 mod scale;
-mod single_requests;
 mod stack;
 mod time_axis;
 mod usage;
@@ -36,11 +35,10 @@ use self::headline::push_headline;
 use self::incidents::{PlacedEvent, PlacedIncident, place_incidents};
 use self::overview::OverviewRow;
 use self::scale::HEIGHT;
-use self::single_requests::PercentileLines;
 use self::time_axis::TimeAxis;
 use crate::analysis::{DeviceReport, Verdict};
+use crate::intervals::History;
 use crate::intervals::series::TimeSpan;
-use crate::intervals::{DeviceHistory, History, ThreadHistory};
 use crate::report::analysis::{
     AnalysisReport, departure_sentences, devices_worst_first, host_sentences, not_the_disk_sentences,
     worse_event_verdict,
@@ -63,9 +61,6 @@ const EMPTY_DEVICE_BYTES: usize = 20_000;
 const MIN_DEVICE_POINT_BYTES: usize = 250;
 /// The fewest points of a series.
 const MIN_POINTS: usize = 40;
-/// The most devices that have a section only because of their single requests: the percentiles of a few devices that
-/// are ok may be worth a look, those of a hundred are not.
-const MAX_TRACED_SECTIONS: usize = 8;
 
 /// The source of a page, as described in its head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,7 +145,6 @@ impl Page<'_> {
             time,
             analysis: &self.analysis,
             saturation_threshold: self.saturation_threshold,
-            trace: history.trace(),
         };
         sections.iter().for_each(|section| section.push(context, &mut out));
         self.push_host(sections.len(), time, &mut out);
@@ -165,23 +159,15 @@ impl Page<'_> {
         out
     }
 
-    /// The devices with a section, the worst first: those that were not ok, those that were named, and the first of
-    /// those whose single requests were traced.
+    /// The devices with a section, the worst first: those that were not ok, and those that were named.
     fn charted(&self) -> Vec<usize> {
         let has_event = |report: &DeviceReport| {
             self.analysis.events.list.iter().any(|event| event.device == report.device)
         };
-        let is_traced = |report: &DeviceReport| {
-            self.history.device(&report.device).is_some_and(|history| history.requests().is_some())
-        };
-        let mut traced = 0;
         let is_charted = |at: &usize| {
             let report = &self.analysis.devices[*at];
             let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
-            let is_traced = is_traced(report);
-            traced += usize::from(is_traced);
-            let has_tail = is_traced && traced <= MAX_TRACED_SECTIONS;
-            report.intervals > 0 && (!is_well || has_event(report) || self.analysis.is_selection || has_tail)
+            report.intervals > 0 && (!is_well || has_event(report) || self.analysis.is_selection)
         };
         devices_worst_first(&self.analysis).into_iter().filter(is_charted).collect()
     }
@@ -194,19 +180,10 @@ impl Page<'_> {
     ) -> Section<'b> {
         let usage = self.has_who.then(|| self.usage(&report.device)).flatten();
         let points = self.history.timeline().points().len();
-        let history = self.history.device(&report.device);
-        let requests = history.and_then(DeviceHistory::requests);
-        let is_on_it = |threads: &&ThreadHistory| {
-            let device = threads.device();
-            device == report.device || self.analysis.topology.disk_of(device) == Some(report.device.as_str())
-        };
-        let threads = self.history.threads().iter().filter(|_| self.has_who).filter(is_on_it).collect();
         Section {
             index,
             report,
-            history,
-            percentiles: requests.map(PercentileLines::all).unwrap_or_default(),
-            threads,
+            history: self.history.device(&report.device),
             events: incidents
                 .iter()
                 .flat_map(PlacedIncident::events)

@@ -13,8 +13,6 @@ use jiff::tz::TimeZone;
 
 pub(crate) use self::notes::push_note;
 pub use self::notes::{dropped_text, trace_notes, trace_problem_text};
-#[cfg(feature = "top")]
-pub(crate) use self::table::{REQUEST_TITLES, request_cells};
 use crate::intervals::{IntervalHeader, TracedDevice, TracedInterval};
 
 /// The latencies of an interval.

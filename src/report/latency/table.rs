@@ -22,9 +22,6 @@ const MIN_NAME_WIDTH: usize = 8;
 /// Bars, the lowest first.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const TITLES: [&str; 9] = ["device", "requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched"];
-/// The titles of the cells of [`request_cells`].
-pub(crate) const REQUEST_TITLES: [&str; 8] =
-    ["requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched"];
 
 /// Appends the table of an interval.
 pub(super) fn table(
@@ -100,27 +97,15 @@ fn cells(device: &TracedDevice, name: String, kind: RequestKind, span: LatencySp
     let stats = device.histogram(kind, span).and_then(LatencyStats::of);
     let is_device = span == LatencySpan::Device;
     let matched = device.matched_pct(&[kind]).filter(|_| is_device);
-    let mut cells = vec![name];
-    cells.extend(request_cells(kind, stats, matched));
-    cells[1] = kind_text(kind, span).to_owned();
-    cells
-}
-
-/// Returns the cells of a kind of request below [`REQUEST_TITLES`]: its name, the number of requests whose latencies
-/// are known, the latencies, and the percentage of completed requests whose latencies are known.
-pub(crate) fn request_cells(
-    kind: RequestKind,
-    stats: Option<LatencyStats>,
-    matched_pct: Option<f64>,
-) -> [String; REQUEST_TITLES.len()] {
     let latencies = stats.map(|stats| {
         let [p50, p95, p99, p999] = stats.percentiles_ms;
         [p50, p95, p99, p999, stats.max_ms].map(time)
     });
-    let [p50, p95, p99, p999, max] = latencies.unwrap_or_default();
     let known = stats.map_or("0".to_owned(), |stats| count(stats.count));
-    let name = kind_text(kind, LatencySpan::Device).to_owned();
-    [name, known, p50, p95, p99, p999, max, matched_pct.map(percent).unwrap_or_default()]
+    let mut cells = vec![name, kind_text(kind, span).to_owned(), known];
+    cells.extend(latencies.unwrap_or_default());
+    cells.push(matched.map(percent).unwrap_or_default());
+    cells
 }
 
 /// Returns the word for a kind of request.

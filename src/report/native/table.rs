@@ -16,7 +16,7 @@ use crate::analysis::{Verdict, hidden_io_wait_pct};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::DirectionStats;
-use crate::report::evidence::{hidden_io_wait_text, slow_request_sentences, timed_evidence_sentences};
+use crate::report::evidence::{hidden_io_wait_text, timed_evidence_sentences};
 use crate::report::layout::figure::Row;
 use crate::report::layout::{ellipsize, text_width, wrap};
 use crate::sanitize::sanitize;
@@ -214,7 +214,7 @@ impl Table {
     fn push_evidence(&mut self, line: &DeviceInterval<'_>, out: &mut Vec<u8>) {
         let Some(activity) = line.activity() else { return };
         let sentences = match line.verdict() {
-            Some(Verdict::Idle | Verdict::Ok) => slow_request_sentences(&activity.assessment),
+            Some(Verdict::Idle | Verdict::Ok) => Vec::new(),
             _ => timed_evidence_sentences(activity, |at| time_of_day(at, &self.layout.time_zone)),
         };
         for sentence in sentences {

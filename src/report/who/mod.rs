@@ -11,7 +11,6 @@ use jiff::tz::TimeZone;
 #[cfg(feature = "top")]
 pub(crate) use self::limit_text::limit_value;
 pub use self::notes::{HiddenFrom, hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
-pub(crate) use self::table_rows::role_name;
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
 use crate::counters::BusyProcess;
 use crate::intervals::{IntervalHeader, TracedThread};

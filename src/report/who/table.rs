@@ -103,3 +103,49 @@ fn width_of(titles: &[&str], rows: impl Iterator<Item = Vec<String>>) -> usize {
     }
     widths.iter().map(|width| width + usize::from(SPACING.gap)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intervals::{IntervalHeader, TracedThread};
+    use crate::report::who::{WhoFormat, WhoWriter};
+
+    #[test]
+    fn threads_are_shown_by_device_in_the_width() {
+        let thread = |comm: &str, tid, cgroup: Option<&str>| TracedThread {
+            device: "dm-0".to_owned(),
+            tid,
+            comm: comm.into(),
+            cgroup: cgroup.map(Into::into),
+            writes: 10,
+            write_bytes: 40_960,
+            ..TracedThread::default()
+        };
+        let threads = [
+            thread("fio", 812, Some("/system.slice/a-service-with-a-long-name.service")),
+            thread("kworker/u8:1", 41, None),
+        ];
+        let header = IntervalHeader::default();
+        let interval = WhoInterval {
+            header: &header,
+            attribution: None,
+            unread_s: 0.0,
+            devices: Vec::new(),
+            processes: Vec::new(),
+            threads: Some((threads.iter().collect(), 1.0)),
+        };
+        let printed = |format| {
+            let mut out = Vec::new();
+            WhoWriter::new(format, 80, TimeZone::UTC).push(&interval, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        for width in [70, 90] {
+            let table = printed(WhoFormat::Table(Some(width)));
+            assert!(table.contains(" device ") && !table.contains("process, all devices"), "{table}");
+            assert!(table.lines().all(|line| line.width() <= width), "{table}");
+            assert_eq!(table.contains("\nkworker/u8:1 (writeback) "), width == 90, "{table}");
+        }
+        let json = printed(WhoFormat::Json);
+        assert!(json.contains("\"device\":\"dm-0\"") && json.contains("\"comm\":\"fio\""), "{json}");
+    }
+}

@@ -98,7 +98,7 @@ pub(super) fn thread_rows(interval: &WhoInterval<'_>) -> Vec<ProcessRow> {
 }
 
 /// Returns the word for the kernel's work in a thread.
-pub(crate) fn role_name(role: KernelRole) -> &'static str {
+pub(super) fn role_name(role: KernelRole) -> &'static str {
     match role {
         KernelRole::Writeback => "writeback",
         KernelRole::Journal => "journal",

@@ -7,11 +7,10 @@
 mod ending;
 mod learner;
 mod progress;
-pub(super) mod tracing;
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -20,25 +19,23 @@ use anyhow::{Context, Result, bail};
 use self::ending::{end_recording, saved};
 use self::learner::Learner;
 use self::progress::{FileEvents, print_summary, shows_progress, status};
-use self::tracing::{TracedDevices, move_from_paths, move_to_recorded_devices};
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::warnings::Warnings;
 use super::{RunContext, is_closed_pipe, load_baselines, lock_memory, read_live};
 use crate::capture::RecordFilter;
 use crate::clock::WaitOutcome;
-use crate::counters::{Device, Sample, TraceProblem, TracedIo};
+use crate::counters::{Device, Sample};
 use crate::exit::Exit;
 use crate::intervals::{NotFound, VerdictOptions, find_device, similar_name};
 use crate::plan::Record;
-use crate::report::latency::trace_problem_text;
 use crate::report::who::skipped_scans_text;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
 use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, WriteQueue, block_device_message, write_recording,
 };
-use crate::source::{DeviceResolver, IoScanner, Live, ScanScope, Tracer, read_topology};
+use crate::source::{DeviceResolver, IoScanner, Live, ScanScope, read_topology};
 
 /// The memory in bytes for samples that wait to be written: more than an hour of 50 devices with a sample per second.
 const MAX_QUEUE_BYTES: usize = 32 * 1024 * 1024;
@@ -82,20 +79,7 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     let name = recording_name(plan);
     let writes_to_terminal = plan.writes_to_output() && context.is_terminal;
     let problem = Mutex::new(None);
-    let traced_devices = match devices.is_empty() {
-        true => TracedDevices::default(),
-        false => TracedDevices::find(&devices, &sample.devices),
-    };
-    let trace = |max_overhead| {
-        let options = traced_devices.options(max_overhead);
-        if !options.latencies {
-            context.print_error("latencies are traced on whole devices: name the disk, too, to record them");
-        }
-        Tracer::start(&plan.root, options, context.clock)
-    };
-    let tracer = plan.trace.map(trace).transpose()?;
     let columns = plan.legacy_14_columns.then_some(14);
-    let names = devices.clone();
     let filter = RecordFilter { devices: devices.clone(), columns };
     let recorder = Recorder::new(&plan.root, filter, &baselines, interval, zone);
     let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
@@ -139,10 +123,6 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
             events: FileEvents::default(),
             queue,
             writes_to_terminal,
-            names,
-            traced_devices,
-            tracer,
-            trace_problem: None,
         };
         recording.run(&mut sample, &mut context)
     })
@@ -165,13 +145,6 @@ struct Recording<'a> {
     events: FileEvents,
     queue: &'a WriteQueue,
     writes_to_terminal: bool,
-    /// The devices that are recorded, by the kernel's names; all if empty.
-    names: Vec<String>,
-    traced_devices: TracedDevices,
-    /// `None` if single requests are not recorded.
-    tracer: Option<Tracer>,
-    /// The reason for missing requests that was reported last.
-    trace_problem: Option<TraceProblem>,
 }
 
 impl Recording<'_> {
@@ -217,8 +190,6 @@ impl Recording<'_> {
         context: &mut RunContext<'_>,
     ) -> Result<Exit> {
         let mut deadlines = Deadlines::new(start, self.interval);
-        // Requests completed before the first sample do not belong to an interval.
-        self.tracer.iter().for_each(|tracer| drop(tracer.read(start)));
         loop {
             let now = sample.at.monotonic.unwrap_or_default();
             sample.io_scan = self.scanner.as_mut().and_then(|scanner| scanner.latest(now));
@@ -250,43 +221,8 @@ impl Recording<'_> {
             }
             let skipped = deadlines.skip_passed(context.clock.monotonic());
             read_live(&mut self.source, sample, &mut self.warnings, context)?;
-            sample.traced = self.read_traced(sample).map(Arc::new);
             sample.missed_samples = missed + skipped;
-            self.report_trace_problem(sample, progress, context);
         }
-    }
-
-    /// Reports why requests are not recorded: once, until the reason changes.
-    fn report_trace_problem(
-        &mut self,
-        sample: &Sample,
-        progress: &mut Progress,
-        context: &mut RunContext<'_>,
-    ) {
-        let problem = sample.traced.as_ref().and_then(|traced| traced.problem);
-        if problem != std::mem::replace(&mut self.trace_problem, problem)
-            && let Some(problem) = problem
-        {
-            progress.clear(context);
-            context.print_error(format_args!("{}: {}", self.name, trace_problem_text(problem)));
-        }
-    }
-
-    /// Reads the single requests up to a sample. If a device got another number, that number is traced from now on.
-    fn read_traced(&mut self, sample: &Sample) -> Option<TracedIo> {
-        let tracer = self.tracer.as_ref()?;
-        let mut traced = tracer.read(sample.at.monotonic.unwrap_or_default());
-        if !self.names.is_empty() {
-            move_from_paths(&mut traced, &self.names, &sample.devices);
-            move_to_recorded_devices(&mut traced, &self.names, &sample.devices);
-            let found = TracedDevices::find(&self.names, &sample.devices);
-            // While all of them are gone, the devices that are traced stay the same: an empty list would mean all.
-            if found != self.traced_devices && !found.with_partitions.is_empty() {
-                tracer.select(&found.whole, &found.with_partitions);
-                self.traced_devices = found;
-            }
-        }
-        Some(traced)
     }
 
     /// Reports events of the file, and why baselines could not be saved. The next attempt to save them follows after a

@@ -129,7 +129,7 @@ fn wait_for_start(
                 }
                 Update::Ended(Some(error)) => return Err(error),
                 Update::Ended(None) => bail!("no samples"),
-                Update::Events(_) | Update::Progress(_) | Update::TraceChanges | Update::TraceFailed(_) => {}
+                Update::Events(_) | Update::Progress(_) => {}
             }
             continue;
         }
@@ -163,7 +163,6 @@ fn app_options(
         saturation_threshold: plan.verdicts.saturation_threshold,
         sort: plan.sort.map_or(Sort::Severity, Sort::Key),
         unfolds: plan.selection.all,
-        traces: plan.trace.is_some(),
         plays: plan.input.realtime,
         history: if is_live { (LIVE_HISTORY_BYTES, LIVE_HISTORY_S) } else { CAPTURE_HISTORY },
     }
@@ -210,7 +209,6 @@ impl Session {
             }
             let scans = self.app.wants_io_scans() || self.recording.is_some();
             self.sampler.shared.wants_io_scans.store(scans, Ordering::Relaxed);
-            self.sampler.shared.wants_trace.store(self.app.wants_trace(), Ordering::Relaxed);
             if self.signals.take_stop() {
                 self.suspend()?;
             }
@@ -331,8 +329,7 @@ impl Session {
                     self.app.ended = Some(text);
                     self.error = Some(error);
                 }
-                Update::TraceFailed(reason) => self.app.note_trace_failure(reason),
-                Update::Started(_) | Update::TraceChanges => {}
+                Update::Started(_) => {}
             }
             // A long capture is shown while it is read.
             if context.clock.monotonic().saturating_sub(began) > MIN_READING_TICK {

@@ -13,16 +13,15 @@ use jiff::tz::TimeZone;
 
 use crate::capture::RecordFilter;
 use crate::clock::{Clock, StoppableClock};
-use crate::counters::{DeviceNumber, Sample};
+use crate::counters::Sample;
 use crate::intervals::{BaselineStore, Detail, Event, Input, Intervals, NextInterval};
 use crate::plan::Top;
-use crate::run::latency::trace_changed_devices;
 use crate::run::recorder::Recorder;
 use crate::run::warnings::Warnings;
 use crate::run::{end_reason, missing_data};
 use crate::screen::{Frame, FrameEncoder, LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
 use crate::sink::{SampleBlock, WriteQueue};
-use crate::source::{Live, NoBlockDevices, TraceError, TraceOptions, Tracer};
+use crate::source::{Live, NoBlockDevices};
 use crate::topology::Topology;
 
 /// The most intervals that may wait for the screen, as while a terminal is stopped: an hour.
@@ -34,11 +33,6 @@ const INTERVALS_PER_LIST: u64 = 500;
 /// if there are many.
 const EVENTS_PER_INTERVAL: u64 = 200;
 
-/// The longest wait for the sampling thread to notice that it must end.
-const MAX_END_WAIT: Duration = Duration::from_secs(5);
-/// The longest wait until the kernel has set up or removed a trace: for each trigger, it waits for all CPUs.
-const MAX_TRACE_WAIT: Duration = Duration::from_secs(60);
-
 /// A message of the sampling thread to the screen.
 pub(super) enum Update {
     /// The first sample has been taken.
@@ -49,10 +43,6 @@ pub(super) enum Update {
     Events(Vec<Event>),
     /// The fraction of the capture that has been read.
     Progress(f64),
-    /// The kernel begins to set up or remove a trace of requests, which takes a while.
-    TraceChanges,
-    /// Requests can no longer be traced, for this reason.
-    TraceFailed(String),
     /// There are no more intervals, for this reason; `None` at a normal end.
     Ended(Option<anyhow::Error>),
 }
@@ -71,8 +61,6 @@ pub(super) struct Started {
 pub(super) struct Shared {
     /// True if cgroups and processes are to be scanned.
     pub(super) wants_io_scans: AtomicBool,
-    /// True if single requests are to be traced.
-    pub(super) wants_trace: AtomicBool,
     texts: Mutex<Option<SampleTexts>>,
     /// The queue of the recording in progress.
     queue: Mutex<Option<Arc<WriteQueue>>>,
@@ -119,8 +107,7 @@ impl Shared {
     }
 }
 
-/// The running thread. It ends when this is dropped. If requests may be traced, dropping waits for the end, because no
-/// trace may remain in the kernel.
+/// The running thread. It ends when this is dropped.
 pub(super) struct Sampler {
     /// Its updates.
     pub(super) updates: Receiver<Update>,
@@ -128,22 +115,7 @@ pub(super) struct Sampler {
     pub(super) wake: UnixStream,
     /// The state shared with the thread.
     pub(super) shared: Arc<Shared>,
-    stop: Option<UnixStream>,
-    may_trace: bool,
-}
-
-impl Drop for Sampler {
-    fn drop(&mut self) {
-        self.stop = None;
-        // The wait is limited, because a thread that waits for a disk might never end. When it ends, after its tracer,
-        // the channel is disconnected.
-        let mut wait = MAX_END_WAIT;
-        while self.may_trace
-            && let Ok(update) = self.updates.recv_timeout(wait)
-        {
-            wait = if matches!(update, Update::TraceChanges) { MAX_TRACE_WAIT } else { MAX_END_WAIT };
-        }
-    }
+    _stop: UnixStream,
 }
 
 impl Sampler {
@@ -158,7 +130,6 @@ impl Sampler {
         waker.set_nonblocking(true)?;
         let (sender, updates) = sync_channel(MAX_WAITING);
         let shared = Arc::new(Shared::default());
-        let may_trace = plan.trace.is_some();
         let (plan, thread_shared) = (plan.clone(), Arc::clone(&shared));
         let run = move || {
             let outlet = Outlet { sender, waker, is_live: plan.input.from.is_none() };
@@ -169,7 +140,7 @@ impl Sampler {
             .name("blkstat-sample".to_owned())
             .spawn(run)
             .context("cannot start to sample")?;
-        Ok(Self { updates, wake, shared, stop: Some(stop), may_trace })
+        Ok(Self { updates, wake, shared, _stop: stop })
     }
 }
 
@@ -216,11 +187,7 @@ fn sample(
         shared.push_sample(recorder.block(sample, live, &mut |_| {}));
     }));
     let mut text = Vec::new();
-    let mut tracing = Tracing::new(plan, clock)?;
-    let outcome = follow(&mut intervals, &mut tracing, clock, shared, outlet, &mut warnings, &mut text);
-    if tracing.is_on {
-        end_trace(&mut intervals, outlet);
-    }
+    let outcome = follow(&mut intervals, clock, shared, outlet, &mut warnings, &mut text);
     warnings.finish(&mut text);
     shared.messages.lock().unwrap_or_else(PoisonError::into_inner).append(&mut text);
     outcome
@@ -228,7 +195,6 @@ fn sample(
 
 fn follow(
     intervals: &mut Intervals<'_>,
-    tracing: &mut Tracing<'_>,
     clock: &StoppableClock,
     shared: &Shared,
     outlet: &Outlet,
@@ -252,7 +218,6 @@ fn follow(
     let mut next_list = 0;
     loop {
         intervals.set_io_scans(shared.wants_io_scans.load(Ordering::Relaxed), clock)?;
-        tracing.update(intervals, shared, outlet, clock);
         frames.update_topology(intervals);
         let frame = match intervals.next(&mut |warning| warnings.warn_capture(warning, text))? {
             NextInterval::Rows(rows) if rows.has_found_any => frames.encode(rows),
@@ -284,80 +249,6 @@ fn follow(
     }
     outlet.send(Update::Events(frames.events()));
     if count == 0 { no_data(intervals) } else { Ok(()) }
-}
-
-fn end_trace(intervals: &mut Intervals<'_>, outlet: &Outlet) {
-    outlet.send(Update::TraceChanges);
-    intervals.set_tracer(None);
-}
-
-/// Starts and stops tracing requests as the screen wants it.
-struct Tracing<'a> {
-    plan: &'a Top,
-    is_on: bool,
-    /// The devices whose requests are traced; all if empty.
-    devices: Vec<DeviceNumber>,
-    /// True if tracing could not be started; it is not tried again.
-    has_failed: bool,
-}
-
-impl<'a> Tracing<'a> {
-    /// Tests whether requests can be traced, if the screen may want it.
-    ///
-    /// # Errors
-    /// The reason why they cannot.
-    fn new(plan: &'a Top, clock: &StoppableClock) -> Result<Self> {
-        let tracing = Self { plan, is_on: false, devices: Vec::new(), has_failed: false };
-        if plan.trace.is_some() {
-            drop(tracing.start(Vec::new(), clock)?);
-        }
-        Ok(tracing)
-    }
-
-    fn update(
-        &mut self,
-        intervals: &mut Intervals<'_>,
-        shared: &Shared,
-        outlet: &Outlet,
-        clock: &StoppableClock,
-    ) {
-        let is_wanted = shared.wants_trace.load(Ordering::Relaxed) && !self.has_failed;
-        let is_restricted = self.plan.selection.names_devices();
-        if is_wanted == self.is_on {
-            if self.is_on && is_restricted {
-                trace_changed_devices(intervals, &mut self.devices);
-            }
-            return;
-        }
-        self.is_on = is_wanted;
-        if !is_wanted {
-            end_trace(intervals, outlet);
-            return;
-        }
-        outlet.send(Update::TraceChanges);
-        self.devices = if is_restricted { intervals.selected_disk_numbers() } else { Vec::new() };
-        match self.start(self.devices.clone(), clock) {
-            Ok(tracer) => intervals.set_tracer(Some(tracer)),
-            Err(error) => {
-                (self.is_on, self.has_failed) = (false, true);
-                shared.say(&error);
-                outlet.send(Update::TraceFailed(error.to_string()));
-            }
-        }
-    }
-
-    fn start(&self, devices: Vec<DeviceNumber>, clock: &StoppableClock) -> Result<Tracer, TraceError> {
-        let max_overhead = self.plan.trace.unwrap_or_default();
-        let options = TraceOptions {
-            latencies: true,
-            queued: false,
-            users: true,
-            devices,
-            user_devices: Vec::new(),
-            max_overhead,
-        };
-        Tracer::start(&self.plan.input.root, options, clock)
-    }
 }
 
 /// Turns intervals into frames.

@@ -126,13 +126,9 @@ impl App {
         self.push_sentences(&device, frame, width, &mut lines);
         if is_page {
             push_table_lines(&device, frame, &self.options.time_zone, width, &mut lines);
-            self.push_requests(device.device, frame, width, &mut lines);
         }
         self.push_layers(&device, frame, width, is_page, &mut lines);
         self.push_usage(&device, frame, width, is_page, &mut lines);
-        if is_page {
-            self.push_threads(device.device, frame, width, &mut lines);
-        }
         lines
     }
 

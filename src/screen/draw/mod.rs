@@ -7,7 +7,6 @@ mod head;
 mod help;
 mod layers;
 mod list;
-mod single_requests;
 mod status;
 mod strip;
 mod time_labels;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::cgroups::{FrameCgroups, LastNames};
 use super::point::Point;
 use super::row::{Rare, peek_verdict, put_row, read_row, read_row_stats};
-use super::single_requests::FrameRequests;
 use crate::analysis::Verdict;
 use crate::attribution::Attribution;
 use crate::intervals::{
@@ -57,8 +56,6 @@ pub(crate) struct Frame {
     /// True if time broke before it.
     pub(crate) follows_break: bool,
     cgroups: Option<Box<FrameCgroups>>,
-    /// The single requests; `None` if they were not traced.
-    pub(crate) requests: Option<Arc<FrameRequests>>,
     /// The devices and how they are stacked.
     pub(crate) topology: Arc<Topology>,
     layout: Arc<Layout>,
@@ -158,7 +155,6 @@ impl Frame {
             + self.rare.as_ref().map_or(0, |rare| size_of::<Rare>() + rare.bytes())
             + self.events.iter().map(|event| 64 + event.device.len() + event.label.len()).sum::<usize>()
             + cgroups
-            + self.requests.as_ref().map_or(0, |requests| requests.bytes())
     }
 
     fn row_bytes(&self, row: usize) -> &[u8] {
@@ -209,7 +205,7 @@ impl FrameEncoder {
     pub(crate) fn encode(&mut self, rows: IntervalRows<'_>, topology: Arc<Topology>) -> Frame {
         self.tracker.observe(&rows);
         self.run_s += rows.header.elapsed_s;
-        let IntervalRows { header, devices, events, attribution, traced, .. } = rows;
+        let IntervalRows { header, devices, events, attribution, .. } = rows;
         self.update_layout(&devices);
         let cgroups = attribution.map(|all| Box::new(FrameCgroups::new(all, &mut self.cgroup_names)));
         let mut rare = Rare::default();
@@ -227,7 +223,6 @@ impl FrameEncoder {
             end_s: self.run_s,
             follows_break: std::mem::take(&mut self.follows_break),
             cgroups,
-            requests: traced.map(|traced| Arc::new(FrameRequests::new(&traced))),
             topology,
             layout: Arc::clone(&self.layout),
             offsets: offsets.into(),

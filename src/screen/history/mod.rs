@@ -8,7 +8,6 @@ mod coarse;
 mod frame;
 mod point;
 mod row;
-mod single_requests;
 mod texts;
 
 use std::cell::RefCell;
@@ -19,7 +18,6 @@ use jiff::Timestamp;
 pub(crate) use coarse::CoarseSpan;
 pub(crate) use frame::{DeviceId, DeviceNames, Frame, FrameEncoder, is_event, is_trouble, severity};
 pub(crate) use point::{Extent, Point, Quantity};
-pub(crate) use single_requests::FrameRequests;
 pub(crate) use texts::{SampleTexts, TextSnapshot};
 
 use self::coarse::CoarseHistory;

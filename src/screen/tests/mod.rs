@@ -3,7 +3,6 @@
 mod incident;
 mod memory;
 mod prompts;
-mod single_requests;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -66,7 +65,6 @@ fn app(source: Source) -> App {
         saturation_threshold: 3.0,
         sort: Sort::default(),
         unfolds: false,
-        traces: false,
         plays: false,
         history: (64 << 20, f64::INFINITY),
     })

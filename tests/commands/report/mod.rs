@@ -2,4 +2,3 @@
 
 mod files;
 mod page;
-mod single_requests;

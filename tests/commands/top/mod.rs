@@ -165,18 +165,6 @@ fn bad_input_is_one_clear_line() {
     assert_eq!(blkstat("top --from -").run().code, 2);
 }
 
-#[test]
-fn where_requests_cannot_be_traced_it_says_so_before_the_screen_is_taken() {
-    let host = FakeRoot::new();
-    host.disk("sda", "8:0", 1024).diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
-    let mut session = Session::start(&format!("--trace --root {}", host.path().display()), (100, 30), &[]);
-    assert_eq!(session.end(), 2);
-    session.wait_for("blkstat: cannot trace requests: this kernel has no tracefs (CONFIG_FTRACE)");
-    assert!(!session.text().contains(ENTER_SCREEN));
-    assert_eq!(blkstat(&format!("top --trace --from {CAPTURE}")).run().code, 2);
-    assert_eq!(blkstat("top --max-overhead 5").run().code, 2);
-}
-
 /// Returns the text of /proc/diskstats after a number of steps, in each of which 50 reads took half a millisecond each.
 fn diskstats(step: u64) -> String {
     let (reads, ms) = (1000 + 50 * step, 500 + 25 * step);
