@@ -34,8 +34,6 @@ pub(super) struct LineReader<R> {
     at_end: bool,
     /// The position in the buffer at which the line handed out last begins.
     line_start: usize,
-    /// The bytes of the stream before those in the buffer.
-    buffer_position: u64,
     /// The first part of a split line, which is to be handed out next.
     first_part: Option<Range<usize>>,
     /// True if the next line is the second part of a split line.
@@ -52,7 +50,6 @@ impl<R: Read> LineReader<R> {
             unread: 0..0,
             at_end: false,
             line_start: 0,
-            buffer_position: 0,
             first_part: None,
             is_second_part: false,
             number: 0,
@@ -100,7 +97,6 @@ impl<R: Read> LineReader<R> {
                 } else {
                     // They may be the end of the stream.
                     has_dropped_zeros = true;
-                    self.buffer_position += (searched - length) as u64;
                     self.unread.end = self.unread.start + length;
                     searched = length;
                 }
@@ -127,14 +123,8 @@ impl<R: Read> LineReader<R> {
         self.unread.start = middle;
     }
 
-    /// The position of the line handed out last, in bytes from the beginning of the stream.
-    pub(super) fn position(&self) -> u64 {
-        self.buffer_position + self.line_start as u64
-    }
-
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.unread.clone(), 0);
-        self.buffer_position += self.unread.start as u64;
         self.unread = 0..self.unread.len();
         loop {
             match self.input.read(&mut self.buffer[self.unread.end..]) {
@@ -220,29 +210,6 @@ mod tests {
         }
         assert!(matches!(lines.next().unwrap(), NextLine::End));
         assert_eq!(lines.number, 2);
-    }
-
-    #[test]
-    fn the_position_of_a_line_counts_every_byte_before_it() {
-        let long = "x".repeat(MAX_LINE_BYTES / 2);
-        let text = format!(
-            "a\n{long}\n{}\n{long}\n{}\nb\nc",
-            "y".repeat(3 * BUFFER_BYTES),
-            "\0".repeat(3 * BUFFER_BYTES)
-        );
-        let mut lines = LineReader::new(text.as_bytes());
-        let mut found = Vec::new();
-        loop {
-            match lines.next().unwrap() {
-                NextLine::Line { .. } => found.push(lines.position()),
-                NextLine::TooLong => found.push(0),
-                NextLine::End => break,
-            }
-        }
-        let newlines = text.match_indices('\n').map(|(at, _)| at as u64 + 1);
-        let mut expected: Vec<u64> = std::iter::once(0).chain(newlines).collect();
-        (expected[2], expected[4]) = (0, 0);
-        assert_eq!(found, expected);
     }
 
     #[test]

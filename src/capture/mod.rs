@@ -34,7 +34,7 @@ pub use recorder_notes::{
     ClockChange, DroppedSamples, WriteStall, write_clock_change, write_dropped_samples, write_stall,
 };
 pub use recording_header::RecordingHeader;
-pub use time_scan::{scan_times, scan_times_backward};
+pub use time_scan::scan_times;
 pub use warning::{CaptureWarning, CaptureWarningKind};
 pub use writer::{RecordFilter, SampleText, write_sample};
 

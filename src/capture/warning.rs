@@ -73,6 +73,8 @@ pub enum CaptureWarningKind {
         /// Seconds that it was suspended.
         seconds: f64,
     },
+    /// A time of the requested range occurs more than once; holds the sentence that says which was taken.
+    RepeatedTime(String),
 }
 
 impl CaptureWarningKind {
@@ -96,7 +98,8 @@ impl CaptureWarningKind {
             | Self::SampleTruncated
             | Self::SamplesDropped(_)
             | Self::ClockStepped { .. }
-            | Self::Suspended { .. } => false,
+            | Self::Suspended { .. }
+            | Self::RepeatedTime(_) => false,
         }
     }
 
@@ -164,6 +167,7 @@ impl std::fmt::Display for CaptureWarningKind {
                 write!(f, "wall clock was set {direction} by {:.1} s", seconds.abs())
             }
             Self::Suspended { seconds } => write!(f, "host was suspended for {seconds:.0} s"),
+            Self::RepeatedTime(sentence) => f.write_str(sentence),
         }
     }
 }

@@ -33,7 +33,6 @@ mod learn_baselines;
 mod load_baselines;
 mod neighbors;
 mod options;
-mod range;
 mod run_clock;
 mod running_totals;
 mod sample_pair;

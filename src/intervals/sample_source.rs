@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use jiff::tz::TimeZone;
 
 use super::options::Input;
-use super::range::{Place, RangeFilter};
 use crate::baselines::RecordedBaselines;
 use crate::capture::{CaptureWarning, CaptureWarningKind};
 use crate::clock::Clock;
@@ -15,8 +15,10 @@ use crate::counters::{DeviceNumber, Sample};
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
 use crate::source::{
-    DeviceResolver, IoScanner, Live, Replay, Tracer, read_machine, read_recording_header, reread_topology,
+    DeviceResolver, IoScanner, Live, Replay, Tracer, find_time_zone, read_machine, read_recording_header,
+    reread_topology,
 };
+use crate::time_range::{Place, RangeFilter, TimeRange};
 use crate::topology::{Machine, Topology};
 
 /// The age at which the topology of the running system is read again although no device name changed.
@@ -85,7 +87,7 @@ impl<'a> SampleSource<'a> {
                 let replay = Box::new(Replay::open(path, clock)?);
                 let range = match &input.range {
                     range if range.is_everything() => None,
-                    range => Some(Box::new(RangeFilter::new(range, &replay)?)),
+                    range => Some(Box::new(open_range(range, &replay)?)),
                 };
                 SourceKind::Replay { replay, header_count: 0, range, place: Place::Within }
             }
@@ -291,14 +293,24 @@ impl<'a> SampleSource<'a> {
                 if let Some(warning) = warnings.first().filter(|_| self.input.strict) {
                     bail!("{}:{}: {}", sanitize(replay.name()), warning.line, warning.kind);
                 }
-                warnings.iter().for_each(on_warning);
+                warnings.iter().for_each(&mut *on_warning);
                 let found = found?;
                 let Some(range) = range else { return Ok(found) };
+                let in_capture = |error| anyhow!("{}: {error}", sanitize(replay.name()));
                 if !found {
-                    range.finish()?;
+                    range.finish().map_err(in_capture)?;
                     return Ok(false);
                 }
-                *place = range.place(sample, replay.sample_position())?;
+                if let Some(at) = sample.at.wall {
+                    *place = range.place(at).map_err(in_capture)?;
+                }
+                if let Some(note) = range.take_note() {
+                    on_warning(&CaptureWarning {
+                        line: 0,
+                        kind: CaptureWarningKind::RepeatedTime(note),
+                        omitted: 0,
+                    });
+                }
                 Ok(*place != Place::Following)
             }
         }
@@ -386,4 +398,34 @@ impl<'a> SampleSource<'a> {
 fn recorded_topology<'r>(replay: &'r Replay<'_>) -> Option<&'r Topology> {
     let topology = &replay.header()?.topology;
     (!topology.nodes().is_empty()).then_some(topology)
+}
+
+/// Returns the filter of a range of a capture.
+///
+/// # Errors
+/// When the time zone is not known, the capture cannot be read, or a point before its end is not known in a pipe.
+fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter> {
+    let tz = range.time_zone.as_deref();
+    let zone = match find_time_zone(tz) {
+        Some(zone) => zone,
+        None if range.points().all(|(_, point)| !point.needs_time_zone()) => TimeZone::UTC,
+        None => bail!(
+            "unknown time zone '{}' in TZ; give times with their UTC offset, such as 2026-11-20T16:04Z",
+            sanitize(&tz.unwrap_or_default().to_string_lossy())
+        ),
+    };
+    let name = || sanitize(replay.name()).into_owned();
+    if let Some((option, point)) =
+        range.points().find(|(_, point)| point.before_end().is_some() && !replay.is_file())
+    {
+        bail!(
+            "{option} {point} is not known while {} is read from a pipe; save the capture to a file first",
+            name()
+        );
+    }
+    // Whether a local time occurs again is known only from the last time.
+    let needs_whole =
+        range.points().any(|(_, point)| point.before_end().is_some() || point.needs_time_zone());
+    let whole = if needs_whole { replay.scan_times().with_context(name)? } else { None };
+    Ok(RangeFilter::new(range.clone(), zone, whole))
 }

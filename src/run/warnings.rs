@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use crate::capture::CaptureWarning;
+use crate::capture::{CaptureWarning, CaptureWarningKind};
 use crate::sanitize::sanitize;
 
 /// The most warnings of a class that are printed in full.
@@ -44,6 +44,9 @@ impl Warnings {
 
     /// Warns about a capture, and counts the warnings that the reader omitted.
     pub(super) fn warn_capture(&mut self, warning: &CaptureWarning, err: &mut dyn Write) {
+        if let CaptureWarningKind::RepeatedTime(sentence) = &warning.kind {
+            return self.warn_input(sentence, err);
+        }
         let class = if warning.kind.is_about_lines() { Class::SkippedLines } else { Class::Other };
         self.print(class, &format!("{}:{}: {}", self.input, warning.line, warning.kind), err);
         self.omitted += warning.omitted;

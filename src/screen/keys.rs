@@ -6,7 +6,7 @@ use super::app::{Action, App, Cursor, ExportKind, Page, Source};
 use super::input::{Event, Key, Mouse, MouseAction};
 use super::prompt::{Prompt, Question, Typed};
 use super::sort::Sort;
-use crate::time_range::{TimePoint, occurrences};
+use crate::time_range::TimePoint;
 
 /// The keys for the help, in groups: each group has a heading, and the keys with their meanings.
 pub(crate) const KEYS: [(&str, &[(&str, &str)]); 5] = [
@@ -251,9 +251,15 @@ impl App {
         if let (Some(before), Some(newest)) = (point.before_end(), times.last()) {
             return self.go_to_wall(newest.saturating_sub(before).unwrap_or(*newest));
         }
-        let found = occurrences(&point, &self.options.time_zone, times.iter().copied());
-        let distance = |at: Timestamp| cursor.map(|cursor| at.duration_since(cursor).abs());
-        let nearest = found.iter().min_by_key(|occurrence| distance(occurrence.at)).map(|found| found.at);
+        let (Some(first), Some(newest)) = (times.first().copied(), times.last().copied()) else {
+            return self.say(format!("no interval at {}", text.trim()));
+        };
+        // As it is displayed, without fractions of a second.
+        let start = Timestamp::from_second(first.as_second()).unwrap_or(first);
+        let after_start = point.after_start().and_then(|after| first.checked_add(after).ok());
+        let moments = after_start.into_iter().chain(point.moments_from(start, &self.options.time_zone));
+        let distance = |at: &Timestamp| cursor.map(|cursor| at.duration_since(cursor).abs());
+        let nearest = moments.take_while(|at| *at <= newest).min_by_key(distance);
         match nearest {
             Some(wall) => self.go_to_wall(wall),
             None => self.say(format!("no interval at {}", text.trim())),

@@ -40,8 +40,6 @@ pub(super) trait ChunkInput: Read {
 /// The state of a reader after a sample, or at the end.
 #[derive(Default)]
 pub(super) struct ReaderState {
-    /// The position of the sample's `TS` line.
-    pub(super) position: u64,
     /// The header of the recording; `None` for any other capture.
     pub(super) header: Option<Arc<RecordingHeader>>,
     /// The number of headers so far.
@@ -288,7 +286,6 @@ fn parse(exchange: Exchange) {
             header = reader.header().cloned().map(Arc::new);
         }
         let state = ReaderState {
-            position: reader.sample_position(),
             header: header.clone(),
             header_count: reader.header_count(),
             is_truncated: reader.is_truncated(),

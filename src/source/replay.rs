@@ -11,7 +11,6 @@ use std::thread;
 
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::capture::{CaptureWarning, Reader, RecordingHeader, copy_range};
@@ -20,8 +19,8 @@ use crate::compression::Compression;
 use crate::counters::Sample;
 use crate::source::decompress::decompress;
 use crate::source::parse_ahead::{ChunkInput, ParseAhead};
-use crate::source::time_bounds::{SeekableCapture, TimeBounds, find_bounds};
-use crate::time_range::TimeRange;
+use crate::source::whole_file::WholeFile;
+use crate::time_range::CaptureTimes;
 
 /// The samples of a capture.
 pub struct Replay<'a> {
@@ -30,8 +29,8 @@ pub struct Replay<'a> {
     position: Option<(Rc<Cell<u64>>, u64)>,
     samples: Samples<'a>,
     keeps_truncated_sample: bool,
-    /// Another reader of the capture, for searches; `None` for a pipe.
-    seekable: Option<SeekableCapture>,
+    /// Another reader of the capture; `None` for a pipe.
+    whole: Option<WholeFile>,
     clock: &'a dyn Clock,
 }
 
@@ -132,7 +131,7 @@ impl<'a> Replay<'a> {
     }
 
     fn new(name: &str, input: File, clock: &'a dyn Clock, parses_ahead: ParsesAhead) -> Result<Self> {
-        let seekable = SeekableCapture::of(&input);
+        let whole = WholeFile::of(&input);
         let length = input.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
         let position: Rc<Cell<u64>> = Rc::default();
         let mut input =
@@ -153,24 +152,21 @@ impl<'a> Replay<'a> {
             Ok(Samples::InTurn(Box::new(Reader::new(decompress(Box::new(input))?))))
         };
         let samples = open().with_context(|| format!("cannot read {name}"))?;
-        Ok(Self { name: name.to_owned(), position, samples, keeps_truncated_sample: false, seekable, clock })
+        Ok(Self { name: name.to_owned(), position, samples, keeps_truncated_sample: false, whole, clock })
     }
 
-    /// Finds a range of time before the samples are read; `None` for a pipe, which cannot be read ahead.
+    /// Reads the times of the whole capture before its samples are read; `None` for a pipe, which cannot be read ahead,
+    /// and for a capture without samples.
     ///
     /// # Errors
-    /// A message if a point is outside the capture or occurs more than once; also if the file cannot be read.
-    pub fn find_range(&self, range: &TimeRange, zone: &TimeZone) -> Result<Option<TimeBounds>> {
-        let Some(capture) = &self.seekable else { return Ok(None) };
-        find_bounds(capture, range, zone, self.clock).map(Some)
+    /// If the file cannot be read.
+    pub fn scan_times(&self) -> Result<Option<CaptureTimes>> {
+        self.whole.as_ref().map_or(Ok(None), |file| file.scan_times(self.clock))
     }
 
-    /// Returns the position of the last sample in bytes, comparable to those of [`Self::find_range`].
-    pub fn sample_position(&self) -> u64 {
-        match &self.samples {
-            Samples::InTurn(reader) => reader.sample_position(),
-            Samples::Ahead(ahead, _) => ahead.state().position,
-        }
+    /// Returns whether the capture is in a file, which has an end.
+    pub fn is_file(&self) -> bool {
+        self.whole.is_some()
     }
 
     /// Also hands out the complete lines of a sample that is truncated at the end of the file.

@@ -1,4 +1,4 @@
-//! The grammar of points in time.
+//! Points in time as they are typed: their grammar, and the moments that they can mean.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::{DateTime, Time};
+use jiff::tz::{AmbiguousOffset, TimeZone};
 
 /// The longest duration in seconds: 10,000 days.
 const MAX_DURATION_S: f64 = 10_000.0 * 86_400.0;
@@ -43,19 +44,36 @@ impl TimePoint {
         if let Kind::BeforeEnd(duration) = self.kind { Some(duration) } else { None }
     }
 
-    /// The time of day; `None` for another kind of point.
-    pub(super) fn time_of_day(&self) -> Option<Time> {
-        if let Kind::TimeOfDay(time) = self.kind { Some(time) } else { None }
+    /// Returns the moments at or after `from` that it can mean, in order: a time of day occurs once a day, and every
+    /// local time twice where the clock is set back. None for a duration.
+    pub fn moments_from<'z>(
+        &self,
+        from: Timestamp,
+        zone: &'z TimeZone,
+    ) -> Box<dyn Iterator<Item = Timestamp> + 'z> {
+        let is_later = move |at: &Timestamp| *at >= from;
+        match self.kind {
+            Kind::AfterStart(_) | Kind::BeforeEnd(_) => Box::new(std::iter::empty()),
+            Kind::Absolute(at) => Box::new(Some(at).filter(is_later).into_iter()),
+            Kind::Local(at) => Box::new(local_moments(at, zone).into_iter().filter(is_later)),
+            Kind::TimeOfDay(time) => {
+                let first = from.to_zoned(zone.clone()).date();
+                let days = std::iter::successors(Some(first), |day| day.tomorrow().ok());
+                Box::new(
+                    days.flat_map(move |day| local_moments(day.to_datetime(time), zone)).filter(is_later),
+                )
+            }
+        }
     }
 
-    /// The date and time in the displayed zone; `None` for another kind of point.
-    pub(super) fn local(&self) -> Option<DateTime> {
-        if let Kind::Local(at) = self.kind { Some(at) } else { None }
-    }
-
-    /// The time that does not depend on a zone; `None` for another kind of point.
-    pub(super) fn absolute(&self) -> Option<Timestamp> {
-        if let Kind::Absolute(at) = self.kind { Some(at) } else { None }
+    /// Returns whether the clock was set forward past it on the day of `at`.
+    pub(super) fn is_skipped(&self, at: Timestamp, zone: &TimeZone) -> bool {
+        let local = match self.kind {
+            Kind::Local(local) => local,
+            Kind::TimeOfDay(time) => at.to_zoned(zone.clone()).date().to_datetime(time),
+            Kind::AfterStart(_) | Kind::BeforeEnd(_) | Kind::Absolute(_) => return false,
+        };
+        local_moments(local, zone).is_empty()
     }
 
     /// Returns whether its meaning depends on a time zone.
@@ -90,6 +108,20 @@ impl FromStr for TimePoint {
         )?;
         Ok(Self { kind, text: text.to_owned() })
     }
+}
+
+/// Returns the moments of a local date and time, in order: two if the clock is set back in between, none if it is set
+/// forward past that time.
+fn local_moments(at: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
+    let offsets = match zone.to_ambiguous_timestamp(at).offset() {
+        AmbiguousOffset::Unambiguous { offset } => vec![offset],
+        AmbiguousOffset::Fold { before, after } => vec![before, after],
+        AmbiguousOffset::Gap { .. } => Vec::new(),
+    };
+    let mut moments: Vec<Timestamp> =
+        offsets.into_iter().filter_map(|offset| offset.to_timestamp(at).ok()).collect();
+    moments.sort();
+    moments
 }
 
 /// Parses a time of day, or a date with or without a time and a UTC offset. A date alone means its midnight.
@@ -177,6 +209,33 @@ mod tests {
         assert_eq!(kind("2026-11-20T16:04Z"), absolute("2026-11-20T16:04:00Z"));
         assert_eq!(kind("2026-11-20T16:04:47+01:00"), absolute("2026-11-20T15:04:47Z"));
         assert_eq!(kind("2026-11-20 16:04+0530"), absolute("2026-11-20T10:34:00Z"));
+    }
+
+    /// The moments of a point from a time on, in a zone with summer time from the last Sunday of March to that of
+    /// October, as in Berlin.
+    fn moments(point: &str, from: &str) -> Vec<String> {
+        let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let point: TimePoint = point.parse().unwrap();
+        point.moments_from(from.parse().unwrap(), &zone).take(2).map(|at| at.to_string()).collect()
+    }
+
+    #[test]
+    fn a_local_time_occurs_once_twice_or_not_at_all() {
+        let at = |text: &str| moments(text, "2026-01-01T00:00:00Z");
+        assert_eq!(at("2026-11-20T16:04:00"), ["2026-11-20T15:04:00Z"]);
+        assert_eq!(at("2026-10-25T02:30:00"), ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]);
+        assert!(at("2026-03-29T02:30:00").is_empty());
+        assert!(moments("2026-11-20T16:04Z", "2026-11-20T16:05:00Z").is_empty());
+    }
+
+    #[test]
+    fn a_time_of_day_occurs_on_this_day_or_another() {
+        let next = |time: &str, from: &str| moments(time, from)[0].clone();
+        assert_eq!(next("16:04:00", "2026-11-20T15:04:00Z"), "2026-11-20T15:04:00Z");
+        assert_eq!(next("16:04:00", "2026-11-20T15:04:00.1Z"), "2026-11-21T15:04:00Z");
+        assert_eq!(next("00:10:00", "2026-11-20T23:05:00Z"), "2026-11-20T23:10:00Z");
+        assert_eq!(next("02:30:00", "2026-10-25T00:31:00Z"), "2026-10-25T01:30:00Z");
+        assert_eq!(next("02:30:00", "2026-03-28T01:31:00Z"), "2026-03-30T00:30:00Z");
     }
 
     #[test]

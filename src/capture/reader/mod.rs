@@ -46,8 +46,6 @@ pub struct Reader<R> {
     has_binary_data: bool,
     /// The number of samples that the recorder dropped before the next one.
     dropped_samples: u64,
-    /// The position of the `TS` line of the last sample, in bytes.
-    sample_position: u64,
     /// The scans of cgroups and processes.
     scans: ScanReader,
     warnings: Vec<CaptureWarning>,
@@ -67,7 +65,6 @@ impl<R: Read> Reader<R> {
             first_line_before_timestamp: None,
             has_binary_data: false,
             dropped_samples: 0,
-            sample_position: 0,
             scans: ScanReader::default(),
             warnings: Vec::new(),
         }
@@ -106,11 +103,6 @@ impl<R: Read> Reader<R> {
     /// Returns whether the capture was found to end within a sample or within its compressed data.
     pub fn is_truncated(&self) -> bool {
         self.is_truncated
-    }
-
-    /// Returns the position of the `TS` line of the last sample, in bytes of the uncompressed capture.
-    pub fn sample_position(&self) -> u64 {
-        self.sample_position
     }
 
     /// Reads the next sample into `sample`, reusing its memory. `previous` is the sample read before it; comparing with
@@ -237,7 +229,7 @@ impl<R: Read> Reader<R> {
             }
             return is_handed_out;
         };
-        let mut open = OpenSample::new(time, line.written_time, self.lines.number, self.lines.position());
+        let mut open = OpenSample::new(time, line.written_time, self.lines.number);
         if !self.is_blkstat_recording() {
             open.segment = Some(self.assign_segment(&open));
         }
@@ -353,7 +345,6 @@ impl<R: Read> Reader<R> {
         sample.at = open.time();
         sample.devices.truncate(device_count);
         sample.written_time = open.written_time;
-        self.sample_position = open.file_position;
         sample.io_scan = self.scans.take();
         true
     }

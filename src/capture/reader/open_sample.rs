@@ -31,8 +31,6 @@ pub(super) struct OpenSample {
     pub(super) written_time: Option<String>,
     /// The number of the `TS` line.
     pub(super) line: u64,
-    /// The position of the `TS` line in bytes.
-    pub(super) file_position: u64,
     /// The segment; `None` in a recording, where it depends on the monotonic time at the end of the sample.
     pub(super) segment: Option<u64>,
     pub(super) monotonic: Option<Duration>,
@@ -44,12 +42,11 @@ pub(super) struct OpenSample {
 }
 
 impl OpenSample {
-    pub(super) fn new(wall: Timestamp, written_time: Option<String>, line: u64, file_position: u64) -> Self {
+    pub(super) fn new(wall: Timestamp, written_time: Option<String>, line: u64) -> Self {
         Self {
             wall,
             written_time,
             line,
-            file_position,
             segment: None,
             monotonic: None,
             uptime: None,

@@ -114,7 +114,7 @@ fn a_last_line_between_the_column_counts_of_two_kernels_has_lost_its_end() {
     let devices = |columns: usize, end: &str| {
         let counters = vec!["1"; columns - 3].join(" ");
         let text = format!("TS 10\n8 0 sda {counters}\n8 16 sdb {counters}{end}");
-        read_all(text.as_bytes(), true).0.last().map_or(0, |(sample, _)| sample.devices.len())
+        read_all(text.as_bytes(), true).0.last().map_or(0, |sample| sample.devices.len())
     };
     let of_last_line = |end: &str| (14..=21).map(|columns| devices(columns, end)).collect::<Vec<_>>();
     assert_eq!(of_last_line(""), [2, 1, 1, 1, 2, 1, 2, 2]);
@@ -237,16 +237,16 @@ impl Read for OneByte<'_> {
     }
 }
 
-/// Returns all samples with the positions of their `TS` lines, and all warnings.
-fn read_all(input: impl Read, keeps_truncated: bool) -> (Vec<(Sample, u64)>, Vec<String>) {
+/// Returns all samples and warnings.
+fn read_all(input: impl Read, keeps_truncated: bool) -> (Vec<Sample>, Vec<String>) {
     let mut reader = Reader::new(input);
     if keeps_truncated {
         reader.keep_truncated_sample();
     }
-    let mut samples: Vec<(Sample, u64)> = Vec::new();
+    let mut samples: Vec<Sample> = Vec::new();
     let (none, mut sample) = (Sample::default(), Sample::default());
-    while reader.next(samples.last().map_or(&none, |(sample, _)| sample), &mut sample).unwrap() {
-        samples.push((sample.clone(), reader.sample_position()));
+    while reader.next(samples.last().unwrap_or(&none), &mut sample).unwrap() {
+        samples.push(sample.clone());
     }
     (samples, reader.take_warnings().into_iter().map(|w| format!("{}: {}", w.line, w.kind)).collect())
 }

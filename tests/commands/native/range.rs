@@ -128,13 +128,22 @@ fn compressed_captures_and_pipes_have_the_same_ranges() {
 #[test]
 fn a_time_outside_the_capture_is_an_error_with_its_range() {
     let covers = "covers 2026-11-20T18:28:06+00:00 to 2026-11-20T18:28:39+00:00";
-    for range in
-        ["--begin 18:28:05", "--end 18:28:40", "--begin -1h", "--begin +34s", "--end 2026-11-19", "--end +1h"]
-    {
+    for range in ["--begin 18:28:05", "--end 18:28:40", "--begin -1h", "--begin +34s", "--end 2026-11-19"] {
         let message = error(&format!("--from {MIXED} {range}"), "");
         assert!(message.starts_with(&format!("{MIXED}: {range} is outside the capture")), "{message}");
         assert!(message.ends_with(covers), "{message}");
     }
+    // That the capture ends before these is known only at its end.
+    for range in ["--end 2026-11-21T00:00Z", "--end +1h"] {
+        let (out, err, code) = output(&format!("--json --from {MIXED} {range}"), "");
+        assert_eq!((rows(&out), code), (json(&format!("--from {MIXED}")), 2));
+        assert_eq!(err, format!("blkstat: {MIXED}: {range} is outside the capture, which {covers}\n"));
+    }
+    let message = error(&format!("--from {MIXED} --end 2026-11-19T00:00Z"), "");
+    assert!(
+        message.ends_with("is outside the capture, which begins at 2026-11-20T18:28:06+00:00"),
+        "{message}"
+    );
     let (out, err, code) = output("--json --from - --begin 19:00", std::fs::read(MIXED).unwrap());
     assert_eq!((out.as_str(), code), ("", 2));
     assert!(err.contains("--begin 19:00 is outside") && err.trim_end().ends_with(covers), "{err}");
@@ -163,31 +172,35 @@ fn bare_times_are_in_the_zone_that_is_displayed() {
 }
 
 #[test]
-fn a_time_that_occurs_twice_is_an_error_that_lists_its_dates() {
+fn a_time_that_occurs_twice_is_the_first_and_a_line_says_which() {
     // Two days at one sample per hour, from midnight.
     let hours: Vec<f64> = (0..48).map(|hour| f64::from(hour) * 3600.0 + 1_795_132_800.0).collect();
     let text = capture(&hours);
     let (_dir, path) = file("days.txt", &text);
-    let twice = "--begin 16:04 occurs 2 times in the capture; give one of 2026-11-20T16:04:00+00:00, \
-                 2026-11-21T16:04:00+00:00";
+    let twice = "--begin 16:04 occurs more than once in the capture; taken as 2026-11-20T16:04:00+00:00";
     let from = path.display();
-    assert_eq!(error(&format!("--from {from} --begin 16:04"), ""), format!("{from}: {twice}"));
+    for (range, count) in [("--begin 16:04", 31), ("--begin 16:04 --end 20:00", 4)] {
+        for command in ["--json", "--json --strict", "analyze --json"] {
+            let (out, err, code) = output(&format!("{command} --from {from} {range}"), "");
+            let expected = format!("blkstat: {from}: {twice}\n");
+            assert_eq!((err, code), (expected, 0), "{command} {range}");
+            assert!(!command.starts_with("--json") || rows(&out).len() == count, "{command} {range}");
+        }
+    }
     assert_eq!(json(&format!("--from {from} --begin 2026-11-21T16:04")).len(), 7);
-    // A pipe is shown until the time comes again.
+    // In a pipe, that a time occurs again is known only then.
     let (out, err, code) = output("--json --from - --begin 16:04", &text);
-    assert_eq!((rows(&out).len(), err, code), (24, format!("blkstat: standard input: {twice}\n"), 2));
+    assert_eq!((rows(&out).len(), err, code), (31, format!("blkstat: standard input: {twice}\n"), 0));
     let (out, err, code) = output("--json --from - --begin 16:04 --end 20:00", &text);
     assert_eq!((rows(&out).len(), err.as_str(), code), (4, "", 0));
 }
 
 #[test]
-fn a_clock_that_was_set_back_makes_times_ambiguous() {
+fn of_times_over_which_the_clock_was_set_back_the_first_is_meant() {
     let at = |minute: u32| 1_795_186_800.0 + 60.0 * f64::from(minute);
     let minutes: Vec<f64> = (0..60).chain(30..80).map(at).collect();
     let (_dir, path) = file("set-back.txt", capture(&minutes));
     let from = path.display();
-    let message = error(&format!("--from {from} --begin 15:40"), "");
-    assert!(message.contains("occurs 2 times") && message.contains("set back over"), "{message}");
     let shown = |range: &str| {
         let (out, err, code) = output(&format!("--json --from {from} {range}"), "");
         assert_eq!(code, 0, "{err}");
@@ -195,6 +208,8 @@ fn a_clock_that_was_set_back_makes_times_ambiguous() {
             rows(&out).iter().map(|row| row["time"].as_str().unwrap()[11..16].to_owned()).collect();
         (times.len(), times.first().cloned().unwrap(), times.last().cloned().unwrap())
     };
+    assert_eq!(shown("--begin 15:40 --end 15:50"), (10, "15:41".to_owned(), "15:50".to_owned()));
+    assert_eq!(shown("--begin 15:40"), (68, "15:41".to_owned(), "16:19".to_owned()));
     assert_eq!(shown("--begin 15:10 --end 15:20"), (10, "15:11".to_owned(), "15:20".to_owned()));
     assert_eq!(shown("--begin 16:10"), (9, "16:11".to_owned(), "16:19".to_owned()));
     assert_eq!(shown("--begin -30m"), (30, "15:50".to_owned(), "16:19".to_owned()));
@@ -215,15 +230,19 @@ fn a_capture_without_a_wall_clock_has_durations_only() {
 #[test]
 fn a_range_that_ends_before_it_begins_or_holds_nothing_is_one_line() {
     for (range, words) in [
-        ("--begin 18:28:20 --end 18:28:16", "--begin 18:28:20 is not before --end 18:28:16"),
+        ("--begin 18:28:20 --end 18:28:16", "--end 18:28:16 comes before --begin 18:28:20 in the capture"),
         ("--begin -5s --end +5s", "--begin -5s is not before --end +5s"),
         ("--begin +5s --end +5s", "--begin +5s is not before --end +5s"),
     ] {
         assert_eq!(error(&format!("--from {MIXED} {range}"), ""), format!("{MIXED}: {words}"));
     }
     let text = std::fs::read_to_string(MIXED).unwrap();
-    let message = error("--from - --begin 18:28:20 --end 18:28:16", &text);
-    assert_eq!(message, "standard input: --end 18:28:16 comes before --begin 18:28:20 in the capture");
+    // In a pipe, that no such time of day follows is known only at the end.
+    let (_, err, code) = output("--from - --begin 18:28:20 --end 18:28:16", &text);
+    let message = "blkstat: standard input: --end 18:28:16 comes before --begin 18:28:20 in the capture\n";
+    assert_eq!((err.as_str(), code), (message, 2));
+    let message = error("--from - --begin 2026-11-20T18:28:20 --end +5s", &text);
+    assert_eq!(message, "standard input: --end +5s comes before --begin 2026-11-20T18:28:20 in the capture");
     let (out, err, code) = output(&format!("--from {MIXED} --begin +8.1 --end +8.2"), "");
     assert_eq!((out.as_str(), code), ("", 1));
     assert_eq!(err, format!("blkstat: {MIXED}: no interval lies between --begin and --end\n"));
