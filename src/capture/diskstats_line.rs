@@ -1,7 +1,5 @@
 //! One line of /proc/diskstats, as any kernel prints it.
 
-use super::fields::{Fields, Number};
-use super::line_layout::{COUNTERS, IN_FLIGHT, LineLayout};
 use crate::counters::{Columns, Counters, Device, Requests};
 use crate::sanitize::sanitize;
 
@@ -37,7 +35,7 @@ impl std::fmt::Display for LineError {
 }
 
 /// The columns after the name, as the kernel's iostats.rst names them.
-const FIELDS: [&str; COUNTERS] = [
+const FIELDS: [&str; 17] = [
     "reads completed",
     "reads merged",
     "sectors read",
@@ -60,61 +58,71 @@ const FIELDS: [&str; COUNTERS] = [
 /// The four columns of a partition up to 2.6.24.
 const PARTITION_FIELDS: [&str; 4] = ["reads issued", "sectors read", "writes issued", "sectors written"];
 
-/// Columns before the counters: major, minor and name.
-const LEADING_COLUMNS: usize = 3;
+/// The number of columns after the name that are read.
+const COUNTERS: usize = FIELDS.len();
 
-/// Columns of a partition's line up to 2.6.24.
-const PARTITION_COLUMNS: usize = LEADING_COLUMNS + PARTITION_FIELDS.len();
+/// The index among them of the requests in flight.
+const IN_FLIGHT: usize = 8;
 
-/// The shape of the line that was parsed last: the next line of the same device nearly always has the same one.
-#[derive(Clone, Default)]
-pub(super) struct LineShape {
-    /// The line up to and including the blank after the name; empty if the shape is not known.
-    start: Vec<u8>,
-    major: u32,
-    minor: u32,
-    name: String,
-    /// The digit count of each number; 0 for a missing one.
-    digits: [u8; COUNTERS],
-    /// The layout of the last two successive lines that had the same one; `None` if there are none.
-    layout: Option<Box<LineLayout>>,
+/// Columns of a partition's line up to 2.6.24, with major number, minor number and name.
+const PARTITION_COLUMNS: usize = 3 + PARTITION_FIELDS.len();
+
+/// Every number of this many digits fits into 64 bits.
+const MAX_SAFE_DIGITS: usize = 19;
+
+/// The words of a line. Spaces, tabs and carriage returns separate them.
+pub(super) struct Words<'a> {
+    /// The part of the line after the word read last.
+    pub(super) rest: &'a [u8],
 }
 
-impl LineShape {
-    /// Parses the line that `text` begins with if it has the layout of lines before it. Returns its length with the
-    /// newline.
-    #[inline]
-    pub(super) fn parse_again(&self, text: &[u8], device: &mut Device) -> Option<usize> {
-        let layout = self.layout.as_ref()?;
-        let (values, length) = layout.read(text)?;
-        device.counters = counters_from(&values, layout.count())?;
-        self.set_names(device);
-        Some(length)
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r')
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(line: &'a [u8]) -> Self {
+        Self { rest: line }
     }
 
-    #[inline]
-    fn set_names(&self, device: &mut Device) {
-        (device.major, device.minor) = (self.major, self.minor);
-        if device.name != self.name {
-            device.name.clone_from(&self.name);
+    fn skip_blanks(&mut self) {
+        while let [byte, rest @ ..] = self.rest
+            && is_blank(*byte)
+        {
+            self.rest = rest;
         }
     }
 
-    /// Keeps the layout for the lines to come if it is that of two lines one after the other.
-    fn keep_layout(&mut self, read: &CountersRead) {
-        let is_known = |layout: &LineLayout| layout.is_for(&self.digits, read.count);
-        if read.is_repeated && !self.layout.as_deref().is_some_and(is_known) {
-            self.layout = LineLayout::new(&self.start, &self.digits, read.count).map(Box::new);
+    /// Reads the next word if it is a number that certainly fits.
+    #[inline]
+    fn next_number(&mut self) -> Option<u64> {
+        self.skip_blanks();
+        let (mut value, mut digits, mut rest) = (0u64, 0, self.rest);
+        while let [byte, after @ ..] = rest
+            && byte.is_ascii_digit()
+        {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+            (digits, rest) = (digits + 1, after);
         }
+        let is_word = rest.first().is_none_or(|byte| is_blank(*byte));
+        if !is_word || digits == 0 || digits > MAX_SAFE_DIGITS {
+            return None;
+        }
+        self.rest = rest;
+        Some(value)
     }
 }
 
-/// The counters that were read of a line.
-struct CountersRead {
-    count: usize,
-    /// True if they have as many digits as those of the line before, except for the requests in flight, and nothing
-    /// follows.
-    is_repeated: bool,
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.skip_blanks();
+        let end = self.rest.iter().position(|byte| is_blank(*byte)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        (!word.is_empty()).then_some(word)
+    }
 }
 
 /// Parses one line into `device`, reusing its memory.
@@ -124,99 +132,43 @@ struct CountersRead {
 /// # Errors
 /// The reason why it is not a diskstats line; the contents of `device` are then unspecified.
 pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineError> {
-    let mut fields = Fields::new(line);
-    (device.major, device.minor) = parse_start(line, &mut fields, &mut device.name)?;
-    parse_counters(line, &mut fields, &mut [0; COUNTERS], &mut device.counters).map(|_| ())
-}
-
-/// Parses a line as [`parse_line`] does, faster if it has the given shape, which is then set to that of this line. The
-/// layout is not kept for a device that was idle since `previous`, its counters in the sample before, because an
-/// unchanged line is recognized as a whole.
-///
-/// # Errors
-/// Those of [`parse_line`].
-pub(super) fn parse_line_of(
-    shape: &mut LineShape,
-    line: &[u8],
-    device: &mut Device,
-    previous: Option<&Counters>,
-) -> Result<(), LineError> {
-    let mut fields = match shape.start.split_last() {
-        Some((_, start)) if line.starts_with(&shape.start) => Fields::after(line, start.len()),
-        _ => {
-            shape.start.clear();
-            shape.layout = None;
-            let mut fields = Fields::new(line);
-            (shape.major, shape.minor) = parse_start(line, &mut fields, &mut shape.name)?;
-            shape.start.extend(line.get(..=fields.end()).unwrap_or_default());
-            fields
-        }
+    let mut words = Words::new(line);
+    let (Some(major), Some(minor), Some(name)) = (words.next(), words.next(), words.next()) else {
+        return Err(column_count_error(line));
     };
-    shape.set_names(device);
-    let read = parse_counters(line, &mut fields, &mut shape.digits, &mut device.counters)?;
-    if previous != Some(&device.counters) {
-        shape.keep_layout(&read);
+    device.major = parse_device_number(major, "major", line)?;
+    device.minor = parse_device_number(minor, "minor", line)?;
+    // Nearly always the same device as in the previous sample.
+    if device.name.as_bytes() != name {
+        device.name.clear();
+        device.name.push_str(&String::from_utf8_lossy(name));
     }
+    let mut values = [0; COUNTERS];
+    let mut count = COUNTERS;
+    for (index, value) in values.iter_mut().enumerate() {
+        if let Some(number) = words.next_number() {
+            *value = number;
+        } else if let Some(word) = words.next() {
+            *value = unusual_number(index, word).ok_or_else(|| invalid_number(index, word, line))?;
+        } else {
+            count = index;
+            break;
+        }
+    }
+    device.counters = counters_from(&values, count).ok_or_else(|| column_count_error(line))?;
     Ok(())
 }
 
-/// Parses the columns before the counters: the device numbers, which are returned, and the name.
-fn parse_start(line: &[u8], fields: &mut Fields<'_>, name: &mut String) -> Result<(u32, u32), LineError> {
-    let (Some(major), Some(minor), Some(found)) = (fields.next(), fields.next(), fields.next()) else {
-        return Err(column_count_error(line));
-    };
-    let major = parse_device_number(major, "major", line)?;
-    let minor = parse_device_number(minor, "minor", line)?;
-    // Nearly always the same device as in the previous sample.
-    if name.as_bytes() != found {
-        name.clear();
-        match std::str::from_utf8(found) {
-            Ok(found) => name.push_str(found),
-            Err(_) => name.push_str(&String::from_utf8_lossy(found)),
-        }
+/// Parses a number of more digits than usual, or a negative in-flight count as the 32-bit number it is: some kernels
+/// print the count as a signed number, and a miscount appears as -1. `None` if the word is neither.
+#[cold]
+fn unusual_number(field: usize, word: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(word).ok()?;
+    if word.iter().all(u8::is_ascii_digit) {
+        return text.parse().ok();
     }
-    Ok((major, minor))
-}
-
-/// Parses the counters. `digits` are their probable digit counts, and are set to the actual ones.
-fn parse_counters(
-    line: &[u8],
-    fields: &mut Fields<'_>,
-    digits: &mut [u8; COUNTERS],
-    counters: &mut Counters,
-) -> Result<CountersRead, LineError> {
-    let mut is_repeated = true;
-    let mut values = [0u64; COUNTERS];
-    let mut count = COUNTERS;
-    for (index, (value, digits)) in values.iter_mut().zip(digits).enumerate() {
-        if let Some(number) = fields.next_number_of(*digits) {
-            *value = number;
-            continue;
-        }
-        let start = fields.end() + 1;
-        match fields.next_number() {
-            Number::Value(number) => *value = number,
-            Number::End => {
-                count = index;
-                break;
-            }
-            Number::Invalid(found) => match negative_in_flight(index, found) {
-                Some(number) => *value = number,
-                None => return Err(invalid_number(index, found, line)),
-            },
-        }
-        let found = u8::try_from(fields.end().saturating_sub(start)).unwrap_or_default();
-        is_repeated &= std::mem::replace(digits, found) == found || index == IN_FLIGHT;
-    }
-    *counters = counters_from(&values, count).ok_or_else(|| column_count_error(line))?;
-    Ok(CountersRead { count, is_repeated: is_repeated && fields.rest().is_empty() })
-}
-
-/// Parses a negative in-flight count as the 32-bit number it is: some kernels print the count as a signed number, and a
-/// miscount appears as -1. `None` for any other column or text.
-fn negative_in_flight(field: usize, found: &[u8]) -> Option<u64> {
-    let signed: i32 = std::str::from_utf8(found).ok()?.parse().ok()?;
-    (FIELDS[field] == "in flight" && signed < 0).then_some(u64::from(signed as u32))
+    let signed: i32 = text.parse().ok()?;
+    (field == IN_FLIGHT && signed < 0).then_some(u64::from(signed as u32))
 }
 
 /// Assigns the first `count` values to counters; `None` for a count that no kernel prints.
@@ -280,7 +232,7 @@ pub(super) fn has_lost_columns(line: &[u8]) -> bool {
 }
 
 fn column_count(line: &[u8]) -> usize {
-    Fields::new(line).count()
+    Words::new(line).count()
 }
 
 fn invalid_number(field: usize, found: &[u8], line: &[u8]) -> LineError {
@@ -290,7 +242,7 @@ fn invalid_number(field: usize, found: &[u8], line: &[u8]) -> LineError {
 }
 
 fn column_count_error(line: &[u8]) -> LineError {
-    let first = Fields::new(line).next().unwrap_or_default();
+    let first = Words::new(line).next().unwrap_or_default();
     if first.iter().all(u8::is_ascii_digit) {
         LineError::ColumnCount(column_count(line))
     } else {
@@ -440,31 +392,25 @@ mod tests {
         ]
     }
 
-    /// A line: a device, words, the blanks between them, and the end.
-    fn line() -> impl Strategy<Value = String> {
-        let start =
-            prop::sample::select(vec!["8 0 sda", "   8       0 sda", "8 0 sda1", "8 1 sda", "x 0 sda", "8"]);
-        let blank = prop::sample::select(vec![" ", " ", " ", " ", "  ", "\t"]);
-        let end = prop::sample::select(vec!["", "", " ", "\r", " \t"]);
-        let words = prop::collection::vec((blank, word()), 0..20);
-        (start, words, end).prop_map(|(start, words, end)| {
-            let words: String = words.iter().map(|(blank, word)| format!("{blank}{word}")).collect();
-            format!("{start}{words}{end}")
-        })
-    }
-
     proptest! {
         #[test]
-        fn a_line_is_read_alike_whatever_the_shape_of_the_one_before(lines in prop::collection::vec(line(), 2..5)) {
-            let mut shape = LineShape::default();
-            for line in &lines {
-                // The second time, the line is parsed with its own shape.
-                for _ in 0..2 {
-                    let mut device = Device::default();
-                    let read = parse_line_of(&mut shape, line.as_bytes(), &mut device, None).map(|()| device);
-                    prop_assert_eq!(read, parsed(line));
-                }
-            }
+        fn a_line_is_read_alike_whatever_separates_its_words(
+            words in prop::collection::vec(word().prop_filter("a word", |word| !word.is_empty()), 0..20),
+            blanks in prop::collection::vec(prop::sample::select(vec![" ", " ", "  ", "\t", "\r"]), 20),
+            end in prop::sample::select(vec!["", " ", "\r", " \t"]),
+        ) {
+            let start = "8 0 sda";
+            let spaced: String = words.iter().zip(&blanks).flat_map(|(word, blank)| [*blank, word]).collect();
+            let read = parsed(&format!("{start}{spaced}{end}"));
+            let plain = std::iter::once(start).chain(words.iter().map(String::as_str));
+            prop_assert_eq!(read.is_ok(), parsed(&plain.collect::<Vec<_>>().join(" ")).is_ok());
+            // A number is one for the standard library, too.
+            let is_number = |(index, word): (usize, &String)| {
+                word.bytes().all(|byte| byte.is_ascii_digit()) && word.parse::<u64>().is_ok()
+                    || index == IN_FLIGHT && word.parse::<i32>().is_ok_and(|number| number < 0)
+            };
+            let are_numbers = words.iter().take(COUNTERS).enumerate().all(is_number);
+            prop_assert_eq!(read.is_ok(), are_numbers && (words.len() == 4 || words.len() >= 11));
         }
     }
 

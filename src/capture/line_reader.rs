@@ -105,17 +105,6 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Returns the text in memory of the lines to be handed out next; empty after a line was split.
-    pub(super) fn unread(&self) -> &[u8] {
-        if self.first_part.is_some() || self.is_second_part { &[] } else { &self.buffer[self.unread.clone()] }
-    }
-
-    /// Skips this many lines of [`Self::unread`], which are `bytes` long with their newlines.
-    pub(super) fn skip_lines(&mut self, lines: u64, bytes: usize) {
-        self.unread.start += bytes;
-        self.number += lines;
-    }
-
     /// Splits the line handed out last before its byte `at`: both parts are handed out next, under the same number.
     pub(super) fn split_line(&mut self, at: usize) {
         let middle = self.line_start + at;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::annotation::Annotation;
-use super::fields::Fields;
+use super::diskstats_line::Words;
 use crate::counters::{HostState, Sample};
 use crate::units::SampleTime;
 
@@ -63,7 +63,7 @@ impl RecordFilter {
             return;
         }
         for line in diskstats.split_inclusive(|byte| *byte == b'\n') {
-            let name = Fields::new(line.trim_ascii_end()).nth(2).map(String::from_utf8_lossy);
+            let name = Words::new(line.trim_ascii_end()).nth(2).map(String::from_utf8_lossy);
             if !self.devices.is_empty() && !name.is_some_and(|name| self.devices.iter().any(|d| *d == name)) {
                 continue;
             }
@@ -75,9 +75,9 @@ impl RecordFilter {
 
 /// Returns a line up to the end of this column, counted from 1; the whole line if it has fewer.
 fn first_columns(line: &[u8], columns: usize) -> &[u8] {
-    let mut fields = Fields::new(line.trim_ascii_end());
-    match columns.checked_sub(1).and_then(|before| fields.nth(before)) {
-        Some(_) => &line[..line.trim_ascii_end().len() - fields.rest().len()],
+    let mut words = Words::new(line.trim_ascii_end());
+    match columns.checked_sub(1).and_then(|before| words.nth(before)) {
+        Some(_) => &line[..line.trim_ascii_end().len() - words.rest.len()],
         None => line,
     }
 }

@@ -13,7 +13,7 @@ use super::iostat_f_dir::IostatFDir;
 use crate::capture::proc_files::{
     parse_blocked, parse_cpu_line, parse_dirty_pages, parse_meminfo, parse_pressure, parse_vmstat,
 };
-use crate::capture::{DiskstatsParser, LineError, parse_diskstats};
+use crate::capture::{LineError, parse_diskstats};
 use crate::clock::Clock;
 use crate::counters::{CpuTimes, HostState, Sample};
 use crate::sanitize::sanitize;
@@ -74,7 +74,6 @@ pub struct Live<'a> {
     proc: PathBuf,
     clock: &'a dyn Clock,
     text: Vec<u8>,
-    parser: DiskstatsParser,
     cpu_line: Vec<u8>,
     reads_host_state: bool,
 }
@@ -89,7 +88,6 @@ impl<'a> Live<'a> {
             proc,
             clock,
             text: Vec::with_capacity(BUFFER_BYTES),
-            parser: DiskstatsParser::default(),
             cpu_line: Vec::new(),
             reads_host_state: false,
         }
@@ -140,17 +138,17 @@ impl<'a> Live<'a> {
         let is_read = read_into(&self.diskstats, &mut self.text);
         if let Some(directory) = &self.directory {
             match (is_read, directory.precedence) {
-                (Ok(()), Precedence::Alone) => self.parser.parse(&self.text, sample, |_, _| {}),
+                (Ok(()), Precedence::Alone) => parse_diskstats(&self.text, sample, |_, _| {}),
                 (Err(_), Precedence::Alone) => sample.devices.clear(),
                 (is_read, Precedence::Directory | Precedence::System) => {
                     is_read?;
-                    self.parser.parse(&self.text, sample, &mut on_error);
+                    parse_diskstats(&self.text, sample, &mut on_error);
                 }
             }
             directory.read(sample, on_error);
         } else {
             is_read?;
-            self.parser.parse(&self.text, sample, on_error);
+            parse_diskstats(&self.text, sample, on_error);
         }
         Ok(())
     }

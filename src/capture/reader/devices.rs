@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::capture::diskstats_line::LineError;
+use crate::capture::diskstats_line::{LineError, parse_line};
 use crate::capture::limits::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
-use crate::capture::line_cache::LineCache;
 use crate::capture::slot;
 use crate::capture::warning::CaptureWarningKind;
 use crate::counters::{Columns, Counters, Device, Sample};
@@ -27,7 +26,6 @@ pub(super) struct SampleDevices {
     count: usize,
     line_bytes: usize,
     has_too_many: bool,
-    cache: LineCache,
 }
 
 impl SampleDevices {
@@ -65,32 +63,6 @@ impl SampleDevices {
         (missing > 0).then_some(CaptureWarningKind::LastSampleLacksDevices { missing, expected })
     }
 
-    /// Adds the devices of the lines that `text` begins with, as long as they have the layout of earlier lines; see
-    /// [`LineCache::parse_again`]. Returns the number of these lines, and their length with the newlines.
-    pub(super) fn read_repeated(
-        &mut self,
-        text: &[u8],
-        previous: &Sample,
-        devices: &mut Vec<Device>,
-    ) -> (u64, usize) {
-        let (mut lines, mut length) = (0, 0);
-        while self.count < MAX_DEVICES_PER_SAMPLE {
-            let index = self.count;
-            let counters = previous.devices.get(index).map(|previous| &previous.counters);
-            let Some(bytes) = self.cache.parse_again(index, &text[length..], devices, counters) else {
-                break;
-            };
-            if self.line_bytes + bytes > MAX_SAMPLE_BYTES {
-                break;
-            }
-            self.line_bytes += bytes - 1;
-            self.count += 1;
-            lines += 1;
-            length += bytes;
-        }
-        (lines, length)
-    }
-
     /// Adds the device of a line to `devices`. If it is not `is_complete`, the line may have lost its end and is
     /// compared with the `previous` sample.
     pub(super) fn read(
@@ -106,13 +78,7 @@ impl SampleDevices {
             return if is_first { DeviceLine::TooMany } else { DeviceLine::Accepted };
         }
         let index = self.count;
-        let device = slot(devices, index);
-        if is_complete && self.cache.recall(index, line, device) {
-            self.count += 1;
-            return DeviceLine::Accepted;
-        }
-        let counters = previous.devices.get(index).map(|previous| &previous.counters);
-        match self.cache.parse(index, line, device, counters) {
+        match parse_line(line, slot(devices, index)) {
             Ok(()) => {
                 self.count += 1;
                 if !is_complete && looks_truncated(&devices[index], &devices[..index], previous) {

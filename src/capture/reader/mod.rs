@@ -115,11 +115,6 @@ impl<R: Read> Reader<R> {
         self.devices.clear();
         clear_optional_values(sample);
         loop {
-            if self.position.is_in_sample() {
-                let (lines, bytes) =
-                    self.devices.read_repeated(self.lines.unread(), previous, &mut sample.devices);
-                self.lines.skip_lines(lines, bytes);
-            }
             let (line, ended) = match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended }) => (bytes, ended),
                 Ok(NextLine::TooLong) => {
