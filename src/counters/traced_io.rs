@@ -11,8 +11,9 @@ use super::{DeviceNumber, TracedUsers};
 pub struct TracedIo {
     /// The time since the sample before.
     pub elapsed: Duration,
-    /// The requests that each whole device completed, by its counters: reads, writes, discards and flushes.
-    pub completed: BTreeMap<DeviceNumber, [u64; 4]>,
+    /// The requests that each whole device completed, by its counters: reads, writes and discards, without bios that
+    /// only flush.
+    pub completed: BTreeMap<DeviceNumber, [u64; 3]>,
     /// The latencies by device, kind of request and span.
     pub latencies: BTreeMap<LatencyKey, LatencyHistogram>,
     /// The I/O of threads by device; `None` if it was not traced.
@@ -43,7 +44,8 @@ pub struct LatencyKey {
     pub span: LatencySpan,
 }
 
-/// The kinds of requests.
+/// The kinds of requests whose latencies are traced. A flush has no sector by which its end could be matched with its
+/// start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequestKind {
     /// Reads.
@@ -52,17 +54,15 @@ pub enum RequestKind {
     Write,
     /// Discards, including secure erases.
     Discard,
-    /// Flushes of the device's cache.
-    Flush,
 }
 
 impl RequestKind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Discard, Self::Flush];
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Discard];
 
     /// Returns the kind of a request from the kernel's letters for it (blk_fill_rwbs): an `F` for a preceding flush, a
-    /// letter for the operation, and letters for its flags. `None` for requests that neither move data nor flush, such
-    /// as commands of a driver.
+    /// letter for the operation, and letters for its flags. `None` for requests that only flush, and for those that do
+    /// not move data, such as commands of a driver.
     pub fn from_rwbs(letters: &str) -> Option<Self> {
         let operation = match letters.strip_prefix('F') {
             Some(rest) if rest.starts_with(['R', 'W', 'D', 'F', 'N']) => rest,
@@ -72,7 +72,6 @@ impl RequestKind {
             'R' => Self::Read,
             'W' => Self::Write,
             'D' => Self::Discard,
-            'F' => Self::Flush,
             _ => return None,
         })
     }
@@ -222,15 +221,15 @@ mod tests {
 
     #[test]
     fn the_letters_of_a_request_have_its_kind_after_a_flush_before_it() {
-        use RequestKind::{Discard, Flush, Read, Write};
+        use RequestKind::{Discard, Read, Write};
         let kinds = ["R", "RA", "WS", "FWFSM", "FF", "F", "FDS", "DE", "WSM", "N", ""];
         let expected = [
             Some(Read),
             Some(Read),
             Some(Write),
             Some(Write),
-            Some(Flush),
-            Some(Flush),
+            None,
+            None,
             Some(Discard),
             Some(Discard),
             Some(Write),
@@ -239,7 +238,7 @@ mod tests {
         ];
         assert_eq!(kinds.map(RequestKind::from_rwbs), expected);
         let of_bios = ["R", "NS", "FF", ""].map(RequestKind::from_bio_rwbs);
-        assert_eq!(of_bios, [Some(Read), Some(Write), Some(Flush), None]);
+        assert_eq!(of_bios, [Some(Read), Some(Write), None, None]);
     }
 
     #[test]
@@ -273,7 +272,7 @@ mod tests {
         histogram.add(bucket(0, 199, 2, 300));
         let one = TracedIo {
             elapsed: Duration::from_secs(1),
-            completed: BTreeMap::from([((8, 0), [2, 0, 0, 1])]),
+            completed: BTreeMap::from([((8, 0), [2, 0, 0])]),
             latencies: BTreeMap::from([(key, histogram)]),
             users: Some([user.clone(), TracedUser { tid: 8, ..user }].into_iter().collect()),
             dropped: 3,
@@ -283,7 +282,7 @@ mod tests {
         sum.extend(&one);
         sum.extend(&TracedIo { problem: Some(TraceProblem::Overhead), ..one });
         assert_eq!(sum.latencies[&key].buckets().collect::<Vec<_>>(), [&bucket(0, 199, 4, 600)]);
-        assert_eq!(sum.completed[&(8, 0)], [4, 0, 0, 2]);
+        assert_eq!(sum.completed[&(8, 0)], [4, 0, 0]);
         assert_eq!((sum.dropped, sum.problem), (6, Some(TraceProblem::Overhead)));
         let users = sum.users.unwrap();
         assert_eq!(

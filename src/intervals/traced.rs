@@ -96,7 +96,7 @@ fn threads(users: &[TracedUser], devices: &[Device]) -> Vec<TracedThread> {
         let (count, bytes) = match user.kind {
             RequestKind::Read => (&mut thread.reads, &mut thread.read_bytes),
             RequestKind::Write => (&mut thread.writes, &mut thread.write_bytes),
-            RequestKind::Discard | RequestKind::Flush => continue,
+            RequestKind::Discard => continue,
         };
         *count = count.saturating_add(user.count);
         *bytes = bytes.saturating_add(user.sectors.saturating_mul(SECTOR_BYTES));
@@ -115,8 +115,8 @@ pub struct TracedDevice {
     pub label: String,
     /// Its number.
     pub number: DeviceNumber,
-    /// The requests that it completed, by its counters: reads, writes, discards and flushes.
-    pub completed: [u64; 4],
+    /// The requests that it completed, by its counters: reads, writes and discards, without bios that only flush.
+    pub completed: [u64; 3],
     /// The latencies.
     pub latencies: BTreeMap<(RequestKind, LatencySpan), LatencyHistogram>,
     /// True for a path to an NVMe disk, whose requests are also those of the disk. Programs cannot open it.
@@ -149,7 +149,7 @@ impl TracedInterval {
             }
         }
         add_requests_of_paths(&mut found);
-        found.retain(|device| device.completed != [0; 4] || !device.latencies.is_empty());
+        found.retain(|device| device.completed != [0; 3] || !device.latencies.is_empty());
         Self {
             elapsed_s: traced.elapsed.as_secs_f64(),
             devices: found,
@@ -233,7 +233,7 @@ mod tests {
                 user(1, 7, "fio", RequestKind::Read, 8),
                 user(1, 7, "fio", RequestKind::Write, 16),
                 user(0, 9, "kworker/u4:1", RequestKind::Write, 80),
-                user(0, 10, "jbd2/sda1-8", RequestKind::Flush, 0),
+                user(0, 10, "jbd2/sda1-8", RequestKind::Discard, 0),
                 user(5, 7, "gone", RequestKind::Read, 8),
             ])),
             ..TracedIo::default()
@@ -261,7 +261,7 @@ mod tests {
         let mut histogram = LatencyHistogram::default();
         histogram.add(crate::counters::LatencyBucket { lower_ns: 0, upper_ns: 9, count: 3, sum_ns: 5 });
         let traced = TracedIo {
-            completed: BTreeMap::from([((8, 0), [4, 0, 0, 0])]),
+            completed: BTreeMap::from([((8, 0), [4, 0, 0])]),
             latencies: BTreeMap::from([(key(0), histogram.clone()), (key(9), histogram)]),
             ..TracedIo::default()
         };
@@ -291,8 +291,8 @@ mod tests {
             histogram
         };
         // Linux 6.1 counts nothing on the disk itself, 6.12 all.
-        for completed in [None, Some([5, 0, 0, 0])] {
-            let paths = [((259, 1), [3, 0, 0, 0]), ((259, 3), [2, 0, 0, 0])];
+        for completed in [None, Some([5, 0, 0])] {
+            let paths = [((259, 1), [3, 0, 0]), ((259, 3), [2, 0, 0])];
             let head = completed.map(|completed| ((259, 2), completed));
             let traced = TracedIo {
                 completed: paths.into_iter().chain(head).collect(),

@@ -121,8 +121,6 @@ fn latencies_are_those_of_fio() {
 
 /// An event of another tracer.
 struct Event<'a> {
-    /// The CPU that it happened on, such as `[001]`.
-    cpu: &'a str,
     ms: f64,
     is_issue: bool,
     rwbs: &'a str,
@@ -136,7 +134,6 @@ fn events(trace: &str) -> impl Iterator<Item = Event<'_>> {
         let before: Vec<&str> = before.split_whitespace().collect();
         let words: Vec<&str> = after.split_whitespace().collect();
         Some(Event {
-            cpu: before.iter().find(|word| word.starts_with('[')).unwrap(),
             ms: before.last().unwrap().parse::<f64>().unwrap() * 1e3,
             is_issue: words[0] == "issue:",
             rwbs: words[2],
@@ -145,15 +142,14 @@ fn events(trace: &str) -> impl Iterator<Item = Event<'_>> {
     })
 }
 
-/// Returns the latencies in milliseconds of the requests whose letters begin so, in order. `key` tells the requests under way
-/// apart.
-fn event_latencies(trace: &str, letters: &str, key: impl Fn(&Event<'_>) -> String) -> Vec<f64> {
-    let mut issued: HashMap<String, f64> = HashMap::new();
+/// Returns the latencies in milliseconds of the requests whose letters begin so, in order.
+fn event_latencies(trace: &str, letters: &str) -> Vec<f64> {
+    let mut issued: HashMap<&str, f64> = HashMap::new();
     let mut latencies = Vec::new();
     for event in events(trace).filter(|event| event.rwbs.starts_with(letters)) {
         if event.is_issue {
-            issued.insert(key(&event), event.ms);
-        } else if let Some(begin) = issued.remove(&key(&event)) {
+            issued.insert(event.sector, event.ms);
+        } else if let Some(begin) = issued.remove(event.sector) {
             latencies.push(event.ms - begin);
         }
     }
@@ -182,7 +178,7 @@ fn percentiles_are_those_of_the_events_of_another_tracer() {
         let disk = guest.disks("nvme").remove(0);
         let own = buckets(&lines_of(guest, "latency", &disk), "write_buckets");
         let trace = guest.read("nvme.trace");
-        let events = event_latencies(&trace, "W", |event| event.sector.to_owned());
+        let events = event_latencies(&trace, "W");
         assert_percentiles(guest, &own, &events);
     });
 }
@@ -209,44 +205,6 @@ fn percentiles_lie_within_the_buckets_and_buckets_are_narrow() {
                     "{field} of {line}: {upper}"
                 );
             }
-        }
-    });
-}
-
-#[test]
-fn flushes_one_after_the_other_have_the_latencies_of_their_events() {
-    on_each_kernel(|guest| {
-        let disk = guest.disks("nvme").remove(0);
-        let lines = lines_of(guest, "flushes1", &disk);
-        let trace = guest.read("flushes1.trace");
-        let events = event_latencies(&trace, "FF", |_| String::new());
-        // fio flushes after each write.
-        assert!(events.len() >= 75, "{}: {}", guest.version, events.len());
-        assert_percentiles(guest, &buckets(&lines, "flush_buckets"), &events);
-        for line in lines.iter().filter(|line| line["flush_count"].as_u64() > Some(0)) {
-            assert_eq!(line["matched_pct"].as_f64(), Some(100.0), "{}: {line}", guest.version);
-        }
-    });
-}
-
-#[test]
-fn flushes_at_once_have_no_wrong_latency() {
-    on_each_kernel(|guest| {
-        let disk = guest.disks("nvme").remove(0);
-        let trace = guest.read("flushes4.trace");
-        let flushes = || events(&trace).filter(|event| event.rwbs.starts_with("FF"));
-        let under_way = flushes().scan(0_i32, |sum, event| {
-            *sum += if event.is_issue { 1 } else { -1 };
-            Some(*sum)
-        });
-        assert!(under_way.max() > Some(1), "{}: none overlapped", guest.version);
-        // Each CPU of the guest has a hardware queue of its own, which has one flush under way at most.
-        let latencies = event_latencies(&trace, "FF", |event| event.cpu.to_owned());
-        let own = buckets(&lines_of(guest, "flushes4", &disk), "flush_buckets");
-        let count: u64 = own.iter().map(|(_, _, count)| count).sum();
-        assert!(count < latencies.len() as u64, "{}: {count} of {}", guest.version, latencies.len());
-        for (_, ms, _) in own {
-            assert!(latencies.iter().any(|expected| is_near(ms, *expected)), "{}: {ms}", guest.version);
         }
     });
 }
@@ -301,10 +259,10 @@ fn a_volume_that_is_made_again_is_traced_on() {
 #[test]
 fn nothing_is_left_in_the_kernel() {
     on_each_kernel(|guest| {
-        // The names of instances begin with the process: each has one for requests, and one for flushes.
+        // The names of instances begin with the process: each has one for requests.
         let instances = guest.read("two.instances");
-        let ends = ["l0", "f0"].map(|end| instances.lines().filter(|name| name.ends_with(end)).count());
-        assert_eq!(ends, [2, 2], "two at once: {instances}");
+        let ends = instances.lines().filter(|name| name.ends_with("l0")).count();
+        assert_eq!(ends, 2, "two at once: {instances}");
         let ends = [
             ("latency", "130\n"),
             ("other", "143\n"),

@@ -9,12 +9,8 @@ use crate::report::json_csv::value::{Field, push_csv, push_json, push_number};
 use Field::{Number, Text, Time, Whole};
 
 /// The kinds of requests with their names in fields.
-const KINDS: [(&str, RequestKind); 4] = [
-    ("read", RequestKind::Read),
-    ("write", RequestKind::Write),
-    ("flush", RequestKind::Flush),
-    ("discard", RequestKind::Discard),
-];
+const KINDS: [(&str, RequestKind); 3] =
+    [("read", RequestKind::Read), ("write", RequestKind::Write), ("discard", RequestKind::Discard)];
 /// The names of the percentiles, and of the largest latency.
 const LATENCIES: [&str; 5] = ["p50", "p95", "p99", "p999", "max"];
 const NS_PER_MS: f64 = 1e6;

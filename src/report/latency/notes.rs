@@ -55,22 +55,22 @@ pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
     if traced.dropped > 0 {
         notes.push(dropped_text(traced.dropped));
     }
-    // Flushes that overlap are not matched, and no remedy helps.
-    let kinds = RequestKind::ALL.into_iter().filter(|kind| *kind != RequestKind::Flush);
-    let completed_by =
-        |device: &TracedDevice| -> u64 { kinds.clone().map(|kind| device.completed_of(kind)).sum() };
+    let completed_by = |device: &TracedDevice| -> u64 {
+        RequestKind::ALL.iter().map(|kind| device.completed_of(*kind)).sum()
+    };
     let completed: u64 = traced.devices.iter().map(completed_by).sum();
     if traced.problem.is_none() && completed >= FEW_REQUESTS {
         let count = |device: &TracedDevice| -> u64 {
-            let histograms = kinds.clone().filter_map(|kind| device.histogram(kind, LatencySpan::Device));
+            let histograms =
+                RequestKind::ALL.iter().filter_map(|kind| device.histogram(*kind, LatencySpan::Device));
             histograms.map(crate::counters::LatencyHistogram::count).sum()
         };
         let traced_count: u64 = traced.devices.iter().map(count).sum();
         let pct = traced_count as f64 / completed as f64 * 100.0;
         if pct < MIN_MATCHED_PCT {
             notes.push(format!(
-                "only {} of the requests are matched: the others began before tracing did, write zeros, or did not \
-                 fit into the map of requests under way; name fewer devices",
+                "only {} of the requests are matched: the others began before tracing did, write zeros, only flush, or did \
+                 not fit into the map of requests under way; name fewer devices",
                 percent(pct)
             ));
         }

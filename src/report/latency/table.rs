@@ -114,11 +114,9 @@ pub(super) fn kind_text(kind: RequestKind, span: LatencySpan) -> &'static str {
         (RequestKind::Read, LatencySpan::Device) => "read",
         (RequestKind::Write, LatencySpan::Device) => "write",
         (RequestKind::Discard, LatencySpan::Device) => "discard",
-        (RequestKind::Flush, LatencySpan::Device) => "flush",
         (RequestKind::Read, LatencySpan::Queued) => "read+queue",
         (RequestKind::Write, LatencySpan::Queued) => "write+queue",
         (RequestKind::Discard, LatencySpan::Queued) => "discard+queue",
-        (RequestKind::Flush, LatencySpan::Queued) => "flush+queue",
     }
 }
 

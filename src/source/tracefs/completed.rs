@@ -4,32 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, LatencySpan, RequestKind, TracedIo};
 
-/// Bios that only flush. The kernel counts such a bio as a write, and the flush itself in addition, but no write can be
-/// matched.
-#[derive(Default)]
-pub(super) struct EmptyFlushes {
-    /// The bios that were submitted before the last reading and not completed yet, by device.
-    waiting: BTreeMap<DeviceNumber, u64>,
-}
+/// The completed requests of each device: reads, writes and discards.
+type Completed = BTreeMap<DeviceNumber, [u64; 3]>;
 
-impl EmptyFlushes {
-    /// Subtracts the flushes submitted since the last call from the completed writes that were not traced. Flushes that
-    /// have not been completed yet may be completed until the next call.
-    pub(super) fn leave_out(&mut self, submitted: &BTreeMap<DeviceNumber, u64>, counted: &mut TracedIo) {
-        let before = std::mem::take(&mut self.waiting);
-        let numbers = before.keys().chain(submitted.keys()).copied().collect::<BTreeSet<_>>();
-        for number in numbers {
-            let [before, submitted] =
-                [&before, submitted].map(|counts| counts.get(&number).copied().unwrap_or(0));
-            let key = LatencyKey { number, kind: RequestKind::Write, span: LatencySpan::Device };
-            let traced = counted.latencies.get(&key).map_or(0, LatencyHistogram::count);
-            let [_, writes, ..] = counted.completed.entry(number).or_default();
-            let completed = writes.saturating_sub(traced).min(before + submitted);
-            *writes -= completed;
-            self.waiting.insert(number, (before + submitted - completed).min(submitted));
-        }
-        counted.completed.retain(|_, counts| *counts != [0; 4]);
-    }
+/// Returns the completed requests that can be matched, from those of the counters, which also count flushes. The kernel
+/// counts a bio that only flushes as a write, and the flush itself in addition; so for each flush, a write that was not
+/// traced is left out.
+pub(super) fn without_empty_flushes(
+    counters: &BTreeMap<DeviceNumber, [u64; 4]>,
+    latencies: &BTreeMap<LatencyKey, LatencyHistogram>,
+) -> Completed {
+    let matchable = |(number, counts): (&DeviceNumber, &[u64; 4])| {
+        let [reads, writes, discards, flushes] = *counts;
+        let key = LatencyKey { number: *number, kind: RequestKind::Write, span: LatencySpan::Device };
+        let traced = latencies.get(&key).map_or(0, LatencyHistogram::count);
+        let counts = [reads, writes - writes.saturating_sub(traced).min(flushes), discards];
+        (counts != [0; 3]).then_some((*number, counts))
+    };
+    counters.iter().filter_map(matchable).collect()
 }
 
 /// Requests that were completed after a device's counters were read but before the histograms were, so that they belong
@@ -37,14 +29,14 @@ impl EmptyFlushes {
 #[derive(Default)]
 pub(super) struct Surplus {
     /// By device and kind of request.
-    ahead: BTreeMap<DeviceNumber, [u64; 4]>,
+    ahead: Completed,
 }
 
 impl Surplus {
     /// Counts the traced requests as completed, and makes sure that those not yet in the counters are not counted again
     /// later.
     pub(super) fn settle(&mut self, counted: &mut TracedIo) {
-        let mut traced: BTreeMap<DeviceNumber, [u64; 4]> = BTreeMap::new();
+        let mut traced = Completed::new();
         for (key, histogram) in counted.latencies.iter().filter(|(key, _)| key.span == LatencySpan::Device) {
             let counts = traced.entry(key.number).or_default();
             let kinds = counts.iter_mut().zip(RequestKind::ALL);
@@ -62,7 +54,7 @@ impl Surplus {
                 *completed = (*completed).max(traced);
             }
         }
-        counted.completed.retain(|_, counts| *counts != [0; 4]);
+        counted.completed.retain(|_, counts| *counts != [0; 3]);
     }
 }
 
@@ -79,7 +71,7 @@ mod tests {
         histogram.add(LatencyBucket { lower_ns: 0, upper_ns: 9, count: traced, sum_ns: traced });
         let key = LatencyKey { number: DISK, kind: RequestKind::Write, span: LatencySpan::Device };
         TracedIo {
-            completed: BTreeMap::from([(DISK, [0, completed, 0, 0])]),
+            completed: BTreeMap::from([(DISK, [0, completed, 0])]),
             latencies: BTreeMap::from([(key, histogram)]),
             ..TracedIo::default()
         }
@@ -91,18 +83,15 @@ mod tests {
 
     #[test]
     fn a_bio_that_only_flushes_is_no_write_to_be_matched() {
-        let mut flushes = EmptyFlushes::default();
-        let mut left = |submitted: u64, completed: u64, traced: u64| {
-            let mut counted = counted(completed, traced);
-            flushes.leave_out(&BTreeMap::from([(DISK, submitted)]), &mut counted);
-            writes(&counted)
+        let left = |completed: u64, flushes: u64, traced: u64| {
+            let counters = BTreeMap::from([(DISK, [0, completed, 0, flushes])]);
+            let latencies = counted(0, traced).latencies;
+            without_empty_flushes(&counters, &latencies).get(&DISK).map(|counts| counts[1])
         };
         // 150 writes with a flush after each: 300 writes to the kernel.
-        assert_eq!(left(150, 300, 150), Some(150));
-        // One flush is completed only in the next interval, in which one write is not matched.
-        assert_eq!([left(10, 19, 10), left(10, 22, 10)], [Some(10), Some(11)]);
-        // No flush is kept for longer.
-        assert_eq!([left(5, 3, 3), left(0, 4, 4), left(0, 7, 2)], [Some(3), Some(4), Some(7)]);
+        assert_eq!(left(300, 150, 150), Some(150));
+        // A write that is not matched, and writes that flush themselves.
+        assert_eq!([left(22, 10, 11), left(20, 10, 20)], [Some(12), Some(20)]);
         assert_eq!(left(5, 5, 0), None);
     }
 

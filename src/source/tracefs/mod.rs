@@ -11,8 +11,6 @@ mod completed;
 mod devices;
 mod error;
 mod event_pair;
-mod flush_watch;
-mod flushes;
 mod guard;
 mod instance;
 mod leftovers;

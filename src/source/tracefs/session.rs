@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use super::alternation::Alternation;
 use super::calibration::histogram_cost_s;
-use super::completed::{EmptyFlushes, Surplus};
+use super::completed::{Surplus, without_empty_flushes};
 use super::devices::bio_devices;
 use super::error::TraceError;
 use super::event_pair::{EventPair, device_filter};
-use super::flushes::Flushes;
 use super::guard::{Decision, Guard};
 use super::leftovers::remove_leftovers;
 use super::owner::Owner;
@@ -43,21 +42,13 @@ const PAIR_WEIGHT: f64 = 60.0;
 /// The CPU time of the histogram of threads, in the same unit: a request took 11 and 24 µs longer with it in the runs
 /// in which that exceeded the noise.
 const USERS_WEIGHT: f64 = 20.0;
-/// The CPU time of the triggers for flushes, in the same unit: the kernel checks the filters of four triggers for each
-/// request, which takes no longer than four plain histograms.
-const FLUSHES_WEIGHT: f64 = 4.0;
 
 /// Sets of triggers, and their counts since the last reading.
 pub(super) struct Session {
     root: PathBuf,
     dir: TraceDir,
-    owner: Owner,
     options: TraceOptions,
     latencies: Option<Alternation>,
-    /// `None` also while tracing is paused, or if the kernel refuses something that only flushes need.
-    flushes: Option<Flushes>,
-    /// The number of sets for flushes that were started.
-    flush_sets: u64,
     users: Option<Alternation>,
     guard: Guard,
     counted: TracedIo,
@@ -65,7 +56,6 @@ pub(super) struct Session {
     /// The requests of all devices at the start of the active set of latencies.
     requests_at_start: u64,
     read_at: Duration,
-    empty_flushes: EmptyFlushes,
     surplus: Surplus,
 }
 
@@ -90,34 +80,19 @@ impl Session {
             (!pairs.is_empty()).then(|| start(SetKind::Latencies(pairs), MAP_SIZE[0])).transpose()?;
         let users = SetKind::Users(options.user_devices.clone());
         let users = options.users.then(|| start(users, USER_MAP_SIZE)).transpose()?;
-        let mut session = Self {
+        Ok(Self {
             root: root.to_owned(),
             guard: Guard::new(cost_s, cpus, options.max_overhead),
             requests_at_start: rate.requests,
             dir,
-            owner,
             options,
             latencies,
-            flushes: None,
-            flush_sets: 0,
             users,
             counted: TracedIo::default(),
             rate,
             read_at: now,
-            empty_flushes: EmptyFlushes::default(),
             surplus: Surplus::default(),
-        };
-        session.start_flushes();
-        Ok(session)
-    }
-
-    fn start_flushes(&mut self) {
-        self.flushes = None;
-        if self.options.latencies {
-            let started = Flushes::start(&self.dir, self.owner, self.flush_sets, &self.options.devices);
-            self.flushes = started.ok();
-            self.flush_sets += 1;
-        }
+        })
     }
 
     /// Renews, pauses or resumes sets as needed. Returns the time until the next call.
@@ -125,21 +100,12 @@ impl Session {
         self.rate.observe(&self.root, now);
         let outcome = match self.guard.decide(now, self.rate.per_s) {
             Decision::Keep if self.guard.is_paused() => Ok(()),
-            Decision::Keep => {
-                let polled = self.flushes.as_mut().map_or(Ok(()), |flushes| flushes.poll(now));
-                self.renew_full_sets().and(polled)
-            }
+            Decision::Keep => self.renew_full_sets(),
             Decision::Pause => {
                 let sets = self.latencies.iter().chain(&self.users);
-                let paused = sets.map(Alternation::pause).fold(Ok(()), Result::and);
-                self.flushes = None;
-                paused
+                sets.map(Alternation::pause).fold(Ok(()), Result::and)
             }
-            Decision::Resume => {
-                let resumed = self.renew_latencies().and_then(|()| self.renew_users());
-                self.start_flushes();
-                resumed
-            }
+            Decision::Resume => self.renew_latencies().and_then(|()| self.renew_users()),
         };
         if self.guard.is_paused() {
             self.counted.problem = Some(TraceProblem::Overhead);
@@ -191,7 +157,6 @@ impl Session {
         if self.renew_latencies().and_then(|()| self.renew_users()).is_err() {
             self.counted.problem = Some(TraceProblem::Failed);
         }
-        self.start_flushes();
     }
 
     /// Returns the requests counted since the last call; `now` is a monotonic time.
@@ -206,20 +171,12 @@ impl Session {
                 self.counted.problem = Some(TraceProblem::Failed);
             }
         }
-        let empty_flushes = match self.flushes.as_mut().map(|flushes| flushes.collect(&mut self.counted)) {
-            Some(Ok(empty)) => self.rate.by_whole_device(&empty),
-            Some(Err(_)) => {
-                self.counted.problem = Some(TraceProblem::Failed);
-                BTreeMap::new()
-            }
-            None => BTreeMap::new(),
-        };
         let mut counted = std::mem::take(&mut self.counted);
         counted.elapsed = now.saturating_sub(std::mem::replace(&mut self.read_at, now));
-        counted.completed = self.rate.take_completed();
+        let mut completed = self.rate.take_completed();
         let TraceOptions { latencies, devices, .. } = &self.options;
-        counted.completed.retain(|number, _| *latencies && (devices.is_empty() || devices.contains(number)));
-        self.empty_flushes.leave_out(&empty_flushes, &mut counted);
+        completed.retain(|number, _| *latencies && (devices.is_empty() || devices.contains(number)));
+        counted.completed = without_empty_flushes(&completed, &counted.latencies);
         self.surplus.settle(&mut counted);
         counted.users = counted.users.filter(|_| self.options.users);
         if let Some(users) = &mut counted.users {
@@ -288,8 +245,7 @@ fn weight(pairs: &[EventPair], has_users: bool) -> f64 {
     // Bios do not count: a device that passes them on makes no requests, and the device below is not traced by the pair
     // for bios.
     let pairs = pairs.iter().filter(|pair| pair.tag != "bio").count();
-    let flushes = if pairs > 0 { FLUSHES_WEIGHT } else { 0.0 };
-    pairs as f64 * PAIR_WEIGHT + flushes + if has_users { USERS_WEIGHT } else { 0.0 }
+    pairs as f64 * PAIR_WEIGHT + if has_users { USERS_WEIGHT } else { 0.0 }
 }
 
 /// The rate of the requests that whole devices complete.
@@ -364,21 +320,8 @@ impl RequestRate {
         with_parents.filter(|(_, parent)| parent.is_none()).map(|(device, _)| device)
     }
 
-    /// Returns the sum for each whole device of its own count and those of its partitions.
-    fn by_whole_device(&self, counts: &BTreeMap<DeviceNumber, u64>) -> BTreeMap<DeviceNumber, u64> {
-        let devices = &self.sample.devices;
-        let number_of = |device: &Device| (device.major, device.minor);
-        let mut sums = BTreeMap::new();
-        for (device, parent) in devices.iter().zip(partition_parents(devices)) {
-            if let Some(count) = counts.get(&number_of(device)) {
-                let whole = parent.map_or(device, |parent| &devices[parent]);
-                *sums.entry(number_of(whole)).or_default() += count;
-            }
-        }
-        sums
-    }
-
-    /// Returns the requests of each device since the last call, up to the last [`Self::observe`].
+    /// Returns the requests of each device since the last call, up to the last [`Self::observe`]: reads, writes, discards
+    /// and flushes.
     fn take_completed(&mut self) -> BTreeMap<DeviceNumber, [u64; 4]> {
         let now: BTreeMap<DeviceNumber, [u64; 4]> = self
             .whole_devices()
