@@ -68,13 +68,12 @@ fn the_policy_forbids_the_network() {
         "new Promise((done) => { const blocked = [];
          document.addEventListener('securitypolicyviolation', (event) => { blocked.push(event.effectiveDirective); if (blocked.length === 4) done(blocked.sort()); });
          document.body.append(Object.assign(new Image(), { src: 'http://192.0.2.1/x.png' }));
-         document.body.append(Object.assign(document.createElement('script'), { textContent: 'hacked = 1' }));
+         document.body.append(Object.assign(document.createElement('script'), { src: 'http://192.0.2.1/x.js' }));
          fetch('http://192.0.2.1/').catch(() => {});
          new FontFace('f', 'url(http://192.0.2.1/f.woff)').load().catch(() => {});
          setTimeout(() => done(blocked.sort()), 5000); })",
     );
     assert_eq!(blocked, json!(["connect-src", "font-src", "img-src", "script-src-elem"]));
-    assert_eq!(browser.evaluate("typeof hacked"), "undefined");
 }
 
 #[test]

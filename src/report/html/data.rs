@@ -1,14 +1,9 @@
 //! The data of a page as JSON, for values under the cursor and for saving as CSV.
 //!
-//! A series is a text of numbers separated by commas: one for each point of time, nothing for a point without a value.
-//! Minimum and maximum are left out if each point has a single value. All of it is compressed (raw deflate, in Base64),
-//! which halves it and leaves more of the page to points.
+//! A series is a list of numbers: one for each point of time, null for a point without a value. Minimum and maximum are
+//! left out if each point has a single value.
 
 use std::fmt::Write;
-use std::io::Write as _;
-
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
 
 use super::time_axis::TimeAxis;
 use super::verdict_band::class;
@@ -48,25 +43,9 @@ pub(super) fn push_data(
 ) {
     let mut json = String::with_capacity(1 << 16);
     push_json(axis, is_wall_clock, timeline, groups, &mut json);
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-    // Writing to memory cannot fail.
-    let compressed = encoder.write_all(json.as_bytes()).and_then(|()| encoder.finish()).unwrap_or_default();
-    out.push_str("<script type=\"text/plain\" id=\"data\">");
-    push_base64(&compressed, out);
-    out.push_str("</script>");
-}
-
-/// Appends bytes as Base64.
-fn push_base64(bytes: &[u8], out: &mut String) {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for three in bytes.chunks(3) {
-        let bits =
-            (0..3).fold(0usize, |bits, at| bits << 8 | usize::from(three.get(at).copied().unwrap_or(0)));
-        for at in 0..4 {
-            let letter = LETTERS[bits >> (18 - 6 * at) & 63];
-            out.push(if at <= three.len() { char::from(letter) } else { '=' });
-        }
-    }
+    // A name may contain the end of the element.
+    let json = json.replace('<', "\\u003c");
+    let _ = write!(out, "<script type=\"application/json\" id=\"data\">{json}</script>");
 }
 
 fn push_json(
@@ -86,7 +65,7 @@ fn push_json(
         let comma = if index == 0 { "" } else { "," };
         let _ = write!(out, "{comma}[{at_s:.0},{offset}]");
     }
-    out.push_str("],\"starts\":\"");
+    out.push_str("],\"starts\":[");
     let times = |time: fn(&crate::intervals::series::TimeSpan) -> f64, out: &mut String| {
         for (index, point) in timeline.points().iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
@@ -94,9 +73,9 @@ fn push_json(
         }
     };
     times(|point| point.start_s, out);
-    out.push_str("\",\"ends\":\"");
+    out.push_str("],\"ends\":[");
     times(|point| point.end_s, out);
-    out.push_str("\",\"groups\":[");
+    out.push_str("],\"groups\":[");
     for (index, group) in groups.iter().enumerate() {
         out.push_str(if index == 0 { "\n" } else { ",\n" });
         push_group(group, out);
@@ -110,7 +89,7 @@ fn push_group(group: &Group<'_>, out: &mut String) {
     out.push_str("\",\"series\":{");
     for (index, (key, values)) in group.series.iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };
-        let _ = write!(out, "{comma}{}:{{\"mean\":\"", json_string(key));
+        let _ = write!(out, "{comma}{}:{{\"mean\":[", json_string(key));
         match values {
             Values::Numbers(values) => push_numbers(values.iter().copied(), MEAN_DIGITS, out),
             Values::Extents(extents) => {
@@ -118,14 +97,14 @@ fn push_group(group: &Group<'_>, out: &mut String) {
                 let digits = if has_several { MEAN_DIGITS } else { SINGLE_DIGITS };
                 push_numbers(extents.iter().map(Extent::mean), digits, out);
                 if has_several {
-                    out.push_str("\",\"min\":\"");
+                    out.push_str("],\"min\":[");
                     push_numbers(extents.iter().map(Extent::min), EXTREME_DIGITS, out);
-                    out.push_str("\",\"max\":\"");
+                    out.push_str("],\"max\":[");
                     push_numbers(extents.iter().map(Extent::max), EXTREME_DIGITS, out);
                 }
             }
         }
-        out.push_str("\"}");
+        out.push_str("]}");
     }
     out.push_str("}}");
 }
@@ -144,8 +123,9 @@ fn push_numbers(values: impl Iterator<Item = Option<f64>>, digits: usize, out: &
         if index > 0 {
             out.push(',');
         }
-        if let Some(value) = value {
-            out.push_str(&significant(value, digits));
+        match value {
+            Some(value) => out.push_str(&significant(value, digits)),
+            None => out.push_str("null"),
         }
     }
 }
@@ -159,21 +139,14 @@ fn significant(value: f64, digits: usize) -> String {
     let decimals = digits as i32 - 1 - exponent;
     match decimals {
         ..=0 => format!("{value:.0}"),
-        1..=12 => short(&format!("{value:.0$}", decimals as usize)),
+        1..=12 => short(&format!("{value:.0$}", decimals as usize)).to_owned(),
         _ => format!("{value:.0$e}", digits - 1),
     }
 }
 
-/// The same number without trailing zeros, and without a zero before the decimal point.
-fn short(text: &str) -> String {
-    if !text.contains('.') {
-        return text.to_owned();
-    }
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    match text.strip_prefix("0.") {
-        Some(rest) => format!(".{rest}"),
-        None => text.to_owned(),
-    }
+/// The same number without zeros at the end of its decimals.
+fn short(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 #[cfg(test)]
@@ -181,24 +154,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_of_any_number_have_base64() {
-        let texts = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| {
-            let mut encoded = String::new();
-            push_base64(text.as_bytes(), &mut encoded);
-            encoded
-        });
-        // RFC 4648, section 10.
-        assert_eq!(texts, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
+    fn a_name_cannot_end_the_element() {
+        let axis = TimeAxis::new(crate::intervals::series::TimeSpan { start_s: 0.0, end_s: 1.0 }, None);
+        let name = "</script><script>alert(1)</script><!--\"\\";
+        let group =
+            Group { name, verdicts: &[], series: vec![(name.to_owned(), Values::Numbers(vec![None]))] };
+        let mut out = String::new();
+        push_data(&axis, false, &Timeline::new(10), &[group], &mut out);
+        let (json, rest) = out.split_once('>').unwrap().1.split_once("</script>").unwrap();
+        assert!(rest.is_empty() && !json.contains('<'), "{out}");
+        let data: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!(data["groups"][0]["name"], name);
+        assert_eq!(data["groups"][0]["series"][name]["mean"], serde_json::json!([null]));
     }
 
     #[test]
     fn numbers_are_short_and_keep_their_digits() {
         let texts = [0.0, 0.000_123_456_7, 0.123_456, 2.5, 12.0, 12_345.67, 1_234_567.0]
             .map(|value| significant(value, 5));
-        assert_eq!(texts, ["0", ".00012346", ".12346", "2.5", "12", "12346", "1234567"]);
+        assert_eq!(texts, ["0", "0.00012346", "0.12346", "2.5", "12", "12346", "1234567"]);
         for exponent in -9..9 {
             let value = 1.234_567 * libm::pow(10.0, f64::from(exponent));
-            let read: f64 = significant(value, 5).replace("e", "E").parse().unwrap();
+            let read: f64 = significant(value, 5).parse().unwrap();
             assert!((read / value - 1.0).abs() < 6e-5, "{value}");
         }
     }

@@ -20,8 +20,7 @@ pub(super) fn page(arguments: &str, input: &str) -> String {
 /// Returns the embedded data.
 pub(super) fn data(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
-    let compressed = from_base64(rest.split_once("</script>").unwrap().0);
-    serde_json::from_reader(flate2::read::DeflateDecoder::new(compressed.as_slice())).unwrap()
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
 
 /// Returns the text of the first element of a name, without tags.
@@ -32,7 +31,7 @@ fn text_of(page: &str, element: &str) -> String {
 }
 
 pub(super) fn numbers(series: &Value) -> Vec<Option<f64>> {
-    series.as_str().unwrap().split(',').map(|word| word.parse().ok()).collect()
+    series.as_array().unwrap().iter().map(Value::as_f64).collect()
 }
 
 #[test]
@@ -187,7 +186,7 @@ pub(super) fn many_bad_devices(devices: u64, seconds: u64) -> String {
 fn a_page_about_many_bad_devices_is_small_and_still_has_many_points() {
     let page = page("-", &many_bad_devices(20, 240));
     assert_eq!(page.matches("<section class=\"device\"").count(), 20);
-    assert!(page.len() < 1_500_000, "{} bytes", page.len());
+    assert!(page.len() < 1_800_000, "{} bytes", page.len());
     let data = data(&page);
     let points = numbers(&data["starts"]).len();
     assert!((80..240).contains(&points), "{points}");
@@ -267,34 +266,11 @@ fn stall_and_throttled_volume() -> String {
     with_stall
 }
 
-/// The bytes of a text in Base64.
-fn from_base64(text: &str) -> Vec<u8> {
-    let value = |letter: u8| LETTERS.iter().position(|known| *known == letter).unwrap_or(0);
-    let decode = |four: &[u8]| {
-        let bits = four.iter().fold(0, |bits, letter| bits << 6 | value(*letter));
-        let padding = four.iter().filter(|letter| **letter == b'=').count();
-        [bits >> 16, bits >> 8, bits].map(|byte| byte as u8)[..3 - padding].to_vec()
-    };
-    text.as_bytes().chunks(4).flat_map(decode).collect()
-}
-
-const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// The Base64 of bytes, without padding.
-fn base64(bytes: &[u8]) -> String {
-    let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
-    let value = |six: &[u8]| (0..6).fold(0, |value, at| value << 1 | usize::from(*six.get(at).unwrap_or(&0)));
-    bits.chunks(6).map(|six| char::from(LETTERS[value(six)])).collect()
-}
-
 #[test]
-fn the_policy_permits_the_script_and_no_other() {
+fn the_policy_permits_nothing_from_outside() {
     let page = page("fixtures/captures/mixed.txt", "");
-    let (_, script) = page.rsplit_once("<script>").unwrap();
-    let sum = Program::new(&["sha256sum"]).input(script.split_once("</script>").unwrap().0).run().out;
-    let hash: Vec<u8> = (0..32).map(|at| u8::from_str_radix(&sum[2 * at..2 * at + 2], 16).unwrap()).collect();
-    let policy = format!("script-src 'sha256-{}='", base64(&hash));
-    assert!(page.contains(&policy), "SCRIPT_SHA256 in src/report/html/mod.rs must be {policy}");
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+    assert!(page.contains(&format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")));
 }
 
 #[test]

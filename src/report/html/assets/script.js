@@ -1,21 +1,14 @@
 'use strict';
 // Values under the cursor, zoom and CSV. The page is complete without this script.
-(async () => {
-  if (!window.DecompressionStream) return;
-  const bytes = Uint8Array.from(atob(document.getElementById('data').textContent), (letter) => letter.charCodeAt(0));
-  const json = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-  const data = JSON.parse(await new Response(json).text());
-  const numbers = (text) => text.split(',').map((word) => (word === '' ? null : Number(word)));
-  const starts = numbers(data.starts), ends = numbers(data.ends);
+(() => {
+  const data = JSON.parse(document.getElementById('data').textContent);
+  const { starts, ends } = data;
   const length = data.end - data.start, WIDTH = 2000;
   for (const group of data.groups) {
     group.verdict = [];
     for (const run of group.verdicts.split(',')) {
       const [word, count] = run.split('*');
       for (let n = 0; n < Number(count || 0); n++) group.verdict.push(word);
-    }
-    for (const series of Object.values(group.series)) {
-      for (const part of ['mean', 'min', 'max']) if (series[part] !== undefined) series[part] = numbers(series[part]);
     }
   }
 
