@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::baseline::{Baselines, SinceBoot};
-use super::capacity::{CapacityByDirection, capacity_by_direction};
+use super::capacity::CapacityByDirection;
 use super::caps::{NearLimit, SteadyRates, find_near_limit, find_steady_rates_after};
 use super::load::{IoDirection, LoadHistory, LoadSample, VonNeumannRatio};
 use super::saved_baselines::DeviceBaseline;
@@ -277,8 +277,7 @@ impl FinishedLifetimes {
     /// The capacity of the device in the lifetime with most of the busy time, with the steady rates of that lifetime.
     pub(super) fn capacity(&self) -> (CapacityByDirection, &SteadyRates) {
         let longest = self.longest();
-        let [reads, writes, both] = &longest.sweeps;
-        (capacity_by_direction(&longest.loads, reads, writes, both), &longest.steady_rates)
+        (CapacityByDirection::measure(&longest.loads, &longest.sweeps), &longest.steady_rates)
     }
 }
 

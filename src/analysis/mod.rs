@@ -16,7 +16,7 @@
 //! | `saved_baselines`, `settings` | unloaded latency as it is saved; what the user can state |
 //! | `baseline` | unloaded latency as it is learned |
 //! | `caps` | rates that stay constant, plateaus, known limits |
-//! | `capacity` | models of rate against concurrency and their fit |
+//! | `capacity` | the highest rate held, and whether it is the maximum |
 //! | `verdict` | live and overall verdict, evidence, other causes |
 //! | `blocks` | the load in blocks of time |
 //! | `report` | the report of a device |
@@ -45,9 +45,7 @@ mod verdict;
 
 pub use baseline::{Baseline, Baselines, Reference, SinceBoot};
 pub use blocks::{Block, MIN_BLOCK_S, RequestClass};
-pub use capacity::{
-    CapParameters, CapacityByDirection, CapacityFit, CapacityReport, HardCap, Model, RatePoint, Usl,
-};
+pub use capacity::{CapacityByDirection, CapacityReport};
 pub use caps::{CloudLimit, CloudVolume, LimitMatch, NearLimit, Plateau, find_plateaus};
 pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
 pub use device::{DeviceAnalysis, Observation};
@@ -62,8 +60,8 @@ pub use stack::{
 };
 pub use stats::{ActivityTimeline, BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
 pub use thresholds::{
-    DEFAULT_SATURATION_THRESHOLD, KNEE_FRACTION, MIN_FIT_LEVELS, MIN_LOADED_QUEUE, MIN_QUEUEING_SATURATION,
-    MIN_STALL_S, MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
+    DEFAULT_SATURATION_THRESHOLD, MAX_RATE_TOLERANCE, MIN_QUEUEING_SATURATION, MIN_STALL_S,
+    MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
     Assessment, DeepQueue, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HeldBetween, Latency,

@@ -21,7 +21,7 @@ pub struct Excluded {
     pub absent: u64,
     /// Requests were completed, but the kernel gives no times for them.
     pub untimed: u64,
-    /// The load changed: these intervals are in the statistics, but not in the fits.
+    /// The load changed: these intervals are in the statistics, but not in the capacity.
     pub transitions: u64,
 }
 

@@ -39,8 +39,8 @@ pub(super) const MIN_SINGLE_REQUEST_SATURATION: f64 = 6.0;
 /// that overlap.
 pub(super) const MAX_SERIAL_BUSY_QUEUE: f64 = 2.0;
 /// Fraction of the highest rate seen at low latency below which higher latency is not the effect of more load. A device
-/// beyond its best point loses some of its rate: 10%, as at the knee.
-pub(super) const MIN_LOADED_RATE_RATIO: f64 = KNEE_FRACTION;
+/// beyond its best point loses some of its rate.
+pub(super) const MIN_LOADED_RATE_RATIO: f64 = 0.9;
 /// Multiple of the mean latency since boot from which a device is in trouble: twice the threshold against a real
 /// baseline, because that mean is of mixed sizes and patterns.
 pub(super) const MIN_SINCE_BOOT_SATURATION: f64 = 6.0;
@@ -178,7 +178,7 @@ pub(super) const SAME_LOAD_TOLERANCE: f64 = 0.15;
 /// longer queue does not change its rate.
 pub(super) const SAME_RATE_TOLERANCE: f64 = 0.02;
 /// Queue from which a device counts as loaded: with one request half of the time, its rate shows what it can do.
-pub const MIN_LOADED_QUEUE: f64 = 0.5;
+pub(super) const MIN_LOADED_QUEUE: f64 = 0.5;
 /// Requests in an interval for its rate to be used: with fewer, the count is too coarse, and different rates give the
 /// same one (kernel counts whole requests).
 pub(super) const MIN_INTERVAL_REQUESTS: f64 = 5.0;
@@ -198,77 +198,40 @@ pub(super) const MIN_DOMINANT_FRACTION: f64 = 0.8;
 
 /// Queue below which all intervals form one level: no request waits, and further rows would show nothing.
 pub(super) const MIN_LEVEL_QUEUE: f64 = 0.1;
-/// Ratio of neighboring queues above which a new level begins.
+/// Ratio of two queues above which they clearly differ, as those of five and six clients do. The queue of a fixed number of
+/// clients varies by up to 10% from second to second on a host without CPU time to spare.
 pub(super) const LEVEL_GAP_RATIO: f64 = 1.1;
-/// Ratio of the longest to the shortest queue up to which a level is not divided; a wider one has no gaps and is
-/// divided...
-pub(super) const MAX_LEVEL_WIDTH_RATIO: f64 = 1.2;
-/// ...into parts of this width: half a power of two.
-pub(super) const LEVEL_SPAN_RATIO: f64 = std::f64::consts::SQRT_2;
-/// Fraction of the median level's intervals below which a level is a transition or chance.
-pub(super) const MIN_LEVEL_SIZE_FRACTION: f64 = 0.05;
-/// Intervals below which a level is a transition or chance, however small the others are.
-pub(super) const MIN_LEVEL_INTERVALS: f64 = 2.0;
+/// Ratio of the longest to the shortest queue up to which a queue was held rather than moved: less than that of six to
+/// five clients.
+pub(super) const MAX_LEVEL_WIDTH_RATIO: f64 = 1.15;
+/// Fewest loads in a row that show a held queue: one, between those that may hold the change to another queue.
+pub(super) const MIN_HELD_LOADS: usize = 3;
+/// Fraction of the intervals near a held queue in which it must have been held.
+pub(super) const MIN_HELD_FRACTION: f64 = 0.5;
+/// Ratio of queues up to which a load belongs to a level that was held: half a power of two, as other levels are a power of
+/// two wide.
+pub(super) const LEVEL_REACH_RATIO: f64 = std::f64::consts::SQRT_2;
+/// Intervals below which a level is a transition or chance.
+pub(super) const MIN_LEVEL_INTERVALS: u64 = 2;
 /// Von Neumann's ratio up to which queues were held or moved slowly: 2 is chance, 0 a slow sweep. Simulation: with it,
 /// at most 6 of 60 open loops of constant load get a wrong maximum.
 pub(super) const MAX_VON_NEUMANN_RATIO: f64 = 1.2;
-/// Factor from the median queue, up or down, at which an interval has a clearly different concurrency: two, less
-/// scatter.
-pub(super) const MIN_SPREAD_RATIO: f64 = 1.9;
-/// Fraction of the loaded time that must have a clearly different concurrency for a sweep: a steady load on a device
-/// that is slow at times has less.
-pub(super) const MIN_SPREAD_FRACTION: f64 = 0.3;
 
-// Models of rate against concurrency.
+// The maximum rate.
 
-/// Fraction of the maximum rate that is reached at the knee.
-pub const KNEE_FRACTION: f64 = 0.9;
-/// Levels of concurrency that a fit needs: one more than the Universal Scalability Law has parameters.
-pub const MIN_FIT_LEVELS: usize = 4;
-/// Levels of concurrency that a confident fit needs.
-pub(super) const MIN_CONFIDENT_LEVELS: usize = 6;
-/// Relative error below which two models are equally good: medians of rates are not more exact than that.
-pub(super) const FIT_ERROR_FLOOR: f64 = 0.005;
-/// Lowest relative standard error that is assumed for a level's median rate, however well a model fits.
-pub(super) const RATE_NOISE_FLOOR: f64 = 0.015;
-/// Mean relative error above which rates follow no model.
-pub(super) const MAX_FIT_ERROR: f64 = 0.1;
-/// Mean relative error up to which a fitted limit is not called "rough".
-pub(super) const MAX_CLOSE_FIT_ERROR: f64 = 0.05;
-/// Fraction of the rates' variance that a model must explain; with less, the variation is chance...
-pub(super) const MIN_R_SQUARED: f64 = 0.7;
-/// ...unless its mean relative error is at most this while the concurrency beyond the knee grows by
-/// [`MIN_CONCURRENCY_GROWTH`]: rates that stay constant have no variance to explain.
-pub(super) const MAX_FLAT_FIT_ERROR: f64 = 0.06;
-/// Growth of the queue that makes a constant rate a limit: it quadruples, less some scatter. Any load may double by
-/// chance.
-pub(super) const MIN_CONCURRENCY_GROWTH: f64 = 3.9;
-/// Largest relative distance of a model's maximum from the highest rate seen: anything beyond is extrapolation.
-pub(super) const MAX_EXTRAPOLATION: f64 = 0.1;
-/// Difference of the Bayesian information criterion below which two models are tied: "not worth more than a bare
-/// mention" (Kass and Raftery 1995). A tie goes to the cap, which has one parameter fewer.
-pub(super) const BIC_TIE: f64 = 2.0;
-/// Fraction of the corner's concurrency from which a level lies at the cap.
-pub(super) const AT_CAP_FRACTION: f64 = 0.95;
-/// Levels at the cap that a fitted cap needs.
-pub(super) const MIN_AT_CAP_LEVELS: usize = 2;
-/// Multiple of the corner's concurrency that the highest level must reach for a fitted cap.
-pub(super) const MIN_CORNER_RATIO: f64 = 2.0;
-/// Multiple of the knee's concurrency that the highest level must reach, for every plausible law, for the knee to count
-/// as reached.
-pub(super) const MIN_KNEE_RATIO: f64 = 1.2;
-/// Variances by which a law's squared error may exceed that of the best law and still be plausible: two standard
-/// deviations.
-pub(super) const PLAUSIBLE_VARIANCES: f64 = 4.0;
-/// Standard errors on each side of a fitted cap that make up its range: 95% of a normal distribution.
-pub(super) const CAP_RANGE_SIGMAS: f64 = 2.0;
-/// Multiple of a model's maximum above which the 95th percentile of the rate disproves the model.
-pub(super) const MAX_RATE_OVER_MODEL_RATIO: f64 = 1.25;
-/// Relative difference within which a fitted cap and a plateau are the same limit.
-pub(super) const FIT_PLATEAU_TOLERANCE: f64 = 0.03;
+/// Relative deviation within which the rate stays the same although the queue grows.
+pub const MAX_RATE_TOLERANCE: f64 = 0.05;
+/// Growth of the queue in which the rate must stay the same to be the maximum: two, less scatter.
+pub(super) const MIN_MAX_RATE_GROWTH: f64 = 1.9;
+/// Fraction of the time at about the highest rate that must have been spent at each end of that growth: a steady load on a
+/// device that is slow at times has less.
+pub(super) const MIN_MAX_RATE_FRACTION: f64 = 0.1;
 
 // Rates that stay constant.
 
+/// Growth of the queue that makes a constant rate a limit: it quadruples, less some scatter. Any load may double by
+/// chance.
+pub(super) const MIN_CONCURRENCY_GROWTH: f64 = 3.9;
 /// Relative deviation within which a rate is constant: that of the capped volume in `fixtures/captures/capped-3000.txt`
 /// varies by 0.3%, and sample times of 1 s by some milliseconds.
 pub(super) const STEADY_TOLERANCE: f64 = 0.01;

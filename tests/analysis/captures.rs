@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use blkstat::analysis::{
-    DeviceAnalysis, DeviceReport, IoDirection, Model, Settings, Verdict, WaitLocation, queue_by_layer,
+    DeviceAnalysis, DeviceReport, IoDirection, Settings, Verdict, WaitLocation, queue_by_layer,
 };
 use blkstat::clock::RealClock;
 use blkstat::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, NextInterval, collect};
@@ -42,7 +42,7 @@ fn a_loop_device_under_a_cap_is_capped_and_the_disk_below_is_not_saturated() {
     let (upper, live) = &devices["loop0"];
     assert_eq!(upper.verdict, Some(Verdict::Capped), "{}", explanation(upper));
     assert!((upper.capacity.max_iops.unwrap() / 3000.0 - 1.0).abs() < 0.01);
-    assert_eq!((upper.capacity.model, upper.capacity.knee_reached), (Model::Cap, true));
+    assert!(upper.capacity.is_max_known && upper.capacity.is_proven);
     assert_eq!(upper.plateaus.len(), 1);
     assert!((upper.plateaus[0].iops / 3000.0 - 1.0).abs() < 0.001);
     // All of the last intervals but those in which the load changed.
@@ -71,8 +71,9 @@ fn one_client_under_a_cap_on_a_host_without_cpu_time_is_not_ok() {
 fn a_disk_under_rising_concurrency_has_its_knee_and_its_maximum() {
     let devices = replay("sweep-randread");
     let (report, live) = &devices["vda"];
-    assert_eq!((report.capacity.model, report.capacity.knee_reached), (Model::Usl, true));
-    assert!(report.capacity.knee_concurrency.is_some_and(|knee| (16.0..=64.0).contains(&knee)));
+    assert!(report.capacity.is_max_known, "{:?}", report.capacity);
+    let knee = [report.capacity.knee_low, report.capacity.knee_high].map(Option::unwrap);
+    assert!((16.0..24.0).contains(&knee[0]) && (32.0..48.0).contains(&knee[1]), "{knee:?}");
     assert!((report.capacity.max_iops.unwrap() / 150_000.0 - 1.0).abs() < 0.1);
     assert!((report.read.baseline_await_ms.unwrap() - 0.035).abs() < 0.003);
     assert_eq!(report.verdict, Some(Verdict::Saturated));
@@ -99,7 +100,8 @@ fn the_table_of_zaitsev_and_trudeau_has_the_expected_saturations() {
         assert!((found - expected).abs() <= 0.05, "{found} for {expected}");
     }
     assert_eq!(found.len(), 5);
-    assert!(report.capacity.knee_concurrency.is_some_and(|knee| (16.0..=64.0).contains(&knee)));
+    let knee = [report.capacity.knee_low, report.capacity.knee_high].map(|queue| queue.unwrap().round());
+    assert_eq!(knee, [16.0, 64.0]);
     assert!(report.plateaus.is_empty());
     assert_eq!(report.verdict, Some(Verdict::Saturated));
 }
@@ -109,6 +111,6 @@ fn a_mixed_load_is_not_capped_and_has_all_fields() {
     for (report, live) in replay("mixed").into_values() {
         assert!(report.verdict != Some(Verdict::Capped) && !live.contains(&Some(Verdict::Capped)));
         let json = to_json(&report);
-        assert!(json["read"]["await_ms"].get("p95").is_some() && json["capacity"]["model"].is_string());
+        assert!(json["read"]["await_ms"].get("p95").is_some() && json["capacity"]["max_known"].is_boolean());
     }
 }

@@ -40,7 +40,7 @@ fn open(
 }
 
 #[test]
-fn a_constant_load_does_not_reach_a_knee_by_chance() {
+fn a_constant_load_does_not_show_a_maximum_by_chance() {
     let mut wrong = 0;
     for seed in 0..60 {
         let mut random = Random(9000 + seed);
@@ -50,7 +50,7 @@ fn a_constant_load_does_not_reach_a_knee_by_chance() {
         let load = open(&mut random, 60, |_| share * max_rate, servers, service_s, 1e9);
         let capacity = analyze(load).capacity;
         wrong +=
-            usize::from(capacity.knee_reached && (capacity.max_iops.unwrap() / max_rate - 1.0).abs() > 0.1);
+            usize::from(capacity.is_max_known && (capacity.max_iops.unwrap() / max_rate - 1.0).abs() > 0.1);
     }
     assert!(wrong <= 6, "{wrong} of 60");
 }
@@ -67,7 +67,7 @@ fn the_maximum_does_not_exceed_the_highest_rate() {
         let (capacity, seen) = (report.capacity, report.all.iops.max.unwrap());
         assert!(capacity.max_iops.unwrap() <= 1.1 * seen, "seed {seed}: {capacity:?}");
         let is_near = (capacity.max_iops.unwrap() / max_rate - 1.0).abs() <= 0.12;
-        assert!(!capacity.knee_reached || is_near, "seed {seed}: {max_rate} {capacity:?}");
+        assert!(!capacity.is_max_known || is_near, "seed {seed}: {max_rate} {capacity:?}");
     }
 }
 
@@ -119,8 +119,8 @@ fn the_pace_of_requests_is_not_the_capacity() {
         let rate = (300.0 * 10f64.powf(random.unit())).round();
         let report = analyze(paced_on_a_slowing_device(&mut random, rate, &queues));
         let capacity = report.capacity;
-        assert!(!capacity.knee_reached && capacity.is_offered_rate, "seed {seed}: {rate} {capacity:?}");
-        assert_eq!((capacity.knee_concurrency, report.plateaus.len()), (None, 0), "seed {seed}");
+        assert!(!capacity.is_max_known && capacity.is_offered_rate, "seed {seed}: {rate} {capacity:?}");
+        assert_eq!((capacity.knee_high, report.plateaus.len()), (None, 0), "seed {seed}");
     }
 }
 
@@ -139,7 +139,7 @@ fn a_rate_at_which_the_device_was_idle_at_times_is_not_its_limit() {
         let load: Vec<Second> = phases.map(second).collect();
         let report = analyze(load.clone());
         assert!(report.plateaus.is_empty(), "seed {seed}: {:?}", report.explanation);
-        assert!(!report.capacity.knee_reached, "seed {seed}: {:?}", report.capacity);
+        assert!(!report.capacity.is_max_known, "seed {seed}: {:?}", report.capacity);
         let is_capped = |one: &Assessment| one.verdict == Some(Verdict::Capped);
         assert!(!assess(load).iter().any(is_capped), "seed {seed}");
     }
@@ -238,12 +238,12 @@ fn a_device_is_not_called_ok_for_loads_without_a_baseline() {
 }
 
 #[test]
-fn where_every_level_is_beyond_the_knee_the_lowest_is_an_upper_bound() {
+fn where_every_level_is_at_the_maximum_the_lowest_is_an_upper_bound() {
     let mut random = Random(9600);
     let levels = [16.0, 32.0, 64.0, 128.0, 256.0].map(|queue| (8, 3000.0, queue));
     let capacity = analyze(steady(&mut random, &levels)).capacity;
-    assert!(capacity.knee_is_upper_bound, "{capacity:?}");
-    assert!((capacity.knee_concurrency.unwrap() / 16.0 - 1.0).abs() < 0.02, "{capacity:?}");
+    assert_eq!(capacity.knee_low, None, "{capacity:?}");
+    assert!((capacity.knee_high.unwrap() / 16.0 - 1.0).abs() < 0.02, "{capacity:?}");
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_steady_rate_on_a_device_that_pauses_is_not_a_cap() {
         })
         .collect();
     let report = analyze(load.clone());
-    assert!(report.plateaus.is_empty() && !report.capacity.knee_reached, "{:?}", report.explanation);
+    assert!(report.plateaus.is_empty() && !report.capacity.is_max_known, "{:?}", report.explanation);
     assert!(assess(load).iter().all(|one| one.verdict != Some(Verdict::Capped)));
 }
 
@@ -298,5 +298,5 @@ fn one_request_more_or_less_is_not_a_cap() {
     // One or two requests per second at any queue.
     let load = (0..60).map(|at| reads(1.0 + f64::from(at % 7 == 0), f64::from(1 << (at / 10))));
     let report = analyze(load.collect::<Vec<_>>());
-    assert!(report.plateaus.is_empty() && !report.capacity.knee_reached, "{:?}", report.explanation);
+    assert!(report.plateaus.is_empty() && !report.capacity.is_max_known, "{:?}", report.explanation);
 }

@@ -2,7 +2,6 @@
 
 use super::baseline::{Baseline, Baselines, Saturations, SinceBoot};
 use super::blocks::BlockHistory;
-use super::capacity::CapacityReport;
 use super::caps::{Plateau, SteadyRates};
 use super::host::HostReport;
 use super::lifetimes::Lifetimes;
@@ -326,7 +325,7 @@ impl DeviceAnalysis {
             ..with_baseline(self.writes.summary.finish(), writes, &self.writes.sizes_kib)
         };
         let all = DirectionReport { saturation: saturation_of(|one| one.both), ..self.both.summary.finish() };
-        let (fits, SteadyRates { caps, .. }) = lifetimes.capacity();
+        let (measured, SteadyRates { caps, .. }) = lifetimes.capacity();
         // A cap on a direction with only a part of the requests is not a cap of the device.
         let is_dominant = |plateau: &&Plateau| {
             let ios = match plateau.direction {
@@ -336,15 +335,7 @@ impl DeviceAnalysis {
             };
             ios / total_ios >= MIN_DOMINANT_FRACTION
         };
-        let with_highest =
-            |capacity: CapacityReport, of: &DirectionReport| capacity.with_highest(of.iops, of.mib_per_s);
-        let dominant_plateaus = caps.iter().filter(is_dominant);
-        let capacity = with_highest(fits.both.unwrap_or_default().with_plateaus(dominant_plateaus), &all);
-        let by_direction = fits.with_plateaus(caps).map(|direction, capacity| match direction {
-            IoDirection::Reads => with_highest(capacity, &read),
-            IoDirection::Writes => with_highest(capacity, &write),
-            IoDirection::Both | IoDirection::Flushes => with_highest(capacity, &all),
-        });
+        let capacity = measured.both.unwrap_or_default().with_plateaus(caps.iter().filter(is_dominant));
         let facts = DeviceFacts {
             intervals: self.intervals,
             seconds: self.seconds,
@@ -390,7 +381,7 @@ impl DeviceAnalysis {
             all,
             levels,
             capacity,
-            capacity_by_direction: by_direction,
+            capacity_by_direction: measured.with_plateaus(caps),
             plateaus: steady_rates.caps,
             baseline: DeviceBaseline {
                 read: reads.export(),

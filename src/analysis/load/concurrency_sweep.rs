@@ -2,12 +2,8 @@
 
 use libm::log;
 
-use super::concurrency_levels::weighted_median_of;
 use super::sample::{IoDirection, LoadSample};
-use crate::analysis::thresholds::{
-    MAX_VON_NEUMANN_RATIO, MIN_LOADED_QUEUE, MIN_SINGLE_DIRECTION_FRACTION, MIN_SPREAD_FRACTION,
-    MIN_SPREAD_RATIO,
-};
+use crate::analysis::thresholds::{MAX_VON_NEUMANN_RATIO, MIN_LOADED_QUEUE, MIN_SINGLE_DIRECTION_FRACTION};
 
 /// Returns whether practically all requests of a load are of one direction.
 pub(in crate::analysis) fn is_single_direction(load: &LoadSample, direction: IoDirection) -> bool {
@@ -32,6 +28,11 @@ impl VonNeumannRatio {
         Self { direction, last: None, count: 0.0, mean: 0.0, squared_deviations: 0.0, squared_steps: 0.0 }
     }
 
+    /// The direction whose queue it describes.
+    pub(in crate::analysis) fn direction(&self) -> IoDirection {
+        self.direction
+    }
+
     /// Takes the load of an interval; loads that are light or not of this direction alone do not count.
     pub(in crate::analysis) fn observe(&mut self, load: &LoadSample) {
         let queue = load.queue(self.direction);
@@ -52,22 +53,6 @@ impl VonNeumannRatio {
     pub(in crate::analysis) fn is_held(&self) -> bool {
         self.squared_steps <= MAX_VON_NEUMANN_RATIO * self.squared_deviations
     }
-}
-
-/// Returns whether enough of the loaded time was spent at a queue clearly different from the median. A steady load on a
-/// device that is slow at times has practically only one queue.
-pub(in crate::analysis) fn is_spread(loads: &[&LoadSample], direction: IoDirection) -> bool {
-    let is_loaded = |load: &&LoadSample| load.queue(direction) >= MIN_LOADED_QUEUE;
-    let loaded: Vec<&LoadSample> = loads.iter().copied().filter(is_loaded).collect();
-    let Some(median) = weighted_median_of(&loaded, |load| Some(load.queue(direction))) else {
-        return false;
-    };
-    let is_other = |load: &&&LoadSample| {
-        !(1.0 / MIN_SPREAD_RATIO..=MIN_SPREAD_RATIO).contains(&(load.queue(direction) / median))
-    };
-    let intervals =
-        |loads: &mut dyn Iterator<Item = &&LoadSample>| loads.map(|load| load.intervals).sum::<f64>();
-    intervals(&mut loaded.iter().filter(is_other)) >= MIN_SPREAD_FRACTION * intervals(&mut loaded.iter())
 }
 
 #[cfg(test)]
@@ -93,15 +78,5 @@ mod tests {
         assert!(!is_held((0..60).map(|at| if at % 2 == 0 { 1.0 } else { 3.0 })));
         // Intervals that hardly load the device do not count.
         assert!(is_held((0..60).map(|at| if at % 2 == 0 { 0.1 } else { f64::from(1 << (at / 10)) })));
-    }
-
-    #[test]
-    fn a_constant_load_is_not_spread() {
-        let spread = |queues: &[f64]| {
-            let loads: Vec<LoadSample> = queues.iter().map(|queue| load(*queue)).collect();
-            is_spread(&loads.iter().collect::<Vec<_>>(), IoDirection::Both)
-        };
-        assert!(spread(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]) && spread(&[16.0, 32.0, 64.0, 128.0]));
-        assert!(!spread(&[4.0, 4.1, 3.9, 4.0, 300.0, 4.2, 4.0, 4.0, 4.1, 4.0]) && !spread(&[]));
     }
 }

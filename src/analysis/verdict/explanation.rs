@@ -170,10 +170,10 @@ pub struct DirectionLatency {
 pub struct MaxRate {
     /// Requests per second.
     pub iops: f64,
-    /// The lowest concurrency within 10% of it.
-    pub knee: f64,
-    /// The knee is at that concurrency or below.
-    pub knee_is_upper_bound: bool,
+    /// The queue of the last level below it; `None` if there is none.
+    pub knee_low: Option<f64>,
+    /// The queue of the first level at it.
+    pub knee_high: f64,
 }
 
 /// A stated cap that the load exceeded.

@@ -38,7 +38,7 @@ fn one_at_a_time(facts: &DeviceFacts<'_>) -> Option<OtherCause> {
     let is_high = |util: &f64| (MIN_HIGH_UTIL_PCT..=MAX_PLAUSIBLE_UTIL_PCT).contains(util);
     let util = facts.util_pct.p50.filter(is_high)?;
     let is_serial = queue <= MAX_SERIAL_QUEUE && facts.all.queue.p99? <= MAX_UNLOADED_QUEUE;
-    (is_serial && !facts.capacity.knee_reached)
+    (is_serial && !facts.capacity.is_max_known)
         .then_some(OtherCause::OneAtATime { util_pct: util.min(100.0), queue })
 }
 

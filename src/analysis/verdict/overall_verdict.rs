@@ -105,10 +105,10 @@ fn reason_saturated(facts: &DeviceFacts<'_>, shares: &VerdictShares, saturation_
     let is_saturated =
         |level: &&ConcurrencyLevel| level.saturation.is_some_and(|times| times >= saturation_threshold);
     let highest_level = facts.levels.iter().rfind(is_saturated).map(latency_of_level);
-    let max_rate = facts.capacity.knee_concurrency.map(|knee| MaxRate {
+    let max_rate = facts.capacity.knee_high.map(|knee_high| MaxRate {
         iops: facts.capacity.max_iops.unwrap_or_default(),
-        knee,
-        knee_is_upper_bound: facts.capacity.knee_is_upper_bound,
+        knee_low: facts.capacity.knee_low,
+        knee_high,
     });
     Reason::Saturated {
         fraction: shares.saturated,

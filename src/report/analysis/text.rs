@@ -190,7 +190,11 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
         sentence(gaps, "gap", " in time: no interval spans a gap"),
         sentence(absent, "interval", " with the device absent"),
         sentence(untimed, "interval", " without request times: the kernel gives none"),
-        sentence(transitions, "interval", " in which the load changed: in the statistics, not in the fits"),
+        sentence(
+            transitions,
+            "interval",
+            " in which the load changed: in the statistics, not in the capacity",
+        ),
         is_few.then(|| {
             let intervals = counted(report.busy_intervals, "busy interval");
             let are = if report.busy_intervals == 1 { "is" } else { "are" };

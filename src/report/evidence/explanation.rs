@@ -5,7 +5,7 @@ use super::limits::near_limit_text;
 use super::plateau::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
 use super::{deep_queue_text, latency_name, latency_text};
 use crate::analysis::{
-    DirectionLatency, ExceededCap, Explanation, KNEE_FRACTION, Latency, MaxRate, OkMargin, Plateau, Reason,
+    DirectionLatency, ExceededCap, Explanation, Latency, MaxRate, OkMargin, Plateau, Reason,
 };
 use crate::report::layout::sentence_numbers::{
     counted, duration, multiple, number, per_second, percent_of, queue, time,
@@ -159,11 +159,17 @@ fn capped_text(plateaus: &[Plateau]) -> String {
     format!("is capped at {}: {}{caveat}", rates.join(word), evidence.join(join))
 }
 
+/// Where more load stopped bringing more: between the queues of two levels, or at the shortest queue of all.
+pub(crate) fn knee_text(low: Option<f64>, high: f64) -> String {
+    match low {
+        Some(low) => format!("reached between queue {} and {}", queue(low), queue(high)),
+        None => format!("reached at queue {} or less", queue(high)),
+    }
+}
+
 fn max_rate_text(max: &MaxRate) -> String {
-    let or_less = if max.knee_is_upper_bound { " or less" } else { "" };
-    let (rate, knee) = (per_second(max.iops, "requests"), queue(max.knee));
-    let distance = percent_of(1.0 - KNEE_FRACTION);
-    format!("; maximum {rate}, within {distance} of it from concurrency {knee}{or_less}")
+    let rate = per_second(max.iops, "requests");
+    format!("; maximum {rate}, {}", knee_text(max.knee_low, max.knee_high))
 }
 
 fn ok_text(margin: OkMargin, latencies: &[DirectionLatency], short_queue: Option<f64>) -> String {
@@ -299,7 +305,7 @@ mod tests {
     #[test]
     fn additions_follow_the_reason() {
         let latency = Some(Latency { await_ms: 1.46, queue: 217.0, saturation: Some(43.0) });
-        let max_rate = Some(MaxRate { iops: 152_498.0, knee: 23.1, knee_is_upper_bound: true });
+        let max_rate = Some(MaxRate { iops: 152_498.0, knee_low: Some(18.9), knee_high: 37.4 });
         let explanation = Explanation {
             unclear: Some(plateau()),
             near_limit: Some(NearLimit { unit: RateUnit::Requests, rate: 2990.0, limits: vec![gp3(true)] }),
@@ -311,7 +317,7 @@ mod tests {
         assert_eq!(
             explanation_text("vda", &explanation),
             "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
-             requests/s, within 10% of it from concurrency 23.1 or less; from queue 0.90 to 63.6 the rate stayed at \
+             requests/s, reached between queue 18.9 and 37.4; from queue 0.90 to 63.6 the rate stayed at \
              3,000 reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; near a \
              known limit: 2,990 requests/s; 3,000 is the limit of an AWS gp3 volume with default settings; requests \
              hung for up to 3.0 s without any completion; load temporarily exceeded the stated cap of 3,000 requests/s (131k seen) and \

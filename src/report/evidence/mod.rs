@@ -12,7 +12,7 @@ pub(crate) use event::{
     event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
     other_device_texts, share_text, top_cgroup_text,
 };
-pub(crate) use explanation::explanation_text;
+pub(crate) use explanation::{explanation_text, knee_text};
 pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};
 pub(crate) use limits::limit_name;
 pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};

@@ -56,20 +56,6 @@ impl Path {
         let _ = write!(self.text, "h{width}v{height}h{}z", -width);
     }
 
-    /// Draws a line through points.
-    pub(super) fn line(&mut self, points: impl IntoIterator<Item = (i32, i32)>) {
-        for (index, (x, y)) in points.into_iter().enumerate() {
-            match self.at {
-                Some((at_x, at_y)) if index > 0 => {
-                    let _ = write!(self.text, "l{} {}", x - at_x, y - at_y);
-                    self.at = Some((x, y));
-                }
-                _ => self.move_to(x, y),
-            }
-        }
-        self.is_interrupted = true;
-    }
-
     fn move_to(&mut self, x: i32, y: i32) {
         match self.at {
             // Relative numbers are shorter; a minus sign also separates them.

@@ -1,4 +1,4 @@
-//! Charts against concurrency: a point for each point of time, colored by time, with the fitted model.
+//! Charts against concurrency: a point for each point of time, colored by time, and the means of the levels.
 
 use std::fmt::Write;
 
@@ -12,16 +12,8 @@ use crate::intervals::{DeviceHistory, DeviceQuantity};
 
 /// The shades of the points by time, from the first to the last.
 const TIME_CLASSES: usize = 5;
-/// The number of points of a curve.
-const CURVE_POINTS: u32 = 80;
 /// The lowest concurrency on the axis: below it, two requests are hardly ever in flight together.
 const MIN_CONCURRENCY: f64 = 0.01;
-
-/// A mark at a value of an axis.
-struct Mark {
-    label: String,
-    position: f64,
-}
 
 /// The points of a device.
 struct Points {
@@ -80,39 +72,26 @@ pub(super) fn push_concurrency_charts(
     out: &mut String,
 ) {
     if let Some(points) = Points::of(history, DeviceQuantity::Iops) {
-        let cap = capacity.cap.and_then(|cap| cap.iops).filter(|_| capacity.knee_reached);
-        let max = points.max().max(capacity.max_iops.filter(|_| capacity.knee_reached).unwrap_or(0.0));
-        let scale = Scale::linear(max);
+        let known_max = capacity.max_iops.filter(|_| capacity.is_max_known);
+        let scale = Scale::linear(points.max().max(known_max.unwrap_or(0.0)));
         begin("Throughput against concurrency", "How much more could it do? ", Unit::PerSecond, "r+w/s", out);
         push_frame(&points, &scale, Unit::PerSecond, out);
         points.push(&scale, out);
         push_levels(&points, levels, |level| level.iops, &scale, Unit::PerSecond, out);
-        let mut path = Path::default();
-        path.line(curve(&points, capacity).map(|(x, rate)| (x, scale.y(rate))));
-        let _ = write!(out, "<path class=\"fit\" d=\"{}\"/>", path.text());
-        let mut marks = Vec::new();
-        if let Some(knee) = capacity.knee_concurrency.filter(|_| capacity.knee_reached) {
-            let x = points.x(knee);
-            let _ = write!(out, "<path class=\"ref\" d=\"M{x} 0v{HEIGHT}\"/>");
-            let or_less = if capacity.knee_is_upper_bound { " or less" } else { "" };
-            let label = format!("knee {}{or_less}", Unit::Count.label(round(knee)));
-            marks.push(Mark { label, position: points.concurrency.position(knee) });
+        let knees = [capacity.knee_low, capacity.knee_high].into_iter().flatten();
+        for knee in knees {
+            let _ = write!(out, "<path class=\"ref\" d=\"M{} 0v{HEIGHT}\"/>", points.x(knee));
         }
-        if let Some(max) = cap.or(capacity.max_iops.filter(|_| capacity.knee_reached)) {
+        if let Some(max) = known_max {
             let _ = write!(out, "<path class=\"ref\" d=\"M0 {}h{WIDTH}\"/>", scale.y(max));
         }
         out.push_str("</svg>");
-        for Mark { label, position } in marks {
-            let side = if position > 0.7 { "left" } else { "right" };
-            let _ = write!(
-                out,
-                "<span class=\"ref knee {side}\" style=\"left:{:.1}%\">{label}</span>",
-                position * 100.0
-            );
+        if let Some(knee) = capacity.knee_high {
+            push_knee_label(&points, capacity.knee_low, knee, out);
         }
-        if let Some(max) = cap.or(capacity.max_iops.filter(|_| capacity.knee_reached)) {
+        if let Some(max) = known_max {
             let top = (1.0 - scale.position(max)) * 100.0;
-            let word = if cap.is_some() { "cap" } else { "maximum" };
+            let word = if capacity.is_proven { "cap" } else { "maximum" };
             let side = if top < 12.0 { "under" } else { "over" };
             let label = crate::report::layout::sentence_numbers::number(max);
             let _ = write!(out, "<span class=\"ref {side}\" style=\"top:{top:.1}%\">{word} {label}/s</span>");
@@ -137,15 +116,20 @@ pub(super) fn push_concurrency_charts(
     }
 }
 
-/// The fitted model at concurrencies along the axis; empty without a model.
-fn curve(points: &Points, capacity: &CapacityReport) -> impl Iterator<Item = (i32, f64)> {
-    let Scale::Log { min, max } = points.concurrency else { return Vec::new().into_iter() };
-    let at = |step: u32| min * libm::pow(max / min, f64::from(step) / f64::from(CURVE_POINTS));
-    let curve: Vec<(i32, f64)> = (0..=CURVE_POINTS)
-        .map(at)
-        .filter_map(|concurrency| Some((points.x(concurrency), capacity.rate(concurrency)?)))
-        .collect();
-    curve.into_iter()
+/// Appends the label beside the line of the first level at the maximum.
+fn push_knee_label(points: &Points, low: Option<f64>, high: f64, out: &mut String) {
+    let label = |queue: f64| Unit::Count.label(round(queue));
+    let queues = match low {
+        Some(low) => format!("{} to {}", label(low), label(high)),
+        None => format!("{} or less", label(high)),
+    };
+    let position = points.concurrency.position(high);
+    let side = if position > 0.7 { "left" } else { "right" };
+    let _ = write!(
+        out,
+        "<span class=\"ref knee {side}\" style=\"left:{:.1}%\">knee {queues}</span>",
+        position * 100.0
+    );
 }
 
 fn begin(title: &str, question: &str, unit: Unit, counted: &'static str, out: &mut String) {

@@ -147,9 +147,9 @@ fn json_has_the_documented_fields() {
         assert!(device["excluded"][field].is_u64(), "{field}");
     }
     let capacity = &device["capacity"];
-    assert_eq!((&capacity["model"], &capacity["knee_reached"]), (&"cap".into(), &true.into()));
+    assert_eq!((&capacity["proven"], &capacity["max_known"]), (&true.into(), &true.into()));
     assert_eq!(capacity["capped"], "read");
-    for field in ["max_iops", "max_mib_per_s", "knee_concurrency", "r_squared", "usl", "cap"] {
+    for field in ["max_iops", "max_mib_per_s", "offered_rate", "knee_low", "knee_high"] {
         assert!(capacity.get(field).is_some(), "{field}");
     }
     let plateau = &device["plateaus"][0];
