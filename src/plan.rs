@@ -164,8 +164,6 @@ pub struct Latency {
     pub selection: DeviceSelection,
     /// The output format.
     pub format: LatencyFormat,
-    /// Also show latencies from the time at which requests are queued.
-    pub queued: bool,
     /// The most CPU time that tracing may take, as a fraction of that of all CPUs.
     pub max_overhead: f64,
     /// Only remove the traces that killed runs left in the kernel.

@@ -19,9 +19,6 @@ use crate::report::latency::LatencyFormat;
 pub(super) struct LatencyArguments {
     #[command(flatten)]
     operands: ViewOperands,
-    /// Also show latencies from the time at which requests are queued
-    #[arg(long)]
-    queued: bool,
     /// Print a heat map, a line per interval, device and kind of request
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     heatmap: bool,
@@ -38,7 +35,7 @@ pub(super) struct LatencyArguments {
     #[arg(long, value_name = "PCT", default_value = "2", value_parser = percentage)]
     max_overhead: f64,
     /// Remove tracing instances and events that killed runs left in the kernel, and exit
-    #[arg(long, conflicts_with_all = ["queued", "heatmap", "json", "csv", "operands"])]
+    #[arg(long, conflicts_with_all = ["heatmap", "json", "csv", "operands"])]
     cleanup: bool,
     /// Output width (default: terminal width, or 120)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
@@ -74,7 +71,6 @@ impl LatencyArguments {
                 (_, _, true) => LatencyFormat::Heatmap(width),
                 _ => LatencyFormat::Table(width),
             },
-            queued: self.queued,
             max_overhead: self.max_overhead / 100.0,
             cleanup: self.cleanup,
             time_zone: environment("TZ"),

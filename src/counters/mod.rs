@@ -17,7 +17,7 @@ pub use self::io_scan::{
     IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice,
 };
 pub use self::traced_io::{
-    LatencyBucket, LatencyHistogram, LatencyKey, LatencySpan, RequestKind, TraceProblem, TracedIo, TracedUser,
+    LatencyBucket, LatencyHistogram, LatencyKey, RequestKind, TraceProblem, TracedIo, TracedUser,
 };
 pub use self::traced_users::TracedUsers;
 use crate::units::SampleTime;

@@ -14,7 +14,9 @@ pub struct TracedIo {
     /// The requests that each whole device completed, by its counters: reads, writes and discards, without bios that
     /// only flush.
     pub completed: BTreeMap<DeviceNumber, [u64; 3]>,
-    /// The latencies by device, kind of request and span.
+    /// The latencies by device and kind of request: from the time at which the driver got the request to its completion.
+    /// On a device without requests of its own, such as one of device-mapper, it is the whole time that the bio spends
+    /// there.
     pub latencies: BTreeMap<LatencyKey, LatencyHistogram>,
     /// The I/O of threads by device; `None` if it was not traced.
     pub users: Option<TracedUsers>,
@@ -33,15 +35,13 @@ pub enum TraceProblem {
     Failed,
 }
 
-/// A histogram's device, kind of request and span.
+/// A histogram's device and kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LatencyKey {
     /// The device.
     pub number: DeviceNumber,
     /// The kind of request.
     pub kind: RequestKind,
-    /// The part of a request's life.
-    pub span: LatencySpan,
 }
 
 /// The kinds of requests whose latencies are traced. A flush has no sector by which its end could be matched with its
@@ -81,16 +81,6 @@ impl RequestKind {
     pub fn from_bio_rwbs(letters: &str) -> Option<Self> {
         Self::from_rwbs(letters).or_else(|| letters.starts_with('N').then_some(Self::Write))
     }
-}
-
-/// The parts of a request's life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LatencySpan {
-    /// From the time at which the driver got the request to its completion. On a device without requests of its own,
-    /// such as one of device-mapper, it is the whole time that the bio spends there.
-    Device,
-    /// From the time at which the request was queued to its completion.
-    Queued,
 }
 
 /// Latencies, counted in buckets.
@@ -257,7 +247,7 @@ mod tests {
 
     #[test]
     fn histograms_and_users_add_up() {
-        let key = LatencyKey { number: (8, 0), kind: RequestKind::Read, span: LatencySpan::Device };
+        let key = LatencyKey { number: (8, 0), kind: RequestKind::Read };
         let user = TracedUser {
             number: (8, 0),
             tid: 7,

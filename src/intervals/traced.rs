@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::counters::{
-    Device, DeviceNumber, LatencyHistogram, LatencySpan, RequestKind, TraceProblem, TracedIo, TracedUser,
+    Device, DeviceNumber, LatencyHistogram, RequestKind, TraceProblem, TracedIo, TracedUser,
 };
 use crate::topology::{Topology, nvme_head, partition_parents};
 use crate::units::SECTOR_BYTES;
@@ -118,7 +118,7 @@ pub struct TracedDevice {
     /// The requests that it completed, by its counters: reads, writes and discards, without bios that only flush.
     pub completed: [u64; 3],
     /// The latencies.
-    pub latencies: BTreeMap<(RequestKind, LatencySpan), LatencyHistogram>,
+    pub latencies: BTreeMap<RequestKind, LatencyHistogram>,
     /// True for a path to an NVMe disk, whose requests are also those of the disk. Programs cannot open it.
     pub is_path: bool,
 }
@@ -145,7 +145,7 @@ impl TracedInterval {
         for (key, histogram) in traced.latencies {
             // The counters of a device with several paths do not show which path its requests took.
             if let Some(device) = found.iter_mut().find(|device| device.number == key.number) {
-                device.latencies.insert((key.kind, key.span), histogram);
+                device.latencies.insert(key.kind, histogram);
             }
         }
         add_requests_of_paths(&mut found);
@@ -185,8 +185,8 @@ fn add_requests_of_paths(devices: &mut [TracedDevice]) {
 
 impl TracedDevice {
     /// Returns the latencies of a kind of request; `None` if none were traced.
-    pub fn histogram(&self, kind: RequestKind, span: LatencySpan) -> Option<&LatencyHistogram> {
-        self.latencies.get(&(kind, span))
+    pub fn histogram(&self, kind: RequestKind) -> Option<&LatencyHistogram> {
+        self.latencies.get(&kind)
     }
 
     /// Returns the percentage of the completed requests of these kinds whose latencies are known; `None` if none were
@@ -194,11 +194,8 @@ impl TracedDevice {
     /// little.
     pub fn matched_pct(&self, kinds: &[RequestKind]) -> Option<f64> {
         let completed: u64 = kinds.iter().map(|kind| self.completed_of(*kind)).sum();
-        let traced: u64 = kinds
-            .iter()
-            .filter_map(|kind| self.histogram(*kind, LatencySpan::Device))
-            .map(LatencyHistogram::count)
-            .sum();
+        let traced: u64 =
+            kinds.iter().filter_map(|kind| self.histogram(*kind)).map(LatencyHistogram::count).sum();
         (completed > 0).then(|| (traced as f64 / completed as f64 * 100.0).min(100.0))
     }
 
@@ -253,11 +250,7 @@ mod tests {
 
     #[test]
     fn latencies_have_the_names_of_whole_devices() {
-        let key = |minor| crate::counters::LatencyKey {
-            number: (8, minor),
-            kind: RequestKind::Read,
-            span: LatencySpan::Device,
-        };
+        let key = |minor| crate::counters::LatencyKey { number: (8, minor), kind: RequestKind::Read };
         let mut histogram = LatencyHistogram::default();
         histogram.add(crate::counters::LatencyBucket { lower_ns: 0, upper_ns: 9, count: 3, sum_ns: 5 });
         let traced = TracedIo {
@@ -274,11 +267,7 @@ mod tests {
 
     #[test]
     fn an_nvme_disk_has_the_requests_of_its_paths() {
-        let key = |minor| crate::counters::LatencyKey {
-            number: (259, minor),
-            kind: RequestKind::Read,
-            span: LatencySpan::Device,
-        };
+        let key = |minor| crate::counters::LatencyKey { number: (259, minor), kind: RequestKind::Read };
         let histogram = |lower_ns, count| {
             let mut histogram = LatencyHistogram::default();
             let bucket = crate::counters::LatencyBucket {
@@ -303,7 +292,7 @@ mod tests {
                 [device(259, 1, "nvme0c0n1"), device(259, 2, "nvme0n1"), device(259, 3, "nvme0c1n1")];
             let interval = TracedInterval::new(traced, &devices, &Topology::default());
             let summary = |device: &TracedDevice| {
-                let count = device.histogram(RequestKind::Read, LatencySpan::Device).unwrap().count();
+                let count = device.histogram(RequestKind::Read).unwrap().count();
                 (
                     device.name.clone(),
                     device.is_path,

@@ -28,7 +28,6 @@ pub(super) fn run(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> 
     };
     let options = TraceOptions {
         latencies: true,
-        queued: plan.queued,
         users: false,
         devices: devices.clone(),
         user_devices: Vec::new(),
@@ -146,7 +145,7 @@ impl<'a> Output<'a> {
             }
             LatencyFormat::Json { .. } | LatencyFormat::Csv => TimeZone::UTC,
         };
-        let mut writer = LatencyWriter::new(plan.format, DEFAULT_WIDTH, plan.queued, time_zone);
+        let mut writer = LatencyWriter::new(plan.format, DEFAULT_WIDTH, time_zone);
         if let Some((columns, _)) = context.is_terminal.then(screen_size).flatten() {
             writer.resize(columns);
         }

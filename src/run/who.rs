@@ -101,7 +101,6 @@ fn start_tracer(
 ) -> Result<Tracer> {
     let options = TraceOptions {
         latencies: false,
-        queued: false,
         users: true,
         devices: Vec::new(),
         user_devices: devices.to_vec(),

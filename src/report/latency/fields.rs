@@ -1,7 +1,7 @@
 //! JSON Lines and CSV. Field names are stable; new ones may be added at the end.
 
 use super::LatencyInterval;
-use crate::counters::{LatencyHistogram, LatencySpan, RequestKind, TraceProblem};
+use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
 use crate::intervals::TracedDevice;
 use crate::metrics::LatencyStats;
 use crate::report::json_csv::value::{Field, push_csv, push_json, push_number};
@@ -21,12 +21,9 @@ fn each_field(interval: &LatencyInterval<'_>, device: &TracedDevice, push: &mut 
     push("elapsed_s", &Number(Some(interval.traced.elapsed_s)));
     push("device", &Text(Some(&device.name)));
     for (name, kind) in KINDS {
-        each_latency(&format!("{name}_"), device.histogram(kind, LatencySpan::Device), push);
+        each_latency(name, device.histogram(kind), push);
     }
     push("matched_pct", &Number(device.matched_pct(&RequestKind::ALL)));
-    for (name, kind) in KINDS {
-        each_latency(&format!("{name}_queued_"), device.histogram(kind, LatencySpan::Queued), push);
-    }
     push("dropped_requests", &Whole(Some(interval.traced.dropped)));
     push(
         "problem",
@@ -41,15 +38,14 @@ fn each_field(interval: &LatencyInterval<'_>, device: &TracedDevice, push: &mut 
 fn each_latency(prefix: &str, histogram: Option<&LatencyHistogram>, push: &mut dyn FnMut(&str, &Field<'_>)) {
     let stats = histogram.and_then(LatencyStats::of);
     // Without requests, latencies are not known, but the number of requests is: zero.
-    let is_queued = prefix.ends_with("_queued_");
-    let count = stats.map(|stats| stats.count).or((!is_queued).then_some(0));
-    push(&format!("{prefix}count"), &Whole(count));
+    let count = stats.map_or(0, |stats| stats.count);
+    push(&format!("{prefix}_count"), &Whole(Some(count)));
     let values = stats.map(|stats| {
         let [p50, p95, p99, p999] = stats.percentiles_ms;
         [p50, p95, p99, p999, stats.max_ms]
     });
     for (at, name) in LATENCIES.iter().enumerate() {
-        push(&format!("{prefix}{name}_ms"), &Number(values.map(|values| values[at])));
+        push(&format!("{prefix}_{name}_ms"), &Number(values.map(|values| values[at])));
     }
 }
 
@@ -65,7 +61,7 @@ pub(super) fn json_lines(interval: &LatencyInterval<'_>, has_buckets: bool, out:
         if has_buckets {
             for (name, kind) in KINDS {
                 out.extend_from_slice(format!(",\"{name}_buckets\":").as_bytes());
-                push_buckets(device.histogram(kind, LatencySpan::Device), out);
+                push_buckets(device.histogram(kind), out);
             }
         }
         out.extend_from_slice(b"}\n");

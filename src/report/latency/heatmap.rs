@@ -6,7 +6,7 @@ use super::LatencyInterval;
 use super::notes::{interval_notes, push_note};
 use super::scale::{columns_of, title};
 use super::table::kind_text;
-use crate::counters::{LatencySpan, RequestKind};
+use crate::counters::RequestKind;
 use crate::intervals::TracedDevice;
 use crate::metrics::LatencyStats;
 use crate::report::layout::ellipsize;
@@ -62,12 +62,12 @@ pub(super) fn lines(interval: &LatencyInterval<'_>, width: usize, time_zone: &Ti
 }
 
 fn line(device: &TracedDevice, kind: RequestKind, clock: &str, columns: usize) -> Option<String> {
-    let histogram = device.histogram(kind, LatencySpan::Device)?;
+    let histogram = device.histogram(kind)?;
     let stats = LatencyStats::of(histogram)?;
     let map: String = columns_of(histogram, columns).into_iter().map(shade).collect();
     let name = ellipsize(&sanitize(&device.label), NAME_WIDTH);
     let [p50, _, p99, _] = stats.percentiles_ms.map(time);
-    let (kind, count) = (kind_text(kind, LatencySpan::Device), count(stats.count));
+    let (kind, count) = (kind_text(kind), count(stats.count));
     Some(format!("{clock:9}{name:NAME_WIDTH$} {kind:8}{count:>7}  {map}{p50:>8}{p99:>8}\n"))
 }
 

@@ -47,19 +47,17 @@ pub struct LatencyWriter {
     format: LatencyFormat,
     /// The width of a table.
     width: usize,
-    /// True if latencies from the time at which requests are queued are shown, too.
-    is_queued: bool,
     time_zone: TimeZone,
 }
 
 impl LatencyWriter {
     /// Creates a writer; `width` is the width of tables unless the format has one.
-    pub fn new(format: LatencyFormat, width: usize, is_queued: bool, time_zone: TimeZone) -> Self {
+    pub fn new(format: LatencyFormat, width: usize, time_zone: TimeZone) -> Self {
         let width = match format {
             LatencyFormat::Table(Some(width)) | LatencyFormat::Heatmap(Some(width)) => width,
             _ => width,
         };
-        Self { format, width, is_queued, time_zone }
+        Self { format, width, time_zone }
     }
 
     /// Adapts to the width of a terminal, unless another was chosen.
@@ -82,7 +80,7 @@ impl LatencyWriter {
     pub fn push(&self, interval: &LatencyInterval<'_>, out: &mut Vec<u8>) {
         match self.format {
             LatencyFormat::Table(_) => {
-                table::table(interval, self.width, self.is_queued, &self.time_zone, out);
+                table::table(interval, self.width, &self.time_zone, out);
             }
             LatencyFormat::Heatmap(_) => heatmap::lines(interval, self.width, &self.time_zone, out),
             LatencyFormat::Json { buckets } => fields::json_lines(interval, buckets, out),

@@ -1,6 +1,6 @@
 //! Notes about requests that are missing.
 
-use crate::counters::{LatencySpan, RequestKind, TraceProblem};
+use crate::counters::{RequestKind, TraceProblem};
 use crate::intervals::{TracedDevice, TracedInterval};
 use crate::report::layout::number_format::percent;
 use crate::report::layout::wrap;
@@ -61,8 +61,7 @@ pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
     let completed: u64 = traced.devices.iter().map(completed_by).sum();
     if traced.problem.is_none() && completed >= FEW_REQUESTS {
         let count = |device: &TracedDevice| -> u64 {
-            let histograms =
-                RequestKind::ALL.iter().filter_map(|kind| device.histogram(*kind, LatencySpan::Device));
+            let histograms = RequestKind::ALL.iter().filter_map(|kind| device.histogram(*kind));
             histograms.map(crate::counters::LatencyHistogram::count).sum()
         };
         let traced_count: u64 = traced.devices.iter().map(count).sum();

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use super::LatencyInterval;
 use super::notes::{interval_notes, push_note};
 use super::scale::{columns_of, title};
-use crate::counters::{LatencyHistogram, LatencySpan, RequestKind};
+use crate::counters::{LatencyHistogram, RequestKind};
 use crate::intervals::TracedDevice;
 use crate::metrics::LatencyStats;
 use crate::report::layout::number_format::{count, percent, time};
@@ -24,19 +24,12 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 const TITLES: [&str; 9] = ["device", "requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched"];
 
 /// Appends the table of an interval.
-pub(super) fn table(
-    interval: &LatencyInterval<'_>,
-    width: usize,
-    is_queued: bool,
-    time_zone: &TimeZone,
-    out: &mut Vec<u8>,
-) {
+pub(super) fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let header = interval.header;
     let clock = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S ").to_string());
     let line = format!("{}{:.1} s", clock.unwrap_or_default(), interval.traced.elapsed_s);
     out.extend_from_slice(line.as_bytes());
-    let mut rows: Vec<Row<'_>> =
-        interval.devices.iter().flat_map(|device| device_rows(device, is_queued)).collect();
+    let mut rows: Vec<Row<'_>> = interval.devices.iter().flat_map(|device| device_rows(device)).collect();
     let notes = interval_notes(interval.traced, !rows.is_empty());
     if let ([note], true) = (notes.as_slice(), rows.is_empty())
         && line.len() + note.len() + " ()".len() <= width
@@ -77,46 +70,38 @@ struct Row<'a> {
 }
 
 /// Returns the rows of a device: one for each kind of request that it completed.
-fn device_rows(device: &TracedDevice, is_queued: bool) -> Vec<Row<'_>> {
-    let spans: &[LatencySpan] =
-        if is_queued { &[LatencySpan::Device, LatencySpan::Queued] } else { &[LatencySpan::Device] };
-    let kinds = RequestKind::ALL.into_iter().flat_map(|kind| spans.iter().map(move |span| (kind, *span)));
+fn device_rows(device: &TracedDevice) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for (kind, span) in kinds {
-        let histogram = device.histogram(kind, span);
+    for kind in RequestKind::ALL {
+        let histogram = device.histogram(kind);
         if histogram.is_none() && device.completed_of(kind) == 0 {
             continue;
         }
         let name = if rows.is_empty() { sanitize(&device.label).into_owned() } else { String::new() };
-        rows.push(Row { cells: cells(device, name, kind, span), histogram });
+        rows.push(Row { cells: cells(device, name, kind), histogram });
     }
     rows
 }
 
-fn cells(device: &TracedDevice, name: String, kind: RequestKind, span: LatencySpan) -> Vec<String> {
-    let stats = device.histogram(kind, span).and_then(LatencyStats::of);
-    let is_device = span == LatencySpan::Device;
-    let matched = device.matched_pct(&[kind]).filter(|_| is_device);
+fn cells(device: &TracedDevice, name: String, kind: RequestKind) -> Vec<String> {
+    let stats = device.histogram(kind).and_then(LatencyStats::of);
     let latencies = stats.map(|stats| {
         let [p50, p95, p99, p999] = stats.percentiles_ms;
         [p50, p95, p99, p999, stats.max_ms].map(time)
     });
     let known = stats.map_or("0".to_owned(), |stats| count(stats.count));
-    let mut cells = vec![name, kind_text(kind, span).to_owned(), known];
+    let mut cells = vec![name, kind_text(kind).to_owned(), known];
     cells.extend(latencies.unwrap_or_default());
-    cells.push(matched.map(percent).unwrap_or_default());
+    cells.push(device.matched_pct(&[kind]).map(percent).unwrap_or_default());
     cells
 }
 
 /// Returns the word for a kind of request.
-pub(super) fn kind_text(kind: RequestKind, span: LatencySpan) -> &'static str {
-    match (kind, span) {
-        (RequestKind::Read, LatencySpan::Device) => "read",
-        (RequestKind::Write, LatencySpan::Device) => "write",
-        (RequestKind::Discard, LatencySpan::Device) => "discard",
-        (RequestKind::Read, LatencySpan::Queued) => "read+queue",
-        (RequestKind::Write, LatencySpan::Queued) => "write+queue",
-        (RequestKind::Discard, LatencySpan::Queued) => "discard+queue",
+pub(super) fn kind_text(kind: RequestKind) -> &'static str {
+    match kind {
+        RequestKind::Read => "read",
+        RequestKind::Write => "write",
+        RequestKind::Discard => "discard",
     }
 }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::*;
-use crate::counters::{LatencyBucket, LatencyHistogram, LatencySpan, RequestKind, TraceProblem};
+use crate::counters::{LatencyBucket, LatencyHistogram, RequestKind, TraceProblem};
 
 /// A histogram of requests at these microseconds.
 fn histogram(latencies_us: &[u64]) -> LatencyHistogram {
@@ -26,22 +26,19 @@ fn traced() -> TracedInterval {
         label: "sd\u{1b}a".to_owned(),
         number: (8, 0),
         completed: [100, 1, 0],
-        latencies: BTreeMap::from([
-            ((RequestKind::Read, LatencySpan::Device), histogram(&reads)),
-            ((RequestKind::Read, LatencySpan::Queued), histogram(&[1000])),
-        ]),
+        latencies: BTreeMap::from([(RequestKind::Read, histogram(&reads))]),
         is_path: false,
     };
     TracedInterval { elapsed_s: 1.0, devices: vec![device], ..TracedInterval::default() }
 }
 
-fn printed(format: LatencyFormat, is_queued: bool, traced: &TracedInterval) -> String {
+fn printed(format: LatencyFormat, traced: &TracedInterval) -> String {
     let header = IntervalHeader {
         end: Timestamp::from_second(1_790_000_000).ok(),
         elapsed_s: 1.0,
         ..IntervalHeader::default()
     };
-    let writer = LatencyWriter::new(format, 100, is_queued, TimeZone::UTC);
+    let writer = LatencyWriter::new(format, 100, TimeZone::UTC);
     let mut out = Vec::new();
     writer.begin(&mut out);
     let interval = LatencyInterval { header: &header, traced, devices: traced.devices.iter().collect() };
@@ -58,16 +55,13 @@ sd\\u{1b}a  read        100  100µs  400µs  400µs  900ms  900ms     100%      
            write         0                                          0%
 
 ";
-    let text = printed(LatencyFormat::Table(None), false, &traced());
+    let text = printed(LatencyFormat::Table(None), &traced());
     assert_eq!(text, expected, "{text}");
-    let text = printed(LatencyFormat::Table(None), true, &traced());
-    let line = text.lines().find(|line| line.contains("read+queue")).unwrap();
-    assert!(line.split_whitespace().skip(1).take(2).eq(["1", "1.00ms"]), "{text}");
 }
 
 #[test]
 fn the_heat_map_has_a_line_for_each_kind_of_request() {
-    let text = printed(LatencyFormat::Heatmap(Some(100)), false, &traced());
+    let text = printed(LatencyFormat::Heatmap(Some(100)), &traced());
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
     assert!(lines[2].starts_with("14:13:20 sd\\u{1b}a    read        100 "), "{text}");
@@ -80,8 +74,8 @@ fn the_heat_map_has_a_line_for_each_kind_of_request() {
 #[test]
 fn json_and_csv_have_the_same_fields() {
     let json: Value =
-        serde_json::from_str(&printed(LatencyFormat::Json { buckets: false }, false, &traced())).unwrap();
-    let csv = printed(LatencyFormat::Csv, false, &traced());
+        serde_json::from_str(&printed(LatencyFormat::Json { buckets: false }, &traced())).unwrap();
+    let csv = printed(LatencyFormat::Csv, &traced());
     let (names, values) = csv.trim_end().split_once('\n').unwrap();
     assert_eq!(json.as_object().unwrap().len(), names.split(',').count());
     assert_eq!(names.split(',').count(), values.split(',').count());
@@ -96,13 +90,12 @@ fn json_and_csv_have_the_same_fields() {
     assert_eq!((&json["read_count"], &json["read_p50_ms"]), (&100.into(), &0.10005.into()));
     assert_eq!((&json["read_max_ms"], &json["matched_pct"]), (&900.00005.into(), &99.009901.into()));
     assert_eq!((&json["write_count"], &json["write_p50_ms"]), (&0.into(), &Value::Null));
-    assert_eq!(json["read_queued_p50_ms"], 1.00005);
-    assert_eq!((&json["write_queued_count"], &json["problem"]), (&Value::Null, &Value::Null));
+    assert_eq!(json["problem"], Value::Null);
 }
 
 #[test]
 fn buckets_are_those_of_the_kernel() {
-    let text = printed(LatencyFormat::Json { buckets: true }, false, &traced());
+    let text = printed(LatencyFormat::Json { buckets: true }, &traced());
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json["read_buckets"][0], serde_json::json!([0.1, 0.100199, 90]));
     assert_eq!(
@@ -120,16 +113,16 @@ fn what_is_missing_is_said_once_and_with_the_remedy() {
     assert!(trace_notes(&full)[0].starts_with("7 requests are missing"));
     let mut unmatched = traced();
     unmatched.devices[0].completed[0] = 1000;
-    let text = printed(LatencyFormat::Table(None), false, &unmatched);
+    let text = printed(LatencyFormat::Table(None), &unmatched);
     let paused = TracedInterval { problem: Some(TraceProblem::Overhead), ..TracedInterval::default() };
     for traced in [&unmatched, &paused] {
         for format in [LatencyFormat::Table(Some(80)), LatencyFormat::Heatmap(Some(80))] {
-            let text = printed(format, false, traced);
+            let text = printed(format, traced);
             assert!(text.contains(")\n") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
     }
     assert!(text.contains("(only 10% of the requests are matched"), "{text}");
-    assert!(printed(LatencyFormat::Table(None), false, &TracedInterval::default()).contains("(no requests)"));
+    assert!(printed(LatencyFormat::Table(None), &TracedInterval::default()).contains("(no requests)"));
 }
 
 #[test]
@@ -139,7 +132,7 @@ fn lines_fit_into_narrow_terminals() {
     for name in ["sda", "mpath-of-a-volume-with-a-long-name"] {
         traced.devices[0].label = name.to_owned();
         for width in [70, 80, 100, 120] {
-            let text = printed(LatencyFormat::Table(Some(width)), true, &traced);
+            let text = printed(LatencyFormat::Table(Some(width)), &traced);
             assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
             let has_bars = text.contains("10µs");
             assert!(has_bars || width == 70 || name.len() > 3, "{width}: {text}");

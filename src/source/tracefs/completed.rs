@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, LatencySpan, RequestKind, TracedIo};
+use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, TracedIo};
 
 /// The completed requests of each device: reads, writes and discards.
 type Completed = BTreeMap<DeviceNumber, [u64; 3]>;
@@ -16,7 +16,7 @@ pub(super) fn without_empty_flushes(
 ) -> Completed {
     let matchable = |(number, counts): (&DeviceNumber, &[u64; 4])| {
         let [reads, writes, discards, flushes] = *counts;
-        let key = LatencyKey { number: *number, kind: RequestKind::Write, span: LatencySpan::Device };
+        let key = LatencyKey { number: *number, kind: RequestKind::Write };
         let traced = latencies.get(&key).map_or(0, LatencyHistogram::count);
         let counts = [reads, writes - writes.saturating_sub(traced).min(flushes), discards];
         (counts != [0; 3]).then_some((*number, counts))
@@ -37,7 +37,7 @@ impl Surplus {
     /// later.
     pub(super) fn settle(&mut self, counted: &mut TracedIo) {
         let mut traced = Completed::new();
-        for (key, histogram) in counted.latencies.iter().filter(|(key, _)| key.span == LatencySpan::Device) {
+        for (key, histogram) in &counted.latencies {
             let counts = traced.entry(key.number).or_default();
             let kinds = counts.iter_mut().zip(RequestKind::ALL);
             kinds.filter(|(_, kind)| *kind == key.kind).for_each(|(count, _)| *count += histogram.count());
@@ -69,7 +69,7 @@ mod tests {
     fn counted(completed: u64, traced: u64) -> TracedIo {
         let mut histogram = LatencyHistogram::default();
         histogram.add(LatencyBucket { lower_ns: 0, upper_ns: 9, count: traced, sum_ns: traced });
-        let key = LatencyKey { number: DISK, kind: RequestKind::Write, span: LatencySpan::Device };
+        let key = LatencyKey { number: DISK, kind: RequestKind::Write };
         TracedIo {
             completed: BTreeMap::from([(DISK, [0, completed, 0])]),
             latencies: BTreeMap::from([(key, histogram)]),

@@ -2,7 +2,7 @@
 
 use super::trace_dir::TraceDir;
 use crate::capture::trace_hist::{HistEntry, key_range};
-use crate::counters::{DeviceNumber, LatencyBucket, LatencySpan};
+use crate::counters::{DeviceNumber, LatencyBucket};
 
 /// The most devices that a filter names. With more, all are traced.
 const MAX_FILTER_DEVICES: usize = 64;
@@ -33,8 +33,6 @@ pub(super) struct EventPair {
     pub(super) start: &'static str,
     /// The second.
     end: &'static str,
-    /// The part of the request's life that they measure.
-    pub(super) span: LatencySpan,
     /// The devices that are traced; all if empty.
     pub(super) devices: Vec<DeviceNumber>,
 }
@@ -43,25 +41,13 @@ impl EventPair {
     /// The requests of devices that make requests: from their issue to the driver to their completion.
     pub(super) fn requests(devices: Vec<DeviceNumber>) -> Self {
         let (start, end) = ("block_rq_issue", "block_rq_complete");
-        Self { tag: "request", start, end, span: LatencySpan::Device, devices }
+        Self { tag: "request", start, end, devices }
     }
 
     /// The bios of devices that pass them on to others, such as those of device-mapper.
     pub(super) fn bios(devices: Vec<DeviceNumber>) -> Self {
         let (start, end) = ("block_bio_queue", "block_bio_complete");
-        Self { tag: "bio", start, end, span: LatencySpan::Device, devices }
-    }
-
-    /// The requests from the time at which they are queued. Since Linux 6.5 that is their start; before that, it is
-    /// their insertion into an I/O scheduler, and a device without a scheduler has no such event.
-    pub(super) fn queued(dir: &TraceDir, devices: Vec<DeviceNumber>) -> Self {
-        let has_start = dir.has("events/block/block_io_start") && dir.has("events/block/block_io_done");
-        let (start, end) = if has_start {
-            ("block_io_start", "block_io_done")
-        } else {
-            ("block_rq_insert", "block_rq_complete")
-        };
-        Self { tag: "queued", start, end, span: LatencySpan::Queued, devices }
+        Self { tag: "bio", start, end, devices }
     }
 
     /// Returns the tracepoints.

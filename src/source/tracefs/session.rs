@@ -223,9 +223,6 @@ fn event_pairs(dir: &TraceDir, root: &Path, options: &TraceOptions) -> Result<Ve
     if !bios.is_empty() {
         pairs.push(EventPair::bios(bios));
     }
-    if options.queued {
-        pairs.push(EventPair::queued(dir, options.devices.clone()));
-    }
     for event in pairs.iter().flat_map(EventPair::events) {
         if !dir.has(&format!("events/block/{event}")) {
             return Err(TraceError::MissingEvent(event));
@@ -346,14 +343,7 @@ mod tests {
 
     fn options(devices: &[DeviceNumber], user_devices: &[DeviceNumber]) -> TraceOptions {
         let (devices, user_devices) = (devices.to_vec(), user_devices.to_vec());
-        TraceOptions {
-            latencies: true,
-            queued: false,
-            users: true,
-            devices,
-            user_devices,
-            max_overhead: 0.02,
-        }
+        TraceOptions { latencies: true, users: true, devices, user_devices, max_overhead: 0.02 }
     }
 
     #[test]

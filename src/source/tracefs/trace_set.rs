@@ -159,7 +159,7 @@ impl SetCounts {
         if !pair.devices.is_empty() && !pair.devices.contains(&number) {
             return;
         }
-        self.latencies.entry(LatencyKey { number, kind, span: pair.span }).or_default().add(bucket);
+        self.latencies.entry(LatencyKey { number, kind }).or_default().add(bucket);
     }
 
     fn add_user(&mut self, entry: &HistEntry<'_>) {

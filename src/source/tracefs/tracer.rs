@@ -16,8 +16,6 @@ use crate::counters::{DeviceNumber, TracedIo};
 pub struct TraceOptions {
     /// The latencies of requests.
     pub latencies: bool,
-    /// The latencies of requests from the time at which they are queued, too.
-    pub queued: bool,
     /// The threads that submit I/O.
     pub users: bool,
     /// The whole devices whose latencies are traced; all if empty.
