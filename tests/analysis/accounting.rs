@@ -1,46 +1,23 @@
 //! Devices whose requests the kernel does not count.
 
-use blkstat::analysis::{DeviceAnalysis, DeviceReport, HostReport, Observation, Settings, Verdict};
-use blkstat::metrics::{DirectionStats, HostStats, IntervalStats};
+use crate::program::report;
 
-fn idle() -> IntervalStats {
-    IntervalStats { seconds: 1.0, ..IntervalStats::default() }
-}
-
-fn busy() -> IntervalStats {
-    let reads = DirectionStats {
-        ios: Some(100),
-        per_s: Some(100.0),
-        kib_per_s: Some(400.0),
-        await_ms: Some(1.0),
-        size_kib: Some(4.0),
-        queue: Some(0.1),
-        ..DirectionStats::default()
+/// The verdict on a device without accounting that completed this many reads at each sample.
+fn verdict(reads: [u64; 4]) -> serde_json::Value {
+    let header =
+        "#blkstat {\"version\":\"0.2.0\",\"devices\":[{\"name\":\"dm-0\",\"iostats_enabled\":false}]}\n";
+    let sample = |(second, reads): (usize, &u64)| {
+        let at = 1_795_197_600 + second;
+        let sectors = 8 * reads;
+        let columns = format!("{reads} 0 {sectors} {reads} 0 0 0 0 0 {reads} {reads} 0 0 0 0 0 0");
+        format!("TS {at}.0 x\n253 0 dm-0 {columns}\n#blkstat {{\"complete\":true}}\n")
     };
-    IntervalStats { seconds: 1.0, completed: 100, reads, queue: Some(0.1), ..IntervalStats::default() }
-}
-
-fn analyze(intervals: &[(IntervalStats, bool)]) -> DeviceReport {
-    let mut analysis = DeviceAnalysis::new("dm-0");
-    for (stats, is_accounting_off) in intervals {
-        let is_accounting_off = *is_accounting_off;
-        analysis.observe(&Observation {
-            run_s: 0.0,
-            stats,
-            flag: None,
-            at_s: None,
-            stalled_s: 0.0,
-            is_accounting_off,
-            host: &HostStats::default(),
-        });
-    }
-    analysis.finish(&Settings::default(), &HostReport::default())
+    let text: String = reads.iter().enumerate().map(sample).collect();
+    report("analyze --json", &format!("{header}{text}"), "dm-0")["verdict"].clone()
 }
 
 #[test]
 fn accounting_is_off_only_if_no_request_was_ever_counted() {
-    let never = analyze(&[(idle(), true), (idle(), true)]);
-    assert_eq!(never.verdict, Some(Verdict::AccountingOff));
-    let at_times = analyze(&[(idle(), true), (busy(), false), (idle(), true)]);
-    assert_ne!(at_times.verdict, Some(Verdict::AccountingOff));
+    assert_eq!(verdict([0; 4]), "accounting_off");
+    assert_ne!(verdict([0, 0, 100, 100]), "accounting_off");
 }

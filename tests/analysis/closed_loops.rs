@@ -1,8 +1,8 @@
 //! Simulated closed loops of known truth: the errors of the estimates over many seeds.
 
-use blkstat::analysis::{CloudLimit, CloudVolume, DeviceReport, LimitMatch, Verdict};
+use serde_json::Value;
 
-use super::simulator::{Random, Second, analyze, assess, caps, reads, varied};
+use super::simulator::{Random, Second, analyze, assess, caps, is_near, number, reads, varied};
 
 /// Simulates a closed loop of `clients` on `servers` with exponential service times of mean `service_s` for one second;
 /// returns requests per second. Each client issues its next request at once.
@@ -24,9 +24,9 @@ fn sweep(levels: &[f64], each: usize, mut rate: impl FnMut(f64) -> f64) -> Vec<S
 const DOUBLING: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 /// The knee, as queues rounded to tenths; 0 if it is not known.
-fn knee(report: &DeviceReport) -> (f64, f64) {
-    let rounded = |queue: Option<f64>| (10.0 * queue.unwrap_or(0.0)).round() / 10.0;
-    (rounded(report.capacity.knee_low), rounded(report.capacity.knee_high))
+fn knee(report: &Value) -> (f64, f64) {
+    let rounded = |end: &str| (10.0 * report["capacity"][end].as_f64().unwrap_or(0.0)).round() / 10.0;
+    (rounded("knee_low"), rounded("knee_high"))
 }
 
 #[test]
@@ -38,10 +38,10 @@ fn the_maximum_of_a_queue_with_several_servers_is_found() {
         let report =
             analyze(sweep(&DOUBLING[..8], 8, |n| servers_rate(&mut random, n as usize, servers, service_s)));
         let max_rate = servers as f64 / service_s;
-        assert!(report.capacity.is_max_known, "seed {seed}: {:?}", report.capacity);
-        assert!((report.capacity.max_iops.unwrap() / max_rate - 1.0).abs() < 0.05, "seed {seed}");
+        assert_eq!(report["capacity"]["max_known"], true, "seed {seed}: {}", report["capacity"]);
+        assert!(is_near(&report["capacity"]["max_iops"], max_rate, 0.05), "seed {seed}");
         assert_eq!(knee(&report), (servers as f64 / 2.0, servers as f64), "seed {seed}");
-        assert_eq!(report.verdict, Some(Verdict::Saturated), "seed {seed}: {:?}", report.explanation);
+        assert_eq!(report["verdict"], "saturated", "seed {seed}: {}", report["explanation"]);
     }
 }
 
@@ -65,11 +65,11 @@ fn the_maximum_and_the_knee_of_a_law_are_found_in_noise() {
         let kappa = 10f64.powf(-4.5 + 1.5 * random.unit());
         let report =
             analyze(sweep(&DOUBLING, 8, |n| law(8000.0, sigma, kappa, n) * (1.0 + 0.03 * random.normal())));
-        assert_ne!(report.verdict, Some(Verdict::Capped), "seed {seed}");
-        if report.capacity.is_max_known {
+        assert_ne!(report["verdict"], "capped", "seed {seed}");
+        if report["capacity"]["max_known"] == true {
             reached += 1;
             let max_rate = (1..257).map(|n| law(8000.0, sigma, kappa, f64::from(n))).fold(0.0, f64::max);
-            off_max = off_max.max((report.capacity.max_iops.unwrap() / max_rate - 1.0).abs());
+            off_max = off_max.max((number(&report["capacity"]["max_iops"]) / max_rate - 1.0).abs());
             let (low, high) = knee(&report);
             with_knee += usize::from((low..=high).contains(&true_knee(sigma, kappa)));
         }
@@ -80,7 +80,7 @@ fn the_maximum_and_the_knee_of_a_law_are_found_in_noise() {
 #[test]
 fn a_sweep_that_stops_before_the_knee_has_not_reached_it() {
     let mut wrong = 0;
-    for seed in 0..100 {
+    for seed in 0..50 {
         let mut random = Random(2000 + seed);
         let sigma = 0.002 + 0.03 * random.unit();
         let kappa = 10f64.powf(-4.5 + 1.5 * random.unit());
@@ -89,10 +89,10 @@ fn a_sweep_that_stops_before_the_knee_has_not_reached_it() {
         let noise = 0.02 * random.unit();
         let report =
             analyze(sweep(&levels, 6, |n| law(8000.0, sigma, kappa, n) * (1.0 + noise * random.normal())));
-        wrong += usize::from(report.capacity.is_max_known);
-        assert_ne!(report.verdict, Some(Verdict::Capped), "seed {seed}");
+        wrong += usize::from(report["capacity"]["max_known"] == true);
+        assert_ne!(report["verdict"], "capped", "seed {seed}");
     }
-    assert!(wrong <= 2);
+    assert!(wrong <= 1);
 }
 
 /// A cap on requests per second in front of a device with a fixed latency, as a token bucket that saves up to `burst`
@@ -123,14 +123,11 @@ fn any_cap_is_found_within_one_percent() {
         let cap = (100.0 * 10f64.powf(2.5 * random.unit())).round();
         let service_s = 0.5 / cap * (0.5 + random.unit());
         let report = analyze(bucket(&DOUBLING[..7], 8, cap, 0.1 * cap, service_s, &mut random));
-        assert_eq!(report.verdict, Some(Verdict::Capped), "seed {seed}: {:?}", report.explanation);
-        assert!((report.plateaus[0].iops / cap - 1.0).abs() < 0.01, "seed {seed}");
-        assert!(
-            (report.capacity.max_iops.unwrap() / cap - 1.0).abs() < 0.02,
-            "seed {seed} {:?}",
-            report.capacity
-        );
-        assert!(report.capacity.is_max_known && report.capacity.is_proven, "seed {seed}");
+        assert_eq!(report["verdict"], "capped", "seed {seed}: {}", report["explanation"]);
+        assert!(is_near(&report["plateaus"][0]["iops"], cap, 0.01), "seed {seed}");
+        let capacity = &report["capacity"];
+        assert!(is_near(&capacity["max_iops"], cap, 0.02), "seed {seed} {capacity}");
+        assert!(capacity["max_known"] == true && capacity["proven"] == true, "seed {seed}");
     }
 }
 
@@ -140,7 +137,7 @@ fn a_cap_well_above_one_request_at_a_time_is_a_cap_and_has_its_knee() {
         let mut random = Random(3500 + seed);
         let (cap, service_s) = (16_000.0, 0.0005);
         let report = analyze(bucket(&DOUBLING[..8], 8, cap, 0.0, service_s, &mut random));
-        assert_eq!((report.verdict, report.capacity.is_proven), (Some(Verdict::Capped), true), "seed {seed}");
+        assert!(report["verdict"] == "capped" && report["capacity"]["proven"] == true, "seed {seed}");
         assert_eq!(knee(&report), (4.0, 8.0), "seed {seed}");
     }
 }
@@ -154,11 +151,8 @@ fn spent_burst_credits_make_two_plateaus() {
             reads(cap * (1.0 + 0.002 * random.normal()), 32.0)
         });
         let report = analyze(load.collect::<Vec<_>>());
-        assert_eq!(
-            (report.verdict, caps(&report)),
-            (Some(Verdict::Capped), vec![3000.0, 300.0]),
-            "seed {seed}"
-        );
+        assert_eq!(report["verdict"], "capped", "seed {seed}");
+        assert_eq!(caps(&report, 10.0), [3000.0, 300.0], "seed {seed}");
     }
 }
 
@@ -170,22 +164,22 @@ fn busy(random: &mut Random, rate: f64, variation: f64) -> f64 {
 #[test]
 fn busy_servers_are_saturated_and_not_capped() {
     let (mut wrong, mut live_wrong) = (0, 0);
-    for seed in 0..120 {
+    for seed in 0..40 {
         let mut random = Random(7000 + seed);
         // Exponential service times, and uniformly distributed ones of ±30%.
         let variation = if seed % 2 == 0 { 1.0 } else { 0.173 };
         let max_rate = 5000.0 * 2f64.powf(3.0 * random.unit());
         let load = sweep(&DOUBLING[..7], 8, |n| busy(&mut random, max_rate * (n / 4.0).min(1.0), variation));
         let report = analyze(load.clone());
-        wrong += usize::from(report.verdict != Some(Verdict::Saturated));
-        live_wrong += usize::from(assess(load).iter().any(|one| one.verdict == Some(Verdict::Capped)));
+        wrong += usize::from(report["verdict"] != "saturated");
+        live_wrong += usize::from(assess(load).iter().any(|one| one["verdict"] == "capped"));
     }
-    assert!(wrong <= 1 && live_wrong <= 6, "{wrong} {live_wrong}");
+    assert!(wrong == 0 && live_wrong <= 2, "{wrong} {live_wrong}");
 }
 
 #[test]
 fn a_device_that_slows_down_at_the_same_queue_has_no_cap() {
-    for seed in 0..40 {
+    for seed in 0..20 {
         let mut random = Random(7500 + seed);
         let noise = 0.006 + 0.004 * random.unit();
         let rates = [(6, 1500.0, 1.0), (20, 8000.0, 32.0), (20, 2000.0, 32.0)];
@@ -195,8 +189,8 @@ fn a_device_that_slows_down_at_the_same_queue_has_no_cap() {
             .map(|(rate, queue): (f64, f64)| reads(rate * (1.0 + noise * random.normal()), queue))
             .collect();
         let report = analyze(load.clone());
-        assert_eq!(report.verdict, Some(Verdict::Saturated), "seed {seed}: {:?}", report.explanation);
-        assert!(assess(load).iter().all(|one| one.verdict != Some(Verdict::Capped)), "seed {seed}");
+        assert_eq!(report["verdict"], "saturated", "seed {seed}: {}", report["explanation"]);
+        assert!(assess(load).iter().all(|one| one["verdict"] != "capped"), "seed {seed}");
     }
 }
 
@@ -218,12 +212,12 @@ fn a_short_burst_and_then_a_cap_are_two_plateaus() {
             })
             .collect();
         let report = analyze(load.clone());
-        let found: Vec<f64> = report.plateaus.iter().map(|one| (one.iops / 100.0).round() * 100.0).collect();
-        assert_eq!((report.verdict, found), (Some(Verdict::Capped), vec![16_000.0, 3000.0]), "{burst_s} s");
-        let gp3 = CloudLimit { volume: CloudVolume::Gp3Base, value: 3000.0, is_provider_known: false };
-        assert_eq!(report.plateaus[1].matches_limit, Some(LimitMatch::Cloud(vec![gp3])));
-        assert!(report.capacity.is_max_known);
-        assert_eq!(assess(load).last().unwrap().verdict, Some(Verdict::Capped), "{burst_s} s");
+        assert_eq!(report["verdict"], "capped", "{burst_s} s");
+        assert_eq!(caps(&report, 100.0), [16_000.0, 3000.0], "{burst_s} s");
+        let gp3 = "AWS gp3 (base)";
+        assert_eq!(report["plateaus"][1]["matches_limit"], gp3);
+        assert_eq!(report["capacity"]["max_known"], true);
+        assert_eq!(assess(load).last().unwrap()["verdict"], "capped", "{burst_s} s");
     }
 }
 
@@ -235,8 +229,9 @@ fn a_cap_that_comes_back_is_one_plateau_with_another_in_it() {
         reads(cap * (1.0 + 0.001 * random.normal()), f64::from(1 << (second % 40 / 8)))
     });
     let report = analyze(load.collect::<Vec<_>>());
-    assert_eq!((report.verdict, caps(&report)), (Some(Verdict::Capped), vec![3000.0, 300.0]));
-    assert!((report.capacity.max_iops.unwrap() / 3000.0 - 1.0).abs() < 0.01);
+    assert_eq!(report["verdict"], "capped");
+    assert_eq!(caps(&report, 10.0), [3000.0, 300.0]);
+    assert!(is_near(&report["capacity"]["max_iops"], 3000.0, 0.01));
 }
 
 #[test]
@@ -247,8 +242,8 @@ fn large_requests_at_a_known_limit_on_bytes_are_capped_in_bytes() {
         Second { reads: (500.0, queue / 500.0 * 1000.0, 256.0), in_flight, ..Second::default() }
     });
     let report = analyze(load);
-    assert_eq!(report.plateaus[0].unit, blkstat::analysis::RateUnit::Kib, "{:?}", report.explanation);
-    assert!((report.plateaus[0].mib_per_s - 125.0).abs() < 0.1);
+    assert_eq!(report["plateaus"][0]["unit"], "bytes", "{}", report["explanation"]);
+    assert!((number(&report["plateaus"][0]["mib_per_s"]) - 125.0).abs() < 0.1);
 }
 
 #[test]
@@ -259,18 +254,18 @@ fn a_long_capture_gets_the_same_maximum_as_a_short_one() {
             reads(law(8000.0, 0.02, 0.0001, queue), queue)
         }))
     };
-    let [short, long] = [180, 40_000].map(report);
-    assert_eq!((long.intervals, long.capacity.is_max_known), (40_000, true));
+    let [short, long] = [180, 4000].map(report);
+    assert_eq!((&long["intervals"], &long["capacity"]["max_known"]), (&4000.into(), &true.into()));
     assert_eq!((knee(&short), knee(&long)), ((32.0, 64.0), (32.0, 64.0)));
-    let [short, long] = [short, long].map(|report| report.capacity.max_iops.unwrap());
-    assert!((long / short - 1.0).abs() < 0.001, "{short} {long}");
+    let expected = number(&short["capacity"]["max_iops"]);
+    assert!(is_near(&long["capacity"]["max_iops"], expected, 0.001), "{expected} {long}");
 }
 
 #[test]
 fn the_changes_between_many_short_steps_are_not_levels() {
     let mut random = Random(4700);
     let (mut queue, mut before) = (1.0, 1.0);
-    let load = (0..5000).map(|second| {
+    let load = (0..2500).map(|second| {
         if second % 3 == 0 {
             queue = f64::from(1 << (random.unit() * 7.0) as u32);
         }
@@ -283,11 +278,11 @@ fn the_changes_between_many_short_steps_are_not_levels() {
         reads(old * was + (1.0 - old) * is, mixed)
     });
     let report = analyze(load.collect::<Vec<_>>());
-    let capacity = report.capacity;
-    assert!(capacity.is_max_known, "{capacity:?}");
-    assert!((capacity.max_iops.unwrap() / 800.0 - 1.0).abs() < 0.02, "{capacity:?}");
-    let (low, high) = knee(&report);
-    assert!((low / 4.0 - 1.0).abs() < 0.05 && (high / 8.0 - 1.0).abs() < 0.05, "{capacity:?}");
+    let capacity = &report["capacity"];
+    assert_eq!(capacity["max_known"], true, "{capacity}");
+    assert!(is_near(&capacity["max_iops"], 800.0, 0.02), "{capacity}");
+    assert!(is_near(&capacity["knee_low"], 4.0, 0.05), "{capacity}");
+    assert!(is_near(&capacity["knee_high"], 8.0, 0.05), "{capacity}");
 }
 
 fn noisy(seed: u64, deviation: f64) -> Vec<Second> {
@@ -302,11 +297,11 @@ fn noisy(seed: u64, deviation: f64) -> Vec<Second> {
 
 #[test]
 fn noise_is_not_called_capped() {
-    for seed in 0..60 {
-        let report = analyze(noisy(5000 + seed, 0.02 + 0.01 * (seed % 30) as f64));
-        assert_ne!(report.verdict, Some(Verdict::Capped), "seed {seed}: {:?}", report.explanation);
+    for seed in 0..15 {
+        let report = analyze(noisy(5000 + seed, 0.02 + 0.02 * seed as f64));
+        assert_ne!(report["verdict"], "capped", "seed {seed}: {}", report["explanation"]);
         let live = assess(noisy(5000 + seed, 0.05));
-        assert!(live.iter().all(|one| one.verdict != Some(Verdict::Capped)), "seed {seed}");
+        assert!(live.iter().all(|one| one["verdict"] != "capped"), "seed {seed}");
     }
 }
 
@@ -321,30 +316,33 @@ fn a_mixed_cap_counts_reads_and_writes_together() {
         Second { reads, writes, in_flight, ..Second::default() }
     });
     let report = analyze(load.collect::<Vec<_>>());
-    assert_eq!(report.verdict, Some(Verdict::Capped), "{:?}", report.explanation);
-    assert!((report.plateaus[0].iops / 5000.0 - 1.0).abs() < 0.01);
-    assert_eq!(report.plateaus[0].direction, blkstat::analysis::IoDirection::Both);
+    assert_eq!(report["verdict"], "capped", "{}", report["explanation"]);
+    let plateau = &report["plateaus"][0];
+    assert!(is_near(&plateau["iops"], 5000.0, 0.01));
+    assert_eq!(plateau["direction"], "all");
 }
 
-fn verdict_and_maximum(report: &DeviceReport) -> (Option<Verdict>, bool) {
-    (report.verdict, report.capacity.is_max_known)
+/// Checks the verdict and that the maximum is not known.
+#[track_caller]
+fn check_without_maximum(load: impl IntoIterator<Item = Second>, verdict: Value) {
+    let report = analyze(load);
+    assert_eq!((&report["verdict"], &report["capacity"]["max_known"]), (&verdict, &false.into()));
 }
 
 #[test]
 fn too_little_data_gives_no_verdict() {
-    assert_eq!(verdict_and_maximum(&analyze([])), (None, false));
-    assert_eq!(verdict_and_maximum(&analyze([reads(3000.0, 32.0)])), (None, false));
-    assert_eq!(verdict_and_maximum(&analyze([reads(3000.0, 0.9)])), (None, false));
-    assert_eq!(verdict_and_maximum(&analyze([Second::default(); 20])), (Some(Verdict::Idle), false));
+    check_without_maximum([reads(3000.0, 32.0)], Value::Null);
+    check_without_maximum([reads(3000.0, 0.9)], Value::Null);
+    check_without_maximum([Second::default(); 20], "idle".into());
     // One level of concurrency shows neither unloaded latency nor capacity.
     let mut random = Random(9);
     let mut level =
         |queue| (0..50).map(|_| reads(varied(&mut random, 3000.0, 1.0), queue)).collect::<Vec<_>>();
-    assert_eq!(verdict_and_maximum(&analyze(level(32.0))), (None, false));
+    check_without_maximum(level(32.0), Value::Null);
     // Where hardly any request waits and nothing paces them, the device is not at a limit...
-    assert_eq!(verdict_and_maximum(&analyze(level(0.5))), (Some(Verdict::Ok), false));
+    check_without_maximum(level(0.5), "ok".into());
     // ...but at an even pace it may be.
-    assert_eq!(verdict_and_maximum(&analyze(vec![reads(3000.0, 0.5); 50])), (None, false));
+    check_without_maximum([reads(3000.0, 0.5); 50], Value::Null);
 }
 
 #[test]
@@ -356,9 +354,9 @@ fn requests_that_hang_are_a_stall() {
     };
     let load: Vec<Second> = (0..40).map(second).collect();
     let report = analyze(load.clone());
-    assert_eq!(report.verdict, Some(Verdict::Stalled), "{:?}", report.explanation);
+    assert_eq!(report["verdict"], "stalled", "{}", report["explanation"]);
     let live = assess(load);
-    assert_eq!((live[23].verdict, live[30].verdict), (Some(Verdict::Stalled), Some(Verdict::Ok)));
+    assert!(live[23]["verdict"] == "stalled" && live[30]["verdict"] == "ok");
 }
 
 #[test]
@@ -370,9 +368,8 @@ fn the_live_verdict_follows_the_load() {
         reads(rate, n)
     });
     let live = assess(load.collect::<Vec<_>>());
-    assert_eq!((live[0].verdict, live[0].read_saturation), (None, None));
-    let words: Vec<_> = [15, 25, 35, 45, 59].map(|at| live[at].verdict).into();
-    let expected = [Verdict::Ok, Verdict::Queueing, Verdict::Saturated, Verdict::Saturated, Verdict::Ok];
-    assert_eq!(words, expected.map(Some));
-    assert!(!live[45].evidence.is_empty());
+    assert!(live[0]["verdict"].is_null() && live[0]["read_saturation"].is_null());
+    let words = [15, 25, 35, 45, 59].map(|at| &live[at]["verdict"]);
+    assert_eq!(words, ["ok", "queueing", "saturated", "saturated", "ok"]);
+    assert_ne!(live[45]["evidence"], serde_json::json!([]));
 }

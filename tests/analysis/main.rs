@@ -11,6 +11,7 @@ mod counter_width;
 mod invariants;
 mod open_loops;
 mod parser_vs_procfs;
+mod program;
 mod properties;
 mod reports;
 mod simulator;

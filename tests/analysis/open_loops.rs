@@ -1,9 +1,12 @@
 //! Loads whose requests arrive at their own rate, independent of the device (open loops), and loads only some of which
 //! have a baseline.
 
-use blkstat::analysis::{Assessment, Verdict};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use super::simulator::{Random, Second, analyze, assess, caps, explanation, reads, varied};
+use serde_json::Value;
+
+use super::simulator::{Random, Second, analyze, assess, caps, is_near, number, reads, varied};
 
 /// Simulates requests that arrive at random, `rate(second)` per second, at `servers` with exponential service times of
 /// mean `service_s`, behind a gate that opens `cap` times per second.
@@ -15,14 +18,15 @@ fn open(
     service_s: f64,
     cap: f64,
 ) -> Vec<Second> {
-    let mut free = vec![0.0f64; servers];
+    // The bits of a positive number are in the order of the numbers.
+    let mut free = BinaryHeap::from(vec![Reverse(0.0f64.to_bits()); servers]);
     let (mut done, mut took) = (vec![0.0; seconds], vec![0.0; seconds]);
     let (mut at, mut gate) = (0.0f64, 0.0f64);
     while at < seconds as f64 {
         gate = gate.max(at);
-        let first = (0..servers).min_by(|a, b| free[*a].total_cmp(&free[*b])).unwrap();
-        let end = gate.max(free[first]) + service_s * random.exponential();
-        free[first] = end;
+        let Reverse(first) = free.pop().unwrap();
+        let end = gate.max(f64::from_bits(first)) + service_s * random.exponential();
+        free.push(Reverse(end.to_bits()));
         gate += 1.0 / cap;
         // As the kernel does, a request counts when it completes.
         if let Some(done) = done.get_mut(end as usize) {
@@ -39,35 +43,43 @@ fn open(
     done.into_iter().zip(took).filter(|(done, _)| *done > 0.0).map(second).collect()
 }
 
+fn is_capped(judged: &Value) -> bool {
+    judged["verdict"] == "capped"
+}
+
+fn has_no_plateau(report: &Value) -> bool {
+    report["plateaus"].as_array().unwrap().is_empty()
+}
+
 #[test]
 fn a_constant_load_does_not_show_a_maximum_by_chance() {
     let mut wrong = 0;
-    for seed in 0..60 {
+    for seed in 0..30 {
         let mut random = Random(9000 + seed);
         let (servers, service_s) = [(1, 0.008), (8, 0.008), (2, 0.001)][seed as usize % 3];
         let max_rate = servers as f64 / service_s;
         let share = 0.4 + 0.35 * random.unit();
         let load = open(&mut random, 60, |_| share * max_rate, servers, service_s, 1e9);
-        let capacity = analyze(load).capacity;
-        wrong +=
-            usize::from(capacity.is_max_known && (capacity.max_iops.unwrap() / max_rate - 1.0).abs() > 0.1);
+        let capacity = &analyze(load)["capacity"];
+        let is_wrong = capacity["max_known"] == true && !is_near(&capacity["max_iops"], max_rate, 0.1);
+        wrong += usize::from(is_wrong);
     }
-    assert!(wrong <= 6, "{wrong} of 60");
+    assert!(wrong <= 3, "{wrong} of 30");
 }
 
 #[test]
 fn the_maximum_does_not_exceed_the_highest_rate() {
-    for seed in 0..30 {
+    for seed in 0..15 {
         let mut random = Random(9100 + seed);
         let (servers, service_s) = [(8, 0.001), (32, 0.004), (1, 0.008)][seed as usize % 3];
         let max_rate = servers as f64 / service_s;
         // The load rises beyond what the device can do.
         let load = open(&mut random, 65, |at| max_rate * (0.1 + 0.02 * at as f64), servers, service_s, 1e9);
         let report = analyze(load);
-        let (capacity, seen) = (report.capacity, report.all.iops.max.unwrap());
-        assert!(capacity.max_iops.unwrap() <= 1.1 * seen, "seed {seed}: {capacity:?}");
-        let is_near = (capacity.max_iops.unwrap() / max_rate - 1.0).abs() <= 0.12;
-        assert!(!capacity.is_max_known || is_near, "seed {seed}: {max_rate} {capacity:?}");
+        let (capacity, seen) = (&report["capacity"], number(&report["all"]["iops"]["max"]));
+        assert!(number(&capacity["max_iops"]) <= 1.1 * seen, "seed {seed}: {capacity}");
+        let is_right = capacity["max_known"] == false || is_near(&capacity["max_iops"], max_rate, 0.12);
+        assert!(is_right, "seed {seed}: {max_rate} {capacity}");
     }
 }
 
@@ -93,9 +105,9 @@ fn a_device_that_became_slower_is_slow_although_requests_overlap_by_chance() {
         let mut random = Random(9800 + seed);
         // At 40 times the latency of before, two or three are often in flight at once.
         let assessed = assess(random_on_a_slower_device(&mut random, 85.0, [0.0005, 0.02]));
-        let slow = assessed[64..].iter().filter(|one| one.verdict == Some(Verdict::Slow)).count();
+        let slow = assessed[64..].iter().filter(|one| one["verdict"] == "slow").count();
         assert!(slow >= 45, "seed {seed}: slow for {slow} of 56 s");
-        assert!(assessed[..60].iter().all(|one| one.verdict != Some(Verdict::Slow)), "seed {seed}");
+        assert!(assessed[..60].iter().all(|one| one["verdict"] != "slow"), "seed {seed}");
     }
 }
 
@@ -114,13 +126,14 @@ fn paced_on_a_slowing_device(random: &mut Random, rate: f64, queues: &[f64]) -> 
 #[test]
 fn the_pace_of_requests_is_not_the_capacity() {
     let queues = [1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 16.0, 24.0];
-    for seed in 0..20 {
+    for seed in 0..10 {
         let mut random = Random(9600 + seed);
         let rate = (300.0 * 10f64.powf(random.unit())).round();
         let report = analyze(paced_on_a_slowing_device(&mut random, rate, &queues));
-        let capacity = report.capacity;
-        assert!(!capacity.is_max_known && capacity.is_offered_rate, "seed {seed}: {rate} {capacity:?}");
-        assert_eq!((capacity.knee_high, report.plateaus.len()), (None, 0), "seed {seed}");
+        let capacity = &report["capacity"];
+        let is_offered = capacity["max_known"] == false && capacity["offered_rate"] == true;
+        assert!(is_offered, "seed {seed}: {rate} {capacity}");
+        assert!(capacity["knee_high"].is_null() && has_no_plateau(&report), "seed {seed}");
     }
 }
 
@@ -138,9 +151,8 @@ fn a_rate_at_which_the_device_was_idle_at_times_is_not_its_limit() {
         };
         let load: Vec<Second> = phases.map(second).collect();
         let report = analyze(load.clone());
-        assert!(report.plateaus.is_empty(), "seed {seed}: {:?}", report.explanation);
-        assert!(!report.capacity.is_max_known, "seed {seed}: {:?}", report.capacity);
-        let is_capped = |one: &Assessment| one.verdict == Some(Verdict::Capped);
+        assert!(has_no_plateau(&report), "seed {seed}: {}", report["explanation"]);
+        assert_eq!(report["capacity"]["max_known"], false, "seed {seed}: {}", report["capacity"]);
         assert!(!assess(load).iter().any(is_capped), "seed {seed}");
     }
 }
@@ -153,9 +165,9 @@ fn a_queue_that_only_grows_at_a_cap_is_capped() {
         let rate = |at: usize| if at < 20 { 0.5 * cap } else { 1.5 * cap };
         let load = open(&mut random, 40, rate, 64, 0.0003, cap);
         let report = analyze(load.clone());
-        assert_eq!(report.verdict, Some(Verdict::Capped), "seed {seed}: {:?}", report.explanation);
-        assert!((report.plateaus[0].iops / cap - 1.0).abs() < 0.01, "seed {seed}");
-        let live = assess(load).into_iter().filter(|one| one.verdict == Some(Verdict::Capped)).count();
+        assert_eq!(report["verdict"], "capped", "seed {seed}: {}", report["explanation"]);
+        assert!(is_near(&report["plateaus"][0]["iops"], cap, 0.01), "seed {seed}");
+        let live = assess(load).iter().filter(|one| is_capped(one)).count();
         assert!(live >= 5, "seed {seed}: {live}");
     }
 }
@@ -184,11 +196,8 @@ fn spent_credits_are_two_plateaus_at_any_queue() {
             (9, 700.0, 0.4),
         ];
         let report = analyze(steady(&mut random, &phases));
-        assert_eq!(
-            (report.verdict, caps(&report)),
-            (Some(Verdict::Capped), vec![7500.0, 1500.0]),
-            "{before} {after}"
-        );
+        assert_eq!(report["verdict"], "capped", "{before} {after}");
+        assert_eq!(caps(&report, 10.0), [7500.0, 1500.0], "{before} {after}");
     }
 }
 
@@ -198,7 +207,8 @@ fn credits_that_come_and_go_are_two_plateaus() {
         let mut random = Random(9400);
         let cycle = [(30, 3000.0, 32.0), (30, 300.0, 32.0), (20, 50.0, 0.02)];
         let report = analyze(steady(&mut random, &cycle.repeat(cycles)));
-        assert_eq!((report.verdict, caps(&report)), (Some(Verdict::Capped), vec![3000.0, 300.0]), "{cycles}");
+        assert_eq!(report["verdict"], "capped", "{cycles}");
+        assert_eq!(caps(&report, 10.0), [3000.0, 300.0], "{cycles}");
     }
 }
 
@@ -209,13 +219,8 @@ fn the_rate_at_which_requests_are_issued_is_not_a_cap() {
         [(10, 1000.0, 0.1), (10, 1000.0, 0.2), (10, 1000.0, 2.0), (10, 1000.0, 4.0), (10, 1000.0, 8.0)];
     let load = steady(&mut random, &phases);
     let report = analyze(load.clone());
-    assert!(
-        report.plateaus.is_empty() && report.verdict != Some(Verdict::Capped),
-        "{:?}",
-        report.explanation
-    );
-    let live = assess(load).into_iter().filter(|one| one.verdict == Some(Verdict::Capped)).count();
-    assert_eq!(live, 0);
+    assert!(has_no_plateau(&report) && !is_capped(&report), "{}", report["explanation"]);
+    assert!(!assess(load).iter().any(is_capped));
 }
 
 #[test]
@@ -229,21 +234,22 @@ fn a_device_is_not_called_ok_for_loads_without_a_baseline() {
     let reading: Vec<Second> = (0..40).map(|_| reads(varied(&mut random, 250.0, 1.0), 1.0)).collect();
     let load = [reading.clone(), writes.clone()].concat();
     let report = analyze(load);
-    assert_eq!(report.verdict, None, "{:?}", report.explanation);
-    assert!(explanation(&report).contains("latency 32.1 ms, queue 64.0"), "{}", explanation(&report));
+    let explanation = report["explanation"].as_str().unwrap();
+    assert!(report["verdict"].is_null(), "{explanation}");
+    assert!(explanation.contains("latency 32.1 ms, queue 64.0"), "{explanation}");
     // With the unloaded latency of such writes, there is a verdict.
     let light = Second { writes: (200.0, 4.0, 64.0), ..Second::default() };
     let load = [reading, vec![light; 5], writes].concat();
-    assert_eq!(analyze(load).verdict, Some(Verdict::Saturated));
+    assert_eq!(analyze(load)["verdict"], "saturated");
 }
 
 #[test]
 fn where_every_level_is_at_the_maximum_the_lowest_is_an_upper_bound() {
     let mut random = Random(9600);
     let levels = [16.0, 32.0, 64.0, 128.0, 256.0].map(|queue| (8, 3000.0, queue));
-    let capacity = analyze(steady(&mut random, &levels)).capacity;
-    assert_eq!(capacity.knee_low, None, "{capacity:?}");
-    assert!((capacity.knee_high.unwrap() / 16.0 - 1.0).abs() < 0.02, "{capacity:?}");
+    let capacity = &analyze(steady(&mut random, &levels))["capacity"];
+    assert!(capacity["knee_low"].is_null(), "{capacity}");
+    assert!(is_near(&capacity["knee_high"], 16.0, 0.02), "{capacity}");
 }
 
 #[test]
@@ -256,9 +262,9 @@ fn the_end_of_a_burst_is_not_a_baseline() {
     };
     let load: Vec<Second> = (0..60).map(burst).collect();
     let report = analyze(load.clone());
-    assert_ne!(report.verdict, Some(Verdict::Ok), "{:?}", report.explanation);
+    assert_ne!(report["verdict"], "ok", "{}", report["explanation"]);
     let live = assess(load);
-    assert!((0..60).filter(|at| at % 10 < 5).all(|at| live[at].verdict != Some(Verdict::Ok)));
+    assert!((0..60).filter(|at| at % 10 < 5).all(|at| live[at]["verdict"] != "ok"));
 }
 
 #[test]
@@ -271,8 +277,9 @@ fn a_steady_rate_on_a_device_that_pauses_is_not_a_cap() {
         })
         .collect();
     let report = analyze(load.clone());
-    assert!(report.plateaus.is_empty() && !report.capacity.is_max_known, "{:?}", report.explanation);
-    assert!(assess(load).iter().all(|one| one.verdict != Some(Verdict::Capped)));
+    assert!(has_no_plateau(&report), "{}", report["explanation"]);
+    assert_eq!(report["capacity"]["max_known"], false, "{}", report["explanation"]);
+    assert!(!assess(load).iter().any(is_capped));
 }
 
 #[test]
@@ -289,8 +296,8 @@ fn a_cap_on_the_smaller_direction_is_not_the_capacity_of_the_device() {
         })
         .collect();
     let report = analyze(load);
-    assert_eq!(caps(&report), [1000.0]);
-    assert!(report.capacity.max_iops.unwrap() > 100_000.0, "{:?}", report.capacity);
+    assert_eq!(caps(&report, 10.0), [1000.0]);
+    assert!(number(&report["capacity"]["max_iops"]) > 100_000.0, "{}", report["capacity"]);
 }
 
 #[test]
@@ -298,5 +305,6 @@ fn one_request_more_or_less_is_not_a_cap() {
     // One or two requests per second at any queue.
     let load = (0..60).map(|at| reads(1.0 + f64::from(at % 7 == 0), f64::from(1 << (at / 10))));
     let report = analyze(load.collect::<Vec<_>>());
-    assert!(report.plateaus.is_empty() && !report.capacity.is_max_known, "{:?}", report.explanation);
+    assert!(has_no_plateau(&report), "{}", report["explanation"]);
+    assert_eq!(report["capacity"]["max_known"], false, "{}", report["explanation"]);
 }

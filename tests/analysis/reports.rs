@@ -1,8 +1,12 @@
 //! The wording and the numbers of single reports.
 
-use blkstat::analysis::{IoDirection, Settings, StatedCap, Verdict};
+use serde_json::Value;
 
-use super::simulator::{Random, Second, analyze, analyze_with, explanation, reads, varied};
+use super::simulator::{Random, Second, analyze, analyze_with, is_near, number, reads, varied};
+
+fn explanation(report: &Value) -> &str {
+    report["explanation"].as_str().unwrap()
+}
 
 #[test]
 fn a_cap_on_reads_alone_is_the_capacity() {
@@ -18,23 +22,21 @@ fn a_cap_on_reads_alone_is_the_capacity() {
             })
             .collect();
         let report = analyze(load);
-        assert_eq!(report.verdict, Some(Verdict::Capped), "seed {seed}: {:?}", report.explanation);
-        let capacity = report.capacity;
-        assert_eq!((capacity.capped, capacity.is_proven), (Some(IoDirection::Reads), true));
-        assert!((capacity.max_iops.unwrap() / 3000.0 - 1.0).abs() < 0.005, "seed {seed}: {capacity:?}");
+        assert_eq!(report["verdict"], "capped", "seed {seed}: {}", report["explanation"]);
+        let capacity = &report["capacity"];
+        assert!(capacity["capped"] == "read" && capacity["proven"] == true, "seed {seed}: {capacity}");
+        assert!(is_near(&capacity["max_iops"], 3000.0, 0.005), "seed {seed}: {capacity}");
     }
 }
 
 #[test]
 fn a_load_above_the_stated_cap_is_reported() {
-    let settings = Settings {
-        cap: Some(StatedCap { iops: Some(3000.0), mib_per_s: Some(125.0) }),
-        ..Settings::default()
-    };
-    let above = explanation(&analyze_with(vec![reads(131_000.0, 9.0); 20], &settings));
-    assert!(above.contains("exceeded the stated cap of 3,000 requests/s (131k seen)"), "{above}");
-    let within = explanation(&analyze_with(vec![reads(2000.0, 0.5); 20], &settings));
-    assert!(!within.contains("stated"), "{within}");
+    let analyze = |second| analyze_with([second; 20], "--cap 3000,125");
+    let above = analyze(reads(131_000.0, 9.0));
+    let text = "exceeded the stated cap of 3,000 requests/s (131k seen)";
+    assert!(explanation(&above).contains(text), "{above}");
+    let within = analyze(reads(2000.0, 0.5));
+    assert!(!explanation(&within).contains("stated"), "{within}");
 }
 
 #[test]
@@ -44,28 +46,26 @@ fn the_worst_interval_is_in_the_explanation() {
         let (rate, ms) = (varied(&mut random, 1000.0, 1.0), if second == 50 { 6.5 } else { 0.1 });
         reads(rate, ms * rate / 1000.0)
     });
-    let text = explanation(&analyze(load));
+    let report = analyze(load);
     let expected =
         "read latency 101 µs (1.0x unloaded) or less 95% of the time, worst 6.50 ms (65.1x unloaded)";
-    assert!(text.contains(expected), "{text}");
+    assert!(explanation(&report).contains(expected), "{report}");
 }
 
 #[test]
 fn requests_whose_time_rounds_to_zero_leave_no_broken_sentence() {
     let report = analyze(vec![Second { reads: (1.0, 0.0, 4.0), ..Second::default() }; 5]);
-    assert!(report.verdict.is_none() && report.read.await_ms.mean.is_none(), "{report:?}");
-    let text = explanation(&report);
-    assert!(
-        report.read.await_ms.max.is_none() && text.ends_with("counted hardly any request time"),
-        "{text}"
-    );
+    let await_ms = &report["read"]["await_ms"];
+    assert!(report["verdict"].is_null() && await_ms["mean"].is_null(), "{report}");
+    assert!(await_ms["max"].is_null(), "{report}");
+    assert!(explanation(&report).ends_with("counted hardly any request time"), "{report}");
     // Most intervals with a few requests of 0.25 ms count no time.
     let report = analyze(vec![Second { reads: (1.0, 0.25, 4.0), ..Second::default() }; 80]);
-    assert!((report.read.await_ms.p50.unwrap() - 0.25).abs() < 0.05, "{:?}", report.read.await_ms);
+    assert!((number(&report["read"]["await_ms"]["p50"]) - 0.25).abs() < 0.05, "{report}");
 }
 
 #[test]
 fn one_interval_is_singular() {
-    let text = explanation(&analyze([reads(3000.0, 0.9)]));
-    assert_eq!(text, "sda has no verdict: only 1 busy interval, too few");
+    let report = analyze([reads(3000.0, 0.9)]);
+    assert_eq!(explanation(&report), "sda has no verdict: only 1 busy interval, too few");
 }

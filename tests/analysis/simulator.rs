@@ -1,16 +1,10 @@
-//! A simulated device of known truth, as counters that the analysis reads.
+//! A simulated device of known truth: its counters as a capture, and what the program says of it.
 
-use blkstat::analysis::{
-    Assessment, DeviceAnalysis, DeviceReport, HostReport, LiveVerdict, Observation, Settings, SinceBoot,
-};
-use blkstat::counters::{Columns, Counters};
-use blkstat::intervals::{Events, RunClock};
-use blkstat::metrics::{HostStats, IntervalStats, StallTimer};
-use blkstat::report::analysis::{AnalysisReport, json};
-use blkstat::topology::Topology;
-use blkstat::units::Span;
-use jiff::tz::TimeZone;
-use std::collections::HashMap;
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::program::{lines, report};
 
 /// Pseudo-random numbers (splitmix64, Steele, Lea and Flood 2014).
 pub(crate) struct Random(pub(crate) u64);
@@ -63,107 +57,79 @@ pub(crate) fn varied(random: &mut Random, rate: f64, variation: f64) -> f64 {
     rate + variation * rate.sqrt() * random.normal()
 }
 
-/// The counters of a device, advanced second by second.
-struct Device {
-    counters: Counters,
-    exact_ms: [f64; 2],
-    stall_timer: StallTimer,
-    at_s: f64,
+/// The requests of a direction that a device counted.
+#[derive(Default)]
+struct Counted {
+    ios: u64,
+    sectors: u64,
+    ms: f64,
 }
 
-impl Device {
-    fn new() -> Self {
-        let counters = Counters { columns: Columns::Flushes, ..Counters::ZERO };
-        Self { counters, exact_ms: [0.0; 2], stall_timer: StallTimer::default(), at_s: 0.0 }
-    }
-
-    /// The statistics of a second, with the rounding of the kernel's columns, and the seconds of the stall so far.
-    fn advance(&mut self, second: Second) -> (IntervalStats, f64) {
-        let older = self.counters;
-        let requests = [&mut self.counters.reads, &mut self.counters.writes];
-        for ((requests, (rate, ms, kib)), exact) in
-            requests.into_iter().zip([second.reads, second.writes]).zip(&mut self.exact_ms)
-        {
-            if rate > 0.0 {
-                let ios = rate.round();
-                requests.ios += ios as u64;
-                requests.sectors += (ios * kib * 2.0).round() as u64;
-                *exact += ios * ms;
-                requests.ms = *exact as u64;
-            }
+impl Counted {
+    fn add(&mut self, (rate, ms, kib): (f64, f64, f64)) {
+        if rate > 0.0 {
+            let ios = rate.round();
+            self.ios += ios as u64;
+            self.sectors += (ios * kib * 2.0).round() as u64;
+            self.ms += ios * ms;
         }
-        self.counters.busy_ms += (1000.0 * second.busy_s).round() as u64;
-        self.counters.weighted_ms = self.counters.reads.ms + self.counters.writes.ms;
-        self.counters.in_flight = second.in_flight;
-        let interval = Span::from_nanos(1_000_000_000).unwrap();
-        let stats = IntervalStats::between(&older, &self.counters, interval).unwrap();
-        self.at_s += 1.0;
-        (stats, self.stall_timer.observe(&stats))
+    }
+
+    /// The columns of the kernel, which counts whole milliseconds.
+    fn columns(&self) -> String {
+        format!("{} 0 {} {}", self.ios, self.sectors, self.ms as u64)
     }
 }
 
-pub(crate) fn analyze_with(seconds: impl IntoIterator<Item = Second>, settings: &Settings) -> DeviceReport {
-    let (mut device, mut analysis) = (Device::new(), DeviceAnalysis::new("sda").with_blocks());
-    for second in seconds {
-        let (stats, stalled_s) = device.advance(second);
-        analysis.observe(&Observation {
-            run_s: 0.0,
-            stats: &stats,
-            flag: None,
-            at_s: Some(device.at_s),
-            stalled_s,
-            is_accounting_off: false,
-            host: &HostStats::default(),
-        });
+/// The capture of a device that had done nothing before.
+pub(crate) fn capture(seconds: impl IntoIterator<Item = Second>) -> String {
+    let (mut reads, mut writes, mut busy_ms) = (Counted::default(), Counted::default(), 0);
+    let mut text = String::new();
+    for (at, second) in (1_795_197_600..).zip([Second::default()].into_iter().chain(seconds)) {
+        reads.add(second.reads);
+        writes.add(second.writes);
+        busy_ms += (1000.0 * second.busy_s).round() as u64;
+        let (read, written, in_flight) = (reads.columns(), writes.columns(), second.in_flight);
+        let weighted_ms = reads.ms as u64 + writes.ms as u64;
+        writeln!(
+            text,
+            "TS {at}.0 x\n8 0 sda {read} {written} {in_flight} {busy_ms} {weighted_ms} 0 0 0 0 0 0"
+        )
+        .unwrap();
     }
-    analysis.finish(settings, &HostReport::default())
+    text
 }
 
-pub(crate) fn analyze(seconds: impl IntoIterator<Item = Second>) -> DeviceReport {
-    analyze_with(seconds, &Settings::default())
+/// What `analyze` with options says of the device.
+#[track_caller]
+pub(crate) fn analyze_with(seconds: impl IntoIterator<Item = Second>, options: &str) -> Value {
+    report(&format!("analyze --json {options}"), &capture(seconds), "sda")
+}
+
+#[track_caller]
+pub(crate) fn analyze(seconds: impl IntoIterator<Item = Second>) -> Value {
+    analyze_with(seconds, "")
 }
 
 /// The live assessment of every second.
-pub(crate) fn assess(seconds: impl IntoIterator<Item = Second>) -> Vec<Assessment> {
-    let (mut device, mut live) =
-        (Device::new(), LiveVerdict::new(&Settings::default(), SinceBoot::default()));
-    let mut observe = |second| {
-        let (stats, stalled_s) = device.advance(second);
-        live.observe(&stats, stalled_s, &HostStats::default())
-    };
-    seconds.into_iter().map(&mut observe).collect()
+#[track_caller]
+pub(crate) fn assess(seconds: impl IntoIterator<Item = Second>) -> Vec<Value> {
+    lines(&capture(seconds), "sda")
 }
 
-/// The caps that were found, rounded to tens, in the order of time.
-pub(crate) fn caps(report: &DeviceReport) -> Vec<f64> {
-    report.plateaus.iter().map(|plateau| (plateau.iops / 10.0).round() * 10.0).collect()
+/// The caps that were found, rounded to a multiple of `step`, in the order of time.
+pub(crate) fn caps(report: &Value, step: f64) -> Vec<f64> {
+    let plateaus = report["plateaus"].as_array().unwrap().iter();
+    plateaus.map(|plateau| (number(&plateau["iops"]) / step).round() * step).collect()
 }
 
-/// The report as JSON.
-pub(crate) fn to_json(report: &DeviceReport) -> serde_json::Value {
-    let mut out = Vec::new();
-    let devices = std::slice::from_ref(report);
-    json(
-        &AnalysisReport {
-            devices,
-            queue_by_layer: None,
-            topology: &Topology::default(),
-            is_selection: false,
-            host: &HostReport::default(),
-            events: &Events::default(),
-            incidents: &[],
-            latencies: &HashMap::new(),
-            clock: &RunClock::default(),
-            time_zone: &TimeZone::UTC,
-            has_details: true,
-            is_unicode: false,
-        },
-        &mut out,
-    );
-    serde_json::from_slice::<serde_json::Value>(&out).unwrap()["devices"][0].take()
+#[track_caller]
+pub(crate) fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The explanation as a sentence.
-pub(crate) fn explanation(report: &DeviceReport) -> String {
-    to_json(report)["explanation"].as_str().unwrap().to_owned()
+/// Returns whether a number is another one, but for a relative error.
+#[track_caller]
+pub(crate) fn is_near(value: &Value, expected: f64, error: f64) -> bool {
+    (number(value) / expected - 1.0).abs() < error
 }

@@ -51,6 +51,8 @@ fn the_table_of_zaitsev_and_trudeau_has_the_expected_saturations() {
     }
     let knee = ["knee_low", "knee_high"].map(|end| report["capacity"][end].as_f64().unwrap().round());
     assert_eq!(knee, [16.0, 64.0]);
+    assert_eq!(saturation.len(), 5);
+    assert_eq!((&report["verdict"], &report["plateaus"]), (&"saturated".into(), &serde_json::json!([])));
 }
 
 /// Minutes of a healthy device, half a minute of trouble in the middle.

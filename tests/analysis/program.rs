@@ -1,0 +1,45 @@
+//! Runs the program on captures.
+
+use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::exit::Exit;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::support::in_process::in_process;
+
+/// Returns what a command prints that ends with the names of these captures.
+#[track_caller]
+pub(crate) fn output(words: &str, captures: &[&str]) -> String {
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let write = |(number, text): (usize, &&str)| {
+        let path = folder.path().join(number.to_string());
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let paths: Vec<_> = captures.iter().enumerate().map(write).collect();
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+    let (out, err, exit) = in_process(words).args(paths).run(&clock);
+    assert_eq!(exit, Exit::Success, "{words}: {err}");
+    out
+}
+
+/// Returns the report of `analyze` on a device in a capture.
+#[track_caller]
+pub(crate) fn report(words: &str, capture: &str, device: &str) -> Value {
+    let document: Value = serde_json::from_str(&output(words, &[capture])).unwrap();
+    report_in(&document, device).clone()
+}
+
+/// Returns the report on a device in the document of `analyze`.
+#[track_caller]
+pub(crate) fn report_in<'a>(document: &'a Value, device: &str) -> &'a Value {
+    document["devices"].as_array().unwrap().iter().find(|one| one["device"] == device).unwrap()
+}
+
+/// Returns the lines of a device that blkstat prints as JSON.
+#[track_caller]
+pub(crate) fn lines(capture: &str, device: &str) -> Vec<Value> {
+    let lines = output("--json --all --from", &[capture]);
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["device"] == device).collect()
+}
