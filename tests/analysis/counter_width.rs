@@ -1,54 +1,60 @@
 //! Counters have 64 bits on every architecture.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use blkstat::counters::{Counters, CpuTimes, Device, Requests};
-use blkstat::iostat::{IostatRates, MillisDelta};
-use blkstat::metrics::{IntervalStats, RequestChange, wrapping_sub_u32};
+use serde_json::Value;
 
-/// Fails to compile if a counter, or a value computed from one, has the width of a machine word.
+use crate::program::{lines, output};
+
+/// More than 32 bits hold; the kernel counts only milliseconds in as few.
+const MANY: u64 = 3 << 32;
+
+/// A capture of a second in which every counter of requests and sectors grows by [`MANY`].
+fn capture() -> String {
+    let sample = |at: u64, n: u64| {
+        format!("TS {at}.0 x\n8 0 sda {n} {n} {n} 0 {n} {n} {n} 0 0 0 0 {n} {n} {n} 0 {n} 0\n")
+    };
+    sample(1_795_197_600, MANY) + &sample(1_795_197_601, 2 * MANY)
+}
+
 #[test]
-fn counters_and_their_differences_have_64_bits_on_every_architecture() {
-    let Requests { ios, merges, sectors, ms } = Requests::default();
-    let Counters { flushes, flush_ms, in_flight, busy_ms, weighted_ms, .. } = Counters::ZERO;
-    let _: [u64; 9] = [ios, merges, sectors, ms, flushes, flush_ms, in_flight, busy_ms, weighted_ms];
-    let CpuTimes { user, idle, .. } = CpuTimes::default();
-    let _: [u64; 2] = [user, idle];
-    let Device { major, minor, .. } = Device::default();
-    let _: [u32; 2] = [major, minor];
-    let RequestChange { ios, merges, sectors, ms } =
-        RequestChange::between(&Requests::default(), &Requests::default());
-    let _: ([Option<u64>; 3], u64) = ([ios, merges, sectors], ms);
-    let _: (u64, u64) = (MillisDelta::between(0, 0).ms, wrapping_sub_u32(0, 0));
-    let _: (u64, Option<u64>) = (IntervalStats::default().completed, IntervalStats::default().in_flight);
-    let _: (u64, Option<u64>) = (IostatRates::none().all.sectors, IostatRates::none().all.ios());
+fn differences_beyond_32_bits_are_exact() {
+    let line = &lines(&capture(), "sda")[0];
+    for requests in ["read", "write", "discard"] {
+        let number = |name: &str| line[format!("{requests}{name}")].as_f64();
+        assert_eq!(number("s_per_s"), Some(MANY as f64), "{line}");
+        assert_eq!(number("_merges_per_s"), Some(MANY as f64), "{line}");
+        assert_eq!(number("_kib_per_s"), Some(MANY as f64 / 2.0), "{line}");
+    }
+    assert_eq!(line["flushes_per_s"], MANY as f64);
+    let document: Value =
+        serde_json::from_str(&output("iostat -x -y -o JSON --from", &[&capture()])).unwrap();
+    let disk = &document["sysstat"]["hosts"][0]["statistics"][0]["disk"][0];
+    let names = ["r/s", "w/s", "d/s", "rrqm/s", "wrqm/s", "drqm/s"];
+    assert_eq!(names.map(|name| &disk[name]), [&Value::from(MANY as f64); 6]);
+    let table = output("pt-diskstats --group-by all --columns-regex _s$", &[&capture()]);
+    let rate = (MANY as f64).to_string();
+    assert_eq!(table.lines().last().unwrap().matches(&format!(" {rate}.0")).count(), 2, "{table}");
 }
 
 #[test]
 fn no_counter_is_converted_to_a_machine_word() {
-    // `usize` is for indexes only, and does not occur where counters are computed.
-    for file in [
-        "counters/mod",
-        "counters/io_scan",
-        "units",
-        "metrics/wraparound",
-        "metrics/interval_stats",
-        "iostat/rates",
-        "iostat/wraparound",
-        "metrics/cpu",
-        "metrics/host_stats",
-    ] {
-        let source = fs::read_to_string(Path::new("src").join(file).with_extension("rs")).unwrap();
-        assert!(!source.contains("usize"), "{file} computes with machine words");
+    // `usize` is for indexes only.
+    for place in ["counters", "metrics", "units.rs", "iostat", "pt_diskstats", "capture/diskstats_line.rs"] {
+        for file in files(&Path::new("src").join(place)) {
+            let source = fs::read_to_string(&file).unwrap();
+            let code = source.split("#[cfg(test)]").next().unwrap();
+            for conversion in ["as usize", "as isize", "usize::try_from", "parse::<usize>"] {
+                assert!(!code.contains(conversion), "{}: {conversion}", file.display());
+            }
+        }
     }
-    for (file, count) in [("diskstats_line", 0), ("fields", 1)] {
-        let source = fs::read_to_string(Path::new("src/capture").join(file).with_extension("rs")).unwrap();
-        let code = source.split("#[cfg(test)]").next().unwrap();
-        assert_eq!(
-            code.matches("as usize").count(),
-            count,
-            "only a number of digits becomes an index: {file}"
-        );
+}
+
+fn files(place: &Path) -> Vec<PathBuf> {
+    if place.is_file() {
+        return vec![place.to_owned()];
     }
+    fs::read_dir(place).unwrap().flat_map(|entry| files(&entry.unwrap().path())).collect()
 }
