@@ -22,7 +22,7 @@
 //! | `report` | the report of a device |
 //! | `compare` | two reports of a device |
 //! | `host_findings` | what the host shows about other causes than the disks |
-//! | `stack` | queue by layer of stacked devices |
+//! | `queue_by_layer` | queue by layer of stacked devices |
 //! | `device` | from the intervals of a device to its report |
 
 mod baseline;
@@ -35,10 +35,10 @@ mod host;
 mod host_findings;
 mod lifetimes;
 mod load;
+mod queue_by_layer;
 mod report;
 mod saved_baselines;
 mod settings;
-mod stack;
 mod stats;
 mod thresholds;
 mod verdict;
@@ -52,13 +52,11 @@ pub use device::{DeviceAnalysis, Observation};
 pub use host::{HostAnalysis, HostReport, Range, hidden_io_wait_pct, high_memory_pressure_pct};
 pub use host_findings::{HostFinding, host_findings, not_the_disk};
 pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit, concurrency_levels};
+pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, clear_lower_layers, queue_by_layer};
 pub use report::{DeviceReport, Excluded};
 pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
-pub use stack::{
-    Layer, LayerLink, QueueByLayer, WaitLocation, clear_lower_layers, infer_stack, queue_by_layer,
-};
-pub use stats::{ActivityTimeline, BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
+pub use stats::{BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
 pub use thresholds::{
     DEFAULT_SATURATION_THRESHOLD, MAX_RATE_TOLERANCE, MIN_QUEUEING_SATURATION, MIN_STALL_S,
     MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,

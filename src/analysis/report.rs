@@ -7,7 +7,7 @@ use super::capacity::{CapacityByDirection, CapacityReport};
 use super::caps::Plateau;
 use super::load::ConcurrencyLevel;
 use super::saved_baselines::DeviceBaseline;
-use super::stats::{ActivityTimeline, DirectionReport, Distribution};
+use super::stats::{DirectionReport, Distribution};
 use super::verdict::{Explanation, OtherCause, TroubleSpan, Verdict};
 
 /// The number of intervals that are not in the report, or not in all of it, by reason.
@@ -69,8 +69,6 @@ pub struct DeviceReport {
     pub baseline: DeviceBaseline,
     /// The load in blocks of time, to compare captures; empty unless it was requested.
     pub blocks: Vec<Block>,
-    /// Requests over time, to compare devices.
-    pub timeline: ActivityTimeline,
     /// The times of trouble according to the verdict on all intervals together, except stalls and limits of cgroups.
     pub trouble: Vec<TroubleSpan>,
 }

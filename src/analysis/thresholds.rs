@@ -392,7 +392,7 @@ pub(super) const MAX_TRICKLE_FRACTION: f64 = 0.02;
 /// Fraction of the busy time that must lie inside runs for their first and last intervals to be left out.
 pub(super) const MIN_INSIDE_RUNS_FRACTION: f64 = 0.5;
 
-// Queue by layer, and stacking inferred from similar load.
+// Queue by layer.
 
 /// Queue below which hardly any request waits at a layer.
 pub(super) const MIN_LAYER_QUEUE: f64 = 1.0;
@@ -410,15 +410,6 @@ pub(super) const MAX_TIME_BELOW_FRACTION: f64 = MAX_MINOR_TIME_FRACTION;
 /// Util in percent up to which a device is idle for at least half of the time, however long its queue in bursts: 50,
 /// less the amount that a kernel that counts in ticks misses (23 points at 0.1 s).
 pub(super) const MAX_IDLE_UTIL_PCT: f64 = 25.0;
-/// Similarity of two timelines from which one device is inferred to be stacked on the other.
-pub(super) const MIN_STACKING_SIMILARITY: f64 = 0.75;
-/// Buckets that a comparison of two timelines needs.
-pub(super) const MIN_SIMILARITY_BUCKETS: usize = 10;
-/// Relative difference within which two buckets hold the same number of requests: a file system adds some of its own.
-pub(super) const SAME_REQUESTS_TOLERANCE: f64 = 0.05;
-/// Fraction of the busiest bucket's requests above which a bucket is compared.
-pub(super) const MIN_ACTIVE_FRACTION: f64 = 0.02;
-
 // Other causes.
 
 /// Percentage of CPU available below which CPU may be the bottleneck, and the cause of irregular rates.

@@ -206,7 +206,7 @@ impl Collector {
     }
 
     pub(super) fn observe(&mut self, place: usize, row: &DeviceInterval<'_>, header: &IntervalHeader) {
-        let (at_s, host) = (header.clock_s, &header.host);
+        let host = &header.host;
         let intervals = self.intervals;
         let run_s = (self.clock.end().run_s - header.elapsed_s).max(0.0);
         let begin_s = self.clock.elapsed_s(run_s);
@@ -215,15 +215,7 @@ impl Collector {
             entry.latency.add(begin_s, header.elapsed_s, await_ms);
         }
         let mut observe = |stats: &IntervalStats, flag, stalled_s, is_accounting_off| {
-            entry.analysis.observe(&Observation {
-                stats,
-                flag,
-                at_s,
-                run_s,
-                stalled_s,
-                is_accounting_off,
-                host,
-            });
+            entry.analysis.observe(&Observation { stats, flag, run_s, stalled_s, is_accounting_off, host });
         };
         match &row.state {
             DeviceState::Active(activity) => {

@@ -36,8 +36,6 @@ pub struct IntervalHeader {
     pub start: Option<Timestamp>,
     /// The end of the interval; `None` without a wall clock.
     pub end: Option<Timestamp>,
-    /// The end of the interval in seconds on a clock that all intervals share; `None` without any clock.
-    pub clock_s: Option<f64>,
     /// The measured length in seconds.
     pub elapsed_s: f64,
     /// True for the averages since boot.

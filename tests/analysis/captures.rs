@@ -29,10 +29,7 @@ fn a_loop_device_under_a_cap_is_capped_and_the_disk_below_is_not_saturated() {
     let lower = report_in(&document, "vda");
     assert!(!is_limited(&lower["verdict"]), "{}", lower["explanation"]);
     assert!(!live.iter().any(is_limited), "{live:?}");
-    let layers = &document["queue_by_layer"];
-    let link = &layers["links"][0];
-    assert!(layers["inferred"] == true && link["bottleneck"] == true);
-    assert_eq!((&link["above"], &link["below"]), (&"loop0".into(), &serde_json::json!(["vda"])));
+    assert!(document["queue_by_layer"].is_null(), "the capture does not say how they are stacked");
 }
 
 #[test]

@@ -19,7 +19,7 @@ const MODULES: [&str; 17] = [
     "report",
     "compare",
     "host_findings",
-    "stack",
+    "queue_by_layer",
     "device",
 ];
 

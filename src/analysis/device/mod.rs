@@ -10,8 +10,8 @@ use super::report::{DeviceReport, Excluded};
 use super::saved_baselines::DeviceBaseline;
 use super::settings::Settings;
 use super::stats::{
-    ActivityTimeline, BinWindow, DirectionReport, DirectionSummary, DirectionValues, GroupedHistogram,
-    Histogram, combine_directions,
+    BinWindow, DirectionReport, DirectionSummary, DirectionValues, GroupedHistogram, Histogram,
+    combine_directions,
 };
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
@@ -28,8 +28,6 @@ pub struct Observation<'a> {
     pub stats: &'a IntervalStats,
     /// The reason why its util cannot be trusted and is left out; `None` if it can.
     pub flag: Option<DataFlag>,
-    /// The end of the interval in seconds on any clock that all devices share; `None` without such a clock.
-    pub at_s: Option<f64>,
     /// Seconds of all intervals before it, including those without the device.
     pub run_s: f64,
     /// The length of the current stall in seconds, as [`crate::metrics::StallTimer::observe`] returns it.
@@ -63,7 +61,6 @@ pub struct DeviceAnalysis {
     util_pct: GroupedHistogram,
     /// `None` unless blocks were requested by [`DeviceAnalysis::with_blocks`].
     blocks: Option<BlockHistory>,
-    timeline: ActivityTimeline,
     lifetimes: Lifetimes,
     reads: DirectionAnalysis,
     writes: DirectionAnalysis,
@@ -98,7 +95,6 @@ impl DeviceAnalysis {
             flushes: 0.0,
             util_pct: GroupedHistogram::default(),
             blocks: None,
-            timeline: ActivityTimeline::default(),
             lifetimes: Lifetimes::default(),
             reads: DirectionAnalysis::default(),
             writes: DirectionAnalysis::default(),
@@ -144,9 +140,6 @@ impl DeviceAnalysis {
         self.reads.summary.observe(&stats.reads, stats.seconds);
         self.writes.summary.observe(&stats.writes, stats.seconds);
         self.both.summary.observe(&both, stats.seconds);
-        if let (Some(at_s), Some(ios)) = (observation.at_s, both.ios) {
-            self.timeline.add(at_s, ios as f64);
-        }
         self.observe_load(stats, observation.host, observation.run_s);
     }
 
@@ -389,7 +382,6 @@ impl DeviceAnalysis {
                 flush: flushes.export(),
             },
             blocks: self.blocks.map(BlockHistory::finish).unwrap_or_default(),
-            timeline: self.timeline,
             trouble,
         }
     }

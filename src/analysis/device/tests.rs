@@ -41,17 +41,9 @@ fn report(intervals: &[IntervalStats], is_at_once: bool) -> DeviceReport {
     let mut analysis = DeviceAnalysis::new("sda");
     let (host, mut run_s) = (HostStats::default(), 0.0);
     for (index, stats) in intervals.iter().enumerate() {
-        let (flag, at_s) = (None, Some(run_s + stats.seconds));
+        let flag = None;
         let is_accounting_off = false;
-        analysis.observe(&Observation {
-            stats,
-            flag,
-            at_s,
-            run_s,
-            stalled_s: 0.0,
-            is_accounting_off,
-            host: &host,
-        });
+        analysis.observe(&Observation { stats, flag, run_s, stalled_s: 0.0, is_accounting_off, host: &host });
         run_s += stats.seconds;
         match index % 700 {
             100 => analysis.note_gap(),

@@ -1,13 +1,11 @@
 //! Statistics of a device over any number of intervals, in bounded memory; no conclusions.
 
-mod activity_timeline;
 mod busy_mean;
 mod direction;
 mod histogram;
 mod io_totals;
 mod small_map;
 
-pub use activity_timeline::ActivityTimeline;
 pub use busy_mean::BusyMean;
 pub use direction::{DirectionReport, Pattern};
 pub(in crate::analysis) use histogram::{BinWindow, GroupedHistogram};

@@ -350,12 +350,9 @@ fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevi
 fn header(pair: &SamplePair<'_>, missed_samples: u64, has_all_requests: bool) -> IntervalHeader {
     let host = HostStats::between(pair.older, pair.newer, pair.interval);
     let in_flight_upper_bound_pct = host.in_flight_upper_bound_pct.filter(|_| has_all_requests);
-    let at = pair.newer.at;
-    let wall_s = || at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9);
     IntervalHeader {
         start: pair.older.at.wall,
-        end: at.wall,
-        clock_s: at.monotonic.map(|monotonic| monotonic.as_secs_f64()).or_else(wall_s),
+        end: pair.newer.at.wall,
         elapsed_s: pair.interval.seconds(),
         is_since_boot: false,
         is_preceding: false,

@@ -162,7 +162,6 @@ impl JsonPlateau {
 
 #[derive(Serialize)]
 struct JsonQueueByLayer<'a> {
-    inferred: bool,
     layers: Vec<JsonLayer<'a>>,
     links: Vec<JsonLink<'a>>,
 }
@@ -170,7 +169,6 @@ struct JsonQueueByLayer<'a> {
 impl<'a> JsonQueueByLayer<'a> {
     fn new(queues: &'a QueueByLayer) -> Self {
         Self {
-            inferred: queues.is_inferred,
             layers: queues.layers.iter().map(JsonLayer::new).collect(),
             links: queues.links.iter().map(JsonLink::new).collect(),
         }
@@ -243,7 +241,7 @@ mod tests {
         assert!(
             value["devices"][0]["seconds"].is_null() && value["devices"][0]["read"]["iops"]["mean"].is_null()
         );
-        assert_eq!(value["queue_by_layer"]["inferred"], false);
+        assert_eq!(value["queue_by_layer"]["layers"], serde_json::json!([]));
     }
 
     #[test]

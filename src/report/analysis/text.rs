@@ -174,9 +174,6 @@ fn push_queue_by_layer(queues: &QueueByLayer, width: usize, out: &mut Vec<u8>) {
     for link in &queues.links {
         push_paragraph(&format!("{}.", capitalize(&link_text(link))), INDENT, width, out);
     }
-    if queues.is_inferred {
-        push_paragraph("Stacking inferred from similar load in the same seconds.", INDENT, width, out);
-    }
 }
 
 /// The excluded intervals and the reasons, in sentences.

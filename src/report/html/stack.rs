@@ -46,9 +46,6 @@ pub(super) fn push_stack(queues: &QueueByLayer, device: &str, out: &mut String) 
     for link in links_of(queues, device) {
         let _ = write!(out, "<p>{}.</p>", escape(&link_text(link)));
     }
-    if queues.is_inferred {
-        out.push_str("<p>Stacking inferred from similar load in the same seconds.</p>");
-    }
     out.push_str("</figure>");
 }
 

@@ -7,7 +7,7 @@ mod text;
 use std::fmt::Write;
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::program::output;
 
@@ -140,20 +140,41 @@ fn a_limit_is_named_although_its_clients_wait_for_a_cpu_at_times() {
     }
 }
 
+/// A capture of a capped volume as a recording that says on which disk the volume is.
+pub(crate) fn capped_volume_on_disk() -> String {
+    let devices = json!([{"name": "vda"}, {"name": "loop0", "backing_devices": ["vda"]}]);
+    let header = format!("#blkstat {}\n", json!({"version": "0.2.0", "devices": devices}));
+    let capture = fs::read_to_string("fixtures/captures/capped-3000.txt").unwrap();
+    let samples = capture.split("TS ").skip(1).zip(0u64..).map(|(sample, second)| {
+        let end = json!({"monotonic_ns": 1_000_000_000 * second, "complete": true});
+        format!("TS {sample}#blkstat {end}\n")
+    });
+    std::iter::once(header).chain(samples).collect()
+}
+
 #[test]
 fn a_volume_is_capped_and_the_disk_below_is_not() {
-    let file = "fixtures/captures/capped-3000.txt";
-    let loop0 = report(file, "", "loop0");
+    let recording = capped_volume_on_disk();
+    let loop0 = report("-", &recording, "loop0");
     assert_eq!(loop0["verdict"], "capped");
     let cap = loop0["capacity"]["max_iops"].as_f64().unwrap();
     assert!((cap / 3000.0 - 1.0).abs() <= 0.01, "{cap}");
     // Its load is always that of the cap above, but it is idle most of the time while requests wait there.
-    let vda = report(file, "", "vda");
+    let vda = report("-", &recording, "vda");
     assert_eq!(vda["verdict"], "ok");
     let explanation = vda["explanation"].as_str().unwrap();
     assert!(explanation.ends_with("while requests wait at loop0 above"), "{explanation}");
-    let (text, _, _) = output(&format!("analyze {file}"), "");
+    let (text, _, _) = output("analyze -", &recording);
     assert!(text.contains("requests are held between loop0 and vda"), "{text}");
+    let document: Value = serde_json::from_str(&output("analyze --json -", &recording).0).unwrap();
+    let link = &document["queue_by_layer"]["links"][0];
+    assert_eq!(
+        (&link["bottleneck"], &link["above"], &link["below"]),
+        (&json!(true), &json!("loop0"), &json!(["vda"]))
+    );
+    // Another capture does not say how devices are stacked.
+    let (text, _, _) = output("analyze --details fixtures/captures/capped-3000.txt", "");
+    assert!(!text.contains("by layer") && text.contains("vda has no verdict"), "{text}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::tempdir;
 
+use crate::analyze::capped_volume_on_disk;
 use crate::support::program::{BLKSTAT, Program, blkstat, output};
 
 /// A recording of a volume whose cgroup is at its limit on the disk below.
@@ -43,6 +44,7 @@ fn the_worst_event_is_the_headline() {
     assert!(headline.ends_with(" (unloaded) to 21.2 ms."), "{headline}");
     assert!(page.contains("<code>blkstat --csv --from fixtures/captures/capped-3000.txt</code>"));
     // The disk below is ok: a band and a row of a table, but no section.
+    let page = self::page("-", &capped_volume_on_disk());
     assert_eq!(page.matches("<section class=\"device\"").count(), 1);
     assert!(page.contains("1 device that was ok"));
 }

@@ -1,6 +1,5 @@
 //! The queue at each layer of stacked devices, which shows where requests wait.
 
-use super::infer::infer_stack;
 use crate::analysis::report::DeviceReport;
 use crate::analysis::thresholds::{
     MAX_TIME_BELOW_FRACTION, MIN_LAYER_QUEUE, MIN_LONG_QUEUE_FRACTION, MIN_QUEUED_BETWEEN_FRACTION,
@@ -85,23 +84,37 @@ impl LayerLink {
 /// The stacked devices that were busy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueByLayer {
-    /// The stacking is inferred from similar load.
-    pub is_inferred: bool,
     /// From the top down.
     pub layers: Vec<Layer>,
     /// From the top down.
     pub links: Vec<LayerLink>,
 }
 
-/// The queue at each layer. If `stack` has none of the devices, their stacking is inferred. `None` if no two of them
-/// are stacked.
+/// The queue at each layer of `stack`. `None` if no two of the busy devices are stacked.
 pub fn queue_by_layer(stack: &Topology, reports: &[DeviceReport]) -> Option<QueueByLayer> {
-    let known = link_layers(stack, reports);
-    if known.is_some() || reports.iter().any(|report| stack.node(&report.device).is_some()) {
-        return known;
-    }
-    let inferred = link_layers(&infer_stack(reports)?, reports)?;
-    Some(QueueByLayer { is_inferred: true, ..inferred })
+    let busy = |name: &str| reports.iter().find(|one| one.device == name && one.busy_intervals > 0);
+    let mut nodes: Vec<&Node> = stack.nodes().iter().filter(|node| busy(&node.name).is_some()).collect();
+    nodes.sort_by_key(|node| std::cmp::Reverse(stack.depth(&node.name)));
+    let link = |node: &&Node| {
+        let below: Option<Vec<&DeviceReport>> = node.backing_devices.iter().map(|name| busy(name)).collect();
+        LayerLink::new(busy(&node.name)?, &below.filter(|below| !below.is_empty())?)
+    };
+    let links: Vec<LayerLink> = nodes.iter().filter_map(link).collect();
+    let is_linked = |name: &str| {
+        links.iter().any(|link| link.above == name || link.below.iter().any(|below| below == name))
+    };
+    let layer = |node: &&Node| {
+        let report = busy(&node.name)?;
+        is_linked(&node.name).then(|| Layer {
+            device: node.name.clone(),
+            depth: stack.depth(&node.name),
+            iops: report.all.iops.mean,
+            queue: report.all.queue.mean,
+            await_ms: report.all.await_ms.mean,
+        })
+    };
+    let layers = nodes.iter().filter_map(layer).collect();
+    (!links.is_empty()).then_some(QueueByLayer { layers, links })
 }
 
 /// Makes devices `ok` that have no verdict only because they may be at a limit, if the layers show that the limit is
@@ -133,62 +146,31 @@ pub fn clear_lower_layers(reports: &mut [DeviceReport], queues: &QueueByLayer) {
     }
 }
 
-fn link_layers(stack: &Topology, reports: &[DeviceReport]) -> Option<QueueByLayer> {
-    let busy = |name: &str| reports.iter().find(|one| one.device == name && one.busy_intervals > 0);
-    let mut nodes: Vec<&Node> = stack.nodes().iter().filter(|node| busy(&node.name).is_some()).collect();
-    nodes.sort_by_key(|node| std::cmp::Reverse(stack.depth(&node.name)));
-    let link = |node: &&Node| {
-        let below: Option<Vec<&DeviceReport>> = node.backing_devices.iter().map(|name| busy(name)).collect();
-        LayerLink::new(busy(&node.name)?, &below.filter(|below| !below.is_empty())?)
-    };
-    let links: Vec<LayerLink> = nodes.iter().filter_map(link).collect();
-    let is_linked = |name: &str| {
-        links.iter().any(|link| link.above == name || link.below.iter().any(|below| below == name))
-    };
-    let layer = |node: &&Node| {
-        let report = busy(&node.name)?;
-        is_linked(&node.name).then(|| Layer {
-            device: node.name.clone(),
-            depth: stack.depth(&node.name),
-            iops: report.all.iops.mean,
-            queue: report.all.queue.mean,
-            await_ms: report.all.await_ms.mean,
-        })
-    };
-    let layers = nodes.iter().filter_map(layer).collect();
-    (!links.is_empty()).then_some(QueueByLayer { is_inferred: false, layers, links })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::analysis::stats::Distribution;
 
-    fn report(device: &str, queue: f64, requests: impl Fn(i32) -> f64) -> DeviceReport {
+    fn report(device: &str, queue: f64) -> DeviceReport {
         let mut report =
             DeviceReport { device: device.into(), busy_intervals: 20, ..DeviceReport::default() };
         report.all.queue = Distribution { mean: Some(queue), ..Distribution::default() };
-        (0..20).for_each(|second| report.timeline.add(f64::from(second), requests(second)));
         report
     }
 
-    fn rising(second: i32) -> f64 {
-        100.0 * f64::from(second + 1)
+    fn stack(above: &str, below: &str) -> Topology {
+        let below = Node { name: below.into(), ..Node::default() };
+        let above = Node { name: above.into(), backing_devices: vec![below.name.clone()], ..Node::default() };
+        Topology::new(vec![below, above])
     }
 
     #[test]
     fn requests_that_queue_above_and_not_below_are_held_between() {
-        let node = |name: &str, backing_devices: &[&str]| Node {
-            name: name.into(),
-            backing_devices: backing_devices.iter().map(|name| (*name).to_owned()).collect(),
-            ..Node::default()
-        };
-        let stack = Topology::new(vec![node("sda", &[]), node("dm-0", &["sda"])]);
-        let layers = |lower, upper| {
-            queue_by_layer(&stack, &[report("sda", lower, rising), report("dm-0", upper, rising)]).unwrap()
-        };
+        let stack = stack("dm-0", "sda");
+        let layers =
+            |lower, upper| queue_by_layer(&stack, &[report("sda", lower), report("dm-0", upper)]).unwrap();
         let held = layers(1.0, 30.0);
-        assert_eq!((held.is_inferred, held.links[0].waiting), (false, WaitLocation::Between));
+        assert_eq!(held.links[0].waiting, WaitLocation::Between);
         assert_eq!((held.layers[0].device.as_str(), held.links[0].queued_between()), ("dm-0", 29.0));
         assert_eq!(layers(29.0, 30.0).links[0].waiting, WaitLocation::Below);
         assert_eq!(layers(0.1, 0.9).links[0].waiting, WaitLocation::Nowhere);
@@ -201,8 +183,8 @@ mod tests {
         let md0 = Node { backing_devices: disks.map(str::to_owned).to_vec(), ..node("md0") };
         let stack = Topology::new(disks.map(node).into_iter().chain([md0]).collect());
         let longest = |queues: [f64; 3]| {
-            let below = disks.iter().zip(queues).map(|(disk, queue)| report(disk, queue, rising));
-            let all: Vec<_> = below.chain([report("md0", queues.iter().sum(), rising)]).collect();
+            let below = disks.iter().zip(queues).map(|(disk, queue)| report(disk, queue));
+            let all: Vec<_> = below.chain([report("md0", queues.iter().sum())]).collect();
             queue_by_layer(&stack, &all).unwrap().links[0].longest_below.clone()
         };
         assert_eq!(longest([0.1, 8.0, 0.2]), ["sdb"]);
@@ -212,12 +194,12 @@ mod tests {
     #[test]
     fn a_device_that_is_idle_below_a_limit_is_ok() {
         let cleared = |queue: f64, util: f64, ok_below_limit: Option<Box<Explanation>>| {
-            let mut upper = report("loop0", 30.0, rising);
+            let mut upper = report("loop0", 30.0);
             upper.all.queue.p50 = Some(30.0);
-            let mut lower = DeviceReport { ok_below_limit, ..report("vda", queue, rising) };
+            let mut lower = DeviceReport { ok_below_limit, ..report("vda", queue) };
             (lower.all.queue.p95, lower.util_pct.p95) = (Some(queue), Some(util));
             let mut reports = [upper, lower];
-            let queues = queue_by_layer(&Topology::default(), &reports).unwrap();
+            let queues = queue_by_layer(&stack("loop0", "vda"), &reports).unwrap();
             clear_lower_layers(&mut reports, &queues);
             let [_, lower] = reports;
             lower.verdict.zip(lower.explanation.waiting_above)
@@ -228,21 +210,5 @@ mod tests {
         assert_eq!(cleared(1.2, 90.0, explanation()), None);
         assert_eq!(cleared(4.0, 10.0, explanation()), None);
         assert_eq!(cleared(0.4, 40.0, None), None);
-    }
-
-    #[test]
-    fn stacking_is_inferred_only_from_a_single_device_of_the_same_load() {
-        let infer = |reports: &[DeviceReport]| queue_by_layer(&Topology::default(), reports);
-        let loop0 = || report("loop0", 30.0, rising);
-        let found = infer(&[loop0(), report("vda", 1.0, rising), report("vdb", 1.0, |_| 5.0)]).unwrap();
-        assert!(found.is_inferred && found.links[0].below == ["vda"]);
-        let with_partition =
-            infer(&[loop0(), report("vda", 1.0, rising), report("vda1", 1.0, rising)]).unwrap();
-        assert_eq!(
-            (with_partition.links.len(), &with_partition.links[0].below),
-            (1, &vec!["vda".to_owned()])
-        );
-        assert_eq!(infer(&[loop0(), report("vda", 1.0, rising), report("vdb", 1.0, rising)]), None);
-        assert_eq!(infer(&[report("sda", 30.0, rising), report("vda", 1.0, rising)]), None);
     }
 }
