@@ -324,25 +324,25 @@ fn a_mixed_cap_counts_reads_and_writes_together() {
 
 /// Checks the verdict and that the maximum is not known.
 #[track_caller]
-fn check_without_maximum(load: impl IntoIterator<Item = Second>, verdict: Value) {
+fn check_without_maximum(load: impl IntoIterator<Item = Second>, verdict: Option<&str>) {
     let report = analyze(load);
-    assert_eq!((&report["verdict"], &report["capacity"]["max_known"]), (&verdict, &false.into()));
+    assert_eq!((report["verdict"].as_str(), &report["capacity"]["max_known"]), (verdict, &false.into()));
 }
 
 #[test]
 fn too_little_data_gives_no_verdict() {
-    check_without_maximum([reads(3000.0, 32.0)], Value::Null);
-    check_without_maximum([reads(3000.0, 0.9)], Value::Null);
-    check_without_maximum([Second::default(); 20], "idle".into());
+    check_without_maximum([reads(3000.0, 32.0)], None);
+    check_without_maximum([reads(3000.0, 0.9)], None);
+    check_without_maximum([Second::default(); 20], Some("idle"));
     // One level of concurrency shows neither unloaded latency nor capacity.
     let mut random = Random(9);
     let mut level =
         |queue| (0..50).map(|_| reads(varied(&mut random, 3000.0, 1.0), queue)).collect::<Vec<_>>();
-    check_without_maximum(level(32.0), Value::Null);
+    check_without_maximum(level(32.0), None);
     // Where hardly any request waits and nothing paces them, the device is not at a limit...
-    check_without_maximum(level(0.5), "ok".into());
+    check_without_maximum(level(0.5), Some("ok"));
     // ...but at an even pace it may be.
-    check_without_maximum([reads(3000.0, 0.5); 50], Value::Null);
+    check_without_maximum([reads(3000.0, 0.5); 50], None);
 }
 
 #[test]

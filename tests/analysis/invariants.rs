@@ -1,87 +1,66 @@
-//! Invariants of the numbers between any two samples, which the property tests and the fuzz targets check.
+//! Invariants of what the program prints of any capture, which the property tests and the fuzz targets check.
 
-use blkstat::counters::{Counters, Sample};
-use blkstat::iostat::{IostatRates, RequestRates};
-use blkstat::metrics::{DirectionStats, HostStats, IntervalStats, StallTimer, UtilCheck};
-use blkstat::pt_diskstats::{DirectionRates, PtDelta};
-use blkstat::units::Span;
+use serde_json::{Map, Value};
 
-/// Checks that every number that is known is finite and not negative.
+/// Checks the lines of `--json`: every number that is known is finite and not negative, a share of a whole is at most 100%,
+/// and there is no mean without completed requests.
 #[track_caller]
-fn check_range(what: &str, numbers: &[Option<f64>]) {
-    for (at, number) in numbers.iter().enumerate() {
-        assert!(number.is_none_or(|n| n.is_finite() && n >= 0.0), "{what}, number {at}: {numbers:?}");
-    }
-}
-
-/// Checks that a percentage, if known, is between 0 and 100.
-#[track_caller]
-fn check_percentage(what: &str, percent: Option<f64>) {
-    assert!(percent.is_none_or(|percent| (0.0..=100.0).contains(&percent)), "{what}: {percent:?}");
-}
-
-fn direction(d: &DirectionStats) {
-    check_range(
-        "direction",
-        &[d.per_s, d.kib_per_s, d.merges_per_s, d.merge_pct, d.await_ms, d.size_kib, d.queue],
-    );
-    check_percentage("merged", d.merge_pct);
-    if d.ios == Some(0) {
-        assert_eq!((d.await_ms, d.size_kib), (None, None), "no mean without completed requests");
-    }
-}
-
-fn requests(r: &RequestRates) {
-    let numbers = [r.per_s(), r.kib_per_s(), r.merges_per_s(), r.merge_pct(), r.await_ms(), r.size_kib()];
-    check_range("requests", &numbers);
-    check_percentage("merged", r.merge_pct());
-}
-
-fn pt_direction(d: &DirectionRates) {
-    let numbers = [d.per_s, d.size_kib, d.mib_per_s, d.merge_pct, d.concurrency, d.response_ms];
-    check_range("pt-diskstats", &numbers.map(Some));
-    check_percentage("merged", Some(d.merge_pct));
-}
-
-/// Checks all numbers of the host between two samples.
-pub(crate) fn host(older: &Sample, newer: &Sample, interval: Span) {
-    let stats = HostStats::between(older, newer, interval);
-    check_percentage("pressure", stats.pressure_some_pct);
-    check_percentage("pressure", stats.pressure_full_pct);
-    if let Some(cpu) = stats.cpu {
-        check_range("CPU", &[cpu.user, cpu.nice, cpu.system, cpu.iowait, cpu.steal, cpu.idle].map(Some));
-    }
-}
-
-/// Checks all numbers of a device between two samples.
-pub(crate) fn device(older: &Counters, newer: &Counters, interval: Span) {
-    if let Some(stats) = IntervalStats::between(older, newer, interval) {
-        [stats.reads, stats.writes, stats.discards].iter().for_each(direction);
-        let more = [stats.flushes_per_s, stats.flush_await_ms, stats.queue, stats.util_pct];
-        check_range("device", &more);
-        check_percentage("upper bound of util", stats.util_upper_bound_pct);
-        let mut util_check = UtilCheck::default();
-        let mut stall_timer = StallTimer::default();
-        for _ in 0..2 {
-            let _ = util_check.observe(&stats, 0);
-            check_range("stall", &[Some(stall_timer.observe(&stats))]);
+pub(crate) fn lines(text: &str) {
+    for line in text.lines() {
+        assert!(!line.contains(char::is_control), "{line:?}");
+        let fields: Map<String, Value> = serde_json::from_str(line).unwrap();
+        for (name, value) in &fields {
+            let parts = ["_merge_pct", "upper_bound_pct", "pressure_some_pct", "pressure_full_pct"];
+            let is_part = parts.iter().any(|part| name.ends_with(part));
+            let most = if is_part { 100.0 } else { f64::MAX };
+            assert!(value.as_f64().is_none_or(|number| (0.0..=most).contains(&number)), "{name}: {line}");
+        }
+        let is_short = fields["elapsed_s"].as_f64().is_some_and(|seconds| seconds < 1e6);
+        for requests in ["read", "write", "discard"] {
+            // A rate is not rounded to zero in so short a time.
+            if is_short && fields[&format!("{requests}s_per_s")] == 0.0 {
+                let means = ["await_ms", "size_kib"].map(|mean| &fields[&format!("{requests}_{mean}")]);
+                assert_eq!(means, [&Value::Null; 2], "{line}");
+            }
         }
     }
-    for devices in [1, 3] {
-        let rates = IostatRates::between(older, newer, interval).with_devices(devices);
-        [rates.reads, rates.writes, rates.discards, rates.all].iter().for_each(requests);
-        check_range(
-            "rates",
-            &[rates.flushes_per_s(), rates.flush_await_ms(), rates.queue(), rates.util_pct()],
-        );
+}
+
+/// Checks the document of `iostat -o JSON`, which has no words for numbers that are not finite. Returns the number of
+/// reports.
+#[track_caller]
+pub(crate) fn iostat(document: &str) -> usize {
+    let document: Value = serde_json::from_str(document).unwrap();
+    let reports = document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap();
+    for report in reports {
+        for disk in report["disk"].as_array().into_iter().flatten() {
+            for (name, value) in disk.as_object().unwrap() {
+                let most = if ["rrqm", "wrqm", "drqm"].contains(&name.as_str()) { 100.0 } else { f64::MAX };
+                assert!(value.as_f64().is_none_or(|number| (0.0..=most).contains(&number)), "{name}: {disk}");
+            }
+        }
+        for (name, value) in report["avg-cpu"].as_object().into_iter().flatten() {
+            assert!(value.as_f64().unwrap() >= 0.0, "{name}: {report}");
+        }
     }
-    if let Some(mut delta) = PtDelta::between(older, newer) {
-        delta.add(&delta.clone());
-        let rates = delta.rates(interval.seconds(), 2, i128::from(newer.in_flight));
-        [rates.reads, rates.writes].iter().for_each(pt_direction);
-        check_range("pt-diskstats", &[rates.busy_pct, rates.per_s, rates.service_ms].map(Some));
-        // Only these numbers may be negative: pt-diskstats subtracts the service time, and shows a count of requests in
-        // flight beyond 63 bits as the negative one that it stands for.
-        assert!(rates.queue_ms.is_finite() && rates.in_progress.is_finite(), "{rates:?}");
+    reports.len()
+}
+
+/// Checks the rows of pt-diskstats.
+#[track_caller]
+pub(crate) fn pt_diskstats(table: &str) {
+    let header = table.lines().find(|line| line.contains("#ts device")).unwrap_or_default();
+    let names: Vec<&str> = header.split_whitespace().skip(2).collect();
+    let rows = table.lines().filter(|line| !line.trim().is_empty() && !line.contains("#ts device"));
+    for row in rows {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        for (name, word) in names.iter().rev().zip(words.iter().rev()) {
+            let number: f64 = word.trim_end_matches('%').parse().unwrap_or_else(|_| panic!("{name}: {row}"));
+            // pt-diskstats subtracts the service time from the time in the queue, and shows a count of requests in flight
+            // beyond 63 bits as the negative one that it stands for.
+            let least = if ["qtime", "in_prg"].contains(name) { f64::MIN } else { 0.0 };
+            let most = if name.ends_with("mrg") { 100.0 } else { f64::MAX };
+            assert!((least..=most).contains(&number), "{name}: {row}");
+        }
     }
 }

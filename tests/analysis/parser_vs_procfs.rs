@@ -1,7 +1,7 @@
 //! Compares the parser with that of the procfs crate on valid lines.
 
-use blkstat::capture::parse_line;
-use blkstat::counters::Device;
+use blkstat::capture::Reader;
+use blkstat::counters::{Device, Sample};
 use procfs::DiskStat;
 use proptest::prelude::*;
 
@@ -18,11 +18,21 @@ fn line() -> impl Strategy<Value = String> {
     )
 }
 
+/// Reads a capture to its end. Returns the devices of its last sample.
+fn read(text: &[u8]) -> Vec<Device> {
+    let mut reader = Reader::new(text);
+    let (mut previous, mut sample) = (Sample::default(), Sample::default());
+    while reader.next(&previous, &mut sample).unwrap() {
+        std::mem::swap(&mut previous, &mut sample);
+    }
+    previous.devices
+}
+
 proptest! {
     #[test]
     fn both_parsers_agree(line in line()) {
-        let mut device = Device::default();
-        parse_line(line.as_bytes(), &mut device).unwrap();
+        let devices = read(format!("TS 1\n{line}\n").as_bytes());
+        let [device] = &devices[..] else { panic!("{devices:?}") };
         let reference = DiskStat::from_line(&line).unwrap();
         let counters = &device.counters;
         prop_assert_eq!((device.major, device.minor, &device.name), (reference.major as u32, reference.minor as u32, &reference.name));
@@ -41,7 +51,9 @@ proptest! {
 
     #[test]
     fn the_parser_never_panics(line in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = parse_line(&line, &mut Device::default());
+        for start in ["", "8 ", "8 0 ", "8 0 sda "] {
+            read(&[b"TS 1\n", start.as_bytes(), &line].concat());
+        }
     }
 
     #[test]
@@ -50,11 +62,6 @@ proptest! {
         Just("8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n".to_owned()), Just("8 1 sda1 1 2 3 4\r\n".to_owned()),
         Just("\n".to_owned()), Just("cpu  1 2 3 4\n".to_owned()), Just("#blkstat {\"version\":\"1\"}\n".to_owned()),
         Just("#blkstat {\"complete\":true}\n".to_owned()), "[ -~\n]{0,30}", ".{0,10}"], 0..30)) {
-        let text = pieces.concat();
-        let mut reader = blkstat::capture::Reader::new(text.as_bytes());
-        let (mut previous, mut sample) = Default::default();
-        while reader.next(&previous, &mut sample).unwrap() {
-            std::mem::swap(&mut previous, &mut sample);
-        }
+        read(pieces.concat().as_bytes());
     }
 }

@@ -7,9 +7,8 @@ use serde_json::Value;
 
 use crate::support::in_process::in_process;
 
-/// Returns what a command prints that ends with the names of these captures.
-#[track_caller]
-pub(crate) fn output(words: &str, captures: &[&str]) -> String {
+/// Runs a command that ends with the names of these captures. Returns standard output, standard error and how it ended.
+pub(crate) fn run(words: &str, captures: &[&str]) -> (String, String, Exit) {
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let write = |(number, text): (usize, &&str)| {
         let path = folder.path().join(number.to_string());
@@ -18,7 +17,13 @@ pub(crate) fn output(words: &str, captures: &[&str]) -> String {
     };
     let paths: Vec<_> = captures.iter().enumerate().map(write).collect();
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-    let (out, err, exit) = in_process(words).args(paths).run(&clock);
+    in_process(words).args(paths).run(&clock)
+}
+
+/// Returns what a command prints that succeeds.
+#[track_caller]
+pub(crate) fn output(words: &str, captures: &[&str]) -> String {
+    let (out, err, exit) = run(words, captures);
     assert_eq!(exit, Exit::Success, "{words}: {err}");
     out
 }

@@ -2,18 +2,20 @@
 
 use std::fmt::Write as _;
 
-use blkstat::clock::{ManualClock, WaitOutcome};
-use blkstat::counters::{Columns, Counters, CpuTimes, HostState, Pressure, Requests, Sample};
 use blkstat::exit::Exit;
-use blkstat::metrics::{DirectionStats, IntervalStats};
-use blkstat::pt_diskstats::PtDelta;
-use blkstat::units::Span;
-use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::invariants;
-use crate::support::in_process::in_process;
+use crate::program::{lines, output, run};
+
+/// The numbers of a line of /proc/diskstats.
+type Counters = Vec<u64>;
+
+/// The places of some of them.
+const BUSY: usize = 9;
+const WEIGHTED: usize = 10;
+const FLUSHES: usize = 15;
 
 /// A number of any size; those near the limits of 32 and 64 bits are frequent.
 fn number() -> impl Strategy<Value = u64> + Clone {
@@ -26,160 +28,167 @@ fn number() -> impl Strategy<Value = u64> + Clone {
     ]
 }
 
-fn requests(number: impl Strategy<Value = u64> + Clone) -> impl Strategy<Value = Requests> {
-    (number.clone(), number.clone(), number.clone(), number).prop_map(|(ios, merges, sectors, ms)| Requests {
-        ios,
-        merges,
-        sectors,
-        ms,
-    })
+fn counters(number: impl Strategy<Value = u64>) -> impl Strategy<Value = Counters> {
+    prop::collection::vec(number, 17)
 }
 
-fn counters(number: impl Strategy<Value = u64> + Clone) -> impl Strategy<Value = Counters> {
-    let columns = prop_oneof![
-        Just(Columns::Partition),
-        Just(Columns::Basic),
-        Just(Columns::Discards),
-        Just(Columns::Flushes)
-    ];
-    let requests = [requests(number.clone()), requests(number.clone()), requests(number.clone())];
-    let others = prop::array::uniform5(number);
-    (columns, requests, others).prop_map(|(columns, [reads, writes, discards], others)| {
-        let [flushes, flush_ms, in_flight, busy_ms, weighted_ms] = others;
-        Counters { columns, reads, writes, discards, flushes, flush_ms, in_flight, busy_ms, weighted_ms }
-    })
-}
-
-fn host() -> impl Strategy<Value = Sample> {
-    (prop::array::uniform10(number()), number(), number()).prop_map(|(cpu, some_us, full_us)| {
-        let [user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice] = cpu;
-        let cpu = CpuTimes { user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice };
-        let state = HostState { pressure: Some(Pressure { some_us, full_us }), ..HostState::default() };
-        Sample { cpu: Some(cpu), host: state, ..Sample::default() }
-    })
-}
-
-fn interval() -> impl Strategy<Value = Span> {
-    let nanos = prop_oneof![Just(1u64), 1u64..=u64::MAX, 10_000_000u64..10_000_000_000];
-    nanos.prop_map(|nanos| Span::from_nanos(nanos).unwrap())
-}
-
-/// Three readings of counters that grow as on a real device.
-fn growing() -> impl Strategy<Value = [Counters; 3]> {
-    let step = || counters(0u64..10_000);
-    (counters(0u64..1 << 40), step(), step()).prop_map(|(start, first, second)| {
-        let flushes = |counters: Counters| Counters { columns: Columns::Flushes, ..counters };
-        let [a, first, second] = [start, first, second].map(flushes);
-        let b = a.plus(&first);
-        [a, b, b.plus(&second)]
-    })
-}
-
-/// Returns whether two numbers are equal except for rounding errors.
-fn near(parts: f64, whole: f64) -> bool {
-    (parts - whole).abs() <= 1e-9 * whole.abs().max(1.0)
-}
-
-/// The requests, KiB, merges and milliseconds in the queue of a direction, from its rates and means.
-fn totals(stats: &IntervalStats, of: fn(&IntervalStats) -> &DirectionStats) -> [f64; 4] {
-    let direction = of(stats);
-    let ios = direction.ios.unwrap() as f64;
-    let sum = |rate: Option<f64>| rate.unwrap() * stats.seconds;
-    let waited = direction.await_ms.unwrap_or(0.0) * ios;
-    // Without completed requests there is no mean latency, but requests may have spent time in the queue.
-    let queued = sum(direction.queue) * 1000.0;
-    assert!(ios == 0.0 || near(waited, queued), "{direction:?}");
-    [ios, sum(direction.kib_per_s), sum(direction.merges_per_s), queued]
-}
-
-proptest! {
-    #[test]
-    fn no_number_is_negative_or_infinite(
-        older in counters(number()), newer in counters(number()), interval in interval()
-    ) {
-        invariants::device(&older, &newer, interval);
-        invariants::device(&older, &older.plus(&newer), interval);
-    }
-
-    #[test]
-    fn no_number_of_the_host_is_negative_or_infinite(
-        older in host(), newer in host(), interval in interval()
-    ) {
-        invariants::host(&older, &newer, interval);
-    }
-
-    #[test]
-    fn an_interval_that_is_split_keeps_its_totals(
-        [a, b, c] in growing(), first in 100_000_000u64..5_000_000_000, second in 100_000_000u64..5_000_000_000
-    ) {
-        let stats = |older, newer, nanos| IntervalStats::between(older, newer, Span::from_nanos(nanos).unwrap()).unwrap();
-        let (ab, bc, ac) = (stats(&a, &b, first), stats(&b, &c, second), stats(&a, &c, first + second));
-        let directions: [fn(&IntervalStats) -> &DirectionStats; 3] = [|s| &s.reads, |s| &s.writes, |s| &s.discards];
-        for of in directions {
-            for ((x, y), whole) in totals(&ab, of).into_iter().zip(totals(&bc, of)).zip(totals(&ac, of)) {
-                prop_assert!(near(x + y, whole), "{} + {} is not {}", x, y, whole);
+/// The numbers of a device at three samples: of any size, or grown from the first ones.
+fn readings() -> impl Strategy<Value = Vec<Counters>> {
+    let columns = prop_oneof![Just(4usize), Just(11), Just(15), Just(17)];
+    // A device may show other columns after the first sample.
+    let columns = (columns.clone(), columns)
+        .prop_flat_map(|(first, other)| prop_oneof![4 => Just([first; 3]), 1 => Just([first, other, other])]);
+    let numbers = (prop::collection::vec(counters(number()), 3), any::<bool>());
+    (columns, numbers).prop_map(|(columns, (mut samples, grows))| {
+        for at in 1..3 {
+            let grown = plus(&samples[at - 1], &samples[at]);
+            if grows {
+                samples[at] = grown;
             }
         }
-        prop_assert_eq!(ab.completed + bc.completed, ac.completed);
-        let others: [fn(&IntervalStats) -> Option<f64>; 3] = [|s| s.flushes_per_s, |s| s.queue, |s| s.util_pct];
-        for of in others {
-            let total = |stats: &IntervalStats| of(stats).unwrap() * stats.seconds;
-            prop_assert!(near(total(&ab) + total(&bc), total(&ac)));
-        }
-        let delta = |older, newer| PtDelta::between(older, newer).unwrap();
-        let mut sum = delta(&a, &b);
-        sum.add(&delta(&b, &c));
-        prop_assert_eq!(sum, delta(&a, &c));
-    }
+        samples.iter().zip(columns).map(|(sample, columns)| sample[..columns].to_vec()).collect()
+    })
 }
 
-/// A capture with two samples of devices with arbitrary names and counters.
+fn plus(counters: &[u64], step: &[u64]) -> Counters {
+    counters.iter().zip(step).map(|(counter, step)| counter.wrapping_add(*step)).collect()
+}
+
+fn words(numbers: &[u64]) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// What a recorder adds to a sample: the times of the CPU, the nanoseconds after the sample before, and pressure.
+fn host() -> impl Strategy<Value = (Vec<u64>, u64, Vec<u64>)> {
+    let nanos = prop_oneof![Just(1u64), 1u64..=u64::MAX / 4, 10_000_000u64..10_000_000_000];
+    (prop::collection::vec(number(), 10), nanos, prop::collection::vec(number(), 2))
+}
+
+/// A capture or a recording with three samples of devices with arbitrary names and counters.
 fn capture() -> impl Strategy<Value = String> {
     let name = prop_oneof!["[a-z]{1,4}[0-9]{0,2}", "[^ \t\r\n]{1,12}", "[\"\\\\{}\u{1b}\u{202e},=é]{1,6}"];
-    let columns = prop_oneof![Just(4usize), Just(11), Just(15), Just(17)];
-    let numbers = columns.prop_flat_map(|count| prop::collection::vec(number(), count));
-    let device = (name, numbers.clone(), numbers);
-    (prop::collection::vec(device, 1..5), 1u32..1000).prop_map(|(devices, after)| {
+    let devices = prop::collection::vec((name, readings()), 1..9);
+    let hosts = prop::option::of(prop::collection::vec(host(), 3));
+    (devices, 1u32..1000, hosts).prop_map(|(devices, after, hosts)| {
         let mut text = String::new();
-        let words = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-        for second in [1000, 1000 + after] {
-            writeln!(text, "TS {second}.5").unwrap();
-            for (name, first, later) in &devices {
-                let numbers = if second == 1000 { first } else { later };
-                writeln!(text, "8 0 {name} {}", words(numbers)).unwrap();
+        let mut monotonic = 0;
+        for at in 0..3 {
+            writeln!(text, "TS {}.5", 1000 + at * after).unwrap();
+            for (name, samples) in &devices {
+                writeln!(text, "8 0 {name} {}", words(&samples[at as usize])).unwrap();
+            }
+            if let Some(hosts) = &hosts {
+                let (cpu, nanos, pressure) = &hosts[at as usize];
+                monotonic += nanos;
+                writeln!(text, "cpu  {}", words(cpu)).unwrap();
+                writeln!(
+                    text,
+                    "#blkstat {{\"monotonic_ns\":{monotonic},\"pressure_us\":{pressure:?},\"complete\":true}}"
+                )
+                .unwrap();
             }
         }
         text
     })
 }
 
-/// Runs a command on a capture. Returns its standard output and how it ended.
-fn output(words: &str, capture: &std::path::Path) -> (String, Exit) {
-    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-    let (out, _, exit) = in_process(words).args(["--from".as_ref(), capture.as_os_str()]).run(&clock);
-    (out, exit)
+/// Checks what every view prints of a capture.
+#[track_caller]
+fn check(text: &str) {
+    let print = |words: &str| {
+        let (out, err, exit) = run(words, &[text]);
+        assert!(matches!(exit, Exit::Success | Exit::NoData), "{words}: {exit:?}: {err}");
+        (exit == Exit::Success).then_some(out)
+    };
+    if let Some(out) = print("--json --all --from") {
+        invariants::lines(&out);
+    }
+    for words in ["iostat -x -o JSON", "iostat -o JSON", "iostat -x -g all -o JSON", "iostat -xN -t -o JSON"]
+    {
+        let document = print(&format!("{words} --from"));
+        document.iter().for_each(|document| assert!(invariants::iostat(document) <= 2));
+    }
+    for words in ["disk", "sample", "all"] {
+        let table = print(&format!("pt-diskstats --show-inactive --group-by {words}"));
+        table.iter().for_each(|table| invariants::pt_diskstats(table));
+    }
+    if let Some(document) = print("analyze --json") {
+        serde_json::from_str::<Value>(&document).unwrap();
+    }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn json_is_always_valid(text in capture()) {
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        let path = folder.path().join("capture");
-        std::fs::write(&path, &text).unwrap();
-        let (lines, exit) = output("--json --all", &path);
-        prop_assert_eq!(exit, Exit::Success);
-        for line in lines.lines() {
-            let value: Value = serde_json::from_str(line).unwrap();
-            let is_valid = |value: &Value| value.as_f64().is_none_or(|number| number >= 0.0);
-            prop_assert!(value.as_object().unwrap().values().all(is_valid), "{}", line);
-            prop_assert!(!line.contains(char::is_control));
+    fn every_number_is_in_its_range(text in capture()) {
+        check(&text);
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_counters_and_a_split_interval_keeps_its_totals(
+        start in counters(0u64..1 << 40), steps in prop::array::uniform2(counters(0u64..10_000)),
+        nanos in prop::array::uniform2(100_000_000u64..5_000_000_000)
+    ) {
+        let middle = plus(&start, &steps[0]);
+        let end = plus(&middle, &steps[1]);
+        let sample = |nanos: u64, counters: &Counters| {
+            let (seconds, nanos) = (1_795_197_600 + nanos / 1_000_000_000, nanos % 1_000_000_000);
+            format!("TS {seconds}.{nanos:09} x\n8 0 sda {}\n", words(counters))
+        };
+        let [first, second, third] =
+            [sample(0, &start), sample(nanos[0], &middle), sample(nanos[0] + nanos[1], &end)];
+        let whole = format!("{first}{third}");
+        let split = format!("{first}{second}{third}");
+        let parts = lines(&split, "sda");
+        prop_assert_eq!(parts.len(), 2);
+        for ((line, step), nanos) in parts.iter().zip(&steps).zip(nanos) {
+            check_line(line, step, nanos);
         }
-        for words in ["iostat -x -o JSON", "iostat -o JSON", "iostat -xN -t -o JSON"] {
-            let (document, exit) = output(words, &path);
-            prop_assert_eq!(exit, Exit::Success);
-            let value: Value = serde_json::from_str(&document).unwrap();
-            prop_assert_eq!(value["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len(), 1);
+        check_line(&lines(&whole, "sda")[0], &plus(&steps[0], &steps[1]), nanos[0] + nanos[1]);
+        // The sums of pt-diskstats, whose rows begin with the number of samples.
+        let sums = [split, whole].map(|text| {
+            let table = output("pt-diskstats --group-by disk", &[&text]);
+            table.lines().last().unwrap().split_once('}').unwrap().1.to_owned()
+        });
+        prop_assert_eq!(&sums[0], &sums[1]);
+    }
+}
+
+/// Checks the numbers of a line against the growth of the counters. Its numbers have six decimals.
+#[track_caller]
+fn check_line(line: &Value, step: &[u64], nanos: u64) {
+    let seconds = nanos as f64 / 1e9;
+    let is_near = |name: &str, factor: f64, expected: f64| {
+        let found = line[name].as_f64().unwrap_or_else(|| panic!("{name}: {line}")) * factor;
+        let rounding = 1e-6 * factor + 1e-9 * expected.max(1.0);
+        assert!((found - expected).abs() <= rounding, "{name}: {found} is not {expected}: {line}");
+    };
+    for (requests, first) in [("read", 0), ("write", 4), ("discard", 11)] {
+        let [ios, merges, sectors, ms] = [0, 1, 2, 3].map(|at| step[first + at] as f64);
+        is_near(&format!("{requests}s_per_s"), seconds, ios);
+        is_near(&format!("{requests}_merges_per_s"), seconds, merges);
+        is_near(&format!("{requests}_kib_per_s"), seconds, sectors / 2.0);
+        is_near(&format!("{requests}_queue"), seconds * 1000.0, ms);
+        if ios > 0.0 {
+            is_near(&format!("{requests}_await_ms"), 1.0, ms / ios);
         }
     }
+    is_near("flushes_per_s", seconds, step[FLUSHES] as f64);
+    is_near("queue", seconds * 1000.0, step[WEIGHTED] as f64);
+    is_near("util_pct", seconds * 10.0, step[BUSY] as f64);
+}
+
+/// Captures on which a check failed once: columns of milliseconds that fell, and columns that appeared.
+#[test]
+fn earlier_failures_stay_corrected() {
+    check(
+        "TS 1000.5\n8 0 a 0 0 0 0\nTS 1966.5\n8 0 a 3793600948340987068 633815167909 982281908564710472 1 \
+         14653143125368564548 18446744073709551574 18446744073709551539 4294967203 1 18446744073709551562 \
+         4294967323\n",
+    );
+    check(
+        "TS 1000.5\n8 0 a 0 0 0 0\nTS 17693634085.5\n8 0 a 4294967247 1 30230001127700 49802787355 4294967207 62 \
+         4294967236 4294967350 18446744073709551545 4294967302 2 0 18446744073709551579 13558604977171170743 \
+         16789518910114822184 209474277752 4294967265\n",
+    );
 }
