@@ -25,7 +25,7 @@ mod writer;
 pub use diskstats_line::{LineError, parse_line};
 pub use header_writer::write_header;
 pub use range_copy::copy_range;
-pub use reader::Reader;
+pub use reader::{CaptureState, Reader};
 pub use recorded_scan::{ScanGrowth, ScanWriter};
 pub use recorder_notes::{
     ClockChange, DroppedSamples, WriteStall, write_clock_change, write_dropped_samples, write_stall,

@@ -179,12 +179,12 @@ impl<'a> SampleSource<'a> {
 
     /// Returns whether a capture was found not to be text.
     pub(super) fn is_not_text(&self) -> bool {
-        matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.is_not_text())
+        matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.state().is_not_text)
     }
 
     /// Returns whether a capture was found to be truncated.
     pub(super) fn is_truncated(&self) -> bool {
-        matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.is_truncated())
+        matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.state().is_truncated)
     }
 
     /// The requested time between the samples of a report; `None` for a capture that does not record it.
@@ -325,7 +325,7 @@ impl<'a> SampleSource<'a> {
                 reread_topology(&self.input.root, previous)
             }
             SourceKind::Replay { replay, header_count, .. } => {
-                *header_count = replay.header_count();
+                *header_count = replay.state().header_count;
                 let recorded = recorded_topology(replay).cloned();
                 recorded.unwrap_or_else(|| Topology::from_names(&newest.devices))
             }
@@ -367,7 +367,7 @@ impl<'a> SampleSource<'a> {
             }
             // A header after the range belongs to samples that are not shown.
             SourceKind::Replay { replay, header_count, place, .. } => {
-                *place != Place::Following && replay.header_count() != *header_count
+                *place != Place::Following && replay.state().header_count != *header_count
             }
         }
     }

@@ -102,7 +102,7 @@ fn end_reason(reason: &str, intervals: &Intervals<'_>) -> String {
 /// # Errors
 /// If it is not.
 fn require_text(replay: &Replay<'_>) -> Result<()> {
-    if replay.is_not_text() {
+    if replay.state().is_not_text {
         bail!("{} is not a text file; expected a diskstats capture", sanitize(replay.name()));
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Decompresses captures.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 
 use super::zstd::ZstdReader;
 use crate::compression::{Compression, GZIP_MAGIC, MIN_LOST_ZEROS, TrailingData, length_without_zeros};
@@ -11,27 +11,48 @@ use flate2::bufread::{DeflateDecoder, GzDecoder};
 /// The size of the buffer for compressed data.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Returns a reader of the text of a capture, which is decompressed if its first bytes show that it is compressed.
+/// The text of a capture.
+pub(super) enum Text<R> {
+    Plain(Start<R>),
+    Gzip(GzipReader<BufReader<Start<R>>>),
+    Zstd(Box<ZstdReader<BufReader<Start<R>>>>),
+}
+
+/// A file, and its first bytes before it.
+type Start<R> = Chain<Cursor<Vec<u8>>, R>;
+
+/// Returns the text of a capture, which is decompressed if its first bytes show that it is compressed.
 ///
 /// # Errors
 /// If the first bytes cannot be read, or are a Zstandard header that is not valid.
-pub(super) fn decompress<'a>(mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+pub(super) fn decompress<R: Read>(mut input: R) -> io::Result<Text<R>> {
     let mut start = Vec::with_capacity(Compression::MAGIC_BYTES);
     input.by_ref().take(Compression::MAGIC_BYTES as u64).read_to_end(&mut start)?;
     let compression = Compression::detect(&start);
     let input = Cursor::new(start).chain(input);
+    let buffered = |input| BufReader::with_capacity(BUFFER_BYTES, input);
     Ok(match compression {
-        Some(Compression::Gzip) => Box::new(GzipReader::new(BufReader::with_capacity(BUFFER_BYTES, input))),
-        Some(Compression::Zstd) => Box::new(ZstdReader::open(BufReader::with_capacity(BUFFER_BYTES, input))?),
-        None => Box::new(input),
+        Some(Compression::Gzip) => Text::Gzip(GzipReader::new(buffered(input))),
+        Some(Compression::Zstd) => Text::Zstd(Box::new(ZstdReader::open(buffered(input))?)),
+        None => Text::Plain(input),
     })
+}
+
+impl<R: Read> Read for Text<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(text) => text.read(into),
+            Self::Gzip(text) => text.read(into),
+            Self::Zstd(text) => text.read(into),
+        }
+    }
 }
 
 /// The text of a gzip file, of one member or several.
 ///
 /// Unlike the readers of flate2, it returns all text before any damage, and ignores zeros at the end of the file: see
 /// [`ZeroTail`].
-enum GzipReader<R> {
+pub(super) enum GzipReader<R> {
     /// Before the header of a member.
     Header(ZeroTail<R>),
     /// In the data of a member, with the checksum of its text so far.
@@ -151,7 +172,7 @@ fn find_next(input: &mut impl BufRead) -> io::Result<Next> {
 
 /// A file without the zeros that a power failure left at its end, see [`MIN_LOST_ZEROS`]. The decoder might take them
 /// for more text.
-struct ZeroTail<R> {
+pub(super) struct ZeroTail<R> {
     input: R,
     /// The number of zeros that were read from the input but not returned.
     zeros: usize,

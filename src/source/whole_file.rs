@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use anyhow::Result;
 
 use super::decompress::decompress;
+use super::replay::interruption;
 use crate::capture::scan_times;
 use crate::clock::Clock;
 use crate::time_range::CaptureTimes;
@@ -34,7 +35,7 @@ impl WholeFile {
     pub(super) fn scan_times(&self, clock: &dyn Clock) -> Result<Option<CaptureTimes>> {
         let mut times: Option<CaptureTimes> = None;
         let file = FileReader { file: &self.file, position: self.start, clock };
-        scan_times(decompress(Box::new(file))?, |at| match &mut times {
+        scan_times(decompress(file)?, |at| match &mut times {
             Some(times) => times.observe(at),
             None => times = Some(CaptureTimes::new(at)),
         })?;
@@ -52,7 +53,7 @@ struct FileReader<'a> {
 impl Read for FileReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if let Some(signal) = self.clock.signal() {
-            return Err(io::Error::other(format!("interrupted by signal {signal}")));
+            return Err(interruption(signal));
         }
         let read = self.file.read_at(into, self.position)?;
         self.position += read as u64;

@@ -6,7 +6,7 @@
 
 mod devices;
 mod open_sample;
-mod recording;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind, Read};
 
 use self::devices::{DeviceLine, SampleDevices};
 use self::open_sample::{OpenSample, Position};
-use self::recording::RecordingState;
+pub use self::state::CaptureState;
 use super::annotation::{Annotation, AnnotationError, find_embedded_annotation};
 use super::diskstats_line::has_lost_columns;
 use super::line_kind::LineKind;
@@ -36,19 +36,14 @@ pub struct Reader<R> {
     position: Position,
     devices: SampleDevices,
     segments: SegmentTracker,
-    recording: RecordingState,
+    state: CaptureState,
     keeps_truncated_sample: bool,
-    /// True if the last sample was skipped, or compressed data ended early.
-    is_truncated: bool,
     /// The number of the first line without a timestamp. A warning follows only if the file has a `TS` line.
     first_line_before_timestamp: Option<u64>,
-    /// True if the lines before the first `TS` line are not text.
-    has_binary_data: bool,
     /// The number of samples that the recorder dropped before the next one.
     dropped_samples: u64,
     /// The scans of cgroups and processes.
     scans: ScanReader,
-    warnings: Vec<CaptureWarning>,
 }
 
 impl<R: Read> Reader<R> {
@@ -59,14 +54,11 @@ impl<R: Read> Reader<R> {
             position: Position::BeforeFirstTimestamp,
             devices: SampleDevices::default(),
             segments: SegmentTracker::default(),
-            recording: RecordingState::default(),
+            state: CaptureState::default(),
             keeps_truncated_sample: false,
-            is_truncated: false,
             first_line_before_timestamp: None,
-            has_binary_data: false,
             dropped_samples: 0,
             scans: ScanReader::default(),
-            warnings: Vec::new(),
         }
     }
 
@@ -77,32 +69,27 @@ impl<R: Read> Reader<R> {
 
     /// Takes the warnings since the last call.
     pub fn take_warnings(&mut self) -> Vec<CaptureWarning> {
-        std::mem::take(&mut self.warnings)
+        std::mem::take(&mut self.state.warnings)
+    }
+
+    /// Returns what is known of the capture so far.
+    pub fn state(&self) -> &CaptureState {
+        &self.state
+    }
+
+    /// Returns what is known of the capture so far, and takes its warnings.
+    pub fn take_state(&mut self) -> CaptureState {
+        CaptureState {
+            header: self.state.header.clone(),
+            warnings: self.take_warnings(),
+            more_devices: Vec::new(),
+            ..self.state
+        }
     }
 
     /// Returns the header of the recording that contains the last sample; `None` for any other capture.
     pub fn header(&self) -> Option<&RecordingHeader> {
-        self.recording.header()
-    }
-
-    /// Returns the number of headers so far: a recording repeats its header when its devices change.
-    pub fn header_count(&self) -> u64 {
-        self.recording.header_count()
-    }
-
-    /// Returns the number of changes to [`Self::header`] so far.
-    pub fn header_revision(&self) -> u64 {
-        self.recording.revision()
-    }
-
-    /// Returns whether the stream so far is not text and has no `TS` line.
-    pub fn is_not_text(&self) -> bool {
-        self.has_binary_data && self.first_line_before_timestamp.is_some()
-    }
-
-    /// Returns whether the capture was found to end within a sample or within its compressed data.
-    pub fn is_truncated(&self) -> bool {
-        self.is_truncated
+        self.state.header.as_deref()
     }
 
     /// Reads the next sample into `sample`, reusing its memory. `previous` is the sample read before it; comparing with
@@ -195,7 +182,7 @@ impl<R: Read> Reader<R> {
     fn skip_line(&mut self, is_blank: bool, is_text: bool) {
         match self.position {
             Position::BeforeFirstTimestamp => {
-                self.has_binary_data |= !is_text;
+                self.state.is_not_text |= !is_text;
                 if !is_blank {
                     self.first_line_before_timestamp.get_or_insert(self.lines.number);
                 }
@@ -210,6 +197,7 @@ impl<R: Read> Reader<R> {
 
     /// Processes a `TS` line, which begins a sample. Returns whether the sample before it is handed out.
     fn begin_sample(&mut self, line: TimestampLine, sample: &mut Sample) -> bool {
+        self.state.is_not_text = false;
         if let Some(first) = self.first_line_before_timestamp.take() {
             self.warn_at(first, CaptureWarningKind::BeforeFirstTimestamp);
         }
@@ -219,7 +207,7 @@ impl<R: Read> Reader<R> {
             if line.ended {
                 self.warn(CaptureWarningKind::InvalidTimestamp(line.found));
             } else {
-                self.is_truncated = true;
+                self.state.is_truncated = true;
                 self.warn(CaptureWarningKind::LastSampleTruncated);
             }
             return is_handed_out;
@@ -248,14 +236,14 @@ impl<R: Read> Reader<R> {
             let is_first_line = matches!(self.position, Position::BeforeFirstTimestamp);
             let next = if is_first_line { Position::BeforeFirstTimestamp } else { Position::BetweenSamples };
             let is_handed_out = self.end_sample(next, false, sample);
-            if let Some(change) = self.recording.begin(header) {
+            if let Some(change) = self.state.begin_recording(header) {
                 self.segments.start_segment();
                 self.warn(change);
             }
             return is_handed_out;
         }
-        self.recording.append_devices(annotation.take_devices());
-        self.recording.append_baselines(annotation.take_baselines());
+        self.state.append_devices(annotation.take_devices());
+        self.state.append_baselines(annotation.take_baselines());
         self.read_notes(&annotation);
         if let Some(part) = annotation.take_io_scan() {
             self.scans.add(part);
@@ -304,7 +292,7 @@ impl<R: Read> Reader<R> {
 
     /// Processes the end of the stream. Returns whether its last sample is handed out.
     fn finish_last(&mut self, is_stream_truncated: bool, previous: &Sample, sample: &mut Sample) -> bool {
-        self.is_truncated |= is_stream_truncated;
+        self.state.is_truncated |= is_stream_truncated;
         let Position::InSample(open) = &self.position else { return false };
         let lacks_end_mark = self.is_blkstat_recording() && !open.has_invalid_annotation;
         let truncation = if is_stream_truncated || open.is_truncated || lacks_end_mark {
@@ -314,7 +302,7 @@ impl<R: Read> Reader<R> {
         };
         match truncation.filter(|_| !self.keeps_truncated_sample) {
             Some(kind) => {
-                self.is_truncated = true;
+                self.state.is_truncated = true;
                 self.position = Position::Untimed;
                 self.warn(kind);
                 false
@@ -335,7 +323,7 @@ impl<R: Read> Reader<R> {
             clear_optional_values(sample);
             return false;
         }
-        self.recording.complete_topology();
+        self.state.complete_topology();
         sample.segment = open.segment.unwrap_or_else(|| self.assign_segment(&open));
         sample.at = open.time();
         sample.devices.truncate(device_count);
@@ -355,7 +343,7 @@ impl<R: Read> Reader<R> {
 
     /// Returns whether complete samples are marked as such.
     fn is_blkstat_recording(&self) -> bool {
-        self.recording.header().is_some()
+        self.state.header.is_some()
     }
 
     fn warn(&mut self, kind: CaptureWarningKind) {
@@ -364,10 +352,10 @@ impl<R: Read> Reader<R> {
 
     fn warn_at(&mut self, line: u64, kind: CaptureWarningKind) {
         // Clock errors are at most one per sample, and the only warnings that pt-diskstats needs.
-        let is_kept = kind.is_clock_error() || self.warnings.len() < MAX_WARNINGS;
-        match self.warnings.last_mut() {
+        let is_kept = kind.is_clock_error() || self.state.warnings.len() < MAX_WARNINGS;
+        match self.state.warnings.last_mut() {
             Some(last) if !is_kept => last.omitted += 1,
-            _ => self.warnings.push(CaptureWarning { line, kind, omitted: 0 }),
+            _ => self.state.warnings.push(CaptureWarning { line, kind, omitted: 0 }),
         }
     }
 }

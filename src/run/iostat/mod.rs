@@ -149,7 +149,7 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     }
     require_text(&source)?;
     let why = match samples {
-        0 if source.is_truncated() => "truncated before the end of its first sample",
+        0 if source.state().is_truncated => "truncated before the end of its first sample",
         0 | 1 => "fewer than two complete samples",
         _ if options.style.disk => "no two samples in chronological order",
         _ => "no CPU times",

@@ -14,7 +14,7 @@ use super::{RunContext, cause_text, emit, handle_stdout_error, read_live};
 use crate::capture::CaptureWarningKind;
 use crate::counters::Sample;
 use crate::exit::Exit;
-use crate::pt_diskstats::{GroupBy, KeyOutcome, Options, PtEngine, format_saved_sample};
+use crate::pt_diskstats::{KeyOutcome, Options, PtEngine, format_saved_sample};
 use crate::sink::SampleFile;
 use crate::source::{Live, Replay, local_time_zone};
 use crate::terminal::{Keyboard, screen_rows};
@@ -68,12 +68,8 @@ impl Session<'_> {
         }
         let mut warnings = Warnings::about(&path.display().to_string());
         loop {
-            let opened = match self.options.group_by {
-                GroupBy::Disk | GroupBy::Sample => Replay::open_in_turn(path, context.clock),
-                GroupBy::All => Replay::open_in_turn_unless_compressed(path, context.clock),
-            };
-            let mut source = match opened {
-                Ok(source) => source.with_truncated_sample(),
+            let mut source = match Replay::open_with_truncated_sample(path, context.clock) {
+                Ok(source) => source,
                 Err(error) => {
                     if let Some(signal) = context.clock.signal() {
                         return Ok(Exit::Signal(signal));
