@@ -224,8 +224,8 @@ pub const MAX_RATE_TOLERANCE: f64 = 0.05;
 /// Growth of the queue in which the rate must stay the same to be the maximum: two, less scatter.
 pub(super) const MIN_MAX_RATE_GROWTH: f64 = 1.9;
 /// Fraction of the time at about the highest rate that must have been spent at each end of that growth: a steady load on a
-/// device that is slow at times has less.
-pub(super) const MIN_MAX_RATE_FRACTION: f64 = 0.1;
+/// device that is slow at times has less, each of six levels of the same length more.
+pub(super) const MIN_MAX_RATE_FRACTION: f64 = 0.15;
 
 // Rates that stay constant.
 
