@@ -187,6 +187,30 @@ fn one_interval_or_an_idle_device_has_no_verdict_on_load() {
 }
 
 #[test]
+fn each_depth_that_was_held_is_a_level_and_a_flat_rate_is_the_maximum() {
+    // A disk that does two requests at a time, at depths of 1 to 6.
+    let rate = |depth: u32| if depth == 1 { 1450.0 } else { 2460.0 };
+    let intervals: Vec<(f64, f64)> = (1..=6)
+        .flat_map(|depth| (0..30).map(move |second| (depth, rate(depth) + f64::from(second % 7 * 8))))
+        .map(|(depth, rate)| (rate, 1000.0 * f64::from(depth) / rate))
+        .collect();
+    let report = report("-", &capture(&intervals), "nvme0n1");
+    let levels = report["levels"].as_array().unwrap();
+    let queues: Vec<f64> = levels.iter().map(|level| level["queue"].as_f64().unwrap().round()).collect();
+    assert_eq!(queues, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    assert!(levels.iter().all(|level| level["intervals"] == 30), "{levels:?}");
+    let capacity = &report["capacity"];
+    assert_eq!(capacity["max_known"], true);
+    let knee = ["knee_low", "knee_high"].map(|end| capacity[end].as_f64().unwrap().round());
+    assert_eq!(knee, [1.0, 2.0]);
+    let (text, ..) = output("analyze --details -", capture(&intervals));
+    assert!(
+        text.contains("Reads: maximum 2,48") && text.contains("reached between queue 1.00 and 2.00."),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_sweep_that_ends_before_the_knee_has_no_maximum() {
     let intervals: Vec<(f64, f64)> =
         [1.0, 2.0, 3.0, 4.0, 6.0, 8.0].iter().flat_map(|n| [(10_000.0 * n, 0.1); 8]).collect();
